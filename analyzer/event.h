@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// One decoded record of a trace, in the merged order of one process. Made by LogReader, ordered by Merge,
+// seen by Heap and every detector. An Event is a view: it lives until the next one is asked for.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "trace/format.h"
+
+namespace gmt {
+
+// Index into the process's StackTable: the same call stack has the same id in every log. 0 is "no stack".
+struct StackId {
+  std::uint32_t value = 0;
+  friend constexpr bool operator==(StackId, StackId) = default;
+  explicit constexpr operator bool() const { return value != 0; }
+};
+
+struct Event {
+  trace::Kind kind;
+  std::uint16_t api;     // index into the trace's names; kNoApi if damaged
+  std::uint16_t via;     // runtime call that led here, kNoApi if none
+  std::uint16_t flags;
+  std::uint16_t result;  // CUresult, cudaError_t with kFlagRuntime, or kResultInFlight
+  std::uint16_t context; // id of a kContext record, 0 unknown
+  std::uint32_t thread;  // index of the log this came from
+  StackId stack;
+  std::uint64_t order;
+  std::uint64_t time;
+  std::span<const std::uint64_t> payload; // P0.. as trace/format.h numbers them; at least 4 words
+
+  std::uint64_t p(unsigned i) const { return i < payload.size() ? payload[i] : 0; }
+  bool in_flight() const { return result == trace::kResultInFlight; }
+  bool succeeded() const { return result == 0; }
+  bool from_runtime() const { return (flags & trace::kFlagRuntime) != 0; }
+};
+
+} // namespace gmt

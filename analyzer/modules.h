@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which object files were mapped where and when, from the trace's `modules` file. An address means the module that
+// held it at the time (order) of the event.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gmt {
+
+struct Module {
+  std::uint64_t start = 0, end = 0; // the mapped range, end exclusive
+  std::uint64_t bias = 0;           // load bias: address - bias is the address in the object file
+  std::string build_id;             // hex, empty if the file has none
+  std::string path;
+  std::uint64_t loaded = 0;              // order
+  std::uint64_t unloaded = UINT64_MAX;   // order
+};
+
+} // namespace gmt

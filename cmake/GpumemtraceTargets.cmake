@@ -1,0 +1,42 @@
+# The interface targets that everything else links: warnings, the trace folder, and what comes from outside.
+
+add_library(gmt_warnings INTERFACE)
+target_compile_options(gmt_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(GPUMEMTRACE_WERROR)
+  target_compile_options(gmt_warnings INTERFACE -Werror)
+endif()
+
+# Sanitizers never go into what is loaded into somebody else's process.
+add_library(gmt_sanitize INTERFACE)
+if(GPUMEMTRACE_SANITIZE)
+  target_compile_options(gmt_sanitize INTERFACE -fsanitize=${GPUMEMTRACE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(gmt_sanitize INTERFACE -fsanitize=${GPUMEMTRACE_SANITIZE})
+endif()
+
+add_library(gmt_trace INTERFACE)
+target_include_directories(gmt_trace INTERFACE ${PROJECT_SOURCE_DIR})
+
+if(GPUMEMTRACE_BUILD_ANALYZER)
+  find_package(fmt REQUIRED)
+  find_package(nlohmann_json REQUIRED)
+  if(GPUMEMTRACE_STATIC_COMMAND AND NOT GPUMEMTRACE_SANITIZE)
+    set(Boost_USE_STATIC_LIBS ON)
+  endif()
+  find_package(Boost REQUIRED COMPONENTS program_options)
+
+  # elfutils: libdw static needs its own dependencies named.
+  find_path(GMT_LIBDW_INCLUDE elfutils/libdw.h REQUIRED)
+  add_library(gmt_libdw INTERFACE)
+  target_include_directories(gmt_libdw SYSTEM INTERFACE ${GMT_LIBDW_INCLUDE})
+  if(GPUMEMTRACE_STATIC_COMMAND AND NOT GPUMEMTRACE_SANITIZE)
+    target_link_libraries(gmt_libdw INTERFACE libdw.a libelf.a liblzma.a libbz2.a libzstd.a libz.a)
+  else()
+    target_link_libraries(gmt_libdw INTERFACE dw elf)
+  endif()
+endif()
+
+if(GPUMEMTRACE_BUILD_INTERPOSER)
+  find_path(GMT_CUDA_INCLUDE_DIR cudaTypedefs.h PATHS /usr/local/cuda/include ENV CUDA_HOME PATH_SUFFIXES include REQUIRED)
+  add_library(gmt_cuda_headers INTERFACE)
+  target_include_directories(gmt_cuda_headers SYSTEM INTERFACE ${GMT_CUDA_INCLUDE_DIR})
+endif()

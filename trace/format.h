@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trace's slot format: the one schema that the interposer writes, the device ring publishes and the
+// analyzer reads. trace/FORMAT.md is the same in prose, with the guarantees after a crash.
+//
+// Invariants: a slot is 64 bytes, little endian; its head is stored last, with release order, so a zero head
+// is "never written"; words 4..7 of the first slot and words 1..7 of each following kMore slot are the payload.
+// C++17, includes nothing of ours and nothing of CUDA's, so that kernels, old compilers and readers can use it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gmt::trace {
+
+// Readers accept every minor of their own major and refuse other majors by name.
+// A new kind, flag or `info` key raises the minor; any change of a slot's layout raises the major.
+inline constexpr std::uint32_t kFormatMajor = 1;
+inline constexpr std::uint32_t kFormatMinor = 0;
+
+inline constexpr std::size_t kSlotBytes = 64;
+inline constexpr std::size_t kLogHeaderBytes = 4096;
+inline constexpr unsigned kFirstPayloadWords = 4;  // a[0..3] of the first slot
+inline constexpr unsigned kMorePayloadWords = 7;   // words 1..7 of a kMore slot
+inline constexpr unsigned kMaxSlotsPerRecord = 32; // bounds what a reader believes
+inline constexpr unsigned kMaxStackFrames = 128;
+
+// What a record means. The payload's meaning is fixed by the kind, never by the API.
+// P0.. are payload words: P0..P3 in the first slot, P4..P10 in the second, and so on.
+enum class Kind : std::uint8_t {
+  kNone = 0,      // never written (or torn, if a later slot is written)
+  kMore = 1,      // continuation of the record before it
+  kAbandoned = 2, // reserved and given up; skip
+  // P0 id (per log, from 1), P1 frame count, P2.. return addresses, innermost first. Not a call.
+  kStack = 3,
+  // P0 handle, P1 number of bytes, P2.. the bytes: the name of a kernel, module or library. Not a call.
+  kName = 4,
+  // P0 CUcontext, P1 device ordinal, P2 1 if primary (best effort). Head's context field is the id it gets. Not a call.
+  kContext = 5,
+  // How the process says it is going to end. P0 is an ExitWay, P1 the status or target. Not a CUDA call.
+  kExit = 6,
+  // A loss. P0 is a LossCause, P1 how many records. Not a call.
+  kLoss = 7,
+
+  // P0 address (or handle), P1 requested bytes (whole: pitch x height x depth for pitched), P2 Family, P3 stream or 0.
+  // Second slot if pitched, an array or from a pool: P4 pitch, P5 width in bytes, P6 height, P7 depth,
+  // P8 element size, P9 pool handle, P10 flags of the call.
+  kAlloc = 16,
+  // P0 address (or handle), P1 FreeFunction, P2 stream or 0, P3 bytes if the call names them (unmap, address free).
+  kFree = 17,
+  // P0 destination, P1 source, P2 bytes, P3 stream. Flags: copy_flags().
+  // Second slot if 2D or 3D: P4 destination pitch, P5 source pitch, P6 width in bytes, P7 height, P8 depth,
+  // P9 destination rows per slice, P10 source rows per slice. x and y offsets of linear sides are in P0/P1 already.
+  // Third slot if an array takes part: P11..P13 destination x bytes, y, z; P14..P16 source x bytes, y, z.
+  kCopy = 18,
+  // P0 destination, P1 bytes in all (width x height), P2 value, P3 stream.
+  // Second slot if 2D: P4 pitch, P5 width in bytes, P6 height, P7 element size.
+  kSet = 19,
+  // P0 function handle, P1 stream, P2 grid x:32 y:16 z:16 (low to high), P3 block x:16 y:16 z:16, 0:16.
+  kLaunch = 20,
+  // An object's life. P0 handle (device ordinal for primary contexts), P1 ObjectClass, P2 LifeOp, P3 extra:
+  // device for contexts, flags for streams, parent for views.
+  kLife = 21,
+  // Ordering. P0 stream, P1 event or other stream, P2 SyncOp.
+  kSync = 22,
+  // Any other recorded call: P0..P3 are its first four integer or pointer arguments, unread.
+  kNote = 23,
+  // A bind or use of memory that is neither copy nor set (texture, prefetch, advise, memop, export):
+  // P0 address or handle, P1 bytes (0 unknown), P2 UseClass, P3 stream.
+  kUse = 24,
+};
+
+// What an allocation is; decides which free function fits (analyzer/heap) and how a leak is named.
+enum class Family : std::uint8_t {
+  kUnknown = 0,
+  kDevice = 1,        // cuMemAlloc
+  kPitched = 2,       // cuMemAllocPitch (also cudaMalloc3D)
+  kManaged = 3,
+  kPinned = 4,        // cuMemHostAlloc, cuMemAllocHost
+  kRegistered = 5,    // cuMemHostRegister
+  kStreamOrdered = 6, // cuMemAllocAsync, cuMemAllocFromPoolAsync
+  kArray = 7,
+  kMipmappedArray = 8,
+  kVmmHandle = 9,       // cuMemCreate, import, retain
+  kVmmReservation = 10, // cuMemAddressReserve
+  kVmmMapping = 11,     // cuMemMap
+  kIpc = 12,            // cuIpcOpenMemHandle
+  kPoolImport = 13,     // cuMemPoolImportPointer
+  kExternal = 14,       // cuExternalMemoryGetMappedBuffer
+  kGraph = 15,          // graph memory node
+  kModuleGlobal = 16,   // __device__ and __constant__ variables: never a leak
+  kGraphics = 17,       // mapped graphics resource
+  kMulticast = 18,
+};
+
+// Which function family a release call belongs to.
+enum class FreeFunction : std::uint8_t {
+  kUnknown = 0,
+  kMemFree = 1,       // cuMemFree
+  kMemFreeAsync = 2,  // cuMemFreeAsync
+  kMemFreeHost = 3,   // cuMemFreeHost
+  kHostUnregister = 4,
+  kArrayDestroy = 5,
+  kMipmappedArrayDestroy = 6,
+  kMemRelease = 7,     // VMM handle
+  kAddressFree = 8,    // VMM reservation
+  kMemUnmap = 9,       // VMM mapping
+  kIpcClose = 10,
+  kHostFree = 11,      // free() of the C library
+  kUnmapGraphics = 12,
+};
+
+enum class ObjectClass : std::uint8_t {
+  kContext = 1, kPrimaryContext = 2, kStream = 3, kEvent = 4, kModule = 5, kLibrary = 6, kPool = 7,
+  kGraph = 8, kGraphExec = 9, kTexture = 10, kSurface = 11, kExternalMemory = 12, kExternalSemaphore = 13,
+  kGreenContext = 14,
+};
+enum class LifeOp : std::uint8_t { kCreate = 1, kDestroy = 2, kReset = 3, kRetain = 4, kRelease = 5, kUse = 6 };
+enum class SyncOp : std::uint8_t {
+  kStreamSynchronize = 1, kContextSynchronize = 2, kEventRecord = 3, kEventSynchronize = 4, kStreamWaitEvent = 5,
+  kStreamQuery = 6, kEventQuery = 7, kHostFunction = 8, kGraphLaunch = 9, kBeginCapture = 10, kEndCapture = 11,
+};
+enum class UseClass : std::uint8_t {
+  kTexture = 1, kPrefetch = 2, kAdvise = 3, kAttach = 4, kMemOp = 5, kExport = 6, kDiscard = 7, kAccess = 8,
+};
+enum class ExitWay : std::uint8_t { kExit = 1, kUnderscoreExit = 2, kExec = 3, kExecFailed = 4 };
+enum class LossCause : std::uint8_t {
+  kNoSpace = 1,    // the file could not grow: full disk, RLIMIT_FSIZE, no permission
+  kTraceLimit = 2, // --max-trace reached: launches and copies first, allocations and frees last
+  kReentry = 3,    // a signal handler cut into a growing log
+  kNoLog = 4,      // no log could be made for a thread
+};
+
+// Where memory of a copy's side lives as the call declares it.
+enum class Side : std::uint8_t { kUnified = 0, kHost = 1, kDevice = 2, kArray = 3 };
+
+// Flags common to all kinds; the low 12 bits belong to the kind.
+inline constexpr std::uint16_t kFlagNested = 1u << 12;   // called by the driver itself or by another recorded call
+inline constexpr std::uint16_t kFlagNoStack = 1u << 13;  // the stack could not be captured here
+inline constexpr std::uint16_t kFlagRuntime = 1u << 15;  // written by a runtime row: no driver call followed
+
+// kCopy: bits 0-1 destination Side, 2-3 source Side, 4 asynchronous, 8-11 cudaMemcpyKind + 1 as the runtime call
+// declared it, 0 if no runtime call is known.
+constexpr std::uint16_t copy_flags(Side destination, Side source, bool async) {
+  return static_cast<std::uint16_t>(static_cast<unsigned>(destination) | static_cast<unsigned>(source) << 2 |
+                                    (async ? 16u : 0u));
+}
+inline constexpr std::uint16_t kCopyAsync = 16;
+inline constexpr std::uint16_t kSetAsync = 16; // kSet, kFree: stream-ordered form
+
+// Head.result: the CUresult (or cudaError_t with kFlagRuntime), or one of these.
+inline constexpr std::uint16_t kResultInFlight = 0xffff; // the call had not returned
+inline constexpr std::uint16_t kNoApi = 0xffff;          // Slot::via when no runtime call is known
+
+struct Head {
+  Kind kind;
+  std::uint8_t slots; // 1 + number of kMore slots that follow
+  std::uint16_t api;  // line number (from 0) in the trace's `apis`
+  std::uint16_t flags;
+  std::uint16_t result;
+};
+static_assert(sizeof(Head) == 8);
+
+constexpr std::uint64_t pack(Head h) {
+  return static_cast<std::uint64_t>(h.kind) | std::uint64_t{h.slots} << 8 | std::uint64_t{h.api} << 16 |
+         std::uint64_t{h.flags} << 32 | std::uint64_t{h.result} << 48;
+}
+constexpr Head unpack(std::uint64_t w) {
+  return {static_cast<Kind>(w & 0xff), static_cast<std::uint8_t>(w >> 8), static_cast<std::uint16_t>(w >> 16),
+          static_cast<std::uint16_t>(w >> 32), static_cast<std::uint16_t>(w >> 48)};
+}
+
+struct Slot {
+  std::uint64_t head;   // pack(Head), stored last
+  std::uint64_t order;  // process-wide counter: taken before frees, after allocations
+  std::uint64_t time;   // time stamp counter; calibration pairs in `info`, log headers and `complete`
+  std::uint32_t stack;  // kStack id of this log, 0 none
+  std::uint16_t context; // kContext id of this process, 0 unknown
+  std::uint16_t via;     // runtime row whose call led here, kNoApi if none
+  std::uint64_t a[kFirstPayloadWords];
+};
+static_assert(sizeof(Slot) == kSlotBytes && offsetof(Slot, a) == 32);
+
+// kMore: head (kind kMore) and seven payload words.
+struct MoreSlot {
+  std::uint64_t head;
+  std::uint64_t payload[kMorePayloadWords];
+};
+static_assert(sizeof(MoreSlot) == kSlotBytes);
+
+// First page of every log file. Slots start at kLogHeaderBytes.
+struct LogHeader {
+  char magic[8];        // kLogMagic
+  std::uint32_t major, minor;
+  std::uint32_t pid, tid; // tid of the first thread that wrote here; later leases are kNote-free
+  std::uint64_t tsc;      // a calibration pair: time stamp counter and CLOCK_MONOTONIC at creation
+  std::uint64_t monotonic_ns;
+  std::uint64_t lost[8];  // by LossCause; written by the owner only
+};
+static_assert(sizeof(LogHeader) <= kLogHeaderBytes);
+inline constexpr char kLogMagic[8] = {'G', 'M', 'T', 'L', 'O', 'G', '1', '\n'};
+
+constexpr unsigned slots_for(unsigned payload_words) {
+  return payload_words <= kFirstPayloadWords
+             ? 1u
+             : 1u + (payload_words - kFirstPayloadWords + kMorePayloadWords - 1) / kMorePayloadWords;
+}
+
+} // namespace gmt::trace
