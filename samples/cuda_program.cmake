@@ -1,0 +1,63 @@
+# Builds one CUDA program in every flavour that matters to a tracer: optimised or not, runtime shared or static.
+# Included by samples/ and tests/programs/. nvcc is called by custom commands and not through enable_language(CUDA),
+# which rejects the incomplete toolkits that NVIDIA's Python wheels install.
+#
+#   gmt_add_cuda_program(<source> <folder> <out-variable>)
+# sets <out-variable> to the list of binaries, each named <folder>/<name>-<O0|O2>-<shared|static>. A source with the
+# line "// libs: cuda" is linked to the driver library and to no runtime; it exists as -shared only.
+include_guard(GLOBAL)
+
+find_program(GMT_NVCC nvcc PATHS ENV CUDA_PATH ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES bin
+    DOC "nvcc that builds the samples and the test programs")
+set(GMT_NVCC_FLAGS "" CACHE STRING "Extra flags of nvcc for the samples and the test programs, such as -ccbin or -L")
+separate_arguments(gmt_nvcc_extra NATIVE_COMMAND "${GMT_NVCC_FLAGS}")
+
+if(GMT_NVCC)
+    get_filename_component(gmt_nvcc_real "${GMT_NVCC}" REALPATH)
+    get_filename_component(gmt_toolkit "${gmt_nvcc_real}" DIRECTORY)
+    get_filename_component(gmt_toolkit "${gmt_toolkit}" DIRECTORY)
+    # The link-time stand-in of libcuda.so.1, which no machine without a GPU has.
+    find_library(GMT_CUDA_STUB cuda PATHS "${gmt_toolkit}"
+        PATH_SUFFIXES lib64/stubs lib/stubs targets/x86_64-linux/lib/stubs NO_DEFAULT_PATH)
+    find_path(GMT_CUDART_DIR libcudart.so.13 PATHS "${gmt_toolkit}"
+        PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib NO_DEFAULT_PATH)
+endif()
+mark_as_advanced(GMT_CUDA_STUB GMT_CUDART_DIR)
+
+# Code for one GPU and PTX for all others from Turing up keep the binaries small. Line tables only: -G would change
+# the kernels, and the frames that matter are the host's.
+set(gmt_nvcc_flags -std=c++17 -g -lineinfo -Xcompiler -Wall,-Wextra
+    -gencode arch=compute_90,code=sm_90 -gencode arch=compute_75,code=compute_75)
+
+function(gmt_add_cuda_program source folder out)
+    get_filename_component(name "${source}" NAME_WE)
+    file(STRINGS "${source}" libs REGEX "^// libs: cuda$")
+    file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
+    file(MAKE_DIRECTORY "${folder}/objects")
+    set(binaries "")
+    if(libs AND NOT GMT_CUDA_STUB)
+        message(STATUS "${name} is not built: the toolkit has no libcuda.so to link to")
+        set(${out} "" PARENT_SCOPE)
+        return()
+    endif()
+    foreach(level O0 O2)
+        set(object "${folder}/objects/${name}-${level}.o")
+        add_custom_command(OUTPUT "${object}"
+            COMMAND "${GMT_NVCC}" -${level} ${gmt_nvcc_flags} ${gmt_nvcc_extra} -c "${source}" -o "${object}"
+            DEPENDS "${source}" ${headers} COMMENT "nvcc ${name} -${level}" VERBATIM)
+        foreach(link shared static)
+            set(link_flags -cudart ${link})
+            if(libs AND link STREQUAL "static")
+                continue()
+            elseif(libs)
+                set(link_flags -cudart none "${GMT_CUDA_STUB}")
+            endif()
+            set(binary "${folder}/${name}-${level}-${link}")
+            add_custom_command(OUTPUT "${binary}"
+                COMMAND "${GMT_NVCC}" ${gmt_nvcc_flags} ${gmt_nvcc_extra} "${object}" ${link_flags} -o "${binary}"
+                DEPENDS "${object}" COMMENT "nvcc ${name} -${level}, ${link} runtime" VERBATIM)
+            list(APPEND binaries "${binary}")
+        endforeach()
+    endforeach()
+    set(${out} "${binaries}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Most of the device's memory is taken in blocks of two alternating sizes; then every small one is freed. What is free
+// now lies in many holes. The next request asks for more than all of them together and fails; the report says who
+// holds the memory, how much is free and how large the largest hole is.
+// Variants: clean (or no word): the request fits into one hole; too-large: it does not.
+//
+// run:
+// expect: clean
+// run: clean
+// expect: clean
+// run: too-large
+// expect: warning out-of-memory count=1 api=cudaMalloc stacks="failed here"@grow_table:LINE(grow)
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+// CHECK ends the program; TRY says what failed and goes on, as the faulty variants must reach their end.
+#define FAILED(result) std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(result))
+#define CHECK(call) do { if (cudaError_t r = (call)) { FAILED(r); std::exit(1); } } while (0)
+#define TRY(call) do { if (cudaError_t r = (call)) { FAILED(r); (void)cudaGetLastError(); } } while (0)
+
+constexpr size_t kPage = 2 * 1024 * 1024; // the driver hands out physical memory in pages of this size
+
+static char* take(size_t bytes)
+{
+    char* block = nullptr;
+    CHECK(cudaMalloc(&block, bytes));
+    // A part is enough to count as used, and no simulated device has to fill gigabytes.
+    CHECK(cudaMemset(block, 0, 4096));
+    return block;
+}
+
+static void release(std::vector<char*>& blocks)
+{
+    for (char* block : blocks)
+        CHECK(cudaFree(block));
+    blocks.clear();
+}
+
+static char* grow_table(size_t bytes)
+{
+    char* table = nullptr;
+    TRY(cudaMalloc(&table, bytes)); // @grow
+    if (table != nullptr)
+        CHECK(cudaMemset(table, 0, 4096));
+    return table;
+}
+
+int main(int argc, char** argv)
+{
+    bool too_large = argc > 1 && !std::strcmp(argv[1], "too-large");
+    size_t free_bytes = 0, total = 0;
+    CHECK(cudaMemGetInfo(&free_bytes, &total));
+
+    // Ten pairs of one and two parts: 30 of 32 parts are taken.
+    size_t part = free_bytes / 32 / kPage * kPage;
+    std::vector<char*> small, large;
+    for (int pair = 0; pair < 10; ++pair) {
+        small.push_back(take(part));
+        large.push_back(take(2 * part));
+    }
+    release(small);
+    CHECK(cudaMemGetInfo(&free_bytes, &total));
+    std::printf("free: %zu of %zu MiB, in holes of %zu MiB\n", free_bytes >> 20, total >> 20, part >> 20);
+
+    char* table = grow_table(too_large ? free_bytes + kPage : part / 2);
+    std::printf("the table %s\n", table != nullptr ? "fits" : "does not fit");
+    CHECK(cudaFree(table));
+    release(large);
+    return 0;
+}
