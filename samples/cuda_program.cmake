@@ -5,7 +5,7 @@
 #   gmt_add_cuda_program(<source> <folder> <out-variable>)
 # sets <out-variable> to the list of binaries, each named <folder>/<name>-<O0|O2>-<shared|static>. A source with the
 # line "// libs: cuda" is linked to the driver library and to no runtime; it exists as -shared only.
-include_guard(GLOBAL)
+include_guard(DIRECTORY) # the variables below belong to the including folder
 
 find_program(GMT_NVCC nvcc PATHS ENV CUDA_PATH ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES bin
     DOC "nvcc that builds the samples and the test programs")

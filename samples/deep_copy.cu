@@ -15,70 +15,70 @@
 #include <vector>
 
 #define CHECK(call) do { if (cudaError_t r = (call)) { std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
-    cudaGetErrorString(r)); std::exit(1); } } while (0)
+  cudaGetErrorString(r)); std::exit(1); } } while (0)
 
 constexpr int kPoints = 1024;
 constexpr int kArrays = 4;
 
 struct Mesh { // x, y, z and weight, each kPoints long
-    float* arrays[kArrays];
-    int arrays_used;
-    int points;
+  float* arrays[kArrays];
+  int arrays_used;
+  int points;
 };
 
 __global__ void weigh(Mesh* mesh)
 {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < mesh->points)
-        mesh->arrays[0][i] *= mesh->arrays[3][i];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < mesh->points)
+    mesh->arrays[0][i] *= mesh->arrays[3][i];
 }
 
 static float* upload_array(const std::vector<float>& values)
 {
-    float* device = nullptr;
-    CHECK(cudaMalloc(&device, values.size() * sizeof(float))); // @alloc-member
-    CHECK(cudaMemcpy(device, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice));
-    return device;
+  float* device = nullptr;
+  CHECK(cudaMalloc(&device, values.size() * sizeof(float))); // @alloc-member
+  CHECK(cudaMemcpy(device, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice));
+  return device;
 }
 
 // Fills the host's copy with device pointers and uploads it.
 static Mesh* upload_mesh(Mesh* mesh)
 {
-    std::vector<float> values(kPoints, 2.0f);
-    Mesh* device = nullptr;
-    for (int i = 0; i < mesh->arrays_used; ++i)
-        mesh->arrays[i] = upload_array(values);
-    CHECK(cudaMalloc(&device, sizeof(Mesh)));
-    CHECK(cudaMemcpy(device, mesh, sizeof(Mesh), cudaMemcpyHostToDevice));
-    return device;
+  std::vector<float> values(kPoints, 2.0f);
+  Mesh* device = nullptr;
+  for (int i = 0; i < mesh->arrays_used; ++i)
+    mesh->arrays[i] = upload_array(values);
+  CHECK(cudaMalloc(&device, sizeof(Mesh)));
+  CHECK(cudaMemcpy(device, mesh, sizeof(Mesh), cudaMemcpyHostToDevice));
+  return device;
 }
 
 static void release_members(Mesh* mesh)
 {
-    for (int i = 0; i < mesh->arrays_used; ++i)
-        CHECK(cudaFree(mesh->arrays[i]));
+  for (int i = 0; i < mesh->arrays_used; ++i)
+    CHECK(cudaFree(mesh->arrays[i]));
 }
 
 int main(int argc, char** argv)
 {
-    const char* variant = argc > 1 ? argv[1] : "clean";
-    cudaDeviceProp properties;
-    CHECK(cudaGetDeviceProperties(&properties, 0));
-    // Volatile, so that the compiler keeps one loop and with it one call site for all arrays.
-    volatile int arrays_used = kArrays;
-    Mesh mesh{{}, arrays_used, kPoints};
-    Mesh* device = upload_mesh(&mesh);
-    weigh<<<kPoints / 256, 256>>>(device);
-    CHECK(cudaGetLastError());
-    float first = 0;
-    CHECK(cudaMemcpy(&first, mesh.arrays[0], sizeof(float), cudaMemcpyDeviceToHost));
-    std::printf("first x is %g\n", first);
+  const char* variant = argc > 1 ? argv[1] : "clean";
+  cudaDeviceProp properties;
+  CHECK(cudaGetDeviceProperties(&properties, 0));
+  // Volatile, so that the compiler keeps one loop and with it one call site for all arrays.
+  volatile int arrays_used = kArrays;
+  Mesh mesh{{}, arrays_used, kPoints};
+  Mesh* device = upload_mesh(&mesh);
+  weigh<<<kPoints / 256, 256>>>(device);
+  CHECK(cudaGetLastError());
+  float first = 0;
+  CHECK(cudaMemcpy(&first, mesh.arrays[0], sizeof(float), cudaMemcpyDeviceToHost));
+  std::printf("first x is %g\n", first);
 
-    if (std::strcmp(variant, "members") != 0)
-        release_members(&mesh);
-    CHECK(cudaFree(device));
+  if (std::strcmp(variant, "members") != 0)
+    release_members(&mesh);
+  CHECK(cudaFree(device));
 
-    // The simulated device runs no kernel, so x stays as it was.
-    bool kernels_run = std::strcmp(properties.name, "gpumemtrace simulated device") != 0;
-    return kernels_run && !std::strcmp(variant, "clean") && first != 4.0f;
+  // The simulated device runs no kernel, so x stays as it was.
+  bool kernels_run = std::strcmp(properties.name, "gpumemtrace simulated device") != 0;
+  return kernels_run && !std::strcmp(variant, "clean") && first != 4.0f;
 }

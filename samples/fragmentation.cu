@@ -24,49 +24,49 @@ constexpr size_t kPage = 2 * 1024 * 1024; // the driver hands out physical memor
 
 static char* take(size_t bytes)
 {
-    char* block = nullptr;
-    CHECK(cudaMalloc(&block, bytes));
-    // A part is enough to count as used, and no simulated device has to fill gigabytes.
-    CHECK(cudaMemset(block, 0, 4096));
-    return block;
+  char* block = nullptr;
+  CHECK(cudaMalloc(&block, bytes));
+  // A part is enough to count as used, and no simulated device has to fill gigabytes.
+  CHECK(cudaMemset(block, 0, 4096));
+  return block;
 }
 
 static void release(std::vector<char*>& blocks)
 {
-    for (char* block : blocks)
-        CHECK(cudaFree(block));
-    blocks.clear();
+  for (char* block : blocks)
+    CHECK(cudaFree(block));
+  blocks.clear();
 }
 
 static char* grow_table(size_t bytes)
 {
-    char* table = nullptr;
-    TRY(cudaMalloc(&table, bytes)); // @grow
-    if (table != nullptr)
-        CHECK(cudaMemset(table, 0, 4096));
-    return table;
+  char* table = nullptr;
+  TRY(cudaMalloc(&table, bytes)); // @grow
+  if (table != nullptr)
+    CHECK(cudaMemset(table, 0, 4096));
+  return table;
 }
 
 int main(int argc, char** argv)
 {
-    bool too_large = argc > 1 && !std::strcmp(argv[1], "too-large");
-    size_t free_bytes = 0, total = 0;
-    CHECK(cudaMemGetInfo(&free_bytes, &total));
+  bool too_large = argc > 1 && !std::strcmp(argv[1], "too-large");
+  size_t free_bytes = 0, total = 0;
+  CHECK(cudaMemGetInfo(&free_bytes, &total));
 
-    // Ten pairs of one and two parts: 30 of 32 parts are taken.
-    size_t part = free_bytes / 32 / kPage * kPage;
-    std::vector<char*> small, large;
-    for (int pair = 0; pair < 10; ++pair) {
-        small.push_back(take(part));
-        large.push_back(take(2 * part));
-    }
-    release(small);
-    CHECK(cudaMemGetInfo(&free_bytes, &total));
-    std::printf("free: %zu of %zu MiB, in holes of %zu MiB\n", free_bytes >> 20, total >> 20, part >> 20);
+  // Ten pairs of one and two parts: 30 of 32 parts are taken.
+  size_t part = free_bytes / 32 / kPage * kPage;
+  std::vector<char*> small, large;
+  for (int pair = 0; pair < 10; ++pair) {
+    small.push_back(take(part));
+    large.push_back(take(2 * part));
+  }
+  release(small);
+  CHECK(cudaMemGetInfo(&free_bytes, &total));
+  std::printf("free: %zu of %zu MiB, in holes of %zu MiB\n", free_bytes >> 20, total >> 20, part >> 20);
 
-    char* table = grow_table(too_large ? free_bytes + kPage : part / 2);
-    std::printf("the table %s\n", table != nullptr ? "fits" : "does not fit");
-    CHECK(cudaFree(table));
-    release(large);
-    return 0;
+  char* table = grow_table(too_large ? free_bytes + kPage : part / 2);
+  std::printf("the table %s\n", table != nullptr ? "fits" : "does not fit");
+  CHECK(cudaFree(table));
+  release(large);
+  return 0;
 }

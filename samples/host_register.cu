@@ -27,42 +27,42 @@ alignas(4096) static unsigned char file_contents[kBytes];
 
 static void pin(void* memory)
 {
-    CHECK(cudaHostRegister(memory, kBytes, cudaHostRegisterDefault)); // @register
+  CHECK(cudaHostRegister(memory, kBytes, cudaHostRegisterDefault)); // @register
 }
 
 static void unpin(void* memory)
 {
-    CHECK(cudaHostUnregister(memory)); // @unregister
+  CHECK(cudaHostUnregister(memory)); // @unregister
 }
 
 static void close_file(void* memory)
 {
-    TRY(cudaHostUnregister(memory)); // @again
+  TRY(cudaHostUnregister(memory)); // @again
 }
 
 static void upload_and_return(unsigned char* memory)
 {
-    unsigned char* device = nullptr;
-    cudaStream_t stream;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaMalloc(&device, kBytes));
-    CHECK(cudaMemcpyAsync(device, memory, kBytes, cudaMemcpyHostToDevice, stream));
-    CHECK(cudaMemcpyAsync(memory, device, kBytes, cudaMemcpyDeviceToHost, stream));
-    CHECK(cudaStreamSynchronize(stream));
-    CHECK(cudaFree(device));
-    CHECK(cudaStreamDestroy(stream));
+  unsigned char* device = nullptr;
+  cudaStream_t stream;
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaMalloc(&device, kBytes));
+  CHECK(cudaMemcpyAsync(device, memory, kBytes, cudaMemcpyHostToDevice, stream));
+  CHECK(cudaMemcpyAsync(memory, device, kBytes, cudaMemcpyDeviceToHost, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  CHECK(cudaFree(device));
+  CHECK(cudaStreamDestroy(stream));
 }
 
 int main(int argc, char** argv)
 {
-    const char* variant = argc > 1 ? argv[1] : "clean";
-    std::memset(file_contents, 7, kBytes);
-    pin(file_contents);
-    upload_and_return(file_contents);
-    if (std::strcmp(variant, "forgotten") != 0)
-        unpin(file_contents);
-    if (!std::strcmp(variant, "twice"))
-        close_file(file_contents);
-    std::printf("first byte %d, last byte %d\n", file_contents[0], file_contents[kBytes - 1]);
-    return file_contents[0] == 7 && file_contents[kBytes - 1] == 7 ? 0 : 1;
+  const char* variant = argc > 1 ? argv[1] : "clean";
+  std::memset(file_contents, 7, kBytes);
+  pin(file_contents);
+  upload_and_return(file_contents);
+  if (std::strcmp(variant, "forgotten") != 0)
+    unpin(file_contents);
+  if (!std::strcmp(variant, "twice"))
+    close_file(file_contents);
+  std::printf("first byte %d, last byte %d\n", file_contents[0], file_contents[kBytes - 1]);
+  return file_contents[0] == 7 && file_contents[kBytes - 1] == 7 ? 0 : 1;
 }

@@ -36,43 +36,43 @@ constexpr size_t kBytes = 256 * 1024;
 
 __global__ void store(int* where)
 {
-    *where = 1;
+  *where = 1;
 }
 
 static char* take_block()
 {
-    char* block = nullptr;
-    CHECK(cudaMalloc(&block, kBytes));
-    CHECK(cudaMemset(block, 0, kBytes));
-    return block;
+  char* block = nullptr;
+  CHECK(cudaMalloc(&block, kBytes));
+  CHECK(cudaMemset(block, 0, kBytes));
+  return block;
 }
 
 static void wait_for_kernel()
 {
-    TRY(cudaDeviceSynchronize()); // @wait
+  TRY(cudaDeviceSynchronize()); // @wait
 }
 
 static void release(char** blocks)
 {
-    for (int i = 0; i < kBlocks; ++i)
-        TRY(cudaFree(blocks[i]));
+  for (int i = 0; i < kBlocks; ++i)
+    TRY(cudaFree(blocks[i]));
 }
 
 int main(int argc, char** argv)
 {
-    const char* variant = argc > 1 ? argv[1] : "clean";
-    auto is = [&](const char* word) { return !std::strcmp(variant, word); };
-    char* blocks[kBlocks];
-    for (char*& block : blocks)
-        block = take_block();
+  const char* variant = argc > 1 ? argv[1] : "clean";
+  auto is = [&](const char* word) { return !std::strcmp(variant, word); };
+  char* blocks[kBlocks];
+  for (char*& block : blocks)
+    block = take_block();
 
-    if (is("kill"))
-        std::raise(SIGKILL);
-    if (is("abort"))
-        std::abort();
-    store<<<1, 1>>>(is("illegal") ? nullptr : reinterpret_cast<int*>(blocks[0]));
-    CHECK(cudaGetLastError());
-    wait_for_kernel();
-    release(blocks);
-    return 0;
+  if (is("kill"))
+    std::raise(SIGKILL);
+  if (is("abort"))
+    std::abort();
+  store<<<1, 1>>>(is("illegal") ? nullptr : reinterpret_cast<int*>(blocks[0]));
+  CHECK(cudaGetLastError());
+  wait_for_kernel();
+  release(blocks);
+  return 0;
 }

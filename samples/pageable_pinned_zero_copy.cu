@@ -27,89 +27,89 @@ constexpr size_t kBytes = kCount * sizeof(int);
 
 __global__ void add_up(const int* values, int count, int* sum)
 {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count)
-        atomicAdd(sum, values[i]);
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count)
+    atomicAdd(sum, values[i]);
 }
 
 // `values` is any pointer that the device can follow; only the sum travels back.
 static int sum_on_device(const int* values, cudaStream_t stream)
 {
-    int* sum = nullptr;
-    int result = 0;
-    CHECK(cudaMalloc(&sum, sizeof(int)));
-    CHECK(cudaMemsetAsync(sum, 0, sizeof(int), stream));
-    add_up<<<kCount / 256, 256, 0, stream>>>(values, kCount, sum);
-    CHECK(cudaGetLastError());
-    CHECK(cudaMemcpyAsync(&result, sum, sizeof(int), cudaMemcpyDeviceToHost, stream));
-    CHECK(cudaStreamSynchronize(stream));
-    CHECK(cudaFree(sum));
-    return result;
+  int* sum = nullptr;
+  int result = 0;
+  CHECK(cudaMalloc(&sum, sizeof(int)));
+  CHECK(cudaMemsetAsync(sum, 0, sizeof(int), stream));
+  add_up<<<kCount / 256, 256, 0, stream>>>(values, kCount, sum);
+  CHECK(cudaGetLastError());
+  CHECK(cudaMemcpyAsync(&result, sum, sizeof(int), cudaMemcpyDeviceToHost, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  CHECK(cudaFree(sum));
+  return result;
 }
 
 static void fill(int* values)
 {
-    for (int i = 0; i < kCount; ++i)
-        values[i] = i % 7;
+  for (int i = 0; i < kCount; ++i)
+    values[i] = i % 7;
 }
 
 static int sum_pageable(cudaStream_t stream)
 {
-    int* host = static_cast<int*>(std::malloc(kBytes));
-    int* device = nullptr;
-    fill(host);
-    CHECK(cudaMalloc(&device, kBytes));
-    CHECK(cudaMemcpy(device, host, kBytes, cudaMemcpyHostToDevice));
-    int sum = sum_on_device(device, stream);
-    CHECK(cudaFree(device));
-    std::free(host);
-    return sum;
+  int* host = static_cast<int*>(std::malloc(kBytes));
+  int* device = nullptr;
+  fill(host);
+  CHECK(cudaMalloc(&device, kBytes));
+  CHECK(cudaMemcpy(device, host, kBytes, cudaMemcpyHostToDevice));
+  int sum = sum_on_device(device, stream);
+  CHECK(cudaFree(device));
+  std::free(host);
+  return sum;
 }
 
 static int sum_pinned(cudaStream_t stream, bool wrong_free)
 {
-    int* host = nullptr;
-    int* device = nullptr;
-    CHECK(cudaMallocHost(&host, kBytes)); // @alloc-pinned
-    CHECK(cudaMalloc(&device, kBytes));
-    fill(host);
-    CHECK(cudaMemcpyAsync(device, host, kBytes, cudaMemcpyHostToDevice, stream));
-    int sum = sum_on_device(device, stream);
-    CHECK(cudaFree(device));
-    if (wrong_free)
-        TRY(cudaFree(host)); // @wrong-free
-    else
-        CHECK(cudaFreeHost(host));
-    return sum;
+  int* host = nullptr;
+  int* device = nullptr;
+  CHECK(cudaMallocHost(&host, kBytes)); // @alloc-pinned
+  CHECK(cudaMalloc(&device, kBytes));
+  fill(host);
+  CHECK(cudaMemcpyAsync(device, host, kBytes, cudaMemcpyHostToDevice, stream));
+  int sum = sum_on_device(device, stream);
+  CHECK(cudaFree(device));
+  if (wrong_free)
+    TRY(cudaFree(host)); // @wrong-free
+  else
+    CHECK(cudaFreeHost(host));
+  return sum;
 }
 
 static int sum_zero_copy(cudaStream_t stream, bool forgotten)
 {
-    int* host = nullptr;
-    int* mapped = nullptr;
-    CHECK(cudaHostAlloc(&host, kBytes, cudaHostAllocMapped)); // @alloc-mapped
-    CHECK(cudaHostGetDevicePointer(&mapped, host, 0));
-    fill(host);
-    int sum = sum_on_device(mapped, stream);
-    if (!forgotten)
-        CHECK(cudaFreeHost(host));
-    return sum;
+  int* host = nullptr;
+  int* mapped = nullptr;
+  CHECK(cudaHostAlloc(&host, kBytes, cudaHostAllocMapped)); // @alloc-mapped
+  CHECK(cudaHostGetDevicePointer(&mapped, host, 0));
+  fill(host);
+  int sum = sum_on_device(mapped, stream);
+  if (!forgotten)
+    CHECK(cudaFreeHost(host));
+  return sum;
 }
 
 int main(int argc, char** argv)
 {
-    const char* variant = argc > 1 ? argv[1] : "clean";
-    cudaDeviceProp device;
-    cudaStream_t stream;
-    CHECK(cudaGetDeviceProperties(&device, 0));
-    CHECK(cudaStreamCreate(&stream));
-    int pageable = sum_pageable(stream);
-    int pinned = sum_pinned(stream, !std::strcmp(variant, "wrong-free"));
-    int zero_copy = sum_zero_copy(stream, !std::strcmp(variant, "forgotten"));
-    CHECK(cudaStreamDestroy(stream));
-    std::printf("sums: pageable %d, pinned %d, zero copy %d\n", pageable, pinned, zero_copy);
+  const char* variant = argc > 1 ? argv[1] : "clean";
+  cudaDeviceProp device;
+  cudaStream_t stream;
+  CHECK(cudaGetDeviceProperties(&device, 0));
+  CHECK(cudaStreamCreate(&stream));
+  int pageable = sum_pageable(stream);
+  int pinned = sum_pinned(stream, !std::strcmp(variant, "wrong-free"));
+  int zero_copy = sum_zero_copy(stream, !std::strcmp(variant, "forgotten"));
+  CHECK(cudaStreamDestroy(stream));
+  std::printf("sums: pageable %d, pinned %d, zero copy %d\n", pageable, pinned, zero_copy);
 
-    // The simulated device runs no kernel, so its sums mean nothing.
-    bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
-    return kernels_run && !std::strcmp(variant, "clean") && (pageable != pinned || pinned != zero_copy);
+  // The simulated device runs no kernel, so its sums mean nothing.
+  bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
+  return kernels_run && !std::strcmp(variant, "clean") && (pageable != pinned || pinned != zero_copy);
 }

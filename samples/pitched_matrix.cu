@@ -31,72 +31,72 @@ constexpr size_t kWidth = kColumns * sizeof(float);
 
 __global__ void scale(float* matrix, size_t pitch, float factor)
 {
-    int column = blockIdx.x * blockDim.x + threadIdx.x;
-    float* row = reinterpret_cast<float*>(reinterpret_cast<char*>(matrix) + blockIdx.y * pitch);
-    if (column < kColumns)
-        row[column] *= factor;
+  int column = blockIdx.x * blockDim.x + threadIdx.x;
+  float* row = reinterpret_cast<float*>(reinterpret_cast<char*>(matrix) + blockIdx.y * pitch);
+  if (column < kColumns)
+    row[column] *= factor;
 }
 
 static float* make_matrix(size_t* pitch)
 {
-    float* matrix = nullptr;
-    CHECK(cudaMallocPitch(&matrix, pitch, kWidth, kRows));
-    CHECK(cudaMemset2D(matrix, *pitch, 0, kWidth, kRows));
-    return matrix;
+  float* matrix = nullptr;
+  CHECK(cudaMallocPitch(&matrix, pitch, kWidth, kRows));
+  CHECK(cudaMemset2D(matrix, *pitch, 0, kWidth, kRows));
+  return matrix;
 }
 
 static float* make_flat_matrix(size_t* pitch)
 {
-    float* matrix = nullptr;
-    *pitch = kWidth;
-    CHECK(cudaMalloc(&matrix, kRows * kWidth));
-    return matrix;
+  float* matrix = nullptr;
+  *pitch = kWidth;
+  CHECK(cudaMalloc(&matrix, kRows * kWidth));
+  return matrix;
 }
 
 static void upload(float* matrix, size_t pitch, const float* host)
 {
-    CHECK(cudaMemcpy2D(matrix, pitch, host, kWidth, kWidth, kRows, cudaMemcpyHostToDevice));
+  CHECK(cudaMemcpy2D(matrix, pitch, host, kWidth, kWidth, kRows, cudaMemcpyHostToDevice));
 }
 
 static void upload_flat(float* matrix, const float* host)
 {
-    TRY(cudaMemcpy(matrix, host, kRows * kWidth, cudaMemcpyHostToDevice));
+  TRY(cudaMemcpy(matrix, host, kRows * kWidth, cudaMemcpyHostToDevice));
 }
 
 static void upload_too_wide(float* matrix, size_t pitch, const float* host)
 {
-    TRY(cudaMemcpy2D(matrix, pitch, host, kWidth, pitch, kRows, cudaMemcpyHostToDevice)); // @too-wide
+  TRY(cudaMemcpy2D(matrix, pitch, host, kWidth, pitch, kRows, cudaMemcpyHostToDevice)); // @too-wide
 }
 
 int main(int argc, char** argv)
 {
-    const char* variant = argc > 1 ? argv[1] : "clean";
-    auto is = [&](const char* word) { return !std::strcmp(variant, word); };
-    std::vector<float> host(kRows * kColumns, 1.5f), result(kRows * kColumns, 0.0f);
-    cudaDeviceProp device;
-    CHECK(cudaGetDeviceProperties(&device, 0));
+  const char* variant = argc > 1 ? argv[1] : "clean";
+  auto is = [&](const char* word) { return !std::strcmp(variant, word); };
+  std::vector<float> host(kRows * kColumns, 1.5f), result(kRows * kColumns, 0.0f);
+  cudaDeviceProp device;
+  CHECK(cudaGetDeviceProperties(&device, 0));
 
-    size_t pitch = 0;
-    float* matrix = is("flat") ? make_flat_matrix(&pitch) : make_matrix(&pitch);
-    if (is("flat-copy"))
-        upload_flat(matrix, host.data());
-    else if (is("wrong-pitch"))
-        upload(matrix, kWidth, host.data());
-    else if (is("width"))
-        upload_too_wide(matrix, pitch, host.data());
-    else
-        upload(matrix, pitch, host.data());
+  size_t pitch = 0;
+  float* matrix = is("flat") ? make_flat_matrix(&pitch) : make_matrix(&pitch);
+  if (is("flat-copy"))
+    upload_flat(matrix, host.data());
+  else if (is("wrong-pitch"))
+    upload(matrix, kWidth, host.data());
+  else if (is("width"))
+    upload_too_wide(matrix, pitch, host.data());
+  else
+    upload(matrix, pitch, host.data());
 
-    scale<<<dim3((kColumns + 127) / 128, kRows), 128>>>(matrix, pitch, 2.0f);
-    CHECK(cudaGetLastError());
-    CHECK(cudaMemcpy2D(result.data(), kWidth, matrix, pitch, kWidth, kRows, cudaMemcpyDeviceToHost));
-    CHECK(cudaFree(matrix));
+  scale<<<dim3((kColumns + 127) / 128, kRows), 128>>>(matrix, pitch, 2.0f);
+  CHECK(cudaGetLastError());
+  CHECK(cudaMemcpy2D(result.data(), kWidth, matrix, pitch, kWidth, kRows, cudaMemcpyDeviceToHost));
+  CHECK(cudaFree(matrix));
 
-    int wrong = 0;
-    for (float value : result)
-        wrong += value != 3.0f;
-    std::printf("pitch %zu, %d of %d elements differ from 3\n", pitch, wrong, kRows * kColumns);
-    // The simulated device runs no kernel, so its matrix stays as it was.
-    bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
-    return kernels_run && is("clean") && wrong != 0;
+  int wrong = 0;
+  for (float value : result)
+    wrong += value != 3.0f;
+  std::printf("pitch %zu, %d of %d elements differ from 3\n", pitch, wrong, kRows * kColumns);
+  // The simulated device runs no kernel, so its matrix stays as it was.
+  bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
+  return kernels_run && is("clean") && wrong != 0;
 }

@@ -10,16 +10,16 @@
 
 inline void check_answer(int expected, int got, const char* call, const char* file, int line)
 {
-    if (got == expected)
-        return;
-    std::fprintf(stderr, "%s:%d: %s answered %d, not %d\n", file, line, call, got, expected);
-    std::exit(3);
+  if (got == expected)
+    return;
+  std::fprintf(stderr, "%s:%d: %s answered %d, not %d\n", file, line, call, got, expected);
+  std::exit(3);
 }
 
 // Whether the program was started with `word` as its first argument ("" = without arguments).
 inline bool started_with(int argc, char** argv, const char* word)
 {
-    return std::strcmp(argc > 1 ? argv[1] : "", word) == 0;
+  return std::strcmp(argc > 1 ? argv[1] : "", word) == 0;
 }
 
 #define ANSWERS(code, call) check_answer(code, static_cast<int>(call), #call, __FILE__, __LINE__)

@@ -11,31 +11,31 @@
 
 static void copy_of_unknown_kind(char* block)
 {
-    char host[64] = {};
-    auto kind = static_cast<cudaMemcpyKind>(42);
-    ANSWERS(cudaErrorInvalidMemcpyDirection, cudaMemcpy(block, host, sizeof host, kind)); // @kind
+  char host[64] = {};
+  auto kind = static_cast<cudaMemcpyKind>(42);
+  ANSWERS(cudaErrorInvalidMemcpyDirection, cudaMemcpy(block, host, sizeof host, kind)); // @kind
 }
 
 // Whether the work is still running is a matter of luck; both answers are fine.
 static void query(char* block)
 {
-    for (int i = 0; i < 8; ++i)
-        CHECK(cudaMemsetAsync(block, i, 4096, nullptr));
-    cudaError_t answer = cudaStreamQuery(nullptr);
-    if (answer != cudaErrorNotReady)
-        CHECK(answer);
-    CHECK(cudaDeviceSynchronize());
+  for (int i = 0; i < 8; ++i)
+    CHECK(cudaMemsetAsync(block, i, 4096, nullptr));
+  cudaError_t answer = cudaStreamQuery(nullptr);
+  if (answer != cudaErrorNotReady)
+    CHECK(answer);
+  CHECK(cudaDeviceSynchronize());
 }
 
 int main(int argc, char** argv)
 {
-    char* block = nullptr;
-    CHECK(cudaMalloc(&block, 4096));
-    TOUCH(block, 4096);
-    if (started_with(argc, argv, "kind"))
-        copy_of_unknown_kind(block);
-    else
-        query(block);
-    CHECK(cudaFree(block));
-    return 0;
+  char* block = nullptr;
+  CHECK(cudaMalloc(&block, 4096));
+  TOUCH(block, 4096);
+  if (started_with(argc, argv, "kind"))
+    copy_of_unknown_kind(block);
+  else
+    query(block);
+  CHECK(cudaFree(block));
+  return 0;
 }

@@ -18,56 +18,56 @@ constexpr size_t kBytes = 100;
 
 static void one_byte_past(char* block)
 {
-    char host[kBytes + 1] = {};
-    ANSWERS(cudaErrorInvalidValue, cudaMemcpy(block, host, kBytes + 1, cudaMemcpyHostToDevice)); // @one-byte
+  char host[kBytes + 1] = {};
+  ANSWERS(cudaErrorInvalidValue, cudaMemcpy(block, host, kBytes + 1, cudaMemcpyHostToDevice)); // @one-byte
 }
 
 static void read_past(char* block)
 {
-    char host[kBytes] = {};
-    ANSWERS(cudaErrorInvalidValue, cudaMemcpy(host, block + 1, kBytes, cudaMemcpyDeviceToHost)); // @read
+  char host[kBytes] = {};
+  ANSWERS(cudaErrorInvalidValue, cudaMemcpy(host, block + 1, kBytes, cudaMemcpyDeviceToHost)); // @read
 }
 
 static void set_past(char* block)
 {
-    ANSWERS(cudaErrorInvalidValue, cudaMemset(block + 60, 0, 41)); // @set
+  ANSWERS(cudaErrorInvalidValue, cudaMemset(block + 60, 0, 41)); // @set
 }
 
 static void too_many_rows()
 {
-    constexpr size_t kWidth = 400, kHeight = 10;
-    static char host[kWidth * (kHeight + 1)];
-    char* matrix = nullptr;
-    size_t pitch = 0;
-    CHECK(cudaMallocPitch(&matrix, &pitch, kWidth, kHeight)); // @alloc-rows
-    CHECK(cudaMemset2D(matrix, pitch, 0, kWidth, kHeight));
-    ANSWERS(cudaErrorInvalidValue,
-        cudaMemcpy2D(matrix, pitch, host, kWidth, kWidth, kHeight + 1, cudaMemcpyHostToDevice)); // @rows
-    CHECK(cudaFree(matrix));
+  constexpr size_t kWidth = 400, kHeight = 10;
+  static char host[kWidth * (kHeight + 1)];
+  char* matrix = nullptr;
+  size_t pitch = 0;
+  CHECK(cudaMallocPitch(&matrix, &pitch, kWidth, kHeight)); // @alloc-rows
+  CHECK(cudaMemset2D(matrix, pitch, 0, kWidth, kHeight));
+  cudaMemcpyKind up = cudaMemcpyHostToDevice;
+  ANSWERS(cudaErrorInvalidValue, cudaMemcpy2D(matrix, pitch, host, kWidth, kWidth, kHeight + 1, up)); // @rows
+  CHECK(cudaFree(matrix));
 }
 
 static void inside(char* block)
 {
-    char host[kBytes] = {};
-    CHECK(cudaMemcpy(block + 99, host, 1, cudaMemcpyHostToDevice));
-    CHECK(cudaMemset(block + 60, 0, 40));
+  char host[kBytes] = {};
+  CHECK(cudaMemcpy(block + 99, host, 1, cudaMemcpyHostToDevice));
+  CHECK(cudaMemset(block + 60, 0, 40));
 }
 
 int main(int argc, char** argv)
 {
-    char* block = nullptr;
-    CHECK(cudaMalloc(&block, kBytes)); // @alloc
-    TOUCH(block, kBytes);
-    if (started_with(argc, argv, "one-byte"))
-        one_byte_past(block);
-    else if (started_with(argc, argv, "read"))
-        read_past(block);
-    else if (started_with(argc, argv, "set"))
-        set_past(block);
-    else if (started_with(argc, argv, "rows"))
-        too_many_rows();
-    else
-        inside(block);
-    CHECK(cudaFree(block));
-    return 0;
+  char* block = nullptr;
+  CHECK(cudaMalloc(&block, kBytes)); // @alloc
+  TOUCH(block, kBytes);
+  if (started_with(argc, argv, "one-byte"))
+    one_byte_past(block);
+  else if (started_with(argc, argv, "read"))
+    read_past(block);
+  else if (started_with(argc, argv, "set"))
+    set_past(block);
+  else if (started_with(argc, argv, "rows"))
+    too_many_rows();
+  else
+    inside(block);
+  CHECK(cudaFree(block));
+  return 0;
 }

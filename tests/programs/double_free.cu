@@ -13,62 +13,62 @@
 
 static float* make_rows()
 {
-    float* rows = nullptr;
-    CHECK(cudaMalloc(&rows, 4096)); // @alloc
-    TOUCH(rows, 4096);
-    return rows;
+  float* rows = nullptr;
+  CHECK(cudaMalloc(&rows, 4096)); // @alloc
+  TOUCH(rows, 4096);
+  return rows;
 }
 
 static void drop_rows(float* rows)
 {
-    CHECK(cudaFree(rows)); // @first
+  CHECK(cudaFree(rows)); // @first
 }
 
 static void shut_down(float* rows)
 {
-    ANSWERS(cudaErrorInvalidValue, cudaFree(rows)); // @again
+  ANSWERS(cudaErrorInvalidValue, cudaFree(rows)); // @again
 }
 
 static void pinned_twice()
 {
-    void* block = nullptr;
-    CHECK(cudaMallocHost(&block, 4096)); // @pinned-alloc
-    CHECK(cudaFreeHost(block)); // @pinned-first
-    ANSWERS(cudaErrorInvalidValue, cudaFreeHost(block)); // @pinned-again
+  void* block = nullptr;
+  CHECK(cudaMallocHost(&block, 4096)); // @pinned-alloc
+  CHECK(cudaFreeHost(block)); // @pinned-first
+  ANSWERS(cudaErrorInvalidValue, cudaFreeHost(block)); // @pinned-again
 }
 
 static void async_twice()
 {
-    void* block = nullptr;
-    CHECK(cudaMallocAsync(&block, 4096, nullptr)); // @async-alloc
-    CHECK(cudaMemsetAsync(block, 0, 4096, nullptr));
-    CHECK(cudaFreeAsync(block, nullptr)); // @async-first
-    ANSWERS(cudaErrorInvalidValue, cudaFreeAsync(block, nullptr)); // @async-again
-    CHECK(cudaDeviceSynchronize());
+  void* block = nullptr;
+  CHECK(cudaMallocAsync(&block, 4096, nullptr)); // @async-alloc
+  CHECK(cudaMemsetAsync(block, 0, 4096, nullptr));
+  CHECK(cudaFreeAsync(block, nullptr)); // @async-first
+  ANSWERS(cudaErrorInvalidValue, cudaFreeAsync(block, nullptr)); // @async-again
+  CHECK(cudaDeviceSynchronize());
 }
 
 static void freed_by_both()
 {
-    void* block = nullptr;
-    CHECK(cudaMalloc(&block, 4096)); // @both-alloc
-    TOUCH(block, 4096);
-    CHECK(cudaFreeAsync(block, nullptr)); // @both-first
-    CHECK(cudaDeviceSynchronize());
-    ANSWERS(cudaErrorInvalidValue, cudaFree(block)); // @both-again
+  void* block = nullptr;
+  CHECK(cudaMalloc(&block, 4096)); // @both-alloc
+  TOUCH(block, 4096);
+  CHECK(cudaFreeAsync(block, nullptr)); // @both-first
+  CHECK(cudaDeviceSynchronize());
+  ANSWERS(cudaErrorInvalidValue, cudaFree(block)); // @both-again
 }
 
 int main(int argc, char** argv)
 {
-    if (started_with(argc, argv, "pinned")) {
-        pinned_twice();
-    } else if (started_with(argc, argv, "async")) {
-        async_twice();
-    } else if (started_with(argc, argv, "async-then-free")) {
-        freed_by_both();
-    } else {
-        float* rows = make_rows();
-        drop_rows(rows);
-        shut_down(rows);
-    }
-    return 0;
+  if (started_with(argc, argv, "pinned")) {
+    pinned_twice();
+  } else if (started_with(argc, argv, "async")) {
+    async_twice();
+  } else if (started_with(argc, argv, "async-then-free")) {
+    freed_by_both();
+  } else {
+    float* rows = make_rows();
+    drop_rows(rows);
+    shut_down(rows);
+  }
+  return 0;
 }

@@ -15,46 +15,46 @@ constexpr int kTries = 64;
 
 static char* make_old()
 {
-    char* block = nullptr;
-    CHECK(cudaMalloc(&block, kBytes));
-    TOUCH(block, kBytes);
-    return block;
+  char* block = nullptr;
+  CHECK(cudaMalloc(&block, kBytes));
+  TOUCH(block, kBytes);
+  return block;
 }
 
 static char* make_new()
 {
-    char* block = nullptr;
-    CHECK(cudaMalloc(&block, kBytes)); // @alloc-new
-    TOUCH(block, kBytes);
-    return block;
+  char* block = nullptr;
+  CHECK(cudaMalloc(&block, kBytes)); // @alloc-new
+  TOUCH(block, kBytes);
+  return block;
 }
 
 static void free_stale(char* block)
 {
-    CHECK(cudaFree(block)); // @stale
+  CHECK(cudaFree(block)); // @stale
 }
 
 int main(int argc, char** argv)
 {
-    // A driver may hand out other addresses first: blocks are taken until the old address comes back.
-    char* others[kTries];
-    int other_count = 0;
-    char* old_block = make_old();
-    CHECK(cudaFree(old_block));
-    char* new_block = make_new();
-    while (new_block != old_block && other_count < kTries) {
-        others[other_count++] = new_block;
-        new_block = make_new();
-    }
-    for (int i = 0; i < other_count; ++i)
-        CHECK(cudaFree(others[i]));
-    if (new_block != old_block) {
-        std::fprintf(stderr, "this device does not reuse addresses\n");
-        return 4;
-    }
+  // A driver may hand out other addresses first: blocks are taken until the old address comes back.
+  char* others[kTries];
+  int other_count = 0;
+  char* old_block = make_old();
+  CHECK(cudaFree(old_block));
+  char* new_block = make_new();
+  while (new_block != old_block && other_count < kTries) {
+    others[other_count++] = new_block;
+    new_block = make_new();
+  }
+  for (int i = 0; i < other_count; ++i)
+    CHECK(cudaFree(others[i]));
+  if (new_block != old_block) {
+    std::fprintf(stderr, "this device does not reuse addresses\n");
+    return 4;
+  }
 
-    free_stale(old_block);
-    if (!started_with(argc, argv, "owner-forgets"))
-        ANSWERS(cudaErrorInvalidValue, cudaFree(new_block)); // @owner
-    return 0;
+  free_stale(old_block);
+  if (!started_with(argc, argv, "owner-forgets"))
+    ANSWERS(cudaErrorInvalidValue, cudaFree(new_block)); // @owner
+  return 0;
 }

@@ -11,22 +11,22 @@
 
 static char* make_block(size_t bytes)
 {
-    char* block = nullptr;
-    CHECK(cudaMalloc(&block, bytes)); // @alloc
-    TOUCH(block, bytes);
-    return block;
+  char* block = nullptr;
+  CHECK(cudaMalloc(&block, bytes)); // @alloc
+  TOUCH(block, bytes);
+  return block;
 }
 
 int main(int argc, char** argv)
 {
-    bool nothing_alive = started_with(argc, argv, "nothing-alive");
-    char* block = make_block(8192);
-    if (nothing_alive)
-        CHECK(cudaFree(block));
-    CHECK(cudaDeviceReset()); // @reset
-    if (!nothing_alive)
-        ANSWERS(cudaErrorInvalidValue, cudaFree(block)); // @free
-    char* later = make_block(12288);
-    CHECK(cudaFree(later));
-    return 0;
+  bool nothing_alive = started_with(argc, argv, "nothing-alive");
+  char* block = make_block(8192);
+  if (nothing_alive)
+    CHECK(cudaFree(block));
+  CHECK(cudaDeviceReset()); // @reset
+  if (!nothing_alive)
+    ANSWERS(cudaErrorInvalidValue, cudaFree(block)); // @free
+  char* later = make_block(12288);
+  CHECK(cudaFree(later));
+  return 0;
 }

@@ -10,11 +10,11 @@
 
 int main(int argc, char** argv)
 {
-    char* block = nullptr;
-    CHECK(cudaMalloc(&block, 4096)); // @alloc
-    TOUCH(block, 4096);
-    ANSWERS(cudaErrorInvalidValue, cudaFree(block + 16)); // @interior
-    if (!started_with(argc, argv, "leave"))
-        CHECK(cudaFree(block));
-    return 0;
+  char* block = nullptr;
+  CHECK(cudaMalloc(&block, 4096)); // @alloc
+  TOUCH(block, 4096);
+  ANSWERS(cudaErrorInvalidValue, cudaFree(block + 16)); // @interior
+  if (!started_with(argc, argv, "leave"))
+    CHECK(cudaFree(block));
+  return 0;
 }

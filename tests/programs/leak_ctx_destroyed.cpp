@@ -13,47 +13,47 @@
 
 static CUdeviceptr take()
 {
-    CUdeviceptr block = 0;
-    CHECK(cuMemAlloc(&block, 4096)); // @alloc
-    CHECK(cuMemsetD8(block, 0, 4096));
-    return block;
+  CUdeviceptr block = 0;
+  CHECK(cuMemAlloc(&block, 4096)); // @alloc
+  CHECK(cuMemsetD8(block, 0, 4096));
+  return block;
 }
 
 // All blocks come from one call site, so that those which stay make one finding.
 static void work(int blocks)
 {
-    CUdeviceptr last = 0;
-    for (int i = 0; i < blocks; ++i)
-        last = take();
-    CHECK(cuMemFree(last));
+  CUdeviceptr last = 0;
+  for (int i = 0; i < blocks; ++i)
+    last = take();
+  CHECK(cuMemFree(last));
 }
 
 static void in_created_context(CUdevice device, int blocks)
 {
-    CUcontext context;
-    CHECK(cuCtxCreate(&context, nullptr, 0, device));
-    work(blocks);
-    CHECK(cuCtxDestroy(context)); // @destroy
+  CUcontext context;
+  CHECK(cuCtxCreate(&context, nullptr, 0, device));
+  work(blocks);
+  CHECK(cuCtxDestroy(context)); // @destroy
 }
 
 static void in_primary_context(CUdevice device, int blocks)
 {
-    CUcontext context;
-    CHECK(cuDevicePrimaryCtxRetain(&context, device));
-    CHECK(cuCtxSetCurrent(context));
-    work(blocks);
-    CHECK(cuDevicePrimaryCtxRelease(device)); // @release
+  CUcontext context;
+  CHECK(cuDevicePrimaryCtxRetain(&context, device));
+  CHECK(cuCtxSetCurrent(context));
+  work(blocks);
+  CHECK(cuDevicePrimaryCtxRelease(device)); // @release
 }
 
 int main(int argc, char** argv)
 {
-    CUdevice device;
-    CHECK(cuInit(0));
-    CHECK(cuDeviceGet(&device, 0));
-    volatile int blocks = 4; // volatile, so that the loop stays a loop
-    if (started_with(argc, argv, "created"))
-        in_created_context(device, blocks);
-    else
-        in_primary_context(device, blocks);
-    return 0;
+  CUdevice device;
+  CHECK(cuInit(0));
+  CHECK(cuDeviceGet(&device, 0));
+  volatile int blocks = 4; // volatile, so that the loop stays a loop
+  if (started_with(argc, argv, "created"))
+    in_created_context(device, blocks);
+  else
+    in_primary_context(device, blocks);
+  return 0;
 }

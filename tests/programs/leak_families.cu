@@ -19,72 +19,72 @@
 
 static void leak_pitched()
 {
-    char* block = nullptr;
-    size_t pitch = 0;
-    CHECK(cudaMallocPitch(&block, &pitch, 400, 8)); // @pitched
-    CHECK(cudaMemset2D(block, pitch, 0, 400, 8));
+  char* block = nullptr;
+  size_t pitch = 0;
+  CHECK(cudaMallocPitch(&block, &pitch, 400, 8)); // @pitched
+  CHECK(cudaMemset2D(block, pitch, 0, 400, 8));
 }
 
 static void leak_3d()
 {
-    cudaPitchedPtr block;
-    cudaExtent extent = make_cudaExtent(400, 8, 4);
-    CHECK(cudaMalloc3D(&block, extent)); // @3d
-    CHECK(cudaMemset3D(block, 0, extent));
+  cudaPitchedPtr block;
+  cudaExtent extent = make_cudaExtent(400, 8, 4);
+  CHECK(cudaMalloc3D(&block, extent)); // @3d
+  CHECK(cudaMemset3D(block, 0, extent));
 }
 
 static void leak_array()
 {
-    cudaArray_t array = nullptr;
-    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
-    float row[64] = {};
-    CHECK(cudaMallocArray(&array, &format, 64, 1)); // @array
-    CHECK(cudaMemcpy2DToArray(array, 0, 0, row, sizeof row, sizeof row, 1, cudaMemcpyHostToDevice));
+  cudaArray_t array = nullptr;
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+  float row[64] = {};
+  CHECK(cudaMallocArray(&array, &format, 64, 1)); // @array
+  CHECK(cudaMemcpy2DToArray(array, 0, 0, row, sizeof row, sizeof row, 1, cudaMemcpyHostToDevice));
 }
 
 static void leak_managed()
 {
-    char* block = nullptr;
-    CHECK(cudaMallocManaged(&block, 4096)); // @managed
-    std::memset(block, 1, 4096);
+  char* block = nullptr;
+  CHECK(cudaMallocManaged(&block, 4096)); // @managed
+  std::memset(block, 1, 4096);
 }
 
 static void leak_pinned()
 {
-    char* block = nullptr;
-    CHECK(cudaMallocHost(&block, 4096)); // @pinned
-    std::memset(block, 1, 4096);
+  char* block = nullptr;
+  CHECK(cudaMallocHost(&block, 4096)); // @pinned
+  std::memset(block, 1, 4096);
 }
 
 static void leak_registered()
 {
-    alignas(4096) static char memory[8192];
-    CHECK(cudaHostRegister(memory, sizeof memory, cudaHostRegisterDefault)); // @registered
+  alignas(4096) static char memory[8192];
+  CHECK(cudaHostRegister(memory, sizeof memory, cudaHostRegisterDefault)); // @registered
 }
 
 static void leak_async()
 {
-    char* block = nullptr;
-    CHECK(cudaMallocAsync(&block, 4096, nullptr)); // @async
-    CHECK(cudaMemsetAsync(block, 0, 4096, nullptr));
-    CHECK(cudaDeviceSynchronize());
+  char* block = nullptr;
+  CHECK(cudaMallocAsync(&block, 4096, nullptr)); // @async
+  CHECK(cudaMemsetAsync(block, 0, 4096, nullptr));
+  CHECK(cudaDeviceSynchronize());
 }
 
 int main(int argc, char** argv)
 {
-    if (started_with(argc, argv, "pitched"))
-        leak_pitched();
-    else if (started_with(argc, argv, "3d"))
-        leak_3d();
-    else if (started_with(argc, argv, "array"))
-        leak_array();
-    else if (started_with(argc, argv, "managed"))
-        leak_managed();
-    else if (started_with(argc, argv, "pinned"))
-        leak_pinned();
-    else if (started_with(argc, argv, "registered"))
-        leak_registered();
-    else
-        leak_async();
-    return 0;
+  if (started_with(argc, argv, "pitched"))
+    leak_pitched();
+  else if (started_with(argc, argv, "3d"))
+    leak_3d();
+  else if (started_with(argc, argv, "array"))
+    leak_array();
+  else if (started_with(argc, argv, "managed"))
+    leak_managed();
+  else if (started_with(argc, argv, "pinned"))
+    leak_pinned();
+  else if (started_with(argc, argv, "registered"))
+    leak_registered();
+  else
+    leak_async();
+  return 0;
 }

@@ -10,37 +10,37 @@
 
 static char* load_image()
 {
-    char* image = nullptr;
-    CHECK(cudaMalloc(&image, 300)); // @image
-    TOUCH(image, 300);
-    return image;
+  char* image = nullptr;
+  CHECK(cudaMalloc(&image, 300)); // @image
+  TOUCH(image, 300);
+  return image;
 }
 
 static void load_mask()
 {
-    char* mask = nullptr;
-    CHECK(cudaMalloc(&mask, 4096)); // @mask
-    TOUCH(mask, 4096);
+  char* mask = nullptr;
+  CHECK(cudaMalloc(&mask, 4096)); // @mask
+  TOUCH(mask, 4096);
 }
 
 static void load_training_set(int images)
 {
-    for (int i = 0; i < images; ++i)
-        if (char* image = load_image(); i % 2 != 0)
-            CHECK(cudaFree(image));
+  for (int i = 0; i < images; ++i)
+    if (char* image = load_image(); i % 2 != 0)
+      CHECK(cudaFree(image));
 }
 
 static void load_test_set(int images)
 {
-    for (int i = 0; i < images; ++i)
-        load_image();
+  for (int i = 0; i < images; ++i)
+    load_image();
 }
 
 int main()
 {
-    volatile int training_images = 10, test_images = 2; // volatile, so that the loops stay loops
-    load_training_set(training_images);
-    load_test_set(test_images);
-    load_mask();
-    return 0;
+  volatile int training_images = 10, test_images = 2; // volatile, so that the loops stay loops
+  load_training_set(training_images);
+  load_test_set(test_images);
+  load_mask();
+  return 0;
 }

@@ -11,32 +11,32 @@
 
 static void free_stack()
 {
-    char buffer[64] = {};
-    ANSWERS(cudaErrorInvalidValue, cudaFree(buffer)); // @stack
+  char buffer[64] = {};
+  ANSWERS(cudaErrorInvalidValue, cudaFree(buffer)); // @stack
 }
 
 static void free_heap()
 {
-    void* block = std::malloc(4096);
-    ANSWERS(cudaErrorInvalidValue, cudaFree(block)); // @heap
-    std::free(block);
+  void* block = std::malloc(4096);
+  ANSWERS(cudaErrorInvalidValue, cudaFree(block)); // @heap
+  std::free(block);
 }
 
 static void free_heap_as_pinned()
 {
-    void* block = std::malloc(4096);
-    ANSWERS(cudaErrorInvalidValue, cudaFreeHost(block)); // @host
-    std::free(block);
+  void* block = std::malloc(4096);
+  ANSWERS(cudaErrorInvalidValue, cudaFreeHost(block)); // @host
+  std::free(block);
 }
 
 int main(int argc, char** argv)
 {
-    CHECK(cudaFree(nullptr)); // creates the context
-    if (started_with(argc, argv, "stack"))
-        free_stack();
-    else if (started_with(argc, argv, "heap"))
-        free_heap();
-    else
-        free_heap_as_pinned();
-    return 0;
+  CHECK(cudaFree(nullptr)); // creates the context
+  if (started_with(argc, argv, "stack"))
+    free_stack();
+  else if (started_with(argc, argv, "heap"))
+    free_heap();
+  else
+    free_heap_as_pinned();
+  return 0;
 }

@@ -7,10 +7,10 @@
 
 int main()
 {
-    CHECK(cudaFree(nullptr));
-    CHECK(cudaFreeHost(nullptr));
-    CHECK(cudaFreeAsync(nullptr, nullptr));
-    CHECK(cudaFreeArray(nullptr));
-    CHECK(cudaDeviceSynchronize());
-    return 0;
+  CHECK(cudaFree(nullptr));
+  CHECK(cudaFreeHost(nullptr));
+  CHECK(cudaFreeAsync(nullptr, nullptr));
+  CHECK(cudaFreeArray(nullptr));
+  CHECK(cudaDeviceSynchronize());
+  return 0;
 }

@@ -10,27 +10,27 @@
 
 static void take_all()
 {
-    void* block = nullptr;
-    size_t free_bytes = 0, total = 0;
-    CHECK(cudaMemGetInfo(&free_bytes, &total));
-    ANSWERS(cudaErrorMemoryAllocation, cudaMalloc(&block, total)); // @total
+  void* block = nullptr;
+  size_t free_bytes = 0, total = 0;
+  CHECK(cudaMemGetInfo(&free_bytes, &total));
+  ANSWERS(cudaErrorMemoryAllocation, cudaMalloc(&block, total)); // @total
 }
 
 static void take_too_much()
 {
-    void* block = nullptr;
-    ANSWERS(cudaErrorMemoryAllocation, cudaMalloc(&block, size_t{1} << 60)); // @absurd
+  void* block = nullptr;
+  ANSWERS(cudaErrorMemoryAllocation, cudaMalloc(&block, size_t{1} << 60)); // @absurd
 }
 
 int main(int argc, char** argv)
 {
-    void* held = nullptr;
-    CHECK(cudaMalloc(&held, 1 << 20));
-    TOUCH(held, 1 << 20);
-    if (started_with(argc, argv, "total"))
-        take_all();
-    else
-        take_too_much();
-    CHECK(cudaFree(held));
-    return 0;
+  void* held = nullptr;
+  CHECK(cudaMalloc(&held, 1 << 20));
+  TOUCH(held, 1 << 20);
+  if (started_with(argc, argv, "total"))
+    take_all();
+  else
+    take_too_much();
+  CHECK(cudaFree(held));
+  return 0;
 }

@@ -11,18 +11,18 @@ __device__ int table[64];
 
 static void free_table()
 {
-    void* address = nullptr;
-    CHECK(cudaGetSymbolAddress(&address, table));
-    ANSWERS(cudaErrorInvalidValue, cudaFree(address)); // @free
+  void* address = nullptr;
+  CHECK(cudaGetSymbolAddress(&address, table));
+  ANSWERS(cudaErrorInvalidValue, cudaFree(address)); // @free
 }
 
 int main(int argc, char** argv)
 {
-    int values[64] = {1, 2, 3};
-    int back[64] = {};
-    CHECK(cudaMemcpyToSymbol(table, values, sizeof values));
-    CHECK(cudaMemcpyFromSymbol(back, table, sizeof back));
-    if (started_with(argc, argv, "free"))
-        free_table();
-    return std::memcmp(values, back, sizeof values) != 0;
+  int values[64] = {1, 2, 3};
+  int back[64] = {};
+  CHECK(cudaMemcpyToSymbol(table, values, sizeof values));
+  CHECK(cudaMemcpyFromSymbol(back, table, sizeof back));
+  if (started_with(argc, argv, "free"))
+    free_table();
+  return std::memcmp(values, back, sizeof values) != 0;
 }

@@ -14,18 +14,18 @@
 
 static char* take()
 {
-    char* block = nullptr;
-    CHECK(cudaMalloc(&block, 4096)); // @alloc
-    TOUCH(block, 4096);
-    return block;
+  char* block = nullptr;
+  CHECK(cudaMalloc(&block, 4096)); // @alloc
+  TOUCH(block, 4096);
+  return block;
 }
 
 int main()
 {
-    char* blocks[5];
-    for (char*& block : blocks)
-        block = take();
-    for (char* block : blocks)
-        CHECK(cudaFree(block));
-    return 0;
+  char* blocks[5];
+  for (char*& block : blocks)
+    block = take();
+  for (char* block : blocks)
+    CHECK(cudaFree(block));
+  return 0;
 }

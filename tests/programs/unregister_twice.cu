@@ -14,23 +14,23 @@ alignas(4096) static char memory[8192];
 
 static void unregister_pinned()
 {
-    void* block = nullptr;
-    CHECK(cudaMallocHost(&block, 8192)); // @alloc-pinned
-    ANSWERS(cudaErrorInvalidValue, cudaHostUnregister(block)); // @pinned
-    CHECK(cudaFreeHost(block));
+  void* block = nullptr;
+  CHECK(cudaMallocHost(&block, 8192)); // @alloc-pinned
+  ANSWERS(cudaErrorInvalidValue, cudaHostUnregister(block)); // @pinned
+  CHECK(cudaFreeHost(block));
 }
 
 int main(int argc, char** argv)
 {
-    CHECK(cudaFree(nullptr)); // creates the context
-    if (started_with(argc, argv, "twice")) {
-        CHECK(cudaHostRegister(memory, sizeof memory, cudaHostRegisterDefault)); // @register
-        CHECK(cudaHostUnregister(memory)); // @first
-        ANSWERS(cudaErrorHostMemoryNotRegistered, cudaHostUnregister(memory)); // @again
-    } else if (started_with(argc, argv, "never")) {
-        ANSWERS(cudaErrorHostMemoryNotRegistered, cudaHostUnregister(memory)); // @never
-    } else {
-        unregister_pinned();
-    }
-    return 0;
+  CHECK(cudaFree(nullptr)); // creates the context
+  if (started_with(argc, argv, "twice")) {
+    CHECK(cudaHostRegister(memory, sizeof memory, cudaHostRegisterDefault)); // @register
+    CHECK(cudaHostUnregister(memory)); // @first
+    ANSWERS(cudaErrorHostMemoryNotRegistered, cudaHostUnregister(memory)); // @again
+  } else if (started_with(argc, argv, "never")) {
+    ANSWERS(cudaErrorHostMemoryNotRegistered, cudaHostUnregister(memory)); // @never
+  } else {
+    unregister_pinned();
+  }
+  return 0;
 }

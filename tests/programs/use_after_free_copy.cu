@@ -9,25 +9,25 @@
 
 static void set_after_async_free()
 {
-    char* block = nullptr;
-    CHECK(cudaMallocAsync(&block, 4096, nullptr)); // @alloc-async
-    CHECK(cudaMemsetAsync(block, 0, 4096, nullptr));
-    CHECK(cudaFreeAsync(block, nullptr)); // @free-async
-    ANSWERS(cudaErrorInvalidValue, cudaMemsetAsync(block, 1, 4096, nullptr)); // @set
-    CHECK(cudaDeviceSynchronize());
+  char* block = nullptr;
+  CHECK(cudaMallocAsync(&block, 4096, nullptr)); // @alloc-async
+  CHECK(cudaMemsetAsync(block, 0, 4096, nullptr));
+  CHECK(cudaFreeAsync(block, nullptr)); // @free-async
+  ANSWERS(cudaErrorInvalidValue, cudaMemsetAsync(block, 1, 4096, nullptr)); // @set
+  CHECK(cudaDeviceSynchronize());
 }
 
 int main(int argc, char** argv)
 {
-    if (started_with(argc, argv, "set")) {
-        set_after_async_free();
-        return 0;
-    }
-    char host[256];
-    char* block = nullptr;
-    CHECK(cudaMalloc(&block, 4096)); // @alloc
-    TOUCH(block, 4096);
-    CHECK(cudaFree(block)); // @free
-    ANSWERS(cudaErrorInvalidValue, cudaMemcpy(host, block, sizeof host, cudaMemcpyDeviceToHost)); // @copy
+  if (started_with(argc, argv, "set")) {
+    set_after_async_free();
     return 0;
+  }
+  char host[256];
+  char* block = nullptr;
+  CHECK(cudaMalloc(&block, 4096)); // @alloc
+  TOUCH(block, 4096);
+  CHECK(cudaFree(block)); // @free
+  ANSWERS(cudaErrorInvalidValue, cudaMemcpy(host, block, sizeof host, cudaMemcpyDeviceToHost)); // @copy
+  return 0;
 }

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The expectations of a test program, read from the comments of its source.
+
+Used by check_report.py, whose head describes the grammar. A source that breaks the grammar raises GrammarError with
+its line number: a mistyped expectation must not pass as an absent one.
+"""
+
+import dataclasses
+import re
+import signal
+
+SEVERITIES = ("error", "warning", "note")
+LABELS = ("allocated here", "freed here", "first freed here", "freed again here", "copied here", "set here",
+          "called here", "failed here", "host memory freed here", "context ended here")
+TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
+DIRECTIVE = re.compile(r"^//\s(run|exit|device|env|expect|not-checked|processes)((?:-\w+)*):\s*(.*?)\s*$")
+STACK = re.compile(r'"([^"]+)"(?:@([\w~]+))?(?::(?:(\d+)|LINE\(([\w-]+)\)))?')
+
+
+class GrammarError(Exception):
+    pass
+
+
+@dataclasses.dataclass
+class StackLine:
+    label: str
+    function: str = None
+    line: int = None
+
+    def __str__(self):
+        where = (f" {self.function}()" if self.function else "") + (f" line {self.line}" if self.line else "")
+        return f"{self.label}:{where}"
+
+
+@dataclasses.dataclass
+class Expectation:
+    severity: str
+    kind: str
+    bytes: int = None
+    count: int = None
+    api: str = None
+    message: str = None
+    stacks: list = None
+
+    def __str__(self):
+        parts = [self.severity, self.kind]
+        parts += [f"{key}={value}" for key in ("count", "bytes", "api", "message")
+                  if (value := getattr(self, key)) is not None]
+        return " ".join(parts) + "".join(f"\n      {stack}" for stack in self.stacks or [])
+
+
+@dataclasses.dataclass
+class Run:
+    """One way to start the program, with what its report must say in the given flavour."""
+    arguments: list
+    source_line: int
+    exit_status: int = 0       # negative: died by this signal
+    device: str = "any"
+    environment: dict = dataclasses.field(default_factory=dict)
+    expectations: list = dataclasses.field(default_factory=list)
+    not_checked: list = dataclasses.field(default_factory=list)
+    processes: int = None
+    silent: bool = False       # not even a note
+    decided: bool = False      # some expect line holds for this flavour
+
+
+def parse_exit(text):
+    match = re.fullmatch(r"(signal )?(\w+)", text)
+    if not match:
+        raise GrammarError(f"exit: '{text}' is neither a status nor 'signal N'")
+    if not match[1]:
+        return int(match[2])
+    return -int(match[2] if match[2].isdigit() else signal.Signals[match[2]].value)
+
+
+def parse_stacks(text, tagged_lines):
+    stacks, position = [], 0
+    while position < len(text):
+        match = STACK.match(text, position)
+        if not match:
+            raise GrammarError(f"stacks: cannot read '{text[position:]}'")
+        label, function, line, tag = match.groups()
+        if label not in LABELS:
+            raise GrammarError(f"stacks: no such label '{label}'")
+        if tag and tag not in tagged_lines:
+            raise GrammarError(f"stacks: no line of the source ends in '// @{tag}'")
+        stacks.append(StackLine(label, function, int(line) if line else tagged_lines[tag] if tag else None))
+        position = match.end()
+        if position < len(text):
+            if text[position] != ",":
+                raise GrammarError(f"stacks: expected ',' before '{text[position:]}'")
+            position += 1
+    return stacks
+
+
+def parse_expectation(text, tagged_lines):
+    words = re.findall(r'(?:[^\s"]|"[^"]*")+', text)
+    if len(words) < 2 or words[0] not in SEVERITIES:
+        raise GrammarError(f"expect: '{text}' must be 'clean', 'silent' or '<severity> <kind> ...'")
+    result = Expectation(words[0], words[1])
+    for word in words[2:]:
+        key, _, value = word.partition("=")
+        if key in ("bytes", "count"):
+            setattr(result, key, int(value))
+        elif key == "api":
+            result.api = value
+        elif key == "message":
+            result.message = value.strip('"')
+        elif key == "stacks":
+            result.stacks = parse_stacks(value, tagged_lines)
+        else:
+            raise GrammarError(f"expect: no such key '{key}'")
+    return result
+
+
+def find_tagged_lines(lines):
+    tagged = {}
+    for number, line in enumerate(lines, 1):
+        if match := re.search(r"//\s*@([\w-]+)\s*$", line):
+            if match[1] in tagged:
+                raise GrammarError(f"line {number}: '@{match[1]}' is already on line {tagged[match[1]]}")
+            tagged[match[1]] = number
+    return tagged
+
+
+def apply_directive(run, name, value, tagged_lines):
+    if name == "exit":
+        run.exit_status = parse_exit(value)
+    elif name == "device":
+        if value not in ("any", "gpu", "simulated"):
+            raise GrammarError(f"device: '{value}' is none of any, gpu, simulated")
+        run.device = value
+    elif name == "env":
+        key, equals, content = value.partition("=")
+        if not equals:
+            raise GrammarError("env: needs NAME=value")
+        run.environment[key] = content
+    elif name == "not-checked":
+        run.not_checked.append(value)
+    elif name == "processes":
+        run.processes = int(value)
+    else:
+        run.decided = True
+        if value == "silent":
+            run.silent = True
+        elif value != "clean":
+            run.expectations.append(parse_expectation(value, tagged_lines))
+
+
+def parse_source(text, flavour):
+    """The runs of a source. `flavour` is a set of TAGS: lines with other tags are checked and left out."""
+    lines = text.splitlines()
+    tagged_lines = find_tagged_lines(lines)
+    runs = []
+    for number, line in enumerate(lines, 1):
+        match = DIRECTIVE.match(line)
+        if not match:
+            continue
+        name, tags, value = match[1], set(match[2].split("-")[1:]), match[3]
+        try:
+            if unknown := tags - TAGS:
+                raise GrammarError(f"no such flavour: {', '.join(sorted(unknown))}")
+            if name == "run":
+                runs.append(Run(value.split(), number))
+                continue
+            if not runs:
+                raise GrammarError(f"'{name}:' stands before the first 'run:'")
+            # A line for another flavour is read all the same, so that its mistakes show in every flavour.
+            target = runs[-1] if tags <= flavour else Run([], number)
+            apply_directive(target, name, value, tagged_lines)
+        except (GrammarError, ValueError, KeyError) as error:
+            raise GrammarError(f"line {number}: {error}") from error
+    for run in runs:
+        if not run.decided:
+            raise GrammarError(f"line {run.source_line}: this run has no 'expect:' line")
+    return runs
