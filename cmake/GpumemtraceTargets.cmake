@@ -1,9 +1,9 @@
 # The interface targets that everything else links: warnings, the trace folder, and what comes from outside.
 
 add_library(gmt_warnings INTERFACE)
-target_compile_options(gmt_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+target_compile_options(gmt_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>)
 if(GPUMEMTRACE_WERROR)
-  target_compile_options(gmt_warnings INTERFACE -Werror)
+  target_compile_options(gmt_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 
 # Sanitizers never go into what is loaded into somebody else's process.

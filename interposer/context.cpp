@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// See context.h. Programs have one context a device, rarely a few more: a linear search over an append-only array.
+#include "interposer/context.h"
+
+#include <atomic>
+
+#include "interposer/resolve.h"
+#include "interposer/thread_log.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+constexpr unsigned kMaxContexts = 1024;
+constinit std::atomic<std::uint64_t> contexts[kMaxContexts] = {};
+constinit std::atomic<void*> get_current{nullptr};
+constinit std::atomic<void*> get_device{nullptr};
+
+void* query(std::atomic<void*>& slot, const char* name) noexcept {
+  void* f = slot.load(std::memory_order_relaxed);
+  if (f == nullptr) slot.store(f = driver_symbol(name), std::memory_order_relaxed);
+  return f;
+}
+
+std::uint16_t introduce(ThreadLog& log, unsigned index, std::uint64_t handle) noexcept {
+  int device = -1;
+  if (void* f = query(get_device, "cuCtxGetDevice")) reinterpret_cast<int (*)(int*)>(f)(&device);
+  const auto id = static_cast<std::uint16_t>(index + 1);
+  const std::uint64_t words[3] = {handle, static_cast<std::uint64_t>(static_cast<std::int64_t>(device)), 0};
+  log.append_words(trace::Kind::kContext, words, 3, id);
+  return id;
+}
+
+} // namespace
+
+std::uint16_t current_context(ThreadLog& log) noexcept {
+  void* f = query(get_current, "cuCtxGetCurrent");
+  std::uint64_t handle = 0;
+  if (f == nullptr || reinterpret_cast<int (*)(std::uint64_t*)>(f)(&handle) != 0 || handle == 0) return 0;
+  for (unsigned i = 0; i < kMaxContexts; ++i) {
+    std::uint64_t known = contexts[i].load(std::memory_order_relaxed);
+    if (known == handle) return static_cast<std::uint16_t>(i + 1);
+    if (known != 0) continue;
+    if (contexts[i].compare_exchange_strong(known, handle)) return introduce(log, i, handle);
+    if (known == handle) return static_cast<std::uint16_t>(i + 1);
+  }
+  return 0;
+}
+
+void forget_contexts() noexcept {
+  for (auto& c : contexts) c.store(0);
+}
+
+} // namespace gmt::interposer

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which context an allocation belongs to: contexts get small numbers, each with one kContext record in the log that
+// met it first. Asks the driver's cuCtxGetCurrent and cuCtxGetDevice, pure queries that stream capture allows.
+#pragma once
+
+#include <cstdint>
+
+#include "interposer/record.h"
+
+namespace gmt::interposer {
+
+class ThreadLog;
+
+// Whether the record's meaning depends on a context: memory that ends with it. Stream-ordered memory does not.
+inline bool needs_context(const Record& r) noexcept {
+  if (r.kind != trace::Kind::kAlloc) return false;
+  const auto family = static_cast<trace::Family>(r.w[2]);
+  return family != trace::Family::kStreamOrdered && family != trace::Family::kVmmHandle &&
+         family != trace::Family::kVmmReservation && family != trace::Family::kVmmMapping;
+}
+
+// Id of this thread's current context, 0 if unknown.
+std::uint16_t current_context(ThreadLog& log) noexcept;
+void forget_contexts() noexcept; // a forked child numbers anew
+
+} // namespace gmt::interposer

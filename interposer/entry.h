@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one generic wrapper around every hooked call, and the rules for all code in this folder.
+//
+// This code runs inside somebody else's process:
+//  1. Never end, stop or slow the host. On an internal failure: count it, switch off, forward the call.
+//  2. No lock is held over a real CUDA call; no CUDA call from a hook but pure queries allowed in stream capture.
+//  3. No static constructor or destructor: constinit or raw storage, started lazily, leaked at exit.
+//  4. Hooks are noexcept, throw nothing, and allocate only on slow paths (first event of a thread, a new stack,
+//     growth), where signals are blocked; errno is preserved.
+//  5. Thread-local state is initial-exec and trivial.
+//  6. Output parameters are read only after success; unknown pointers are forwarded; the real result is returned.
+//  7. No call to the public dlsym (a test greps for it): real_dlsym() of resolve.h.
+//  8. After fork nothing of the parent's is written to; a child makes its own trace at its first CUDA call.
+#pragma once
+
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "interposer/recorders.h"
+#include "interposer/resolve.h"
+#include "interposer/route.h"
+#include "interposer/session.h"
+
+namespace gmt::interposer {
+
+template <class Result> std::uint16_t result_code(const Result& r) {
+  if constexpr (std::is_enum_v<Result> || std::is_integral_v<Result>) {
+    return static_cast<std::uint16_t>(static_cast<unsigned>(r) & 0x7fff);
+  } else {
+    return 0;
+  }
+}
+
+// What a row answers when the real function cannot be found: nothing is there to forward to.
+template <class Result> Result not_found() {
+  if constexpr (!std::is_void_v<Result>) {
+    if constexpr (std::is_enum_v<Result>) {
+      return static_cast<Result>(500); // CUDA_ERROR_NOT_FOUND, cudaErrorSymbolNotFound
+    } else {
+      return Result{};
+    }
+  }
+}
+
+// The per-thread-default-stream twins end in _ptds or _ptsz.
+constexpr bool is_per_thread(std::string_view name) { return name.ends_with("_ptds") || name.ends_with("_ptsz"); }
+
+// Words of the payload that hold a stream, by kind: the NULL stream of a per-thread row is stream 2.
+inline void mark_per_thread(Record& r) {
+  constexpr std::uint64_t kPerThreadStream = 2; // CU_STREAM_PER_THREAD
+  unsigned word = 3;
+  if (r.kind == Kind::kLaunch || r.kind == Kind::kSync) {
+    word = r.kind == Kind::kLaunch ? 1 : 0;
+  } else if (r.kind == Kind::kFree) {
+    word = 2;
+  } else if (r.kind == Kind::kLife || r.kind == Kind::kNote) {
+    return;
+  }
+  if (r.w[word] == 0) r.set(word, kPerThreadStream);
+}
+
+// ---- driver rows
+
+template <std::uint16_t Row, class Function, class RecorderOf> struct Entry;
+
+template <std::uint16_t Row, class Result, class... Args, class Rec> struct Entry<Row, Result (*)(Args...), Rec> {
+  using Real = Result (*)(Args...);
+  static constexpr bool kPerThread = is_per_thread(trace::kApiNames[Row]);
+
+  static Result call(Args... args) noexcept {
+    const Real real = reinterpret_cast<Real>(driver_function(Row));
+    if (real == nullptr) return not_found<Result>();
+    Call call(Row, __builtin_return_address(0), __builtin_frame_address(0), first_word(args...));
+    if (!call.begin()) return real(args...);
+    const std::tuple<Args...> tuple(args...);
+    Rec::before(call.record, tuple);
+    if constexpr (kPerThread) mark_per_thread(call.record);
+    call.publish_in_flight();
+    const Result result = real(args...);
+    if (result_code(result) == 0) Rec::after(call.record, tuple);
+    call.complete(result_code(result));
+    return result;
+  }
+
+  template <class First = std::uint64_t, class... Rest> static std::uint64_t first_word(First first = {}, Rest...) {
+    return as_word(first);
+  }
+};
+
+// cuGetProcAddress: call the real one, then translate the pointer it answered.
+template <std::uint16_t Row, class Result, class... Args, int Pointer>
+struct Entry<Row, Result (*)(Args...), Route<Pointer>> {
+  static Result call(Args... args) noexcept {
+    const auto real = reinterpret_cast<Result (*)(Args...)>(driver_function(Row));
+    if (real == nullptr) return not_found<Result>();
+    const Result result = real(args...);
+    if (result_code(result) != 0) return result;
+    void** answer = std::get<Pointer>(std::tuple<Args...>(args...));
+    if (answer != nullptr && *answer != nullptr) *answer = route_driver_pointer(*answer);
+    return result;
+  }
+};
+
+// ---- runtime rows
+
+template <std::uint16_t Row, class Function, class RecorderOf> struct RuntimeEntry;
+
+template <std::uint16_t Row, class Result, class... Args, class Rec>
+struct RuntimeEntry<Row, Result (*)(Args...), Rec> {
+  using Real = Result (*)(Args...);
+
+  static Result call(Args... args) noexcept {
+    void* const caller = __builtin_return_address(0);
+    const Real real = reinterpret_cast<Real>(runtime_function(Row, caller));
+    if (real == nullptr) return not_found<Result>();
+    if constexpr (std::is_same_v<Rec, Registration>) {
+      if (!session_is_on()) return real(args...);
+    }
+    RuntimeCall call(Row, __builtin_frame_address(0));
+    const std::tuple<Args...> tuple(args...);
+    Rec::before(call.record, tuple);
+    call.enter();
+    if constexpr (std::is_void_v<Result>) {
+      real(args...);
+      call.leave(0, caller);
+    } else {
+      const Result result = real(args...);
+      // An allocation of zero bytes reaches no driver: its address is NULL and there is nothing to read.
+      call.leave(result_code(result), caller);
+      return result;
+    }
+  }
+};
+
+} // namespace gmt::interposer

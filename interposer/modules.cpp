@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// See modules.h. The list of noted modules is small (hundreds), sorted by nothing, guarded by a try-lock: who does not
+// get it leaves the writing to the next new stack.
+#include "interposer/modules.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "interposer/process.h"
+
+extern "C" {
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+}
+
+namespace gmt::interposer {
+
+namespace {
+
+struct Noted {
+  std::uint64_t start, end;
+  bool seen; // during the current scan
+};
+constexpr unsigned kMaxNoted = 16384;
+
+constinit std::atomic<std::uint32_t> epoch{1};
+constinit std::atomic<bool> locked{false};
+constinit Noted* noted = nullptr;
+constinit unsigned noted_count = 0;
+constinit std::uint32_t noted_epoch = 0;
+
+struct Bounds {
+  std::uint64_t start = UINT64_MAX, end = 0;
+};
+
+Bounds bounds_of(const dl_phdr_info& info) noexcept {
+  Bounds b;
+  for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& p = info.dlpi_phdr[i];
+    if (p.p_type != PT_LOAD) continue;
+    const std::uint64_t at = info.dlpi_addr + p.p_vaddr;
+    if (at < b.start) b.start = at;
+    if (at + p.p_memsz > b.end) b.end = at + p.p_memsz;
+  }
+  return b;
+}
+
+// The build id as hex into `text` (at least 129 bytes), "-" if there is none.
+void build_id_of(const dl_phdr_info& info, char* text) noexcept {
+  std::strcpy(text, "-");
+  for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& p = info.dlpi_phdr[i];
+    if (p.p_type != PT_NOTE) continue;
+    const char* at = reinterpret_cast<const char*>(info.dlpi_addr + p.p_vaddr);
+    const char* end = at + p.p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
+      const char* name = at + sizeof *note;
+      const char* value = name + ((note->n_namesz + 3) & ~3u);
+      if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+        for (unsigned b = 0; b < note->n_descsz && b < 64; ++b) {
+          std::snprintf(text + 2 * b, 3, "%02x", static_cast<unsigned char>(value[b]));
+        }
+        return;
+      }
+      at = value + ((note->n_descsz + 3) & ~3u);
+    }
+  }
+}
+
+const char* path_of(const dl_phdr_info& info, char* buffer, std::size_t size) noexcept {
+  if (info.dlpi_name != nullptr && info.dlpi_name[0] != '\0') return info.dlpi_name;
+  const ssize_t n = readlink("/proc/self/exe", buffer, size - 1);
+  buffer[n > 0 ? n : 0] = '\0';
+  return buffer;
+}
+
+Noted* find_noted(std::uint64_t start) noexcept {
+  for (unsigned i = 0; i < noted_count; ++i) {
+    if (noted[i].start == start) return &noted[i];
+  }
+  return nullptr;
+}
+
+// Text files of a trace escape these four.
+void escape(const char* in, char* result, std::size_t size) noexcept {
+  std::size_t n = 0;
+  for (; *in != '\0' && n + 2 < size; ++in) {
+    const char letter = *in == '\\' ? '\\' : *in == '\n' ? 'n' : *in == '\r' ? 'r' : *in == '\t' ? 't' : '\0';
+    if (letter != '\0') result[n++] = '\\';
+    result[n++] = letter != '\0' ? letter : *in;
+  }
+  result[n] = '\0';
+}
+
+int note_one(dl_phdr_info* info, std::size_t, void*) noexcept {
+  const Bounds b = bounds_of(*info);
+  if (b.end == 0) return 0;
+  if (Noted* known = find_noted(b.start)) {
+    known->seen = known->end == b.end; // else another library has taken its place: the old one is written off first
+    return 0;
+  }
+  if (noted_count == kMaxNoted) return 1;
+  noted[noted_count++] = {b.start, b.end, true};
+  static char id[130], own[4096], path[4200], line[4600]; // under the lock; a thread's stack may be small
+  build_id_of(*info, id);
+  escape(path_of(*info, own, sizeof own), path, sizeof path);
+  const int n = std::snprintf(line, sizeof line, "+\t%lx\t%lx\t%lx\t%lx\t%s\t%s\n", Process::current_order(), b.start, b.end,
+                              static_cast<std::uint64_t>(info->dlpi_addr), id, path);
+  Process::append_line("modules", line, static_cast<std::size_t>(n));
+  return 0;
+}
+
+void drop_unseen() noexcept {
+  for (unsigned i = 0; i < noted_count;) {
+    if (noted[i].seen) {
+      ++i;
+      continue;
+    }
+    char line[64];
+    const int n = std::snprintf(line, sizeof line, "-\t%lx\t%lx\n", Process::current_order(), noted[i].start);
+    Process::append_line("modules", line, static_cast<std::size_t>(n));
+    noted[i] = noted[--noted_count];
+  }
+}
+
+void scan() noexcept {
+  if (noted == nullptr) {
+    void* memory = mmap(nullptr, kMaxNoted * sizeof(Noted), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    noted = static_cast<Noted*>(memory);
+  }
+  const std::uint32_t now = epoch.load();
+  for (unsigned i = 0; i < noted_count; ++i) noted[i].seen = false;
+  dl_iterate_phdr(note_one, nullptr);
+  const unsigned before = noted_count;
+  drop_unseen();
+  if (noted_count != before) dl_iterate_phdr(note_one, nullptr); // what took a dropped one's place
+  noted_epoch = now;
+}
+
+bool try_lock() noexcept { return !locked.exchange(true, std::memory_order_acquire); }
+void unlock() noexcept { locked.store(false, std::memory_order_release); }
+
+struct Query {
+  std::uint64_t address;
+  ObjectFile* object;
+  bool found;
+};
+
+int match(dl_phdr_info* info, std::size_t, void* data) noexcept {
+  auto& q = *static_cast<Query*>(data);
+  const Bounds b = bounds_of(*info);
+  if (q.address < b.start || q.address >= b.end) return 0;
+  q.object->start = b.start;
+  q.object->end = b.end;
+  q.object->bias = info->dlpi_addr;
+  const char* path = path_of(*info, q.object->path, sizeof q.object->path);
+  if (path != q.object->path) {
+    std::snprintf(q.object->path, sizeof q.object->path, "%s", path);
+  }
+  q.found = true;
+  return 1;
+}
+
+} // namespace
+
+std::uint32_t module_epoch() noexcept { return epoch.load(std::memory_order_relaxed); }
+void libraries_were_unloaded() noexcept { epoch.fetch_add(1); }
+
+void note_modules_of(void* const* addresses, unsigned count) noexcept {
+  if (!try_lock()) return;
+  bool known = noted_epoch == epoch.load();
+  for (unsigned i = 0; i < count && known; ++i) {
+    const auto address = reinterpret_cast<std::uint64_t>(addresses[i]);
+    known = false;
+    for (unsigned m = 0; m < noted_count && !known; ++m) known = address >= noted[m].start && address < noted[m].end;
+  }
+  if (!known) scan();
+  unlock();
+}
+
+void note_all_modules() noexcept {
+  if (!try_lock()) return;
+  scan();
+  unlock();
+}
+
+void forget_noted_modules() noexcept {
+  noted_count = 0;
+  unlock(); // a thread of the parent may have held it at the fork
+}
+
+bool object_of(const void* address, ObjectFile& object) noexcept {
+  Query q{reinterpret_cast<std::uint64_t>(address), &object, false};
+  dl_iterate_phdr(match, &q);
+  return q.found;
+}
+
+void for_each_object_named(const char* prefix, bool (*visit)(void*, const char*, const void*), void* context) noexcept {
+  struct Walk {
+    const char* prefix;
+    bool (*visit)(void*, const char*, const void*);
+    void* context;
+  } walk{prefix, visit, context};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) noexcept -> int {
+        const auto& w = *static_cast<Walk*>(data);
+        if (info->dlpi_name == nullptr) return 0;
+        const char* slash = std::strrchr(info->dlpi_name, '/');
+        const char* base = slash != nullptr ? slash + 1 : info->dlpi_name;
+        if (std::strncmp(base, w.prefix, std::strlen(w.prefix)) != 0) return 0;
+        return w.visit(w.context, info->dlpi_name, reinterpret_cast<const void*>(bounds_of(*info).start)) ? 0 : 1;
+      },
+      &walk);
+}
+
+bool is_own_code(const void* address) noexcept {
+  return address >= static_cast<const void*>(__ehdr_start) && address < static_cast<const void*>(etext);
+}
+
+bool own_folder(char* buffer, std::size_t size) noexcept {
+  ObjectFile self;
+  if (!object_of(__ehdr_start, self)) return false;
+  char* slash = std::strrchr(self.path, '/');
+  if (slash == nullptr) return false;
+  *slash = '\0';
+  if (std::strlen(self.path) >= size) return false;
+  std::strcpy(buffer, self.path);
+  return true;
+}
+
+} // namespace gmt::interposer

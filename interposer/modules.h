@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which object files are mapped where: written to the trace's `modules` as they come and go, and asked for by
+// stack capture and by the search for real functions. Walks the loader's list; takes no lock of the host's but the
+// loader's own, which is never held while a constructor runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gmt::interposer {
+
+// Rises when a library is unloaded: addresses may mean something else from then on.
+std::uint32_t module_epoch() noexcept;
+void libraries_were_unloaded() noexcept;
+
+// Writes what is new if one of these addresses lies in no module known so far.
+void note_modules_of(void* const* addresses, unsigned count) noexcept;
+void note_all_modules() noexcept;
+void forget_noted_modules() noexcept; // a forked child begins its own file
+
+struct ObjectFile {
+  std::uint64_t start, end, bias; // of the whole mapping
+  char path[1024];                // of the main program: what /proc/self/exe points to
+};
+// The object file that holds an address; false if none does.
+bool object_of(const void* address, ObjectFile& object) noexcept;
+
+// Calls visit(context, path, an address inside) for every loaded object whose file name begins with `prefix`.
+void for_each_object_named(const char* prefix, bool (*visit)(void* context, const char* path, const void* inside),
+                           void* context) noexcept;
+
+bool is_own_code(const void* address) noexcept;
+bool own_folder(char* buffer, std::size_t size) noexcept; // of this library, without the last slash
+
+} // namespace gmt::interposer

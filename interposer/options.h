@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of trace/shim_options.def as the command passes them: GPUMEMTRACE_<NAME>=<plain decimal number>.
+// Read from the environment that the process was started with, because programs clear theirs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gmt::interposer {
+
+struct Options {
+#define GMT_OPTION(type, name, environment, default_value, sentence) std::uint64_t name = default_value;
+#include "trace/shim_options.def"
+};
+
+Options read_options() noexcept;
+
+// Copies the value of an environment variable as the process was started with it; false if it is not set or too long.
+bool initial_environment(const char* name, char* value, std::size_t size) noexcept;
+
+} // namespace gmt::interposer

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a session: the trace directory with info, apis, modules, and the first log. See process.h.
+#include "interposer/process.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "interposer/context.h"
+#include "interposer/modules.h"
+#include "interposer/process_hooks.h"
+#include "interposer/quiet.h"
+#include "interposer/stack.h"
+#include "interposer/text_file.h"
+#include "interposer/thread_log.h"
+#include "trace/api_id.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+constinit std::atomic<std::uint32_t> never_started{0}; // stands in for the fork page until there is one
+constinit std::atomic<bool> lock_taken{false};         // of the slow paths: starting, leasing
+constinit std::atomic<int> refused_pid{0};             // this process tried and cannot record
+constinit std::atomic<int> owner_pid{0};
+constinit ThreadLog* free_logs = nullptr;
+constinit std::uint32_t log_count = 0;
+constinit pthread_key_t thread_end_key = 0;
+constinit bool thread_end_key_made = false;
+
+// Held over file operations only, never over a CUDA call; signals are blocked meanwhile.
+class SlowLock {
+public:
+  SlowLock() noexcept {
+    while (lock_taken.exchange(true, std::memory_order_acquire)) {
+      const timespec pause{0, 20000};
+      nanosleep(&pause, nullptr);
+    }
+  }
+  ~SlowLock() { lock_taken.store(false, std::memory_order_release); }
+  SlowLock(const SlowLock&) = delete;
+  SlowLock& operator=(const SlowLock&) = delete;
+};
+
+int process_id() noexcept { return static_cast<int>(syscall(SYS_getpid)); }
+
+// A thread has ended: its log serves the next one. Later destructors of the same thread may lease again.
+void on_thread_end(void* log) noexcept {
+  const Quiet quiet;
+  if (!Process::is_on()) return;
+  forget_thread_log();
+  const SlowLock lock;
+  auto* ended = static_cast<ThreadLog*>(log);
+  ended->next_free = free_logs;
+  free_logs = ended;
+}
+
+// Characters that are safe in a file name; everything else becomes '_'.
+void sanitize(char* name) noexcept {
+  for (; *name != '\0'; ++name) {
+    const bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9');
+    if (!plain && std::strchr("-_+.", *name) == nullptr) *name = '_';
+  }
+}
+
+} // namespace
+
+constinit std::atomic<std::atomic<std::uint32_t>*> Process::fork_page_{&never_started};
+constinit std::atomic<std::uint32_t> Process::epoch_{0};
+constinit std::atomic<std::uint64_t> Process::order_{0};
+constinit std::atomic<std::uint64_t> Process::budget_used_{0};
+constinit Options Process::options_{};
+constinit char Process::directory_[4096] = {};
+constinit int Process::pid_ = 0;
+
+std::uint64_t monotonic_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
+  if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id()) return nullptr;
+  const Quiet quiet;
+  if (!is_on() && owner_pid.load() != process_id()) {
+    // First call of this process. After fork the lock may be held by a thread that does not exist here.
+    if (owner_pid.load() != 0) lock_taken.store(false);
+    owner_pid.store(process_id());
+  }
+  const SlowLock lock;
+  if (!is_on() && !start()) {
+    refused_pid.store(process_id());
+    return nullptr;
+  }
+  ThreadLog* log = free_logs;
+  if (log != nullptr) {
+    free_logs = log->next_free;
+  } else if ((log = ThreadLog::create(log_count)) != nullptr) {
+    ++log_count;
+  } else {
+    char reason[128];
+    std::snprintf(reason, sizeof reason, "no log for a thread: %s", strerrordesc_np(errno));
+    tell_command("nolog", reason);
+    return nullptr;
+  }
+  if (thread_end_key_made) pthread_setspecific(thread_end_key, log);
+  epoch = epoch_.load();
+  return log;
+}
+
+bool Process::start() noexcept {
+  pid_ = process_id();
+  options_ = read_options();
+  free_logs = nullptr; // the parent's, after fork
+  log_count = 0;
+  order_.store(0);
+  budget_used_.store(0);
+  forget_noted_modules();
+  forget_contexts();
+  if (!make_directory()) return false;
+  if (!write_info() || !write_names() || !map_fork_page()) {
+    tell_command("nodir", directory_);
+    return false;
+  }
+  if (!thread_end_key_made) thread_end_key_made = pthread_key_create(&thread_end_key, on_thread_end) == 0;
+  epoch_.fetch_add(1);
+  open_unwinder();
+  note_all_modules();
+  watch_process_end();
+  fork_page_.load()->store(kOn, std::memory_order_release);
+  return true;
+}
+
+// A page that the kernel empties in a forked child: the cheapest way to notice a fork, clone included.
+bool Process::map_fork_page() noexcept {
+  if (fork_page_.load() != &never_started) return true;
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return false;
+  if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
+    pthread_atfork(nullptr, nullptr, [] { fork_page_.load()->store(kOff); }); // kernels before 4.14, some sandboxes
+  }
+  fork_page_.store(static_cast<std::atomic<std::uint32_t>*>(page));
+  return true;
+}
+
+bool Process::make_directory() noexcept {
+  char parent[3072];
+  if (!initial_environment("GPUMEMTRACE_DIR", parent, sizeof parent) && getcwd(parent, sizeof parent) == nullptr) {
+    std::strcpy(parent, ".");
+  }
+  if (make_directory_under(parent)) return true;
+  char reason[3200];
+  std::snprintf(reason, sizeof reason, "%s: %s", parent, strerrordesc_np(errno));
+  if (!initial_environment("TMPDIR", parent, sizeof parent)) std::strcpy(parent, "/tmp");
+  if (make_directory_under(parent)) {
+    tell_command("moved", directory_);
+    return true;
+  }
+  tell_command("nodir", reason);
+  return false;
+}
+
+bool Process::make_directory_under(const char* parent) noexcept {
+  char exe[1024];
+  const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+  exe[n > 0 ? n : 0] = '\0';
+  const char* slash = std::strrchr(exe, '/');
+  char name[65], host[65] = "localhost";
+  std::snprintf(name, sizeof name, "%s", slash != nullptr && slash[1] != '\0' ? slash + 1 : "unknown");
+  gethostname(host, sizeof host - 1);
+  sanitize(name);
+  sanitize(host);
+  char* dot = std::strchr(host, '.'); // the short name is enough to tell machines apart
+  if (dot != nullptr) *dot = '\0';
+  for (unsigned again = 0; again < 100000; ++again) { // an exec keeps the pid; pids of two containers may be equal
+    const char* separator = again == 0 ? "" : ".";
+    char number[16] = "";
+    if (again != 0) std::snprintf(number, sizeof number, "%u", again);
+    const int length = std::snprintf(directory_, sizeof directory_, "%s/gpumemtrace.%s.%s.%d%s%s", parent, name, host,
+                                     pid_, separator, number);
+    if (length < 0 || static_cast<std::size_t>(length) >= sizeof directory_ - 64) return errno = ENAMETOOLONG, false;
+    if (mkdir(directory_, 0700) == 0) return true;
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
+bool Process::write_info() noexcept {
+  static char buffer[4096]; // under the slow lock
+  char path[4200], value[1024];
+  if (!path_of("incomplete", path, sizeof path)) return false;
+  { TextFile mark(path); }
+  if (!path_of("info", path, sizeof path)) return false;
+  TextFile info(path);
+  info.number("format", trace::kFormatMajor, trace::kFormatMinor);
+  info.text("tool", GPUMEMTRACE_VERSION);
+  if (initial_environment("GPUMEMTRACE_RUN", value, sizeof value)) info.text("run", value);
+  info.number("pid", static_cast<std::uint64_t>(pid_));
+  info.number("ppid", static_cast<std::uint64_t>(getppid()));
+  if (gethostname(value, sizeof value) == 0) info.text("host", value);
+  const ssize_t n = readlink("/proc/self/exe", value, sizeof value - 1);
+  if (n > 0) info.text("exe", (value[n] = '\0', value));
+  if (getcwd(buffer, sizeof buffer) != nullptr) info.text("cwd", buffer);
+  info.arguments();
+  const bool simulated = initial_environment("GPUMEMTRACE_DEVICE", value, sizeof value) && value[0] == 's';
+  info.text("device", simulated ? "simulated" : "real");
+  info.number("tsc", read_tsc());
+  info.number("monotonic_ns", monotonic_ns());
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  info.number("realtime_ns", static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec));
+  info.number("stack_depth", options_.stack_depth);
+#define GMT_OPTION(type, name, environment, default_value, sentence) info.number("option." #name, options_.name);
+#include "trace/shim_options.def"
+  return info.good();
+}
+
+bool Process::write_names() noexcept {
+  char path[4200];
+  if (!path_of("apis", path, sizeof path)) return false;
+  TextFile names(path);
+  for (const char* name : trace::kApiNames) names.line(name);
+  return names.good();
+}
+
+bool Process::path_of(const char* file, char* buffer, std::size_t size) noexcept {
+  const int n = std::snprintf(buffer, size, "%s/%s", directory_, file);
+  return n > 0 && static_cast<std::size_t>(n) < size;
+}
+
+void Process::append_line(const char* file, const char* line, std::size_t length) noexcept {
+  char path[4200];
+  if (!path_of(file, path, sizeof path)) return;
+  const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  if (write(fd, line, length) < 0) { /* the disk is full: the logs count what is lost */ }
+  close(fd);
+}
+
+void Process::tell_command(const char* word, const char* text) noexcept {
+  char path[2048], line[2048];
+  if (!initial_environment("GPUMEMTRACE_NOTES", path, sizeof path)) return;
+  const int n = std::snprintf(line, sizeof line, "%s\t%d\t%s\n", word, process_id(), text);
+  const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd < 0) return;
+  if (n > 0 && write(fd, line, static_cast<std::size_t>(n)) < 0) { /* nobody left to tell */ }
+  close(fd);
+}
+
+bool Process::take_budget(std::uint64_t bytes, bool reserve) noexcept {
+  const std::uint64_t limit = options_.max_trace;
+  const std::uint64_t allowed = reserve ? limit : limit - limit / 8; // the last eighth is for allocations and releases
+  const std::uint64_t used = budget_used_.fetch_add(bytes);
+  if (used + bytes <= allowed) return true;
+  budget_used_.fetch_sub(bytes);
+  return false;
+}
+
+} // namespace gmt::interposer

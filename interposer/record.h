@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// One record under construction: what a recorder fills and Entry commits. Words are numbered as in
+// trace/format.h (P0..). Lives on the caller's stack, allocates nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+
+#include "trace/format.h"
+
+namespace gmt::interposer {
+
+inline constexpr unsigned kMaxRecordWords = 18; // a first slot and two more
+
+// What a release must do before its real call and an allocation after it (see trace/FORMAT.md, "order").
+enum class OrderAt : std::uint8_t { kBefore, kAfter };
+
+struct Record {
+  trace::Kind kind = trace::Kind::kNote;
+  OrderAt order_at = OrderAt::kBefore;
+  bool droppable = true;    // dropped first when the trace is at its limit
+  bool cached_stack = false; // the stack may come from the call site's cache without a walk
+  std::uint16_t flags = 0;
+  std::uint16_t words = trace::kFirstPayloadWords;
+  std::array<std::uint64_t, kMaxRecordWords> w; // only the first `words` are set
+
+  void set(unsigned i, std::uint64_t value) { w[i] = value; }
+  // Clears and claims the payload up to `count` words.
+  void use(unsigned count) {
+    for (unsigned i = 0; i < count; ++i) w[i] = 0;
+    words = static_cast<std::uint16_t>(count);
+  }
+};
+
+// Any argument as a payload word: pointers and integers keep their value, structures passed by value are not read.
+template <class T> std::uint64_t as_word(const T& value) {
+  if constexpr (std::is_pointer_v<T>) {
+    return reinterpret_cast<std::uint64_t>(value);
+  } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+    return static_cast<std::uint64_t>(value);
+  } else {
+    return 0;
+  }
+}
+
+// The I-th argument as a word; -1 means the call has none.
+template <int I, class Tuple> std::uint64_t arg(const Tuple& args) {
+  if constexpr (I < 0) {
+    return 0;
+  } else {
+    return as_word(std::get<I>(args));
+  }
+}
+
+// What the I-th argument points to, as a word; only after success, and only if the caller gave a pointer.
+template <int I, class Tuple> std::uint64_t out(const Tuple& args) {
+  if constexpr (I < 0) {
+    return 0;
+  } else {
+    const auto pointer = std::get<I>(args);
+    static_assert(std::is_pointer_v<std::remove_cv_t<decltype(pointer)>>, "an output parameter is a pointer");
+    return pointer == nullptr ? 0 : as_word(*pointer);
+  }
+}
+
+} // namespace gmt::interposer

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a family of calls means, by argument position. A recorder is a class template over positions with
+//   before(Record&, args)  fills the record from input arguments, before the real call;
+//   after(Record&, args)   fills what only a successful call tells. Absent where there is nothing.
+// A position that does not fit the row's type does not compile. Called by Entry only (interposer/entry.h).
+// Input structures are read only where the call itself must read them; output parameters only after success.
+#pragma once
+
+#include <cuda.h>
+
+#include "interposer/record.h"
+#include "interposer/shapes.h"
+
+namespace gmt::interposer {
+
+using trace::Family;
+using trace::FreeFunction;
+using trace::Kind;
+using trace::LifeOp;
+using trace::ObjectClass;
+using trace::Side;
+using trace::SyncOp;
+using trace::UseClass;
+
+struct Recorder {
+  template <class Tuple> static void after(Record&, const Tuple&) {}
+};
+
+// ---- allocations
+
+struct AllocBase : Recorder {
+  static void start(Record& r, Family family, unsigned words) {
+    r.kind = Kind::kAlloc;
+    r.order_at = OrderAt::kAfter;
+    r.droppable = false;
+    r.use(words);
+    r.set(2, static_cast<std::uint64_t>(family));
+  }
+};
+
+// Address comes out of Out, the requested size goes in by Size.
+template <Family F, int Out, int Size, int Stream = -1> struct Alloc : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, F, 4);
+    r.set(1, arg<Size>(a));
+    r.set(3, arg<Stream>(a));
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+// The caller chooses the address (registration, mapping).
+template <Family F, int Address, int Size, int Handle = -1> struct AllocAt : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, F, 4);
+    r.set(0, arg<Address>(a));
+    r.set(1, arg<Size>(a));
+    r.set(3, arg<Handle>(a));
+  }
+};
+
+// Address and size both come out.
+template <Family F, int Out, int SizeOut> struct AllocOut : AllocBase {
+  template <class T> static void before(Record& r, const T&) { start(r, F, 4); }
+  template <class T> static void after(Record& r, const T& a) {
+    r.set(0, out<Out>(a));
+    r.set(1, out<SizeOut>(a));
+  }
+};
+
+template <int Out, int Size, int Pool, int Stream> struct AllocFromPool : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, Family::kStreamOrdered, 11);
+    r.set(1, arg<Size>(a));
+    r.set(3, arg<Stream>(a));
+    r.set(9, arg<Pool>(a));
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+// Recorded as pitch x height: what lies past it is out of bounds, the padding is not.
+template <int Out, int PitchOut, int Width, int Height, int Element> struct AllocPitch : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, Family::kPitched, 11);
+    r.set(1, arg<Width>(a) * arg<Height>(a));
+    r.set(5, arg<Width>(a));
+    r.set(6, arg<Height>(a));
+    r.set(7, 1);
+    r.set(8, arg<Element>(a));
+  }
+  template <class T> static void after(Record& r, const T& a) {
+    r.set(0, out<Out>(a));
+    r.set(4, out<PitchOut>(a));
+    r.set(1, out<PitchOut>(a) * arg<Height>(a));
+  }
+};
+
+template <Family F, int Out, int Descriptor> struct AllocArray : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, F, 11);
+    const auto* descriptor = std::get<Descriptor>(a);
+    if (descriptor != nullptr) describe_array(r, *descriptor);
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+template <int Out, int Descriptor> struct AllocExternal : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, Family::kExternal, 4);
+    const auto* descriptor = std::get<Descriptor>(a);
+    if (descriptor != nullptr) r.set(1, descriptor->size);
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+// The node's address is fixed when the node is made; the driver writes it into the parameters.
+template <int Params> struct GraphAlloc : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, Family::kGraph, 4);
+    const auto* params = std::get<Params>(a);
+    if (params != nullptr) r.set(1, params->bytesize);
+  }
+  template <class T> static void after(Record& r, const T& a) {
+    const auto* params = std::get<Params>(a);
+    if (params != nullptr) r.set(0, as_word(params->dptr));
+  }
+};
+
+// ---- releases
+
+template <FreeFunction F, int Address, int Stream = -1, int Size = -1> struct Free : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kFree;
+    r.droppable = false;
+    r.use(4);
+    r.set(0, arg<Address>(a));
+    r.set(1, static_cast<std::uint64_t>(F));
+    r.set(2, arg<Stream>(a));
+    r.set(3, arg<Size>(a));
+    if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
+  }
+};
+
+// ---- copies and sets
+
+template <Side D, Side S, int Destination, int Source, int Bytes, int Stream = -1> struct Copy : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kCopy;
+    r.flags |= trace::copy_flags(D, S, Stream >= 0);
+    r.use(4);
+    r.set(0, arg<Destination>(a));
+    r.set(1, arg<Source>(a));
+    r.set(2, arg<Bytes>(a));
+    r.set(3, arg<Stream>(a));
+  }
+};
+
+// One-dimensional copies with an array: its offset is in bytes.
+template <Side D, Side S, int Destination, int DestinationOffset, int Source, int SourceOffset, int Bytes, int Stream = -1>
+struct CopyArray : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kCopy;
+    r.flags |= trace::copy_flags(D, S, Stream >= 0);
+    r.use(17);
+    r.set(0, arg<Destination>(a));
+    r.set(1, arg<Source>(a));
+    r.set(2, arg<Bytes>(a));
+    r.set(3, arg<Stream>(a));
+    r.set(6, arg<Bytes>(a));
+    r.set(7, 1);
+    r.set(8, 1);
+    r.set(11, arg<DestinationOffset>(a));
+    r.set(14, arg<SourceOffset>(a));
+  }
+};
+
+// Two- and three-dimensional copies, described by a structure.
+template <int Descriptor, int Stream = -1> struct CopyShape : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kCopy;
+    r.use(17);
+    const auto* descriptor = std::get<Descriptor>(a);
+    if (descriptor != nullptr) describe_copy(r, *descriptor);
+    r.set(3, arg<Stream>(a));
+    if constexpr (Stream >= 0) r.flags |= trace::kCopyAsync;
+  }
+};
+
+template <unsigned Element, int Destination, int Value, int Count, int Stream = -1> struct Set : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kSet;
+    r.use(4);
+    r.set(0, arg<Destination>(a));
+    r.set(1, arg<Count>(a) * Element);
+    r.set(2, arg<Value>(a));
+    r.set(3, arg<Stream>(a));
+    if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
+  }
+};
+
+template <unsigned Element, int Destination, int Pitch, int Value, int Width, int Height, int Stream = -1>
+struct Set2D : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kSet;
+    r.use(11);
+    r.set(0, arg<Destination>(a));
+    r.set(1, arg<Width>(a) * Element * arg<Height>(a));
+    r.set(2, arg<Value>(a));
+    r.set(3, arg<Stream>(a));
+    r.set(4, arg<Pitch>(a));
+    r.set(5, arg<Width>(a) * Element);
+    r.set(6, arg<Height>(a));
+    r.set(7, Element);
+    if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
+  }
+};
+
+// ---- launches
+
+template <int Function, int Dimensions, int Stream> struct Launch : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, arg<Function>(a), arg<Stream>(a));
+    set_dimensions(r, arg<Dimensions>(a), arg<Dimensions + 1>(a), arg<Dimensions + 2>(a), arg<Dimensions + 3>(a),
+                   arg<Dimensions + 4>(a), arg<Dimensions + 5>(a));
+  }
+  static void start(Record& r, std::uint64_t function, std::uint64_t stream) {
+    r.kind = Kind::kLaunch;
+    r.cached_stack = true;
+    r.use(4);
+    r.set(0, function);
+    r.set(1, stream);
+  }
+  static void set_dimensions(Record& r, std::uint64_t gx, std::uint64_t gy, std::uint64_t gz, std::uint64_t bx,
+                             std::uint64_t by, std::uint64_t bz) {
+    r.set(2, (gx & 0xffffffff) | (gy & 0xffff) << 32 | (gz & 0xffff) << 48);
+    r.set(3, (bx & 0xffff) | (by & 0xffff) << 16 | (bz & 0xffff) << 32);
+  }
+};
+
+template <int Config, int Function> struct LaunchEx : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    const CUlaunchConfig* c = std::get<Config>(a);
+    Launch<0, 0, 0>::start(r, arg<Function>(a), c == nullptr ? 0 : as_word(c->hStream));
+    if (c != nullptr) {
+      Launch<0, 0, 0>::set_dimensions(r, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
+                                      c->blockDimZ);
+    }
+  }
+};
+
+// ---- lives and order
+
+template <ObjectClass C, LifeOp Op, int Handle, int Extra = -1> struct Life : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kLife;
+    r.droppable = false;
+    r.use(4);
+    r.set(0, arg<Handle>(a));
+    r.set(1, static_cast<std::uint64_t>(C));
+    r.set(2, static_cast<std::uint64_t>(Op));
+    r.set(3, arg<Extra>(a));
+  }
+};
+
+template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Life<C, Op, -1, Extra>::before(r, a);
+    r.order_at = OrderAt::kAfter;
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+template <SyncOp Op, int Stream, int Event> struct Sync : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kSync;
+    r.cached_stack = true;
+    r.use(4);
+    r.set(0, arg<Stream>(a));
+    r.set(1, arg<Event>(a));
+    r.set(2, static_cast<std::uint64_t>(Op));
+  }
+};
+
+template <UseClass C, int Address, int Size, int Stream = -1> struct Use : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kUse;
+    r.use(4);
+    r.set(0, arg<Address>(a));
+    r.set(1, arg<Size>(a));
+    r.set(2, static_cast<std::uint64_t>(C));
+    r.set(3, arg<Stream>(a));
+  }
+};
+
+struct Note : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kNote;
+    r.use(4);
+    fill<0>(r, a);
+  }
+  template <unsigned I, class T> static void fill(Record& r, const T& a) {
+    if constexpr (I < 4 && I < std::tuple_size_v<T>) {
+      r.set(I, arg<static_cast<int>(I)>(a));
+      fill<I + 1>(r, a);
+    }
+  }
+};
+
+// Registration of kernels and variables runs before main, in every process that links a CUDA library: recorded
+// only when the trace exists anyway, because a trace begins with the first CUDA call.
+struct Registration : Note {};
+
+// cuGetProcAddress and its like: hand out our entry instead of the real function. See route.h; never recorded.
+template <int Pointer> struct Route {
+  static constexpr int kPointer = Pointer;
+};
+
+// ---- runtime calls: lend the copy kind, and describe the call where the runtime refuses it itself
+
+// Bits 8-11 of a copy's flags: kind + 1, so that 0 means unknown.
+inline std::uint16_t kind_flags(std::uint64_t kind) {
+  return kind < 15 ? static_cast<std::uint16_t>((kind + 1) << 8) : std::uint16_t{0xf00};
+}
+
+template <int Destination, int Source, int Bytes, int KindArg, int Stream = -1> struct RuntimeCopy : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Copy<Side::kUnified, Side::kUnified, Destination, Source, Bytes, Stream>::before(r, a);
+    r.flags |= kind_flags(arg<KindArg>(a));
+  }
+};
+
+template <int Destination, int DestinationPitch, int Source, int SourcePitch, int Width, int Height, int KindArg,
+          int Stream = -1>
+struct RuntimeCopy2D : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kCopy;
+    r.flags |= trace::copy_flags(Side::kUnified, Side::kUnified, Stream >= 0);
+    r.flags |= kind_flags(arg<KindArg>(a));
+    r.use(11);
+    r.set(0, arg<Destination>(a));
+    r.set(1, arg<Source>(a));
+    r.set(2, arg<Width>(a) * arg<Height>(a));
+    r.set(3, arg<Stream>(a));
+    r.set(4, arg<DestinationPitch>(a));
+    r.set(5, arg<SourcePitch>(a));
+    r.set(6, arg<Width>(a));
+    r.set(7, arg<Height>(a));
+    r.set(8, 1);
+  }
+};
+
+// A copy whose other side is a symbol or an array: only the kind is lent, the rest stays a note.
+template <int KindArg> struct RuntimeKind : Note {
+  template <class T> static void before(Record& r, const T& a) {
+    Note::before(r, a);
+    r.flags |= kind_flags(arg<KindArg>(a));
+  }
+};
+
+} // namespace gmt::interposer

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exported dlsym's C++ half (stubs.S holds the other: RTLD_NEXT and RTLD_DEFAULT jump on to the real dlsym, which
+// looks at its caller's address). See route.h.
+#include "interposer/route.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "interposer/modules.h"
+#include "interposer/resolve.h"
+#include "trace/api_id.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+struct NamedRow {
+  std::string_view name;
+  std::uint16_t row;
+};
+
+constexpr auto sorted_rows() {
+  std::array<NamedRow, trace::kApiCount> rows{};
+  for (std::uint16_t i = 0; i < trace::kApiCount; ++i) rows[i] = {trace::kApiNames[i], i};
+  std::sort(rows.begin(), rows.end(), [](const NamedRow& a, const NamedRow& b) { return a.name < b.name; });
+  return rows;
+}
+constexpr auto kRowsByName = sorted_rows();
+
+int row_named(std::string_view name) noexcept {
+  const auto at = std::lower_bound(kRowsByName.begin(), kRowsByName.end(), name,
+                                   [](const NamedRow& row, std::string_view n) { return row.name < n; });
+  return at != kRowsByName.end() && at->name == name ? at->row : -1;
+}
+
+bool lies_in_library(const void* function, const char* prefix, ObjectFile& object) noexcept {
+  if (!object_of(function, object)) return false;
+  const char* slash = std::strrchr(object.path, '/');
+  return std::strncmp(slash != nullptr ? slash + 1 : object.path, prefix, std::strlen(prefix)) == 0;
+}
+
+} // namespace
+
+void* route_driver_pointer(void* function) noexcept {
+  const int row = driver_row_of(function);
+  return row < 0 ? function : entry_of(static_cast<std::uint16_t>(row));
+}
+
+// Called by the stub for every dlsym with a real handle. Names that are no row go straight through.
+extern "C" __attribute__((visibility("hidden"))) void* gmt_dlsym(void* handle, const char* name) noexcept {
+  void* answer = real_dlsym(handle, name);
+  if (answer == nullptr || name == nullptr || is_own_code(answer)) return answer;
+  if (name[0] != 'c' && name[0] != '_') return answer;
+  const int row = row_named(name);
+  if (row < 0) return answer;
+  ObjectFile object; // a data symbol of another library that happens to have the name is not ours to replace
+  if (row < trace::kDriverApiCount) {
+    if (!lies_in_library(answer, "libcuda.so", object)) return answer;
+    driver_was_seen(handle, answer);
+    return route_driver_pointer(answer);
+  }
+  if (!lies_in_library(answer, "libcudart.so", object)) return answer;
+  if (std::strstr(object.path, "libcudart.so.13") == nullptr) return answer; // its driver calls are seen anyway
+  return adopt_runtime_function(static_cast<std::uint16_t>(row), answer) ? entry_of(static_cast<std::uint16_t>(row))
+                                                                        : answer;
+}
+
+} // namespace gmt::interposer

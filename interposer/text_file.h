@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the text files of a trace without stdio streams or the heap: a small buffer and write(2). Escapes what
+// trace/FORMAT.md escapes. A failed write leaves good() false.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace gmt::interposer {
+
+class TextFile {
+public:
+  explicit TextFile(const char* path) noexcept : fd_(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {
+    good_ = fd_ >= 0;
+  }
+  ~TextFile() {
+    flush();
+    if (fd_ >= 0) close(fd_);
+  }
+  TextFile(const TextFile&) = delete;
+  TextFile& operator=(const TextFile&) = delete;
+
+  bool good() noexcept { return flush(), good_; }
+  void line(const char* text) noexcept { put(text), put('\n'); }
+  void text(const char* key, const char* value) noexcept { put(key), put('='), put_escaped(value), put('\n'); }
+  void number(const char* key, std::uint64_t value) noexcept {
+    char digits[24];
+    std::snprintf(digits, sizeof digits, "%lu", value);
+    text(key, digits);
+  }
+  void number(const char* key, std::uint64_t major, std::uint64_t minor) noexcept {
+    char digits[48];
+    std::snprintf(digits, sizeof digits, "%lu.%lu", major, minor);
+    text(key, digits);
+  }
+
+  // argc and arg.<n> of this process, as the kernel keeps them.
+  void arguments() noexcept {
+    const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    char chunk[512];
+    unsigned count = 0;
+    bool begin = true;
+    for (ssize_t n; (n = read(fd, chunk, sizeof chunk)) > 0;) {
+      for (ssize_t i = 0; i < n; ++i) {
+        if (begin) {
+          char key[24];
+          std::snprintf(key, sizeof key, "arg.%u=", count++);
+          put(key);
+          begin = false;
+        }
+        if (chunk[i] == '\0') {
+          put('\n');
+          begin = true;
+        } else {
+          put_escaped(chunk[i]);
+        }
+      }
+    }
+    close(fd);
+    if (!begin) put('\n');
+    number("argc", count);
+  }
+
+private:
+  void put(char c) noexcept {
+    if (used_ == sizeof buffer_) flush();
+    buffer_[used_++] = c;
+  }
+  void put(const char* text) noexcept {
+    for (; *text != '\0'; ++text) put(*text);
+  }
+  void put_escaped(char c) noexcept {
+    const char letter = c == '\\' ? '\\' : c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : '\0';
+    if (letter != '\0') put('\\');
+    put(letter != '\0' ? letter : c);
+  }
+  void put_escaped(const char* text) noexcept {
+    for (; *text != '\0'; ++text) put_escaped(*text);
+  }
+  void flush() noexcept {
+    for (std::size_t done = 0; good_ && done < used_;) {
+      const ssize_t n = write(fd_, buffer_ + done, used_ - done);
+      good_ = n > 0;
+      done += n > 0 ? static_cast<std::size_t>(n) : 0;
+    }
+    used_ = 0;
+  }
+
+  int fd_;
+  bool good_ = false;
+  std::size_t used_ = 0;
+  char buffer_[1024];
+};
+
+} // namespace gmt::interposer

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The slow half of ThreadLog: making the file, growing it, counting what is lost. See thread_log.h.
+#include "interposer/thread_log.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <new>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "interposer/process.h"
+#include "interposer/quiet.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+constexpr std::uint64_t kFirstBytes = 64 << 10;  // most threads never need more
+constexpr std::uint64_t kMaxStepBytes = 4 << 20; // a step costs about a millisecond: rare enough, small enough
+constexpr std::uint64_t kWindowBytes[] = {256 << 20, 16 << 20, 1 << 20}; // smaller ones for `ulimit -v`
+
+// SIGXFSZ would end the program: stay below the limit instead.
+bool within_file_size_limit(std::uint64_t bytes) noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return true;
+  return limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+}
+
+} // namespace
+
+ThreadLog* ThreadLog::create(std::uint32_t sequence) noexcept {
+  void* memory = mmap(nullptr, sizeof(ThreadLog), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* log = new (memory) ThreadLog;
+  log->sequence_ = sequence;
+  if (log->open_file()) return log;
+  munmap(memory, sizeof(ThreadLog));
+  return nullptr;
+}
+
+bool ThreadLog::open_file() noexcept {
+  char name[64];
+  const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  std::snprintf(name, sizeof name, "t%u-%u.%u.log", tid, sequence_, file_);
+  if (!Process::path_of(name, path_, sizeof path_)) return false;
+  if (!within_file_size_limit(kFirstBytes) || !Process::take_budget(kFirstBytes, true)) return false;
+  const int fd = open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return false;
+  void* map = MAP_FAILED;
+  if (posix_fallocate(fd, 0, static_cast<off_t>(kFirstBytes)) == 0) {
+    for (const std::uint64_t bytes : kWindowBytes) {
+      map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+      if (map == MAP_FAILED) continue;
+      window_ = static_cast<std::uint32_t>((bytes - trace::kLogHeaderBytes) / trace::kSlotBytes);
+      break;
+    }
+  }
+  close(fd);
+  if (map == MAP_FAILED) {
+    unlink(path_); // an empty file would be taken for a log
+    return false;
+  }
+  header_ = static_cast<trace::LogHeader*>(map);
+  base_ = reinterpret_cast<trace::Slot*>(static_cast<char*>(map) + trace::kLogHeaderBytes);
+  capacity_ = static_cast<std::uint32_t>((kFirstBytes - trace::kLogHeaderBytes) / trace::kSlotBytes);
+  std::memcpy(header_->magic, trace::kLogMagic, sizeof header_->magic);
+  header_->major = trace::kFormatMajor;
+  header_->minor = trace::kFormatMinor;
+  header_->pid = static_cast<std::uint32_t>(Process::pid());
+  header_->tid = tid;
+  header_->tsc = read_tsc();
+  header_->monotonic_ns = monotonic_ns();
+  ++file_;
+  return true;
+}
+
+// Called with `index` beyond the capacity. The slots before `index` stay as they are; the ones asked for are either
+// made real or given back.
+trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable) noexcept {
+  const Quiet quiet;
+  if (index + slots <= capacity_) return base_ + index; // a handler of this thread grew it meanwhile
+  const bool grown = index + slots <= window_ ? extend_to(index + slots, droppable) : rotate(droppable);
+  if (!grown) {
+    next_.store(index, std::memory_order_relaxed); // signals are blocked: nobody came in between
+    const bool limit = errno == EDQUOT;
+    refuse_droppable_ = refuse_droppable_ || (limit && droppable);
+    return count_loss(limit ? trace::LossCause::kTraceLimit : trace::LossCause::kNoSpace);
+  }
+  if (index + slots > capacity_ || index >= window_) return reserve(slots, droppable); // rotated: index is the old file's
+  return base_ + index;
+}
+
+// Leaves the cause in errno: EDQUOT for the trace's own limit.
+bool ThreadLog::extend_to(std::uint32_t slots, bool droppable) noexcept {
+  const std::uint64_t now = trace::kLogHeaderBytes + std::uint64_t{capacity_} * trace::kSlotBytes;
+  const std::uint64_t need = trace::kLogHeaderBytes + std::uint64_t{slots} * trace::kSlotBytes;
+  const std::uint64_t most = trace::kLogHeaderBytes + std::uint64_t{window_} * trace::kSlotBytes;
+  std::uint64_t want = now + (now < kMaxStepBytes ? now : kMaxStepBytes);
+  if (want < need) want = need;
+  if (want > most) want = most;
+  if (!within_file_size_limit(want)) {
+    if (!within_file_size_limit(need)) return errno = EFBIG, false;
+    want = need;
+  }
+  if (!Process::take_budget(want - now, !droppable)) {
+    want = need;
+    if (!Process::take_budget(want - now, !droppable)) return errno = EDQUOT, false;
+  }
+  const int fd = open(path_, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return false;
+  int error = posix_fallocate(fd, static_cast<off_t>(now), static_cast<off_t>(want - now));
+  if (error != 0 && want != need) {
+    want = need;
+    error = posix_fallocate(fd, static_cast<off_t>(now), static_cast<off_t>(want - now));
+  }
+  close(fd);
+  if (error != 0) return errno = error == EDQUOT ? ENOSPC : error, false;
+  capacity_ = static_cast<std::uint32_t>((want - trace::kLogHeaderBytes) / trace::kSlotBytes);
+  return true;
+}
+
+// The window is full: begin another file. The old mapping stays, calls in flight still patch their slots there.
+bool ThreadLog::rotate(bool droppable) noexcept {
+  if (!Process::take_budget(0, !droppable)) return errno = EDQUOT, false;
+  if (!open_file()) return false;
+  stacks_.clear(); // ids are per file
+  next_.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+void ThreadLog::fill_more(trace::Slot* slot, const std::uint64_t* words, unsigned count) noexcept {
+  auto* more = reinterpret_cast<trace::MoreSlot*>(slot + 1);
+  for (unsigned done = trace::kFirstPayloadWords; done < count; done += trace::kMorePayloadWords, ++more) {
+    for (unsigned i = 0; i < trace::kMorePayloadWords; ++i) more->payload[i] = done + i < count ? words[done + i] : 0;
+    __atomic_store_n(&more->head, trace::pack({trace::Kind::kMore, 1, trace::kNoApi, 0, 0}), __ATOMIC_RELEASE);
+  }
+}
+
+void ThreadLog::append(const Record& record, std::uint16_t api) noexcept {
+  const unsigned slots = trace::slots_for(record.words);
+  trace::Slot* slot = reserve(slots, false);
+  if (slot == nullptr) return;
+  slot->order = Process::next_order();
+  slot->time = read_tsc();
+  slot->stack = 0;
+  slot->context = 0;
+  slot->via = trace::kNoApi;
+  for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i) slot->a[i] = record.w[i];
+  commit(slot, record, {record.kind, static_cast<std::uint8_t>(slots), api, record.flags, 0});
+}
+
+void ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsigned count,
+                             std::uint16_t context) noexcept {
+  const unsigned slots = trace::slots_for(count);
+  trace::Slot* slot = reserve(slots, false);
+  if (slot == nullptr) return;
+  slot->order = Process::current_order();
+  slot->time = read_tsc();
+  slot->stack = 0;
+  slot->context = context;
+  slot->via = trace::kNoApi;
+  for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i) slot->a[i] = i < count ? words[i] : 0;
+  if (count > trace::kFirstPayloadWords) fill_more(slot, words, count);
+  const trace::Head head{kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
+  __atomic_store_n(&slot->head, trace::pack(head), __ATOMIC_RELEASE);
+}
+
+trace::Slot* ThreadLog::count_loss(trace::LossCause cause) noexcept {
+  __atomic_fetch_add(&header_->lost[static_cast<unsigned>(cause)], 1, __ATOMIC_RELAXED);
+  return nullptr;
+}
+
+} // namespace gmt::interposer

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread's file of slots: reserve, fill, commit. A log belongs to one thread at a time and is leased on when
+// that thread ends, so that many short threads make few files. Used by session.cpp.
+//
+// Invariants: the file is mapped whole (a window of address space beyond its end costs nothing), so a slot stays
+// valid for the life of the process; no descriptor is held between events; reservation is one atomic add, so a
+// signal handler on the same thread takes its own slots; growth blocks signals.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interposer/record.h"
+#include "interposer/stack.h"
+#include "trace/format.h"
+
+namespace gmt::interposer {
+
+class ThreadLog {
+public:
+  // A new log for this thread, null if no file could be made. The object lives in memory mapped for it alone.
+  static ThreadLog* create(std::uint32_t sequence) noexcept;
+
+  // `slots` consecutive slots, or null: the loss is counted by cause.
+  trace::Slot* reserve(unsigned slots, bool droppable) noexcept {
+    if (droppable && refuse_droppable_) [[unlikely]] return count_loss(trace::LossCause::kTraceLimit);
+    const std::uint32_t index = next_.fetch_add(slots, std::memory_order_relaxed);
+    if (index + slots > capacity_) [[unlikely]] return grow(index, slots, droppable);
+    return base_ + index;
+  }
+
+  // Writes the record's further slots, then the head with release order: from here on the record survives.
+  void commit(trace::Slot* slot, const Record& record, trace::Head head) noexcept {
+    if (record.words > trace::kFirstPayloadWords) [[unlikely]] fill_more(slot, record.w.data(), record.words);
+    __atomic_store_n(&slot->head, trace::pack(head), __ATOMIC_RELEASE);
+  }
+
+  // A record that is no CUDA call: order is the current one, nothing is in flight.
+  void append(const Record& record, std::uint16_t api) noexcept;
+  void append_words(trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t context = 0) noexcept;
+
+  // Gives a reserved slot up, so that it is not taken for a torn one.
+  void abandon(trace::Slot* slot, unsigned slots) noexcept {
+    const trace::Head head{trace::Kind::kAbandoned, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
+    __atomic_store_n(&slot->head, trace::pack(head), __ATOMIC_RELEASE);
+  }
+
+  trace::Slot* count_loss(trace::LossCause cause) noexcept;
+
+  std::uint32_t file() const noexcept { return file_; } // changes when the log begins another file
+  StackInterner& stacks() noexcept { return stacks_; }
+  ThreadLog* next_free = nullptr; // list of logs whose thread has ended
+
+private:
+  trace::Slot* grow(std::uint32_t index, unsigned slots, bool droppable) noexcept;
+  bool extend_to(std::uint32_t slots, bool droppable) noexcept;
+  bool open_file() noexcept;
+  bool rotate(bool droppable) noexcept;
+  static void fill_more(trace::Slot* slot, const std::uint64_t* words, unsigned count) noexcept;
+
+  std::atomic<std::uint32_t> next_{0};
+  std::uint32_t capacity_ = 0; // slots that the file has room for
+  trace::Slot* base_ = nullptr;
+  bool refuse_droppable_ = false;
+  std::uint32_t window_ = 0;   // slots that the mapping has room for
+  trace::LogHeader* header_ = nullptr;
+  StackInterner stacks_;
+  std::uint32_t sequence_ = 0;
+  std::uint32_t file_ = 0;     // number of files this log has begun
+  char path_[4200] = {};
+};
+
+} // namespace gmt::interposer
