@@ -2,9 +2,9 @@
 // One leak of every family of memory that the runtime API gives out.
 //
 // run: pitched
-// expect: error leak count=1 stacks="allocated here"@leak_pitched:LINE(pitched)
+// expect: error leak bytes=4096 count=1 stacks="allocated here"@leak_pitched:LINE(pitched)
 // run: 3d
-// expect: error leak count=1 stacks="allocated here"@leak_3d:LINE(3d)
+// expect: error leak bytes=16384 count=1 stacks="allocated here"@leak_3d:LINE(3d)
 // run: array
 // expect: error leak count=1 stacks="allocated here"@leak_array:LINE(array)
 // run: managed
