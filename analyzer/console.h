@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing to descriptors and files with every error seen: a report on a full disk must fail loudly, and one
+// piped into `head` must end quietly. Called by all subcommands.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace gmt {
+
+// Writes all of it, through interruptions and short writes. No error or the first one.
+std::error_code write_all(int descriptor, std::string_view text);
+
+// Writes to an open stream named `name`. False if the reader has gone (EPIPE): then the caller stops and
+// nobody is told. Any other failure is a UserError.
+bool write_output(int descriptor, std::string_view name, std::string_view text);
+
+// The file of --output. Opened before the program starts, so that a wrong path costs no run; emptied only
+// when there is something to put in. An empty path is the stream given instead.
+class OutputFile {
+public:
+  OutputFile(const std::string& path, int otherwise);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  bool is_file() const { return own_; }
+  int descriptor() const { return descriptor_; }
+  void write(std::string_view text); // throws UserError unless everything is written
+
+private:
+  std::string name_;
+  int descriptor_;
+  bool own_;
+};
+
+} // namespace gmt

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: which words are options, what a wrong one is answered with, and help."""
+
+import unittest
+
+from command_case import PROGRAM, CommandCase
+
+
+class Arguments(CommandCase):
+    def test_no_words(self):
+        self.assert_usage_error([], "no program to run", "gpumemtrace ./app")
+
+    def test_first_word_that_is_no_command_is_the_program(self):
+        self.assertEqual(self.run_command(PROGRAM, "exit", "3").returncode, 3)
+        self.assertEqual(self.run_command("run", PROGRAM, "exit", "3").returncode, 3)
+        self.assertEqual(self.run_command("--color", "never", PROGRAM, "exit", "3").returncode, 3)
+
+    def test_everything_behind_the_program_is_its_own(self):
+        for words in (["echo", "--format", "no", "--", "-x"], ["--", "echo", "--format", "no", "--", "-x"],
+                      ["run", "--limit=3", "--", "echo", "--format", "no", "--", "-x"]):
+            self.assertEqual(self.run_command(*words).stdout, "--format no -- -x\n")
+
+    def test_nearest_option(self):
+        self.assert_usage_error(["--formt", "json", "true"], "'--formt'", "'--format'")
+        self.assert_usage_error(["check", "--fail-no=error", "true"], "'--fail-no'", "'--fail-on'")
+        self.assert_usage_error(["--zzzzzzzz", "true"], "unknown option '--zzzzzzzz'", "gpumemtrace help run")
+
+    def test_no_guessing_of_prefixes(self):
+        self.assert_usage_error(["--lim", "3", "true"], "unknown option '--lim'")
+
+    def test_option_of_another_command(self):
+        self.assert_usage_error(["report", "--device", "real"], "takes no option '--device'", "run, check, record")
+        self.assert_usage_error(["run", "--error-exitcode", "3", "true"], "it belongs to: check")
+
+    def test_values(self):
+        self.assert_usage_error(["--format", "xml", "true"], "'xml'", "--format", "text")
+        self.assert_usage_error(["--device", "cpu", "true"], "auto, real or simulated")
+        self.assert_usage_error(["check", "--fail-on", "bad", "true"], "note, warning or error")
+        self.assert_usage_error(["check", "--error-exitcode", "256", "true"], "from 1 to 255")
+        self.assert_usage_error(["--min-bytes", "-1", "true"], "a size such as")
+        self.assert_usage_error(["--max-trace", "99999999999G", "true"], "a size such as")
+        self.assert_usage_error(["--limit", "", "true"], "'--limit' needs a value")
+        self.assert_usage_error(["--limit=", "true"], "'--limit' needs a value")
+        self.assert_usage_error(["--output"], "'--output' needs a value: --output FILE")
+        self.assert_usage_error(["--print-suppressions=yes", "true"], "takes no value")
+
+    def test_wrong_suppression_file_is_found_before_the_run(self):
+        result = self.run_command("--suppressions", "missing.supp", "touch", "ran")
+        self.assertEqual(result.returncode, 2, result)
+        self.assertIn("missing.supp", result.stderr)
+        self.assertEqual(self.run_command("ls").stdout, "")
+
+    def test_no_program(self):
+        for command in ("run", "check", "record"):
+            self.assert_usage_error([command], "no program to run")
+        self.assert_usage_error(["check", "--color", "never"], "no program to run")
+
+
+class Help(CommandCase):
+    def assert_help(self, words, *expected):
+        result = self.run_command(*words)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertEqual(result.stderr, "")
+        for text in expected:
+            self.assertIn(text, result.stdout)
+
+    def test_overview(self):
+        for words in (["help"], ["--help"], ["-h"]):
+            self.assert_help(words, "gpumemtrace ./app", "check", "record", "report", "dump")
+
+    def test_commands(self):
+        for command in ("run", "check", "record", "report", "dump", "help"):
+            self.assert_help(["help", command], "gpumemtrace " + command, "Examples")
+            self.assert_help([command, "--help"], "gpumemtrace " + command, "Examples")
+
+    def test_shim_options_come_from_the_table(self):
+        self.assert_help(["help", "options"], "--stack-depth, GPUMEMTRACE_STACK_DEPTH", "GPUMEMTRACE_MAX_TRACE",
+                         "(default 2G)", "NO_COLOR", "--fail-on")
+        self.assert_help(["help", "record"], "--max-trace", "--launch-stacks")
+
+    def test_findings(self):
+        self.assert_help(["help", "findings"])
+
+    def test_unknown_topic(self):
+        self.assert_usage_error(["help", "recrod"], "did you mean 'gpumemtrace help record'")
+
+    def test_version(self):
+        self.assertRegex(self.run_command("--version").stdout, r"^gpumemtrace \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

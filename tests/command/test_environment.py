@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the program and its children find in their environment, and where traces are put."""
+
+import os
+import shutil
+import tempfile
+import unittest
+
+from command_case import LIBDIR, PROGRAM, CommandCase
+
+INTERPOSER = os.path.join(os.path.realpath(LIBDIR), "libgpumemtrace.so")
+
+
+class Environment(CommandCase):
+    def seen(self, name, *options):
+        result = self.run_command("run", "--device", "real", *options, PROGRAM, "environment", name)
+        self.assertEqual(result.returncode, 0, result)
+        return result.stdout.rstrip("\n")
+
+    def test_preload(self):
+        self.assertEqual(self.seen("LD_PRELOAD"), INTERPOSER)
+
+    def test_existing_preload_is_kept_behind(self):
+        self.environment["LD_PRELOAD"] = "libm.so.6 libdl.so.2:librt.so.1"
+        self.assertEqual(self.seen("LD_PRELOAD"), INTERPOSER + ":libm.so.6:libdl.so.2:librt.so.1")
+
+    def test_nested_preload_is_not_doubled(self):
+        self.environment["LD_PRELOAD"] = INTERPOSER + ":libm.so.6"
+        self.assertEqual(self.seen("LD_PRELOAD"), INTERPOSER + ":libm.so.6")
+
+    def test_sanitizer_in_existing_preload_goes_first(self):
+        fake = os.path.join(self.folder, "libasan.so.8")
+        shutil.copy(INTERPOSER, fake)
+        self.environment["LD_PRELOAD"] = "libm.so.6:" + fake
+        self.assertEqual(self.seen("LD_PRELOAD"), fake + ":" + INTERPOSER + ":libm.so.6")
+
+    def test_run_id_is_unique(self):
+        first, second = self.seen("GPUMEMTRACE_RUN"), self.seen("GPUMEMTRACE_RUN")
+        self.assertRegex(first, "^[0-9a-f]{16}$")
+        self.assertNotEqual(first, second)
+
+    def test_device(self):
+        self.assertEqual(self.seen("GPUMEMTRACE_DEVICE"), "real")
+
+    def test_directory_is_absolute(self):
+        here = os.path.realpath(self.folder)
+        self.assertEqual(self.seen("GPUMEMTRACE_DIR"), here)
+        self.assertEqual(self.seen("GPUMEMTRACE_DIR", "--trace-dir", "a/b"), here + "/a/b")
+
+    def test_shim_options_are_plain_numbers(self):
+        self.assertEqual(self.seen("GPUMEMTRACE_MAX_TRACE", "--max-trace", "3M"), str(3 << 20))
+        self.assertEqual(self.seen("GPUMEMTRACE_MAX_TRACE", "--max-trace=1GiB"), str(1 << 30))
+        self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH", "--stack-depth", "12"), "12")
+        self.assertEqual(self.seen("GPUMEMTRACE_LAUNCH_STACKS", "--launch-stacks"), "1")
+        self.assertEqual(self.seen("GPUMEMTRACE_LAUNCH_STACKS", "--launch-stacks=0"), "0")
+        self.assertEqual(self.seen("GPUMEMTRACE_LAUNCH_STACKS"), "(unset)")
+
+    def test_shim_options_of_the_environment_stay(self):
+        self.environment["GPUMEMTRACE_STACK_DEPTH"] = "7"
+        self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH"), "7")
+        self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH", "--stack-depth=9"), "9")
+
+    def test_notes_file_is_there_and_goes(self):
+        result = self.run_command("--device", "real", "sh", "-c", "echo $GPUMEMTRACE_NOTES; test -w $GPUMEMTRACE_NOTES")
+        self.assertEqual(result.returncode, 0, result)
+        self.assertFalse(os.path.exists(result.stdout.strip()))
+
+    def test_notes_become_remarks(self):
+        self.environment["FAKE_NOTE"] = "unhooked /usr/bin/env"
+        result = self.run_command("--device", "real", PROGRAM)
+        self.assertIn("'/usr/bin/env' was started without the checker", result.stderr)
+
+    def test_missing_library(self):
+        self.environment["GPUMEMTRACE_LIBDIR"] = self.folder
+        result = self.run_command("--device", "real", PROGRAM)
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("libgpumemtrace.so is not where it was installed", result.stderr)
+
+    def test_library_path_that_preload_cannot_carry(self):
+        folder = os.path.join(self.folder, "with space")
+        os.mkdir(folder)
+        shutil.copy(INTERPOSER, folder)
+        self.environment["GPUMEMTRACE_LIBDIR"] = folder
+        result = self.run_command("--device", "real", PROGRAM)
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("LD_PRELOAD cannot carry", result.stderr)
+
+    def test_simulated_device(self):
+        folder = os.path.join(self.folder, "libdir")
+        os.makedirs(folder + "/simulated")
+        for name in ("libgpumemtrace.so", "simulated/libcuda.so.1", "simulated/libcudart.so.13"):
+            shutil.copy(INTERPOSER, os.path.join(folder, name))
+        folder = os.path.realpath(folder)
+        self.environment["GPUMEMTRACE_LIBDIR"] = folder
+        self.environment["LD_LIBRARY_PATH"] = "/mine"
+        result = self.run_command("--device", "simulated", PROGRAM, "environment", "LD_PRELOAD", "environment",
+                                  "LD_LIBRARY_PATH", "environment", "GPUMEMTRACE_DEVICE")
+        simulated = folder + "/simulated"
+        self.assertEqual(result.stdout.splitlines(),
+                         [f"{folder}/libgpumemtrace.so:{simulated}/libcudart.so.13:{simulated}/libcuda.so.1",
+                          f"{simulated}:/mine", "simulated"])
+
+    def test_simulated_device_is_not_installed(self):
+        result = self.run_command("--device", "simulated", PROGRAM)
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("simulated device", result.stderr)
+
+
+class TraceDirectory(CommandCase):
+    def test_unusable(self):
+        result = self.run_command("--device", "real", "--trace-dir", "/proc/nowhere", PROGRAM)
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("cannot make traces in '/proc/nowhere'", result.stderr)
+
+    def test_unwritable_current_directory(self):
+        other = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, other, True)
+        self.environment["TMPDIR"] = other
+        result = self.run_command("--device", "real", PROGRAM, "environment", "GPUMEMTRACE_DIR", cwd="/proc")
+        self.assertEqual(result.stdout.strip(), os.path.realpath(other))
+        self.assertIn("the current directory is not writable", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

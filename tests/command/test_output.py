@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the report goes, its colours, and what happens when it cannot be written."""
+
+import json
+import os
+import pty
+import subprocess
+import unittest
+
+from command_case import COMMAND, PROGRAM, CommandCase
+
+
+class Output(CommandCase):
+    def test_report_goes_to_stderr_and_ends_with_the_summary(self):
+        result = self.run_command("--device", "real", PROGRAM, "environment", "HOME")
+        self.assertNotIn("SUMMARY", result.stdout)
+        self.assertTrue(result.stderr.splitlines()[-1].startswith("SUMMARY: gpumemtrace:"), result.stderr)
+
+    def test_json_to_a_file(self):
+        path = os.path.join(self.folder, "report.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("x" * 100000) # an older, longer report is replaced
+        result = self.run_command("--device", "real", "--format", "json", "--output", "report.json", PROGRAM)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("report.json", result.stderr)
+        with open(path, encoding="utf-8") as file:
+            json.load(file)
+
+    def test_record_prints_no_report(self):
+        result = self.run_command("record", "--device", "real", PROGRAM)
+        self.assertNotIn("SUMMARY", result.stderr)
+        self.assertLessEqual(result.stderr.count("\n"), 3)
+
+    def test_full_disk(self):
+        result = self.run_command("check", "--device", "real", "--output", "/dev/full", PROGRAM)
+        self.assertEqual(result.returncode, 4, result)
+        self.assertIn("/dev/full", result.stderr)
+        self.assertIn("No space left", result.stderr)
+
+    def test_full_disk_keeps_the_programs_status(self):
+        result = self.run_command("--device", "real", "--output", "/dev/full", PROGRAM, "exit", "9")
+        self.assertEqual(result.returncode, 9, result)
+        self.assertIn("No space left", result.stderr)
+
+    def test_wrong_place_is_found_before_the_run(self):
+        result = self.run_command("--output", "/nowhere/report", "touch", "ran")
+        self.assertEqual(result.returncode, 2, result)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "ran")))
+
+    def test_full_stdout_is_an_error_of_help(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = self.run_command("help", stdout=full)
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("No space left", result.stderr)
+
+    def test_a_reader_that_has_gone_is_no_error(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        result = self.run_command("help", "options", stdout=writer)
+        os.close(writer)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+class Color(CommandCase):
+    def on_a_terminal(self, *options):
+        master, slave = pty.openpty()
+        process = subprocess.Popen([COMMAND, "--device", "real", *options, PROGRAM], cwd=self.folder,
+                                   env=self.environment, stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        text = b""
+        try:
+            while chunk := os.read(master, 65536):
+                text += chunk
+        except OSError:
+            pass # the terminal's other side has gone
+        os.close(master)
+        process.wait(60)
+        return text
+
+    def setUp(self):
+        super().setUp()
+        self.environment["TERM"] = "xterm"
+
+    def test_never_and_no_color(self):
+        self.assertNotIn(b"\x1b[", self.on_a_terminal("--color", "never"))
+        self.environment["NO_COLOR"] = "1"
+        self.assertNotIn(b"\x1b[", self.on_a_terminal())
+
+    def test_no_terminal_no_color(self):
+        self.assertNotIn("\x1b[", self.run_command("--device", "real", PROGRAM).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

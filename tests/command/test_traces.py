@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The traces of a run: found by its id, finished with how each process ended, and the newest chosen."""
+
+import os
+import time
+import unittest
+
+from command_case import PROGRAM, CommandCase
+
+
+class Traces(CommandCase):
+    def setUp(self):
+        super().setUp()
+        self.environment["FAKE_TRACE"] = "app"
+
+    def traces(self):
+        return sorted(name for name in os.listdir(self.folder) if name.startswith("gpumemtrace."))
+
+    def ending(self, trace):
+        with open(os.path.join(self.folder, trace, "complete"), encoding="utf-8") as file:
+            return dict(line.rstrip("\n").split("=", 1) for line in file)
+
+    def test_exit_is_written(self):
+        self.run_command("record", "--device", "real", PROGRAM, "exit", "7")
+        (trace,) = self.traces()
+        ending = self.ending(trace)
+        self.assertEqual((ending["how"], ending["status"], ending["signal"]), ("exited", "7", "0"))
+        self.assertGreater(int(ending["monotonic_ns"]), 0)
+        self.assertGreater(int(ending["tsc"]), 0)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, trace, "incomplete")))
+
+    def test_signal_is_written(self):
+        self.run_command("record", "--device", "real", PROGRAM, "signal", "9")
+        (trace,) = self.traces()
+        ending = self.ending(trace)
+        self.assertEqual((ending["how"], ending["signal"]), ("signalled", "9"))
+
+    def test_traces_of_other_runs_are_left_alone(self):
+        self.run_command("record", "--device", "real", PROGRAM)
+        first = self.traces()[0]
+        os.remove(os.path.join(self.folder, first, "complete"))
+        self.run_command("record", "--device", "real", PROGRAM)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, first, "complete")))
+
+    def test_orphans_get_their_ending(self):
+        script = f"({PROGRAM} exit 3 &) ; sleep 0.5"
+        self.run_command("record", "--device", "real", "sh", "-c", script)
+        endings = [self.ending(trace)["status"] for trace in self.traces()
+                   if os.path.exists(os.path.join(self.folder, trace, "complete"))]
+        self.assertIn("3", endings)
+
+    def test_a_daemon_is_not_waited_for(self):
+        start = time.monotonic()
+        result = self.run_command("run", "--device", "real", "sh", "-c", "sleep 20 >/dev/null 2>&1 & exit 0")
+        self.assertLess(time.monotonic() - start, 15)
+        self.assertRegex(result.stderr, r"process \d+ \(sleep\) is still running")
+
+    def test_record_says_where_and_what_next(self):
+        result = self.run_command("record", "--device", "real", PROGRAM)
+        (trace,) = self.traces()
+        self.assertIn(trace, result.stderr)
+        self.assertIn("gpumemtrace report", result.stderr)
+        self.assertLessEqual(result.stderr.count("\n"), 3, result.stderr)
+
+    def test_report_takes_the_newest(self):
+        for name in ("old", "new"):
+            self.environment["FAKE_TRACE"] = name
+            self.run_command("record", "--device", "real", PROGRAM)
+        result = self.run_command("report")
+        self.assertIn("reading the newest trace, gpumemtrace.new.", result.stderr)
+        self.assertNotIn("gpumemtrace.old.", result.stderr)
+
+    def test_report_without_any_trace(self):
+        self.assert_usage_error(["report"], "no trace in the current directory")
+
+
+if __name__ == "__main__":
+    unittest.main()
