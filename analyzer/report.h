@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finished analysis, ready to be rendered: findings grouped, suppressed and symbolised, and everything a reader
-// needs to trust them (how the program ended, what was lost, what was not checked). Made by analyze(), read by outputs.
+// A finished analysis, ready to be rendered: findings grouped, suppressed and symbolised, and everything a
+// reader needs to trust them (how the program ended, what was lost, what was not checked). Made by
+// build_report(), read by outputs.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,9 @@ struct Totals {
   std::uint64_t copies = 0;
   std::uint64_t copied_bytes = 0;
   std::uint64_t launches = 0;
-  std::uint64_t peak_bytes = 0;      // device memory alive at the peak (host families not counted)
+  std::uint64_t peak_bytes = 0; // device memory alive at the peak (host families not counted)
   std::uint64_t peak_order = 0;
-  std::uint64_t live_bytes = 0;      // alive at the end, all families that can leak
+  std::uint64_t live_bytes = 0; // alive at the end, all families that can leak
   std::uint64_t live_blocks = 0;
 };
 
@@ -56,12 +57,13 @@ struct SuppressionUse {
 
 struct Report {
   std::string tool_version;
-  std::vector<ProcessReport> processes; // the program itself first, then its descendants
+  std::vector<ProcessReport> processes;  // the program itself first, then its descendants
   std::vector<ReportedFinding> findings; // errors first, then by bytes
   std::vector<NotChecked> not_checked;
   std::vector<SuppressionUse> suppressions; // only rules that were used
   std::uint64_t suppressed = 0;
   std::uint64_t below_min_bytes = 0; // findings left out by --min-bytes
+  std::uint64_t other_kinds = 0;     // findings left out by --only and --skip
   std::vector<std::string> remarks;  // sentences about the run: unhooked children, no CUDA call seen and why
   bool no_cuda_calls = false;
 

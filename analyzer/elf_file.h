@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ELF file, mapped, never read whole: its build id, its separate debug file, its symbol tables. Used by
+// symbols. Address means the file's own address space (before the load bias is added).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <libelf.h>
+
+namespace gmt {
+
+// An address to be named by the symbol tables.
+struct SymbolName {
+  std::uint64_t address = 0;
+  std::string name; // as the table has it; empty if no function covers the address
+};
+
+class ElfFile {
+public:
+  // Nothing if the file cannot be opened or is no executable or shared object.
+  static std::optional<ElfFile> open(const std::filesystem::path& path);
+
+  ElfFile(ElfFile&& other) noexcept;
+  ElfFile& operator=(ElfFile&&) = delete;
+  ~ElfFile();
+
+  Elf* elf() const { return elf_; }
+  std::string build_id() const; // hex, empty if there is none
+  bool has_section(const char* name) const;
+
+  // Names sorted, still unnamed addresses from .symtab, else .dynsym, in one pass over each table.
+  void name_addresses(std::span<SymbolName> sorted) const;
+
+private:
+  ElfFile(int descriptor, Elf* elf) : descriptor_(descriptor), elf_(elf) {}
+  void name_from_table(Elf_Scn* section, std::span<SymbolName> sorted) const;
+
+  int descriptor_;
+  Elf* elf_;
+};
+
+// The file that holds what was stripped from `file` at `path`: by build id under a root, else by
+// .gnu_debuglink. Only a file with the same build id is taken.
+std::optional<ElfFile> open_debug_file(const ElfFile& file, const std::filesystem::path& path,
+                                       std::span<const std::filesystem::path> roots);
+
+} // namespace gmt

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which frames are nobody's business, see frame_trim.h. CUDA's runtime is recognised as a library, as the
+// static archive inside an executable (no line information, names of its own), and as inline wrappers of its
+// headers.
+#include "analyzer/frame_trim.h"
+
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <string_view>
+
+#include "analyzer/function_name.h"
+
+namespace gmt {
+namespace {
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [text](std::string_view p) { return text.starts_with(p); });
+}
+
+bool equals_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+bool of_cuda(const Frame& frame) {
+  const std::string_view module = base_name(frame.module);
+  if (starts_with_any(module, {"libgpumemtrace", "libcudart.", "libcudart-", "libcuda.", "libcuda-"}))
+    return true;
+  if (equals_any(base_name(frame.file), {"cuda_runtime.h", "cuda_runtime_api.h"})) return true;
+  if (!frame.file.empty()) return false;
+  const std::string_view name = bare_function(frame.function);
+  const bool entry =
+      name.size() > 4 && name.starts_with("cuda") && std::isupper(static_cast<unsigned char>(name[4]));
+  return entry || starts_with_any(name, {"libcudart_static_", "__cudart", "__cuda"});
+}
+
+bool of_start_up(const Frame& frame) {
+  if (equals_any(frame.function, {"_start", "start_thread", "clone", "clone3", "__clone", "__clone3"}) ||
+      frame.function.starts_with("__libc_start_")) {
+    return true;
+  }
+  const std::string_view module = base_name(frame.module);
+  return frame.function.empty() && starts_with_any(module, {"libc.so.6", "libc-2.", "libpthread"});
+}
+
+} // namespace
+
+void trim_frames(std::vector<Frame>& frames) {
+  auto begin = std::find_if_not(frames.begin(), frames.end(), of_cuda);
+  auto end = frames.end();
+  while (end != begin && of_start_up(*(end - 1))) --end;
+  if (begin == end) return;
+  frames.erase(end, frames.end());
+  frames.erase(frames.begin(), begin);
+}
+
+} // namespace gmt

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts from a stack what its reader did not write and cannot change: the recorder and CUDA's own libraries at
+// the inner end, the C library's start-up code at the outer end. Called by the report builder once frames are
+// resolved.
+#pragma once
+
+#include "analyzer/finding.h"
+
+namespace gmt {
+
+// A stack of nothing else stays whole: some place is better than none.
+void trim_frames(std::vector<Frame>& frames);
+
+} // namespace gmt

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Demangled C++ function names, cut to what is needed: the bare name for suppressions, a short form for text.
+// Called by suppressions, the report builder and the text output. Works on strings only and never fails: a
+// name it does not understand comes back whole.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace gmt {
+
+// The name as a person reads it; the mangled name itself if it is none, or not mangled.
+// Versions ("@@GLIBC_2.34") and compilers' clone marks are dropped.
+std::string demangle(std::string_view symbol);
+
+// "void ns::step<int>(int*) const" -> "ns::step<int>".
+std::string_view bare_function(std::string_view name);
+
+// At most `width` characters: parameters are dropped first, then template arguments, the return type, the
+// end.
+std::string shorten_function(std::string_view name, std::size_t width);
+
+} // namespace gmt

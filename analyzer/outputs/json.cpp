@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report for programs: docs/report-json.md documents every field, docs/report.schema.json is its schema,
+// and tests/report holds this file to it. Fields are only ever added while "schema" stays 1. Invariant: any
+// bytes from the traced program give valid JSON; what is no UTF-8 is replaced.
+#include <algorithm>
+#include <ostream>
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/output.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+using Json = nlohmann::ordered_json; // keys in the order of the documentation
+
+constexpr int kSchema = 1;
+
+const char* word(Severity severity) {
+  switch (severity) {
+  case Severity::kError: return "error";
+  case Severity::kWarning: return "warning";
+  case Severity::kNote: break;
+  }
+  return "note";
+}
+
+const char* word(Ending::How how) {
+  switch (how) {
+  case Ending::How::kExited: return "exited";
+  case Ending::How::kSignalled: return "signalled";
+  case Ending::How::kExec: return "exec";
+  case Ending::How::kRunning: return "running";
+  case Ending::How::kUnknown: break;
+  }
+  return "unknown";
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json json_of(const Ending& ending) {
+  const bool exited = ending.how == Ending::How::kExited, signalled = ending.how == Ending::How::kSignalled;
+  return {{"how", word(ending.how)},
+          {"status", exited ? Json(ending.status) : Json(nullptr)},
+          {"signal", signalled ? Json(ending.signal) : Json(nullptr)}};
+}
+
+Json json_of(const Totals& t) {
+  return {{"events", t.events},
+          {"threads", t.threads},
+          {"allocations", t.allocations},
+          {"allocated_bytes", t.allocated_bytes},
+          {"frees", t.frees},
+          {"copies", t.copies},
+          {"copied_bytes", t.copied_bytes},
+          {"launches", t.launches},
+          {"peak_bytes", t.peak_bytes},
+          {"live_bytes", t.live_bytes},
+          {"live_blocks", t.live_blocks}};
+}
+
+// Sums, but the peak: processes need not have had theirs at the same time.
+Totals totals_of(const Report& report) {
+  Totals sum;
+  for (const ProcessReport& process : report.processes) {
+    const Totals& t = process.totals;
+    sum.events += t.events;
+    sum.threads += t.threads;
+    sum.allocations += t.allocations;
+    sum.allocated_bytes += t.allocated_bytes;
+    sum.frees += t.frees;
+    sum.copies += t.copies;
+    sum.copied_bytes += t.copied_bytes;
+    sum.launches += t.launches;
+    sum.peak_bytes = std::max(sum.peak_bytes, t.peak_bytes);
+    sum.live_bytes += t.live_bytes;
+    sum.live_blocks += t.live_blocks;
+  }
+  return sum;
+}
+
+Json json_of(const ProcessReport& process) {
+  Json lost = Json::object();
+  for (const auto& [cause, records] : process.lost) lost[cause] = records;
+  return {{"pid", process.pid},
+          {"host", process.host},
+          {"program", process.executable},
+          {"arguments", process.arguments},
+          {"ended", json_of(process.ended)},
+          {"trace", process.trace},
+          {"device", process.device.empty() ? "real" : process.device},
+          {"driver_version", text_or_null(process.driver_version)},
+          {"totals", json_of(process.totals)},
+          {"lost", std::move(lost)},
+          {"damaged", process.damaged},
+          {"torn", process.torn}};
+}
+
+Json json_of(const Frame& frame) {
+  return {{"function", text_or_null(frame.function)},
+          {"file", text_or_null(frame.file)},
+          {"line", frame.line != 0 ? Json(frame.line) : Json(nullptr)},
+          {"module", text_or_null(frame.module)},
+          {"module_offset", frame.module.empty() ? Json(nullptr) : Json(format_address(frame.module_offset))},
+          {"address", format_address(frame.address)},
+          {"inlined", frame.inlined}};
+}
+
+Json json_of(const LabelledStack& stack, unsigned depth) {
+  Json frames = Json::array();
+  const std::size_t all = stack.frames.size();
+  const std::size_t count = depth == 0 ? all : std::min<std::size_t>(depth, all);
+  for (std::size_t i = 0; i < count; ++i) frames.push_back(json_of(stack.frames[i]));
+  return {{"label", stack.label}, {"api", text_or_null(stack.api)}, {"frames", std::move(frames)}};
+}
+
+Json json_of(const ReportedFinding& finding, const Report& report, unsigned depth) {
+  Json stacks = Json::array();
+  for (const LabelledStack& stack : finding.stacks) stacks.push_back(json_of(stack, depth));
+  const bool known = finding.process < report.processes.size();
+  return {{"kind", finding.kind},
+          {"severity", word(finding.severity)},
+          {"message", finding.message},
+          {"advice", finding.advice},
+          {"bytes", finding.bytes},
+          {"count", finding.count},
+          {"address", finding.address ? Json(format_address(*finding.address)) : Json(nullptr)},
+          {"api", text_or_null(finding.api)},
+          {"process", known ? Json(report.processes[finding.process].pid) : Json(nullptr)},
+          {"process_index", finding.process},
+          {"stacks", std::move(stacks)}};
+}
+
+void add_program(Json& out, const Report& report) {
+  if (report.processes.empty()) {
+    out["program"] = nullptr;
+    out["ended"] = json_of(Ending{});
+    out["device"] = nullptr;
+    return;
+  }
+  const ProcessReport& first = report.processes.front();
+  out["program"] = {{"path", first.executable}, {"arguments", first.arguments}, {"pid", first.pid}};
+  out["ended"] = json_of(first.ended);
+  out["device"] = first.device.empty() ? "real" : first.device;
+}
+
+void add_findings(Json& out, const Report& report, const OutputOptions& options) {
+  const std::size_t all = report.findings.size();
+  const std::size_t count = options.limit == 0 ? all : std::min(options.limit, all);
+  Json& findings = out["findings"] = Json::array();
+  for (std::size_t i = 0; i < count; ++i) {
+    findings.push_back(json_of(report.findings[i], report, options.stack_depth));
+  }
+  out["not_shown"] = {
+      {"limit", all - count}, {"min_bytes", report.below_min_bytes}, {"kinds", report.other_kinds}};
+  out["suppressed"] = report.suppressed;
+  Json& rules = out["suppressions"] = Json::array();
+  for (const SuppressionUse& use : report.suppressions) {
+    rules.push_back({{"rule", use.rule}, {"file", use.file}, {"findings", use.findings}});
+  }
+}
+
+void write_json(const Report& report, const OutputOptions& options, std::ostream& stream) {
+  Json out;
+  out["schema"] = kSchema;
+  out["tool"] = {{"name", "gpumemtrace"}, {"version", report.tool_version}};
+  add_program(out, report);
+  Json& processes = out["processes"] = Json::array();
+  std::uint64_t lost = 0;
+  for (const ProcessReport& process : report.processes) {
+    processes.push_back(json_of(process));
+    lost += process.lost_events();
+  }
+  out["no_cuda_calls"] = report.no_cuda_calls;
+  out["summary"] = {{"errors", report.count(Severity::kError)},
+                    {"warnings", report.count(Severity::kWarning)},
+                    {"notes", report.count(Severity::kNote)}};
+  add_findings(out, report, options);
+  Json& not_checked = out["not_checked"] = Json::array();
+  for (const NotChecked& entry : report.not_checked) {
+    not_checked.push_back({{"what", entry.what}, {"why", entry.why}});
+  }
+  out["remarks"] = report.remarks;
+  out["lost_events"] = lost;
+  out["totals"] = json_of(totals_of(report));
+  stream << out.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+const OutputRegistration kJson{
+    {.id = "json", .title = "for programs; see docs/report-json.md", .write = write_json}};
+
+} // namespace
+} // namespace gmt

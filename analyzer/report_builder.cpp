@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds a Report, see report_builder.h. Addresses of all processes are resolved together, so that a library
+// that eight of them share is read once.
+#include "analyzer/report_builder.h"
+
+#include <algorithm>
+#include <span>
+#include <tuple>
+
+#include "analyzer/frame_trim.h"
+#include "analyzer/owners.h"
+#include "analyzer/suppressions.h"
+#include "analyzer/symbol_file.h"
+#include "analyzer/symbols.h"
+
+#ifndef GPUMEMTRACE_VERSION
+#define GPUMEMTRACE_VERSION "unknown"
+#endif
+
+namespace gmt {
+namespace fs = std::filesystem;
+namespace {
+
+void add_once(std::vector<NotChecked>& list, NotChecked entry) {
+  const bool known = std::any_of(list.begin(), list.end(), [&](const NotChecked& n) {
+    return n.what == entry.what && n.why == entry.why;
+  });
+  if (!known) list.push_back(std::move(entry));
+}
+
+// The symbols of one process: what its trace knows already, and what is asked of the binaries.
+class ProcessSymbols {
+public:
+  ProcessSymbols(const Analysis& analysis, const fs::path& trace)
+      : analysis_(analysis), trace_(trace), known_(SymbolFile::read(trace)) {}
+
+  void want(SymbolResolver& resolver, bool all_stacks) {
+    std::vector<std::uint64_t> addresses;
+    const auto add = [&](StackId id) {
+      const auto frames = analysis_.stacks.frames(id);
+      addresses.insert(addresses.end(), frames.begin(), frames.end());
+    };
+    if (all_stacks) {
+      for (std::size_t i = 1; i <= analysis_.stacks.size(); ++i) add(StackId{static_cast<std::uint32_t>(i)});
+    }
+    for (const Finding& finding : analysis_.findings) {
+      for (const LabelledStack& stack : finding.stacks) add(stack.stack);
+    }
+    std::sort(addresses.begin(), addresses.end());
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    for (const std::uint64_t address : addresses) {
+      const Module* module = find_module(analysis_.modules, address);
+      if (module == nullptr || known_.find(address, module->loaded) != nullptr) continue;
+      resolver.want(*module, address);
+      wanted_.emplace_back(address, module);
+    }
+  }
+
+  // Takes the answers over; true if there are any that the trace did not have.
+  bool keep(const SymbolResolver& resolver) {
+    bool any = false;
+    for (const auto& [address, module] : wanted_) {
+      if (!resolver.answered(*module)) continue;
+      known_.set(address, module->loaded, resolver.frames(*module, address));
+      any = true;
+    }
+    return any;
+  }
+
+  std::optional<std::string> write() const { return known_.write(trace_); }
+
+  std::vector<Frame> frames(StackId stack, const SymbolResolver& resolver) const {
+    std::vector<Frame> result;
+    for (const std::uint64_t address : analysis_.stacks.frames(stack)) {
+      const Module* module = find_module(analysis_.modules, address);
+      if (module == nullptr) {
+        result.emplace_back().address = address;
+        continue;
+      }
+      const std::vector<Frame>* known = known_.find(address, module->loaded);
+      const std::vector<Frame> frames = known != nullptr ? *known : resolver.frames(*module, address);
+      result.insert(result.end(), frames.begin(), frames.end());
+    }
+    return result;
+  }
+
+  void forget() { known_ = {}; }
+
+private:
+  const Analysis& analysis_;
+  fs::path trace_;
+  SymbolFile known_;
+  std::vector<std::pair<std::uint64_t, const Module*>> wanted_;
+};
+
+void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& traces,
+               const ReportOptions& options, Report& report) {
+  SymbolResolver resolver;
+  std::vector<ProcessSymbols> processes;
+  for (std::size_t i = 0; i < analyses.size(); ++i) {
+    processes.emplace_back(analyses[i], traces[i]);
+    if (options.symbols) processes.back().want(resolver, options.write_symbols);
+    else processes.back().forget();
+  }
+  resolver.resolve();
+  for (std::size_t i = 0; i < analyses.size(); ++i) {
+    if (processes[i].keep(resolver) && options.write_symbols) {
+      if (std::optional<std::string> failure = processes[i].write())
+        report.remarks.push_back(std::move(*failure));
+    }
+    for (Finding& finding : analyses[i].findings) {
+      for (LabelledStack& stack : finding.stacks) stack.frames = processes[i].frames(stack.stack, resolver);
+    }
+  }
+  for (const NotChecked& entry : resolver.not_checked()) add_once(report.not_checked, entry);
+}
+
+// Stack addresses carry no time: where two libraries held one address in turn, the later one names the frame.
+void note_reused_addresses(const Analysis& analysis, Report& report) {
+  std::vector<const Module*> modules;
+  for (const Module& m : analysis.modules) modules.push_back(&m);
+  std::stable_sort(modules.begin(), modules.end(),
+                   [](const Module* a, const Module* b) { return a->start < b->start; });
+  for (std::size_t i = 1; i < modules.size(); ++i) {
+    const Module& a = *modules[i - 1];
+    const Module& b = *modules[i];
+    if (b.start >= a.end || a.path == b.path) continue;
+    const Module& first = a.loaded < b.loaded ? a : b;
+    const Module& last = a.loaded < b.loaded ? b : a;
+    add_once(report.not_checked,
+             {"frames in " + first.path,
+              last.path + " was loaded at the same addresses later: frames there bear its names"});
+  }
+}
+
+bool wanted_kind(const std::string& kind, const ReportOptions& options) {
+  const auto any = [&kind](const std::vector<std::string>& globs) {
+    return std::any_of(globs.begin(), globs.end(),
+                       [&kind](const std::string& g) { return glob_match(g, kind); });
+  };
+  return (options.only.empty() || any(options.only)) && !any(options.skip);
+}
+
+void add_findings(std::vector<Finding> findings, std::size_t process, const ReportOptions& options,
+                  Suppressions& suppressions, Report& report) {
+  for (Finding& finding : findings) {
+    apply_owner_rules(finding); // sees whole stacks: an owner may be what the next line cuts away
+    for (LabelledStack& stack : finding.stacks) trim_frames(stack.frames);
+    if (!wanted_kind(finding.kind, options)) {
+      ++report.other_kinds;
+    } else if (suppressions.suppress(finding)) {
+      ++report.suppressed;
+    } else if (finding.bytes != 0 && finding.bytes < options.min_bytes) {
+      ++report.below_min_bytes;
+    } else {
+      ReportedFinding& reported = report.findings.emplace_back();
+      static_cast<Finding&>(reported) = std::move(finding);
+      reported.process = process;
+    }
+  }
+}
+
+void sort_findings(std::vector<ReportedFinding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const ReportedFinding& a, const ReportedFinding& b) {
+    return std::tuple(b.severity, b.bytes, b.count, a.process) <
+           std::tuple(a.severity, a.bytes, a.count, b.process);
+  });
+}
+
+} // namespace
+
+Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::path>& traces,
+                       const ReportOptions& options) {
+  Report report;
+  report.tool_version = GPUMEMTRACE_VERSION;
+  Suppressions suppressions;
+  for (const fs::path& file : options.suppression_files) suppressions.add_file(file);
+  for (Analysis& analysis : analyses) {
+    for (NotChecked& entry : analysis.not_checked) add_once(report.not_checked, std::move(entry));
+    note_reused_addresses(analysis, report);
+  }
+  symbolise(analyses, traces, options, report);
+  report.no_cuda_calls = true;
+  for (std::size_t i = 0; i < analyses.size(); ++i) {
+    report.no_cuda_calls = report.no_cuda_calls && analyses[i].process.totals.events == 0;
+    add_findings(std::move(analyses[i].findings), i, options, suppressions, report);
+    report.processes.push_back(std::move(analyses[i].process));
+  }
+  report.suppressions = suppressions.used();
+  sort_findings(report.findings);
+  return report;
+}
+
+Report build_report(const std::vector<fs::path>& traces, const ReportOptions& options) {
+  std::vector<Analysis> analyses;
+  for (const fs::path& trace : traces) analyses.push_back(analyze(trace));
+  return assemble_report(std::move(analyses), traces, options);
+}
+
+} // namespace gmt

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports made by hand, one a situation that an output must cope with. Used by the unit tests of the outputs
+// and by the program that writes them as JSON for the schema test.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/report.h"
+
+namespace gmt::test {
+
+inline Frame frame(std::string function, std::string file, std::uint32_t line,
+                   std::uint64_t address = 0x555500001234) {
+  Frame f;
+  f.address = address;
+  f.function = std::move(function);
+  f.file = std::move(file);
+  f.line = line;
+  f.module = "/home/me/train";
+  f.module_offset = address & 0xffff;
+  return f;
+}
+
+inline LabelledStack stack(std::string label, std::string api, std::vector<Frame> frames) {
+  LabelledStack s;
+  s.label = std::move(label);
+  s.api = std::move(api);
+  s.frames = std::move(frames);
+  return s;
+}
+
+inline ProcessReport process(std::uint32_t pid = 4711) {
+  ProcessReport p;
+  p.pid = pid;
+  p.host = "node1";
+  p.executable = "/home/me/train";
+  p.arguments = {"./train", "--epochs", "1"};
+  p.trace = "gpumemtrace.train.node1." + std::to_string(pid);
+  p.device = "real";
+  p.ended = {Ending::How::kExited, 0, 0};
+  p.totals = {.events = 8412,
+              .threads = 2,
+              .allocations = 4101,
+              .allocated_bytes = 10'522'669'875,
+              .frees = 4085,
+              .copies = 12,
+              .copied_bytes = 4096,
+              .launches = 300,
+              .peak_bytes = 1'288'490'189,
+              .peak_order = 5120,
+              .live_bytes = 67'108'864,
+              .live_blocks = 16};
+  return p;
+}
+
+inline ReportedFinding double_free() {
+  ReportedFinding f;
+  f.kind = "double-free";
+  f.message = "cudaFree of 0x7f0000000000, which had been freed already (1.0 MiB, cudaMalloc).";
+  f.advice = "Remove the second cudaFree, or set the pointer to null after the first.";
+  f.bytes = 1 << 20;
+  f.count = 2;
+  f.address = 0x7f0000000000;
+  f.api = "cudaFree";
+  Frame inlined = frame("destroy(Model*)", "/src/train.cu", 85);
+  inlined.inlined = true;
+  f.stacks = {
+      stack("freed again here", "cudaFree",
+            {inlined, frame("release_all()", "/src/train.cu", 88), frame("main", "/src/train.cu", 120)}),
+      stack("first freed here", "cudaFree", {frame("step()", "/src/train.cu", 71)}),
+      stack("allocated here", "cudaMalloc", {frame("setup()", "/src/train.cu", 40)})};
+  return f;
+}
+
+inline ReportedFinding leak() {
+  ReportedFinding f;
+  f.kind = "leak";
+  f.message = "16 blocks of device memory were never freed.";
+  f.advice = "Call cudaFree.";
+  f.bytes = 64 << 20;
+  f.count = 16;
+  Frame unknown;
+  unknown.address = 0x7f1200004568;
+  unknown.module = "/opt/lib/libloader.so.2";
+  unknown.module_offset = 0x4568;
+  Frame nowhere;
+  nowhere.address = 0x10;
+  f.stacks = {stack("allocated here", "cudaMalloc", {unknown, nowhere})};
+  return f;
+}
+
+inline ReportedFinding warning() {
+  ReportedFinding f;
+  f.kind = "unused";
+  f.severity = Severity::kWarning;
+  f.message = "Device memory was allocated and never touched.";
+  f.bytes = 4096;
+  f.stacks = {stack("allocated here", "cudaMallocAsync", {})};
+  return f;
+}
+
+inline Report ordinary() {
+  Report r;
+  r.tool_version = "0.1.0";
+  r.processes = {process()};
+  r.processes[0].ended = {Ending::How::kSignalled, 0, 9};
+  r.findings = {double_free(), leak(), warning()};
+  return r;
+}
+
+inline Report clean() {
+  Report r;
+  r.tool_version = "0.1.0";
+  r.processes = {process()};
+  return r;
+}
+
+inline Report nothing_seen() {
+  Report r;
+  r.tool_version = "0.1.0";
+  r.no_cuda_calls = true;
+  r.remarks = {"no CUDA call was seen: the program made none"};
+  return r;
+}
+
+// Several processes, every limit, every loss.
+inline Report troubled() {
+  Report r = ordinary();
+  r.processes[0].device = "simulated";
+  r.processes[0].driver_version = "13.0";
+  r.processes[0].lost = {{"disk full or file size limit", 3}};
+  r.processes[0].damaged = 1;
+  r.processes[0].torn = 2;
+  r.processes.push_back(process(4712));
+  r.processes[1].ended = {Ending::How::kExec, 0, 0};
+  r.processes.push_back(process(4713));
+  r.processes[2].ended = {Ending::How::kRunning, 0, 0};
+  r.processes[2].device.clear();
+  r.findings[1].process = 1;
+  ReportedFinding note;
+  note.kind = "unfinished-call";
+  note.severity = Severity::kNote;
+  note.message = "The process died in cuLaunchKernel.";
+  r.findings.push_back(note);
+  r.suppressed = 5;
+  r.suppressions = {{"leak:libfoo*", "known.supp", 4}, {"pitch-*:*", "known.supp", 1}};
+  r.below_min_bytes = 2;
+  r.other_kinds = 1;
+  r.not_checked = {{"uncoalesced", "needs --coalescing"},
+                   {"symbols of /opt/lib/libloader.so.2", "the file has changed since the recording"}};
+  r.remarks = {"'bash' was started without the checker"};
+  return r;
+}
+
+// Bytes that are no UTF-8 and characters that would steer a terminal, wherever a program can put them.
+inline Report hostile() {
+  Report r = ordinary();
+  const std::string bad = std::string("\xff\xfe \033[2J\n\t\"\\ \xc3\xa9 ") + '\0' + "<&>";
+  r.processes[0].executable = r.processes[0].host = r.processes[0].trace = bad;
+  r.processes[0].arguments = {bad, ""};
+  r.processes[0].lost[bad] = UINT64_MAX / 2;
+  r.processes[0].totals.peak_bytes = UINT64_MAX;
+  r.processes[0].ended = {Ending::How::kSignalled, 0, 999};
+  r.findings[0].message = r.findings[0].advice = bad;
+  r.findings[0].api = bad;
+  r.findings[0].bytes = r.findings[0].count = UINT64_MAX;
+  r.findings[0].address = UINT64_MAX;
+  r.findings[0].stacks[0].label = bad;
+  r.findings[0].stacks[0].frames[0].function = bad;
+  r.findings[0].stacks[0].frames[0].file = bad;
+  r.findings[0].stacks[0].frames[0].module = bad;
+  r.findings[1].process = 99;
+  r.remarks = {bad};
+  r.not_checked = {{bad, bad}};
+  return r;
+}
+
+} // namespace gmt::test

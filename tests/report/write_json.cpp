@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes made-up reports as JSON into a folder, one file a situation, for check_schema.py to validate.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "analyzer/output.h"
+#include "tests/report/made_up_reports.h"
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: report_write_json FOLDER\n", stderr);
+    return 2;
+  }
+  using namespace gmt;
+  const struct {
+    const char* name;
+    Report report;
+    OutputOptions options;
+  } situations[] = {
+      {"ordinary", test::ordinary(), {}},
+      {"clean", test::clean(), {}},
+      {"nothing_seen", test::nothing_seen(), {}},
+      {"troubled", test::troubled(), {}},
+      {"hostile", test::hostile(), {}},
+      {"limited", test::troubled(), {.color = true, .limit = 1, .stack_depth = 1}},
+  };
+  for (const OutputInfo* output : outputs()) {
+    if (output->id != "json") continue;
+    for (const auto& situation : situations) {
+      std::ofstream out(std::filesystem::path(argv[1]) / (std::string(situation.name) + ".json"),
+                        std::ios::binary);
+      output->write(situation.report, situation.options, out);
+      if (!out.flush()) return 1;
+    }
+    return 0;
+  }
+  return 1;
+}

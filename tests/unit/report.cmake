@@ -1,0 +1,32 @@
+# Unit tests of what lies between an analysis and its report: symbols, suppressions, the report builder, outputs.
+find_package(GTest REQUIRED)
+find_package(Python3 COMPONENTS Interpreter)
+include(GoogleTest)
+
+# Always with debug information and inlining: what the symbols test resolves must not depend on the build type.
+add_library(report_symbols_target MODULE report_symbols_target.cpp)
+target_compile_options(report_symbols_target PRIVATE -g -O2)
+target_link_options(report_symbols_target PRIVATE -Wl,--build-id)
+set_target_properties(report_symbols_target PROPERTIES PREFIX "")
+
+add_executable(report_tests
+  report_builder_test.cpp
+  report_names_test.cpp
+  report_suppressions_test.cpp
+  report_symbol_file_test.cpp
+  report_symbols_test.cpp
+  report_text_test.cpp)
+target_link_libraries(report_tests PRIVATE analyzer_core analyzer_report GTest::gtest_main ${CMAKE_DL_LIBS})
+target_compile_definitions(report_tests PRIVATE
+  GMT_SYMBOLS_TARGET="$<TARGET_FILE:report_symbols_target>"
+  GMT_SYMBOLS_TARGET_SOURCE="${CMAKE_CURRENT_LIST_DIR}/report_symbols_target.cpp")
+add_dependencies(report_tests report_symbols_target)
+gtest_discover_tests(report_tests)
+
+add_executable(report_write_json ${PROJECT_SOURCE_DIR}/tests/report/write_json.cpp)
+target_link_libraries(report_write_json PRIVATE analyzer_core analyzer_report)
+if(Python3_FOUND)
+  add_test(NAME report_json_schema
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/report/check_schema.py $<TARGET_FILE:report_write_json>
+            ${PROJECT_SOURCE_DIR}/docs)
+endif()

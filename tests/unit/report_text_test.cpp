@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text report: its wording and layout are an interface, people and scripts read them.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "analyzer/output.h"
+#include "tests/report/made_up_reports.h"
+
+namespace gmt {
+namespace {
+
+std::string text_of(const Report& report, const OutputOptions& options = {}) {
+  for (const OutputInfo* output : outputs()) {
+    if (output->id != "text") continue;
+    std::ostringstream out;
+    output->write(report, options, out);
+    return out.str();
+  }
+  return "no text output is registered";
+}
+
+std::string last_line(const std::string& text) {
+  const std::size_t before = text.rfind('\n', text.size() - 2);
+  return text.substr(before + 1, text.size() - before - 2);
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "missing:\n" << part << "\nin:\n" << text;
+}
+
+TEST(ReportText, ShowsTheWholeStoryOfAnOrdinaryReport) {
+  EXPECT_EQ(text_of(test::ordinary()), R"(gpumemtrace 0.1.0   ./train --epochs 1
+  pid 4711   2 threads   8,412 events   ended: killed by SIGKILL
+
+error    double-free             2 times, 1.0 MiB
+  cudaFree of 0x7f0000000000, which had been freed already (1.0 MiB, cudaMalloc).
+    freed again here   /src/train.cu:85   destroy(Model*)
+                       /src/train.cu:88   release_all()
+                       /src/train.cu:120  main
+    first freed here   /src/train.cu:71   step()
+    allocated here     /src/train.cu:40   setup()
+  Remove the second cudaFree, or set the pointer to null after the first.
+
+error    leak                    64.0 MiB in 16 blocks
+  16 blocks of device memory were never freed.
+    allocated here, cudaMalloc   libloader.so.2+0x4568
+                                 0x10
+  Call cudaFree.
+
+warning  unused                  4.0 KiB in 1 block
+  Device memory was allocated and never touched.
+    allocated here, cudaMallocAsync   (no call stack was recorded)
+
+peak 1.2 GiB of device memory   allocated 9.8 GiB in 4,101 calls   live at end 64.0 MiB in 16 blocks
+SUMMARY: gpumemtrace: 2 errors, 1 warning (1 double-free, 1 leak 64.0 MiB, 1 unused)
+)");
+}
+
+TEST(ReportText, SaysPlainlyThatNothingIsWrong) {
+  const std::string text = text_of(test::clean());
+  expect_contains(text, "ended: exit status 0");
+  EXPECT_EQ(last_line(text), "SUMMARY: gpumemtrace: no errors");
+}
+
+TEST(ReportText, NeverTakesSilenceForHealth) {
+  const std::string text = text_of(test::nothing_seen());
+  expect_contains(text, "nothing was checked: no CUDA call was seen");
+  EXPECT_EQ(last_line(text), "SUMMARY: gpumemtrace: no CUDA call was seen, nothing was checked");
+}
+
+TEST(ReportText, NamesEveryLimitAndEveryLoss) {
+  const std::string text = text_of(test::troubled());
+  expect_contains(text, "gpumemtrace 0.1.0   ./train --epochs 1   3 processes   ended: killed by SIGKILL\n");
+  expect_contains(text, "simulated device: no GPU took part; kernels were not run (300 launches skipped)");
+  expect_contains(text,
+                  "\nprocess   ./train --epochs 1\n"
+                  "  pid 4712   2 threads   8,412 events   ended: replaced by another program (exec)\n");
+  expect_contains(text, "ended: still running\n  no findings\n");
+  expect_contains(text, "2 findings not shown: smaller than --min-bytes\n");
+  expect_contains(text, "1 finding not shown: of kinds that were not asked for\n");
+  expect_contains(text,
+                  "5 findings suppressed by 2 rules (known.supp: leak:libfoo* 4, known.supp: pitch-*:* 1)\n");
+  expect_contains(text, "4 events lost (damaged in the trace 1, disk full or file size limit 3)");
+  expect_contains(text, "2 records never finished");
+  expect_contains(text, "not checked:\n  uncoalesced  needs --coalescing\n"
+                        "  symbols of /opt/lib/libloader.so.2: the file has changed since the recording\n");
+  expect_contains(text, "\n'bash' was started without the checker\n");
+  EXPECT_EQ(last_line(text), "SUMMARY: gpumemtrace: 2 errors, 1 warning, 1 note "
+                             "(1 double-free, 1 leak 64.0 MiB, 1 unused); 5 suppressed; 4 events lost");
+}
+
+TEST(ReportText, ProcessesWithoutFindingsAreOneLine) {
+  Report report = test::clean();
+  report.processes.push_back(test::process(4712));
+  expect_contains(text_of(report), "\nno findings in 2 processes\n");
+  report.findings = {test::leak()};
+  expect_contains(text_of(report), "\nno findings in 1 other process\n");
+  report.findings.push_back(test::double_free());
+  report.findings[1].process = 1;
+  const std::string text = text_of(report, {.limit = 1});
+  EXPECT_EQ(text.find("no findings"), std::string::npos) << text; // held back is not the same as none
+}
+
+TEST(ReportText, CountsWhatTheLimitHoldsBack) {
+  const std::string text = text_of(test::ordinary(), {.limit = 1});
+  EXPECT_EQ(text.find("error    leak"), std::string::npos);
+  expect_contains(text, "2 more findings not shown: --limit 0 shows all\n");
+  expect_contains(last_line(text), "2 errors, 1 warning"); // the verdict is about all of them
+}
+
+TEST(ReportText, CutsStacksToTheDepthAskedFor) {
+  const std::string text = text_of(test::ordinary(), {.stack_depth = 1});
+  EXPECT_EQ(text.find("release_all"), std::string::npos);
+  expect_contains(text, "(2 outer frames not shown)\n");
+}
+
+TEST(ReportText, ColoursTheSeverityOnly) {
+  const std::string plain = text_of(test::troubled());
+  EXPECT_EQ(plain.find('\033'), std::string::npos);
+  std::string colored = text_of(test::troubled(), {.color = true});
+  expect_contains(colored, "\033[1;31merror\033[0m    double-free");
+  expect_contains(colored, "\033[1;33mwarning\033[0m  unused");
+  expect_contains(colored, "\033[1;36mnote\033[0m     unfinished-call");
+  for (std::size_t at = 0; (at = colored.find('\033')) != std::string::npos;) {
+    colored.erase(at, colored.find('m', at) - at + 1);
+  }
+  EXPECT_EQ(colored, plain);
+}
+
+TEST(ReportText, LetsNoNameSteerTheTerminal) {
+  const std::string text = text_of(test::hostile());
+  for (const char c : text) {
+    EXPECT_TRUE(c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f)) << static_cast<int>(c);
+  }
+  EXPECT_EQ(last_line(text).rfind("SUMMARY: gpumemtrace: 2 errors", 0), 0u);
+}
+
+TEST(ReportText, StaysWithinAHundredColumns) {
+  Report report = test::ordinary();
+  std::string words = "word";
+  for (int i = 0; i < 60; ++i) words += " another";
+  report.findings[0].message = report.findings[0].advice = words;
+  report.findings[0].stacks[0].frames[0].function =
+      "std::map<std::string, std::vector<int>> ns::load<std::map<std::string, std::vector<int>>, "
+      "std::allocator<int>>"
+      "(std::map<std::string, std::vector<int>> const&, unsigned long)";
+  report.remarks = {words};
+  report.not_checked = {{"uncoalesced", words}};
+  report.processes[0].arguments.assign(40, "argument");
+  std::istringstream lines(text_of(report));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+}
+
+} // namespace
+} // namespace gmt
