@@ -18,9 +18,9 @@
 #include "interposer/modules.h"
 #include "interposer/process_hooks.h"
 #include "interposer/quiet.h"
-#include "interposer/stack.h"
 #include "interposer/text_file.h"
 #include "interposer/thread_log.h"
+#include "interposer/unwinder.h"
 #include "trace/api_id.h"
 
 namespace gmt::interposer {
@@ -103,6 +103,7 @@ ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
   ThreadLog* log = free_logs;
   if (log != nullptr) {
     free_logs = log->next_free;
+    log->stacks().forget_sites(); // another stack, perhaps at the same addresses
   } else if ((log = ThreadLog::create(log_count)) != nullptr) {
     ++log_count;
   } else {

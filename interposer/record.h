@@ -22,7 +22,6 @@ struct Record {
   trace::Kind kind = trace::Kind::kNote;
   OrderAt order_at = OrderAt::kBefore;
   bool droppable = true;    // dropped first when the trace is at its limit
-  bool cached_stack = false; // the stack may come from the call site's cache without a walk
   std::uint16_t flags = 0;
   std::uint16_t words = trace::kFirstPayloadWords;
   std::array<std::uint64_t, kMaxRecordWords> w; // only the first `words` are set

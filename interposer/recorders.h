@@ -224,7 +224,6 @@ template <int Function, int Dimensions, int Stream> struct Launch : Recorder {
   }
   static void start(Record& r, std::uint64_t function, std::uint64_t stream) {
     r.kind = Kind::kLaunch;
-    r.cached_stack = true;
     r.use(4);
     r.set(0, function);
     r.set(1, stream);
@@ -272,7 +271,6 @@ template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Re
 template <SyncOp Op, int Stream, int Event> struct Sync : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kSync;
-    r.cached_stack = true;
     r.use(4);
     r.set(0, arg<Stream>(a));
     r.set(1, arg<Event>(a));

@@ -15,6 +15,8 @@
 
 namespace gmt::interposer {
 
+constinit std::atomic<std::uint64_t> driver_start{0}, driver_bytes{0};
+
 namespace {
 
 using Dlsym = void* (*)(void*, const char*);
@@ -22,7 +24,6 @@ using Dlsym = void* (*)(void*, const char*);
 constinit std::atomic<void*> driver_functions[trace::kDriverApiCount] = {};
 constinit std::atomic<bool> driver_searched{false};
 constinit std::atomic<void*> driver_handle{nullptr};
-constinit std::atomic<std::uint64_t> driver_start{0}, driver_end{0};
 
 constinit std::atomic<void*> adopted[trace::kApiCount - trace::kDriverApiCount] = {};
 
@@ -74,8 +75,8 @@ void remember_driver_range(void* function) noexcept {
   if (function == nullptr || !object_of(function, driver)) return;
   const char* slash = std::strrchr(driver.path, '/');
   if (std::strncmp(slash != nullptr ? slash + 1 : driver.path, "libcuda.so", 10) != 0) return;
-  driver_end.store(driver.end);
   driver_start.store(driver.start);
+  driver_bytes.store(driver.end - driver.start);
 }
 
 constexpr const char* name_of(std::uint16_t row) { return trace::kApiNames[row]; }
@@ -118,12 +119,6 @@ void* driver_function(std::uint16_t row) noexcept {
 }
 
 void* driver_symbol(const char* name) noexcept { return find_driver_function(name); }
-
-bool caller_is_driver(const void* caller) noexcept {
-  const auto address = reinterpret_cast<std::uint64_t>(caller);
-  return address - driver_start.load(std::memory_order_relaxed) <
-         driver_end.load(std::memory_order_relaxed) - driver_start.load(std::memory_order_relaxed);
-}
 
 void driver_was_seen(void* handle, void* function) noexcept {
   static constinit std::atomic<bool> seen{false};

@@ -3,6 +3,7 @@
 // object, because two runtimes may be loaded side by side. Used by entry.h and route.cpp.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace gmt::interposer {
@@ -20,7 +21,11 @@ void* runtime_function(std::uint16_t row, const void* caller) noexcept;
 void* driver_symbol(const char* name) noexcept;
 
 // The driver's code called us: its own exports reached through the loader.
-bool caller_is_driver(const void* caller) noexcept;
+extern std::atomic<std::uint64_t> driver_start, driver_bytes;
+inline bool caller_is_driver(const void* caller) noexcept {
+  return reinterpret_cast<std::uint64_t>(caller) - driver_start.load(std::memory_order_relaxed) <
+         driver_bytes.load(std::memory_order_relaxed);
+}
 
 // Told by route.cpp when a dlsym answer shows the driver's library first.
 void driver_was_seen(void* handle, void* function) noexcept;

@@ -28,11 +28,6 @@ inline ThreadLog* thread_log() noexcept {
   return t.log = Process::enter_thread(t.epoch);
 }
 
-std::uint32_t capture(ThreadLog& log, const Record& record, const void* caller, const void* frame) noexcept {
-  if (record.cached_stack && !Process::options().launch_stacks) return log.stacks().at_site(log, caller, frame);
-  return log.stacks().here(log);
-}
-
 // A slot for the record and the id of its call stack. Stack ids are per file, so a log that began another file
 // between the two takes both again; the first slot is marked as given up.
 trace::Slot* take_slot(ThreadLog& log, Record& record, const void* caller, const void* frame,
@@ -40,7 +35,7 @@ trace::Slot* take_slot(ThreadLog& log, Record& record, const void* caller, const
   const unsigned slots = trace::slots_for(record.words);
   for (;;) {
     const std::uint32_t file = log.file();
-    stack = capture(log, record, caller, frame);
+    stack = log.stacks().here(log, caller, frame);
     trace::Slot* slot = log.reserve(slots, record.droppable);
     if (slot == nullptr || log.file() == file) {
       if (stack == 0) record.flags |= trace::kFlagNoStack;

@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // See stack.h. The hash is taken for the identity of a stack: 64 bits over at most some million stacks.
+//
+// Why verifying is enough: the first return address and the frame are the key. If the return address of frame i lies
+// where it lay, the code that runs there is the same function at the same place, so its caller's return address lies
+// where it lay too, or the stack is another one and the comparison fails. Only a function that moves its own frame
+// (alloca) and whose old return address happens to survive at the old place could be taken for an earlier call.
 #include "interposer/stack.h"
 
-#include <cstdio>
 #include <cstring>
-#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include "interposer/modules.h"
 #include "interposer/process.h"
 #include "interposer/quiet.h"
-#include "interposer/resolve.h"
 #include "interposer/thread_log.h"
+#include "interposer/unwinder.h"
 
 namespace gmt::interposer {
 
 namespace {
 
-using Backtrace = int (*)(void**, int);
-using FlushCache = void (*)(void*, std::uintptr_t, std::uintptr_t);
-
-constinit std::atomic<Backtrace> unw_backtrace{nullptr};
-constinit std::atomic<FlushCache> unw_flush_cache{nullptr};
-constinit void* unw_local_addr_space = nullptr;
-
-constexpr unsigned kOwnFrames = 8; // at most this many of ours lie on top
+constexpr unsigned kOwnFrames = 8;          // at most this many of ours lie on top
+constexpr std::uint16_t kMissesToLearn = 2; // a site pays for the exact walk when it comes again
 
 std::uint64_t mix(std::uint64_t h, std::uint64_t v) noexcept {
   h ^= v;
@@ -32,52 +29,83 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t v) noexcept {
   return h ^ h >> 29;
 }
 
+unsigned depth() noexcept { return static_cast<unsigned>(Process::options().stack_depth); }
+
+template <class T> T* map_array(std::size_t count) noexcept {
+  void* memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+}
+
 } // namespace
 
-void open_unwinder() noexcept {
-  char path[1100];
-  if (!own_folder(path, sizeof path - 32)) return;
-  std::strcat(path, "/libunwind.so.8");
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL); // the distribution's
-  if (library == nullptr) {
-    Process::tell_command("nounwinder", path);
-    return;
-  }
-  // libunwind's C names are these on x86-64: unw_backtrace, _U for generic and _UL for local-only functions.
-  unw_flush_cache = reinterpret_cast<FlushCache>(real_dlsym(library, "_ULx86_64_flush_cache"));
-  if (auto** space = static_cast<void**>(real_dlsym(library, "_ULx86_64_local_addr_space"))) {
-    unw_local_addr_space = *space;
-  }
-  unw_backtrace = reinterpret_cast<Backtrace>(real_dlsym(library, "unw_backtrace"));
-}
-
-std::uint32_t StackInterner::here(ThreadLog& log) noexcept {
-  const Backtrace backtrace = unw_backtrace.load(std::memory_order_relaxed);
-  const auto depth = static_cast<unsigned>(Process::options().stack_depth);
-  if (backtrace == nullptr || depth == 0) return 0;
-  if (const std::uint32_t now = module_epoch(); now != epoch_) [[unlikely]] {
+std::uint32_t StackInterner::here(ThreadLog& log, const void* caller, const void* frame) noexcept {
+  if (depth() == 0) return 0;
+  if (module_epoch() != epoch_) [[unlikely]] {
     const Quiet quiet;
-    if (const FlushCache flush = unw_flush_cache.load()) flush(unw_local_addr_space, 0, 0);
+    flush_unwinder();
     clear();
-    epoch_ = now;
+    epoch_ = module_epoch();
   }
-  void* frames[trace::kMaxStackFrames + kOwnFrames];
-  const int n = backtrace(frames, static_cast<int>(depth + kOwnFrames));
-  unsigned first = 0;
-  const auto count = static_cast<unsigned>(n > 0 ? n : 0);
-  while (first < count && is_own_code(frames[first])) ++first;
-  if (first == count) return 0;
-  return intern(log, frames + first, count - first < depth ? count - first : depth);
-}
-
-std::uint32_t StackInterner::at_site(ThreadLog& log, const void* caller, const void* frame) noexcept {
   const auto key = mix(reinterpret_cast<std::uint64_t>(caller), reinterpret_cast<std::uint64_t>(frame));
   Site& site = sites_[key % kSites];
-  if (site.caller == caller && site.frame == frame && site.epoch == module_epoch() && site.id != 0) return site.id;
-  const std::uint32_t id = here(log);
-  site = {caller, frame, id, epoch_};
+  const bool same = site.caller == caller && site.frame == frame;
+  if (same && site.id != 0 && holds(site, places_of(site))) [[likely]] return site.id;
+  return walk(log, same ? &site : nullptr, caller, frame);
+}
+
+bool StackInterner::holds(const Site& site, const Place* places) const noexcept {
+  const auto* base = static_cast<const std::uint64_t*>(site.frame);
+  for (unsigned i = 0; i < site.places; ++i) {
+    if (base[places[i].offset] != places[i].address) return false;
+  }
+  return true;
+}
+
+// `site` is null where the site holds another key: then it is taken over, to be learned when it comes again.
+std::uint32_t StackInterner::walk(ThreadLog& log, Site* site, const void* caller, const void* frame) noexcept {
+  void* frames[trace::kMaxStackFrames + kOwnFrames];
+  const unsigned count = unwind(frames, depth() + kOwnFrames);
+  unsigned first = 0;
+  while (first < count && is_own_code(frames[first])) ++first;
+  if (first == count) return 0;
+  const unsigned kept = count - first < depth() ? count - first : depth();
+  const std::uint32_t id = intern(log, frames + first, kept);
+  if (site == nullptr) {
+    const auto key = mix(reinterpret_cast<std::uint64_t>(caller), reinterpret_cast<std::uint64_t>(frame));
+    const Quiet quiet;
+    sites_[key % kSites] = {caller, frame, 0, 0, 1};
+  } else if (++site->misses >= kMissesToLearn) {
+    learn(*site, frames + first, kept, caller, frame, id);
+  }
   return id;
+}
+
+void StackInterner::learn(Site& site, void** frames, unsigned count, const void* caller, const void* frame,
+                          std::uint32_t id) noexcept {
+  const Quiet quiet;
+  site = {caller, frame, 0, 0, 0};
+  if (places_ == nullptr && (places_ = map_array<Place>(std::size_t{kSites} * depth())) == nullptr) return;
+  struct Learning {
+    const void* frame;
+    void** frames;
+    unsigned count, matched;
+    Place* places;
+  } learning{frame, frames, count, 0, places_of(site)};
+  unwind_with_stack_pointers(
+      [](void* context, std::uint64_t address, std::uint64_t stack_pointer) noexcept {
+        auto& l = *static_cast<Learning*>(context);
+        if (l.matched == 0 && address != reinterpret_cast<std::uint64_t>(l.frames[0])) return true; // ours
+        if (address != reinterpret_cast<std::uint64_t>(l.frames[l.matched])) return false;
+        const std::uint64_t at = stack_pointer - 8; // where the call pushed this return address
+        const std::uint64_t distance = at - reinterpret_cast<std::uint64_t>(l.frame);
+        if (distance % 8 != 0 || distance / 8 > UINT32_MAX) return false;
+        l.places[l.matched] = {static_cast<std::uint32_t>(distance / 8), address};
+        return ++l.matched < l.count;
+      },
+      &learning);
+  if (learning.matched != count) return;
+  site.places = static_cast<std::uint16_t>(count);
+  if (holds(site, learning.places)) site.id = id;
 }
 
 std::uint32_t StackInterner::intern(ThreadLog& log, void** frames, unsigned count) noexcept {
@@ -110,9 +138,8 @@ std::uint32_t StackInterner::add(ThreadLog& log, void** frames, unsigned count, 
 
 bool StackInterner::grow() noexcept {
   const std::uint32_t size = table_ == nullptr ? 256 : (mask_ + 1) * 2;
-  void* memory = mmap(nullptr, size * sizeof(Entry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return false;
-  auto* table = static_cast<Entry*>(memory);
+  auto* table = map_array<Entry>(size);
+  if (table == nullptr) return false;
   for (std::uint32_t old = 0; table_ != nullptr && old <= mask_; ++old) {
     if (table_[old].id == 0) continue;
     std::uint32_t i = static_cast<std::uint32_t>(table_[old].hash) & (size - 1);
@@ -125,10 +152,18 @@ bool StackInterner::grow() noexcept {
   return true;
 }
 
+StackInterner::Place* StackInterner::places_of(const Site& site) const noexcept {
+  return places_ + static_cast<std::size_t>(&site - sites_) * depth();
+}
+
+void StackInterner::forget_sites() noexcept {
+  for (Site& site : sites_) site = {};
+}
+
 void StackInterner::clear() noexcept {
   if (table_ != nullptr) std::memset(table_, 0, (mask_ + 1) * sizeof(Entry));
   used_ = 0;
-  for (Site& site : sites_) site = {};
+  forget_sites();
 }
 
 } // namespace gmt::interposer

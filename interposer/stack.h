@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call stacks: captured by libunwind's cached fast path, opened privately (it must not put its _Unwind_* functions
-// before libgcc's for the whole program), and interned per log, so that a record holds a number. Used by session.cpp.
-// The table changes with signals blocked only: a handler on the same thread sees it whole.
+// Call stacks: captured by libunwind's cached fast path (unwinder.h) and interned per log, so that a record holds a
+// number. A call site seen before is verified instead of walked: the stack is the same if every return address lies
+// where it lay, which costs one load a frame. Used by session.cpp.
+// The tables change with signals blocked only: a handler on the same thread sees them whole.
 #pragma once
 
 #include <cstdint>
@@ -14,41 +15,48 @@ class ThreadLog;
 
 class StackInterner {
 public:
-  // Id of the current call stack, 0 if it cannot be known. Walks the stack.
-  std::uint32_t here(ThreadLog& log) noexcept;
+  // Id of the current call stack, 0 if it cannot be known. `caller` is the hooked call's return address, `frame` the
+  // address of its entry's frame.
+  std::uint32_t here(ThreadLog& log, const void* caller, const void* frame) noexcept;
 
-  // The same for calls that are frequent and cheap: a call site (return address and frame) seen before costs no
-  // walk. Two callers that reach one site at the same stack depth share the first one's stack.
-  std::uint32_t at_site(ThreadLog& log, const void* caller, const void* frame) noexcept;
-
+  // Another thread or another file goes on with this log: nothing known of the old stack holds.
   void clear() noexcept;
+  void forget_sites() noexcept;
 
 private:
   struct Entry {
     std::uint64_t hash;
     std::uint32_t id;
   };
+  // Where one return address lies, from the entry's frame upwards.
+  struct Place {
+    std::uint32_t offset; // in words
+    std::uint64_t address;
+  };
   struct Site {
     const void* caller;
     const void* frame;
-    std::uint32_t id;
-    std::uint32_t epoch;
+    std::uint32_t id; // 0: not verified yet
+    std::uint16_t places;
+    std::uint16_t misses;
   };
   static constexpr unsigned kSites = 256;
 
+  bool holds(const Site& site, const Place* places) const noexcept;
+  std::uint32_t walk(ThreadLog& log, Site* site, const void* caller, const void* frame) noexcept;
+  void learn(Site& site, void** frames, unsigned count, const void* caller, const void* frame, std::uint32_t id) noexcept;
   std::uint32_t intern(ThreadLog& log, void** frames, unsigned count) noexcept;
   std::uint32_t add(ThreadLog& log, void** frames, unsigned count, std::uint64_t hash) noexcept;
   bool grow() noexcept;
+  Place* places_of(const Site& site) const noexcept;
 
   Entry* table_ = nullptr; // open addressing; a free entry has id 0
   std::uint32_t mask_ = 0;
   std::uint32_t used_ = 0;
   std::uint32_t next_id_ = 0;
   std::uint32_t epoch_ = 0; // of the loaded modules: stacks from before an unload are not reused
+  Place* places_ = nullptr; // kSites rows of `depth` places
   Site sites_[kSites] = {};
 };
-
-// Opens libunwind from the folder of this library. Called once, when the session starts.
-void open_unwinder() noexcept;
 
 } // namespace gmt::interposer

@@ -3,11 +3,10 @@
 // that thread ends, so that many short threads make few files. Used by session.cpp.
 //
 // Invariants: the file is mapped whole (a window of address space beyond its end costs nothing), so a slot stays
-// valid for the life of the process; no descriptor is held between events; reservation is one atomic add, so a
+// valid for the life of the process; no descriptor is held between events; reservation is one instruction, so a
 // signal handler on the same thread takes its own slots; growth blocks signals.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "interposer/record.h"
@@ -24,7 +23,7 @@ public:
   // `slots` consecutive slots, or null: the loss is counted by cause.
   trace::Slot* reserve(unsigned slots, bool droppable) noexcept {
     if (droppable && refuse_droppable_) [[unlikely]] return count_loss(trace::LossCause::kTraceLimit);
-    const std::uint32_t index = next_.fetch_add(slots, std::memory_order_relaxed);
+    const std::uint32_t index = take(slots);
     if (index + slots > capacity_) [[unlikely]] return grow(index, slots, droppable);
     return base_ + index;
   }
@@ -52,13 +51,19 @@ public:
   ThreadLog* next_free = nullptr; // list of logs whose thread has ended
 
 private:
+  // Only this thread and its own signal handlers reserve here: one instruction is atomic enough, no bus lock needed.
+  std::uint32_t take(unsigned slots) noexcept {
+    std::uint32_t index = slots;
+    asm volatile("xaddl %0, %1" : "+r"(index), "+m"(next_) : : "memory");
+    return index;
+  }
   trace::Slot* grow(std::uint32_t index, unsigned slots, bool droppable) noexcept;
   bool extend_to(std::uint32_t slots, bool droppable) noexcept;
   bool open_file() noexcept;
   bool rotate(bool droppable) noexcept;
   static void fill_more(trace::Slot* slot, const std::uint64_t* words, unsigned count) noexcept;
 
-  std::atomic<std::uint32_t> next_{0};
+  std::uint32_t next_ = 0;
   std::uint32_t capacity_ = 0; // slots that the file has room for
   trace::Slot* base_ = nullptr;
   bool refuse_droppable_ = false;
