@@ -25,9 +25,9 @@ std::string padded(std::string_view text, std::size_t width) {
 
 std::string_view severity_name(Severity severity) {
   switch (severity) {
-    case Severity::kNote: return "note";
-    case Severity::kWarning: return "warning";
-    case Severity::kError: return "error";
+  case Severity::kNote: return "note";
+  case Severity::kWarning: return "warning";
+  case Severity::kError: return "error";
   }
   return "?";
 }

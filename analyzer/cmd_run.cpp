@@ -14,6 +14,7 @@
 #include "analyzer/render.h"
 #include "analyzer/run_facts.h"
 #include "analyzer/suppressions.h"
+#include "analyzer/trace_dir.h"
 
 namespace gmt {
 
@@ -83,26 +84,37 @@ RunFacts run_program(const Settings& settings) {
   return facts;
 }
 
-std::vector<fs::path> trace_paths(const RunFacts& facts) {
+// One damaged trace of a child must not cost the report on all the others: it is named and left out.
+std::vector<fs::path> readable_traces(RunFacts& facts) {
   std::vector<fs::path> paths;
-  for (const RunTrace& trace : facts.traces) paths.push_back(trace.path);
+  for (const RunTrace& trace : facts.traces) {
+    try {
+      open_trace(trace.path);
+      paths.push_back(trace.path);
+    } catch (const UserError& error) {
+      facts.unreadable.push_back(error.what());
+    }
+  }
   return paths;
 }
 
 // Makes a recorded trace readable on machines that do not have the binaries.
-void keep_symbols(const RunFacts& facts, const Settings& settings) {
-  if (!facts.traces.empty()) build_report(trace_paths(facts), report_options(settings));
+void keep_symbols(RunFacts& facts, const Settings& settings) {
+  const std::vector<fs::path> paths = readable_traces(facts);
+  if (!paths.empty()) build_report(paths, report_options(settings));
+  for (const std::string& problem : facts.unreadable) say(problem);
 }
 
-Report make_report(const RunFacts& facts, const Settings& settings) {
+Report make_report(RunFacts& facts, const Settings& settings) {
   Report report;
-  if (!facts.traces.empty()) report = build_report(trace_paths(facts), report_options(settings));
+  const std::vector<fs::path> paths = readable_traces(facts);
+  if (!paths.empty()) report = build_report(paths, report_options(settings));
   add_run_facts(facts, report);
   return report;
 }
 
 // The report, and what the tool itself has to say about the run: 0, or the status of a failed check.
-int report_on(const RunFacts& facts, const Settings& settings, OutputFile& output) {
+int report_on(RunFacts& facts, const Settings& settings, OutputFile& output) {
   Report report = make_report(facts, settings);
   std::string reason;
   if (settings.command == CommandId::kCheck) reason = reason_to_fail(facts, report);
@@ -121,7 +133,7 @@ int command_run(const Settings& settings) {
   Suppressions rules; // a wrong rule must not be found out after the run
   for (const std::string& file : settings.suppressions) rules.add_file(file);
 
-  const RunFacts facts = run_program(settings);
+  RunFacts facts = run_program(settings);
   int status = 0;
   try {
     if (settings.command == CommandId::kRecord) {

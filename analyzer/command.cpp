@@ -34,7 +34,7 @@ constexpr CommandInfo kCommands[] = {
     {"record", CommandId::kRecord, "record [options] PROGRAM [ARGUMENT...]",
      "run a program and keep the trace for a later report",
      "  gpumemtrace record --trace-dir /data ./app\n"
-     "  gpumemtrace record --launch-stacks --max-trace 8G ./app\n",
+     "  gpumemtrace record --stack-depth 64 --max-trace 8G ./app\n",
      command_run},
     {"report", CommandId::kReport, "report [options] [TRACE...]",
      "report on traces: 0 clean, 1 findings, 2 usage, 3 unreadable, 4 internal",

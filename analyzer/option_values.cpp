@@ -79,9 +79,9 @@ ShimOption make_shim(ShimType type, std::string flag, const char* environment, s
 
 std::uint64_t shim_value(const ShimOption& option, const std::string& text) {
   switch (option.type) {
-    case ShimType::kUint: return number(option.flag, text, 0, std::numeric_limits<std::uint32_t>::max());
-    case ShimType::kSize: return size(option.flag, text);
-    case ShimType::kBool: return number(option.flag, text, 0, 1);
+  case ShimType::kUint: return number(option.flag, text, 0, std::numeric_limits<std::uint32_t>::max());
+  case ShimType::kSize: return size(option.flag, text);
+  case ShimType::kBool: return number(option.flag, text, 0, 1);
   }
   return 0;
 }

@@ -34,13 +34,13 @@ bool starts_with(std::string_view text, std::string_view start) {
 std::string machine_name(const ElfFacts& facts) {
   if (!facts.little_endian) return "a big-endian machine";
   switch (facts.machine) {
-    case EM_386: return "32-bit x86";
-    case EM_X86_64: return facts.bits64 ? "x86-64" : "x32 (32-bit pointers)";
-    case EM_ARM: return "32-bit ARM";
-    case EM_AARCH64: return "64-bit ARM";
-    case EM_PPC64: return "64-bit POWER";
-    case EM_RISCV: return "RISC-V";
-    default: return "another kind of machine (ELF machine " + std::to_string(facts.machine) + ")";
+  case EM_386: return "32-bit x86";
+  case EM_X86_64: return facts.bits64 ? "x86-64" : "x32 (32-bit pointers)";
+  case EM_ARM: return "32-bit ARM";
+  case EM_AARCH64: return "64-bit ARM";
+  case EM_PPC64: return "64-bit POWER";
+  case EM_RISCV: return "RISC-V";
+  default: return "another kind of machine (ELF machine " + std::to_string(facts.machine) + ")";
   }
 }
 

@@ -88,6 +88,8 @@ void add_run_facts(const RunFacts& facts, Report& report) {
   report.remarks.insert(report.remarks.end(), facts.remarks.begin(), facts.remarks.end());
   if (report.no_cuda_calls && facts.unchecked.empty())
     report.remarks.push_back("no CUDA call was seen: " + std::string(kNoCallReasons));
+  for (const std::string& problem : facts.unreadable)
+    report.not_checked.push_back({"an unreadable trace", problem});
   add_notes(facts, report);
   add_running(facts, report);
   if (!facts.traces.empty())
@@ -97,6 +99,7 @@ void add_run_facts(const RunFacts& facts, Report& report) {
 
 std::string reason_to_fail(const RunFacts& facts, const Report& report) {
   if (!facts.unchecked.empty()) return facts.unchecked;
+  if (!facts.unreadable.empty()) return facts.unreadable.front();
   if (report.no_cuda_calls) return "no CUDA call was seen, so nothing was checked";
   for (const Note& note : facts.notes) {
     if (note.word == "nodir")

@@ -21,6 +21,7 @@ struct RunFacts {
   bool simulated = false;
   std::string trace_dir;
   std::vector<RunTrace> traces;
+  std::vector<std::string> unreadable; // one sentence a trace
   std::vector<Note> notes;
   Outcome outcome;
 };

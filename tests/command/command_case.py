@@ -13,6 +13,11 @@ PROGRAM = os.environ["GMT_PROGRAM"]
 STATIC_PROGRAM = os.environ["GMT_STATIC_PROGRAM"]
 
 
+def flat(text):
+    """Reports wrap their sentences."""
+    return " ".join(text.split())
+
+
 class CommandCase(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="gpumemtrace-test-")

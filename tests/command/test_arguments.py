@@ -76,7 +76,7 @@ class Help(CommandCase):
     def test_shim_options_come_from_the_table(self):
         self.assert_help(["help", "options"], "--stack-depth, GPUMEMTRACE_STACK_DEPTH", "GPUMEMTRACE_MAX_TRACE",
                          "(default 2G)", "NO_COLOR", "--fail-on")
-        self.assert_help(["help", "record"], "--max-trace", "--launch-stacks")
+        self.assert_help(["help", "record"], "--max-trace", "--stack-depth")
 
     def test_findings(self):
         self.assert_help(["help", "findings"])

@@ -5,7 +5,7 @@ import os
 import signal
 import unittest
 
-from command_case import PROGRAM, CommandCase
+from command_case import PROGRAM, CommandCase, flat
 
 
 class ExitStatus(CommandCase):
@@ -90,18 +90,18 @@ class Check(CommandCase):
     def test_no_cuda_call_fails(self):
         result = self.run_command("check", "--device", "real", "--error-exitcode", "99", PROGRAM)
         self.assertEqual(result.returncode, 99, result)
-        self.assertIn("no CUDA call was seen", result.stderr)
+        self.assertIn("no CUDA call was seen", flat(result.stderr))
 
     def test_no_cuda_call_does_not_change_run(self):
         result = self.run_command("run", "--device", "real", PROGRAM)
         self.assertEqual(result.returncode, 0, result)
-        self.assertIn("no CUDA call was seen", result.stderr)
+        self.assertIn("no CUDA call was seen", flat(result.stderr))
 
     def test_a_process_without_trace_fails(self):
         self.environment["FAKE_NOTE"] = "nodir disk full"
         result = self.run_command("check", "--device", "real", PROGRAM)
         self.assertEqual(result.returncode, 23, result)
-        self.assertIn("disk full", result.stderr)
+        self.assertIn("disk full", flat(result.stderr))
 
     def test_no_driver_leaves_the_program_untouched(self):
         if os.path.exists("/dev/nvidiactl"):

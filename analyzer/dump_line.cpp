@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events as text; see dump_line.h. One table per kind names the payload words in their order.
+// Shows what the trace says, also where it makes no sense: numbers without a name are printed as they are.
+
+#include "analyzer/dump_line.h"
+
+#include <algorithm>
+#include <span>
+
+#include "analyzer/words.h"
+
+namespace gmt {
+
+namespace {
+
+using Names = std::span<const std::string_view>; // by value
+
+constexpr std::string_view kFamilies[] = {
+    "unknown",  "device",    "pitched",       "managed",     "pinned",      "registered", "stream-ordered",
+    "array",    "mipmapped", "vmm-handle",    "vmm-reserve", "vmm-mapping", "ipc",        "pool-import",
+    "external", "graph",     "module-global", "graphics",    "multicast"};
+constexpr std::string_view kFrees[] = {
+    "unknown", "free",         "free-async", "free-host", "unregister", "destroy-array", "destroy-mipmapped",
+    "release", "address-free", "unmap",      "ipc-close", "free()",     "unmap-graphics"};
+constexpr std::string_view kClasses[] = {"?",
+                                         "context",
+                                         "primary-context",
+                                         "stream",
+                                         "event",
+                                         "module",
+                                         "library",
+                                         "pool",
+                                         "graph",
+                                         "graph-exec",
+                                         "texture",
+                                         "surface",
+                                         "external-memory",
+                                         "external-semaphore",
+                                         "green-context"};
+constexpr std::string_view kLifeOps[] = {"?", "create", "destroy", "reset", "retain", "release", "use"};
+constexpr std::string_view kSyncOps[] = {"?",
+                                         "stream-synchronize",
+                                         "context-synchronize",
+                                         "event-record",
+                                         "event-synchronize",
+                                         "stream-wait-event",
+                                         "stream-query",
+                                         "event-query",
+                                         "host-function",
+                                         "graph-launch",
+                                         "begin-capture",
+                                         "end-capture"};
+constexpr std::string_view kUses[] = {"?",      "texture", "prefetch", "advise", "attach",
+                                      "mem-op", "export",  "discard",  "access"};
+constexpr std::string_view kExitWays[] = {"?", "exit", "_exit", "exec", "exec-failed"};
+constexpr std::string_view kCauses[] = {"?", "no-space", "trace-limit", "re-entry", "no-log"};
+
+enum class Form : std::uint8_t { kHex, kDecimal, kName, kGrid, kBlock, kHandle };
+
+struct Field {
+  std::string_view name;
+  Form form = Form::kHex;
+  Names names = {};
+};
+
+constexpr Field hex(std::string_view name) { return {name, Form::kHex, {}}; }
+constexpr Field number(std::string_view name) { return {name, Form::kDecimal, {}}; }
+constexpr Field named(std::string_view name, Names names) { return {name, Form::kName, names}; }
+
+constexpr Field kAlloc[] = {hex("address"),   number("bytes"), named("family", kFamilies),
+                            hex("stream"),    number("pitch"), number("width"),
+                            number("height"), number("depth"), number("element"),
+                            hex("pool"),      hex("flags")};
+constexpr Field kFree[] = {hex("address"), named("by", kFrees), hex("stream"), number("bytes")};
+constexpr Field kCopy[] = {hex("to"),          hex("from"),          number("bytes"),     hex("stream"),
+                           number("to-pitch"), number("from-pitch"), number("width"),     number("height"),
+                           number("depth"),    number("to-rows"),    number("from-rows"), number("to-x"),
+                           number("to-y"),     number("to-z"),       number("from-x"),    number("from-y"),
+                           number("from-z")};
+constexpr Field kSet[] = {hex("to"),       number("bytes"), hex("value"),     hex("stream"),
+                          number("pitch"), number("width"), number("height"), number("element")};
+constexpr Field kLaunch[] = {{"function", Form::kHandle, {}},
+                             hex("stream"),
+                             {"grid", Form::kGrid, {}},
+                             {"block", Form::kBlock, {}}};
+constexpr Field kLife[] = {hex("handle"), named("class", kClasses), named("op", kLifeOps), hex("extra")};
+constexpr Field kSync[] = {hex("stream"), hex("other"), named("op", kSyncOps)};
+constexpr Field kNote[] = {hex("a"), hex("b"), hex("c"), hex("d")};
+constexpr Field kUse[] = {hex("address"), number("bytes"), named("class", kUses), hex("stream")};
+constexpr Field kContext[] = {hex("handle"), number("device"), number("primary")};
+constexpr Field kExit[] = {named("way", kExitWays), number("status")};
+constexpr Field kLoss[] = {named("cause", kCauses), number("records")};
+
+std::span<const Field> fields_of(trace::Kind kind) {
+  switch (kind) {
+  case trace::Kind::kAlloc: return kAlloc;
+  case trace::Kind::kFree: return kFree;
+  case trace::Kind::kCopy: return kCopy;
+  case trace::Kind::kSet: return kSet;
+  case trace::Kind::kLaunch: return kLaunch;
+  case trace::Kind::kLife: return kLife;
+  case trace::Kind::kSync: return kSync;
+  case trace::Kind::kUse: return kUse;
+  case trace::Kind::kContext: return kContext;
+  case trace::Kind::kExit: return kExit;
+  case trace::Kind::kLoss: return kLoss;
+  default: return kNote;
+  }
+}
+
+std::string_view kind_name(trace::Kind kind) {
+  switch (kind) {
+  case trace::Kind::kName: return "name";
+  case trace::Kind::kContext: return "context";
+  case trace::Kind::kExit: return "exit";
+  case trace::Kind::kLoss: return "loss";
+  default: return "?";
+  }
+}
+
+std::string value_text(const Field& field, std::uint64_t value, const EventStream& stream) {
+  const auto part = [value](unsigned shift, unsigned bits) {
+    return std::to_string(value >> shift & ((std::uint64_t{1} << bits) - 1));
+  };
+  switch (field.form) {
+  case Form::kHex: return format_address(value);
+  case Form::kDecimal: return std::to_string(value);
+  case Form::kName:
+    return value < field.names.size() ? std::string(field.names[value]) : std::to_string(value);
+  case Form::kGrid: return part(0, 32) + "x" + part(32, 16) + "x" + part(48, 16);
+  case Form::kBlock: return part(0, 16) + "x" + part(16, 16) + "x" + part(32, 16);
+  case Form::kHandle: {
+    const std::string_view name = stream.handle_name(value);
+    return name.empty() ? format_address(value) : cat({format_address(value), ":", name});
+  }
+  }
+  return {};
+}
+
+std::string result_text(const Event& event) {
+  if (event.in_flight()) return "in flight";
+  return event.result == 0 ? "0" : error_name(event.result, event.from_runtime());
+}
+
+} // namespace
+
+std::string dump_line(const Event& event, const EventStream& stream, std::string_view thread) {
+  const bool call = is_call(event.kind);
+  std::string line = cat({std::to_string(event.order), " ", thread, " ",
+                          call ? stream.api_name(event.api) : kind_name(event.kind)});
+  if (event.via != trace::kNoApi && call) line += cat({" (", stream.api_name(event.via), ")"});
+  if (event.kind == trace::Kind::kName) {
+    return line + cat({" handle=", format_address(event.p(0)), " ", stream.handle_name(event.p(0))});
+  }
+  const std::span<const Field> fields = fields_of(event.kind);
+  for (unsigned i = 0; i < std::min(fields.size(), event.payload.size()); ++i) {
+    if (i >= trace::kFirstPayloadWords && event.p(i) == 0) continue; // what does not apply
+    line += cat({" ", fields[i].name, "=", value_text(fields[i], event.p(i), stream)});
+  }
+  if (call) line += " = " + result_text(event);
+  if (event.flags & trace::kFlagNested) line += " nested";
+  if (event.context != 0) line += " context=" + std::to_string(event.context);
+  if (event.stack) line += " stack=" + std::to_string(event.stack.value);
+  return line;
+}
+
+} // namespace gmt

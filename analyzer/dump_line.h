@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// One event as one line of text: its words named as trace/format.h numbers them. Called by cmd_dump.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "analyzer/event_stream.h"
+
+namespace gmt {
+
+// "order thread call (via) name=value... = result context=n stack=n"; `thread` is the log's name.
+std::string dump_line(const Event& event, const EventStream& stream, std::string_view thread);
+
+} // namespace gmt
