@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole interface between the analysis and a detector. A detector is one file in detectors/ that registers
 // itself by one object at its bottom:
-//   const DetectorRegistration kLeak{{.id = "leak", ..., .make = [] { return std::make_unique<Leak>(); }}};
+//   const DetectorRegistration kLeak{{.id = "leak", ..., .make = [](const ProcessFacts& facts)
+//     -> std::unique_ptr<Detector> { return std::make_unique<Leak>(facts); }}};
 // The registry is sorted by id before use, so that nothing depends on link order.
-// Detectors see only this, finding.h, heap.h and event.h.
+// Detectors see only this, finding.h, heap.h, event.h and words.h.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,8 +34,8 @@ public:
   virtual ~ProcessFacts() = default;
   virtual std::string_view api_name(std::uint16_t api) const = 0; // "cuMemAlloc_v2"; "?" if unknown
   virtual std::string_view handle_name(std::uint64_t handle) const = 0; // kernel or module name, empty if unknown
-  virtual const Ending& ending() const = 0;
-  virtual std::uint64_t lost_records() const = 0;
+  virtual const Ending& ending() const = 0;        // final only in finish(): last words may stand last
+  virtual std::uint64_t lost_records() const = 0;  // final only in finish()
   virtual bool simulated() const = 0;
   // The call as the program wrote it: the runtime's name where one led here, else the driver's.
   std::string_view call_name(const Event& e) const { return api_name(e.via != trace::kNoApi ? e.via : e.api); }
@@ -49,10 +52,19 @@ public:
 class Detector {
 public:
   virtual ~Detector() = default;
-  // Called for every event, with the verdicts that Heap::apply reached on it (see heap.h).
+  // Called for every event that DetectorInfo::wants covers, with the verdicts that Heap::apply reached on it.
   virtual void on_event(const Event&, std::span<const Judgement>, const Heap&, Findings&) {}
   virtual void finish(const Heap&, Findings&) {}
 };
+
+// Which events a detector is called for: bits of kinds, or of what happened. Calls cost time at millions of
+// events a second, so a detector that lives on verdicts alone asks for kWantsMistakes.
+using Wants = std::uint64_t;
+constexpr Wants wants(trace::Kind kind) { return Wants{1} << (static_cast<unsigned>(kind) & 31); }
+inline constexpr Wants kWantsMistakes = Wants{1} << 32; // Heap::apply called it a mistake
+inline constexpr Wants kWantsFailures = Wants{1} << 33; // refused, or in flight at the end
+inline constexpr Wants kWantsAll = ~Wants{0};
+inline constexpr Wants kWantsNothing = 0; // finish() only
 
 struct DetectorInfo {
   std::string_view id;      // the finding's id
@@ -60,6 +72,7 @@ struct DetectorInfo {
   std::string_view title;   // half a line for `help findings`
   std::string_view explain; // one paragraph: what it means, what to do, where the rule comes from
   std::unique_ptr<Detector> (*make)(const ProcessFacts&);
+  Wants wants = kWantsAll;
 };
 
 class DetectorRegistration {
@@ -71,5 +84,17 @@ public:
 
 // All registered detectors, sorted by id.
 std::vector<const DetectorInfo*> detectors();
+
+// ---- wording that detectors share
+
+// "1.0 MiB of device memory allocated by cudaMalloc"
+std::string describe_block(const Block& block, const ProcessFacts& facts);
+// "1.0 MiB of device memory"; "device memory of unknown size"
+std::string describe_bytes(std::uint64_t bytes, trace::Family family);
+LabelledStack labelled(std::string label, StackId stack, std::string_view api);
+std::string_view released_word(trace::FreeFunction function); // "freed", "unregistered", "unmapped", ...
+std::string_view released_word(trace::Family family);         // what its right release does
+// The right release as the caller of `api` would write it: the runtime's name for a runtime name.
+std::string_view right_release_for(const Block& block, std::string_view api);
 
 } // namespace gmt

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is allocated at a point of the merged order of one process, and the verdict on each call that touches
-// memory. Fed by Session, read by detectors. Addresses are virtual and unified (UVA): device, managed and pinned
-// memory share one address space; handles (arrays, VMM handles) have a space of their own per family.
+// memory. Fed by the analysis, read by detectors. Addresses are virtual and unified (UVA): device, managed and
+// pinned memory share one address space; registered host ranges and VMM reservations are layers of their own,
+// and handles (arrays, VMM handles) have spaces of their own.
 //
 // Rules for releases and the order of verdicts are DESIGN 5's; which release fits which allocation is the table
 // in cuda-api.md 5.1. Memory grows with live blocks and a bounded number of freed ones, never with events.
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -18,49 +18,75 @@
 
 namespace gmt {
 
-// One allocation from birth to death. Freed blocks are kept (newest kMaxFreed) to explain later mistakes.
-struct Block {
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;   // as requested; pitch x height x depth when pitched
-  trace::Family family = trace::Family::kUnknown;
-  std::uint16_t api = trace::kNoApi; // how it was born: runtime's name if one led there
-  std::uint16_t context = 0;
-  std::uint64_t stream = 0;
+// What only some allocations have; 0 where it does not apply.
+struct BlockDetail {
+  std::uint64_t pitch = 0, width = 0, height = 0, depth = 0, element = 0; // width in bytes
   std::uint64_t pool = 0;
-  std::uint64_t pitch = 0, width = 0, height = 0, depth = 0, element = 0; // 0 where they do not apply
-  StackId allocated;
-  std::uint64_t born = 0;    // order
-  enum class End : std::uint8_t { kAlive, kFreed, kContextEnded, kReborn };
-  End end = End::kAlive;
-  StackId freed;             // the release, or the call that ended its context
-  std::uint16_t freed_api = trace::kNoApi;
-  std::uint64_t died = 0;
+  std::uint64_t flags = 0;
+  std::uint32_t references = 1; // opens of one IPC handle, retains of one VMM handle: each needs its release
 };
+
+// One allocation from birth to death, in one cache line. Freed blocks are kept (newest kMaxFreed) to explain
+// later mistakes.
+struct Block {
+  enum class End : std::uint8_t {
+    kAlive,
+    kFreed,
+    kContextEnded, // by its context's destruction or reset: still a leak, and says so
+    kReborn,       // its address was allocated again: its release went unseen
+  };
+  std::uint64_t address = 0; // or handle
+  std::uint64_t bytes = 0;   // as requested; pitch x height x depth when pitched; 0 unknown
+  std::uint64_t stream = 0;
+  std::uint64_t born = 0; // order
+  std::uint64_t died = 0;
+  const BlockDetail* detail = nullptr; // null if the allocation has none; see shape()
+  StackId allocated;
+  StackId freed;                           // the release, or the call that ended its context
+  std::uint16_t api = trace::kNoApi;       // how it was born: the runtime's name if one led there
+  std::uint16_t freed_api = trace::kNoApi; // the same of `freed`
+  std::uint16_t context = 0;
+  trace::Family family = trace::Family::kUnknown;
+  End end = End::kAlive;
+
+  const BlockDetail& shape() const;
+};
+static_assert(sizeof(Block) == 64);
 
 // What Heap::apply found out about one event.
 struct Judgement {
   enum class Verdict : std::uint8_t {
-    kNone,             // nothing to say: not a memory call, or all is well
-    kDoubleFree,       // block: the freed one
-    kMismatchedFree,   // block: the live one
-    kInvalidFreeInside,   // block: the live one that contains the address
-    kInvalidFreeEnded,    // block: ended with its context
-    kInvalidFreeUnknown,  // no block
-    kUnseenAllocation, // the driver freed what we never saw born: not a mistake
-    kUseAfterFree,     // block: the freed one that the range starts in (see `side`)
-    kOutOfBounds,      // block: the live one; first byte past its end is bytes_past away from the range's end
+    kNone,               // nothing to say: not a memory call, or all is well
+    kDoubleFree,         // block: the freed one
+    kMismatchedFree,     // block: the live one
+    kInvalidFreeInside,  // block: the live one that contains the address
+    kInvalidFreeEnded,   // block: ended with its context
+    kInvalidFreeUnknown, // no block, or the freed one that the address lies inside of
+    kUnseenAllocation,   // the driver freed what we never saw born: not a mistake
+    kUseAfterFree,       // block: the freed one that the range starts in (see `side`)
+    kOutOfBounds,        // block: the live one; first byte past its end is bytes_past away from the range's end
   };
+  enum class Side : std::uint8_t { kNone, kDestination, kSource };
   Verdict verdict = Verdict::kNone;
+  Side side = Side::kNone;
   const Block* block = nullptr; // valid until the next apply()
   std::uint64_t offset = 0;     // of the address inside block
   std::uint64_t bytes_past = 0; // kOutOfBounds
-  std::uint64_t range_begin = 0, range_bytes = 0; // the range judged
-  enum class Side : std::uint8_t { kNone, kDestination, kSource } side = Side::kNone;
-  bool sticky = false; // the context was dead before this call: releases are not judged
+  std::uint64_t range_begin = 0, range_bytes = 0; // the range judged; 0 bytes: length unknown
+
+  bool is_mistake() const { return verdict != Verdict::kNone && verdict != Verdict::kUnseenAllocation; }
 };
 
-std::string_view family_noun(trace::Family family);          // "device memory", "pinned host memory", ...
+std::string_view family_noun(trace::Family family);                 // "device memory", "pinned host memory", ...
 std::string_view right_release(trace::Family family, bool runtime); // "cudaFreeHost" / "cuMemFreeHost"
+bool release_fits(trace::FreeFunction function, trace::Family family);
+bool is_device_family(trace::Family family); // counts in the device's peak
+bool can_leak(trace::Family family);
+bool is_sticky(std::uint16_t result); // the context is dead after this code (cuda-api.md 5.10)
+
+// Bytes from the first to the last byte that one side of a copy touches, padding of the last row left out.
+std::uint64_t copy_extent(const Event& copy, Judgement::Side side);
+std::uint64_t set_extent(const Event& set);
 
 class Heap {
 public:
@@ -75,8 +101,9 @@ public:
   // The span (a copy can be wrong on both sides) and the blocks it points to are valid until the next apply().
   std::span<const Judgement> apply(const Event& event);
 
-  // Live block that contains the address / newest freed block that contained it and was not reborn.
+  // Live block that contains the address (a mapping before its reservation), also a registered host range.
   const Block* find_live(std::uint64_t address) const;
+  // Newest freed block that contained the address and was not reborn there.
   const Block* find_freed(std::uint64_t address) const;
   void for_each_live(const std::function<void(const Block&)>& visit) const; // by birth
   void for_each_ended_with_context(const std::function<void(const Block&)>& visit) const; // leaks of DESIGN 5
@@ -84,13 +111,21 @@ public:
   std::uint64_t live_device_bytes() const;
   std::uint64_t peak_device_bytes() const;
   std::uint64_t peak_order() const;
-  bool sticky_error() const;            // a context died of an error
-  std::uint16_t sticky_code() const;    // 700, 719, ...
-  std::uint64_t unseen_allocations() const;
+  std::uint64_t largest_freed_hole() const; // adjacent freed, not reborn device memory; walks: not for every event
+  bool sticky_error() const;                // a context died of an error
+  std::uint16_t sticky_code() const;        // 700, 719, ...
+  std::uint64_t unseen_allocations() const; // accepted releases of what we never saw born
+  std::uint64_t unseen_frees() const;       // births on top of live blocks
+  int device_of(const Block& block) const;  // ordinal, -1 unknown
 
 private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+inline const BlockDetail& Block::shape() const {
+  static constexpr BlockDetail kNoDetail{};
+  return detail != nullptr ? *detail : kNoDetail;
+}
 
 } // namespace gmt

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one trace through heap and detectors, and says in words what was lost on the way. Detectors are called by
+// interest (DetectorInfo::wants), since most events concern none of them.
+
+#include "analyzer/analysis.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "analyzer/grouping.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+using trace::Kind;
+
+class Dispatch {
+public:
+  explicit Dispatch(const ProcessFacts& facts) {
+    for (const DetectorInfo* info : detectors()) {
+      detectors_.push_back({info->wants, info->make(facts)});
+      any_ |= info->wants;
+    }
+  }
+
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap, Findings& findings) {
+    Wants happened = wants(e.kind);
+    if (e.result != 0) happened |= kWantsFailures;
+    for (const Judgement& j : judgements) {
+      if (j.is_mistake()) happened |= kWantsMistakes;
+    }
+    if ((happened & any_) == 0) return;
+    for (const Entry& entry : detectors_) {
+      if ((entry.wants & happened) != 0) entry.detector->on_event(e, judgements, heap, findings);
+    }
+  }
+
+  void finish(const Heap& heap, Findings& findings) {
+    for (const Entry& entry : detectors_) entry.detector->finish(heap, findings);
+  }
+
+private:
+  struct Entry {
+    Wants wants;
+    std::unique_ptr<Detector> detector;
+  };
+  std::vector<Entry> detectors_;
+  Wants any_ = 0;
+};
+
+void count(Totals& totals, const Event& e) {
+  if (!is_call(e.kind)) return;
+  ++totals.events;
+  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0 || e.p(0) == 0) return;
+  switch (e.kind) {
+  case Kind::kAlloc:
+    if (!can_leak(static_cast<trace::Family>(e.p(2)))) break; // a look-up, not an allocation
+    ++totals.allocations;
+    totals.allocated_bytes += e.p(1);
+    break;
+  case Kind::kFree: ++totals.frees; break;
+  case Kind::kCopy:
+    ++totals.copies;
+    totals.copied_bytes += e.p(2);
+    break;
+  case Kind::kLaunch: ++totals.launches; break;
+  default: break;
+  }
+}
+
+void finish_totals(Totals& totals, const Heap& heap) {
+  totals.peak_bytes = heap.peak_device_bytes();
+  totals.peak_order = heap.peak_order();
+  heap.for_each_live([&totals](const Block& block) {
+    if (!can_leak(block.family)) return;
+    ++totals.live_blocks;
+    totals.live_bytes += block.bytes;
+  });
+}
+
+std::string_view cause_in_words(std::size_t cause) {
+  switch (static_cast<trace::LossCause>(cause)) {
+  case trace::LossCause::kNoSpace: return "disk full, or file size limit";
+  case trace::LossCause::kTraceLimit: return "size limit of the trace (--max-trace)";
+  case trace::LossCause::kReentry: return "signal handler during recording";
+  case trace::LossCause::kNoLog: return "no log could be made for a thread";
+  }
+  return "unknown cause";
+}
+
+ProcessReport describe(const TraceDir& trace) {
+  ProcessReport process;
+  process.pid = trace.info.pid;
+  process.host = trace.info.host;
+  process.executable = trace.info.executable;
+  process.arguments = trace.info.arguments;
+  process.trace = trace.path.string();
+  process.device = trace.info.device;
+  process.driver_version = trace.info.driver_version;
+  return process;
+}
+
+// Each way in which records were missed, as what it means for the findings.
+void explain_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings) {
+  if (stats.lost() != 0) {
+    std::string causes;
+    for (const auto& [cause, n] : process.lost) causes += cat({causes.empty() ? "" : "; ", cause});
+    const std::string lost = cat({format_plural(stats.lost(), "record"), stats.lost() == 1 ? " was" : " were",
+                                  " lost (", causes, ")"});
+    findings.not_checked({"leak", cat({lost, ": a block listed as leaked may have been freed by one of them, and an "
+                                             "allocation among them is not listed"})});
+    findings.not_checked({"memory findings", cat({lost, ": mistakes in those calls were not seen"})});
+  }
+  if (process.torn != 0) {
+    findings.not_checked({"memory findings", cat({format_plural(process.torn, "record"),
+                                                  " never finished (the process or a thread ended in the middle)"})});
+  }
+  if (process.damaged != 0) {
+    findings.not_checked(
+      {"memory findings", cat({format_plural(process.damaged, "record"), " in the trace damaged and left out"})});
+  }
+  if (stats.total.unknown_kinds != 0) {
+    findings.not_checked({"calls of a newer format", cat({format_plural(stats.total.unknown_kinds, "record"),
+                                                          " of kinds that this version does not know"})});
+  }
+  for (const auto& [log, why] : stats.skipped_logs) {
+    findings.not_checked({"one thread's calls", cat({"the log ", log.string(), " could not be read: ", why})});
+  }
+}
+
+void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals, Findings& findings) {
+  if (trace.damaged_lines != 0) {
+    findings.not_checked({"names and modules", cat({format_plural(trace.damaged_lines, "line"),
+                                                    " in the trace's text files damaged and left out"})});
+  }
+  if (trace.logs.empty()) {
+    findings.not_checked({"everything", "the trace holds no log: the process ended before its first recorded call"});
+  } else if (totals.events == 0) {
+    findings.not_checked({"everything", "the trace holds no CUDA call"});
+  }
+  if (const std::uint64_t n = heap.unseen_allocations(); n != 0) {
+    findings.not_checked({"memory from unseen calls",
+                          cat({"CUDA accepted ", format_plural(n, "release"), " of memory whose allocation was not "
+                               "seen: calls around it are not checked"})});
+  }
+  if (const std::uint64_t n = heap.unseen_frees(); n != 0) {
+    findings.not_checked({"memory from unseen calls",
+                          cat({format_plural(n, "block"), " replaced by a new allocation at the same address: ",
+                               n == 1 ? "its" : "their", " release was not seen"})});
+  }
+}
+
+} // namespace
+
+Analysis analyze(const std::filesystem::path& trace_dir) {
+  EventStream stream(trace_dir);
+  Analysis analysis;
+  analysis.process = describe(stream.trace());
+  Totals& totals = analysis.process.totals;
+  totals.threads = stream.trace().logs.size();
+  Heap heap;
+  Grouping findings;
+  Dispatch detectors(stream);
+  while (const Event* e = stream.next()) {
+    count(totals, *e);
+    const auto judgements = heap.apply(*e);
+    detectors.on_event(*e, judgements, heap, findings);
+  }
+  const ReadStats stats = stream.stats();
+  for (std::size_t cause = 0; cause < stats.total.lost.size(); ++cause) {
+    if (const std::uint64_t n = stats.total.lost[cause]) {
+      analysis.process.lost[std::string(cause_in_words(cause))] += n;
+    }
+  }
+  analysis.process.torn = stats.total.torn;
+  analysis.process.damaged = stats.total.damaged;
+  analysis.process.ended = stream.ending();
+  finish_totals(totals, heap);
+  detectors.finish(heap, findings);
+  explain_losses(analysis.process, stats, findings);
+  explain_gaps(stream.trace(), heap, totals, findings);
+  analysis.findings = findings.take_findings();
+  analysis.not_checked = findings.take_not_checked();
+  analysis.stacks = std::move(stream.stacks());
+  analysis.modules = stream.trace().modules;
+  return analysis;
+}
+
+} // namespace gmt

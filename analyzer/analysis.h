@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole pipeline for one trace: logs -> merged events -> heap -> detectors -> grouping. Called by the report,
+// once a trace; symbols, suppressions and owner rules come after it.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "analyzer/event_stream.h"
+#include "analyzer/finding.h"
+#include "analyzer/modules.h"
+#include "analyzer/report.h"
+#include "analyzer/stack_table.h"
+
+namespace gmt {
+
+struct Analysis {
+  ProcessReport process;
+  std::vector<Finding> findings; // grouped, in the order of their first examples; frames not yet filled
+  std::vector<NotChecked> not_checked;
+  StackTable stacks;
+  std::vector<Module> modules;
+};
+
+// Throws UserError (kUnreadableTrace) if nothing could be read; damage inside the trace is counted instead.
+Analysis analyze(const std::filesystem::path& trace_dir);
+
+} // namespace gmt

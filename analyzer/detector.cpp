@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registry of detectors: a list built by static constructors, read after main has begun. The head is
+// constant-initialised, so the order of those constructors does not matter. Also the wording detectors share.
+
+#include "analyzer/detector.h"
+
+#include <algorithm>
+
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+constinit const DetectorRegistration* g_first = nullptr;
+} // namespace
+
+DetectorRegistration::DetectorRegistration(const DetectorInfo& registered) : info(registered), next(g_first) {
+  g_first = this;
+}
+
+std::vector<const DetectorInfo*> detectors() {
+  std::vector<const DetectorInfo*> all;
+  for (const DetectorRegistration* r = g_first; r != nullptr; r = r->next) all.push_back(&r->info);
+  std::ranges::sort(all, {}, [](const DetectorInfo* info) { return info->id; });
+  return all;
+}
+
+std::string describe_bytes(std::uint64_t bytes, trace::Family family) {
+  if (bytes == 0) return cat({family_noun(family), " of unknown size"});
+  return cat({format_bytes(bytes), " of ", family_noun(family)});
+}
+
+std::string describe_block(const Block& block, const ProcessFacts& facts) {
+  const std::string_view verb = block.family == trace::Family::kRegistered     ? " registered by "
+                                : block.family == trace::Family::kModuleGlobal ? " found by "
+                                                                               : " allocated by ";
+  return cat({describe_bytes(block.bytes, block.family), verb, facts.api_name(block.api)});
+}
+
+LabelledStack labelled(std::string label, StackId stack, std::string_view api) {
+  return {.label = std::move(label), .stack = stack, .api = std::string(api), .frames = {}};
+}
+
+std::string_view released_word(trace::FreeFunction function) {
+  switch (function) {
+  case trace::FreeFunction::kHostUnregister: return "unregistered";
+  case trace::FreeFunction::kMemRelease: return "released";
+  case trace::FreeFunction::kMemUnmap:
+  case trace::FreeFunction::kUnmapGraphics: return "unmapped";
+  case trace::FreeFunction::kIpcClose: return "closed";
+  default: return "freed";
+  }
+}
+
+std::string_view released_word(trace::Family family) {
+  switch (family) {
+  case trace::Family::kRegistered: return "unregistered";
+  case trace::Family::kVmmHandle:
+  case trace::Family::kMulticast: return "released";
+  case trace::Family::kVmmMapping: return "unmapped";
+  case trace::Family::kIpc: return "closed";
+  default: return "freed";
+  }
+}
+
+std::string_view right_release_for(const Block& block, std::string_view api) {
+  return right_release(block.family, is_runtime_name(api));
+}
+
+} // namespace gmt

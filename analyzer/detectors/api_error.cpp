@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// api-error: a failed call that no other finding explains. Left out: calls whose failure is their answer (probing),
+// the runtime's own first tries that it repeats after making a context, and everything after a sticky error but the
+// first call that reported it.
+
+#include <optional>
+#include <unordered_map>
+
+#include "analyzer/detector.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+struct Expected {
+  std::string_view call; // beginning of the name
+  std::uint16_t code;    // 0: any
+};
+
+// Calls that ask a question which "no" is a documented answer to. Sources: cuda.h and driver_types.h of CUDA 13.0,
+// the section of each function.
+constexpr Expected kProbing[] = {
+  {"cuPointerGetAttribute", 0}, {"cudaPointerGetAttributes", 0}, // memory that CUDA does not know
+  {"cuMemGetAddressRange", 0}, {"cuMemHostGetFlags", 0}, {"cuMemRetainAllocationHandle", 0},
+  {"cuCtxGetCurrent", 0}, {"cuCtxGetDevice", 201}, {"cuCtxGetApiVersion", 201}, {"cuCtxGetLimit", 0},
+  {"cuDeviceGetP2PAttribute", 0}, {"cudaDeviceGetP2PAttribute", 0}, {"cuDeviceCanAccessPeer", 0},
+  {"cuDeviceGetAttribute", 0}, {"cuDeviceGet", 0}, {"cudaGetDevice", 0}, {"cuInit", 0},
+  {"cuCtxEnablePeerAccess", 704}, {"cudaDeviceEnablePeerAccess", 704},
+  {"cuCtxDisablePeerAccess", 705}, {"cudaDeviceDisablePeerAccess", 705},
+  {"cuGetProcAddress", 0}, {"cuGetExportTable", 0}, {"cudaGetDriverEntryPoint", 0},
+  {"cuModuleGetFunction", 500}, {"cuModuleGetGlobal", 500}, {"cuLibraryGetKernel", 500},
+  {"cuLibraryGetGlobal", 500}, {"cuLibraryGetManaged", 500}, {"cuKernelGetFunction", 500},
+  {"cudaGetSymbolAddress", 13}, {"cudaLibraryGetGlobal", 500}, {"cudaLibraryGetManaged", 500},
+  {"cuFuncGetAttribute", 0}, {"cudaFuncGetAttributes", 0}, {"cuOccupancy", 0},
+  {"cuStreamIsCapturing", 0}, {"cuStreamGetCaptureInfo", 0}, {"cudaStreamIsCapturing", 0},
+  {"cuGraphExecUpdate", 910}, {"cudaGraphExecUpdate", 910}, // "instantiate it anew" is the answer
+  {"cudaGetLastError", 0}, {"cudaPeekAtLastError", 0}, {"cuGetErrorName", 0}, {"cuGetErrorString", 0},
+  {"cuMemPoolGetAttribute", 0}, {"cuMemGetAllocationGranularity", 0}, {"cuDeviceGetDefaultMemPool", 0},
+  {"cuMulticastGetGranularity", 0}, {"cuMulticastCreate", 801},
+  {"cuMemGetHandleForAddressRange", 801}, {"cuIpcGetMemHandle", 801},
+};
+
+bool is_expected(std::string_view name, std::uint16_t code) {
+  if (code == 600) return true; // not ready
+  if (code == 4) return true;   // too late: the driver is being unloaded
+  for (const Expected& e : kProbing) {
+    if (name.starts_with(e.call) && (e.code == 0 || e.code == code)) return true;
+  }
+  return false;
+}
+
+// Codes after which the runtime makes a context and calls again (cuda-api.md, fact 8).
+bool is_retried(std::uint16_t code) { return code == 3 || code == 201 || code == 709; }
+
+class ApiError : public Detector {
+public:
+  explicit ApiError(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap, Findings& findings) override {
+    if (e.result == 0) {
+      if (!retries_.empty()) forgive_retry(e);
+      return;
+    }
+    if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || !is_call(e)) return;
+    if (is_sticky(e.result)) return report_sticky(e);
+    for (const Judgement& j : judgements) {
+      if (j.is_mistake()) return;
+    }
+    if (e.kind == trace::Kind::kAlloc && e.result == 2) return; // out-of-memory
+    if (is_expected(facts_.api_name(e.api), e.result) || is_expected(facts_.call_name(e), e.result)) return;
+    if (heap.sticky_error()) {
+      ++after_sticky_;
+    } else if (is_retried(e.result) && e.via != trace::kNoApi && !e.from_runtime()) {
+      put_off(e, findings);
+    } else {
+      findings.add(finding(e));
+    }
+  }
+
+  void finish(const Heap&, Findings& findings) override {
+    for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
+    if (!sticky_) return;
+    if (after_sticky_ != 0) {
+      sticky_->message.pop_back();
+      sticky_->message += cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it."});
+    }
+    findings.add(std::move(*sticky_));
+  }
+
+private:
+  struct Retry {
+    std::uint16_t api, via;
+    Finding failure;
+  };
+
+  // kFree of the C library's free() has no CUDA result.
+  static bool is_call(const Event& e) {
+    return e.kind >= trace::Kind::kAlloc &&
+           !(e.kind == trace::Kind::kFree && e.p(1) == static_cast<std::uint64_t>(trace::FreeFunction::kHostFree));
+  }
+
+  Finding finding(const Event& e) const {
+    const std::string_view call = facts_.call_name(e);
+    Finding f;
+    f.kind = "api-error";
+    f.severity = Severity::kWarning;
+    f.message = cat({call, " failed with ", error_name(e.result, is_runtime_name(call)), "."});
+    f.advice = e.result == 800 ? "CUDA may not be called from a host callback: move the call out of it."
+                               : "Check the arguments of this call, and its result in the program.";
+    f.api = call;
+    f.group = std::to_string(e.result);
+    f.stacks.push_back(labelled("failed here", e.stack, call));
+    return f;
+  }
+
+  void report_sticky(const Event& e) {
+    if (sticky_) {
+      ++after_sticky_;
+      return;
+    }
+    sticky_ = finding(e);
+    const std::string_view call = facts_.call_name(e);
+    sticky_->message = cat({"An earlier kernel failed: ", error_name(e.result, is_runtime_name(call)),
+                            " was reported by ", call, "."});
+    sticky_->advice = "Run the program under compute-sanitizer to find the kernel, or set CUDA_LAUNCH_BLOCKING=1 so "
+                      "that the launch itself reports the error.";
+  }
+
+  void put_off(const Event& e, Findings& findings) {
+    const auto [at, is_new] = retries_.try_emplace(e.thread, Retry{e.api, e.via, finding(e)});
+    if (is_new) return;
+    if (at->second.api != e.api || at->second.via != e.via) findings.add(std::move(at->second.failure));
+    at->second = {e.api, e.via, finding(e)};
+  }
+
+  void forgive_retry(const Event& e) {
+    const auto at = retries_.find(e.thread);
+    if (at != retries_.end() && at->second.api == e.api && at->second.via == e.via) retries_.erase(at);
+  }
+
+  const ProcessFacts& facts_;
+  std::unordered_map<std::uint32_t, Retry> retries_; // by thread: failures that the runtime may repeat
+  std::optional<Finding> sticky_;
+  std::uint64_t after_sticky_ = 0;
+};
+
+const DetectorRegistration kApiError{{
+  .id = "api-error",
+  .severity = Severity::kWarning,
+  .title = "failed call that no other finding explains",
+  .explain = "A CUDA call that returned an error which none of the other findings explains, and which is not one of "
+             "the calls that programs use to ask (is this pointer known, is the stream ready, is peer access "
+             "enabled). After an illegal address, a failed assertion or the like, the context is dead and every "
+             "later call reports the same error: then one finding names the first call that reported it. That call "
+             "is rarely the culprit: an earlier kernel is.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> { return std::make_unique<ApiError>(facts); },
+  .wants = kWantsAll,
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// invalid-free: a release of an address that is no allocation: inside one (says which and at what offset), ended
+// with its context (names that end), or never allocated by CUDA. The verdict is the heap's.
+
+#include "analyzer/detector.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+using Verdict = Judgement::Verdict;
+
+class InvalidFree : public Detector {
+public:
+  explicit InvalidFree(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&, Findings& findings) override {
+    for (const Judgement& j : judgements) {
+      if (j.verdict != Verdict::kInvalidFreeInside && j.verdict != Verdict::kInvalidFreeEnded &&
+          j.verdict != Verdict::kInvalidFreeUnknown) {
+        continue;
+      }
+      Finding f;
+      f.kind = "invalid-free";
+      f.address = e.p(0);
+      f.api = facts_.call_name(e);
+      const bool host = static_cast<trace::FreeFunction>(e.p(1)) == trace::FreeFunction::kHostFree;
+      f.stacks.push_back(labelled(host ? "host memory freed here" : "freed here", e.stack, f.api));
+      const std::string what = cat({f.api, " of ", format_address(e.p(0)), ", which "});
+      if (j.verdict == Verdict::kInvalidFreeInside) inside(f, what, j);
+      if (j.verdict == Verdict::kInvalidFreeEnded) ended(f, what, j);
+      if (j.verdict == Verdict::kInvalidFreeUnknown) unknown(f, what, j);
+      findings.add(std::move(f));
+    }
+  }
+
+private:
+  void inside(Finding& f, const std::string& what, const Judgement& j) const {
+    const Block& block = *j.block;
+    f.message = cat({what, "is ", format_exact_bytes(j.offset), " inside a block that begins at ",
+                     format_address(block.address), ": ", describe_block(block, facts_), "."});
+    f.advice = cat({"Pass the address that ", facts_.api_name(block.api), " gave (",
+                    format_address(block.address), ") to ", right_release_for(block, f.api), "."});
+    f.group = "inside";
+    add_birth(f, block);
+  }
+
+  void ended(Finding& f, const std::string& what, const Judgement& j) const {
+    const Block& block = *j.block;
+    const std::string_view end_api = facts_.api_name(block.freed_api);
+    f.message = cat({what, "ended with its context: ", end_api, " had already released ",
+                     describe_block(block, facts_), "."});
+    f.advice = cat({"Free memory before ", end_api, ", or not at all after it."});
+    f.group = "ended";
+    f.stacks.push_back(labelled("context ended here", block.freed, end_api));
+    add_birth(f, block);
+  }
+
+  void unknown(Finding& f, const std::string& what, const Judgement& j) const {
+    f.group = "unknown";
+    if (j.block == nullptr) {
+      f.message = cat({what, "no CUDA call of this program allocated."});
+      f.advice = cat({"Check where the pointer comes from: memory of malloc, of the stack, of a kernel's own malloc "
+                      "and static variables cannot be freed with ", f.api, "."});
+      return;
+    }
+    const Block& block = *j.block;
+    f.message = cat({what, "is not allocated: it lies ", format_exact_bytes(j.offset),
+                     " inside memory that was freed earlier, ", describe_block(block, facts_), "."});
+    f.advice = "Check where the pointer comes from: it points into freed memory.";
+    f.stacks.push_back(labelled(cat({"first ", released_word(block.family), " here"}), block.freed,
+                                facts_.api_name(block.freed_api)));
+    add_birth(f, block);
+  }
+
+  void add_birth(Finding& f, const Block& block) const {
+    f.bytes = block.bytes;
+    f.stacks.push_back(labelled("allocated here", block.allocated, facts_.api_name(block.api)));
+  }
+
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kInvalidFree{{
+  .id = "invalid-free",
+  .severity = Severity::kError,
+  .title = "free of something that is no allocation",
+  .explain = "A release of an address that no allocation begins at. It lies inside an allocation (the finding says "
+             "in which and at what offset: pass the base address instead), or in memory that its context's "
+             "destruction or a device reset had already released, or CUDA never allocated it: memory of malloc, of the "
+             "stack, static device variables and pointers from a kernel's malloc cannot be freed from the host.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> { return std::make_unique<InvalidFree>(facts); },
+  .wants = kWantsMistakes,
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One trace as facts and a merged stream of events: what `dump` prints and the analysis works on. Opening it reads
+// the text files; next() reads the logs.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+
+#include "analyzer/detector.h"
+#include "analyzer/merge.h"
+#include "analyzer/stack_table.h"
+#include "analyzer/trace_dir.h"
+
+namespace gmt {
+
+// What reading the logs cost in records, all logs together.
+struct ReadStats {
+  LogStats total; // `skipped` unused
+  std::vector<std::pair<std::filesystem::path, std::string>> skipped_logs; // and why
+  std::uint64_t lost() const;
+};
+
+class EventStream final : public ProcessFacts {
+public:
+  explicit EventStream(const std::filesystem::path& trace_dir); // throws UserError
+
+  // The next record in merged order, null after the last; valid until the next call. Besides calls these are
+  // kName, kContext, kExit and kLoss.
+  const Event* next();
+
+  const TraceDir& trace() const { return trace_; }
+  StackTable& stacks() { return stacks_; }
+  ReadStats stats() const;
+
+  std::string_view api_name(std::uint16_t api) const override { return trace_.api_name(api); }
+  std::string_view handle_name(std::uint64_t handle) const override;
+  const Ending& ending() const override { return ending_; }
+  std::uint64_t lost_records() const override { return stats().lost(); }
+  bool simulated() const override { return trace_.info.device == "simulated"; }
+
+private:
+  void note_name(const Event& e);
+  void note_exit(const Event& e);
+  void conclude();
+
+  TraceDir trace_;
+  StackTable stacks_;
+  std::unique_ptr<Merge> merge_;
+  std::unordered_map<std::uint64_t, std::string> names_;
+  Ending ending_;
+  Ending last_words_; // from kExit records
+};
+
+// Calls alone: what counts as an event in reports.
+constexpr bool is_call(trace::Kind kind) { return kind >= trace::Kind::kAlloc; }
+
+} // namespace gmt

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Births and deaths: what each accepted call does to the heap. What refused calls mean, and whether a range fits,
+// is heap_judge.cpp's.
+//
+// Invariants: a failed call changes nothing; calls nested in another recorded driver call change nothing (the
+// outer one does); a live block is in exactly one live index.
+
+#include "analyzer/heap.h"
+
+#include <algorithm>
+
+#include "analyzer/heap_state.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+using trace::FreeFunction;
+using trace::Kind;
+
+constexpr std::uint16_t kDeinitialized = 4; // the driver or runtime is being unloaded: everything goes with it
+
+Family family_of(std::uint64_t word) {
+  return word <= static_cast<std::uint64_t>(Family::kMulticast) ? static_cast<Family>(word) : Family::kUnknown;
+}
+
+// One open of an IPC handle, one retain of a VMM handle: the same address again is one more reference.
+bool counts_references(Family family) { return family == Family::kIpc || family == Family::kVmmHandle; }
+
+// Births that say nothing about a missed release: look-ups of static variables, addresses that graphs and
+// other APIs hand out again.
+bool is_reborn_quietly(Family family) {
+  return family == Family::kModuleGlobal || family == Family::kGraph || family == Family::kGraphics;
+}
+
+// cuda-api.md 5.2: stream-ordered, pool and VMM memory outlives its context.
+bool dies_with_context(Family family) {
+  switch (family) {
+  case Family::kStreamOrdered:
+  case Family::kPoolImport:
+  case Family::kGraph:
+  case Family::kVmmHandle:
+  case Family::kVmmReservation:
+  case Family::kVmmMapping:
+  case Family::kMulticast: return false;
+  default: return true;
+  }
+}
+
+} // namespace
+
+void Heap::State::apply(const Event& e) {
+  if ((e.flags & trace::kFlagNested) != 0) return;
+  switch (e.kind) {
+  case Kind::kAlloc: on_alloc(e); break;
+  case Kind::kFree: on_free(e); break;
+  case Kind::kCopy: judge_copy(e); break;
+  case Kind::kSet: judge_set(e); break;
+  case Kind::kUse: judge_use(e); break;
+  case Kind::kLaunch: judge_launch(e); break;
+  case Kind::kContext: on_context(e); return;
+  case Kind::kLife: on_life(e); break;
+  case Kind::kSync: on_sync(e); break;
+  default: break;
+  }
+  if (e.result != 0 && sticky_code == 0 && is_sticky(e.result)) sticky_code = e.result;
+}
+
+void Heap::State::on_alloc(const Event& e) {
+  if (!e.succeeded() || e.from_runtime() || e.p(0) == 0) return;
+  Block block;
+  block.address = e.p(0);
+  block.bytes = e.p(1);
+  block.family = family_of(e.p(2));
+  block.stream = e.p(3);
+  block.born = e.order;
+  block.allocated = e.stack;
+  block.api = e.via != trace::kNoApi ? e.via : e.api;
+  block.context = e.context;
+  if (block.family == Family::kStreamOrdered && !capturing.empty() && capturing.contains(block.stream)) {
+    block.family = Family::kGraph;
+  }
+  const Id id = store.create(block);
+  if (e.payload.size() > trace::kFirstPayloadWords) {
+    BlockDetail& detail = store.detail_of(store[id]);
+    detail.pitch = e.p(4);
+    detail.width = e.p(5);
+    detail.height = e.p(6);
+    detail.depth = e.p(7);
+    detail.element = e.p(8);
+    detail.pool = e.p(9);
+    detail.flags = e.p(10);
+  }
+  make_live(id, e);
+}
+
+void Heap::State::make_live(Id id, const Event& e) {
+  while (!store.insert_live(id)) {
+    const Id other = store.first_overlap(id);
+    if (other == kNone) return store.discard(id); // an empty range at the end of the address space
+    Block& old = store[other];
+    const Block& block = store[id];
+    if (old.address == block.address && old.family == block.family && counts_references(block.family)) {
+      ++store.detail_of(old).references;
+      return store.discard(id);
+    }
+    if (!is_reborn_quietly(block.family) && !is_reborn_quietly(old.family)) ++unseen_frees;
+    store.take_live(space_of(old.family), old.address);
+    count_death(old);
+    store.retire(other, Block::End::kReborn, e);
+  }
+  count_birth(store[id], e.order);
+}
+
+void Heap::State::count_birth(const Block& block, std::uint64_t order) {
+  if (!is_device_family(block.family)) return;
+  live_device += block.bytes;
+  if (live_device > peak_device) {
+    peak_device = live_device;
+    peak_order = order;
+  }
+}
+
+void Heap::State::count_death(const Block& block) {
+  if (is_device_family(block.family)) live_device -= block.bytes;
+}
+
+void Heap::State::on_free(const Event& e) {
+  if (e.p(0) == 0) return; // releasing NULL is legal and a common way to force initialisation
+  if (e.p(1) == static_cast<std::uint64_t>(FreeFunction::kHostFree)) return judge_host_free(e);
+  if (!e.from_runtime()) {
+    if (e.succeeded()) return accept_free(e, true);
+    // Died inside the call, or too late to matter: neither leaked nor freed for sure, so neither is claimed.
+    if (e.in_flight() || e.result == kDeinitialized) return accept_free(e, false);
+  }
+  if (!e.succeeded()) judge_refused_free(e);
+}
+
+void Heap::State::accept_free(const Event& e, bool count_unseen) {
+  const auto function = static_cast<FreeFunction>(e.p(1));
+  const Space space = space_of(function);
+  if (function == FreeFunction::kMemUnmap && e.p(3) != 0) return unmap(e);
+  if (end_accepted(space, e.p(0), e)) return;
+  if (!count_unseen || function == FreeFunction::kUnmapGraphics) return;
+  const Id freed = store.find_freed(space, e.p(0));
+  if (freed != kNone && store[freed].address == e.p(0)) {
+    Block& block = store[freed];
+    if (block.family == Family::kGraph) return; // every launch of the graph allocates it again
+    if (block.end == Block::End::kContextEnded) {
+      block.end = Block::End::kFreed; // the context had not ended after all
+      return;
+    }
+  }
+  ++unseen_allocations;
+  add({.verdict = Verdict::kUnseenAllocation, .range_begin = e.p(0)});
+}
+
+// Takes the block at this base out of the heap, or one reference of it.
+bool Heap::State::end_accepted(Space space, std::uint64_t address, const Event& e) {
+  const Id id = store.take_live(space, address);
+  if (id == kNone) return false;
+  Block& block = store[id];
+  if (block.detail != nullptr && block.detail->references > 1) {
+    --store.detail_of(block).references;
+    store.insert_live(id);
+    return true;
+  }
+  count_death(block);
+  store.retire(id, Block::End::kFreed, e);
+  return true;
+}
+
+// One cuMemUnmap may cover several mappings that lie side by side.
+void Heap::State::unmap(const Event& e) {
+  const std::uint64_t begin = e.p(0);
+  const std::uint64_t end = begin > UINT64_MAX - e.p(3) ? UINT64_MAX : begin + e.p(3);
+  bool found = false;
+  auto range = store.live(Space::kAddress).first_ending_after(begin);
+  for (; range && range.begin < end; range = store.live(Space::kAddress).first_ending_after(begin)) {
+    if (range.begin < begin || store[range.value].family != Family::kVmmMapping) break;
+    found = end_accepted(Space::kAddress, range.begin, e);
+  }
+  if (found || !e.succeeded()) return;
+  ++unseen_allocations;
+  add({.verdict = Verdict::kUnseenAllocation, .range_begin = begin});
+}
+
+void Heap::State::on_context(const Event& e) {
+  if (contexts.size() <= e.context) contexts.resize(std::size_t{e.context} + 1);
+  Context& context = contexts[e.context];
+  context.handle = e.p(0);
+  context.device = static_cast<std::int32_t>(e.p(1));
+  context.primary = e.p(2) == 1;
+  context.known = true;
+}
+
+void Heap::State::on_life(const Event& e) {
+  if (!e.succeeded() || e.from_runtime()) return;
+  const auto object = static_cast<trace::ObjectClass>(e.p(1));
+  const auto op = static_cast<trace::LifeOp>(e.p(2));
+  if (object == trace::ObjectClass::kContext && op == trace::LifeOp::kDestroy) end_context(e, e.p(0), -1);
+  if (object != trace::ObjectClass::kPrimaryContext) return;
+  const auto device = static_cast<std::int32_t>(e.p(0));
+  if (op == trace::LifeOp::kRetain) ++retained[e.p(0)];
+  if (op == trace::LifeOp::kReset) end_context(e, 0, device);
+  // The last release resets. One too many for what we saw means that a retain went unseen: then nothing is known.
+  if (op == trace::LifeOp::kRelease) {
+    const auto count = retained.find(e.p(0));
+    if (count != retained.end() && count->second > 0 && --count->second == 0) end_context(e, 0, device);
+  }
+}
+
+bool Heap::State::ends_with(const Block& block, std::uint64_t handle, std::int64_t device) const {
+  if (!dies_with_context(block.family)) return false;
+  if (block.context >= contexts.size() || !contexts[block.context].known) {
+    return contexts.empty() && block.context == 0; // no context was ever described: there is but this one
+  }
+  const Context& context = contexts[block.context];
+  return device >= 0 ? context.primary && context.device == device : context.handle == handle;
+}
+
+void Heap::State::end_context(const Event& e, std::uint64_t handle, std::int64_t device) {
+  std::vector<Id> ended;
+  for (const Space space : kAllSpaces) {
+    store.live(space).for_each([&](const BlockStore::Live::Range& range) {
+      if (ends_with(store[range.value], handle, device)) ended.push_back(range.value);
+    });
+  }
+  for (const Id id : ended) {
+    Block& block = store[id];
+    store.take_live(space_of(block.family), block.address);
+    count_death(block);
+    store.retire(id, Block::End::kContextEnded, e);
+  }
+}
+
+void Heap::State::on_sync(const Event& e) {
+  if (!e.succeeded()) return;
+  const auto op = static_cast<trace::SyncOp>(e.p(2));
+  if (op == trace::SyncOp::kBeginCapture) capturing.insert(e.p(0));
+  if (op == trace::SyncOp::kEndCapture) capturing.erase(e.p(0));
+}
+
+Heap::Heap() : state_(std::make_unique<State>()) {}
+Heap::~Heap() = default;
+
+std::span<const Judgement> Heap::apply(const Event& event) {
+  state_->judged = 0;
+  state_->apply(event);
+  return {state_->judgements.data(), state_->judged};
+}
+
+const Block* Heap::find_live(std::uint64_t address) const { return state_->live_containing(address); }
+
+const Block* Heap::find_freed(std::uint64_t address) const {
+  const State::Id id = state_->store.find_freed(Space::kAddress, address);
+  return id == State::kNone ? nullptr : &state_->store[id];
+}
+
+void Heap::for_each_live(const std::function<void(const Block&)>& visit) const {
+  std::vector<const Block*> blocks;
+  for (const Space space : kAllSpaces) {
+    state_->store.live(space).for_each(
+      [&](const BlockStore::Live::Range& range) { blocks.push_back(&state_->store[range.value]); });
+  }
+  std::ranges::sort(blocks, [](const Block* a, const Block* b) {
+    return a->born != b->born ? a->born < b->born : a->address < b->address;
+  });
+  for (const Block* block : blocks) visit(*block);
+}
+
+void Heap::for_each_ended_with_context(const std::function<void(const Block&)>& visit) const {
+  for (const State::Id id : state_->store.ended_with_context()) {
+    const Block& block = state_->store[id];
+    if (block.end == Block::End::kContextEnded) visit(block);
+  }
+}
+
+std::uint64_t Heap::live_device_bytes() const { return state_->live_device; }
+std::uint64_t Heap::peak_device_bytes() const { return state_->peak_device; }
+std::uint64_t Heap::peak_order() const { return state_->peak_order; }
+bool Heap::sticky_error() const { return state_->sticky_code != 0; }
+std::uint16_t Heap::sticky_code() const { return state_->sticky_code; }
+std::uint64_t Heap::unseen_allocations() const { return state_->unseen_allocations; }
+std::uint64_t Heap::unseen_frees() const { return state_->unseen_frees; }
+
+int Heap::device_of(const Block& block) const {
+  if (block.context >= state_->contexts.size()) return -1;
+  return static_cast<int>(state_->contexts[block.context].device);
+}
+
+std::uint64_t Heap::largest_freed_hole() const {
+  const auto& live = state_->store.live(Space::kAddress);
+  std::uint64_t largest = 0, begin = 0, end = 0;
+  state_->store.freed(Space::kAddress).for_each([&](const BlockStore::Freed::Range& range) {
+    if (!is_device_family(state_->store[range.value].family)) return;
+    // What is live again is no hole: walk the gaps between live blocks inside the range.
+    std::uint64_t at = range.begin;
+    while (at < range.end) {
+      const auto alive = live.first_ending_after(at);
+      const std::uint64_t stop = alive && alive.begin < range.end ? std::max(alive.begin, at) : range.end;
+      if (stop > at) {
+        if (at != end) begin = at;
+        end = stop;
+        largest = std::max(largest, end - begin);
+      }
+      at = alive && alive.begin < range.end ? alive.end : range.end;
+    }
+  });
+  return largest;
+}
+
+} // namespace gmt

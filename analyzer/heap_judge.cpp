@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verdicts: what a refused release means (the order of DESIGN 5) and whether the range of a copy, set or use lies
+// in living memory. Changes nothing in the heap.
+//
+// Host memory is judged with care: once freed or unregistered, its addresses may belong to malloc again, so only a
+// call that CUDA refused is called a use after free there.
+
+#include <algorithm>
+
+#include "analyzer/heap_state.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+using trace::FreeFunction;
+
+// Codes of a refused release that say nothing about its address: no device, no or a lost context (the runtime
+// retries), a call inside a host callback, capture rules.
+bool says_nothing_about_address(std::uint16_t result) {
+  switch (result) {
+  case 2:   // out of memory
+  case 3:   // not initialised
+  case 4:   // deinitialised, runtime unloading
+  case 100: // no device
+  case 101: // invalid device
+  case 201: // invalid context
+  case 709: // context is destroyed
+  case 800: return true; // not permitted: inside a host callback
+  default: return (result >= 900 && result <= 908) || is_sticky(result);
+  }
+}
+
+bool is_host(Family family) { return family == Family::kPinned || family == Family::kManaged; }
+
+} // namespace
+
+const Block* Heap::State::live_containing(std::uint64_t address) const {
+  for (const Space space : {Space::kAddress, Space::kRegistered, Space::kReservation}) {
+    if (const auto range = store.live(space).find(address)) return &store[range.value];
+  }
+  return nullptr;
+}
+
+void Heap::State::judge_refused_free(const Event& e) {
+  if (sticky_code != 0 || says_nothing_about_address(e.result)) return;
+  const std::uint64_t address = e.p(0);
+  const auto function = static_cast<FreeFunction>(e.p(1));
+  if (function == FreeFunction::kUnknown || function == FreeFunction::kUnmapGraphics) return;
+  const Space home = space_of(function);
+
+  if (const auto range = store.live(home).find_exact(address)) {
+    const Block& block = store[range.value];
+    if (!release_fits(function, block.family)) {
+      add({.verdict = Verdict::kMismatchedFree, .block = &block, .range_begin = address});
+    }
+    return; // the right function on a live block was refused for another reason: an api-error
+  }
+  for (const Space space : kAllSpaces) {
+    if (space == home) continue;
+    if (const auto range = store.live(space).find_exact(address)) {
+      return add({.verdict = Verdict::kMismatchedFree, .block = &store[range.value], .range_begin = address});
+    }
+  }
+  if (has_ranges(home)) {
+    if (const Block* block = live_containing(address)) {
+      return add({.verdict = Verdict::kInvalidFreeInside,
+                  .block = block,
+                  .offset = address - block->address,
+                  .range_begin = address});
+    }
+  }
+  judge_freed_address(e, home);
+}
+
+// Nothing live is there: freed, ended with its context, or never seen.
+void Heap::State::judge_freed_address(const Event& e, Space home) {
+  const std::uint64_t address = e.p(0);
+  const Block* inside = nullptr;
+  for (const Space space : kAllSpaces) {
+    // A range that was unregistered is ordinary host memory, and only unregistering it again is a double free.
+    if (space != home && space == Space::kRegistered) continue;
+    const Id id = store.find_freed(space, address);
+    if (id == kNone) continue;
+    const Block& block = store[id];
+    const bool ended = block.end == Block::End::kContextEnded;
+    if (block.address == address || ended) {
+      return add({.verdict = ended ? Verdict::kInvalidFreeEnded : Verdict::kDoubleFree,
+                  .block = &block,
+                  .offset = address - block.address,
+                  .range_begin = address});
+    }
+    if (inside == nullptr) inside = &block;
+  }
+  add({.verdict = Verdict::kInvalidFreeUnknown,
+       .block = inside,
+       .offset = inside != nullptr ? address - inside->address : 0,
+       .range_begin = address});
+}
+
+// free() of the C library. Judged by birth alone, whatever it does afterwards (glibc may abort); most of what it
+// frees is none of CUDA's business.
+void Heap::State::judge_host_free(const Event& e) {
+  const Block* block = live_containing(e.p(0));
+  if (block == nullptr || block->family == Family::kVmmReservation) return;
+  const bool base = block->address == e.p(0);
+  if (!base && block->family == Family::kRegistered) return; // a block of its own inside the range: cannot be told
+  add({.verdict = base ? Verdict::kMismatchedFree : Verdict::kInvalidFreeInside,
+       .block = block,
+       .offset = e.p(0) - block->address,
+       .range_begin = e.p(0)});
+}
+
+void Heap::State::judge_copy(const Event& e) {
+  const auto declared = [&e](unsigned shift) { return static_cast<trace::Side>((e.flags >> shift) & 3); };
+  if (declared(0) != trace::Side::kArray) {
+    judge_range(e, e.p(0), copy_extent(e, Side::kDestination), Side::kDestination, declared(0));
+  }
+  if (declared(2) != trace::Side::kArray) {
+    judge_range(e, e.p(1), copy_extent(e, Side::kSource), Side::kSource, declared(2));
+  }
+}
+
+void Heap::State::judge_set(const Event& e) {
+  judge_range(e, e.p(0), set_extent(e), Side::kDestination, trace::Side::kDevice);
+}
+
+void Heap::State::judge_use(const Event& e) {
+  if (sticky_code != 0 || is_sticky(e.result) || e.p(0) == 0) return;
+  if (live_containing(e.p(0)) == nullptr) judge_freed_range(e, e.p(0), e.p(1), Side::kNone, trace::Side::kUnified);
+}
+
+// P4 and on are pointer-sized kernel arguments where the interposer recorded them. A number that happens to look
+// like an address is told from a pointer by nothing but the heap, so only device memory is judged.
+void Heap::State::judge_launch(const Event& e) {
+  if (e.payload.size() <= trace::kFirstPayloadWords || sticky_code != 0) return;
+  for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
+    if (word < 4096 || word >> 57 != 0) continue;
+    if (store.live(Space::kAddress).find(word) || store.live(Space::kRegistered).find(word)) continue;
+    judge_freed_range(e, word, 0, Side::kNone, trace::Side::kHost);
+  }
+}
+
+void Heap::State::judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
+                              trace::Side declared) {
+  if (address == 0 || bytes == 0 || sticky_code != 0) return;
+  if (const auto range = store.live(Space::kAddress).find(address)) {
+    if (bytes > range.end - address) judge_live_range(e, range, address, bytes, side);
+    return;
+  }
+  if (const auto range = store.live(Space::kRegistered).find(address)) {
+    // The host memory behind a registered range may well go on: only a refusal makes it a mistake.
+    if (bytes > range.end - address && !e.succeeded()) judge_live_range(e, range, address, bytes, side);
+    return;
+  }
+  judge_freed_range(e, address, bytes, side, declared);
+}
+
+void Heap::State::judge_live_range(const Event& e, const BlockStore::Live::Range& range, std::uint64_t address,
+                                   std::uint64_t bytes, Side side) {
+  if (is_sticky(e.result)) return;
+  const Block& block = store[range.value];
+  if (block.bytes == 0) return; // size unknown
+  const std::uint64_t last = address > UINT64_MAX - bytes ? UINT64_MAX : address + bytes;
+  std::uint64_t end = range.end;
+  // Mappings and registered ranges that lie side by side are one piece of memory.
+  if (block.family == Family::kVmmMapping || block.family == Family::kRegistered) {
+    const auto& live = store.live(space_of(block.family));
+    for (auto next = live.find_exact(end); next && end < last; next = live.find_exact(end)) {
+      if (store[next.value].family != block.family) break;
+      end = next.end;
+    }
+  }
+  if (end >= last) return;
+  add({.verdict = Verdict::kOutOfBounds,
+       .side = side,
+       .block = &block,
+       .offset = address - block.address,
+       .bytes_past = last - end,
+       .range_begin = address,
+       .range_bytes = bytes});
+}
+
+void Heap::State::judge_freed_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
+                                    trace::Side declared) {
+  const bool could_be_host = declared == trace::Side::kHost;
+  if (is_sticky(e.result) || (could_be_host && e.succeeded() && e.kind != trace::Kind::kLaunch)) return;
+  const Id id = store.find_freed(Space::kAddress, address);
+  if (id == kNone) return;
+  const Block& block = store[id];
+  // A graph's memory comes back at every launch, static memory with its module.
+  if (block.family == Family::kGraph || block.family == Family::kModuleGlobal) return;
+  if (is_host(block.family) && (e.succeeded() || e.kind == trace::Kind::kLaunch)) return;
+  add({.verdict = Verdict::kUseAfterFree,
+       .side = side,
+       .block = &block,
+       .offset = address - block.address,
+       .range_begin = address,
+       .range_bytes = bytes});
+}
+
+} // namespace gmt

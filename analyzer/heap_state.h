@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heap's inside: what heap.cpp (births, deaths, contexts) and heap_judge.cpp (verdicts) share. Nobody else
+// includes it.
+#pragma once
+
+#include <array>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "analyzer/block_store.h"
+#include "analyzer/heap.h"
+
+namespace gmt {
+
+struct Heap::State {
+  using Verdict = Judgement::Verdict;
+  using Side = Judgement::Side;
+  using Id = BlockStore::Id;
+  static constexpr Id kNone = BlockStore::kNone;
+
+  BlockStore store;
+  std::array<Judgement, 8> judgements; // more mistakes than these in one call say nothing new
+  std::size_t judged = 0;
+
+  std::uint64_t live_device = 0, peak_device = 0, peak_order = 0;
+  std::uint64_t unseen_allocations = 0, unseen_frees = 0;
+  std::uint16_t sticky_code = 0;
+
+  struct Context {
+    std::uint64_t handle = 0;
+    std::int64_t device = -1;
+    bool primary = false;
+    bool known = false;
+  };
+  std::vector<Context> contexts; // by id; 0 is "unknown"
+  std::unordered_map<std::uint64_t, std::uint64_t> retained; // primary contexts: device -> seen retains
+  std::unordered_set<std::uint64_t> capturing;               // streams
+
+  // heap.cpp
+  void apply(const Event& e);
+  void on_alloc(const Event& e);
+  void on_free(const Event& e);
+  void on_context(const Event& e);
+  void on_life(const Event& e);
+  void on_sync(const Event& e);
+  void make_live(Id id, const Event& e);
+  void accept_free(const Event& e, bool count_unseen);
+  void unmap(const Event& e);
+  bool end_accepted(Space space, std::uint64_t address, const Event& e);
+  void end_context(const Event& e, std::uint64_t handle, std::int64_t device);
+  bool ends_with(const Block& block, std::uint64_t handle, std::int64_t device) const;
+  void count_birth(const Block& block, std::uint64_t order);
+  void count_death(const Block& block);
+
+  // heap_judge.cpp
+  void add(Judgement judgement) {
+    if (judged < judgements.size()) judgements[judged++] = judgement;
+  }
+  void judge_refused_free(const Event& e);
+  void judge_host_free(const Event& e);
+  void judge_freed_address(const Event& e, Space home);
+  void judge_copy(const Event& e);
+  void judge_set(const Event& e);
+  void judge_use(const Event& e);
+  void judge_launch(const Event& e);
+  void judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side, trace::Side declared);
+  void judge_live_range(const Event& e, const BlockStore::Live::Range& range, std::uint64_t address,
+                        std::uint64_t bytes, Side side);
+  void judge_freed_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
+                         trace::Side declared);
+  const Block* live_containing(std::uint64_t address) const;
+};
+
+} // namespace gmt

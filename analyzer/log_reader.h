@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// One log of a trace as a stream of events in rising order (trace/FORMAT.md, "Slots"). Used by Merge only.
+//
+// Trusts nothing: lengths are bounded, torn slots and records that make no sense are counted and skipped, kinds it
+// does not know likewise, a file may end anywhere. Files are read, not mapped, so that one cut short by somebody
+// else while we read is only short. Orders within a log rise but for small inversions: records are held back for
+// a window of kWindow before they are handed out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/event.h"
+#include "analyzer/stack_table.h"
+
+namespace gmt {
+
+struct LogStats {
+  std::uint64_t records = 0;       // good ones, stacks included
+  std::uint64_t torn = 0;          // slots reserved and never finished
+  std::uint64_t damaged = 0;       // records whose bytes make no sense
+  std::uint64_t unknown_kinds = 0; // records of a later minor
+  std::array<std::uint64_t, 8> lost{}; // by trace::LossCause
+  std::string skipped;             // why nothing of the file was read; empty if it was
+};
+
+class LogReader {
+public:
+  static constexpr std::size_t kBatch = 512;  // slots read at once
+  static constexpr std::size_t kWindow = 64;  // records over which inversions are put right
+  static constexpr std::uint64_t kEnd = UINT64_MAX;
+
+  // `thread` is the log's number in the trace. With keep_open false the file is opened anew for every batch: traces
+  // of more threads than there are file descriptors.
+  LogReader(std::filesystem::path path, std::uint32_t thread, StackTable& stacks, bool keep_open);
+  ~LogReader();
+  LogReader(const LogReader&) = delete;
+  LogReader& operator=(const LogReader&) = delete;
+
+  std::uint64_t order() const { return order_; } // of the current event, kEnd after the last
+  const Event& event(); // the current one; valid until advance()
+  void advance();
+  const LogStats& stats() const { return stats_; }
+
+private:
+  struct Pending { // a whole record in raw_, not yet handed out
+    std::uint64_t order;
+    std::uint32_t slot;
+    StackId stack;
+  };
+
+  bool open_file();
+  void close_file();
+  void read_header();
+  void refill();
+  void drop_used();
+  void read_more();
+  void skip_hole(std::size_t slots_read);
+  void parse();
+  bool parse_record(); // false if the record's rest has not been read yet
+  void skip_abandoned(unsigned slots);
+  void keep(const trace::Slot& slot, unsigned slots);
+  void define_stack(unsigned slots);
+  void count_losses(const trace::Slot& slot);
+  StackId stack_of(std::uint32_t id) const;
+  std::uint64_t payload_word(std::size_t slot, unsigned word) const;
+  void set_order();
+
+  std::filesystem::path path_;
+  StackTable& stacks_;
+  LogStats stats_;
+  int fd_ = -1;
+  bool keep_open_;
+  bool at_end_ = true; // nothing more to read
+  std::uint64_t offset_ = 0;
+
+  std::vector<trace::Slot> raw_;
+  std::size_t available_ = 0; // slots in raw_
+  std::size_t parsed_ = 0;    // of them, looked at
+  std::uint64_t zeros_ = 0;   // zero heads since the last written one: torn if another follows
+  bool orphans_counted_ = false;
+
+  std::vector<Pending> pending_;
+  std::size_t next_ = 0;  // index into pending_
+  std::size_t limit_ = 0; // up to here pending_ may be handed out
+  bool sorted_ = true;
+  std::uint64_t last_order_ = 0;
+  std::uint64_t order_ = kEnd;
+
+  std::vector<StackId> stack_ids_; // by the log's own ids, which count up from 1
+  std::unordered_map<std::uint32_t, StackId> odd_stack_ids_;
+  std::vector<std::uint64_t> scratch_; // payload of a record of several slots
+  Event event_{};
+};
+
+} // namespace gmt

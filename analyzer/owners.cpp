@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of owners and its matching. A rule needs the library's file; where a library also hands memory to its
+// callers, it needs the function of the part that keeps it as well. So that a stripped library without function
+// names still matches where the file alone is telling enough, "*" is used there.
+
+#include "analyzer/owners.h"
+
+#include <algorithm>
+
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+constexpr OwnerRule kRules[] = {
+  {"PyTorch's caching allocator", "*/libc10_cuda*.so*", "*CUDACachingAllocator*", "it keeps freed blocks for reuse"},
+  {"PyTorch's caching allocator", "*/libc10_cuda*.so*", "*ExpandableSegment*", "it keeps freed blocks for reuse"},
+  {"PyTorch's caching allocator", "*/libc10_cuda*.so*", "*cudaMallocMaybeCapturing*",
+   "it keeps freed blocks for reuse"},
+  {"PyTorch's pinned memory cache", "*/libtorch_cuda*.so*", "*CachingHostAllocator*",
+   "it keeps freed blocks for reuse"},
+  {"PyTorch's cuBLAS workspace", "*/libtorch_cuda*.so*", "*getCUDABlasHandle*", "it keeps one a handle and stream"},
+  {"PyTorch's cuBLAS workspace", "*/libtorch_cuda*.so*", "*CublasWorkspace*", "it keeps one a handle and stream"},
+  {"XLA's allocator", "*/xla_cuda_plugin*.so*", "*", "it takes most of the device once and hands it out itself"},
+  {"XLA's allocator", "*/xla_extension*.so*", "*", "it takes most of the device once and hands it out itself"},
+  {"XLA's allocator", "*/libjax_common*.so*", "*", "it takes most of the device once and hands it out itself"},
+  {"TensorFlow's allocator", "*/libtensorflow_framework*.so*", "*",
+   "it takes most of the device once and hands it out itself"},
+  {"TensorFlow's allocator", "*/_pywrap_tensorflow*.so*", "*",
+   "it takes most of the device once and hands it out itself"},
+  {"CuPy's memory pool", "*/cupy/cuda/memory.*.so", "*", "it keeps freed blocks for reuse"},
+  {"CuPy's pinned memory pool", "*/cupy/cuda/pinned_memory.*.so", "*", "it keeps freed blocks for reuse"},
+  {"RAPIDS Memory Manager's pool", "*/librmm.so*", "*pool_memory_resource*", "it keeps freed blocks for reuse"},
+  {"cuBLAS", "*/libcublas.so*", "*", "its workspace lives as long as the handle"},
+  {"cuBLASLt", "*/libcublasLt.so*", "*", "its workspace lives as long as the handle"},
+  {"cuDNN", "*/libcudnn*.so*", "*", "its workspace lives as long as the handle"},
+  {"NCCL", "*/libnccl.so*", "*", "its buffers live as long as the communicator"},
+};
+
+// '*' stands for any run of characters; everything else for itself.
+bool matches(std::string_view glob, std::string_view text) {
+  std::size_t g = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      resume = t;
+    } else if (g < glob.size() && glob[g] == text[t]) {
+      ++g;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return std::ranges::all_of(glob.substr(g), [](char c) { return c == '*'; });
+}
+
+bool is_cuda_or_us(const Frame& frame) {
+  return matches("*/libcuda.so*", frame.module) || matches("*/libcudart.so*", frame.module) ||
+         matches("*/libgpumemtrace.so*", frame.module);
+}
+
+// A rule by function may match anywhere in the stack. One by file alone must match the frame that made the CUDA
+// call: a user's code that such a library calls back is no owner.
+const OwnerRule* owner_of(const std::vector<Frame>& frames) {
+  const auto caller = std::ranges::find_if_not(frames, is_cuda_or_us);
+  for (auto frame = caller; frame != frames.end(); ++frame) {
+    for (const OwnerRule& rule : kRules) {
+      if (rule.function == "*" && frame != caller) continue;
+      if (matches(rule.module, frame->module) && matches(rule.function, frame->function)) return &rule;
+    }
+  }
+  return nullptr;
+}
+
+} // namespace
+
+std::span<const OwnerRule> owner_rules() { return kRules; }
+
+void apply_owner_rules(Finding& finding) {
+  if (finding.kind != "leak") return;
+  for (const LabelledStack& stack : finding.stacks) {
+    if (stack.label != "allocated here") continue;
+    const OwnerRule* rule = owner_of(stack.frames);
+    if (rule == nullptr) continue;
+    finding.severity = Severity::kNote;
+    if (finding.message.ends_with('.')) finding.message.pop_back();
+    finding.message += cat({"; ", rule->owner, " holds it: ", rule->why, "."});
+    finding.advice = "Nothing to do, unless it grows from run to run.";
+    return;
+  }
+}
+
+} // namespace gmt

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries that keep memory until the process ends, on purpose: caching allocators, workspaces. A leak whose
+// allocation stack passes through one of them is a note. Called by the report once frames are resolved. The list is
+// shipped and closed: a user's own library is no owner.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "analyzer/finding.h"
+
+namespace gmt {
+
+struct OwnerRule {
+  std::string_view owner;    // "PyTorch's caching allocator"
+  std::string_view module;   // glob over the whole path of a frame's object file
+  std::string_view function; // glob over the frame's demangled function; "*" any
+  std::string_view why;      // what it keeps, half a sentence
+};
+
+std::span<const OwnerRule> owner_rules();
+
+// Turns a leak into a note that names the owner, if a rule matches a frame of its "allocated here" stack.
+void apply_owner_rules(Finding& finding);
+
+} // namespace gmt
