@@ -1,0 +1,16 @@
+# What makes the result of `cmake --install` run from any folder, on any x86-64 Linux with glibc 2.34 or newer: a static
+# command that finds everything else beside itself (../lib/gpumemtrace). Included last by the root CMakeLists.txt; the
+# interposer and the simulated device install themselves. tests/install checks the result.
+
+if(TARGET gpumemtrace)
+  if(GPUMEMTRACE_STATIC_COMMAND AND NOT GPUMEMTRACE_SANITIZE)
+    target_link_options(gpumemtrace PRIVATE -static -static-libgcc -static-libstdc++)
+  endif()
+  install(TARGETS gpumemtrace RUNTIME DESTINATION bin)
+endif()
+
+install(FILES README.md LICENSE trace/FORMAT.md DESTINATION share/doc/gpumemtrace)
+install(DIRECTORY docs/ DESTINATION share/doc/gpumemtrace FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
+if(EXISTS ${PROJECT_SOURCE_DIR}/device_hooks/include)
+  install(DIRECTORY device_hooks/include/ DESTINATION include)
+endif()
