@@ -10,6 +10,7 @@
 #include "analyzer/console.h"
 #include "analyzer/launch_traces.h"
 #include "analyzer/render.h"
+#include "analyzer/trace_dir.h"
 
 namespace gmt {
 
@@ -17,25 +18,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> newest_traces() {
+// The traces of the folder's newest run; which they are is said.
+void add_newest(const fs::path& folder, std::vector<fs::path>& paths) {
+  const std::vector<RunTrace> traces = newest_run(folder);
+  if (traces.empty()) return;
+  for (const RunTrace& trace : traces) paths.push_back(trace.path.lexically_normal());
+  std::string text = "reading the newest trace, " + traces.front().path.lexically_normal().string();
+  if (traces.size() > 1) text += ", and " + std::to_string(traces.size() - 1) + " more of the same run";
+  say(text);
+}
+
+std::vector<fs::path> chosen_traces(const std::vector<std::string>& words) {
   std::vector<fs::path> paths;
-  for (const RunTrace& trace : newest_run(".")) paths.push_back(trace.path.filename());
+  if (words.empty()) add_newest(".", paths);
+  for (const std::string& word : words) {
+    const std::size_t before = paths.size();
+    if (!is_trace(word)) add_newest(word, paths);
+    if (paths.size() == before) paths.emplace_back(word); // a trace, or an error that names it
+  }
   if (paths.empty()) {
     throw UserError(
-        "no trace in the current directory; name one: 'gpumemtrace report gpumemtrace.app.host.4711'",
+        "no trace in the current directory; name one, as in 'gpumemtrace report "
+        "gpumemtrace.app.host.4711'",
         ExitStatus::kUsage);
   }
-  std::string text = "reading the newest trace, " + paths.front().string();
-  if (paths.size() > 1) text += ", and " + std::to_string(paths.size() - 1) + " more of the same run";
-  say(text);
   return paths;
 }
 
 } // namespace
 
 int command_report(const Settings& settings) {
-  std::vector<fs::path> paths(settings.words.begin(), settings.words.end());
-  if (paths.empty()) paths = newest_traces();
+  const std::vector<fs::path> paths = chosen_traces(settings.words);
   OutputFile output(settings.output, STDOUT_FILENO);
   const Report report = build_report(paths, report_options(settings));
   output.write(render(report, settings, output.descriptor()));

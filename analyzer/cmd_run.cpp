@@ -78,7 +78,10 @@ RunFacts run_program(const Settings& settings) {
   plan.environment = instrumented_environment(in);
   facts.outcome = launch(plan);
   facts.notes = read_notes(notes.path());
-  facts.traces = traces_of_run(in.trace_dir, in.run_id, facts.outcome.program().pid);
+  std::vector<fs::path> moved;
+  for (const Note& note : facts.notes)
+    if (note.word == "moved") moved.emplace_back(note.text);
+  facts.traces = traces_of_run(in.trace_dir, in.run_id, facts.outcome.program().pid, moved);
   const std::string problem = write_endings(facts.traces, facts.outcome.ended);
   if (!problem.empty()) facts.remarks.push_back(problem);
   return facts;

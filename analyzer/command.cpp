@@ -38,7 +38,8 @@ constexpr CommandInfo kCommands[] = {
      command_run},
     {"report", CommandId::kReport, "report [options] [TRACE...]",
      "report on traces: 0 clean, 1 findings, 2 usage, 3 unreadable, 4 internal",
-     "  gpumemtrace report                       the newest trace of the current directory\n"
+     "  gpumemtrace report                       the newest run in the current directory\n"
+     "  gpumemtrace report /data                 the newest run in that one\n"
      "  gpumemtrace report --format json --output report.json gpumemtrace.app.host.4711\n",
      command_report},
     {"dump", CommandId::kDump, "dump TRACE", "print every event of a trace as one line",

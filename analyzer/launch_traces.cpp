@@ -37,6 +37,20 @@ Number to_number(const std::string& text) {
   return value;
 }
 
+void add_trace(const fs::path& path, std::vector<RunTrace>& traces) {
+  std::error_code error;
+  if (!fs::is_regular_file(path / "info", error)) return;
+  auto info = read_info(path);
+  traces.push_back({path, info["run"], info["host"], to_number<pid_t>(info["pid"]),
+                    to_number<std::uint64_t>(info["realtime_ns"])});
+}
+
+void sort_by_age(std::vector<RunTrace>& traces) {
+  std::sort(traces.begin(), traces.end(), [](const RunTrace& a, const RunTrace& b) {
+    return a.realtime_ns != b.realtime_ns ? a.realtime_ns < b.realtime_ns : a.path < b.path;
+  });
+}
+
 // Written beside and renamed, so that a reader sees all of it or none.
 bool write_complete(const fs::path& trace, const ProcessEnd& end) {
   const bool signalled = WIFSIGNALED(end.wait_status);
@@ -66,22 +80,18 @@ std::vector<RunTrace> find_traces(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (name.compare(0, 12, "gpumemtrace.") != 0) continue;
-    std::error_code ignored;
-    if (!fs::is_regular_file(it->path() / "info", ignored)) continue;
-    auto info = read_info(it->path());
-    traces.push_back({it->path(), info["run"], info["host"], to_number<pid_t>(info["pid"]),
-                      to_number<std::uint64_t>(info["realtime_ns"])});
+    if (name.compare(0, 12, "gpumemtrace.") == 0) add_trace(it->path(), traces);
   }
-  std::sort(traces.begin(), traces.end(), [](const RunTrace& a, const RunTrace& b) {
-    return a.realtime_ns != b.realtime_ns ? a.realtime_ns < b.realtime_ns : a.path < b.path;
-  });
+  sort_by_age(traces);
   return traces;
 }
 
-std::vector<RunTrace> traces_of_run(const fs::path& folder, const std::string& run, pid_t program) {
+std::vector<RunTrace> traces_of_run(const fs::path& folder, const std::string& run, pid_t program,
+                                    const std::vector<fs::path>& elsewhere) {
   std::vector<RunTrace> traces = find_traces(folder);
+  for (const fs::path& path : elsewhere) add_trace(path, traces);
   std::erase_if(traces, [&](const RunTrace& trace) { return trace.run != run; });
+  sort_by_age(traces);
   const std::string here = host_name(); // a run on several hosts may share the folder
   std::stable_partition(traces.begin(), traces.end(),
                         [&](const RunTrace& trace) { return trace.pid == program && trace.host == here; });

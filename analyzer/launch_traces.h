@@ -26,9 +26,10 @@ struct RunTrace {
 
 std::vector<RunTrace> find_traces(const std::filesystem::path& folder); // oldest first
 
-// Those of one run, the program's own first, then by age.
+// Those of one run, the program's own first, then by age; `elsewhere` are traces known to lie in other
+// folders.
 std::vector<RunTrace> traces_of_run(const std::filesystem::path& folder, const std::string& run,
-                                    pid_t program);
+                                    pid_t program, const std::vector<std::filesystem::path>& elsewhere = {});
 
 // All traces of the run that made the newest trace in the folder.
 std::vector<RunTrace> newest_run(const std::filesystem::path& folder);
@@ -39,9 +40,14 @@ std::string write_endings(const std::vector<RunTrace>& traces, const std::vector
 
 std::uint64_t lost_records(const std::filesystem::path& trace); // as the log headers count them
 
-// A line that an interposed process left in GPUMEMTRACE_NOTES.
+// A line that an interposed process left in GPUMEMTRACE_NOTES: `<word>\t<pid>\t<text>`. The words:
+//   unhooked    it started the program <text> with an environment that has lost the preload
+//   nodir       it could make no trace, because <text>: nothing of it was checked
+//   nolog       a thread of it could be given no log, because <text>
+//   moved       its trace is the directory <text>, as the wanted folder could not be written
+//   nounwinder  the library <text> could not be loaded: its call stacks are short
 struct Note {
-  std::string word; // unhooked, nodir
+  std::string word;
   pid_t pid = 0;
   std::string text;
 };

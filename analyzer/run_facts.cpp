@@ -32,7 +32,7 @@ std::string where(const std::vector<RunTrace>& traces) {
 
 std::string again(const std::vector<RunTrace>& traces) {
   std::string text = "gpumemtrace report";
-  if (traces.size() > 4) return text + " " + (traces.front().path.parent_path() / "gpumemtrace.*").string();
+  if (traces.size() > 4) return text + " " + traces.front().path.parent_path().string();
   for (const RunTrace& trace : traces) text += " " + trace.path.string();
   return text;
 }
@@ -52,14 +52,26 @@ ProcessReport bare_process(const RunFacts& facts) {
   return process;
 }
 
+// What a process could not record at all, if the note is about that.
+std::string gap_sentence(const Note& note) {
+  if (note.word == "nodir") return "no trace could be made for it: " + note.text;
+  if (note.word == "nolog") return "calls of a thread were not recorded: " + note.text;
+  return {};
+}
+
 void add_notes(const RunFacts& facts, Report& report) {
   std::map<std::string, std::uint64_t> unhooked;
   for (const Note& note : facts.notes) {
     if (note.word == "unhooked") ++unhooked[note.text];
-    if (note.word == "nodir") {
+    const std::string process = "process " + std::to_string(note.pid);
+    if (const std::string gap = gap_sentence(note); !gap.empty())
+      report.not_checked.push_back({process, gap});
+    if (note.word == "nounwinder")
       report.not_checked.push_back(
-          {"process " + std::to_string(note.pid), "no trace could be made for it: " + note.text});
-    }
+          {process, "its call stacks are short: '" + note.text + "' could not be loaded"});
+    if (note.word == "moved")
+      report.remarks.push_back("the folder for traces could not be written by " + process +
+                               ": its trace is in " + note.text);
   }
   for (const auto& [program, times] : unhooked) {
     report.remarks.push_back("'" + program + "' was started without the checker (LD_PRELOAD was dropped)" +
@@ -102,9 +114,8 @@ std::string reason_to_fail(const RunFacts& facts, const Report& report) {
   if (!facts.unreadable.empty()) return facts.unreadable.front();
   if (report.no_cuda_calls) return "no CUDA call was seen, so nothing was checked";
   for (const Note& note : facts.notes) {
-    if (note.word == "nodir")
-      return "process " + std::to_string(note.pid) +
-             " was not checked: no trace could be made for it: " + note.text;
+    if (const std::string gap = gap_sentence(note); !gap.empty())
+      return "process " + std::to_string(note.pid) + " was not checked: " + gap;
   }
   return {};
 }
@@ -112,8 +123,9 @@ std::string reason_to_fail(const RunFacts& facts, const Report& report) {
 std::vector<std::string> record_lines(const RunFacts& facts) {
   std::vector<std::string> lines;
   for (const Note& note : facts.notes) {
-    if (note.word != "nodir") continue;
-    lines.push_back("process " + std::to_string(note.pid) + " was not recorded: " + note.text);
+    const std::string gap = gap_sentence(note);
+    if (gap.empty()) continue;
+    lines.push_back("process " + std::to_string(note.pid) + " was not recorded: " + gap);
     break;
   }
   if (facts.traces.empty()) {

@@ -29,7 +29,8 @@ class Arguments(CommandCase):
         self.assert_usage_error(["--lim", "3", "true"], "unknown option '--lim'")
 
     def test_option_of_another_command(self):
-        self.assert_usage_error(["report", "--device", "real"], "takes no option '--device'", "run, check, record")
+        self.assert_usage_error(["report", "--device", "real"], "takes no option '--device'",
+                                "run, check, record")
         self.assert_usage_error(["run", "--error-exitcode", "3", "true"], "it belongs to: check")
 
     def test_values(self):
@@ -74,8 +75,8 @@ class Help(CommandCase):
             self.assert_help([command, "--help"], "gpumemtrace " + command, "Examples")
 
     def test_shim_options_come_from_the_table(self):
-        self.assert_help(["help", "options"], "--stack-depth, GPUMEMTRACE_STACK_DEPTH", "GPUMEMTRACE_MAX_TRACE",
-                         "(default 2G)", "NO_COLOR", "--fail-on")
+        self.assert_help(["help", "options"], "--stack-depth, GPUMEMTRACE_STACK_DEPTH",
+                         "GPUMEMTRACE_MAX_TRACE", "(default 2G)", "NO_COLOR", "--fail-on")
         self.assert_help(["help", "record"], "--max-trace", "--stack-depth")
 
     def test_findings(self):

@@ -59,7 +59,8 @@ class Environment(CommandCase):
         self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH", "--stack-depth=9"), "9")
 
     def test_notes_file_is_there_and_goes(self):
-        result = self.run_command("--device", "real", "sh", "-c", "echo $GPUMEMTRACE_NOTES; test -w $GPUMEMTRACE_NOTES")
+        script = "echo $GPUMEMTRACE_NOTES; test -w $GPUMEMTRACE_NOTES"
+        result = self.run_command("--device", "real", "sh", "-c", script)
         self.assertEqual(result.returncode, 0, result)
         self.assertFalse(os.path.exists(result.stdout.strip()))
 
@@ -91,8 +92,8 @@ class Environment(CommandCase):
         folder = os.path.realpath(folder)
         self.environment["GPUMEMTRACE_LIBDIR"] = folder
         self.environment["LD_LIBRARY_PATH"] = "/mine"
-        result = self.run_command("--device", "simulated", PROGRAM, "environment", "LD_PRELOAD", "environment",
-                                  "LD_LIBRARY_PATH", "environment", "GPUMEMTRACE_DEVICE")
+        result = self.run_command("--device", "simulated", PROGRAM, "environment", "LD_PRELOAD",
+                                  "environment", "LD_LIBRARY_PATH", "environment", "GPUMEMTRACE_DEVICE")
         simulated = folder + "/simulated"
         self.assertEqual(result.stdout.splitlines(),
                          [f"{folder}/libgpumemtrace.so:{simulated}/libcudart.so.13:{simulated}/libcuda.so.1",

@@ -20,7 +20,8 @@ class ExitStatus(CommandCase):
         for command in ("run", "check", "record"):
             for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGINT,
                            signal.SIGPIPE):
-                self.assertEqual(self.run_command(command, PROGRAM, "signal", str(int(number))).returncode, -number)
+                result = self.run_command(command, PROGRAM, "signal", str(int(number)))
+                self.assertEqual(result.returncode, -number, result)
 
     def test_not_found(self):
         for word in ("no-such-program", "./no-such-program", "/nowhere/program"):
@@ -102,6 +103,13 @@ class Check(CommandCase):
         result = self.run_command("check", "--device", "real", PROGRAM)
         self.assertEqual(result.returncode, 23, result)
         self.assertIn("disk full", flat(result.stderr))
+
+    def test_a_thread_without_log_fails(self):
+        self.environment["FAKE_TRACE"] = "app"
+        self.environment["FAKE_NOTE"] = "nolog disk full"
+        result = self.run_command("check", "--device", "real", PROGRAM)
+        self.assertEqual(result.returncode, 23, result)
+        self.assertIn("calls of a thread were not recorded: disk full", flat(result.stderr))
 
     def test_no_driver_leaves_the_program_untouched(self):
         if os.path.exists("/dev/nvidiactl"):

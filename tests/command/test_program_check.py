@@ -57,7 +57,8 @@ class ProgramCheck(CommandCase):
         path = os.path.join(self.folder, "damaged")
         for position in list(range(16, 64)) + list(range(64, 400, 8)):
             with open(path, "wb") as file:
-                file.write(good[:position] + b"\xff" + good[position + 1:] if position % 2 else good[:position])
+                changed = good[:position] + b"\xff" + good[position + 1:]
+                file.write(changed if position % 2 else good[:position])
             os.chmod(path, 0o755)
             result = self.run_command("--device", "real", path)
             self.assertIn(result.returncode, (0, 125, 126, 127, -11, -7, -6, -4, 4, 1), result)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals: those sent to the command reach the program, those of the terminal reach it once, job control works."""
+"""Signals: those sent to the command reach the program, the terminal's reach it once, job control works."""
 
 import os
 import pty
@@ -38,8 +38,8 @@ class Forwarded(CommandCase):
         return process
 
     def test_each_arrives_once(self):
-        numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGWINCH,
-                   signal.SIGALRM, signal.SIGRTMIN + 3]
+        numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+                   signal.SIGWINCH, signal.SIGALRM, signal.SIGRTMIN + 3]
         process = self.start("count", *(str(int(number)) for number in numbers))
         output = process.stdout.fileno()
         read_until(output, b"ready\n")
@@ -60,7 +60,8 @@ class Forwarded(CommandCase):
 
     def test_ignored_signals_stay_ignored(self):
         script = 'trap "" HUP CHLD; exec "$0" record --device real sh -c "kill -HUP \\$\\$; exit 4"'
-        process = subprocess.run(["sh", "-c", script, COMMAND], stderr=subprocess.DEVNULL, cwd=self.folder, env=self.environment, timeout=30, check=False)
+        process = subprocess.run(["sh", "-c", script, COMMAND], stderr=subprocess.DEVNULL, cwd=self.folder,
+                                 env=self.environment, timeout=30, check=False)
         self.assertEqual(process.returncode, 4)
 
     def test_mask_is_the_callers(self):

@@ -62,6 +62,19 @@ class Traces(CommandCase):
         self.assertIn("gpumemtrace report", result.stderr)
         self.assertLessEqual(result.stderr.count("\n"), 3, result.stderr)
 
+    def test_a_trace_that_had_to_move_is_found(self):
+        self.environment["FAKE_MOVE"] = os.path.join(self.folder, "elsewhere")
+        result = self.run_command("run", "--device", "real", PROGRAM, "exit", "7")
+        self.assertIn("its trace is in " + self.environment["FAKE_MOVE"], flat(result.stderr))
+        (trace,) = os.listdir(self.environment["FAKE_MOVE"])
+        self.assertEqual(self.ending(os.path.join("elsewhere", trace))["status"], "7")
+
+    def test_a_damaged_trace_of_a_child_is_named(self):
+        script = f"{PROGRAM}; sed -i s/format=1.0/format=9.0/ gpumemtrace.*/info"
+        result = self.run_command("check", "--device", "real", "sh", "-c", script)
+        self.assertEqual(result.returncode, 23, result)
+        self.assertIn("9.0", flat(result.stderr))
+
     def test_report_takes_the_newest(self):
         for name in ("old", "new"):
             self.environment["FAKE_TRACE"] = name
@@ -69,6 +82,12 @@ class Traces(CommandCase):
         result = self.run_command("report")
         self.assertIn("reading the newest trace, gpumemtrace.new.", result.stderr)
         self.assertNotIn("gpumemtrace.old.", result.stderr)
+
+    def test_report_takes_a_folder_of_traces(self):
+        self.run_command("record", "--device", "real", PROGRAM)
+        result = self.run_command("report", self.folder, cwd="/")
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("reading the newest trace, " + os.path.join(self.folder, "gpumemtrace.app."), result.stderr)
 
     def test_report_without_any_trace(self):
         self.assert_usage_error(["report"], "no trace in the current directory")

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`dump`: every event as one line, from a trace written here word by word."""
+
+import os
+import struct
+import subprocess
+import unittest
+
+from command_case import COMMAND, CommandCase
+
+NO_API = 0xffff
+STACK, NAME, ALLOC, FREE, COPY, LAUNCH = 3, 4, 16, 17, 18, 20
+
+
+def slot(kind, order, api, words, *, slots=1, result=0, stack=0, via=NO_API, flags=0):
+    head = kind | slots << 8 | api << 16 | flags << 32 | result << 48
+    return struct.pack("<QQQIHH4Q", head, order, 1000 + order, stack, 1, via, *(words + [0] * 4)[:4])
+
+
+def more(words):
+    return struct.pack("<8Q", 1 | 1 << 8, *(words + [0] * 7)[:7])
+
+
+class Dump(CommandCase):
+    def setUp(self):
+        super().setUp()
+        self.trace = os.path.join(self.folder, "gpumemtrace.app.host.7")
+        os.mkdir(self.trace)
+        self.write("info", "format=1.0\ntool=test\nrun=1\npid=7\nhost=host\nexe=/bin/app\nargc=1\narg.0=app\n"
+                           "device=real\n")
+        self.write("apis", "cuMemAlloc_v2\ncudaMalloc\ncuMemFree_v2\ncuLaunchKernel\ncuMemcpy2D_v2\n")
+        self.write("modules", "")
+
+    def write(self, name, text):
+        with open(os.path.join(self.trace, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def write_log(self, *slots):
+        header = b"GMTLOG1\n" + struct.pack("<IIIIQQ8Q", 1, 0, 7, 7, 1, 1, *[0] * 8)
+        with open(os.path.join(self.trace, "t7-0.log"), "wb") as file:
+            file.write(header.ljust(4096, b"\0") + b"".join(slots))
+
+    def test_lines(self):
+        name = list(struct.unpack("<Q", b"kernel\0\0"))
+        self.write_log(
+            slot(STACK, 0, NO_API, [1, 2, 0x1000, 0x2000]),
+            slot(ALLOC, 1, 0, [0x7f0000000000, 1024, 1, 0], stack=1, via=1),
+            slot(NAME, 2, NO_API, [0x55, 6, *name]),
+            slot(LAUNCH, 3, 3, [0x55, 0, 8 | 2 << 32 | 1 << 48, 256 | 1 << 16 | 1 << 32]),
+            slot(COPY, 4, 4, [0x7f0000000000, 0x10, 512, 0], slots=2), more([64, 32, 32, 16]),
+            slot(FREE, 5, 2, [0x7f0000000000, 1, 0, 0], result=1))
+        result = self.run_command("dump", self.trace)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertEqual(result.stdout.splitlines(), [
+            "stack 1: 0x1000 0x2000",
+            "1 t7-0 cuMemAlloc_v2 (cudaMalloc) address=0x7f0000000000 bytes=1024 family=device stream=0x0 "
+            "= 0 context=1 stack=1",
+            "2 t7-0 name handle=0x55 kernel",
+            "3 t7-0 cuLaunchKernel function=0x55:kernel stream=0x0 grid=8x2x1 block=256x1x1 = 0 context=1",
+            "4 t7-0 cuMemcpy2D_v2 to=0x7f0000000000 from=0x10 bytes=512 stream=0x0 to-pitch=64 from-pitch=32 "
+            "width=32 height=16 = 0 context=1",
+            "5 t7-0 cuMemFree_v2 address=0x7f0000000000 by=free stream=0x0 bytes=0 "
+            "= CUDA_ERROR_INVALID_VALUE (1) context=1",
+            "end: 6 records, 0 lost, 0 torn slots, 0 damaged, 0 of unknown kinds"])
+
+    def test_in_flight(self):
+        self.write_log(slot(FREE, 1, 2, [0x10, 1, 0, 0], result=0xffff))
+        self.assertIn("= in flight", self.run_command("dump", self.trace).stdout)
+
+    def test_a_reader_that_has_gone_is_no_error(self):
+        self.write_log(*(slot(FREE, i, 2, [i, 1, 0, 0]) for i in range(1, 50000)))
+        with subprocess.Popen([COMMAND, "dump", self.trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=self.environment) as process:
+            process.stdout.readline()
+            process.stdout.close()
+            self.assertEqual(process.stderr.read(), b"")
+            self.assertEqual(process.wait(30), 0)
+
+    def test_wrong_use(self):
+        self.assert_usage_error(["dump"], "dump takes one trace")
+        result = self.run_command("dump", self.folder)
+        self.assertEqual(result.returncode, 3, result)
+        self.assertEqual(result.stderr.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
