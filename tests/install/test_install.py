@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs, moves the install elsewhere and checks that it stands on its own.
+
+test_install.py --cmake CMAKE --build FOLDER --throwing PROGRAM [--sample PROGRAM] [--static]
+
+Checked: what is there, that the command is static (--static), that no library needs a symbol newer than glibc 2.34 or
+looks for others outside its own folder, that a sample (a shared runtime) is reported on from there with an empty
+environment, and that a C++ program's unwinder is never ours. Needs readelf. Exit status: 0 all holds, 1 not.
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+NEWEST_GLIBC = (2, 34)
+PROBLEMS = []
+
+
+def check(holds, sentence):
+    if not holds:
+        PROBLEMS.append(sentence)
+
+
+def output(*command, **options):
+    return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, **options).stdout
+
+
+def install(options, folder):
+    """Installs into one folder and moves the result to another, so that no path of the first can be in use."""
+    first, second = folder / "first", folder / "second" / "moved"
+    output(options.cmake, "--install", options.build, "--prefix", first, "--strip")
+    second.parent.mkdir()
+    first.rename(second)
+    return second
+
+
+def check_files(prefix):
+    for name in ("bin/gpumemtrace", "lib/gpumemtrace/libgpumemtrace.so", "lib/gpumemtrace/libunwind.so.8",
+                 "lib/gpumemtrace/simulated/libcuda.so.1", "lib/gpumemtrace/simulated/libcudart.so.13",
+                 "share/doc/gpumemtrace/README.md", "share/doc/gpumemtrace/LICENSE"):
+        check((prefix / name).is_file(), f"{name} is missing")
+
+
+def check_static(command):
+    headers = output("readelf", "-lW", "-d", command)
+    check("INTERP" not in headers and "NEEDED" not in headers, f"{command.name} is not static:\n{headers}")
+
+
+def check_library(library):
+    versions = output("readelf", "-VW", library)
+    for version in sorted(set(re.findall(r"GLIBC_([0-9.]+)", versions))):
+        check(tuple(map(int, version.split("."))) <= NEWEST_GLIBC, f"{library.name} needs GLIBC_{version}")
+    dynamic = output("readelf", "-dW", library)
+    paths = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", dynamic)
+    check(all(path == "$ORIGIN" for path in paths), f"{library.name} looks for libraries in {paths}")
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+    if library.name == "libgpumemtrace.so":
+        check(needed <= {"libc.so.6", "ld-linux-x86-64.so.2"}, f"{library.name} needs {sorted(needed)}")
+
+
+def run(prefix, program, folder, **environment):
+    folder.mkdir()
+    return subprocess.run([prefix / "bin/gpumemtrace", "--device", "simulated", program], cwd=folder, timeout=60,
+                          env={"PATH": "/usr/bin:/bin", **environment}, capture_output=True, text=True)
+
+
+def check_sample(prefix, sample, folder):
+    done = run(prefix, sample, folder / "sample")
+    check(done.returncode == 0, f"{sample.name} ended with {done.returncode}: {done.stderr[-1500:]}")
+    for words in ("double free", "leak", "release_all", "first_steps.cu:"):
+        check(words in done.stderr.lower(), f"the report of {sample.name} has no '{words}':\n{done.stderr[-3000:]}")
+
+
+def check_unwinder(prefix, program, folder):
+    """LD_DEBUG tells for every symbol which library it was bound to."""
+    done = run(prefix, program, folder / "throwing", LD_DEBUG="bindings", LD_DEBUG_OUTPUT=str(folder / "bindings"),
+               LD_BIND_NOW="1")
+    check(done.returncode == 0 and "caught" in done.stdout,
+          f"{program.name} ended with {done.returncode}: {done.stdout} {done.stderr[-1500:]}")
+    lines = [line for file in folder.glob("bindings.*") for line in file.read_text(errors="replace").splitlines()]
+    ours = str(prefix / "lib/gpumemtrace")
+    check(any(ours in line for line in lines), "the loader's log does not name our libraries: nothing was tested")
+    check(any("_Unwind_" in line for line in lines), "the loader's log has no _Unwind_ symbol: nothing was tested")
+    for line in lines:
+        bound = re.search(r"binding file (\S+) .* to (\S+) .*symbol `(_Unwind_\w+)'", line)
+        if bound and bound[2].startswith(ours) and not bound[1].startswith(ours):
+            check(False, f"{bound[3]} of {bound[1]} is bound to {bound[2]}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("--cmake", "--build", "--throwing", "--sample"):
+        parser.add_argument(name, required=name != "--sample", type=pathlib.Path)
+    parser.add_argument("--static", action="store_true")
+    options = parser.parse_args()
+    os.umask(0o022)
+    with tempfile.TemporaryDirectory(prefix="test_install.") as temporary:
+        folder = pathlib.Path(temporary).resolve()
+        prefix = install(options, folder)
+        check_files(prefix)
+        if options.static:
+            check_static(prefix / "bin/gpumemtrace")
+        for library in sorted((prefix / "lib").rglob("*.so*")):
+            check_library(library)
+        if options.sample:
+            check_sample(prefix, options.sample, folder)
+        check_unwinder(prefix, options.throwing, folder)
+    for problem in PROBLEMS:
+        print(problem)
+    print(f"{len(PROBLEMS)} problems" if PROBLEMS else "the moved install stands on its own")
+    return 1 if PROBLEMS else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
