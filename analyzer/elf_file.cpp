@@ -62,7 +62,7 @@ bool ElfFile::has_section(const char* name) const {
 }
 
 void ElfFile::name_addresses(std::span<SymbolName> sorted) const {
-  for (const GElf_Word type : {SHT_SYMTAB, SHT_DYNSYM}) {
+  for (const GElf_Word type : {GElf_Word{SHT_SYMTAB}, GElf_Word{SHT_DYNSYM}}) {
     for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf_, section)) != nullptr;) {
       GElf_Shdr header;
       if (gelf_getshdr(section, &header) != nullptr && header.sh_type == type)

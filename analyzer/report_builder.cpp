@@ -141,6 +141,11 @@ bool wanted_kind(const std::string& kind, const ReportOptions& options) {
   return (options.only.empty() || any(options.only)) && !any(options.skip);
 }
 
+// A double free of a small block is no smaller mistake: only what is about an amount can be too little of it.
+bool size_is_the_point(const Finding& finding) {
+  return finding.bytes != 0 && (finding.severity != Severity::kError || finding.kind.ends_with("leak"));
+}
+
 void add_findings(std::vector<Finding> findings, std::size_t process, const ReportOptions& options,
                   Suppressions& suppressions, Report& report) {
   for (Finding& finding : findings) {
@@ -150,7 +155,7 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
       ++report.other_kinds;
     } else if (suppressions.suppress(finding)) {
       ++report.suppressed;
-    } else if (finding.bytes != 0 && finding.bytes < options.min_bytes) {
+    } else if (finding.bytes < options.min_bytes && size_is_the_point(finding)) {
       ++report.below_min_bytes;
     } else {
       ReportedFinding& reported = report.findings.emplace_back();

@@ -14,7 +14,9 @@
 namespace gmt {
 
 struct ReportOptions {
-  std::uint64_t min_bytes = 0; // findings that have a size, and a smaller one, are left out and counted
+  // Leaks, warnings and notes of fewer bytes are left out and counted; other errors, and findings without a
+  // size, stay: a small mistake is one too.
+  std::uint64_t min_bytes = 0;
   std::vector<std::filesystem::path> suppression_files;
   bool symbols = true;                 // false: frames show module and offset only
   bool write_symbols = false;          // keep what was resolved in each trace; a failure is a remark

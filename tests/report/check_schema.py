@@ -13,7 +13,11 @@ import subprocess
 import sys
 import tempfile
 
-import jsonschema
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: the module jsonschema is missing (Debian: python3-jsonschema)")
+    sys.exit(77)
 
 
 def fields(schema):

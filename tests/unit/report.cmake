@@ -21,7 +21,7 @@ target_compile_definitions(report_tests PRIVATE
   GMT_SYMBOLS_TARGET="$<TARGET_FILE:report_symbols_target>"
   GMT_SYMBOLS_TARGET_SOURCE="${CMAKE_CURRENT_LIST_DIR}/report_symbols_target.cpp")
 add_dependencies(report_tests report_symbols_target)
-gtest_discover_tests(report_tests)
+gtest_discover_tests(report_tests PROPERTIES LABELS unit TIMEOUT 120)
 
 add_executable(report_write_json ${PROJECT_SOURCE_DIR}/tests/report/write_json.cpp)
 target_link_libraries(report_write_json PRIVATE analyzer_core analyzer_report)
@@ -29,4 +29,5 @@ if(Python3_FOUND)
   add_test(NAME report_json_schema
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/report/check_schema.py $<TARGET_FILE:report_write_json>
             ${PROJECT_SOURCE_DIR}/docs)
+  set_tests_properties(report_json_schema PROPERTIES LABELS unit TIMEOUT 120 SKIP_RETURN_CODE 77)
 endif()

@@ -111,10 +111,11 @@ TEST_F(ReportBuilder, LeavesOutAndCounts) {
   options.skip = {"un*"};
   const Report report =
       build({finding("leak", Severity::kError, 99), finding("leak", Severity::kError, 100),
-             finding("double-free", Severity::kError, 0), // no size: never too small
+             finding("double-free", Severity::kError, 1), // a small mistake is one too
+             finding("api-error", Severity::kWarning, 0), // no size: never too small
              finding("pitch-mismatch", Severity::kWarning, 500), finding("unused", Severity::kWarning, 500)},
             options);
-  EXPECT_EQ(kinds(report), (std::vector<std::string>{"leak", "double-free"}));
+  EXPECT_EQ(kinds(report), (std::vector<std::string>{"leak", "double-free", "api-error"}));
   EXPECT_EQ(report.below_min_bytes, 1u);
   EXPECT_EQ(report.suppressed, 1u);
   EXPECT_EQ(report.other_kinds, 1u);

@@ -7,7 +7,7 @@ using Callback = void (*)(void*);
 volatile int sink = 0;
 
 // Not inlined, so that the return address it reports lies in what was inlined around the call.
-[[gnu::noinline, gnu::noclone]] void report(Callback callback) {
+[[gnu::noinline]] void report(Callback callback) {
   callback(__builtin_return_address(0));
   sink = sink + 1;
 }
