@@ -5,6 +5,8 @@
 if(TARGET gpumemtrace)
   if(GPUMEMTRACE_STATIC_COMMAND AND NOT GPUMEMTRACE_SANITIZE)
     target_link_options(gpumemtrace PRIVATE -static -static-libgcc -static-libstdc++)
+    # Without these, cmake goes back to shared libraries behind the last static one.
+    set_target_properties(gpumemtrace PROPERTIES LINK_SEARCH_START_STATIC ON LINK_SEARCH_END_STATIC ON)
   endif()
   install(TARGETS gpumemtrace RUNTIME DESTINATION bin)
 endif()
