@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs every benchmark of a gpu-pack; called by scripts/gpu-test. Usage: run.sh PACK
+set -euo pipefail
+
+pack=$1
+tool=$pack/install/bin/gpumemtrace
+python3 -B "$pack/bench/call_cost.py" --gpumemtrace "$tool" --program "$pack/bench/call_cost" --peer compute-sanitizer
+if python3 -c 'import torch' 2>/dev/null; then
+  python3 -B "$pack/bench/torch_cost.py" --gpumemtrace "$tool" --peer compute-sanitizer
+else
+  echo "torch_cost: not run: no PyTorch"
+fi
