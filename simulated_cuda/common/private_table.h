@@ -1,0 +1,19 @@
+// The one private agreement between the simulated runtime and the simulated driver: a table behind cuGetExportTable.
+// The runtime knows names and sizes of variables from the program's registration; the driver cannot read them from a
+// compressed image. Included by driver/module_api.cpp and runtime/registration.cpp.
+// Invariant: nobody else has this UUID, so an interposer passes it through like any other export table.
+#pragma once
+
+#include <cuda.h>
+
+namespace gmt::sim {
+
+inline constexpr unsigned char kSimulatedRuntimeTable[16] = {'g', 'p', 'u', 'm', 'e', 'm', 't', 'r',
+                                                             'a', 'c', 'e', '-', 's', 'i', 'm', '1'};
+
+struct SimulatedRuntimeTable {
+  size_t size;
+  CUresult (*declare_variable)(CUlibrary library, const char* name, size_t bytes, int managed);
+};
+
+}  // namespace gmt::sim

@@ -1,0 +1,46 @@
+// The address-space manager of one simulated device: first fit over one flat range, with coalescing of neighbouring
+// holes, so that addresses come back as on a real allocator and a hole that is too small does not serve.
+// Used by Device. Offsets and sizes are multiples of kGranule. Not thread-safe: the driver lock is held.
+// Invariant: holes never touch each other; by_class_ holds exactly the holes of holes_. Nodes come from a private
+// resource, not from malloc, so that a free inside a signal handler cannot meet a malloc lock that is already held.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory_resource>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace gmt::sim {
+
+inline constexpr size_t kGranule = 512;
+
+constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+class Arena {
+ public:
+  Arena(size_t capacity, std::pmr::memory_resource* nodes);
+
+  std::optional<size_t> take(size_t bytes, size_t alignment);
+  void give(size_t offset, size_t bytes);
+
+  size_t capacity() const { return capacity_; }
+  size_t free_bytes() const { return free_bytes_; }
+
+ private:
+  static constexpr size_t kClasses = 48;
+  using Holes = std::pmr::map<size_t, size_t>;  // offset -> size
+
+  std::optional<size_t> first_fit(size_t bytes) const;
+  std::optional<size_t> first_aligned_fit(size_t bytes, size_t alignment) const;
+  void add_hole(size_t offset, size_t bytes);
+  void remove_hole(Holes::iterator hole);
+
+  size_t capacity_;
+  size_t free_bytes_ = 0;
+  Holes holes_;
+  std::pmr::vector<std::pmr::set<size_t>> by_class_;  // offsets of the holes of 2^k to 2^(k+1)-1 granules
+};
+
+}  // namespace gmt::sim

@@ -1,0 +1,78 @@
+// What one allocation is, and the ordered table of all of them: the driver's answer to "what lies at this address".
+// Used by every file that allocates, frees, copies or answers queries about pointers.
+// Invariant: live blocks do not overlap; `size` is the size the program asked for, to the byte, because the real driver
+// refuses the first byte past it even inside the 512-byte granule.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory_resource>
+
+namespace gmt::sim {
+
+struct Context;
+struct Device;
+struct Pool;
+
+enum class BlockKind : uint8_t {
+  kDevice,      // cuMemAlloc, cuMemAllocPitch
+  kPool,        // cuMemAllocAsync, cuMemAllocFromPoolAsync
+  kGraph,       // made by an allocation node
+  kGlobal,      // a variable of a module
+  kVmm,         // a mapping of a cuMemCreate handle
+  kManaged,
+  kPinned,
+  kRegistered,
+};
+
+struct Block {
+  CUdeviceptr base = 0;
+  size_t size = 0;       // as requested
+  intptr_t to_host = 0;  // added to a device address gives the address the driver itself reads and writes
+  BlockKind kind = BlockKind::kDevice;
+  bool accessible = true;  // kVmm: cuMemSetAccess has been called
+  unsigned flags = 0;
+  Context* context = nullptr;
+  Device* device = nullptr;
+  Pool* pool = nullptr;
+  uint64_t handle = 0;  // kVmm: the cuMemCreate handle
+  uint64_t id = 0;
+  int sync_memops = 0;
+
+  bool contains(CUdeviceptr address) const { return address - base < size; }
+  // Memory that only the device can touch: the program's own loads and stores to it fault.
+  bool device_only() const { return kind < BlockKind::kManaged; }
+};
+
+class BlockTable {
+ public:
+  explicit BlockTable(std::pmr::memory_resource* nodes) : blocks_(nodes) {}
+
+  Block& add(Block block);
+  void remove(CUdeviceptr base) { blocks_.erase(base); }
+
+  Block* at_base(CUdeviceptr base);
+  Block* containing(CUdeviceptr address);
+  bool overlaps(CUdeviceptr address, size_t bytes);
+
+  // The driver's own view of [address, address + bytes), or nullptr if any byte of it is in no live block.
+  std::byte* view(CUdeviceptr address, size_t bytes);
+
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (auto it = blocks_.begin(); it != blocks_.end();) {
+      auto next = std::next(it);  // visit may remove the block it gets
+      visit(it->second);
+      it = next;
+    }
+  }
+
+ private:
+  std::pmr::map<CUdeviceptr, Block> blocks_;
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace gmt::sim

@@ -1,0 +1,65 @@
+// Sets up and hands out the memory of a simulated device. Called by State (construction) and by the allocating files.
+// The memfd is mapped read-write for the driver; the window the program sees is a reservation without access.
+// Large releases give their pages back to the host, so a program that cycles through memory stays small.
+#include "device.h"
+
+#include "settings.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace gmt::sim {
+namespace {
+
+constexpr size_t kWindowAlignment = size_t{2} << 20;
+constexpr size_t kPageReturnBytes = size_t{1} << 20;
+
+void* map_or_die(size_t bytes, int protection, int flags, int fd) {
+  void* memory = mmap(nullptr, bytes, protection, flags | MAP_NORESERVE, fd, 0);
+  if (memory == MAP_FAILED) {
+    std::perror("gpumemtrace: simulated device: cannot reserve address space (see GPUMEMTRACE_SIM_MEMORY)");
+    std::abort();
+  }
+  return memory;
+}
+
+}  // namespace
+
+Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource* nodes)
+    : ordinal(ordinal_), arena(settings.memory_bytes, nodes), default_pool(std::make_unique<Pool>()) {
+  const size_t bytes = arena.capacity();
+  memory_fd = memfd_create("gpumemtrace-simulated-device", MFD_CLOEXEC);
+  if (memory_fd < 0 || ftruncate(memory_fd, static_cast<off_t>(bytes)) != 0) {
+    std::perror("gpumemtrace: simulated device: memfd");
+    std::abort();
+  }
+  alias = static_cast<std::byte*>(map_or_die(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd));
+  madvise(alias, bytes, MADV_DONTDUMP);
+  void* reservation = map_or_die(bytes + kWindowAlignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  window = round_up(reinterpret_cast<CUdeviceptr>(reservation), kWindowAlignment);
+  default_pool->device = this;
+  default_pool->is_default = true;
+  default_pool->props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  default_pool->props.location = {CU_MEM_LOCATION_TYPE_DEVICE, {ordinal}};
+  current_pool = default_pool.get();
+}
+
+CUdeviceptr Device::take(size_t bytes, size_t alignment) {
+  const auto offset = arena.take(bytes, alignment);
+  return offset ? window + *offset : 0;
+}
+
+void Device::give(CUdeviceptr address, size_t bytes) {
+  const size_t offset = offset_of(address);
+  arena.give(offset, bytes);
+  if (bytes < kPageReturnBytes) return;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t first = round_up(offset, page);
+  const size_t last = (offset + bytes) / page * page;
+  if (last > first) madvise(alias + first, last - first, MADV_REMOVE);
+}
+
+}  // namespace gmt::sim

@@ -1,0 +1,62 @@
+// One simulated device: its memory (a memfd mapped twice), its pools and its primary context.
+// Owned by State. The program gets addresses inside `window`, which it cannot read or write, as on a real GPU; the
+// driver reaches the same bytes through `alias`.
+// Invariant: window and alias cover the whole capacity and never move; pages cost nothing until they are written.
+#pragma once
+
+#include "arena.h"
+#include "block.h"
+
+#include <memory>
+
+namespace gmt::sim {
+
+struct Settings;
+
+// Used by pools and by graphs: how much is in use now, and the high-water mark the program can reset.
+struct Usage {
+  size_t current = 0;
+  size_t high = 0;
+  void grow(size_t bytes) {
+    current += bytes;
+    if (current > high) high = current;
+  }
+  void shrink(size_t bytes) { current -= bytes; }
+};
+
+struct Pool {
+  Device* device = nullptr;
+  bool is_default = false;
+  bool destroyed = false;  // cuMemPoolDestroy was called, blocks of it are still alive
+  CUmemPoolProps props{};
+  Usage used;
+  uint64_t release_threshold = 0;
+  int reuse_follow_event = 1;
+  int reuse_opportunistic = 1;
+  int reuse_internal = 1;
+  CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+};
+
+struct Device {
+  Device(int ordinal, const Settings& settings, std::pmr::memory_resource* nodes);
+
+  // Takes memory from the arena; 0 when no hole serves.
+  CUdeviceptr take(size_t bytes, size_t alignment = kGranule);
+  void give(CUdeviceptr address, size_t bytes);
+  intptr_t to_host() const { return reinterpret_cast<intptr_t>(alias) - static_cast<intptr_t>(window); }
+  size_t offset_of(CUdeviceptr address) const { return address - window; }
+
+  int ordinal;
+  int memory_fd = -1;
+  CUdeviceptr window = 0;
+  std::byte* alias = nullptr;
+  Arena arena;
+  Context* primary = nullptr;
+  unsigned primary_references = 0;
+  unsigned primary_flags = 0;
+  std::unique_ptr<Pool> default_pool;
+  Pool* current_pool = nullptr;
+  Usage graph_memory;
+};
+
+}  // namespace gmt::sim

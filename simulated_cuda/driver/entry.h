@@ -1,0 +1,40 @@
+// What every driver call goes through: Entry<row, need, per_thread, function>::call is what an exported symbol jumps to.
+// Made by exports.cpp from driver_api.def. It takes the lock, stages aborts, refuses calls from host functions, checks
+// cuInit, the current context and its sticky error, and turns an exhausted host heap into CUDA_ERROR_OUT_OF_MEMORY.
+// Invariant: no exception leaves a driver call.
+#pragma once
+
+#include "lock.h"
+#include "state.h"
+
+#include <cuda.h>
+
+#include <new>
+
+namespace gmt::sim {
+
+enum Need : unsigned char { kNothing, kInit, kContext };
+
+CUresult check_entry(unsigned row, Need need);
+
+template <unsigned row, Need need, bool per_thread, auto function>
+struct Entry;
+
+template <unsigned row, Need need, bool per_thread, class... Arguments, CUresult (*function)(Arguments...)>
+struct Entry<row, need, per_thread, function> {
+  static CUresult CUDAAPI call(Arguments... arguments) noexcept {
+    DriverLock lock;
+    if (CUresult refused = check_entry(row, need); refused != CUDA_SUCCESS) return refused;
+    ThreadState& thread = this_thread();
+    thread.per_thread_default = per_thread;
+    try {
+      return function(arguments...);
+    } catch (const std::bad_alloc&) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+};
+
+CUresult unsupported();
+
+}  // namespace gmt::sim

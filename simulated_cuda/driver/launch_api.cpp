@@ -1,0 +1,102 @@
+// Kernel launches. Nothing runs: a launch is checked, counted, and answered 0; that is what the report says, too.
+// Called through driver_api.def, and by operation.cpp for graph nodes, with the lock held.
+// GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH stages the one effect of a kernel that matters to a host program: an error that
+// the context keeps. Invariant: the launch itself answers 0 then; every later call answers the error.
+#include "api.h"
+#include "library.h"
+#include "operation.h"
+
+#include <cstring>
+
+namespace gmt::sim {
+namespace {
+
+constexpr unsigned kMaxThreadsPerBlock = 1024;
+constexpr unsigned kMaxGridYz = 65535;
+constexpr unsigned kMaxSharedBytes = 232448;
+
+bool shape_is_possible(const CUDA_KERNEL_NODE_PARAMS& p) {
+  if (p.gridDimX == 0 || p.gridDimY == 0 || p.gridDimZ == 0) return false;
+  if (p.gridDimX > 0x7fffffffu || p.gridDimY > kMaxGridYz || p.gridDimZ > kMaxGridYz) return false;
+  if (p.blockDimX == 0 || p.blockDimY == 0 || p.blockDimZ == 0) return false;
+  if (p.blockDimX > kMaxThreadsPerBlock || p.blockDimY > kMaxThreadsPerBlock || p.blockDimZ > 64) return false;
+  if (size_t{p.blockDimX} * p.blockDimY * p.blockDimZ > kMaxThreadsPerBlock) return false;
+  return p.sharedMemBytes <= kMaxSharedBytes;
+}
+
+const void* handle_of(const CUDA_KERNEL_NODE_PARAMS& params) {
+  return params.func != nullptr ? static_cast<const void*>(params.func) : static_cast<const void*>(params.kern);
+}
+
+CUresult launch(const CUDA_KERNEL_NODE_PARAMS& params, CUstream handle) {
+  const Stream* stream = find_stream(handle);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream->capture != nullptr) return submit(handle, make_kernel_operation(params));
+  KernelOperation kernel;  // no copy of the arguments: the launch is over when this returns
+  kernel.params = params;
+  return submit(handle, std::move(kernel));
+}
+
+}  // namespace
+
+KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params) {
+  KernelOperation operation;
+  operation.params = params;
+  const Kernel* kernel = find_kernel(handle_of(params));
+  if (kernel == nullptr || !kernel->parameters_known || params.kernelParams == nullptr) return operation;
+  size_t total = 0;
+  for (const Parameter& parameter : kernel->parameters) total += parameter.size;
+  operation.argument_bytes.resize(total);
+  std::byte* at = operation.argument_bytes.data();
+  for (size_t i = 0; i < kernel->parameters.size(); ++i) {
+    std::memcpy(at, params.kernelParams[i], kernel->parameters[i].size);
+    at += kernel->parameters[i].size;
+  }
+  return operation;
+}
+
+CUresult check_launch(const KernelOperation& kernel) {
+  if (find_kernel(handle_of(kernel.params)) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!shape_is_possible(kernel.params)) return CUDA_ERROR_INVALID_VALUE;
+  const bool both = kernel.params.kernelParams != nullptr && kernel.params.extra != nullptr;
+  return both ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult do_launch(const KernelOperation& kernel) {
+  if (CUresult bad = check_launch(kernel); bad != CUDA_SUCCESS) return bad;
+  State& s = state();
+  ++s.launches;
+  const std::string& wanted = s.settings.sticky_kernel;
+  if (!wanted.empty() && find_kernel(handle_of(kernel.params))->name.find(wanted) != std::string::npos)
+    this_thread().current()->sticky = static_cast<CUresult>(s.settings.sticky_error);
+  return CUDA_SUCCESS;
+}
+
+CUresult launch_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                       unsigned bz, unsigned shared, CUstream stream, void** arguments, void** extra) {
+  CUDA_KERNEL_NODE_PARAMS params{};
+  params.func = function;
+  params.gridDimX = gx;
+  params.gridDimY = gy;
+  params.gridDimZ = gz;
+  params.blockDimX = bx;
+  params.blockDimY = by;
+  params.blockDimZ = bz;
+  params.sharedMemBytes = shared;
+  params.kernelParams = arguments;
+  params.extra = extra;
+  return launch(params, stream);
+}
+
+CUresult launch_kernel_ex(const CUlaunchConfig* c, CUfunction function, void** arguments, void** extra) {
+  if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return launch_kernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ,
+                       c->sharedMemBytes, c->hStream, arguments, extra);
+}
+
+CUresult launch_cooperative_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                   unsigned bz, unsigned shared, CUstream stream, void** arguments) {
+  return launch_kernel(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, nullptr);
+}
+
+}  // namespace gmt::sim

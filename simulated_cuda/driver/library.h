@@ -1,0 +1,48 @@
+// Loaded code: libraries (context-independent), their instances in contexts (modules) and kernels.
+// Used by module_api.cpp, function_api.cpp, launch_api.cpp and end_context(). Lock held.
+// Invariant: a CUfunction and a CUkernel are the same Kernel object here; it lives as long as its library. Variables of
+// a library exist once in each context that asked for them.
+#pragma once
+
+#include "graph.h"
+#include "image.h"
+
+#include <cuda.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace gmt::sim {
+
+struct Context;
+struct Library;
+
+struct Kernel {
+  std::string name;
+  Library* library = nullptr;
+  std::vector<Parameter> parameters;
+  bool parameters_known = false;
+  std::map<int, int> attributes;
+};
+
+struct Module {
+  Library* library = nullptr;
+  Context* context = nullptr;
+  std::map<std::string, CUdeviceptr> variables;
+};
+
+struct Library {
+  Image image;
+  bool is_module = false;  // made by cuModuleLoad*: belongs to one context and ends with it
+  std::map<std::string, std::unique_ptr<Kernel>> kernels;
+  std::vector<std::unique_ptr<Module>> modules;
+  std::map<std::string, CUdeviceptr> managed;
+};
+
+Kernel* find_kernel(const void* handle);
+void unload_from_context(Context* context);
+KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params);
+
+}  // namespace gmt::sim

@@ -1,0 +1,291 @@
+// Loading code: modules, libraries, their variables, and the export tables.
+// Called through driver_api.def with the lock held.
+// Invariant: a variable's memory is a block of kind kGlobal: copies reach it, cuMemFree does not.
+#include "api.h"
+#include "library.h"
+#include "lock.h"
+#include "operation.h"
+#include "private_table.h"
+
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace gmt::sim {
+namespace {
+
+CUresult load(const void* code, bool is_module, Library** out) {
+  if (code == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto library = std::make_unique<Library>();
+  if (!read_image(code, &library->image)) return CUDA_ERROR_INVALID_IMAGE;
+  library->is_module = is_module;
+  *out = state().libraries.add(std::move(library));
+  return CUDA_SUCCESS;
+}
+
+Module* instance_in(Library* library, Context* context) {
+  for (const auto& module : library->modules) {
+    if (module->context == context) return module.get();
+  }
+  auto module = std::make_unique<Module>();
+  module->library = library;
+  module->context = context;
+  library->modules.push_back(std::move(module));
+  return library->modules.back().get();
+}
+
+Module* find_module(CUmodule handle) {
+  Module* found = nullptr;
+  state().libraries.for_each([&](const Library& library) {
+    for (const auto& module : library.modules) {
+      if (module.get() == reinterpret_cast<Module*>(handle)) found = module.get();
+    }
+  });
+  return found;
+}
+
+Kernel* kernel_named(Library* library, const char* name) {
+  auto& slot = library->kernels[name];
+  if (slot == nullptr) {
+    const auto it = library->image.kernels.find(name);
+    const bool known = it != library->image.kernels.end();
+    if (!known && !library->image.opaque) {
+      library->kernels.erase(name);
+      return nullptr;
+    }
+    slot = std::make_unique<Kernel>();
+    slot->name = name;
+    slot->library = library;
+    slot->parameters_known = known;
+    if (known) slot->parameters = it->second;
+  }
+  // Loading a kernel lays out the device heap of the context, whose size is fixed from then on.
+  Context* context = this_thread().current();
+  if (library->image.uses_device_heap && context != nullptr) context->heap_in_use = true;
+  return slot.get();
+}
+
+CUresult make_variable(Module* module, const std::string& name, const Variable& variable) {
+  Device* device = module->context->device;
+  const CUdeviceptr base = device->take(variable.size);
+  if (base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  Block block;
+  block.base = base;
+  block.size = variable.size;
+  block.to_host = device->to_host();
+  block.kind = BlockKind::kGlobal;
+  block.context = module->context;
+  block.device = device;
+  state().blocks.add(block);
+  std::byte* memory = state().blocks.view(base, variable.size);
+  if (variable.first_value.empty()) std::memset(memory, 0, variable.size);
+  else std::memcpy(memory, variable.first_value.data(), variable.size);
+  module->variables[name] = base;
+  return CUDA_SUCCESS;
+}
+
+CUresult get_managed(CUdeviceptr* address, size_t* bytes, Library* library, const char* name) {
+  const auto it = library->image.variables.find(name);
+  if (it == library->image.variables.end() || !it->second.managed) return CUDA_ERROR_NOT_FOUND;
+  const Variable& variable = it->second;
+  CUdeviceptr& base = library->managed[name];
+  if (base == 0 || state().blocks.at_base(base) == nullptr) {
+    const CUresult result = mem_alloc_managed(&base, variable.size, CU_MEM_ATTACH_GLOBAL);
+    if (result != CUDA_SUCCESS) return result;
+    if (!variable.first_value.empty())
+      std::memcpy(reinterpret_cast<void*>(base), variable.first_value.data(), variable.size);
+    state().blocks.at_base(base)->flags |= 0x80000000u;  // a static variable, not an allocation of the program's
+  }
+  if (address != nullptr) *address = base;
+  if (bytes != nullptr) *bytes = variable.size;
+  return CUDA_SUCCESS;
+}
+
+CUresult get_global(CUdeviceptr* address, size_t* bytes, Module* module, const char* name) {
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto it = module->library->image.variables.find(name);
+  if (it == module->library->image.variables.end()) return CUDA_ERROR_NOT_FOUND;
+  if (it->second.managed) return get_managed(address, bytes, module->library, name);
+  if (module->variables[name] == 0) {
+    const CUresult result = make_variable(module, name, it->second);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  if (address != nullptr) *address = module->variables[name];
+  if (bytes != nullptr) *bytes = it->second.size;
+  return CUDA_SUCCESS;
+}
+
+void free_variables(Module* module) {
+  for (const auto& [name, base] : module->variables) {
+    Block* block = state().blocks.at_base(base);
+    if (block != nullptr) release_block(*block);
+  }
+}
+
+void unload(Library* library) {
+  for (const auto& module : library->modules) free_variables(module.get());
+  for (const auto& [name, base] : library->managed) {
+    Block* block = state().blocks.at_base(base);
+    if (block != nullptr) release_block(*block);
+  }
+  state().libraries.take(library);
+}
+
+// std::ifstream instead of mmap: the image is copied, so the file may change afterwards.
+CUresult load_file(const char* path, bool is_module, Library** out) {
+  if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
+  std::string code{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  code.append(8, '\0');
+  return load(code.data(), is_module, out);
+}
+
+CUresult finish_module(CUresult result, Library* library, CUmodule* module) {
+  if (result == CUDA_SUCCESS) *module = reinterpret_cast<CUmodule>(instance_in(library, this_thread().current()));
+  return result;
+}
+
+CUresult declare_variable(CUlibrary handle, const char* name, size_t bytes, int managed) {
+  DriverLock lock;
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Variable& variable = library->image.variables[name];
+  variable.size = bytes;
+  variable.managed = managed != 0;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+void unload_from_context(Context* context) {
+  std::vector<Library*> modules;
+  state().libraries.for_each([&](Library& library) {
+    for (const auto& module : library.modules) {
+      if (module->context == context && library.is_module) modules.push_back(&library);
+      if (module->context == context) free_variables(module.get());
+    }
+    if (!library.is_module) std::erase_if(library.modules, [&](const auto& m) { return m->context == context; });
+  });
+  for (Library* library : modules) state().libraries.take(library);
+}
+
+CUresult module_load_data(CUmodule* module, const void* code) {
+  Library* library = nullptr;
+  if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return finish_module(load(code, true, &library), library, module);
+}
+CUresult module_load_data_ex(CUmodule* module, const void* code, unsigned, CUjit_option*, void**) {
+  return module_load_data(module, code);
+}
+CUresult module_load_fat_binary(CUmodule* module, const void* code) { return module_load_data(module, code); }
+CUresult module_load(CUmodule* module, const char* path) {
+  Library* library = nullptr;
+  if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return finish_module(load_file(path, true, &library), library, module);
+}
+
+CUresult module_unload(CUmodule handle) {
+  const Module* module = find_module(handle);
+  if (module == nullptr || !module->library->is_module) return CUDA_ERROR_INVALID_HANDLE;
+  unload(module->library);
+  return CUDA_SUCCESS;
+}
+
+CUresult module_get_loading_mode(CUmoduleLoadingMode* mode) {
+  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *mode = CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
+}
+
+CUresult module_get_function(CUfunction* out, CUmodule handle, const char* name) {
+  const Module* module = find_module(handle);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Kernel* kernel = kernel_named(module->library, name);
+  *out = reinterpret_cast<CUfunction>(kernel);
+  return kernel == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+
+CUresult module_get_global(CUdeviceptr* address, size_t* bytes, CUmodule handle, const char* name) {
+  Module* module = find_module(handle);
+  return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : get_global(address, bytes, module, name);
+}
+
+CUresult library_load_data(CUlibrary* out, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*, void**,
+                           unsigned) {
+  Library* library = nullptr;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = load(code, false, &library);
+  if (result == CUDA_SUCCESS) *out = reinterpret_cast<CUlibrary>(library);
+  return result;
+}
+
+CUresult library_load_from_file(CUlibrary* out, const char* path, CUjit_option*, void**, unsigned, CUlibraryOption*,
+                                void**, unsigned) {
+  Library* library = nullptr;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = load_file(path, false, &library);
+  if (result == CUDA_SUCCESS) *out = reinterpret_cast<CUlibrary>(library);
+  return result;
+}
+
+CUresult library_unload(CUlibrary handle) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr || library->is_module) return CUDA_ERROR_INVALID_HANDLE;
+  unload(library);
+  return CUDA_SUCCESS;
+}
+
+CUresult library_get_kernel(CUkernel* out, CUlibrary handle, const char* name) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Kernel* kernel = kernel_named(library, name);
+  *out = reinterpret_cast<CUkernel>(kernel);
+  return kernel == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+
+CUresult library_get_module(CUmodule* out, CUlibrary handle) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = reinterpret_cast<CUmodule>(instance_in(library, this_thread().current()));
+  return CUDA_SUCCESS;
+}
+
+CUresult library_get_global(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return get_global(address, bytes, instance_in(library, this_thread().current()), name);
+}
+
+CUresult library_get_managed(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return name == nullptr ? CUDA_ERROR_INVALID_VALUE : get_managed(address, bytes, library, name);
+}
+
+CUresult get_export_table(const void** table, const CUuuid* id) {
+  static const SimulatedRuntimeTable kOwn{sizeof(SimulatedRuntimeTable), declare_variable};
+  if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (std::memcmp(id->bytes, kSimulatedRuntimeTable, sizeof kSimulatedRuntimeTable) == 0) {
+    *table = &kOwn;
+    return CUDA_SUCCESS;
+  }
+  static bool said = false;
+  if (!said) {
+    said = true;
+    std::fputs(
+        "gpumemtrace: the simulated device serves programs that use the shared CUDA runtime; this program has the "
+        "runtime linked in. Relink it with: nvcc -cudart shared\n",
+        stderr);
+  }
+  *table = nullptr;
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+}  // namespace gmt::sim

@@ -1,0 +1,30 @@
+// The environment variables that stage a simulated device: GPUMEMTRACE_SIM_*. Read once, on the first driver call.
+// Used by State (sizes, attributes), entry.h (staged aborts) and launch_api.cpp (staged sticky errors).
+// Invariant: a value that cannot be read leaves the default and says so on stderr, so a typo never passes unseen.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace gmt::sim {
+
+struct Settings {
+  size_t memory_bytes = size_t{16} << 30;
+  size_t pitch_alignment = 512;
+  int texture_pitch_alignment = 32;
+  int texture_alignment = 512;
+  int device_count = 1;
+
+  // GPUMEMTRACE_SIM_ABORT_IN=<symbol>[:n]: the n-th call of that driver function raises abort_signal inside the driver.
+  std::string abort_symbol;
+  long abort_call = 1;
+  int abort_signal = 6;
+
+  // GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH=<kernel substring>:<error>: from that launch on, every call answers the error.
+  std::string sticky_kernel;
+  int sticky_error = 0;
+};
+
+Settings read_settings();
+
+}  // namespace gmt::sim

@@ -1,0 +1,19 @@
+// What the program's start-up code registered: fat binaries, kernels by host stub, variables by host shadow.
+// Implemented in registration.cpp; used by launch.cpp, symbol.cpp and graph.cpp.
+// Invariant: an image reaches the driver (cuLibraryLoadData) when something of it is first needed, not before.
+#pragma once
+
+#include "driver_calls.h"
+
+#include <cstddef>
+
+namespace gmt::sim {
+
+// The driver's handle of the kernel behind a host stub; cudaErrorInvalidDeviceFunction if nothing registered it.
+// A handle from cudaLibraryGetKernel is not a stub: it is passed through.
+cudaError_t kernel_of(const void* stub, CUkernel* kernel);
+
+// Address and size of the variable behind a host shadow; cudaErrorInvalidSymbol if nothing registered it.
+cudaError_t variable_of(const void* symbol, CUdeviceptr* address, size_t* bytes);
+
+}  // namespace gmt::sim

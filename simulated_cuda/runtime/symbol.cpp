@@ -1,0 +1,74 @@
+// Copies to and from __device__ and __constant__ variables, their addresses and sizes.
+// Called through runtime_api.def.
+// Invariant: a range outside the variable is refused here and never reaches the driver; only the kinds that can mean
+// this direction are accepted.
+#include "api.h"
+#include "registration.h"
+
+namespace gmt::sim {
+namespace {
+
+cudaError_t locate(const void* symbol, size_t bytes, size_t offset, void** place) {
+  CUdeviceptr address = 0;
+  size_t size = 0;
+  if (cudaError_t error = variable_of(symbol, &address, &size); error != cudaSuccess) return error;
+  if (offset > size || bytes > size - offset) return cudaErrorInvalidValue;
+  *place = reinterpret_cast<void*>(address + offset);
+  return cudaSuccess;
+}
+
+bool goes_to_device(cudaMemcpyKind kind) {
+  return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyDefault;
+}
+
+bool comes_from_device(cudaMemcpyKind kind) {
+  return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyDefault;
+}
+
+}  // namespace
+
+cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+  void* place = nullptr;
+  if (bytes == 0) return use_context();
+  if (!goes_to_device(kind)) return cudaErrorInvalidMemcpyDirection;
+  const cudaError_t error = locate(symbol, bytes, offset, &place);
+  return error != cudaSuccess ? error : copy(place, from, bytes, kind);
+}
+
+cudaError_t copy_to_symbol_async(const void* symbol, const void* from, size_t bytes, size_t offset,
+                                 cudaMemcpyKind kind, cudaStream_t stream) {
+  void* place = nullptr;
+  if (bytes == 0) return use_context();
+  if (!goes_to_device(kind)) return cudaErrorInvalidMemcpyDirection;
+  const cudaError_t error = locate(symbol, bytes, offset, &place);
+  return error != cudaSuccess ? error : copy_async(place, from, bytes, kind, stream);
+}
+
+cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+  void* place = nullptr;
+  if (bytes == 0) return use_context();
+  if (!comes_from_device(kind)) return cudaErrorInvalidMemcpyDirection;
+  const cudaError_t error = locate(symbol, bytes, offset, &place);
+  return error != cudaSuccess ? error : copy(to, place, bytes, kind);
+}
+
+cudaError_t copy_from_symbol_async(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                                   cudaStream_t stream) {
+  void* place = nullptr;
+  if (bytes == 0) return use_context();
+  if (!comes_from_device(kind)) return cudaErrorInvalidMemcpyDirection;
+  const cudaError_t error = locate(symbol, bytes, offset, &place);
+  return error != cudaSuccess ? error : copy_async(to, place, bytes, kind, stream);
+}
+
+cudaError_t get_symbol_address(void** pointer, const void* symbol) {
+  if (pointer == nullptr) return cudaErrorInvalidValue;
+  return locate(symbol, 0, 0, pointer);
+}
+
+cudaError_t get_symbol_size(size_t* bytes, const void* symbol) {
+  CUdeviceptr address = 0;
+  return bytes == nullptr ? cudaErrorInvalidValue : variable_of(symbol, &address, bytes);
+}
+
+}  // namespace gmt::sim

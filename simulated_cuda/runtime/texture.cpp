@@ -1,0 +1,83 @@
+// Texture and surface objects through the runtime: descriptions are translated, the driver checks them.
+// Called through runtime_api.def.
+// Invariant: nothing is checked twice; a wrong pitch or base is the driver's answer.
+#include "api.h"
+#include "formats.h"
+
+#include <algorithm>
+
+namespace gmt::sim {
+namespace {
+
+bool make_resource(const cudaResourceDesc& in, CUDA_RESOURCE_DESC* out) {
+  *out = {};
+  Format format{};
+  switch (in.resType) {
+    case cudaResourceTypeArray:
+      out->resType = CU_RESOURCE_TYPE_ARRAY;
+      out->res.array.hArray = reinterpret_cast<CUarray>(in.res.array.array);
+      return true;
+    case cudaResourceTypeMipmappedArray:
+      out->resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+      out->res.mipmap.hMipmappedArray = reinterpret_cast<CUmipmappedArray>(in.res.mipmap.mipmap);
+      return true;
+    case cudaResourceTypeLinear:
+      if (!format_of(in.res.linear.desc, &format)) return false;
+      out->resType = CU_RESOURCE_TYPE_LINEAR;
+      out->res.linear = {reinterpret_cast<CUdeviceptr>(in.res.linear.devPtr), format.format, format.channels,
+                         in.res.linear.sizeInBytes};
+      return true;
+    case cudaResourceTypePitch2D:
+      if (!format_of(in.res.pitch2D.desc, &format)) return false;
+      out->resType = CU_RESOURCE_TYPE_PITCH2D;
+      out->res.pitch2D = {reinterpret_cast<CUdeviceptr>(in.res.pitch2D.devPtr), format.format, format.channels,
+                          in.res.pitch2D.width, in.res.pitch2D.height, in.res.pitch2D.pitchInBytes};
+      return true;
+    default: return false;
+  }
+}
+
+CUDA_TEXTURE_DESC make_texture(const cudaTextureDesc& in) {
+  CUDA_TEXTURE_DESC out{};
+  for (int i = 0; i < 3; ++i) out.addressMode[i] = static_cast<CUaddress_mode>(in.addressMode[i]);
+  out.filterMode = static_cast<CUfilter_mode>(in.filterMode);
+  if (in.readMode == cudaReadModeElementType) out.flags |= CU_TRSF_READ_AS_INTEGER;
+  if (in.normalizedCoords != 0) out.flags |= CU_TRSF_NORMALIZED_COORDINATES;
+  if (in.sRGB != 0) out.flags |= CU_TRSF_SRGB;
+  out.maxAnisotropy = in.maxAnisotropy;
+  out.mipmapFilterMode = static_cast<CUfilter_mode>(in.mipmapFilterMode);
+  out.mipmapLevelBias = in.mipmapLevelBias;
+  out.minMipmapLevelClamp = in.minMipmapLevelClamp;
+  out.maxMipmapLevelClamp = in.maxMipmapLevelClamp;
+  std::copy(in.borderColor, in.borderColor + 4, out.borderColor);
+  return out;
+}
+
+}  // namespace
+
+cudaError_t create_texture_object(cudaTextureObject_t* out, const cudaResourceDesc* resource,
+                                  const cudaTextureDesc* texture, const cudaResourceViewDesc* view) {
+  if (out == nullptr || resource == nullptr || texture == nullptr) return cudaErrorInvalidValue;
+  if (cudaError_t error = use_context(); error != cudaSuccess) return error;
+  CUDA_RESOURCE_DESC made{};
+  if (!make_resource(*resource, &made)) return cudaErrorInvalidChannelDescriptor;
+  const CUDA_TEXTURE_DESC description = make_texture(*texture);
+  CUDA_RESOURCE_VIEW_DESC made_view{};
+  if (view != nullptr) {
+    made_view.format = static_cast<CUresourceViewFormat>(view->format);
+    made_view.width = view->width;
+    made_view.height = view->height;
+    made_view.depth = view->depth;
+  }
+  return to_runtime(driver().cuTexObjectCreate(out, &made, &description, view == nullptr ? nullptr : &made_view));
+}
+
+cudaError_t create_surface_object(cudaSurfaceObject_t* out, const cudaResourceDesc* resource) {
+  if (out == nullptr || resource == nullptr) return cudaErrorInvalidValue;
+  if (cudaError_t error = use_context(); error != cudaSuccess) return error;
+  CUDA_RESOURCE_DESC made{};
+  if (!make_resource(*resource, &made)) return cudaErrorInvalidChannelDescriptor;
+  return to_runtime(driver().cuSurfObjectCreate(out, &made));
+}
+
+}  // namespace gmt::sim
