@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "analyzer/command.h"
@@ -13,6 +14,8 @@
 namespace gmt {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::string_view kNoCallReasons =
     "the program made none, or the checker did not reach it: a statically linked or set-user-id program "
@@ -24,16 +27,22 @@ bool saw_calls(const Report& report) {
                                               [](const ProcessReport& p) { return p.totals.events != 0; });
 }
 
+// As short as it can be pasted: without the folder if that is where the reader stands.
+std::string shown(const fs::path& path) {
+  std::error_code error;
+  return (path.parent_path() == fs::current_path(error) ? path.filename() : path).string();
+}
+
 std::string where(const std::vector<RunTrace>& traces) {
-  std::string text = traces.front().path.string();
-  if (traces.size() > 1) text += " and " + std::to_string(traces.size() - 1) + " more of its children";
+  std::string text = shown(traces.front().path);
+  if (traces.size() > 1) text += " and " + std::to_string(traces.size() - 1) + " more";
   return text;
 }
 
 std::string again(const std::vector<RunTrace>& traces) {
   std::string text = "gpumemtrace report";
   if (traces.size() > 4) return text + " " + traces.front().path.parent_path().string();
-  for (const RunTrace& trace : traces) text += " " + trace.path.string();
+  for (const RunTrace& trace : traces) text += " " + shown(trace.path);
   return text;
 }
 

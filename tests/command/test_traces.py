@@ -87,7 +87,8 @@ class Traces(CommandCase):
         self.run_command("record", "--device", "real", PROGRAM)
         result = self.run_command("report", self.folder, cwd="/")
         self.assertEqual(result.returncode, 0, result)
-        self.assertIn("reading the newest trace, " + os.path.join(self.folder, "gpumemtrace.app."), result.stderr)
+        folder = os.path.join(self.folder, "gpumemtrace.app.")
+        self.assertIn("reading the newest trace, " + folder, result.stderr)
 
     def test_report_without_any_trace(self):
         self.assert_usage_error(["report"], "no trace in the current directory")
