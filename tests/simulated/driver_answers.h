@@ -1,0 +1,39 @@
+// The shape of one row of driver_answers: what the real driver answered, and the code that asks again.
+// Used by driver_answers.cu (runner) and the rows_*.cu files. A row returns what it got as text, so that an answer of
+// several parts ("0 null") compares like a number.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <string>
+#include <vector>
+
+struct Row {
+  const char* name;
+  const char* expected;
+  std::string (*ask)();
+  bool needs_kernels = false;  // the kernel has to run: skipped on the simulated device
+  bool alone = false;          // leaves the process without a usable context: gets a process of its own
+};
+
+const std::vector<Row>& release_rows();
+const std::vector<Row>& copy_rows();
+const std::vector<Row>& other_rows();
+
+inline std::string answer(cudaError_t error) {
+  cudaGetLastError();
+  return std::to_string(static_cast<int>(error));
+}
+
+// Memory that is released at the end of the row, whatever the row does to it.
+struct DeviceBlock {
+  explicit DeviceBlock(size_t bytes) { cudaMalloc(&pointer, bytes); }
+  ~DeviceBlock() {
+    cudaFree(pointer);
+    cudaGetLastError();
+  }
+  DeviceBlock(const DeviceBlock&) = delete;
+  DeviceBlock& operator=(const DeviceBlock&) = delete;
+  char* at(size_t offset = 0) const { return static_cast<char*>(pointer) + offset; }
+  void* pointer = nullptr;
+};
