@@ -13,6 +13,8 @@ namespace {
 
 constexpr unsigned kMaxContexts = 1024;
 constinit std::atomic<std::uint64_t> contexts[kMaxContexts] = {};
+constexpr unsigned kMaxDevices = 64;
+constinit std::atomic<std::uint64_t> primary_contexts[kMaxDevices] = {};
 constinit std::atomic<void*> get_current{nullptr};
 constinit std::atomic<void*> get_device{nullptr};
 
@@ -22,11 +24,19 @@ void* query(std::atomic<void*>& slot, const char* name) noexcept {
   return f;
 }
 
+bool is_primary(std::uint64_t handle) noexcept {
+  for (const auto& p : primary_contexts) {
+    if (p.load(std::memory_order_relaxed) == handle) return true;
+  }
+  return false;
+}
+
 std::uint16_t introduce(ThreadLog& log, unsigned index, std::uint64_t handle) noexcept {
   int device = -1;
   if (void* f = query(get_device, "cuCtxGetDevice")) reinterpret_cast<int (*)(int*)>(f)(&device);
   const auto id = static_cast<std::uint16_t>(index + 1);
-  const std::uint64_t words[3] = {handle, static_cast<std::uint64_t>(static_cast<std::int64_t>(device)), 0};
+  const std::uint64_t words[3] = {handle, static_cast<std::uint64_t>(static_cast<std::int64_t>(device)),
+                                  is_primary(handle) ? 1u : 0u};
   log.append_words(trace::Kind::kContext, words, 3, id);
   return id;
 }
@@ -47,7 +57,15 @@ std::uint16_t current_context(ThreadLog& log) noexcept {
   return 0;
 }
 
+void remember_primary_context(std::uint64_t handle) noexcept {
+  for (auto& p : primary_contexts) {
+    std::uint64_t known = p.load(std::memory_order_relaxed);
+    if (known == handle || (known == 0 && p.compare_exchange_strong(known, handle)) || known == handle) return;
+  }
+}
+
 void forget_contexts() noexcept {
+  for (auto& p : primary_contexts) p.store(0);
   for (auto& c : contexts) c.store(0);
 }
 

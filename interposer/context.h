@@ -21,6 +21,8 @@ inline bool needs_context(const Record& r) noexcept {
 
 // Id of this thread's current context, 0 if unknown.
 std::uint16_t current_context(ThreadLog& log) noexcept;
+// Told of every successful cuDevicePrimaryCtxRetain.
+void remember_primary_context(std::uint64_t handle) noexcept;
 void forget_contexts() noexcept; // a forked child numbers anew
 
 } // namespace gmt::interposer

@@ -8,6 +8,7 @@
 
 #include <cuda.h>
 
+#include "interposer/context.h"
 #include "interposer/record.h"
 #include "interposer/shapes.h"
 
@@ -266,6 +267,17 @@ template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Re
     r.order_at = OrderAt::kAfter;
   }
   template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+// The handle that comes out is the device's primary context: resets and releases name the device only.
+template <int Out, int Device> struct RetainPrimary : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Life<ObjectClass::kPrimaryContext, LifeOp::kRetain, Device>::before(r, a);
+  }
+  template <class T> static void after(Record& r, const T& a) {
+    r.set(3, out<Out>(a));
+    remember_primary_context(r.w[3]);
+  }
 };
 
 template <SyncOp Op, int Stream, int Event> struct Sync : Recorder {

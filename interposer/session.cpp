@@ -98,8 +98,8 @@ void Call::publish_in_flight() noexcept {
 void Call::complete(std::uint16_t result) noexcept {
   leave();
   if (slot_ == nullptr) return;
+  fill(*slot_, record);
   if (record.order_at == OrderAt::kAfter) {
-    fill(*slot_, record);
     if (result == 0 && needs_context(record)) slot_->context = current_context(*log_);
     slot_->order = Process::next_order();
   }

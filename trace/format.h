@@ -34,7 +34,7 @@ enum class Kind : std::uint8_t {
   kStack = 3,
   // P0 handle, P1 number of bytes, P2.. the bytes: the name of a kernel, module or library. Not a call.
   kName = 4,
-  // P0 CUcontext, P1 device ordinal, P2 1 if primary (best effort). Head's context field is the id it gets. Not a call.
+  // P0 CUcontext, P1 device ordinal, P2 1 if cuDevicePrimaryCtxRetain gave it out. Head's context field is the id it gets. Not a call.
   kContext = 5,
   // How the process says it is going to end. P0 is an ExitWay, P1 the status or target. Not a CUDA call.
   kExit = 6,
@@ -58,7 +58,7 @@ enum class Kind : std::uint8_t {
   // P0 function handle, P1 stream, P2 grid x:32 y:16 z:16 (low to high), P3 block x:16 y:16 z:16, 0:16.
   kLaunch = 20,
   // An object's life. P0 handle (device ordinal for primary contexts), P1 ObjectClass, P2 LifeOp, P3 extra:
-  // device for contexts, flags for streams, parent for views.
+  // device for contexts, the CUcontext for a retained primary one, flags for streams, parent for views.
   kLife = 21,
   // Ordering. P0 stream, P1 event or other stream, P2 SyncOp.
   kSync = 22,
