@@ -1,4 +1,4 @@
-// What every driver call goes through: Entry<row, need, per_thread, function>::call is what an exported symbol jumps to.
+// What every driver call goes through: Entry<row, need, per_thread, function>::call is where an exported symbol jumps.
 // Made by exports.cpp from driver_api.def. It takes the lock, stages aborts, refuses calls from host functions, checks
 // cuInit, the current context and its sticky error, and turns an exhausted host heap into CUDA_ERROR_OUT_OF_MEMORY.
 // Invariant: no exception leaves a driver call.
@@ -10,10 +10,13 @@
 #include <cuda.h>
 
 #include <new>
+#include <type_traits>
 
 namespace gmt::sim {
 
-enum Need : unsigned char { kNothing, kInit, kContext };
+// kThreadOnly: like kInit, for calls that only look at the calling thread's own state and therefore take no lock: the
+// runtime asks for the current context before every call.
+enum Need : unsigned char { kNothing, kThreadOnly, kInit, kContext };
 
 CUresult check_entry(unsigned row, Need need);
 
@@ -23,7 +26,7 @@ struct Entry;
 template <unsigned row, Need need, bool per_thread, class... Arguments, CUresult (*function)(Arguments...)>
 struct Entry<row, need, per_thread, function> {
   static CUresult CUDAAPI call(Arguments... arguments) noexcept {
-    DriverLock lock;
+    [[maybe_unused]] std::conditional_t<need == kThreadOnly, char, DriverLock> lock{};
     if (CUresult refused = check_entry(row, need); refused != CUDA_SUCCESS) return refused;
     ThreadState& thread = this_thread();
     thread.per_thread_default = per_thread;

@@ -1,11 +1,12 @@
 // The driver's symbol table: one jump stub an exported name, and cuGetProcAddress over the same rows.
-// Everything here is made from driver_api.def and unsupported_api.def; dlsym(symbol) and cuGetProcAddress(base, version,
-// flags) therefore give the same address, as on the real driver.
+// Everything here is made from driver_api.def and unsupported_api.def; dlsym(symbol) and cuGetProcAddress(base,
+// version, flags) therefore give the same address, as on the real driver.
 // The three expansions below are: row numbers, stubs, table. They must list the rows in the same order.
 #include "api.h"
 #include "entry.h"
 #include "jump_stub.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -92,7 +93,7 @@ void maybe_abort(unsigned row) {
   static const char* const wanted =
       state().settings.abort_symbol.empty() ? nullptr : state().settings.abort_symbol.c_str();
   if (wanted == nullptr || std::strcmp(kRows[row].symbol, wanted) != 0) return;
-  static long calls = 0;
+  static std::atomic<long> calls{0};
   if (++calls != state().settings.abort_call) return;
   const int number = state().settings.abort_signal;
   sigset_t only;
@@ -111,7 +112,7 @@ CUresult check_entry(unsigned row, Need need) {
   if (thread.in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   if (DriverLock::in_forked_child() || !state().initialized) return CUDA_ERROR_NOT_INITIALIZED;
   const Context* context = thread.current();
-  if (need == kInit) return CUDA_SUCCESS;
+  if (need != kContext) return CUDA_SUCCESS;
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   return context->alive ? context->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }

@@ -61,7 +61,9 @@ CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* h
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = 90; break;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = it == kernel->attributes.end() ? 49152 : it->second; break;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      *value = it == kernel->attributes.end() ? 49152 : it->second;
+      break;
     default: *value = it == kernel->attributes.end() ? 0 : it->second; break;
   }
   return CUDA_SUCCESS;
@@ -174,7 +176,8 @@ CUresult occupancy_max_active_blocks_per_multiprocessor(int* blocks, CUfunction 
   return CUDA_SUCCESS;
 }
 
-CUresult occupancy_max_active_blocks_per_multiprocessor_with_flags(int* blocks, CUfunction f, int n, size_t s, unsigned) {
+CUresult occupancy_max_active_blocks_per_multiprocessor_with_flags(int* blocks, CUfunction f, int n, size_t s,
+                                                                   unsigned) {
   return occupancy_max_active_blocks_per_multiprocessor(blocks, f, n, s);
 }
 

@@ -113,7 +113,7 @@ CUresult graph_add_host_node(CUgraphNode* out, CUgraph graph, const CUgraphNode*
   return host == nullptr ? CUDA_ERROR_INVALID_VALUE : add_node(out, graph, dependencies, count, *host);
 }
 
-CUresult graph_host_node_get_params(CUgraphNode node, CUDA_HOST_NODE_PARAMS* host) { return read_operation(node, host); }
+CUresult graph_host_node_get_params(CUgraphNode n, CUDA_HOST_NODE_PARAMS* host) { return read_operation(n, host); }
 CUresult graph_host_node_set_params(CUgraphNode n, const CUDA_HOST_NODE_PARAMS* h) { return write_operation(n, h); }
 CUresult graph_exec_host_node_set_params(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS* host) {
   return host == nullptr ? CUDA_ERROR_INVALID_VALUE : write_exec_operation(exec, node, *host);

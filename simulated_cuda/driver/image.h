@@ -29,7 +29,7 @@ struct Image {
   std::map<std::string, Variable> variables;
 };
 
-// The image at `code`, which carries no size: a fat binary, its wrapper, an ELF file or PTX text. False if none of them.
+// Reads the image at `code`, which carries no size: a fat binary, its wrapper, an ELF file or PTX text. False if none.
 bool read_image(const void* code, Image* image);
 
 }  // namespace gmt::sim

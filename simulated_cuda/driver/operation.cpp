@@ -44,7 +44,8 @@ CUresult make_graph_memory(AllocOperation& alloc) {
 
 bool uses_graph_memory(const Operation& operation, const Graph& graph) {
   const auto inside = [&](CUdeviceptr address) { return find_graph_memory(graph, address) != nullptr; };
-  if (const auto* copy = std::get_if<CUDA_MEMCPY3D>(&operation)) return inside(copy->dstDevice) || inside(copy->srcDevice);
+  if (const auto* copy = std::get_if<CUDA_MEMCPY3D>(&operation))
+    return inside(copy->dstDevice) || inside(copy->srcDevice);
   if (const auto* set = std::get_if<CUDA_MEMSET_NODE_PARAMS>(&operation)) return inside(set->dst);
   return false;
 }

@@ -27,7 +27,7 @@ bool host_functions_pending(const Stream& stream);
 void post_host_function(Stream* stream, CUhostFn function, void* argument);
 void post_stream_callback(Stream* stream, CUstreamCallback callback, void* argument);
 
-// For calls that real capture forbids (allocation, synchronisation): 0 if allowed, else the error; invalidates captures.
+// For calls that capture forbids (allocation, synchronisation): 0 if allowed, else the error, and captures are invalid.
 CUresult refuse_while_capturing();
 void invalidate(Capture& capture);
 

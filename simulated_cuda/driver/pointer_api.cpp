@@ -113,7 +113,8 @@ CUresult mem_advise_v1(CUdeviceptr address, size_t bytes, CUmem_advise advice, C
   return mem_advise(address, bytes, advice, {CU_MEM_LOCATION_TYPE_HOST, 0});
 }
 
-CUresult mem_prefetch_async(CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream) {
+CUresult mem_prefetch_async(CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags,
+                            CUstream stream) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (!location_exists(location)) return CUDA_ERROR_INVALID_DEVICE;
   if (find_stream(stream) == nullptr) return CUDA_ERROR_INVALID_HANDLE;

@@ -76,8 +76,9 @@ void end_context(Context* context) {
   s.arrays.remove_if(belongs);
   unload_from_context(context);
   s.blocks.for_each([&](Block& block) {
-    const bool kept = block.kind == BlockKind::kPool || block.kind == BlockKind::kVmm || block.kind == BlockKind::kGraph;
-    if (block.context == context && !kept) release_block(block);
+    const bool outlives = block.kind == BlockKind::kPool || block.kind == BlockKind::kVmm ||
+                          block.kind == BlockKind::kGraph;
+    if (block.context == context && !outlives) release_block(block);
   });
   s.events.remove_if(belongs);
   s.captures.remove_if([&](const Capture& capture) { return capture.origin->context == context; });

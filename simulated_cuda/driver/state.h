@@ -13,6 +13,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <string>
@@ -122,7 +123,7 @@ struct State {
   Settings settings;
   NodeMemory nodes;
   BlockTable blocks{nodes.resource()};
-  bool initialized = false;
+  std::atomic<bool> initialized{false};
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<std::unique_ptr<Context>> contexts;
   Handles<Stream> streams;

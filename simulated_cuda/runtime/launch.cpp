@@ -1,6 +1,7 @@
 // Kernel launches and questions about kernels.
 // Called through runtime_api.def; <<<...>>> compiles to push and pop of a configuration, __cudaGetKernel and
-// __cudaLaunchKernel. Invariant: an impossible shape answers cudaErrorInvalidConfiguration (9), where the driver says 1.
+// __cudaLaunchKernel.
+// Invariant: an impossible shape answers cudaErrorInvalidConfiguration (9), where the driver says 1.
 #include "api.h"
 #include "registration.h"
 

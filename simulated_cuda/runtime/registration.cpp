@@ -80,6 +80,16 @@ cudaError_t find_variable(Variable& variable, CUdeviceptr* address, size_t* byte
   return result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : to_runtime(result);
 }
 
+// A __managed__ variable is named by its shadow, or by its address once the shadow has been filled.
+Variable* variable_behind(const void* symbol) {
+  const auto it = registry().variables.find(symbol);
+  if (it != registry().variables.end()) return &it->second;
+  for (auto& [shadow, variable] : registry().variables) {
+    if (variable.managed && *variable.managed_pointer == symbol) return &variable;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void** register_fat_binary(void* image) {
@@ -155,7 +165,8 @@ cudaError_t kernel_of(const void* stub, CUkernel* kernel) {
   Function& function = it->second;
   if (function.kernel == nullptr) {
     if (cudaError_t error = load(*function.owner); error != cudaSuccess) return error;
-    const CUresult result = driver().cuLibraryGetKernel(&function.kernel, function.owner->library, function.name.c_str());
+    const char* name = function.name.c_str();
+    const CUresult result = driver().cuLibraryGetKernel(&function.kernel, function.owner->library, name);
     if (result != CUDA_SUCCESS) return cudaErrorInvalidDeviceFunction;
   }
   *kernel = function.kernel;
@@ -165,9 +176,8 @@ cudaError_t kernel_of(const void* stub, CUkernel* kernel) {
 cudaError_t variable_of(const void* symbol, CUdeviceptr* address, size_t* bytes) {
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   const std::lock_guard lock(registry().mutex);
-  const auto it = registry().variables.find(symbol);
-  if (it == registry().variables.end()) return cudaErrorInvalidSymbol;
-  return find_variable(it->second, address, bytes);
+  Variable* variable = variable_behind(symbol);
+  return variable == nullptr ? cudaErrorInvalidSymbol : find_variable(*variable, address, bytes);
 }
 
 }  // namespace gmt::sim

@@ -14,7 +14,8 @@ namespace {
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
-  for (const auto* part : {&release_rows(), &copy_rows(), &other_rows()}) rows.insert(rows.end(), part->begin(), part->end());
+  for (const auto* part : {&release_rows(), &copy_rows(), &other_rows()})
+    rows.insert(rows.end(), part->begin(), part->end());
   return rows;
 }
 

@@ -75,7 +75,9 @@ std::string device_source_declared_host() {
   return answer(cudaMemcpy(one.pointer, two.pointer, 100, cudaMemcpyHostToDevice));
 }
 
-std::string host_destination_declared_device() { return answer(cudaMemcpy(host, host + 1000, 100, cudaMemcpyHostToDevice)); }
+std::string host_destination_declared_device() {
+  return answer(cudaMemcpy(host, host + 1000, 100, cudaMemcpyHostToDevice));
+}
 
 std::string device_destination_declared_host() {
   DeviceBlock one(100), two(100);

@@ -91,7 +91,8 @@ std::string zero(Allocate allocate) {
 std::string unknown_entry_point() {
   void* function = &function;
   cudaDriverEntryPointQueryResult found{};
-  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuNoSuchThing", &function, 13000, cudaEnableDefault, &found);
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion("cuNoSuchThing", &function, 13000, cudaEnableDefault, &found);
   return answer(error) + (function == nullptr ? " null " : " not null ") + std::to_string(static_cast<int>(found));
 }
 
@@ -152,7 +153,8 @@ const std::vector<Row>& other_rows() {
       {"zero-size cudaMalloc", "0 null", [] { return zero([](void** p) { return cudaMalloc(p, 0); }); }},
       {"zero-size cudaMallocManaged", "0 null", [] { return zero([](void** p) { return cudaMallocManaged(p, 0); }); }},
       {"zero-size cudaMallocHost", "0 null", [] { return zero([](void** p) { return cudaMallocHost(p, 0); }); }},
-      {"zero-size cudaMallocAsync", "0 null", [] { return zero([](void** p) { return cudaMallocAsync(p, 0, nullptr); }); }},
+      {"zero-size cudaMallocAsync", "0 null",
+       [] { return zero([](void** p) { return cudaMallocAsync(p, 0, nullptr); }); }},
       {"cudaGetDriverEntryPoint of an unknown name", "0 null 1", unknown_entry_point},
       {"cudaMalloc of the whole memory", "2", whole_memory},
       {"cudaDeviceReset, then cudaFree of an old pointer", "1", free_after_reset, false, true},
@@ -164,7 +166,8 @@ const std::vector<Row>& other_rows() {
       {"cudaMallocPitch of 512 bytes", "512", pitch_of<512>},
       {"cudaMallocPitch of 513 bytes", "1024", pitch_of<513>},
       {"cudaMallocPitch of 4000 bytes", "4096", pitch_of<4000>},
-      {"cudaMalloc address modulo 512", "0", [] { return alignment_remainder([](void** p) { return cudaMalloc(p, 1); }); }},
+      {"cudaMalloc address modulo 512", "0",
+       [] { return alignment_remainder([](void** p) { return cudaMalloc(p, 1); }); }},
       {"cudaMallocAsync address modulo 512", "0",
        [] { return alignment_remainder([](void** p) { return cudaMallocAsync(p, 1, nullptr); }); }},
   };

@@ -1,0 +1,16 @@
+#!/bin/bash
+# The simulated libraries export exactly the names and versions of NVIDIA's: libcuda of the toolkit's stub, libcudart
+# of the toolkit's own. Called by ctest with the folder of the simulated libraries and the toolkit's lib64.
+set -eu
+simulated=$1 toolkit=$2
+names() { nm -D --defined-only "$1" | awk '{print $3}' | sort -u; }
+
+undefined=$(nm -D --undefined-only "$simulated/libcuda.so.1" "$simulated/libcudart.so.13" | grep -E ' (__)?cu[a-zA-Z]' || true)
+[ -z "$undefined" ] || { echo "undefined CUDA symbols: $undefined"; exit 1; }
+names "$simulated/libcudart.so.13" | grep -v '@@libcudart.so.13$' | grep -v '^libcudart.so.13$' | sed 's/^/no version: /' | tee /dev/stderr | grep -q . && exit 1
+newer=$(objdump -T "$simulated/libcuda.so.1" "$simulated/libcudart.so.13" | grep -oE 'GLIBC_2\.[0-9]+' | sort -uV | awk -F. '$2 > 34')
+[ -z "$newer" ] || { echo "needs $newer"; exit 1; }
+
+[ -e "$toolkit/stubs/libcuda.so" ] && [ -e "$toolkit/libcudart.so.13" ] || { echo "no toolkit libraries to compare with"; exit 77; }
+diff <(names "$toolkit/stubs/libcuda.so") <(names "$simulated/libcuda.so.1")
+diff <(names "$toolkit/libcudart.so.13") <(names "$simulated/libcudart.so.13")
