@@ -43,7 +43,7 @@ Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource
   default_pool->device = this;
   default_pool->is_default = true;
   default_pool->props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  default_pool->props.location = {CU_MEM_LOCATION_TYPE_DEVICE, {ordinal}};
+  default_pool->props.location = {CU_MEM_LOCATION_TYPE_DEVICE, ordinal};
   current_pool = default_pool.get();
 }
 

@@ -144,7 +144,11 @@ CUresult load_file(const char* path, bool is_module, Library** out) {
   return load(code.data(), is_module, out);
 }
 
-CUresult finish_module(CUresult result, Library* library, CUmodule* module) {
+template <class Load>
+CUresult load_module(CUmodule* module, Load load_into) {
+  Library* library = nullptr;
+  if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = load_into(&library);
   if (result == CUDA_SUCCESS) *module = reinterpret_cast<CUmodule>(instance_in(library, this_thread().current()));
   return result;
 }
@@ -174,18 +178,14 @@ void unload_from_context(Context* context) {
 }
 
 CUresult module_load_data(CUmodule* module, const void* code) {
-  Library* library = nullptr;
-  if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return finish_module(load(code, true, &library), library, module);
+  return load_module(module, [&](Library** library) { return load(code, true, library); });
 }
 CUresult module_load_data_ex(CUmodule* module, const void* code, unsigned, CUjit_option*, void**) {
   return module_load_data(module, code);
 }
 CUresult module_load_fat_binary(CUmodule* module, const void* code) { return module_load_data(module, code); }
 CUresult module_load(CUmodule* module, const char* path) {
-  Library* library = nullptr;
-  if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return finish_module(load_file(path, true, &library), library, module);
+  return load_module(module, [&](Library** library) { return load_file(path, true, library); });
 }
 
 CUresult module_unload(CUmodule handle) {

@@ -112,7 +112,7 @@ TEST(Memory, NeighbouringMappingsAreOneRange) {
   constexpr size_t kBytes = 2 * kMiB;
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
   CUdeviceptr base = 0;
   CUmemGenericAllocationHandle one = 0, two = 0;
   ASSERT_EQ(vmm.reserve(&base, 2 * kBytes, 0, 0, 0), CUDA_SUCCESS);
