@@ -21,17 +21,24 @@ public:
   explicit Dispatch(const ProcessFacts& facts) {
     for (const DetectorInfo* info : detectors()) {
       detectors_.push_back({info->wants, info->make(facts)});
-      any_ |= info->wants;
+      for (unsigned kind = 0; kind < by_kind_.size(); ++kind) {
+        if ((info->wants & wants(static_cast<Kind>(kind))) != 0) by_kind_[kind].push_back(detectors_.back().detector.get());
+      }
     }
   }
 
   void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap, Findings& findings) {
+    if (e.result == 0 && judgements.empty()) {
+      for (Detector* detector : by_kind_[static_cast<std::size_t>(e.kind)]) {
+        detector->on_event(e, judgements, heap, findings);
+      }
+      return;
+    }
     Wants happened = wants(e.kind);
     if (e.result != 0) happened |= kWantsFailures;
     for (const Judgement& j : judgements) {
       if (j.is_mistake()) happened |= kWantsMistakes;
     }
-    if ((happened & any_) == 0) return;
     for (const Entry& entry : detectors_) {
       if ((entry.wants & happened) != 0) entry.detector->on_event(e, judgements, heap, findings);
     }
@@ -47,7 +54,7 @@ private:
     std::unique_ptr<Detector> detector;
   };
   std::vector<Entry> detectors_;
-  Wants any_ = 0;
+  std::array<std::vector<Detector*>, 32> by_kind_; // whom a call that went well concerns; kinds are below 32
 };
 
 void count(Totals& totals, const Event& e) {

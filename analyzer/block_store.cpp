@@ -1,69 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks from birth to oblivion. See block_store.h for the two ideas: blocks of one cache line reused in the order
-// of their deaths, and an index of freed memory that is only brought up to date when somebody asks.
+// Blocks from birth to oblivion. See block_store.h for the ideas: live blocks close together, dead ones written in
+// sequence, and an index of dead ones that is only brought up to date when somebody asks.
 
 #include "analyzer/block_store.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gmt {
 namespace {
 
-// A handle is a point; a block of unknown size is known at its base only.
-std::uint64_t end_of(const Block& block) {
-  const std::uint64_t bytes = has_ranges(space_of(block.family)) && block.bytes != 0 ? block.bytes : 1;
-  return block.address > UINT64_MAX - bytes ? UINT64_MAX : block.address + bytes;
+// Births that say nothing about a missed release: look-ups of static variables, addresses that graphs and
+// other APIs hand out again.
+bool is_reborn_quietly(trace::Family family) {
+  return family == trace::Family::kModuleGlobal || family == trace::Family::kGraph ||
+         family == trace::Family::kGraphics;
 }
 
 } // namespace
 
-Space space_of(trace::Family family) {
-  using enum trace::Family;
-  switch (family) {
-  case kRegistered: return Space::kRegistered;
-  case kVmmReservation: return Space::kReservation;
-  case kArray: return Space::kArray;
-  case kMipmappedArray: return Space::kMipmappedArray;
-  case kVmmHandle:
-  case kMulticast: return Space::kHandle;
-  default: return Space::kAddress;
-  }
-}
-
-Space space_of(trace::FreeFunction function) {
-  using enum trace::FreeFunction;
-  switch (function) {
-  case kHostUnregister: return Space::kRegistered;
-  case kArrayDestroy: return Space::kArray;
-  case kMipmappedArrayDestroy: return Space::kMipmappedArray;
-  case kMemRelease: return Space::kHandle;
-  case kAddressFree: return Space::kReservation;
-  default: return Space::kAddress;
-  }
-}
-
 BlockStore::Id BlockStore::create(const Block& block) {
-  Id id;
-  if (!free_ids_.empty()) {
-    id = free_ids_.back();
-    free_ids_.pop_back();
-  } else {
-    id = created_++;
-    if (id / kChunk == chunks_.size()) chunks_.push_back(std::make_unique<Block[]>(kChunk));
-  }
-  (*this)[id] = block;
+  if (free_ids_.empty()) return pool_.add(block);
+  const Id id = free_ids_.back();
+  free_ids_.pop_back();
+  pool_[id] = block;
   return id;
 }
 
-void BlockStore::discard(Id id) { recycle(id); }
-
-void BlockStore::recycle(Id id) {
-  Block& block = (*this)[id];
-  if (block.detail != nullptr) {
-    free_details_.push_back(const_cast<BlockDetail*>(block.detail)); // ours: see detail_of()
-    block.detail = nullptr;
-  }
+void BlockStore::discard(Id id) {
+  forget(pool_[id]);
   free_ids_.push_back(id);
+}
+
+void BlockStore::forget(Block& dead) {
+  if (dead.detail == nullptr) return;
+  free_details_.push_back(const_cast<BlockDetail*>(dead.detail)); // ours: see detail_of()
+  dead.detail = nullptr;
 }
 
 BlockDetail& BlockStore::detail_of(Block& block) {
@@ -81,78 +53,106 @@ BlockDetail& BlockStore::detail_of(Block& block) {
 }
 
 bool BlockStore::insert_live(Id id) {
-  const Block& block = (*this)[id];
-  return live_[static_cast<unsigned>(space_of(block.family))].insert(block.address, end_of(block), id);
+  const Block& block = pool_[id];
+  if (!live_[index_of(space_of(block.family))].insert(block.address, end_of(block), id)) return false;
+  if (is_device_family(block.family)) {
+    live_device_ += block.bytes;
+    if (live_device_ > peak_device_) {
+      peak_device_ = live_device_;
+      peak_order_ = block.born;
+    }
+  }
+  return true;
 }
 
-BlockStore::Id BlockStore::first_overlap(Id id) const {
-  const Block& block = (*this)[id];
-  const auto range = live(space_of(block.family)).first_ending_after(block.address);
-  return range && range.begin < end_of(block) ? range.value : kNone;
+BlockStore::Id BlockStore::take_live(Id id) {
+  const Block& block = pool_[id];
+  if (is_device_family(block.family)) live_device_ -= block.bytes;
+  return live_[index_of(space_of(block.family))].take(block.address, end_of(block));
 }
 
-void BlockStore::retire(Id id, Block::End how, const Event& by) {
-  Block& block = (*this)[id];
+// Lets the blocks born since the last call into the ordered index.
+void BlockStore::settle(Space space) {
+  LiveIndex& live = live_[index_of(space)];
+  for (const Id id : live.take_unindexed()) {
+    const std::uint64_t base = pool_[id].address, end = end_of(pool_[id]);
+    if (live.find_exact(base) != id) continue; // ended by another of these
+    while (!live.index(base, end, id)) {
+      const Range other = live.ranges().first_ending_after(base);
+      if (!other || other.begin >= end || other.value == id) break; // here already, or an empty range
+      const bool is_newer = pool_[id].born >= pool_[other.value].born;
+      end_unseen(is_newer ? other.value : id, pool_[is_newer ? id : other.value]);
+      if (!is_newer) break;
+    }
+  }
+}
+
+void BlockStore::end_unseen(Id older, const Block& newer) {
+  if (!is_reborn_quietly(newer.family) && !is_reborn_quietly(pool_[older].family)) ++unseen_frees_;
+  retire(older, Block::End::kReborn, By{newer.allocated, newer.api, newer.born});
+}
+
+void BlockStore::retire(Id id, Block::End how, const By& by) {
+  take_live(id);
+  Block& block = pool_[id];
   block.end = how;
   block.freed = by.stack;
-  block.freed_api = by.via != trace::kNoApi ? by.via : by.api;
+  block.freed_api = by.api;
   block.died = by.order;
   if (how == Block::End::kContextEnded) {
     index_pending(); // what died before it comes first
-    index_freed(id);
-    ended_.push_back(id);
-    return;
-  }
-  const std::size_t at = static_cast<std::size_t>(freed_count_ % Heap::kMaxFreed);
-  if (at == ring_.size()) {
-    ring_.push_back(id);
+    index_dead(kEnded + ended_.add(block));
+  } else if (retired_ < Heap::kMaxFreed) {
+    ring_.add(block);
+    ++retired_;
   } else {
-    recycle(ring_[at]);
-    ring_[at] = id;
+    Block& oldest = ring_[static_cast<Id>(retired_ % Heap::kMaxFreed)];
+    forget(oldest);
+    oldest = block;
+    ++retired_;
   }
-  ++freed_count_;
+  block.detail = nullptr; // it went with the copy
+  free_ids_.push_back(id);
 }
 
-void BlockStore::index_freed(Id id) const {
-  const Block& block = (*this)[id];
-  const auto space = static_cast<unsigned>(space_of(block.family));
-  freed_[space].overwrite(block.address, end_of(block), id);
-  if (freed_[space].size() > std::max(sweep_at_[space], 2 * Heap::kMaxFreed)) {
-    sweep(freed_[space]);
-    sweep_at_[space] = 2 * freed_[space].size();
+void BlockStore::index_dead(Id number) const {
+  const Block& block = dead_block(number);
+  const unsigned space = index_of(space_of(block.family));
+  dead_[space].overwrite(block.address, end_of(block), number);
+  if (dead_[space].size() > std::max(sweep_at_[space], 2 * Heap::kMaxFreed)) {
+    sweep(dead_[space]);
+    sweep_at_[space] = 2 * dead_[space].size();
   }
 }
 
 void BlockStore::index_pending() const {
-  if (freed_count_ - indexed_ > Heap::kMaxFreed) indexed_ = freed_count_ - Heap::kMaxFreed;
-  for (; indexed_ != freed_count_; ++indexed_) {
-    index_freed(ring_[static_cast<std::size_t>(indexed_ % Heap::kMaxFreed)]);
-  }
+  if (retired_ - indexed_ > Heap::kMaxFreed) indexed_ = retired_ - Heap::kMaxFreed;
+  for (; indexed_ != retired_; ++indexed_) index_dead(static_cast<Id>(indexed_ % Heap::kMaxFreed));
 }
 
-// A range whose block has been given to a later allocation. If that one is freed too and covers the range, the
-// answer "a freed block contains this address" is still true, so no generation number is needed.
-bool BlockStore::is_stale(const Freed::Range& range) const {
-  const Block& block = (*this)[range.value];
-  return block.end == Block::End::kAlive || block.address > range.begin || end_of(block) < range.end;
+// A range whose place in the ring has gone to a later block. If that one covers the range too, the answer "a freed
+// block contains this address" is still true, so no generation number is needed.
+bool BlockStore::is_stale(const Dead::Range& range) const {
+  const Block& block = dead_block(range.value);
+  return block.address > range.begin || end_of(block) < range.end;
 }
 
-void BlockStore::sweep(Freed& map) const {
-  Freed kept;
-  map.for_each([&](const Freed::Range& range) {
+void BlockStore::sweep(Dead& map) const {
+  Dead kept;
+  map.for_each([&](const Dead::Range& range) {
     if (!is_stale(range)) kept.insert(range.begin, range.end, range.value);
   });
   map = std::move(kept);
 }
 
-const BlockStore::Freed& BlockStore::freed(Space space) const {
+const Block* BlockStore::find_dead(Space space, std::uint64_t address) const {
   index_pending();
-  return freed_[static_cast<unsigned>(space)];
+  const Dead::Range range = dead_[index_of(space)].find(address);
+  return range && !is_stale(range) ? &dead_block(range.value) : nullptr;
 }
 
-BlockStore::Id BlockStore::find_freed(Space space, std::uint64_t address) const {
-  const Freed::Range range = freed(space).find(address);
-  return range && !is_stale(range) ? range.value : kNone;
+Block* BlockStore::find_dead(Space space, std::uint64_t address) {
+  return const_cast<Block*>(std::as_const(*this).find_dead(space, address));
 }
 
 } // namespace gmt

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the heap keeps its blocks: a pool of 64-byte blocks, one index of live ranges a space, and the newest
-// freed blocks for explaining later mistakes. Used by the heap only; knows no CUDA rule.
+// Where the heap keeps its blocks: live ones in a small pool with one index a space, dead ones in a ring of the
+// newest kMaxFreed, for explaining later mistakes. Counts device bytes. Used by the heap only.
 //
-// Freed blocks go into their index lazily, at the first question about freed memory: a program without mistakes
-// pays nothing for it. The newest freed block that contains an address is by construction the one that was not
-// reborn there, since a live block is looked for first.
+// Speed comes from two things. Live blocks stay close together, whatever the number of addresses a program has
+// used, and a dying block is copied to the ring's end, so freed memory is only ever written in sequence. And dead
+// blocks go into their index lazily, at the first question about freed memory: a program without mistakes pays
+// nothing for it. The newest dead block that contains an address is by construction the one that was not reborn
+// there, since live blocks are looked for first.
 #pragma once
 
 #include <array>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "analyzer/heap.h"
+#include "analyzer/live_index.h"
 #include "analyzer/range_map.h"
 
 namespace gmt {
@@ -23,55 +26,145 @@ inline constexpr unsigned kSpaces = 6;
 inline constexpr std::array<Space, kSpaces> kAllSpaces{Space::kAddress, Space::kRegistered, Space::kReservation,
                                                        Space::kArray,   Space::kMipmappedArray, Space::kHandle};
 
-Space space_of(trace::Family family);
-Space space_of(trace::FreeFunction function);
+constexpr Space space_of(trace::Family family) {
+  using enum trace::Family;
+  switch (family) {
+  case kRegistered: return Space::kRegistered;
+  case kVmmReservation: return Space::kReservation;
+  case kArray: return Space::kArray;
+  case kMipmappedArray: return Space::kMipmappedArray;
+  case kVmmHandle:
+  case kMulticast: return Space::kHandle;
+  default: return Space::kAddress;
+  }
+}
+
+constexpr Space space_of(trace::FreeFunction function) {
+  using enum trace::FreeFunction;
+  switch (function) {
+  case kHostUnregister: return Space::kRegistered;
+  case kArrayDestroy: return Space::kArray;
+  case kMipmappedArrayDestroy: return Space::kMipmappedArray;
+  case kMemRelease: return Space::kHandle;
+  case kAddressFree: return Space::kReservation;
+  default: return Space::kAddress;
+  }
+}
+
 constexpr bool has_ranges(Space space) { return space <= Space::kReservation; }
+
+// Blocks at fixed addresses by number, grown in pieces.
+class BlockPool {
+public:
+  Block& operator[](std::uint32_t i) { return chunks_[i / kChunk][i % kChunk]; }
+  const Block& operator[](std::uint32_t i) const { return chunks_[i / kChunk][i % kChunk]; }
+  std::uint32_t size() const { return size_; }
+  std::uint32_t add(const Block& block) {
+    if (size_ / kChunk == chunks_.size()) chunks_.push_back(std::make_unique<Block[]>(kChunk));
+    (*this)[size_] = block;
+    return size_++;
+  }
+
+private:
+  static constexpr std::uint32_t kChunk = 4096;
+  std::vector<std::unique_ptr<Block[]>> chunks_;
+  std::uint32_t size_ = 0;
+};
 
 class BlockStore {
 public:
-  using Id = std::uint32_t;
+  using Id = std::uint32_t; // of a live block
   static constexpr Id kNone = UINT32_MAX;
-  using Live = RangeMap<64>;
-  using Freed = RangeMap<256>;
+  using Range = LiveIndex::Range;
+  using Dead = RangeMap<256>;
 
-  Block& operator[](Id id) { return chunks_[id / kChunk][id % kChunk]; }
-  const Block& operator[](Id id) const { return chunks_[id / kChunk][id % kChunk]; }
+  Block& operator[](Id id) { return pool_[id]; }
+  const Block& operator[](Id id) const { return pool_[id]; }
 
   Id create(const Block& block); // not yet live
-  void discard(Id id);           // a block that did not become live
+  void discard(Id id);           // a block that did not become live, or has been retired
   BlockDetail& detail_of(Block& block);
 
-  bool insert_live(Id id); // false if it overlaps a live block
-  Id first_overlap(Id id) const;
-  Id take_live(Space space, std::uint64_t begin) { return live_[static_cast<unsigned>(space)].take(begin); }
-  const Live& live(Space space) const { return live_[static_cast<unsigned>(space)]; }
+  bool insert_live(Id id); // false if a live block has this base
+  Id take_live(Id id);     // back to what create() gave
+  Id find_exact(Space space, std::uint64_t begin) const { return live_[index_of(space)].find_exact(begin); }
+  // The live block that contains the address, with its bounds.
+  Range find(Space space, std::uint64_t address) {
+    if (const Id id = find_exact(space, address); id != kNone) return {address, end_of(pool_[id]), id};
+    if (!live_[index_of(space)].may_contain(address)) return {};
+    return ordered(space).find(address);
+  }
+  bool contains(Space space, std::uint64_t address) { // find() without looking at the block
+    const LiveIndex& live = live_[index_of(space)];
+    return live.find_exact(address) != kNone || (live.may_contain(address) && ordered(space).find(address));
+  }
+  // All live blocks of a space by address. Overlaps, births on top of blocks whose release went unseen, are
+  // resolved here: the older block ends as reborn.
+  const LiveIndex::Ranges& ordered(Space space) {
+    if (live_[index_of(space)].has_unindexed()) settle(space);
+    return live_[index_of(space)].ranges();
+  }
+  template <class Visit> void for_each_live(Space space, Visit visit) const {
+    live_[index_of(space)].for_each([&](Id id) { visit(id, pool_[id]); });
+  }
+  // A handle is a point; a block of unknown size is known at its base only.
+  static std::uint64_t end_of(const Block& block) {
+    const std::uint64_t bytes = has_ranges(space_of(block.family)) && block.bytes != 0 ? block.bytes : 1;
+    return block.address > UINT64_MAX - bytes ? UINT64_MAX : block.address + bytes;
+  }
 
-  // The block's end: it has been taken out of the live index. Ended blocks are kept all, freed ones the newest.
-  void retire(Id id, Block::End how, const Event& by);
-  Id find_freed(Space space, std::uint64_t address) const;
-  const Freed& freed(Space space) const;
-  const std::vector<Id>& ended_with_context() const { return ended_; }
+  // The end of a live block; its id is free again. Blocks that ended with their context are kept all, others the
+  // newest.
+  struct By { // the call that ended it
+    StackId stack;
+    std::uint16_t api;
+    std::uint64_t order;
+  };
+  void retire(Id id, Block::End how, const By& by);
+  void retire(Id id, Block::End how, const Event& by) {
+    retire(id, how, By{by.stack, by.via != trace::kNoApi ? by.via : by.api, by.order});
+  }
+  void end_unseen(Id older, const Block& newer); // a birth on top of it
+
+  Block* find_dead(Space space, std::uint64_t address);
+  const Block* find_dead(Space space, std::uint64_t address) const;
+  const BlockPool& ended_with_context() const { return ended_; }
+  // Calls visit(begin, end, block) for each piece of memory whose newest block is dead, by address.
+  template <class Visit> void for_each_dead(Space space, Visit visit) const {
+    index_pending();
+    dead_[index_of(space)].for_each([&](const Dead::Range& range) {
+      if (!is_stale(range)) visit(range.begin, range.end, dead_block(range.value));
+    });
+  }
+
+  std::uint64_t live_device_bytes() const { return live_device_; }
+  std::uint64_t peak_device_bytes() const { return peak_device_; }
+  std::uint64_t peak_order() const { return peak_order_; }
+  std::uint64_t unseen_frees() const { return unseen_frees_; }
 
 private:
-  static constexpr Id kChunk = 4096;
-  void recycle(Id id);
+  static constexpr unsigned index_of(Space space) { return static_cast<unsigned>(space); }
+  void settle(Space space);
+  static constexpr Id kEnded = Id{1} << 31; // marks numbers of ended_ in the index of dead blocks
+  const Block& dead_block(Id number) const { return number >= kEnded ? ended_[number - kEnded] : ring_[number]; }
+  void forget(Block& dead);
   void index_pending() const;
-  void index_freed(Id id) const;
-  void sweep(Freed& map) const;
-  bool is_stale(const Freed::Range& range) const;
+  void index_dead(Id number) const;
+  void sweep(Dead& map) const;
+  bool is_stale(const Dead::Range& range) const;
 
-  std::vector<std::unique_ptr<Block[]>> chunks_;
+  BlockPool pool_; // live blocks
   std::vector<Id> free_ids_;
-  Id created_ = 0;
   std::deque<BlockDetail> details_;
   std::vector<BlockDetail*> free_details_;
-  std::array<Live, kSpaces> live_;
-  std::vector<Id> ended_;
+  std::array<LiveIndex, kSpaces> live_;
+  std::uint64_t live_device_ = 0, peak_device_ = 0, peak_order_ = 0, unseen_frees_ = 0;
 
-  std::vector<Id> ring_;            // freed blocks; once full, the oldest is overwritten
-  std::uint64_t freed_count_ = 0;   // ever; ring position is this modulo kMaxFreed
-  mutable std::uint64_t indexed_ = 0; // of freed_count_, how many are in freed_
-  mutable std::array<Freed, kSpaces> freed_;
+  BlockPool ended_;
+  BlockPool ring_;                    // once full, the oldest is overwritten
+  std::uint64_t retired_ = 0;         // into the ring, ever; the next position is this modulo kMaxFreed
+  mutable std::uint64_t indexed_ = 0; // of retired_, how many are in dead_
+  mutable std::array<Dead, kSpaces> dead_;
   mutable std::array<std::size_t, kSpaces> sweep_at_{}; // ranges at which forgotten blocks are looked for
 };
 

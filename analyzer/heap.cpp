@@ -8,6 +8,7 @@
 #include "analyzer/heap.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analyzer/heap_state.h"
 
@@ -26,12 +27,6 @@ Family family_of(std::uint64_t word) {
 
 // One open of an IPC handle, one retain of a VMM handle: the same address again is one more reference.
 bool counts_references(Family family) { return family == Family::kIpc || family == Family::kVmmHandle; }
-
-// Births that say nothing about a missed release: look-ups of static variables, addresses that graphs and
-// other APIs hand out again.
-bool is_reborn_quietly(Family family) {
-  return family == Family::kModuleGlobal || family == Family::kGraph || family == Family::kGraphics;
-}
 
 // cuda-api.md 5.2: stream-ordered, pool and VMM memory outlives its context.
 bool dies_with_context(Family family) {
@@ -91,38 +86,19 @@ void Heap::State::on_alloc(const Event& e) {
     detail.pool = e.p(9);
     detail.flags = e.p(10);
   }
-  make_live(id, e);
+  make_live(id);
 }
 
-void Heap::State::make_live(Id id, const Event& e) {
+void Heap::State::make_live(Id id) {
   while (!store.insert_live(id)) {
-    const Id other = store.first_overlap(id);
-    if (other == kNone) return store.discard(id); // an empty range at the end of the address space
-    Block& old = store[other];
     const Block& block = store[id];
-    if (old.address == block.address && old.family == block.family && counts_references(block.family)) {
-      ++store.detail_of(old).references;
+    const Id other = store.find_exact(space_of(block.family), block.address);
+    if (store[other].family == block.family && counts_references(block.family)) {
+      ++store.detail_of(store[other]).references;
       return store.discard(id);
     }
-    if (!is_reborn_quietly(block.family) && !is_reborn_quietly(old.family)) ++unseen_frees;
-    store.take_live(space_of(old.family), old.address);
-    count_death(old);
-    store.retire(other, Block::End::kReborn, e);
+    store.end_unseen(other, block);
   }
-  count_birth(store[id], e.order);
-}
-
-void Heap::State::count_birth(const Block& block, std::uint64_t order) {
-  if (!is_device_family(block.family)) return;
-  live_device += block.bytes;
-  if (live_device > peak_device) {
-    peak_device = live_device;
-    peak_order = order;
-  }
-}
-
-void Heap::State::count_death(const Block& block) {
-  if (is_device_family(block.family)) live_device -= block.bytes;
 }
 
 void Heap::State::on_free(const Event& e) {
@@ -142,12 +118,11 @@ void Heap::State::accept_free(const Event& e, bool count_unseen) {
   if (function == FreeFunction::kMemUnmap && e.p(3) != 0) return unmap(e);
   if (end_accepted(space, e.p(0), e)) return;
   if (!count_unseen || function == FreeFunction::kUnmapGraphics) return;
-  const Id freed = store.find_freed(space, e.p(0));
-  if (freed != kNone && store[freed].address == e.p(0)) {
-    Block& block = store[freed];
-    if (block.family == Family::kGraph) return; // every launch of the graph allocates it again
-    if (block.end == Block::End::kContextEnded) {
-      block.end = Block::End::kFreed; // the context had not ended after all
+  Block* dead = store.find_dead(space, e.p(0));
+  if (dead != nullptr && dead->address == e.p(0)) {
+    if (dead->family == Family::kGraph) return; // every launch of the graph allocates it again
+    if (dead->end == Block::End::kContextEnded) {
+      dead->end = Block::End::kFreed; // the context had not ended after all
       return;
     }
   }
@@ -157,16 +132,14 @@ void Heap::State::accept_free(const Event& e, bool count_unseen) {
 
 // Takes the block at this base out of the heap, or one reference of it.
 bool Heap::State::end_accepted(Space space, std::uint64_t address, const Event& e) {
-  const Id id = store.take_live(space, address);
+  const Id id = store.find_exact(space, address);
   if (id == kNone) return false;
-  Block& block = store[id];
+  const Block& block = store[id];
   if (block.detail != nullptr && block.detail->references > 1) {
-    --store.detail_of(block).references;
-    store.insert_live(id);
-    return true;
+    --store.detail_of(store[id]).references;
+  } else {
+    store.retire(id, Block::End::kFreed, e);
   }
-  count_death(block);
-  store.retire(id, Block::End::kFreed, e);
   return true;
 }
 
@@ -174,13 +147,15 @@ bool Heap::State::end_accepted(Space space, std::uint64_t address, const Event& 
 void Heap::State::unmap(const Event& e) {
   const std::uint64_t begin = e.p(0);
   const std::uint64_t end = begin > UINT64_MAX - e.p(3) ? UINT64_MAX : begin + e.p(3);
-  bool found = false;
-  auto range = store.live(Space::kAddress).first_ending_after(begin);
-  for (; range && range.begin < end; range = store.live(Space::kAddress).first_ending_after(begin)) {
-    if (range.begin < begin || store[range.value].family != Family::kVmmMapping) break;
-    found = end_accepted(Space::kAddress, range.begin, e);
+  std::vector<Id> covered;
+  for (std::uint64_t at = begin; at < end;) {
+    const Id id = store.find_exact(Space::kAddress, at);
+    if (id == kNone || store[id].family != Family::kVmmMapping) break;
+    covered.push_back(id);
+    at = BlockStore::end_of(store[id]);
   }
-  if (found || !e.succeeded()) return;
+  for (const Id id : covered) store.retire(id, Block::End::kFreed, e);
+  if (!covered.empty() || !e.succeeded()) return;
   ++unseen_allocations;
   add({.verdict = Verdict::kUnseenAllocation, .range_begin = begin});
 }
@@ -222,16 +197,13 @@ bool Heap::State::ends_with(const Block& block, std::uint64_t handle, std::int64
 void Heap::State::end_context(const Event& e, std::uint64_t handle, std::int64_t device) {
   std::vector<Id> ended;
   for (const Space space : kAllSpaces) {
-    store.live(space).for_each([&](const BlockStore::Live::Range& range) {
-      if (ends_with(store[range.value], handle, device)) ended.push_back(range.value);
+    if (has_ranges(space)) store.ordered(space); // what was overlapped has ended before
+    store.for_each_live(space, [&](Id id, const Block& block) {
+      if (ends_with(block, handle, device)) ended.push_back(id);
     });
   }
-  for (const Id id : ended) {
-    Block& block = store[id];
-    store.take_live(space_of(block.family), block.address);
-    count_death(block);
-    store.retire(id, Block::End::kContextEnded, e);
-  }
+  std::ranges::sort(ended, {}, [this](Id id) { return store[id].born; });
+  for (const Id id : ended) store.retire(id, Block::End::kContextEnded, e);
 }
 
 void Heap::State::on_sync(const Event& e) {
@@ -253,15 +225,14 @@ std::span<const Judgement> Heap::apply(const Event& event) {
 const Block* Heap::find_live(std::uint64_t address) const { return state_->live_containing(address); }
 
 const Block* Heap::find_freed(std::uint64_t address) const {
-  const State::Id id = state_->store.find_freed(Space::kAddress, address);
-  return id == State::kNone ? nullptr : &state_->store[id];
+  return std::as_const(state_->store).find_dead(Space::kAddress, address);
 }
 
 void Heap::for_each_live(const std::function<void(const Block&)>& visit) const {
   std::vector<const Block*> blocks;
   for (const Space space : kAllSpaces) {
-    state_->store.live(space).for_each(
-      [&](const BlockStore::Live::Range& range) { blocks.push_back(&state_->store[range.value]); });
+    if (has_ranges(space)) state_->store.ordered(space); // what was overlapped has ended
+    state_->store.for_each_live(space, [&](State::Id, const Block& block) { blocks.push_back(&block); });
   }
   std::ranges::sort(blocks, [](const Block* a, const Block* b) {
     return a->born != b->born ? a->born < b->born : a->address < b->address;
@@ -270,19 +241,19 @@ void Heap::for_each_live(const std::function<void(const Block&)>& visit) const {
 }
 
 void Heap::for_each_ended_with_context(const std::function<void(const Block&)>& visit) const {
-  for (const State::Id id : state_->store.ended_with_context()) {
-    const Block& block = state_->store[id];
-    if (block.end == Block::End::kContextEnded) visit(block);
+  const BlockPool& ended = state_->store.ended_with_context();
+  for (std::uint32_t i = 0; i < ended.size(); ++i) {
+    if (ended[i].end == Block::End::kContextEnded) visit(ended[i]);
   }
 }
 
-std::uint64_t Heap::live_device_bytes() const { return state_->live_device; }
-std::uint64_t Heap::peak_device_bytes() const { return state_->peak_device; }
-std::uint64_t Heap::peak_order() const { return state_->peak_order; }
+std::uint64_t Heap::live_device_bytes() const { return state_->store.live_device_bytes(); }
+std::uint64_t Heap::peak_device_bytes() const { return state_->store.peak_device_bytes(); }
+std::uint64_t Heap::peak_order() const { return state_->store.peak_order(); }
 bool Heap::sticky_error() const { return state_->sticky_code != 0; }
 std::uint16_t Heap::sticky_code() const { return state_->sticky_code; }
 std::uint64_t Heap::unseen_allocations() const { return state_->unseen_allocations; }
-std::uint64_t Heap::unseen_frees() const { return state_->unseen_frees; }
+std::uint64_t Heap::unseen_frees() const { return state_->store.unseen_frees(); }
 
 int Heap::device_of(const Block& block) const {
   if (block.context >= state_->contexts.size()) return -1;
@@ -290,21 +261,21 @@ int Heap::device_of(const Block& block) const {
 }
 
 std::uint64_t Heap::largest_freed_hole() const {
-  const auto& live = state_->store.live(Space::kAddress);
+  const auto& live = state_->store.ordered(Space::kAddress);
   std::uint64_t largest = 0, begin = 0, end = 0;
-  state_->store.freed(Space::kAddress).for_each([&](const BlockStore::Freed::Range& range) {
-    if (!is_device_family(state_->store[range.value].family)) return;
+  state_->store.for_each_dead(Space::kAddress, [&](std::uint64_t at, std::uint64_t range_end, const Block& block) {
+    if (!is_device_family(block.family)) return;
     // What is live again is no hole: walk the gaps between live blocks inside the range.
-    std::uint64_t at = range.begin;
-    while (at < range.end) {
+    while (at < range_end) {
       const auto alive = live.first_ending_after(at);
-      const std::uint64_t stop = alive && alive.begin < range.end ? std::max(alive.begin, at) : range.end;
+      const bool inside = alive && alive.begin < range_end;
+      const std::uint64_t stop = inside ? std::max(alive.begin, at) : range_end;
       if (stop > at) {
         if (at != end) begin = at;
         end = stop;
         largest = std::max(largest, end - begin);
       }
-      at = alive && alive.begin < range.end ? alive.end : range.end;
+      at = inside ? alive.end : range_end;
     }
   });
   return largest;

@@ -80,7 +80,7 @@ struct Judgement {
 std::string_view family_noun(trace::Family family);                 // "device memory", "pinned host memory", ...
 std::string_view right_release(trace::Family family, bool runtime); // "cudaFreeHost" / "cuMemFreeHost"
 bool release_fits(trace::FreeFunction function, trace::Family family);
-bool is_device_family(trace::Family family); // counts in the device's peak
+constexpr bool is_device_family(trace::Family family); // counts in the device's peak
 bool can_leak(trace::Family family);
 bool is_sticky(std::uint16_t result); // the context is dead after this code (cuda-api.md 5.10)
 
@@ -122,6 +122,20 @@ private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+constexpr bool is_device_family(trace::Family family) {
+  switch (family) {
+  case trace::Family::kDevice:
+  case trace::Family::kPitched:
+  case trace::Family::kManaged:
+  case trace::Family::kStreamOrdered:
+  case trace::Family::kArray:
+  case trace::Family::kMipmappedArray:
+  case trace::Family::kVmmHandle:
+  case trace::Family::kGraph: return true;
+  default: return false;
+  }
+}
 
 inline const BlockDetail& Block::shape() const {
   static constexpr BlockDetail kNoDetail{};

@@ -35,9 +35,9 @@ bool is_host(Family family) { return family == Family::kPinned || family == Fami
 
 } // namespace
 
-const Block* Heap::State::live_containing(std::uint64_t address) const {
+const Block* Heap::State::live_containing(std::uint64_t address) {
   for (const Space space : {Space::kAddress, Space::kRegistered, Space::kReservation}) {
-    if (const auto range = store.live(space).find(address)) return &store[range.value];
+    if (const auto range = store.find(space, address)) return &store[range.value];
   }
   return nullptr;
 }
@@ -49,8 +49,8 @@ void Heap::State::judge_refused_free(const Event& e) {
   if (function == FreeFunction::kUnknown || function == FreeFunction::kUnmapGraphics) return;
   const Space home = space_of(function);
 
-  if (const auto range = store.live(home).find_exact(address)) {
-    const Block& block = store[range.value];
+  if (const Id id = store.find_exact(home, address); id != kNone) {
+    const Block& block = store[id];
     if (!release_fits(function, block.family)) {
       add({.verdict = Verdict::kMismatchedFree, .block = &block, .range_begin = address});
     }
@@ -58,8 +58,8 @@ void Heap::State::judge_refused_free(const Event& e) {
   }
   for (const Space space : kAllSpaces) {
     if (space == home) continue;
-    if (const auto range = store.live(space).find_exact(address)) {
-      return add({.verdict = Verdict::kMismatchedFree, .block = &store[range.value], .range_begin = address});
+    if (const Id id = store.find_exact(space, address); id != kNone) {
+      return add({.verdict = Verdict::kMismatchedFree, .block = &store[id], .range_begin = address});
     }
   }
   if (has_ranges(home)) {
@@ -80,9 +80,9 @@ void Heap::State::judge_freed_address(const Event& e, Space home) {
   for (const Space space : kAllSpaces) {
     // A range that was unregistered is ordinary host memory, and only unregistering it again is a double free.
     if (space != home && space == Space::kRegistered) continue;
-    const Id id = store.find_freed(space, address);
-    if (id == kNone) continue;
-    const Block& block = store[id];
+    const Block* dead = store.find_dead(space, address);
+    if (dead == nullptr) continue;
+    const Block& block = *dead;
     const bool ended = block.end == Block::End::kContextEnded;
     if (block.address == address || ended) {
       return add({.verdict = ended ? Verdict::kInvalidFreeEnded : Verdict::kDoubleFree,
@@ -136,7 +136,7 @@ void Heap::State::judge_launch(const Event& e) {
   if (e.payload.size() <= trace::kFirstPayloadWords || sticky_code != 0) return;
   for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
     if (word < 4096 || word >> 57 != 0) continue;
-    if (store.live(Space::kAddress).find(word) || store.live(Space::kRegistered).find(word)) continue;
+    if (store.contains(Space::kAddress, word) || store.contains(Space::kRegistered, word)) continue;
     judge_freed_range(e, word, 0, Side::kNone, trace::Side::kHost);
   }
 }
@@ -144,11 +144,11 @@ void Heap::State::judge_launch(const Event& e) {
 void Heap::State::judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
                               trace::Side declared) {
   if (address == 0 || bytes == 0 || sticky_code != 0) return;
-  if (const auto range = store.live(Space::kAddress).find(address)) {
+  if (const auto range = store.find(Space::kAddress, address)) {
     if (bytes > range.end - address) judge_live_range(e, range, address, bytes, side);
     return;
   }
-  if (const auto range = store.live(Space::kRegistered).find(address)) {
+  if (const auto range = store.find(Space::kRegistered, address)) {
     // The host memory behind a registered range may well go on: only a refusal makes it a mistake.
     if (bytes > range.end - address && !e.succeeded()) judge_live_range(e, range, address, bytes, side);
     return;
@@ -156,7 +156,7 @@ void Heap::State::judge_range(const Event& e, std::uint64_t address, std::uint64
   judge_freed_range(e, address, bytes, side, declared);
 }
 
-void Heap::State::judge_live_range(const Event& e, const BlockStore::Live::Range& range, std::uint64_t address,
+void Heap::State::judge_live_range(const Event& e, const BlockStore::Range& range, std::uint64_t address,
                                    std::uint64_t bytes, Side side) {
   if (is_sticky(e.result)) return;
   const Block& block = store[range.value];
@@ -165,7 +165,7 @@ void Heap::State::judge_live_range(const Event& e, const BlockStore::Live::Range
   std::uint64_t end = range.end;
   // Mappings and registered ranges that lie side by side are one piece of memory.
   if (block.family == Family::kVmmMapping || block.family == Family::kRegistered) {
-    const auto& live = store.live(space_of(block.family));
+    const auto& live = store.ordered(space_of(block.family));
     for (auto next = live.find_exact(end); next && end < last; next = live.find_exact(end)) {
       if (store[next.value].family != block.family) break;
       end = next.end;
@@ -185,9 +185,9 @@ void Heap::State::judge_freed_range(const Event& e, std::uint64_t address, std::
                                     trace::Side declared) {
   const bool could_be_host = declared == trace::Side::kHost;
   if (is_sticky(e.result) || (could_be_host && e.succeeded() && e.kind != trace::Kind::kLaunch)) return;
-  const Id id = store.find_freed(Space::kAddress, address);
-  if (id == kNone) return;
-  const Block& block = store[id];
+  const Block* dead = store.find_dead(Space::kAddress, address);
+  if (dead == nullptr) return;
+  const Block& block = *dead;
   // A graph's memory comes back at every launch, static memory with its module.
   if (block.family == Family::kGraph || block.family == Family::kModuleGlobal) return;
   if (is_host(block.family) && (e.succeeded() || e.kind == trace::Kind::kLaunch)) return;

@@ -111,20 +111,6 @@ bool release_fits(FreeFunction function, Family family) {
   return true;
 }
 
-bool is_device_family(Family family) {
-  switch (family) {
-  case Family::kDevice:
-  case Family::kPitched:
-  case Family::kManaged:
-  case Family::kStreamOrdered:
-  case Family::kArray:
-  case Family::kMipmappedArray:
-  case Family::kVmmHandle:
-  case Family::kGraph: return true;
-  default: return false;
-  }
-}
-
 // Graphics resources end with the other API's object, and their unmapping names the resource, not the address.
 bool can_leak(Family family) { return family != Family::kModuleGlobal && family != Family::kGraphics; }
 

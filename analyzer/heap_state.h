@@ -24,8 +24,7 @@ struct Heap::State {
   std::array<Judgement, 8> judgements; // more mistakes than these in one call say nothing new
   std::size_t judged = 0;
 
-  std::uint64_t live_device = 0, peak_device = 0, peak_order = 0;
-  std::uint64_t unseen_allocations = 0, unseen_frees = 0;
+  std::uint64_t unseen_allocations = 0;
   std::uint16_t sticky_code = 0;
 
   struct Context {
@@ -45,14 +44,12 @@ struct Heap::State {
   void on_context(const Event& e);
   void on_life(const Event& e);
   void on_sync(const Event& e);
-  void make_live(Id id, const Event& e);
+  void make_live(Id id);
   void accept_free(const Event& e, bool count_unseen);
   void unmap(const Event& e);
   bool end_accepted(Space space, std::uint64_t address, const Event& e);
   void end_context(const Event& e, std::uint64_t handle, std::int64_t device);
   bool ends_with(const Block& block, std::uint64_t handle, std::int64_t device) const;
-  void count_birth(const Block& block, std::uint64_t order);
-  void count_death(const Block& block);
 
   // heap_judge.cpp
   void add(Judgement judgement) {
@@ -66,11 +63,11 @@ struct Heap::State {
   void judge_use(const Event& e);
   void judge_launch(const Event& e);
   void judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side, trace::Side declared);
-  void judge_live_range(const Event& e, const BlockStore::Live::Range& range, std::uint64_t address,
+  void judge_live_range(const Event& e, const BlockStore::Range& range, std::uint64_t address,
                         std::uint64_t bytes, Side side);
   void judge_freed_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
                          trace::Side declared);
-  const Block* live_containing(std::uint64_t address) const;
+  const Block* live_containing(std::uint64_t address);
 };
 
 } // namespace gmt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one log. The hot path is parse_record() for a single-slot record, advance() and event(); everything else
+// Reads one log. The hot path is parse_record() for a single-slot record, and event(); everything else
 // runs once a batch or once a stack.
 
 #include "analyzer/log_reader.h"
@@ -52,8 +52,6 @@ LogReader::LogReader(std::filesystem::path path, std::uint32_t thread, StackTabl
   }
   read_header();
   if (!keep_open_) close_file();
-  if (!at_end_) refill();
-  set_order();
 }
 
 LogReader::~LogReader() { close_file(); }
@@ -83,13 +81,6 @@ void LogReader::read_header() {
   }
 }
 
-void LogReader::set_order() { order_ = next_ < limit_ ? std::min(pending_[next_].order, kEnd - 1) : kEnd; }
-
-void LogReader::advance() {
-  if (++next_ >= limit_ && !at_end_) refill();
-  set_order();
-}
-
 // Reads on until there is something to hand out, or the file ends.
 void LogReader::refill() {
   do {
@@ -97,26 +88,26 @@ void LogReader::refill() {
     read_more();
     parse();
     if (!sorted_) {
-      std::stable_sort(pending_.begin(), pending_.end(),
-                       [](const Pending& a, const Pending& b) { return a.order < b.order; });
+      std::stable_sort(records_.begin(), records_.end(),
+                       [](const Record& a, const Record& b) { return a.order < b.order; });
       sorted_ = true;
     }
-    limit_ = at_end_ ? pending_.size() : pending_.size() - std::min(pending_.size(), kWindow);
+    limit_ = at_end_ ? records_.size() : records_.size() - std::min(records_.size(), kWindow);
   } while (next_ >= limit_ && !at_end_);
 }
 
 // Moves what is still needed to the front of raw_: the slots of held-back records and what is not parsed yet.
 void LogReader::drop_used() {
-  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(std::min(next_, pending_.size())));
+  records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(std::min(next_, records_.size())));
   next_ = limit_ = 0;
   std::size_t first = parsed_;
-  for (const Pending& p : pending_) first = std::min<std::size_t>(first, p.slot);
+  for (const Record& p : records_) first = std::min<std::size_t>(first, p.slot);
   if (first == 0) return;
   std::copy(raw_.begin() + static_cast<std::ptrdiff_t>(first), raw_.begin() + static_cast<std::ptrdiff_t>(available_),
             raw_.begin());
   available_ -= first;
   parsed_ -= first;
-  for (Pending& p : pending_) p.slot -= static_cast<std::uint32_t>(first);
+  for (Record& p : records_) p.slot -= static_cast<std::uint32_t>(first);
 }
 
 void LogReader::read_more() {
@@ -226,7 +217,7 @@ void LogReader::keep(const trace::Slot& slot, unsigned slots) {
   } else {
     last_order_ = order;
   }
-  pending_.push_back({order, static_cast<std::uint32_t>(parsed_), stack_of(slot.stack)});
+  records_.push_back({order, static_cast<std::uint32_t>(parsed_), stack_of(slot.stack)});
   if (slots == 1 && trace::unpack(slot.head).kind == Kind::kLoss) count_losses(slot);
 }
 
@@ -268,9 +259,8 @@ void LogReader::define_stack(unsigned slots) {
   }
 }
 
-const Event& LogReader::event() {
-  const Pending& pending = pending_[next_];
-  const trace::Slot& slot = raw_[pending.slot];
+const Event& LogReader::event(const Record& record) {
+  const trace::Slot& slot = raw_[record.slot];
   const trace::Head head = trace::unpack(slot.head);
   event_.kind = head.kind;
   event_.api = head.api;
@@ -278,8 +268,8 @@ const Event& LogReader::event() {
   event_.flags = head.flags;
   event_.result = head.result;
   event_.context = slot.context;
-  event_.stack = pending.stack;
-  event_.order = pending.order;
+  event_.stack = record.stack;
+  event_.order = record.order;
   event_.time = slot.time;
   if (head.slots == 1) {
     event_.payload = {slot.a, trace::kFirstPayloadWords};
@@ -288,7 +278,7 @@ const Event& LogReader::event() {
   scratch_.resize(trace::kFirstPayloadWords + (head.slots - 1u) * trace::kMorePayloadWords);
   std::memcpy(scratch_.data(), slot.a, sizeof slot.a);
   for (unsigned i = 1; i < head.slots; ++i) {
-    const auto* more = reinterpret_cast<const char*>(&raw_[pending.slot + i]);
+    const auto* more = reinterpret_cast<const char*>(&raw_[record.slot + i]);
     std::memcpy(scratch_.data() + trace::kFirstPayloadWords + (i - 1) * trace::kMorePayloadWords, more + 8,
                 trace::kMorePayloadWords * 8);
   }

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,9 +31,14 @@ struct LogStats {
 
 class LogReader {
 public:
-  static constexpr std::size_t kBatch = 512;  // slots read at once
-  static constexpr std::size_t kWindow = 64;  // records over which inversions are put right
-  static constexpr std::uint64_t kEnd = UINT64_MAX;
+  static constexpr std::size_t kBatch = 256;  // slots read at once
+  static constexpr std::size_t kWindow = 32;  // records over which inversions are put right
+
+  struct Record { // a whole record that has been read
+    std::uint64_t order;
+    std::uint32_t slot; // index into what is in memory
+    StackId stack;
+  };
 
   // `thread` is the log's number in the trace. With keep_open false the file is opened anew for every batch: traces
   // of more threads than there are file descriptors.
@@ -41,17 +47,20 @@ public:
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
 
-  std::uint64_t order() const { return order_; } // of the current event, kEnd after the last
-  const Event& event(); // the current one; valid until advance()
-  void advance();
+  // Records in order that may be handed out now. make_ready() reads on if there are none, and says whether there
+  // are any; it invalidates records taken before.
+  bool make_ready() {
+    if (next_ >= limit_ && !at_end_) refill();
+    return next_ < limit_;
+  }
+  std::span<const Record> ready() const { return {records_.data() + next_, limit_ - next_}; }
+  bool is_complete() const { return at_end_; } // what is ready is all there is
+  void take(std::size_t n) { next_ += n; }
+
+  const Event& event(const Record& record); // valid until the next call
   const LogStats& stats() const { return stats_; }
 
 private:
-  struct Pending { // a whole record in raw_, not yet handed out
-    std::uint64_t order;
-    std::uint32_t slot;
-    StackId stack;
-  };
 
   bool open_file();
   void close_file();
@@ -68,7 +77,6 @@ private:
   void count_losses(const trace::Slot& slot);
   StackId stack_of(std::uint32_t id) const;
   std::uint64_t payload_word(std::size_t slot, unsigned word) const;
-  void set_order();
 
   std::filesystem::path path_;
   StackTable& stacks_;
@@ -84,12 +92,11 @@ private:
   std::uint64_t zeros_ = 0;   // zero heads since the last written one: torn if another follows
   bool orphans_counted_ = false;
 
-  std::vector<Pending> pending_;
-  std::size_t next_ = 0;  // index into pending_
-  std::size_t limit_ = 0; // up to here pending_ may be handed out
+  std::vector<Record> records_;
+  std::size_t next_ = 0;  // first of records_ not taken
+  std::size_t limit_ = 0; // up to here records_ may be taken
   bool sorted_ = true;
   std::uint64_t last_order_ = 0;
-  std::uint64_t order_ = kEnd;
 
   std::vector<StackId> stack_ids_; // by the log's own ids, which count up from 1
   std::unordered_map<std::uint32_t, StackId> odd_stack_ids_;

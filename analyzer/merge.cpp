@@ -1,48 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loser tree. Leaves that have no log play with order kEnd, which loses to everything.
+// Makes runs, see merge.h. Each run drains at least one log's batch, so this ends.
 
 #include "analyzer/merge.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace gmt {
 
 Merge::Merge(std::vector<std::unique_ptr<LogReader>> logs) : logs_(std::move(logs)) {
-  while (leaves_ < logs_.size()) leaves_ *= 2;
-  // Play all first matches bottom-up: winners of the lower level meet in the upper one.
-  losers_.resize(leaves_);
-  std::vector<Entry> winners(2 * leaves_);
-  for (std::size_t i = 0; i < leaves_; ++i) {
-    winners[leaves_ + i] = {i < logs_.size() ? logs_[i]->order() : LogReader::kEnd, static_cast<std::uint32_t>(i)};
-  }
-  for (std::size_t node = leaves_ - 1; node >= 1; --node) {
-    Entry a = winners[2 * node], b = winners[2 * node + 1];
-    if (b < a) std::swap(a, b);
-    winners[node] = a;
-    losers_[node] = b;
-  }
-  winner_ = winners[1];
+  for (const auto& log : logs_) active_.push_back(log.get());
 }
 
-void Merge::replay(Entry entry) {
-  for (std::size_t node = (leaves_ + entry.log) / 2; node >= 1; node /= 2) {
-    Entry& loser = losers_[node];
-    const bool lost = loser < entry;
-    const Entry winner = lost ? loser : entry;
-    loser = lost ? entry : loser;
-    entry = winner;
-  }
-  winner_ = entry;
+bool Merge::next_run() {
+  std::erase_if(active_, [](LogReader* log) { return !log->make_ready(); });
+  at_ = 0;
+  run_.clear();
+  if (active_.empty()) return false;
+  gather();
+  put_in_order();
+  return true;
 }
 
-const Event* Merge::next() {
-  if (started_ && winner_.order != LogReader::kEnd) {
-    LogReader& log = *logs_[winner_.log];
-    log.advance();
-    replay({log.order(), winner_.log});
+// Takes from each log what no record still unread can come before.
+void Merge::gather() {
+  std::uint64_t limit = UINT64_MAX;
+  for (const LogReader* log : active_) {
+    if (!log->is_complete()) limit = std::min(limit, log->ready().back().order);
   }
-  started_ = true;
-  return winner_.order == LogReader::kEnd ? nullptr : &logs_[winner_.log]->event();
+  gathered_.clear();
+  lowest_ = UINT64_MAX;
+  highest_ = 0;
+  for (LogReader* log : active_) {
+    std::size_t taken = 0;
+    for (const LogReader::Record& record : log->ready()) {
+      if (record.order > limit) break;
+      gathered_.push_back({record, log});
+      ++taken;
+    }
+    if (taken == 0) continue;
+    lowest_ = std::min(lowest_, log->ready()[0].order);
+    highest_ = std::max(highest_, log->ready()[taken - 1].order);
+    log->take(taken);
+  }
+}
+
+void Merge::put_in_order() {
+  if (highest_ - lowest_ < 8 * gathered_.size() + 1024) {
+    places_.assign(static_cast<std::size_t>(highest_ - lowest_) + 1, 0);
+    bool unique = true;
+    for (std::size_t i = 0; i < gathered_.size(); ++i) {
+      std::uint32_t& place = places_[static_cast<std::size_t>(gathered_[i].record.order - lowest_)];
+      unique = unique && place == 0;
+      place = static_cast<std::uint32_t>(i + 1);
+    }
+    if (unique) {
+      for (const std::uint32_t place : places_) {
+        if (place != 0) run_.push_back(gathered_[place - 1]);
+      }
+      return;
+    }
+  }
+  // Equal orders: as the logs are numbered.
+  std::ranges::stable_sort(gathered_, {}, [](const Item& item) { return item.record.order; });
+  run_.swap(gathered_);
 }
 
 } // namespace gmt

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All logs of a process as one stream in the order of its process-wide counter. A tree of losers: the next event
-// costs log2(logs) comparisons of numbers that lie side by side. Used by EventStream.
+// All logs of a process as one stream in the order of its process-wide counter. Works in runs: all records up to
+// the order that every log has been read to. Since the counter is dense, a run is put in order by writing each
+// record to the place that its order names; a run where that does not work out (damage) is sorted. Used by
+// EventStream.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +18,29 @@ public:
   explicit Merge(std::vector<std::unique_ptr<LogReader>> logs);
 
   // The next event, null after the last. Valid until the next call.
-  const Event* next();
+  const Event* next() {
+    if (at_ == run_.size() && !next_run()) return nullptr;
+    const Item& item = run_[at_++];
+    return &item.log->event(item.record);
+  }
   const std::vector<std::unique_ptr<LogReader>>& logs() const { return logs_; }
 
 private:
-  struct Entry {
-    std::uint64_t order = LogReader::kEnd;
-    std::uint32_t log = 0;
-    bool operator<(const Entry& other) const {
-      return order != other.order ? order < other.order : log < other.log;
-    }
+  struct Item {
+    LogReader::Record record;
+    LogReader* log;
   };
-  void replay(Entry entry);
+  bool next_run();
+  void gather();
+  void put_in_order();
 
   std::vector<std::unique_ptr<LogReader>> logs_;
-  std::vector<Entry> losers_; // [1, leaves): the loser of the match at each inner node
-  std::size_t leaves_ = 1;    // a power of two
-  Entry winner_;
-  bool started_ = false;
+  std::vector<LogReader*> active_; // not yet drained, in the order of logs_
+  std::vector<Item> gathered_;     // a run as the logs hold it
+  std::vector<std::uint32_t> places_; // order - lowest -> index into gathered_ + 1
+  std::vector<Item> run_;
+  std::size_t at_ = 0;
+  std::uint64_t lowest_ = 0, highest_ = 0; // orders in gathered_
 };
 
 } // namespace gmt
