@@ -71,8 +71,8 @@ template <std::uint16_t Row, class Result, class... Args, class Rec> struct Entr
   static Result call(Args... args) noexcept {
     const Real real = reinterpret_cast<Real>(driver_function(Row));
     if (real == nullptr) return not_found<Result>();
-    Call call(Row, __builtin_return_address(0), __builtin_frame_address(0), first_word(args...));
-    if (!call.begin()) return real(args...);
+    Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
+    if (!call.begin()) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
     const std::tuple<Args...> tuple(args...);
     Rec::before(call.record, tuple);
     if constexpr (kPerThread) mark_per_thread(call.record);
@@ -82,19 +82,20 @@ template <std::uint16_t Row, class Result, class... Args, class Rec> struct Entr
     call.complete(result_code(result));
     return result;
   }
-
-  template <class First = std::uint64_t, class... Rest> static std::uint64_t first_word(First first = {}, Rest...) {
-    return as_word(first);
-  }
 };
 
 // cuGetProcAddress: call the real one, then translate the pointer it answered.
 template <std::uint16_t Row, class Result, class... Args, int Pointer>
 struct Entry<Row, Result (*)(Args...), Route<Pointer>> {
+  using Real = Result (*)(Args...);
+
   static Result call(Args... args) noexcept {
-    const auto real = reinterpret_cast<Result (*)(Args...)>(driver_function(Row));
+    const Real real = reinterpret_cast<Real>(driver_function(Row));
     if (real == nullptr) return not_found<Result>();
+    Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
+    if (!call.begin(false)) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
     const Result result = real(args...);
+    call.complete(result_code(result));
     if (result_code(result) != 0) return result;
     void** answer = std::get<Pointer>(std::tuple<Args...>(args...));
     if (answer != nullptr && *answer != nullptr) *answer = route_driver_pointer(*answer);

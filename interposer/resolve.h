@@ -6,19 +6,44 @@
 #include <atomic>
 #include <cstdint>
 
+#include "interposer/modules.h"
+#include "trace/api_id.h"
+
 namespace gmt::interposer {
 
-// The loader's own dlsym (or the next preload's): the only one this folder calls.
+// The loader's own dlsym: the only one this folder calls for itself.
 void* real_dlsym(void* handle, const char* name) noexcept;
-// The next definition after this library in load order.
+// The dlsym that the program would have reached without us: another preload's, or the loader's.
+void* chained_dlsym(void* handle, const char* name) noexcept;
+bool dlsym_is_chained() noexcept;
+// The next definition after this library in load order, never our own.
 void* next_function(const char* name) noexcept;
+// What `name` is in the scope of the object file that holds `address`, never our own.
+void* function_in_scope_of(const void* address, const char* name) noexcept;
+// Null, and dlerror() says that there is no such symbol.
+void* undefined_symbol(const char* name) noexcept;
+void close_handle(void* handle) noexcept; // dlclose past our own hook, which takes every call for an unloading
+inline void* not_ours(void* function) noexcept {
+  return function != nullptr && !is_own_code(function) ? function : nullptr;
+}
 
+// ---- driver (resolve_driver.cpp)
+
+// What a row's calls are forwarded to: another preload's wrapper if there is one, else the driver's own function.
 // Null if this driver does not export the row.
 void* driver_function(std::uint16_t row) noexcept;
-// The runtime function that the code at `caller` would have reached without us.
-void* runtime_function(std::uint16_t row, const void* caller) noexcept;
+void* driver_own_function(std::uint16_t row) noexcept;
 // A driver function that is no row (pure queries), null if there is none.
 void* driver_symbol(const char* name) noexcept;
+
+// Whether calls of a row go to another preload's wrapper.
+extern std::atomic<bool> any_wrapper;
+bool row_has_wrapper(std::uint16_t row) noexcept;
+inline bool has_wrapper(std::uint16_t row) noexcept {
+  return any_wrapper.load(std::memory_order_relaxed) && row_has_wrapper(row);
+}
+// Another preload's dlsym handed out `function` for a row; false if another wrapper is known already.
+bool adopt_wrapper(std::uint16_t row, void* function) noexcept;
 
 // The driver's code called us: its own exports reached through the loader.
 extern std::atomic<std::uint64_t> driver_start, driver_bytes;
@@ -27,12 +52,19 @@ inline bool caller_is_driver(const void* caller) noexcept {
          driver_bytes.load(std::memory_order_relaxed);
 }
 
-// Told by route.cpp when a dlsym answer shows the driver's library first.
-void driver_was_seen(void* handle, void* function) noexcept;
-// Row whose real function this is, -1 if none.
+// Told by route.cpp when a dlsym answer lies in the driver's library.
+void driver_was_seen(const ObjectFile& driver) noexcept;
+// Row whose function (the driver's own or a wrapper) this is, -1 if none.
 int driver_row_of(void* function) noexcept;
 
+// ---- runtime (resolve_runtime.cpp)
+
+// The runtime function that the code at `caller` would have reached without us.
+void* runtime_function(std::uint16_t row, const void* caller) noexcept;
+bool is_runtime_path(const char* path) noexcept;
 // Remembers a runtime function that dlsym handed out, if it is the first for its row; false if another is known.
 bool adopt_runtime_function(std::uint16_t row, void* function) noexcept;
+
+constexpr const char* name_of(std::uint16_t row) { return trace::kApiNames[row]; }
 
 } // namespace gmt::interposer

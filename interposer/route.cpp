@@ -29,12 +29,6 @@ constexpr auto sorted_rows() {
 }
 constexpr auto kRowsByName = sorted_rows();
 
-int row_named(std::string_view name) noexcept {
-  const auto at = std::lower_bound(kRowsByName.begin(), kRowsByName.end(), name,
-                                   [](const NamedRow& row, std::string_view n) { return row.name < n; });
-  return at != kRowsByName.end() && at->name == name ? at->row : -1;
-}
-
 bool lies_in_library(const void* function, const char* prefix, ObjectFile& object) noexcept {
   if (!object_of(function, object)) return false;
   const char* slash = std::strrchr(object.path, '/');
@@ -43,6 +37,12 @@ bool lies_in_library(const void* function, const char* prefix, ObjectFile& objec
 
 } // namespace
 
+int row_named(std::string_view name) noexcept {
+  const auto at = std::lower_bound(kRowsByName.begin(), kRowsByName.end(), name,
+                                   [](const NamedRow& row, std::string_view n) { return row.name < n; });
+  return at != kRowsByName.end() && at->name == name ? at->row : -1;
+}
+
 void* route_driver_pointer(void* function) noexcept {
   const int row = driver_row_of(function);
   return row < 0 ? function : entry_of(static_cast<std::uint16_t>(row));
@@ -50,21 +50,26 @@ void* route_driver_pointer(void* function) noexcept {
 
 // Called by the stub for every dlsym with a real handle. Names that are no row go straight through.
 extern "C" __attribute__((visibility("hidden"))) void* gmt_dlsym(void* handle, const char* name) noexcept {
-  void* answer = real_dlsym(handle, name);
-  if (answer == nullptr || name == nullptr || is_own_code(answer)) return answer;
-  if (name[0] != 'c' && name[0] != '_') return answer;
-  const int row = row_named(name);
-  if (row < 0) return answer;
-  ObjectFile object; // a data symbol of another library that happens to have the name is not ours to replace
-  if (row < trace::kDriverApiCount) {
-    if (!lies_in_library(answer, "libcuda.so", object)) return answer;
-    driver_was_seen(handle, answer);
+  void* answer = chained_dlsym(handle, name);
+  if (answer == nullptr || name == nullptr || (name[0] != 'c' && name[0] != '_')) return answer;
+  const int found = row_named(name);
+  if (found < 0) return answer;
+  const auto row = static_cast<std::uint16_t>(found);
+  // The program's own handle finds us first. Who asks it whether CUDA is in the process must not find only us.
+  if (is_own_code(answer)) return next_function(name) != nullptr ? answer : undefined_symbol(name);
+  ObjectFile object; // a symbol of another library that happens to have the name is not ours to replace
+  if (row >= trace::kDriverApiCount) {
+    if (!lies_in_library(answer, "libcudart.so", object)) return answer;
+    if (std::strstr(object.path, "libcudart.so.13") == nullptr) return answer; // its driver calls are seen anyway
+    return adopt_runtime_function(row, answer) ? entry_of(row) : answer;
+  }
+  if (lies_in_library(answer, "libcuda.so", object)) {
+    driver_was_seen(object);
     return route_driver_pointer(answer);
   }
-  if (!lies_in_library(answer, "libcudart.so", object)) return answer;
-  if (std::strstr(object.path, "libcudart.so.13") == nullptr) return answer; // its driver calls are seen anyway
-  return adopt_runtime_function(static_cast<std::uint16_t>(row), answer) ? entry_of(static_cast<std::uint16_t>(row))
-                                                                        : answer;
+  if (!dlsym_is_chained() || !lies_in_library(real_dlsym(handle, name), "libcuda.so", object)) return answer;
+  driver_was_seen(object); // another preload's dlsym has put its wrapper in the driver's place
+  return adopt_wrapper(row, answer) ? entry_of(row) : answer;
 }
 
 } // namespace gmt::interposer

@@ -4,6 +4,7 @@
 #include "interposer/session.h"
 
 #include "interposer/context.h"
+#include "interposer/modules.h"
 #include "interposer/process.h"
 #include "interposer/resolve.h"
 #include "interposer/stack.h"
@@ -15,10 +16,20 @@ namespace {
 
 constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec"))) = {};
 
-// Scopes whose frame is at or below the current one were left without their epilogue (longjmp, a thrown exception).
-template <class Scope> Scope* live_scope(Scope* scope, const void* frame) noexcept {
-  while (scope != nullptr && scope->frame <= frame) scope = scope->outer;
-  return scope;
+// Whether a runtime call is still in progress, seen from `frame`. One that was left by longjmp or an exception lies
+// below the frame, or its mark has been overwritten since. The mark is read only where this stack surely is mapped:
+// a handler on a stack of its own judges by the frame alone.
+bool is_live(const RuntimeScope& scope, const void* frame) noexcept {
+  constexpr std::uint64_t kSurelyThisStack = 1 << 20;
+  const auto above = reinterpret_cast<std::uint64_t>(scope.frame) - reinterpret_cast<std::uint64_t>(frame);
+  if (static_cast<std::int64_t>(above) <= 0) return false;
+  return above > kSurelyThisStack || __atomic_load_n(scope.mark, __ATOMIC_RELAXED) == scope.serial;
+}
+
+// The innermost runtime call in progress, null if there is none.
+RuntimeScope* runtime_scope(ThreadState& t, const void* frame) noexcept {
+  while (t.runtime_depth != 0 && !is_live(t.runtime[t.runtime_depth - 1], frame)) --t.runtime_depth;
+  return t.runtime_depth != 0 ? &t.runtime[t.runtime_depth - 1] : nullptr;
 }
 
 // This thread's log in the running session, starting either if needed; null if there can be none.
@@ -59,22 +70,32 @@ bool session_is_on() noexcept { return Process::is_on(); }
 
 void forget_thread_log() noexcept { thread_state.log = nullptr; }
 
-bool Call::begin() noexcept {
-  if (caller_is_driver(caller_)) return false; // the driver calls its own exports: one call, seen already
+// Calls from inside a driver call are calls of their own (a callback's, a signal handler's), but for three cases.
+bool Call::is_part_of_another(const RuntimeScope* runtime) noexcept {
+  if (caller_is_driver(caller_)) return true; // the driver calls its own exports through the loader
+  if (outer_.frame == nullptr) return false;
+  // What our innermost entry called jumped on to us: the driver did, or a runtime, whose call this is then.
+  if (is_own_code(caller_) && (runtime == nullptr || outer_.frame < runtime->frame)) return true;
+  if (!has_wrapper(outer_.row)) return false;
+  if (outer_.row == row_) return true; // another preload's wrapper calls on
+  record.flags = trace::kFlagNested;   // or does its work with other functions
+  return false;
+}
+
+bool Call::begin(bool recorded) noexcept {
   ThreadState& t = thread_state;
-  const DriverScope* outer = t.driver = live_scope(t.driver, scope_.frame);
-  if (outer != nullptr && outer->row == scope_.row && outer->first_word == scope_.first_word) return false;
+  RuntimeScope* const runtime = runtime_scope(t, frame_);
+  outer_ = t.driver;
+  if (outer_.frame <= frame_) outer_ = {}; // left by longjmp
+  if (is_part_of_another(runtime)) return false;
+  t.driver = {frame_, row_};
+  if (!recorded) return true;
   log_ = thread_log();
-  if (log_ == nullptr) return false;
-  t.runtime = live_scope(t.runtime, scope_.frame);
-  if (t.runtime != nullptr) {
-    t.runtime->driver_seen = true;
-    via_ = t.runtime->row;
-    record.flags = t.runtime->kind_flags;
+  if (runtime != nullptr) {
+    runtime->driver_seen = true;
+    via_ = runtime->row;
+    record.flags |= runtime->kind_flags;
   }
-  if (outer != nullptr) record.flags |= trace::kFlagNested;
-  scope_.outer = t.driver;
-  t.driver = &scope_;
   return true;
 }
 
@@ -84,7 +105,8 @@ void Call::publish_in_flight() noexcept {
   } else {
     record.flags &= static_cast<std::uint16_t>(~0xf00u); // only copies carry a kind
   }
-  slot_ = take_slot(*log_, record, caller_, scope_.frame, stack_);
+  if (log_ == nullptr) return;
+  slot_ = take_slot(*log_, record, caller_, frame_, stack_);
   if (slot_ == nullptr) return;
   slot_->order = record.order_at == OrderAt::kBefore ? Process::next_order() : Process::current_order();
   slot_->time = read_tsc();
@@ -92,34 +114,39 @@ void Call::publish_in_flight() noexcept {
   slot_->context = 0;
   slot_->via = via_;
   fill(*slot_, record);
-  log_->commit(slot_, record, head_of(record, scope_.row, trace::kResultInFlight));
+  log_->commit(slot_, record, head_of(record, row_, trace::kResultInFlight));
 }
 
 void Call::complete(std::uint16_t result) noexcept {
-  leave();
+  thread_state.driver = outer_;
   if (slot_ == nullptr) return;
   fill(*slot_, record);
   if (record.order_at == OrderAt::kAfter) {
     if (result == 0 && needs_context(record)) slot_->context = current_context(*log_);
     slot_->order = Process::next_order();
   }
-  log_->commit(slot_, record, head_of(record, scope_.row, result));
+  log_->commit(slot_, record, head_of(record, row_, result));
 }
-
-void Call::leave() noexcept { thread_state.driver = scope_.outer; }
 
 void RuntimeCall::enter() noexcept {
   ThreadState& t = thread_state;
-  scope_.kind_flags = record.flags & 0xf00;
-  scope_.outer = live_scope(t.runtime, scope_.frame);
-  t.runtime = &scope_;
+  runtime_scope(t, frame_);
+  if (t.runtime_depth >= kMaxRuntimeScopes) return;
+  index_ = t.runtime_depth;
+  t.runtime_depth = index_ + 1; // a signal handler from here on takes the place above
+  __atomic_store_n(&mark_, ++t.serial, __ATOMIC_RELAXED);
+  t.runtime[index_] = {frame_, &mark_, mark_, row_, static_cast<std::uint16_t>(record.flags & 0xf00), false};
+  t.runtime_depth = index_ + 1; // a handler that found the half-written scope has taken it away
 }
 
 void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
   ThreadState& t = thread_state;
-  t.runtime = scope_.outer;
-  if (scope_.driver_seen) {
-    if (scope_.outer != nullptr) scope_.outer->driver_seen = true;
+  if (index_ >= kMaxRuntimeScopes) return;
+  __atomic_store_n(&mark_, 0, __ATOMIC_RELAXED);
+  const bool driver_seen = t.runtime[index_].driver_seen;
+  t.runtime_depth = index_;
+  if (driver_seen) {
+    if (index_ != 0) t.runtime[index_ - 1].driver_seen = true;
     return;
   }
   ThreadLog* log = thread_log();
@@ -127,15 +154,17 @@ void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
   record.flags |= trace::kFlagRuntime;
   record.droppable = true;
   std::uint32_t stack = 0;
-  trace::Slot* slot = take_slot(*log, record, caller, scope_.frame, stack);
+  trace::Slot* slot = take_slot(*log, record, caller, frame_, stack);
   if (slot == nullptr) return;
   slot->order = Process::next_order();
   slot->time = read_tsc();
   slot->stack = stack;
   slot->context = 0;
-  slot->via = scope_.row;
+  slot->via = row_;
   fill(*slot, record);
-  log->commit(slot, record, head_of(record, scope_.row, result));
+  log->commit(slot, record, head_of(record, row_, result));
+  // A wrapper library's call of the same function is the same call.
+  if (index_ != 0 && t.runtime[index_ - 1].row == row_) t.runtime[index_ - 1].driver_seen = true;
 }
 
 void record_exit(trace::ExitWay way, std::uint64_t status) noexcept {

@@ -13,28 +13,31 @@ namespace gmt::interposer {
 
 class ThreadLog;
 
-// A runtime call in progress on this thread: lends its name and copy kind to the driver calls inside it.
+// A runtime call in progress on this thread: lends its name and copy kind to the driver calls inside it. Kept in
+// thread-local storage, because a call that longjmp or an exception left behind leaves nothing valid on the stack.
 struct RuntimeScope {
-  RuntimeScope* outer;
-  const void* frame; // of the entry; a scope whose frame has been left by longjmp lies below the current one
+  const void* frame;         // of the entry; a scope below the current frame has been left
+  const std::uint64_t* mark; // lies in the entry's frame and holds `serial` while the call is in progress
+  std::uint64_t serial;
   std::uint16_t row;
   std::uint16_t kind_flags;
   bool driver_seen;
 };
+inline constexpr unsigned kMaxRuntimeScopes = 8; // deeper calls lend nothing
 
-// A driver call in progress on this thread, to recognise a wrapper library that calls the next same function.
+// The innermost driver call in progress on this thread.
 struct DriverScope {
-  DriverScope* outer;
-  const void* frame;
+  const void* frame; // null if there is none
   std::uint16_t row;
-  std::uint64_t first_word;
 };
 
 struct ThreadState {
-  ThreadLog* log;          // leased; null until this thread's first event
-  std::uint32_t epoch;     // of the process's session that `log` belongs to
-  RuntimeScope* runtime;
-  DriverScope* driver;
+  ThreadLog* log;      // leased; null until this thread's first event
+  std::uint32_t epoch; // of the process's session that `log` belongs to
+  std::uint32_t runtime_depth;
+  std::uint64_t serial;
+  DriverScope driver;
+  RuntimeScope runtime[kMaxRuntimeScopes];
 };
 
 // Whether a trace exists in this process; false before its first CUDA call and after fork.
@@ -44,37 +47,42 @@ bool session_is_on() noexcept;
 // complete() patches it after. Nothing is held in between but this object on the caller's stack.
 class Call {
 public:
-  Call(std::uint16_t row, const void* caller, const void* frame, std::uint64_t first_word) noexcept
-      : caller_(caller), scope_{nullptr, frame, row, first_word} {}
+  Call(std::uint16_t row, const void* caller, const void* frame) noexcept : caller_(caller), frame_(frame), row_(row) {}
 
-  bool begin() noexcept;
+  // False if this call is part of another: it goes to driver_own_function(), unrecorded.
+  bool begin(bool recorded = true) noexcept;
   void publish_in_flight() noexcept;
   void complete(std::uint16_t result) noexcept;
 
   Record record;
 
 private:
-  void leave() noexcept;
+  bool is_part_of_another(const RuntimeScope* runtime) noexcept;
 
   const void* caller_;
-  DriverScope scope_;
+  const void* frame_;
   ThreadLog* log_ = nullptr;
   trace::Slot* slot_ = nullptr; // null if the record was dropped and counted
+  DriverScope outer_{};
   std::uint32_t stack_ = 0;
   std::uint16_t via_ = trace::kNoApi;
+  std::uint16_t row_;
 };
 
 // One runtime call. Writes a record of its own only if no driver call followed.
 class RuntimeCall {
 public:
-  RuntimeCall(std::uint16_t row, const void* frame) noexcept : scope_{nullptr, frame, row, 0, false} {}
+  RuntimeCall(std::uint16_t row, const void* frame) noexcept : frame_(frame), row_(row) {}
   void enter() noexcept;
   void leave(std::uint16_t result, const void* caller) noexcept;
 
   Record record;
 
 private:
-  RuntimeScope scope_;
+  const void* frame_;
+  std::uint64_t mark_ = 0;
+  std::uint32_t index_ = kMaxRuntimeScopes;
+  std::uint16_t row_;
 };
 
 // The process's own last words (process_hooks.cpp) and similar records that are no CUDA call.

@@ -7,7 +7,7 @@
         .text
         .hidden gmt_entries
         .hidden gmt_dlsym
-        .hidden gmt_loader_dlsym
+        .hidden gmt_pseudo_dlsym
         .hidden gmt_choose_runtime
         .set gmt_row, 0
 
@@ -84,7 +84,8 @@ gmt_choose:
         .cfi_endproc
         .size gmt_choose, . - gmt_choose
 
-// dlsym: pseudo-handles (RTLD_DEFAULT 0, RTLD_NEXT -1) jump on, so that glibc sees the true caller.
+// dlsym: pseudo-handles (RTLD_DEFAULT 0, RTLD_NEXT -1) jump on to what gmt_pseudo_dlsym(handle, name, caller) answers,
+// so that glibc sees the true caller.
         .globl dlsym
         .type dlsym, @function
         .p2align 4
@@ -100,7 +101,8 @@ dlsym:
         .cfi_adjust_cfa_offset 8
         subq $8, %rsp
         .cfi_adjust_cfa_offset 8
-        call gmt_loader_dlsym
+        movq 24(%rsp), %rdx
+        call gmt_pseudo_dlsym
         addq $8, %rsp
         .cfi_adjust_cfa_offset -8
         popq %rsi

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that start programs: one that comes up without us is told to the command, and only such a one."""
+
+import interposed_case
+from interposed_case import InterposedCase
+
+WITH_ENVIRONMENT = ("execve", "execvpe", "execle", "spawn", "spawnp", "vfork", "fork-execve")
+OF_PROCESS = ("execv", "execvp", "execl", "execlp")
+
+
+class Exec(InterposedCase):
+    def start(self, way):
+        self.setUp()
+        return self.run_program("starts", way, self.binary("linked"), "sequence")
+
+    def unhooked(self):
+        return [line[2] for line in self.noted() if line[0] == "unhooked"]
+
+    def test_kept(self):
+        for call in WITH_ENVIRONMENT + OF_PROCESS:
+            with self.subTest(call):
+                result = self.start(call + "+")
+                self.assertIn("alloc 0", result.stdout)
+                self.assertEqual(self.unhooked(), [])
+                self.assertEqual(len(self.traces()), 2, "the starter's and the program's")
+
+    def test_taken_out(self):
+        for call in WITH_ENVIRONMENT + OF_PROCESS:
+            with self.subTest(call):
+                result = self.start(call + "-")
+                self.assertIn("alloc 0", result.stdout)
+                self.assertEqual(self.unhooked(), [self.binary("linked")])
+                self.assertEqual(len(self.traces()), 1)
+
+    def test_end_of_the_starter(self):
+        self.start("execve+")
+        first = next(trace for trace in self.traces() if trace.info["exe"].endswith("starts"))
+        self.assertEqual([record.a[0] for record in first.records if record.kind == "exit"], [3])
+
+    def test_failed_exec(self):
+        self.start("missing+")
+        trace = self.only_trace()
+        self.assertEqual([record.a[0] for record in trace.records if record.kind == "exit"][:2], [3, 4])
+        self.assertEqual(trace.calls[-1].api, "cuMemFree_v2")
+
+    def test_vfork_leaves_no_word_in_the_parent(self):
+        self.start("vfork+")
+        first = next(trace for trace in self.traces() if trace.info["exe"].endswith("starts"))
+        self.assertEqual([record.a[0] for record in first.records if record.kind == "exit"], [1])
+
+
+if __name__ == "__main__":
+    interposed_case.main()

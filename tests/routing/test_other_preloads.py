@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other tools' preloads stay in the chain; allocators, sanitizers and older runtimes run as they did."""
+
+import ctypes.util
+import glob
+import os
+import subprocess
+import sys
+
+import interposed_case
+from interposed_case import BINARIES, INTERPOSER, InterposedCase
+
+ALLOC = "cuMemAlloc_v2"
+
+
+class Wrappers(InterposedCase):
+    def wrapped(self, wrapper, way, program, scene, as_often=True):
+        library = os.path.join(BINARIES, f"lib{wrapper}.so")
+        alone = self.run_program(program, scene, preload=False, env={"LD_PRELOAD": library, "WRAPPER": way})
+        both = self.run_program(program, scene, env={"LD_PRELOAD": f"{INTERPOSER} {library}", "WRAPPER": way})
+        self.assertEqual(both.stdout, alone.stdout)
+        if as_often:
+            self.assertEqual(both.stderr, alone.stderr, "the wrapper is called as often as without us")
+        return self.only_trace()
+
+    def test_linked_program(self):
+        for way in ("next", "handle", "early"):
+            with self.subTest(way):
+                self.setUp()
+                trace = self.wrapped("wrapper", way, "linked", "sequence")
+                self.assertEqual([record.kind for record in trace.calls_of(ALLOC)], ["alloc"])
+
+    def test_program_that_looks_up_by_name(self):
+        """A wrapper without dlsym never hears of such a program; behind us it does, which costs it nothing."""
+        for way in ("handle", "early"):
+            with self.subTest(way):
+                self.setUp()
+                trace = self.wrapped("wrapper", way, "by_name", "dlsym", as_often=False)
+                self.assertEqual(len(trace.calls_of(ALLOC)), 1)
+
+    def test_wrapper_that_exports_dlsym(self):
+        for program, scene, count in (("linked", "sequence", 1), ("by_name", "dlsym", 1), ("by_name", "global", 2)):
+            with self.subTest(scene):
+                self.setUp()
+                trace = self.wrapped("wrapper_dlsym", "handle", program, scene)
+                self.assertEqual(len(trace.calls_of(ALLOC)), count)
+
+    def test_wrapper_before_us(self):
+        library = os.path.join(BINARIES, "libwrapper.so")
+        both = self.run_program("linked", "sequence", env={"LD_PRELOAD": f"{library} {INTERPOSER}", "WRAPPER": "next"})
+        self.assertIn("wrapper called 1", both.stderr)
+        self.assertEqual(len(self.only_trace().calls_of(ALLOC)), 1)
+
+
+class Allocators(InterposedCase):
+    def test_jemalloc(self):
+        name = next((path for path in glob.glob("/usr/lib/*/libjemalloc.so.2") + glob.glob("/usr/lib64/libjemalloc.so.2")),
+                    ctypes.util.find_library("jemalloc"))
+        if name is None:
+            self.skipTest("no jemalloc on this machine")
+        plain = self.run_program("linked", "thrown", preload=False, env={"LD_PRELOAD": name})
+        for order in (f"{INTERPOSER} {name}", f"{name} {INTERPOSER}"):
+            self.setUp()
+            both = self.run_program("linked", "thrown", env={"LD_PRELOAD": order})
+            self.assertEqual(both.stdout, plain.stdout)
+            self.assertEqual(len(self.only_trace().calls_of(ALLOC)), 100)
+
+    def test_address_sanitizer(self):
+        runtime = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=False)
+        runtime = os.path.realpath(runtime.stdout.strip()) if runtime.returncode == 0 else ""
+        if not os.path.exists(runtime):
+            self.skipTest("no ASan runtime of this compiler")
+        options = {"ASAN_OPTIONS": "detect_leaks=0"}
+        plain = self.run_program("linked_asan", "thrown", preload=False, env=options)
+        both = self.run_program("linked_asan", "thrown", env={**options, "LD_PRELOAD": f"{runtime} {INTERPOSER}"})
+        self.assertEqual(both.stdout, plain.stdout)
+        self.assertEqual(both.stderr, plain.stderr)
+        self.assertEqual(len(self.only_trace().calls_of(ALLOC)), 100)
+
+
+class OlderRuntime(InterposedCase):
+    SCRIPT = ("import ctypes as c, sys; r = c.CDLL(sys.argv[1]); p = c.c_void_p()\n"
+              "print(r.cudaMalloc(c.byref(p), c.c_size_t(4096)), r.cudaFree(p),"
+              " r.cudaMemPrefetchAsync(p, c.c_size_t(16), 0, None), r.cudaDeviceSynchronize())")
+
+    def wheel(self):
+        folder = os.path.join(BINARIES, "cuda12")
+        found = glob.glob(os.path.join(folder, "nvidia", "cuda_runtime", "lib", "libcudart.so.12"))
+        if not found:
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder,
+                       "nvidia-cuda-runtime-cu12"]
+            try:
+                subprocess.run(command, capture_output=True, timeout=90, check=True)
+            except (subprocess.SubprocessError, OSError) as error:
+                self.skipTest(f"the wheel nvidia-cuda-runtime-cu12 could not be installed: {error}")
+            found = glob.glob(os.path.join(folder, "nvidia", "cuda_runtime", "lib", "libcudart.so.12"))
+        return found[0]
+
+    def test_cuda_12_wheel(self):
+        runtime = self.wheel()
+        plain = self.run_program(sys.executable, "-c", self.SCRIPT, runtime, preload=False)
+        both = self.run_program(sys.executable, "-c", self.SCRIPT, runtime)
+        self.assertEqual(both.stdout, plain.stdout)
+        self.assertIn("cuInit", self.driver_calls(), "the runtime reached the driver")
+
+
+if __name__ == "__main__":
+    interposed_case.main()
