@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Failed calls: api-error and what it leaves out, out-of-memory with its holders, calls that never returned. And
+// the small parts: grouping, words, the registry of detectors.
+
+#include "analysis_fixture.h"
+#include "analyzer/grouping.h"
+#include "analyzer/words.h"
+
+namespace gmt::test {
+namespace {
+
+class Errors : public AnalysisTest {
+protected:
+  void note(const Call& call) { log().record(Kind::kNote, call, {0, 0, 0, 0}); }
+};
+
+TEST_F(Errors, FailedCallByName) {
+  note({.api = "cuLaunchKernel", .via = "cudaLaunchKernel", .result = 9, .stack = {1}});
+  note({.api = "cuMemPoolTrimTo", .result = 1});
+  note({.api = "cuMemPoolTrimTo", .result = 1234});
+  run();
+  ASSERT_EQ(kinds(), "api-error api-error api-error");
+  EXPECT_EQ(result.findings[0].message, "cudaLaunchKernel failed with cudaErrorInvalidConfiguration (9).");
+  EXPECT_EQ(result.findings[0].severity, Severity::kWarning);
+  EXPECT_EQ(labels(result.findings[0]), "failed here");
+  EXPECT_EQ(result.findings[1].message, "cuMemPoolTrimTo failed with CUDA_ERROR_INVALID_VALUE (1).");
+  EXPECT_EQ(result.findings[2].message, "cuMemPoolTrimTo failed with error 1234.");
+}
+
+TEST_F(Errors, ProbingIsNoError) {
+  note({.api = "cuPointerGetAttributes", .result = 1});
+  note({.api = "cuCtxGetDevice", .result = 201});
+  note({.api = "cuStreamQuery", .result = 600});
+  note({.api = "cuCtxEnablePeerAccess", .via = "cudaDeviceEnablePeerAccess", .result = 704});
+  note({.api = "cuDeviceGetP2PAttribute", .result = 1});
+  note({.api = "cuInit", .result = 100});
+  note({.api = "cuModuleGetGlobal_v2", .result = 500});
+  note({.api = "cuMemFree_v2", .result = 4});
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(Errors, RegisteringTwiceIsOne) {
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .result = 712}, Family::kRegistered, kHost, 64);
+  run();
+  EXPECT_EQ(kinds(), "api-error");
+}
+
+TEST_F(Errors, RuntimesRetryIsForgiven) {
+  for (const std::uint16_t code : std::initializer_list<std::uint16_t>{3, 201, 709}) {
+    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = code}, Family::kStreamOrdered, 0, 64);
+    note({.api = "cuDevicePrimaryCtxRetain", .via = "cudaMallocAsync"});
+    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, Family::kStreamOrdered, kA, 64);
+    log().release({.api = "cuMemFreeAsync", .via = "cudaFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
+  }
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(Errors, RetryThatNeverSucceedsIsOne) {
+  log(0).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = 201}, Family::kStreamOrdered, 0, 64);
+  log(1).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, Family::kStreamOrdered, kA, 64); // another thread
+  log(1).release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
+  run();
+  EXPECT_EQ(kinds(), "api-error");
+}
+
+TEST_F(Errors, WithoutTheRuntimeThereIsNoRetry) {
+  note({.api = "cuMemPoolTrimTo", .result = 201});
+  run();
+  EXPECT_EQ(kinds(), "api-error");
+}
+
+TEST_F(Errors, OnlyTheFirstReportOfAStickyError) {
+  note({.api = "cuMemPoolTrimTo", .result = 1});
+  log().record(Kind::kSync, {.api = "cuStreamSynchronize", .via = "cudaStreamSynchronize", .result = 719, .stack = {7}},
+               {0, 0, 1, 0});
+  for (int i = 0; i < 5; ++i) note({.api = "cuMemPoolTrimTo", .result = 719});
+  run();
+  ASSERT_EQ(kinds(), "api-error api-error");
+  EXPECT_EQ(result.findings[1].message, "An earlier kernel failed: cudaErrorLaunchFailure (719) was reported by "
+                                        "cudaStreamSynchronize, and 5 later calls failed because of it.");
+}
+
+TEST_F(Errors, NestedFailuresAreTheOuterCalls) {
+  note({.api = "cuMemPoolTrimTo", .result = 1, .flags = trace::kFlagNested});
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(Errors, OutOfMemoryNamesTheHolders) {
+  for (std::uint64_t i = 0; i < 40; ++i) cuda_malloc(0x700000000000 + i * 32 * kMiB, 30 * kMiB, 0x1000);
+  for (std::uint64_t i = 0; i < 8; ++i) cuda_malloc(kB + i * 2 * kMiB, kMiB, 0x2000 + i);
+  for (std::uint64_t i = 0; i < 2; ++i) cuda_malloc(kC + i * kMiB, kMiB, 0x3000);
+  for (std::uint64_t i = 0; i < 2; ++i) cuda_free(kC + i * kMiB);
+  for (int i = 0; i < 3; ++i) {
+    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .result = 2, .stack = {0x4000}}, Family::kDevice, 0,
+                2048 * kMiB);
+  }
+  run();
+  const Finding* f = find("out-of-memory");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->severity, Severity::kWarning);
+  EXPECT_EQ(f->count, 3u);
+  EXPECT_EQ(f->message, "cudaMalloc of 2.0 GiB of device memory failed for lack of memory; this program held 1.2 GiB "
+                        "of device memory in 48 blocks, and the largest piece it had freed is 2.0 MiB (the first of "
+                        "3 such failures).");
+  ASSERT_EQ(f->stacks.size(), 6u);
+  EXPECT_EQ(f->stacks[0].label, "failed here");
+  EXPECT_EQ(f->stacks[1].label, "held here: 1.2 GiB in 40 blocks");
+  EXPECT_EQ(f->stacks[2].label, "held here: 1.0 MiB in 1 block");
+  EXPECT_EQ(find("api-error"), nullptr);
+}
+
+TEST_F(Errors, FreedAndLiveAgainIsNoHole) {
+  cuda_malloc(kA, 8 * kMiB);
+  cuda_free(kA);
+  cuda_malloc(kA + 2 * kMiB, kMiB); // leaves 2 and 5 MiB
+  log().alloc({.api = "cuMemAlloc_v2", .result = 2}, Family::kDevice, 0, 64 * kMiB);
+  run();
+  EXPECT_NE(find("out-of-memory")->message.find("largest piece it had freed is 5.0 MiB"), std::string::npos);
+}
+
+TEST_F(Errors, UnfinishedCalls) {
+  log(0).record(Kind::kNote, {.api = "cuMemPoolTrimTo", .result = trace::kResultInFlight, .stack = {1}}, {0, 0, 0, 0});
+  log(1).record(Kind::kSync, {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize",
+                              .result = trace::kResultInFlight, .stack = {2}}, {0, 0, 2, 0});
+  trace.complete = "how=signalled\nsignal=11\n";
+  run();
+  ASSERT_EQ(kinds(), "unfinished-call unfinished-call");
+  EXPECT_EQ(result.findings[0].message, "cudaDeviceSynchronize had not returned when the program was killed by signal 11.");
+  EXPECT_EQ(result.findings[0].severity, Severity::kNote);
+  EXPECT_EQ(labels(result.findings[0]), "called here");
+  trace.complete = "how=exited\n";
+  run();
+  EXPECT_NE(result.findings[0].message.find("was still running in another thread"), std::string::npos);
+}
+
+TEST(Grouping, EqualFindingsAddUp) {
+  Grouping grouping;
+  Finding f;
+  f.kind = "leak";
+  f.bytes = 10;
+  f.stacks.push_back({.label = "allocated here", .stack = {3}, .api = "cudaMalloc", .frames = {}});
+  grouping.add(f);
+  grouping.add(f);
+  f.group = "other";
+  grouping.add(f);
+  f.stacks[0].stack = {4};
+  grouping.add(f);
+  grouping.not_checked({"leak", "why"});
+  grouping.not_checked({"leak", "why"});
+  const auto findings = grouping.take_findings();
+  ASSERT_EQ(findings.size(), 3u);
+  EXPECT_EQ(findings[0].count, 2u);
+  EXPECT_EQ(findings[0].bytes, 20u);
+  EXPECT_EQ(grouping.take_not_checked().size(), 1u);
+}
+
+TEST(Words, Bytes) {
+  EXPECT_EQ(format_bytes(0), "0 bytes");
+  EXPECT_EQ(format_bytes(1), "1 byte");
+  EXPECT_EQ(format_bytes(1023), "1,023 bytes");
+  EXPECT_EQ(format_bytes(1024), "1.0 KiB");
+  EXPECT_EQ(format_bytes(1024 * 1024 - 1), "1.0 MiB");
+  EXPECT_EQ(format_bytes(1536ull << 30), "1.5 TiB");
+  EXPECT_EQ(format_bytes(UINT64_MAX), "16.0 EiB");
+  EXPECT_EQ(format_exact_bytes(1234567), "1,234,567 bytes");
+  EXPECT_EQ(format_address(0x7f32a0000000), "0x7f32a0000000");
+}
+
+TEST(Words, ErrorNames) {
+  EXPECT_EQ(error_name(700, false), "CUDA_ERROR_ILLEGAL_ADDRESS (700)");
+  EXPECT_EQ(error_name(700, true), "cudaErrorIllegalAddress (700)");
+  EXPECT_EQ(error_name(0, true), "cudaSuccess (0)");
+  EXPECT_EQ(error_name(12, true), "cudaErrorInvalidPitchValue (12)");
+  EXPECT_EQ(error_name(12, false), "error 12");
+  EXPECT_EQ(error_name(999, false), "CUDA_ERROR_UNKNOWN (999)");
+}
+
+TEST(Detectors, SortedAndDescribed) {
+  std::string ids;
+  for (const DetectorInfo* info : detectors()) {
+    ids += std::string(info->id) + " ";
+    EXPECT_FALSE(info->title.empty());
+    EXPECT_GT(info->explain.size(), 100u) << info->id;
+    EXPECT_EQ(info->explain.find("  "), std::string_view::npos) << info->id;
+  }
+  EXPECT_TRUE(ids.starts_with("api-error copy-out-of-bounds double-free ")) << ids;
+  EXPECT_NE(ids.find("invalid-free leak mismatched-free out-of-memory "), std::string::npos) << ids;
+}
+
+TEST(StackTable, EqualStacksHaveEqualIds) {
+  StackTable table;
+  const std::uint64_t a[] = {1, 2, 3}, b[] = {1, 2};
+  EXPECT_EQ(table.intern({}).value, 0u);
+  const StackId first = table.intern(a);
+  EXPECT_EQ(table.intern(b).value, 2u);
+  EXPECT_EQ(table.intern(a), first);
+  EXPECT_EQ(table.frames(first).size(), 3u);
+  EXPECT_TRUE(table.frames({}).empty());
+  EXPECT_TRUE(table.frames({77}).empty());
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    const std::uint64_t stack[] = {i, i + 1};
+    table.intern(stack);
+  }
+  EXPECT_EQ(table.intern(a), first);
+  EXPECT_EQ(table.size(), 10'001u); // {1, 2} was there
+}
+
+} // namespace
+} // namespace gmt::test
