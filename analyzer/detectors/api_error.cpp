@@ -49,7 +49,7 @@ bool is_expected(std::string_view name, std::uint16_t code) {
   return false;
 }
 
-// Codes after which the runtime makes a context and calls again (cuda-api.md, fact 8).
+// Codes after which the runtime makes a context and calls again (seen with cudart 13.0).
 bool is_retried(std::uint16_t code) { return code == 3 || code == 201 || code == 709; }
 
 class ApiError : public Detector {
@@ -70,7 +70,7 @@ public:
     if (is_expected(facts_.api_name(e.api), e.result) || is_expected(facts_.call_name(e), e.result)) return;
     if (heap.sticky_error()) {
       ++after_sticky_;
-    } else if (is_retried(e.result) && e.via != trace::kNoApi && !e.from_runtime()) {
+    } else if (is_retried(e.result) && !e.from_runtime()) {
       put_off(e, findings);
     } else {
       findings.add(finding(e));
@@ -88,9 +88,13 @@ public:
   }
 
 private:
+  // A failed first try. The runtime's second one asks for the same; a static runtime shows no `via` with either.
   struct Retry {
     std::uint16_t api, via;
+    std::uint64_t size; // P1: bytes of an allocation, function of a release
     Finding failure;
+
+    bool is_same_call(const Event& e) const { return api == e.api && via == e.via && size == e.p(1); }
   };
 
   // kFree of the C library's free() has no CUDA result.
@@ -127,15 +131,15 @@ private:
   }
 
   void put_off(const Event& e, Findings& findings) {
-    const auto [at, is_new] = retries_.try_emplace(e.thread, Retry{e.api, e.via, finding(e)});
+    const auto [at, is_new] = retries_.try_emplace(e.thread, Retry{e.api, e.via, e.p(1), finding(e)});
     if (is_new) return;
-    if (at->second.api != e.api || at->second.via != e.via) findings.add(std::move(at->second.failure));
-    at->second = {e.api, e.via, finding(e)};
+    if (!at->second.is_same_call(e)) findings.add(std::move(at->second.failure));
+    at->second = {e.api, e.via, e.p(1), finding(e)};
   }
 
   void forgive_retry(const Event& e) {
     const auto at = retries_.find(e.thread);
-    if (at != retries_.end() && at->second.api == e.api && at->second.via == e.via) retries_.erase(at);
+    if (at != retries_.end() && at->second.is_same_call(e)) retries_.erase(at);
   }
 
   const ProcessFacts& facts_;
