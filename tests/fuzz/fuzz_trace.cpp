@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// From fuzz inputs to analyses, see fuzz_trace.h. A log's header is put right if the input's is too short, so that
+// the fuzzer spends its time on records.
+
+#include "fuzz_trace.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "../unit/trace_writer.h"
+#include "analyzer/analysis.h"
+#include "analyzer/user_error.h"
+
+namespace gmt::test {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kNames[] = {"info", "apis", "modules", "complete", "t1-0.log", "t2-0.log", "device-0.log"};
+
+// The next part of the input up to a newline.
+std::string_view take_line(std::string_view& input) {
+  const std::size_t end = std::min(input.find('\n'), input.size());
+  const std::string_view line = input.substr(0, end);
+  input.remove_prefix(std::min(end + 1, input.size()));
+  return line;
+}
+
+void unpack(std::string_view input, const fs::path& directory) {
+  for (int files = 0; !input.empty() && files < 16; ++files) {
+    const std::string_view name = take_line(input);
+    const std::string_view length = take_line(input);
+    std::size_t bytes = input.size();
+    std::from_chars(length.data(), length.data() + length.size(), bytes);
+    bytes = std::min(bytes, input.size());
+    const auto known = std::ranges::find(kNames, name);
+    const fs::path path = directory / (known == std::end(kNames) ? kNames[name.size() % std::size(kNames)] : *known);
+    write_file(path, std::string(input.substr(0, bytes)));
+    input.remove_prefix(bytes);
+  }
+}
+
+} // namespace
+
+void analyze_input(const std::uint8_t* data, std::size_t size) {
+  static const TemporaryDirectory directory; // one for all inputs of a process
+  for (const char* name : kNames) fs::remove(directory.path() / name);
+  unpack({reinterpret_cast<const char*>(data), size}, directory.path());
+  try {
+    const Analysis analysis = analyze(directory.path());
+    for (const Finding& finding : analysis.findings) {
+      for (const LabelledStack& stack : finding.stacks) (void)analysis.stacks.frames(stack.stack);
+    }
+  } catch (const UserError&) {
+    // the right answer to a trace that names no format
+  }
+}
+
+std::string pack_trace(const std::string& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory)) files.push_back(entry.path());
+  std::ranges::sort(files);
+  std::string input;
+  for (const fs::path& file : files) {
+    const std::string content = read_file(file);
+    input += file.filename().string() + "\n" + std::to_string(content.size()) + "\n" + content;
+  }
+  return input;
+}
+
+std::string seed_input() {
+  using trace::Family;
+  using trace::FreeFunction;
+  using trace::Kind;
+  TraceWriter trace;
+  trace.info = {"arg.0=./app", "argc=1", "driver=13000"};
+  trace.modules = {"+\t1\t400000\t500000\t400000\tab\t/bin/app", "-\t2\t400000"};
+  trace.zero_slots = 2;
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    LogWriter& log = trace.log(i % 2);
+    const std::uint64_t at = 0x7f0000000000 + i % 3 * 4096;
+    log.context(1, 0xc1, 0, true);
+    log.alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {i % 5, 2, 3, 4, 5}}, static_cast<Family>(1 + i), at,
+              4096, 0, {512, 400, 8, 1, 4, 0, 0});
+    log.copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy"}, at, 0x560000000000, 4090 + i);
+    log.record(Kind::kCopy, {.api = "cuMemcpy2D_v2"}, std::vector<std::uint64_t>(17, i));
+    log.record(Kind::kLaunch, {.api = "cuLaunchKernel"}, {0xf, 0, 1, 1, at, at + 8, 0, 0, 0, 0});
+    log.release({.api = "cuMemFree_v2", .result = static_cast<std::uint16_t>(i % 2)}, static_cast<FreeFunction>(1 + i), at);
+    log.record(Kind::kName, {}, {i, 8, 0x6161616161616161});
+  }
+  trace.log(0).life({.api = "cuDevicePrimaryCtxReset"}, 0, trace::ObjectClass::kPrimaryContext, trace::LifeOp::kReset);
+  trace.log(0).torn();
+  trace.log(0).exit(trace::ExitWay::kExit, 0);
+  const TemporaryDirectory directory;
+  trace.write(directory.path());
+  fs::rename(directory.path() / "t1000-0.log", directory.path() / "t1-0.log");
+  fs::rename(directory.path() / "t1001-0.log", directory.path() / "t2-0.log");
+  return pack_trace(directory.path().string());
+}
+
+} // namespace gmt::test
