@@ -28,37 +28,40 @@ namespace gmt::interposer {
 namespace {
 
 constinit std::atomic<std::uint32_t> never_started{0}; // stands in for the fork page until there is one
-constinit std::atomic<bool> lock_taken{false};         // of the slow paths: starting, leasing
+constinit std::atomic<int> lock_holder{0};             // process that holds the lock of the slow paths: starting, leasing
 constinit std::atomic<int> refused_pid{0};             // this process tried and cannot record
-constinit std::atomic<int> owner_pid{0};
 constinit ThreadLog* free_logs = nullptr;
 constinit std::uint32_t log_count = 0;
 constinit pthread_key_t thread_end_key = 0;
 constinit bool thread_end_key_made = false;
 
-// Held over file operations only, never over a CUDA call; signals are blocked meanwhile.
+int process_id() noexcept { return static_cast<int>(syscall(SYS_getpid)); }
+
+// Held over file operations only, never over a CUDA call; signals are blocked meanwhile. A fork may have caught it in
+// the hands of a thread that does not exist in the child: what another process holds counts as free.
 class SlowLock {
 public:
   SlowLock() noexcept {
-    while (lock_taken.exchange(true, std::memory_order_acquire)) {
+    const int self = process_id();
+    for (int holder = lock_holder.load(); holder == self || !lock_holder.compare_exchange_weak(holder, self);) {
       const timespec pause{0, 20000};
-      nanosleep(&pause, nullptr);
+      if (holder == self) nanosleep(&pause, nullptr);
+      holder = lock_holder.load();
     }
   }
-  ~SlowLock() { lock_taken.store(false, std::memory_order_release); }
+  ~SlowLock() { lock_holder.store(0, std::memory_order_release); }
   SlowLock(const SlowLock&) = delete;
   SlowLock& operator=(const SlowLock&) = delete;
 };
-
-int process_id() noexcept { return static_cast<int>(syscall(SYS_getpid)); }
 
 // A thread has ended: its log serves the next one. Later destructors of the same thread may lease again.
 void on_thread_end(void* log) noexcept {
   const Quiet quiet;
   if (!Process::is_on()) return;
+  auto* ended = static_cast<ThreadLog*>(log);
+  if (ended->epoch != Process::epoch()) return; // of the parent: this thread has made no call since the fork
   forget_thread_log();
   const SlowLock lock;
-  auto* ended = static_cast<ThreadLog*>(log);
   ended->next_free = free_logs;
   free_logs = ended;
 }
@@ -69,6 +72,17 @@ void sanitize(char* name) noexcept {
     const bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9');
     if (!plain && std::strchr("-_+.", *name) == nullptr) *name = '_';
   }
+}
+
+// The program may change its directory, and the files of the trace are opened again when they grow.
+void make_absolute(char* path, std::size_t size) noexcept {
+  static char whole[3072]; // under the slow lock
+  if (getcwd(whole, sizeof whole) == nullptr) return;
+  const std::size_t n = std::strlen(whole);
+  if (n + 1 + std::strlen(path) >= sizeof whole || n + 1 + std::strlen(path) >= size) return;
+  whole[n] = '/';
+  std::strcpy(whole + n + 1, path);
+  std::strcpy(path, whole);
 }
 
 } // namespace
@@ -90,11 +104,6 @@ std::uint64_t monotonic_ns() noexcept {
 ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
   if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id()) return nullptr;
   const Quiet quiet;
-  if (!is_on() && owner_pid.load() != process_id()) {
-    // First call of this process. After fork the lock may be held by a thread that does not exist here.
-    if (owner_pid.load() != 0) lock_taken.store(false);
-    owner_pid.store(process_id());
-  }
   const SlowLock lock;
   if (!is_on() && !start()) {
     refused_pid.store(process_id());
@@ -113,7 +122,7 @@ ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
     return nullptr;
   }
   if (thread_end_key_made) pthread_setspecific(thread_end_key, log);
-  epoch = epoch_.load();
+  epoch = log->epoch = epoch_.load();
   return log;
 }
 
@@ -153,12 +162,13 @@ bool Process::map_fork_page() noexcept {
 }
 
 bool Process::make_directory() noexcept {
-  char parent[3072];
+  static char parent[3072]; // under the slow lock; a thread's stack may be small
   if (!initial_environment("GPUMEMTRACE_DIR", parent, sizeof parent) && getcwd(parent, sizeof parent) == nullptr) {
     std::strcpy(parent, ".");
   }
+  if (parent[0] != '/') make_absolute(parent, sizeof parent);
   if (make_directory_under(parent)) return true;
-  char reason[3200];
+  static char reason[3200];
   std::snprintf(reason, sizeof reason, "%s: %s", parent, strerrordesc_np(errno));
   if (!initial_environment("TMPDIR", parent, sizeof parent)) std::strcpy(parent, "/tmp");
   if (make_directory_under(parent)) {
@@ -242,7 +252,7 @@ void Process::append_line(const char* file, const char* line, std::size_t length
   if (!path_of(file, path, sizeof path)) return;
   const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return;
-  if (write(fd, line, length) < 0) { /* the disk is full: the logs count what is lost */ }
+  if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* the logs count what is lost */ }
   close(fd);
 }
 
@@ -252,7 +262,8 @@ void Process::tell_command(const char* word, const char* text) noexcept {
   const int n = std::snprintf(line, sizeof line, "%s\t%d\t%s\n", word, process_id(), text);
   const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) return;
-  if (n > 0 && write(fd, line, static_cast<std::size_t>(n)) < 0) { /* nobody left to tell */ }
+  const auto length = static_cast<std::size_t>(n > 0 ? n : 0);
+  if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* nobody left to tell */ }
   close(fd);
 }
 

@@ -39,7 +39,9 @@ public:
 
   // Takes `bytes` of the trace's size budget. `reserve` may use what is kept back for allocations and releases.
   static bool take_budget(std::uint64_t bytes, bool reserve) noexcept;
+  static void return_budget(std::uint64_t bytes) noexcept { budget_used_.fetch_sub(bytes); }
   static int pid() noexcept { return pid_; }
+  static std::uint32_t epoch() noexcept { return epoch_.load(); }
 
 private:
   static constexpr std::uint32_t kOff = 0, kOn = 1; // what the fork page says

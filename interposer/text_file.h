@@ -8,9 +8,19 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace gmt::interposer {
+
+// Whether `length` more bytes may be written. One byte too many is not refused but ends the program by SIGXFSZ.
+inline bool fits_file_size_limit(int fd, std::size_t length) noexcept {
+  rlimit limit{};
+  struct stat file{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
+  return fstat(fd, &file) == 0 && static_cast<std::uint64_t>(file.st_size) + length <= limit.rlim_cur;
+}
 
 class TextFile {
 public:
@@ -83,6 +93,7 @@ private:
     for (; *text != '\0'; ++text) put_escaped(*text);
   }
   void flush() noexcept {
+    good_ = good_ && fits_file_size_limit(fd_, used_);
     for (std::size_t done = 0; good_ && done < used_;) {
       const ssize_t n = write(fd_, buffer_ + done, used_ - done);
       good_ = n > 0;

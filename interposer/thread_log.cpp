@@ -23,6 +23,8 @@ constexpr std::uint64_t kFirstBytes = 64 << 10;  // most threads never need more
 constexpr std::uint64_t kMaxStepBytes = 1 << 20; // a step costs some hundred microseconds: rare enough, small enough
 constexpr std::uint64_t kWindowBytes[] = {256 << 20, 16 << 20, 1 << 20}; // smaller ones for `ulimit -v`
 
+constexpr std::uint32_t kRestAfterFailure = 255;
+
 // SIGXFSZ would end the program: stay below the limit instead.
 bool within_file_size_limit(std::uint64_t bytes) noexcept {
   rlimit limit{};
@@ -47,9 +49,10 @@ bool ThreadLog::open_file() noexcept {
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
   std::snprintf(name, sizeof name, "t%u-%u.%u.log", tid, sequence_, file_);
   if (!Process::path_of(name, path_, sizeof path_)) return false;
-  if (!within_file_size_limit(kFirstBytes) || !Process::take_budget(kFirstBytes, true)) return false;
+  if (!within_file_size_limit(kFirstBytes)) return errno = EFBIG, false;
+  if (!Process::take_budget(kFirstBytes, true)) return errno = EDQUOT, false;
   const int fd = open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return false;
+  if (fd < 0) return Process::return_budget(kFirstBytes), errno = ENOSPC, false;
   void* map = MAP_FAILED;
   if (posix_fallocate(fd, 0, static_cast<off_t>(kFirstBytes)) == 0) {
     for (const std::uint64_t bytes : kWindowBytes) {
@@ -62,7 +65,8 @@ bool ThreadLog::open_file() noexcept {
   close(fd);
   if (map == MAP_FAILED) {
     unlink(path_); // an empty file would be taken for a log
-    return false;
+    Process::return_budget(kFirstBytes);
+    return errno = ENOSPC, false;
   }
   header_ = static_cast<trace::LogHeader*>(map);
   base_ = reinterpret_cast<trace::Slot*>(static_cast<char*>(map) + trace::kLogHeaderBytes);
@@ -83,10 +87,16 @@ bool ThreadLog::open_file() noexcept {
 trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable) noexcept {
   const Quiet quiet;
   if (index + slots <= capacity_) return base_ + index; // a handler of this thread grew it meanwhile
+  if (rest_ != 0) { // it failed a moment ago, and each try costs system calls
+    --rest_;
+    next_ = index;
+    return count_loss(trace::LossCause::kNoSpace);
+  }
   const bool grown = index + slots <= window_ ? extend_to(index + slots, droppable) : rotate(droppable);
   if (!grown) {
     next_ = index; // signals are blocked: nobody came in between
     const bool limit = errno == EDQUOT;
+    if (!limit) rest_ = kRestAfterFailure;
     refuse_droppable_ = refuse_droppable_ || (limit && droppable);
     return count_loss(limit ? trace::LossCause::kTraceLimit : trace::LossCause::kNoSpace);
   }
@@ -111,14 +121,15 @@ bool ThreadLog::extend_to(std::uint32_t slots, bool droppable) noexcept {
     if (!Process::take_budget(want - now, !droppable)) return errno = EDQUOT, false;
   }
   const int fd = open(path_, O_RDWR | O_CLOEXEC);
-  if (fd < 0) return false;
+  if (fd < 0) return Process::return_budget(want - now), errno = ENOSPC, false;
   int error = posix_fallocate(fd, static_cast<off_t>(now), static_cast<off_t>(want - now));
   if (error != 0 && want != need) {
+    Process::return_budget(want - need);
     want = need;
     error = posix_fallocate(fd, static_cast<off_t>(now), static_cast<off_t>(want - now));
   }
   close(fd);
-  if (error != 0) return errno = error == EDQUOT ? ENOSPC : error, false;
+  if (error != 0) return Process::return_budget(want - now), errno = ENOSPC, false;
 #ifdef MADV_POPULATE_WRITE // one call instead of a fault every 64 records; kernels before 5.14 do without
   madvise(reinterpret_cast<char*>(header_) + now, want - now, MADV_POPULATE_WRITE);
 #endif

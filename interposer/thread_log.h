@@ -49,6 +49,7 @@ public:
   std::uint32_t file() const noexcept { return file_; } // changes when the log begins another file
   StackInterner& stacks() noexcept { return stacks_; }
   ThreadLog* next_free = nullptr; // list of logs whose thread has ended
+  std::uint32_t epoch = 0;        // session it belongs to: after fork the parent's logs are not the child's
 
 private:
   // Only this thread and its own signal handlers reserve here: one instruction is atomic enough, no bus lock needed.
@@ -67,6 +68,7 @@ private:
   std::uint32_t capacity_ = 0; // slots that the file has room for
   trace::Slot* base_ = nullptr;
   bool refuse_droppable_ = false;
+  std::uint32_t rest_ = 0; // records to refuse before the file is tried again
   std::uint32_t window_ = 0;   // slots that the mapping has room for
   trace::LogHeader* header_ = nullptr;
   StackInterner stacks_;

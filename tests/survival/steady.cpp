@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that call without end or very often: killed at random, in 256 threads, in 100,000 threads one after
+// another, with a handler that cuts in. The first argument names the scene, the second its size.
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <string>
+#include <sys/time.h>
+#include <thread>
+#include <vector>
+
+#include "cuda_calls.h"
+#include "truth.h"
+
+namespace {
+
+void rest(long nanoseconds) {
+  const timespec pause{0, nanoseconds};
+  nanosleep(&pause, nullptr);
+}
+
+// Allocates and frees until the process is killed; says so of every call that returned.
+void call_without_end(unsigned thread) {
+  std::atomic<u64>* truth = Truth::row(thread);
+  u64 kept[8] = {};
+  for (u64 i = 0;; ++i) {
+    u64& address = kept[i % 8];
+    if (address != 0) Truth::returned(truth, address, cuMemFree_v2(address), true);
+    const int result = cuMemAlloc_v2(&address, 64 + i % 1000);
+    Truth::returned(truth, address, result, false);
+    if (i % 4 == 0) rest(20000);
+  }
+}
+
+int endless(unsigned threads) {
+  std::vector<std::thread> all;
+  for (unsigned i = 0; i < threads; ++i) all.emplace_back(call_without_end, i);
+  for (std::thread& thread : all) thread.join();
+  return 0;
+}
+
+// Each thread frees what another allocated.
+int swap_blocks(unsigned threads) {
+  static std::atomic<u64> boxes[64];
+  static std::atomic<unsigned> refused{0};
+  std::vector<std::thread> all;
+  for (unsigned t = 0; t < threads; ++t) {
+    all.emplace_back([t] {
+      for (unsigned i = 0; i < 200; ++i) {
+        u64 mine = 0;
+        if (cuMemAlloc_v2(&mine, 128) != 0) ++refused;
+        const u64 other = boxes[(t * 7 + i) % 64].exchange(mine);
+        if (other != 0 && cuMemFree_v2(other) != 0) ++refused;
+      }
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  for (std::atomic<u64>& box : boxes) {
+    const u64 left = box.exchange(0);
+    if (left != 0 && cuMemFree_v2(left) != 0) ++refused;
+  }
+  std::printf("refused %u\n", refused.load());
+  return 0;
+}
+
+int short_threads(unsigned count) {
+  constexpr unsigned kAtOnce = 8;
+  for (unsigned done = 0; done < count; done += kAtOnce) {
+    std::thread threads[kAtOnce];
+    for (std::thread& thread : threads) {
+      thread = std::thread([] {
+        u64 address = 0;
+        cuMemAlloc_v2(&address, 32);
+        cuMemFree_v2(address);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  return 0;
+}
+
+__attribute__((noinline)) int at_depth(unsigned depth, u64* address) {
+  if (depth == 0) return cuMemAlloc_v2(address, 100);
+  const int result = at_depth(depth - 1, address);
+  asm volatile("" ::: "memory"); // no tail call: every depth is another stack
+  return result;
+}
+
+// `count` pairs from changing stacks, launches in between; counts what the driver answered.
+int many(unsigned count) {
+  unsigned failed = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    u64 address = 0;
+    failed += at_depth(i % 32, &address) != 0;
+    failed += cuLaunchKernel(0x77, 1, 1, 1, 32, 1, 1, 0, 0, nullptr, nullptr) != 0;
+    failed += cuMemFree_v2(address) != 0;
+  }
+  std::printf("failed %u\n", failed);
+  return 0;
+}
+
+// ---- a handler that frees
+
+constexpr unsigned kReserve = 1 << 13;
+u64 reserve[kReserve];
+std::atomic<unsigned> handled{0}, handler_failed{0};
+
+void free_one(int) {
+  const unsigned i = handled.load();
+  if (i >= kReserve) return;
+  if (cuMemFree_v2(reserve[i]) != 0) ++handler_failed;
+  handled.store(i + 1);
+}
+
+int alarms(unsigned count, bool own_stack) {
+  for (u64& address : reserve) {
+    if (cuMemAlloc_v2(&address, 8) != 0) return 1;
+  }
+  static char stack[16384];
+  const stack_t alternative{.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof stack};
+  if (own_stack) sigaltstack(&alternative, nullptr);
+  struct sigaction action = {};
+  action.sa_handler = free_one;
+  action.sa_flags = SA_RESTART | (own_stack ? SA_ONSTACK : 0);
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{{0, 60}, {0, 60}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  unsigned failed = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    u64 address = 0;
+    failed += at_depth(i % 32, &address) != 0;
+    failed += cuMemFree_v2(address) != 0;
+  }
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  std::printf("handled %u failed %u %u\n", handled.load(), failed, handler_failed.load());
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 9;
+  const std::string scene = argv[1];
+  const unsigned size = static_cast<unsigned>(std::atoi(argv[2]));
+  if (scene == "endless") return endless(size);
+  if (scene == "swap") return swap_blocks(size);
+  if (scene == "short") return short_threads(size);
+  if (scene == "many") return many(size);
+  if (scene == "alarms") return alarms(size, false);
+  if (scene == "alarms_own_stack") return alarms(size, true);
+  return 9;
+}

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many threads, short threads, handlers that cut in, left calls: every call once, none lost, few files."""
+
+import interposed_case
+from interposed_case import InterposedCase
+
+
+class Threads(InterposedCase):
+    def play(self, program, *words, env=None, **more):
+        environment = {**(env or {})}
+        without = self.run_program(program, *words, preload=False, env=environment, **more)
+        with_us = self.run_program(program, *words, env=environment, **more)
+        self.output = with_us.stdout
+        return without.stdout
+
+    def environment(self, preload=True, **more):
+        environment = super().environment(preload, **more)
+        del environment["STANDIN_LOG"]  # one file operation a call would hide every race
+        return environment
+
+    def whole(self, trace):
+        self.assertEqual((trace.torn, trace.lost), (0, {}))
+        self.assertEqual([call for call in trace.calls if call.in_flight], [])
+        return trace.calls
+
+    def check_lives(self, calls):
+        live = set()
+        for call in calls:
+            if call.result != 0:
+                continue
+            if call.kind == "alloc":
+                self.assertNotIn(call.a[0], live)
+                live.add(call.a[0])
+            elif call.kind == "free":
+                self.assertIn(call.a[0], live)
+                live.remove(call.a[0])
+        return live
+
+    def test_256_threads_free_each_others_blocks(self):
+        self.assertEqual(self.play("survival_steady", "swap", "256"), self.output)
+        calls = self.whole(self.only_trace())
+        self.assertEqual(len(calls), 2 * 256 * 200)
+        self.assertEqual(self.check_lives(calls), set())
+
+    def test_short_threads(self):
+        self.run_program("survival_steady", "short", "100000")
+        trace = self.only_trace()
+        self.assertEqual(len(self.whole(trace)), 200000)
+        self.assertLessEqual(len(trace.logs), 32)
+
+    def test_handler_that_frees(self):
+        for scene in ("alarms", "alarms_own_stack"):
+            with self.subTest(scene):
+                self.setUp()
+                result = self.run_program("survival_steady", scene, "60000")
+                words = result.stdout.split()
+                handled = int(words[1])
+                self.assertGreater(handled, 20)
+                self.assertEqual(words[2:], ["failed", "0", "0"])
+                calls = self.whole(self.only_trace())
+                self.assertEqual(len(calls), 8192 + 2 * 60000 + handled)
+                self.assertEqual(len(self.check_lives(calls)), 8192 - handled)
+                self.assertTrue(all(call.flags & (1 << 12) == 0 for call in calls), "a handler's call is its own")
+
+    def test_calls_left_by_longjmp(self):
+        self.assertEqual(self.play("survival_odd", "longjmp"), self.output)
+        trace = self.only_trace()
+        pairs = [call for call in trace.calls if call.kind in ("alloc", "free")]
+        self.assertEqual(len(pairs), 2 * 50 * 2)
+        self.assertEqual(self.check_lives(pairs), set())
+        self.assertTrue(all(call.flags & (1 << 12) == 0 for call in pairs))
+        self.assertEqual([call.in_flight for call in trace.calls_of("cuLaunchHostFunc")], [True] * 50)
+
+    def test_calls_left_by_exceptions(self):
+        self.assertEqual(self.play("survival_odd", "throw"), self.output)
+        pairs = [call for call in self.only_trace().calls if call.kind in ("alloc", "free")]
+        self.assertEqual(len(pairs), 2 * 50)
+
+    def test_cancelled_threads(self):
+        without = self.play("survival_odd", "cancel", env={"STANDIN_SYNC": "sleep"})
+        self.assertEqual(without, self.output)
+        trace = self.only_trace()
+        self.assertEqual((trace.torn, trace.lost), (0, {}))
+        self.assertEqual([call.in_flight for call in trace.calls_of("cuCtxSynchronize")], [True] * 10)
+        self.assertEqual(self.check_lives(trace.calls), set())
+        self.assertLessEqual(len(trace.logs), 8)
+
+    def test_smallest_stacks(self):
+        self.assertEqual(self.play("survival_odd", "small_stacks"), self.output)
+        trace = self.only_trace()
+        self.assertEqual(len(self.whole(trace)), 40)
+        self.assertEqual(len(trace.logs), 1)
+
+
+class PlugIns(InterposedCase):
+    def test_loop(self):
+        result = self.run_program("survival_odd", "plugin_loop", self.binary("libsurvival_plugin.so"),
+                                  env={"STANDIN_LOG": "/dev/null"})
+        self.assertEqual(result.stdout, "bad 0\n")
+        trace = self.only_trace()
+        ours = [line for line in trace.modules() if line[0] == "+" and line[-1].endswith("libsurvival_plugin.so")]
+        gone = {(line[2]) for line in trace.modules() if line[0] == "-"}
+        self.assertGreater(len(ours), 90)
+        self.assertTrue({line[2] for line in ours[:-1]} <= gone)
+        self.assertEqual(len([call for call in trace.calls if call.kind == "alloc" and call.a[1] == 333]), 100)
+        self.check_stacks(trace, ours, gone)
+
+    def check_stacks(self, trace, ours, gone):
+        """The innermost frame of a plug-in's call lies in the plug-in as it was loaded then."""
+        spans = [(int(line[1], 16), int(line[2], 16), int(line[3], 16)) for line in ours]
+        for call in trace.calls:
+            if call.kind != "alloc" or call.a[1] != 333:
+                continue
+            loaded = [span for span in spans if span[0] <= call.order]
+            frame = trace.stack(call)[0]
+            start, end = max(loaded)[1:]
+            self.assertTrue(start <= frame < end, f"{frame:x} not in {start:x}-{end:x}")
+
+    def test_constructor_that_waits_for_a_call(self):
+        result = self.run_program("survival_odd", "waiting_constructor", self.binary("libsurvival_plugin_waiting.so"))
+        self.assertEqual(result.stdout, "loaded 1\n")
+        self.assertEqual(len(self.only_trace().calls), 6)
+
+
+if __name__ == "__main__":
+    interposed_case.main()
