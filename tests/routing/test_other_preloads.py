@@ -4,6 +4,7 @@
 import ctypes.util
 import glob
 import os
+import re
 import subprocess
 import sys
 
@@ -102,6 +103,28 @@ class OlderRuntime(InterposedCase):
         both = self.run_program(sys.executable, "-c", self.SCRIPT, runtime)
         self.assertEqual(both.stdout, plain.stdout)
         self.assertIn("cuInit", self.driver_calls(), "the runtime reached the driver")
+
+    def prototypes(self, header):
+        """name -> parameter types, of a runtime's header."""
+        with open(header, encoding="utf-8") as file:
+            text = re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read(), flags=re.DOTALL)
+        found = {}
+        for name, parameters in re.findall(r"CUDARTAPI\s+(\w+)\s*\(([^;{]*?)\)\s*;", text):
+            parameters = re.sub(r"__dv\([^)]*\)", "", parameters)
+            types = [re.sub(r"\b\w+$", "", " ".join(one.split())) for one in parameters.split(",")]
+            found.setdefault(name, set()).add(tuple(types))
+        return found
+
+    def test_rows_whose_signature_changed(self):
+        """Exactly the runtime rows whose parameters are not those of 12 are marked as 13's own (RT13)."""
+        older = self.prototypes(os.path.join(os.path.dirname(os.path.dirname(self.wheel())), "include", "cuda_runtime_api.h"))
+        newer = self.prototypes(os.path.join(os.environ["GMT_CUDA_INCLUDE"], "cuda_runtime_api.h"))
+        with open(os.path.join(os.environ["GMT_SOURCES"], "trace", "cuda_api.def"), encoding="utf-8") as file:
+            rows = re.findall(r"^(RT|RT13)\((\w+), (\w+)", file.read(), re.MULTILINE)
+        changed = {symbol for _, symbol, declared in rows
+                   if declared in older and declared in newer and older[declared] != newer[declared]}
+        self.assertEqual({symbol for macro, symbol, _ in rows if macro == "RT13"}, changed)
+        self.assertGreater(len(changed), 4)
 
 
 if __name__ == "__main__":
