@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one trace through heap and detectors, and says in words what was lost on the way. Detectors are called by
-// interest (DetectorInfo::wants), since most events concern none of them.
+// Runs one trace through heap and detectors, and says in words what was lost on the way. Detectors are called
+// by interest (DetectorInfo::wants), since most events concern none of them.
 
 #include "analyzer/analysis.h"
 
@@ -22,7 +22,8 @@ public:
     for (const DetectorInfo* info : detectors()) {
       detectors_.push_back({info->wants, info->make(facts)});
       for (unsigned kind = 0; kind < by_kind_.size(); ++kind) {
-        if ((info->wants & wants(static_cast<Kind>(kind))) != 0) by_kind_[kind].push_back(detectors_.back().detector.get());
+        const bool wanted = (info->wants & wants(static_cast<Kind>(kind))) != 0;
+        if (wanted) by_kind_[kind].push_back(detectors_.back().detector.get());
       }
     }
   }
@@ -114,26 +115,29 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
   if (stats.lost() != 0) {
     std::string causes;
     for (const auto& [cause, n] : process.lost) causes += cat({causes.empty() ? "" : "; ", cause});
-    const std::string lost = cat({format_plural(stats.lost(), "record"), stats.lost() == 1 ? " was" : " were",
-                                  " lost (", causes, ")"});
-    findings.not_checked({"leak", cat({lost, ": a block listed as leaked may have been freed by one of them, and an "
-                                             "allocation among them is not listed"})});
+    const std::string lost = cat(
+      {format_plural(stats.lost(), "record"), stats.lost() == 1 ? " was" : " were", " lost (", causes, ")"});
+    findings.not_checked(
+      {"leak", cat({lost, ": a block listed as leaked may have been freed by one of them, and an "
+                          "allocation among them is not listed"})});
     findings.not_checked({"memory findings", cat({lost, ": mistakes in those calls were not seen"})});
   }
   if (process.torn != 0) {
-    findings.not_checked({"memory findings", cat({format_plural(process.torn, "record"),
-                                                  " never finished (the process or a thread ended in the middle)"})});
+    findings.not_checked(
+      {"memory findings", cat({format_plural(process.torn, "record"),
+                               " never finished (the process or a thread ended in the middle)"})});
   }
   if (process.damaged != 0) {
-    findings.not_checked(
-      {"memory findings", cat({format_plural(process.damaged, "record"), " in the trace damaged and left out"})});
+    findings.not_checked({"memory findings", cat({format_plural(process.damaged, "record"),
+                                                  " in the trace damaged and left out"})});
   }
   if (stats.total.unknown_kinds != 0) {
     findings.not_checked({"calls of a newer format", cat({format_plural(stats.total.unknown_kinds, "record"),
                                                           " of kinds that this version does not know"})});
   }
   for (const auto& [log, why] : stats.skipped_logs) {
-    findings.not_checked({"one thread's calls", cat({"the log ", log.string(), " could not be read: ", why})});
+    findings.not_checked(
+      {"one thread's calls", cat({"the log ", log.string(), " could not be read: ", why})});
   }
 }
 
@@ -143,19 +147,21 @@ void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals,
                                                     " in the trace's text files damaged and left out"})});
   }
   if (trace.logs.empty()) {
-    findings.not_checked({"everything", "the trace holds no log: the process ended before its first recorded call"});
+    findings.not_checked(
+      {"everything", "the trace holds no log: the process ended before its first recorded call"});
   } else if (totals.events == 0) {
     findings.not_checked({"everything", "the trace holds no CUDA call"});
   }
   if (const std::uint64_t n = heap.unseen_allocations(); n != 0) {
-    findings.not_checked({"memory from unseen calls",
-                          cat({"CUDA accepted ", format_plural(n, "release"), " of memory whose allocation was not "
-                               "seen: calls around it are not checked"})});
+    findings.not_checked({"memory from unseen calls", cat({"CUDA accepted ", format_plural(n, "release"),
+                                                           " of memory whose allocation was not "
+                                                           "seen: calls around it are not checked"})});
   }
   if (const std::uint64_t n = heap.unseen_frees(); n != 0) {
-    findings.not_checked({"memory from unseen calls",
-                          cat({format_plural(n, "block"), " replaced by a new allocation at the same address: ",
-                               n == 1 ? "its" : "their", " release was not seen"})});
+    findings.not_checked(
+      {"memory from unseen calls",
+       cat({format_plural(n, "block"), " replaced by a new allocation at the same address: ",
+            n == 1 ? "its" : "their", " release was not seen"})});
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole pipeline for one trace: logs -> merged events -> heap -> detectors -> grouping. Called by the report,
-// once a trace; symbols, suppressions and owner rules come after it.
+// The whole pipeline for one trace: logs -> merged events -> heap -> detectors -> grouping. Called by the
+// report, once a trace; symbols, suppressions and owner rules come after it.
 #pragma once
 
 #include <filesystem>

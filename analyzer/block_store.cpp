@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks from birth to oblivion. See block_store.h for the ideas: live blocks close together, dead ones written in
-// sequence, and an index of dead ones that is only brought up to date when somebody asks.
+// Blocks from birth to oblivion. See block_store.h for the ideas: live blocks close together, dead ones
+// written in sequence, and an index of dead ones that is only brought up to date when somebody asks.
 
 #include "analyzer/block_store.h"
 
@@ -130,8 +130,8 @@ void BlockStore::index_pending() const {
   for (; indexed_ != retired_; ++indexed_) index_dead(static_cast<Id>(indexed_ % Heap::kMaxFreed));
 }
 
-// A range whose place in the ring has gone to a later block. If that one covers the range too, the answer "a freed
-// block contains this address" is still true, so no generation number is needed.
+// A range whose place in the ring has gone to a later block. If that one covers the range too, the answer "a
+// freed block contains this address" is still true, so no generation number is needed.
 bool BlockStore::is_stale(const Dead::Range& range) const {
   const Block& block = dead_block(range.value);
   return block.address > range.begin || end_of(block) < range.end;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the heap keeps its blocks: live ones in a small pool with one index a space, dead ones in a ring of the
-// newest kMaxFreed, for explaining later mistakes. Counts device bytes. Used by the heap only.
+// Where the heap keeps its blocks: live ones in a small pool with one index a space, dead ones in a ring of
+// the newest kMaxFreed, for explaining later mistakes. Counts device bytes. Used by the heap only.
 //
-// Speed comes from two things. Live blocks stay close together, whatever the number of addresses a program has
-// used, and a dying block is copied to the ring's end, so freed memory is only ever written in sequence. And dead
-// blocks go into their index lazily, at the first question about freed memory: a program without mistakes pays
-// nothing for it. The newest dead block that contains an address is by construction the one that was not reborn
-// there, since live blocks are looked for first.
+// Speed comes from two things. Live blocks stay close together, whatever the number of addresses a program
+// has used, and a dying block is copied to the ring's end, so freed memory is only ever written in sequence.
+// And dead blocks go into their index lazily, at the first question about freed memory: a program without
+// mistakes pays nothing for it. The newest dead block that contains an address is by construction the one
+// that was not reborn there, since live blocks are looked for first.
 #pragma once
 
 #include <array>
@@ -23,8 +23,9 @@ namespace gmt {
 
 enum class Space : std::uint8_t { kAddress, kRegistered, kReservation, kArray, kMipmappedArray, kHandle };
 inline constexpr unsigned kSpaces = 6;
-inline constexpr std::array<Space, kSpaces> kAllSpaces{Space::kAddress, Space::kRegistered, Space::kReservation,
-                                                       Space::kArray,   Space::kMipmappedArray, Space::kHandle};
+inline constexpr std::array<Space, kSpaces> kAllSpaces{Space::kAddress,        Space::kRegistered,
+                                                       Space::kReservation,    Space::kArray,
+                                                       Space::kMipmappedArray, Space::kHandle};
 
 constexpr Space space_of(trace::Family family) {
   using enum trace::Family;
@@ -113,8 +114,7 @@ public:
     return block.address > UINT64_MAX - bytes ? UINT64_MAX : block.address + bytes;
   }
 
-  // The end of a live block; its id is free again. Blocks that ended with their context are kept all, others the
-  // newest.
+  // The end of a live block; its id is free again. Blocks that ended with their context are all kept.
   struct By { // the call that ended it
     StackId stack;
     std::uint16_t api;
@@ -146,7 +146,9 @@ private:
   static constexpr unsigned index_of(Space space) { return static_cast<unsigned>(space); }
   void settle(Space space);
   static constexpr Id kEnded = Id{1} << 31; // marks numbers of ended_ in the index of dead blocks
-  const Block& dead_block(Id number) const { return number >= kEnded ? ended_[number - kEnded] : ring_[number]; }
+  const Block& dead_block(Id number) const {
+    return number >= kEnded ? ended_[number - kEnded] : ring_[number];
+  }
   void forget(Block& dead);
   void index_pending() const;
   void index_dead(Id number) const;

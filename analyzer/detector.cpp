@@ -40,6 +40,13 @@ LabelledStack labelled(std::string label, StackId stack, std::string_view api) {
   return {.label = std::move(label), .stack = stack, .api = std::string(api), .frames = {}};
 }
 
+LabelledStack birth_stack(const Block& block, const ProcessFacts& facts) {
+  const char* label = block.family == trace::Family::kRegistered     ? "registered here"
+                      : block.family == trace::Family::kModuleGlobal ? "looked up here"
+                                                                     : "allocated here";
+  return labelled(label, block.allocated, facts.api_name(block.api));
+}
+
 std::string_view released_word(trace::FreeFunction function) {
   switch (function) {
   case trace::FreeFunction::kHostUnregister: return "unregistered";

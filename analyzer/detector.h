@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole interface between the analysis and a detector. A detector is one file in detectors/ that registers
-// itself by one object at its bottom:
+// The whole interface between the analysis and a detector. A detector is one file in detectors/ that
+// registers itself by one object at its bottom:
 //   const DetectorRegistration kLeak{{.id = "leak", ..., .make = [](const ProcessFacts& facts)
 //     -> std::unique_ptr<Detector> { return std::make_unique<Leak>(facts); }}};
 // The registry is sorted by id before use, so that nothing depends on link order.
@@ -33,12 +33,15 @@ class ProcessFacts {
 public:
   virtual ~ProcessFacts() = default;
   virtual std::string_view api_name(std::uint16_t api) const = 0; // "cuMemAlloc_v2"; "?" if unknown
-  virtual std::string_view handle_name(std::uint64_t handle) const = 0; // kernel or module name, empty if unknown
-  virtual const Ending& ending() const = 0;        // final only in finish(): last words may stand last
-  virtual std::uint64_t lost_records() const = 0;  // final only in finish()
+  virtual std::string_view
+  handle_name(std::uint64_t handle) const = 0;    // kernel or module name, empty if unknown
+  virtual const Ending& ending() const = 0;       // final only in finish(): last words may stand last
+  virtual std::uint64_t lost_records() const = 0; // final only in finish()
   virtual bool simulated() const = 0;
   // The call as the program wrote it: the runtime's name where one led here, else the driver's.
-  std::string_view call_name(const Event& e) const { return api_name(e.via != trace::kNoApi ? e.via : e.api); }
+  std::string_view call_name(const Event& e) const {
+    return api_name(e.via != trace::kNoApi ? e.via : e.api);
+  }
 };
 
 // Where detectors put what they found.
@@ -92,6 +95,9 @@ std::string describe_block(const Block& block, const ProcessFacts& facts);
 // "1.0 MiB of device memory"; "device memory of unknown size"
 std::string describe_bytes(std::uint64_t bytes, trace::Family family);
 LabelledStack labelled(std::string label, StackId stack, std::string_view api);
+// Where the block came from: "allocated here", "registered here" for host memory, "looked up here" for a
+// static variable.
+LabelledStack birth_stack(const Block& block, const ProcessFacts& facts);
 std::string_view released_word(trace::FreeFunction function); // "freed", "unregistered", "unmapped", ...
 std::string_view released_word(trace::Family family);         // what its right release does
 // The right release as the caller of `api` would write it: the runtime's name for a runtime name.

@@ -31,7 +31,8 @@ EventStream::EventStream(const fs::path& trace_dir) : trace_(open_trace(trace_di
   std::vector<std::unique_ptr<LogReader>> logs;
   const bool keep_open = trace_.logs.size() <= kMaxOpenLogs;
   for (const fs::path& log : trace_.logs) {
-    logs.push_back(std::make_unique<LogReader>(log, static_cast<std::uint32_t>(logs.size()), stacks_, keep_open));
+    logs.push_back(
+      std::make_unique<LogReader>(log, static_cast<std::uint32_t>(logs.size()), stacks_, keep_open));
   }
   merge_ = std::make_unique<Merge>(std::move(logs));
   conclude();

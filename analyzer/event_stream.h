@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One trace as facts and a merged stream of events: what `dump` prints and the analysis works on. Opening it reads
-// the text files; next() reads the logs.
+// One trace as facts and a merged stream of events: what `dump` prints and the analysis works on. Opening it
+// reads the text files; next() reads the logs.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace gmt {
 
 // What reading the logs cost in records, all logs together.
 struct ReadStats {
-  LogStats total; // `skipped` unused
+  LogStats total;                                                          // `skipped` unused
   std::vector<std::pair<std::filesystem::path, std::string>> skipped_logs; // and why
   std::uint64_t lost() const;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Births and deaths: what each accepted call does to the heap. What refused calls mean, and whether a range fits,
-// is heap_judge.cpp's.
+// Births and deaths: what each accepted call does to the heap. What refused calls mean, and whether a range
+// fits, is heap_judge.cpp's.
 //
 // Invariants: a failed call changes nothing; calls nested in another recorded driver call change nothing (the
 // outer one does); a live block is in exactly one live index.
@@ -19,10 +19,11 @@ using trace::Family;
 using trace::FreeFunction;
 using trace::Kind;
 
-constexpr std::uint16_t kDeinitialized = 4; // the driver or runtime is being unloaded: everything goes with it
+constexpr std::uint16_t kDeinitialized = 4; // driver or runtime is being unloaded, and everything with it
 
 Family family_of(std::uint64_t word) {
-  return word <= static_cast<std::uint64_t>(Family::kMulticast) ? static_cast<Family>(word) : Family::kUnknown;
+  return word <= static_cast<std::uint64_t>(Family::kMulticast) ? static_cast<Family>(word)
+                                                                : Family::kUnknown;
 }
 
 // One open of an IPC handle, one retain of a VMM handle: the same address again is one more reference.
@@ -178,7 +179,7 @@ void Heap::State::on_life(const Event& e) {
   const auto device = static_cast<std::int32_t>(e.p(0));
   if (op == trace::LifeOp::kRetain) ++retained[e.p(0)];
   if (op == trace::LifeOp::kReset) end_context(e, 0, device);
-  // The last release resets. One too many for what we saw means that a retain went unseen: then nothing is known.
+  // The last release resets. One too many for what we saw means that a retain went unseen: nothing is known.
   if (op == trace::LifeOp::kRelease) {
     const auto count = retained.find(e.p(0));
     if (count != retained.end() && count->second > 0 && --count->second == 0) end_context(e, 0, device);
@@ -263,9 +264,10 @@ int Heap::device_of(const Block& block) const {
 std::uint64_t Heap::largest_freed_hole() const {
   const auto& live = state_->store.ordered(Space::kAddress);
   std::uint64_t largest = 0, begin = 0, end = 0;
-  state_->store.for_each_dead(Space::kAddress, [&](std::uint64_t at, std::uint64_t range_end, const Block& block) {
+  state_->store.for_each_dead(Space::kAddress,
+                              [&](std::uint64_t at, std::uint64_t range_end, const Block& block) {
     if (!is_device_family(block.family)) return;
-    // What is live again is no hole: walk the gaps between live blocks inside the range.
+    // What is live again is no hole: walk the gaps inside the range.
     while (at < range_end) {
       const auto alive = live.first_ending_after(at);
       const bool inside = alive && alive.begin < range_end;

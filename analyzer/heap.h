@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is allocated at a point of the merged order of one process, and the verdict on each call that touches
-// memory. Fed by the analysis, read by detectors. Addresses are virtual and unified (UVA): device, managed and
-// pinned memory share one address space; registered host ranges and VMM reservations are layers of their own,
-// and handles (arrays, VMM handles) have spaces of their own.
+// memory. Fed by the analysis, read by detectors. Addresses are virtual and unified (UVA): device, managed
+// and pinned memory share one address space; registered host ranges and VMM reservations are layers of their
+// own, and handles (arrays, VMM handles) have spaces of their own.
 //
-// Rules for releases and the order of verdicts are DESIGN 5's; which release fits which allocation is the table
-// in cuda-api.md 5.1. Memory grows with live blocks and a bounded number of freed ones, never with events.
+// Rules for releases and the order of verdicts are DESIGN 5's; which release fits which allocation is the
+// table in cuda-api.md 5.1. Memory grows with live and a bounded number of freed blocks, never with events.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct BlockDetail {
   std::uint32_t references = 1; // opens of one IPC handle, retains of one VMM handle: each needs its release
 };
 
-// One allocation from birth to death, in one cache line. Freed blocks are kept (newest kMaxFreed) to explain
-// later mistakes.
+// One allocation from birth to death, in one cache line. The newest kMaxFreed freed ones are kept to explain
+// later mistakes with.
 struct Block {
   enum class End : std::uint8_t {
     kAlive,
@@ -64,20 +64,20 @@ struct Judgement {
     kInvalidFreeUnknown, // no block, or the freed one that the address lies inside of
     kUnseenAllocation,   // the driver freed what we never saw born: not a mistake
     kUseAfterFree,       // block: the freed one that the range starts in (see `side`)
-    kOutOfBounds,        // block: the live one; first byte past its end is bytes_past away from the range's end
+    kOutOfBounds, // block: the live one; first byte past its end is bytes_past away from the range's end
   };
   enum class Side : std::uint8_t { kNone, kDestination, kSource };
   Verdict verdict = Verdict::kNone;
   Side side = Side::kNone;
-  const Block* block = nullptr; // valid until the next apply()
-  std::uint64_t offset = 0;     // of the address inside block
-  std::uint64_t bytes_past = 0; // kOutOfBounds
+  const Block* block = nullptr;                   // valid until the next apply()
+  std::uint64_t offset = 0;                       // of the address inside block
+  std::uint64_t bytes_past = 0;                   // kOutOfBounds
   std::uint64_t range_begin = 0, range_bytes = 0; // the range judged; 0 bytes: length unknown
 
   bool is_mistake() const { return verdict != Verdict::kNone && verdict != Verdict::kUnseenAllocation; }
 };
 
-std::string_view family_noun(trace::Family family);                 // "device memory", "pinned host memory", ...
+std::string_view family_noun(trace::Family family); // "device memory", "pinned host memory", ...
 std::string_view right_release(trace::Family family, bool runtime); // "cudaFreeHost" / "cuMemFreeHost"
 bool release_fits(trace::FreeFunction function, trace::Family family);
 constexpr bool is_device_family(trace::Family family); // counts in the device's peak
@@ -98,22 +98,23 @@ public:
   Heap& operator=(const Heap&) = delete;
 
   // Applies one event and judges it. Runtime-row events (kFlagRuntime) are judged, never applied.
-  // The span (a copy can be wrong on both sides) and the blocks it points to are valid until the next apply().
+  // The span (a copy can be wrong on both sides) and its blocks are valid until the next apply().
   std::span<const Judgement> apply(const Event& event);
 
   // Live block that contains the address (a mapping before its reservation), also a registered host range.
   const Block* find_live(std::uint64_t address) const;
   // Newest freed block that contained the address and was not reborn there.
   const Block* find_freed(std::uint64_t address) const;
-  void for_each_live(const std::function<void(const Block&)>& visit) const; // by birth
+  void for_each_live(const std::function<void(const Block&)>& visit) const;               // by birth
   void for_each_ended_with_context(const std::function<void(const Block&)>& visit) const; // leaks of DESIGN 5
 
   std::uint64_t live_device_bytes() const;
   std::uint64_t peak_device_bytes() const;
   std::uint64_t peak_order() const;
-  std::uint64_t largest_freed_hole() const; // adjacent freed, not reborn device memory; walks: not for every event
-  bool sticky_error() const;                // a context died of an error
-  std::uint16_t sticky_code() const;        // 700, 719, ...
+  std::uint64_t
+  largest_freed_hole() const;        // adjacent freed, not reborn device memory; walks: not for every event
+  bool sticky_error() const;         // a context died of an error
+  std::uint16_t sticky_code() const; // 700, 719, ...
   std::uint64_t unseen_allocations() const; // accepted releases of what we never saw born
   std::uint64_t unseen_frees() const;       // births on top of live blocks
   int device_of(const Block& block) const;  // ordinal, -1 unknown

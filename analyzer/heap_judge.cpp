@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts: what a refused release means (the order of DESIGN 5) and whether the range of a copy, set or use lies
-// in living memory. Changes nothing in the heap.
+// Verdicts: what a refused release means (the order of DESIGN 5) and whether the range of a copy, set or use
+// lies in living memory. Changes nothing in the heap.
 //
-// Host memory is judged with care: once freed or unregistered, its addresses may belong to malloc again, so only a
-// call that CUDA refused is called a use after free there.
+// Host memory is judged with care: once freed or unregistered, its addresses may belong to malloc again, so
+// only a call that CUDA refused is called a use after free there.
 
 #include <algorithm>
 
@@ -19,13 +19,13 @@ using trace::FreeFunction;
 // retries), a call inside a host callback, capture rules.
 bool says_nothing_about_address(std::uint16_t result) {
   switch (result) {
-  case 2:   // out of memory
-  case 3:   // not initialised
-  case 4:   // deinitialised, runtime unloading
-  case 100: // no device
-  case 101: // invalid device
-  case 201: // invalid context
-  case 709: // context is destroyed
+  case 2:                // out of memory
+  case 3:                // not initialised
+  case 4:                // deinitialised, runtime unloading
+  case 100:              // no device
+  case 101:              // invalid device
+  case 201:              // invalid context
+  case 709:              // context is destroyed
   case 800: return true; // not permitted: inside a host callback
   default: return (result >= 900 && result <= 908) || is_sticky(result);
   }
@@ -78,7 +78,7 @@ void Heap::State::judge_freed_address(const Event& e, Space home) {
   const std::uint64_t address = e.p(0);
   const Block* inside = nullptr;
   for (const Space space : kAllSpaces) {
-    // A range that was unregistered is ordinary host memory, and only unregistering it again is a double free.
+    // A range that was unregistered is ordinary host memory: only unregistering it again is a double free.
     if (space != home && space == Space::kRegistered) continue;
     const Block* dead = store.find_dead(space, address);
     if (dead == nullptr) continue;
@@ -98,13 +98,14 @@ void Heap::State::judge_freed_address(const Event& e, Space home) {
        .range_begin = address});
 }
 
-// free() of the C library. Judged by birth alone, whatever it does afterwards (glibc may abort); most of what it
-// frees is none of CUDA's business.
+// free() of the C library. Judged by birth alone, whatever it does afterwards (glibc may abort); most of what
+// it frees is none of CUDA's business.
 void Heap::State::judge_host_free(const Event& e) {
   const Block* block = live_containing(e.p(0));
   if (block == nullptr || block->family == Family::kVmmReservation) return;
   const bool base = block->address == e.p(0);
-  if (!base && block->family == Family::kRegistered) return; // a block of its own inside the range: cannot be told
+  // Inside a registered range it may be a block of its own.
+  if (!base && block->family == Family::kRegistered) return;
   add({.verdict = base ? Verdict::kMismatchedFree : Verdict::kInvalidFreeInside,
        .block = block,
        .offset = e.p(0) - block->address,
@@ -127,11 +128,12 @@ void Heap::State::judge_set(const Event& e) {
 
 void Heap::State::judge_use(const Event& e) {
   if (sticky_code != 0 || is_sticky(e.result) || e.p(0) == 0) return;
-  if (live_containing(e.p(0)) == nullptr) judge_freed_range(e, e.p(0), e.p(1), Side::kNone, trace::Side::kUnified);
+  if (live_containing(e.p(0)) != nullptr) return;
+  judge_freed_range(e, e.p(0), e.p(1), Side::kNone, trace::Side::kUnified);
 }
 
-// P4 and on are pointer-sized kernel arguments where the interposer recorded them. A number that happens to look
-// like an address is told from a pointer by nothing but the heap, so only device memory is judged.
+// P4 and on are pointer-sized kernel arguments where the interposer recorded them. A number that happens to
+// look like an address is told from a pointer by nothing but the heap, so only device memory is judged.
 void Heap::State::judge_launch(const Event& e) {
   if (e.payload.size() <= trace::kFirstPayloadWords || sticky_code != 0) return;
   for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {

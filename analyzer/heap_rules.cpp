@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's rules about kinds of memory as plain functions: names, which release fits which allocation (cuda-api.md
-// 5.1), what counts as device memory, which error codes end a context, how far a copy or set reaches.
-// Used by the heap and by detectors.
+// CUDA's rules about kinds of memory as plain functions: names, which release fits which allocation
+// (cuda-api.md 5.1), what counts as device memory, which error codes end a context, how far a copy or set
+// reaches. Used by the heap and by detectors.
 
 #include <algorithm>
 
@@ -24,8 +24,8 @@ constexpr std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
 }
 
 // The last row needs only its width, the last slice only its rows (cuda-api.md 5.6).
-std::uint64_t shape_extent(std::uint64_t pitch, std::uint64_t width, std::uint64_t height, std::uint64_t depth,
-                           std::uint64_t rows_per_slice) {
+std::uint64_t shape_extent(std::uint64_t pitch, std::uint64_t width, std::uint64_t height,
+                           std::uint64_t depth, std::uint64_t rows_per_slice) {
   if (width == 0) return 0;
   height = std::max<std::uint64_t>(height, 1);
   depth = std::max<std::uint64_t>(depth, 1);
@@ -93,7 +93,7 @@ bool release_fits(FreeFunction function, Family family) {
     return family == Family::kDevice || family == Family::kPitched || family == Family::kManaged ||
            family == Family::kStreamOrdered || family == Family::kPoolImport || family == Family::kGraph ||
            family == Family::kExternal;
-  case FreeFunction::kMemFreeAsync: // classic device memory too: measured, and the programming guide allows it
+  case FreeFunction::kMemFreeAsync: // classic device memory too, as measured
     return family == Family::kStreamOrdered || family == Family::kDevice || family == Family::kPitched ||
            family == Family::kPoolImport || family == Family::kGraph;
   case FreeFunction::kMemFreeHost: return family == Family::kPinned;
@@ -111,7 +111,7 @@ bool release_fits(FreeFunction function, Family family) {
   return true;
 }
 
-// Graphics resources end with the other API's object, and their unmapping names the resource, not the address.
+// Graphics resources end with the other API's object, and unmapping names the resource, not the address.
 bool can_leak(Family family) { return family != Family::kModuleGlobal && family != Family::kGraphics; }
 
 bool is_sticky(std::uint16_t result) {
@@ -122,7 +122,13 @@ bool is_sticky(std::uint16_t result) {
   case 700: // illegal address
   case 702: // launch timeout
   case 710: // device-side assert
-  case 714: case 715: case 716: case 717: case 718: case 719: case 721:
+  case 714:
+  case 715:
+  case 716:
+  case 717:
+  case 718:
+  case 719:
+  case 721:
   case 911: return true;
   default: return false;
   }
@@ -131,7 +137,8 @@ bool is_sticky(std::uint16_t result) {
 std::uint64_t copy_extent(const Event& copy, Judgement::Side side) {
   if (copy.payload.size() <= 4) return copy.p(2);
   const bool destination = side == Judgement::Side::kDestination;
-  return shape_extent(copy.p(destination ? 4 : 5), copy.p(6), copy.p(7), copy.p(8), copy.p(destination ? 9 : 10));
+  return shape_extent(copy.p(destination ? 4 : 5), copy.p(6), copy.p(7), copy.p(8),
+                      copy.p(destination ? 9 : 10));
 }
 
 std::uint64_t set_extent(const Event& set) {

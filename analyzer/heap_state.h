@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heap's inside: what heap.cpp (births, deaths, contexts) and heap_judge.cpp (verdicts) share. Nobody else
-// includes it.
+// The heap's inside: what heap.cpp (births, deaths, contexts) and heap_judge.cpp (verdicts) share. Nobody
+// else includes it.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct Heap::State {
     bool primary = false;
     bool known = false;
   };
-  std::vector<Context> contexts; // by id; 0 is "unknown"
+  std::vector<Context> contexts;                             // by id; 0 is "unknown"
   std::unordered_map<std::uint64_t, std::uint64_t> retained; // primary contexts: device -> seen retains
   std::unordered_set<std::uint64_t> capturing;               // streams
 
@@ -62,7 +62,8 @@ struct Heap::State {
   void judge_set(const Event& e);
   void judge_use(const Event& e);
   void judge_launch(const Event& e);
-  void judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side, trace::Side declared);
+  void judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
+                   trace::Side declared);
   void judge_live_range(const Event& e, const BlockStore::Range& range, std::uint64_t address,
                         std::uint64_t bytes, Side side);
   void judge_freed_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,

@@ -68,7 +68,8 @@ std::vector<std::uint32_t> LiveIndex::take_unindexed() {
   if (too_many_) {
     for (const Entry& entry : table_) add(entry);
   } else {
-    for (const std::uint64_t begin : recent_) add(table_[slot_of(begin)]); // twice, if it was born there twice
+    for (const std::uint64_t begin : recent_)
+      add(table_[slot_of(begin)]); // twice, if it was born there twice
   }
   recent_.clear();
   too_many_ = false;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live blocks of one space by address. Most questions name a block's base and are answered by a hash table;
-// most others name memory that is none of CUDA's and are answered by counters of coarse granules. Only what is left
-// (pointers into the middle of a block) needs an ordered index, so blocks enter that one when such a question
-// comes, and one that was born and died in between never does. Used by BlockStore only.
+// The live blocks of one space by address. Most questions name a block's base and are answered by a hash
+// table; most others name memory that is none of CUDA's and are answered by counters of coarse granules. Only
+// what is left (pointers into the middle of a block) needs an ordered index, so blocks enter that one when
+// such a question comes, and one that was born and died in between never does. Used by BlockStore only.
 //
-// Invariants: the hash table holds every live block; ranges_ holds exactly those whose entry is marked indexed.
+// Invariants: the hash table holds every live block; ranges_ holds exactly those whose entry is marked
+// indexed.
 #pragma once
 
 #include <array>
@@ -37,8 +38,8 @@ public:
     return huge_ != 0 || granules_[granule_slot(address >> kGranuleBits)] != 0;
   }
 
-  // Blocks that are not in the ordered index yet. The caller, who knows their ends, hands each to index(); false
-  // there means an overlap to resolve first.
+  // Blocks that are not in the ordered index yet. The caller, who knows their ends, hands each to index();
+  // false there means an overlap to resolve first.
   bool has_unindexed() const { return !recent_.empty() || too_many_; }
   std::vector<std::uint32_t> take_unindexed();
   bool index(std::uint64_t begin, std::uint64_t end, std::uint32_t value);
@@ -57,8 +58,9 @@ private:
     std::uint32_t value = kNone; // empty
     bool indexed = false;
   };
-  static constexpr unsigned kGranuleBits = 27;            // 128 MiB
-  static constexpr std::uint64_t kMaxGranules = 1024;     // a block of more is "huge": no filtering while it lives
+  static constexpr unsigned kGranuleBits = 27; // 128 MiB
+  static constexpr std::uint64_t kMaxGranules =
+    1024; // a block of more is "huge": no filtering while it lives
   static constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
   static constexpr std::size_t granule_slot(std::uint64_t granule) { return (granule * kGolden) >> 52; }
 

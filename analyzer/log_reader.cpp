@@ -29,7 +29,8 @@ bool is_event(Kind kind) {
 std::size_t read_at(int fd, void* into, std::size_t bytes, std::uint64_t offset) {
   std::size_t done = 0;
   while (done < bytes) {
-    const ssize_t n = ::pread(fd, static_cast<char*>(into) + done, bytes - done, static_cast<off_t>(offset + done));
+    const ssize_t n =
+      ::pread(fd, static_cast<char*>(into) + done, bytes - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     done += static_cast<std::size_t>(n);
@@ -98,13 +99,14 @@ void LogReader::refill() {
 
 // Moves what is still needed to the front of raw_: the slots of held-back records and what is not parsed yet.
 void LogReader::drop_used() {
-  records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(std::min(next_, records_.size())));
+  records_.erase(records_.begin(),
+                 records_.begin() + static_cast<std::ptrdiff_t>(std::min(next_, records_.size())));
   next_ = limit_ = 0;
   std::size_t first = parsed_;
   for (const Record& p : records_) first = std::min<std::size_t>(first, p.slot);
   if (first == 0) return;
-  std::copy(raw_.begin() + static_cast<std::ptrdiff_t>(first), raw_.begin() + static_cast<std::ptrdiff_t>(available_),
-            raw_.begin());
+  std::copy(raw_.begin() + static_cast<std::ptrdiff_t>(first),
+            raw_.begin() + static_cast<std::ptrdiff_t>(available_), raw_.begin());
   available_ -= first;
   parsed_ -= first;
   for (Record& p : records_) p.slot -= static_cast<std::uint32_t>(first);
@@ -130,10 +132,11 @@ void LogReader::read_more() {
   if (!keep_open_) close_file();
 }
 
-// Files grow in steps and may be sparse: a batch of zeros is followed by nothing, or by whatever comes after a hole.
+// Files grow in steps and may be sparse: after a batch of zeros comes nothing, or what lies behind a hole.
 void LogReader::skip_hole(std::size_t slots_read) {
   const trace::Slot* const begin = raw_.data() + available_ - slots_read;
-  if (at_end_ || std::any_of(begin, begin + slots_read, [](const trace::Slot& s) { return s.head != 0; })) return;
+  if (at_end_) return;
+  if (std::any_of(begin, begin + slots_read, [](const trace::Slot& s) { return s.head != 0; })) return;
   const off_t data = ::lseek(fd_, static_cast<off_t>(offset_), SEEK_DATA);
   if (data < 0) {
     at_end_ = errno == ENXIO;

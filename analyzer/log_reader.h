@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One log of a trace as a stream of events in rising order (trace/FORMAT.md, "Slots"). Used by Merge only.
 //
-// Trusts nothing: lengths are bounded, torn slots and records that make no sense are counted and skipped, kinds it
-// does not know likewise, a file may end anywhere. Files are read, not mapped, so that one cut short by somebody
-// else while we read is only short. Orders within a log rise but for small inversions: records are held back for
-// a window of kWindow before they are handed out.
+// Trusts nothing: lengths are bounded, torn slots and records that make no sense are counted and skipped,
+// kinds it does not know likewise, a file may end anywhere. Files are read, not mapped, so that one cut short
+// by somebody else while we read is only short. Orders within a log rise but for small inversions: records
+// are held back for a window of kWindow before they are handed out.
 #pragma once
 
 #include <array>
@@ -21,18 +21,18 @@
 namespace gmt {
 
 struct LogStats {
-  std::uint64_t records = 0;       // good ones, stacks included
-  std::uint64_t torn = 0;          // slots reserved and never finished
-  std::uint64_t damaged = 0;       // records whose bytes make no sense
-  std::uint64_t unknown_kinds = 0; // records of a later minor
+  std::uint64_t records = 0;           // good ones, stacks included
+  std::uint64_t torn = 0;              // slots reserved and never finished
+  std::uint64_t damaged = 0;           // records whose bytes make no sense
+  std::uint64_t unknown_kinds = 0;     // records of a later minor
   std::array<std::uint64_t, 8> lost{}; // by trace::LossCause
-  std::string skipped;             // why nothing of the file was read; empty if it was
+  std::string skipped;                 // why nothing of the file was read; empty if it was
 };
 
 class LogReader {
 public:
-  static constexpr std::size_t kBatch = 256;  // slots read at once
-  static constexpr std::size_t kWindow = 32;  // records over which inversions are put right
+  static constexpr std::size_t kBatch = 256; // slots read at once
+  static constexpr std::size_t kWindow = 32; // records over which inversions are put right
 
   struct Record { // a whole record that has been read
     std::uint64_t order;
@@ -40,15 +40,15 @@ public:
     StackId stack;
   };
 
-  // `thread` is the log's number in the trace. With keep_open false the file is opened anew for every batch: traces
-  // of more threads than there are file descriptors.
+  // `thread` is the log's number in the trace. With keep_open false the file is opened anew for every batch:
+  // traces of more threads than there are file descriptors.
   LogReader(std::filesystem::path path, std::uint32_t thread, StackTable& stacks, bool keep_open);
   ~LogReader();
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
 
-  // Records in order that may be handed out now. make_ready() reads on if there are none, and says whether there
-  // are any; it invalidates records taken before.
+  // Records in order that may be handed out now. make_ready() reads on if there are none, and says whether
+  // there are any; it invalidates records taken before.
   bool make_ready() {
     if (next_ >= limit_ && !at_end_) refill();
     return next_ < limit_;
@@ -61,7 +61,6 @@ public:
   const LogStats& stats() const { return stats_; }
 
 private:
-
   bool open_file();
   void close_file();
   void read_header();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All logs of a process as one stream in the order of its process-wide counter. Works in runs: all records up to
-// the order that every log has been read to. Since the counter is dense, a run is put in order by writing each
-// record to the place that its order names; a run where that does not work out (damage) is sorted. Used by
-// EventStream.
+// All logs of a process as one stream in the order of its process-wide counter. Works in runs: all records up
+// to the order that every log has been read to. Since the counter is dense, a run is put in order by writing
+// each record to the place that its order names; a run where that does not work out (damage) is sorted. Used
+// by EventStream.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ private:
   void put_in_order();
 
   std::vector<std::unique_ptr<LogReader>> logs_;
-  std::vector<LogReader*> active_; // not yet drained, in the order of logs_
-  std::vector<Item> gathered_;     // a run as the logs hold it
+  std::vector<LogReader*> active_;    // not yet drained, in the order of logs_
+  std::vector<Item> gathered_;        // a run as the logs hold it
   std::vector<std::uint32_t> places_; // order - lowest -> index into gathered_ + 1
   std::vector<Item> run_;
   std::size_t at_ = 0;

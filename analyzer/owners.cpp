@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of owners and its matching. A rule needs the library's file; where a library also hands memory to its
-// callers, it needs the function of the part that keeps it as well. So that a stripped library without function
-// names still matches where the file alone is telling enough, "*" is used there.
+// The list of owners and its matching. A rule needs the library's file; where a library also hands memory to
+// its callers, it needs the function of the part that keeps it as well. So that a stripped library without
+// function names still matches where the file alone is telling enough, "*" is used there.
 
 #include "analyzer/owners.h"
 
@@ -13,24 +13,34 @@ namespace gmt {
 namespace {
 
 constexpr OwnerRule kRules[] = {
-  {"PyTorch's caching allocator", "*/libc10_cuda*.so*", "*CUDACachingAllocator*", "it keeps freed blocks for reuse"},
-  {"PyTorch's caching allocator", "*/libc10_cuda*.so*", "*ExpandableSegment*", "it keeps freed blocks for reuse"},
+  {"PyTorch's caching allocator", "*/libc10_cuda*.so*", "*CUDACachingAllocator*",
+   "it keeps freed blocks for reuse"},
+  {"PyTorch's caching allocator", "*/libc10_cuda*.so*", "*ExpandableSegment*",
+   "it keeps freed blocks for reuse"},
   {"PyTorch's caching allocator", "*/libc10_cuda*.so*", "*cudaMallocMaybeCapturing*",
    "it keeps freed blocks for reuse"},
   {"PyTorch's pinned memory cache", "*/libtorch_cuda*.so*", "*CachingHostAllocator*",
    "it keeps freed blocks for reuse"},
-  {"PyTorch's cuBLAS workspace", "*/libtorch_cuda*.so*", "*getCUDABlasHandle*", "it keeps one a handle and stream"},
-  {"PyTorch's cuBLAS workspace", "*/libtorch_cuda*.so*", "*CublasWorkspace*", "it keeps one a handle and stream"},
-  {"XLA's allocator", "*/xla_cuda_plugin*.so*", "*", "it takes most of the device once and hands it out itself"},
-  {"XLA's allocator", "*/xla_extension*.so*", "*", "it takes most of the device once and hands it out itself"},
-  {"XLA's allocator", "*/libjax_common*.so*", "*", "it takes most of the device once and hands it out itself"},
+  {"PyTorch's cuBLAS workspace", "*/libtorch_cuda*.so*", "*getCUDABlasHandle*",
+   "it keeps one a handle and stream"},
+  {"PyTorch's cuBLAS workspace", "*/libtorch_cuda*.so*", "*CublasWorkspace*",
+   "it keeps one a handle and stream"},
+  {"XLA's allocator", "*/xla_cuda_plugin*.so*", "*",
+   "it takes most of the device once and hands it out itself"},
+  {"XLA's allocator", "*/xla_extension*.so*", "*",
+   "it takes most of the device once and hands it out itself"},
+  {"XLA's allocator", "*/libjax_common*.so*", "*",
+   "it takes most of the device once and hands it out itself"},
   {"TensorFlow's allocator", "*/libtensorflow_framework*.so*", "*",
    "it takes most of the device once and hands it out itself"},
   {"TensorFlow's allocator", "*/_pywrap_tensorflow*.so*", "*",
    "it takes most of the device once and hands it out itself"},
-  {"CuPy's memory pool", "*/cupy/cuda/memory.*.so", "*SingleDeviceMemoryPool*", "it keeps freed blocks for reuse"},
-  {"CuPy's pinned memory pool", "*/cupy/cuda/pinned_memory.*.so", "*PinnedMemoryPool*", "it keeps freed blocks for reuse"},
-  {"RAPIDS Memory Manager's pool", "*/librmm.so*", "*pool_memory_resource*", "it keeps freed blocks for reuse"},
+  {"CuPy's memory pool", "*/cupy/cuda/memory.*.so", "*SingleDeviceMemoryPool*",
+   "it keeps freed blocks for reuse"},
+  {"CuPy's pinned memory pool", "*/cupy/cuda/pinned_memory.*.so", "*PinnedMemoryPool*",
+   "it keeps freed blocks for reuse"},
+  {"RAPIDS Memory Manager's pool", "*/librmm.so*", "*pool_memory_resource*",
+   "it keeps freed blocks for reuse"},
   {"cuBLAS", "*/libcublas.so*", "*", "its workspace lives as long as the handle"},
   {"cuBLASLt", "*/libcublasLt.so*", "*", "its workspace lives as long as the handle"},
   {"cuDNN", "*/libcudnn*.so*", "*", "its workspace lives as long as the handle"},
@@ -62,8 +72,8 @@ bool is_cuda_or_us(const Frame& frame) {
          matches("*/libgpumemtrace.so*", frame.module);
 }
 
-// A rule by function may match anywhere in the stack. One by file alone must match the frame that made the CUDA
-// call: a user's code that such a library calls back is no owner.
+// A rule by function may match anywhere in the stack. One by file alone must match the frame that made the
+// CUDA call: a user's code that such a library calls back is no owner.
 const OwnerRule* owner_of(const std::vector<Frame>& frames) {
   const auto caller = std::ranges::find_if_not(frames, is_cuda_or_us);
   for (auto frame = caller; frame != frames.end(); ++frame) {
@@ -82,7 +92,7 @@ std::span<const OwnerRule> owner_rules() { return kRules; }
 void apply_owner_rules(Finding& finding) {
   if (finding.kind != "leak") return;
   for (const LabelledStack& stack : finding.stacks) {
-    if (stack.label != "allocated here") continue;
+    if (stack.label != "allocated here" && stack.label != "registered here") continue;
     const OwnerRule* rule = owner_of(stack.frames);
     if (rule == nullptr) continue;
     finding.severity = Severity::kNote;

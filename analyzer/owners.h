@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that keep memory until the process ends, on purpose: caching allocators, workspaces. A leak whose
-// allocation stack passes through one of them is a note. Called by the report once frames are resolved. The list is
-// shipped and closed: a user's own library is no owner.
+// allocation stack passes through one of them is a note. Called by the report once frames are resolved. The
+// list is shipped and closed: a user's own library is no owner.
 #pragma once
 
 #include <span>

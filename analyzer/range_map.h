@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disjoint half-open address ranges with a 32-bit value each, ordered: the heap's one index, for exact bases and
-// for interior addresses alike. A two-level tree: one sorted array of the leaves' first addresses over leaves of
-// up to `Capacity` ranges, so that a look-up is two short binary searches in a few cache lines and an insertion
-// moves at most one leaf. Small leaves suit many changes, large ones suit millions of ranges.
+// Disjoint half-open address ranges with a 32-bit value each, ordered: the heap's one index, for exact bases
+// and for interior addresses alike. A two-level tree: one sorted array of the leaves' first addresses over
+// leaves of up to `Capacity` ranges, so that a look-up is two short binary searches in a few cache lines and
+// an insertion moves at most one leaf. Small leaves suit many changes, large ones suit millions of ranges.
 //
 // Invariants: ranges never overlap and are never empty; no leaf is empty; first_[i] is leaf i's first begin.
 #pragma once

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a trace's text files: lines, fields and numbers of files that nobody vouches for. Used by trace_dir.
+// Reading a trace's text files: lines, fields and numbers of files that nobody vouches for. Used by
+// trace_dir.
 #pragma once
 
 #include <charconv>

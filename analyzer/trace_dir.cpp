@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a trace directory and reads its text files. A wrong path is answered in words that say which kind of wrong
-// it is; a damaged line costs that line only.
+// Opens a trace directory and reads its text files. A wrong path is answered in words that say which kind of
+// wrong it is; a damaged line costs that line only.
 
 #include "analyzer/trace_dir.h"
 
@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "analyzer/text_lines.h"
 #include "analyzer/user_error.h"
@@ -90,7 +91,8 @@ private:
     for_each_line(text, [&](std::string_view line) {
       if (line.empty()) return;
       const std::size_t equals = line.find('=');
-      if (equals == std::string_view::npos || !visit(line.substr(0, equals), unescape(line.substr(equals + 1)))) {
+      if (equals == std::string_view::npos ||
+          !visit(line.substr(0, equals), unescape(line.substr(equals + 1)))) {
         ++dir_.damaged_lines;
       }
     });
@@ -101,7 +103,8 @@ private:
     if (key == "format") {
       const std::size_t dot = value.find('.');
       const std::string_view all = value;
-      return dot != std::string::npos && number(all.substr(0, dot), i.major) && number(all.substr(dot + 1), i.minor);
+      return dot != std::string::npos && number(all.substr(0, dot), i.major) &&
+             number(all.substr(dot + 1), i.minor);
     }
     if (key == "pid") return number(value, i.pid);
     if (key == "ppid") return number(value, i.ppid);
@@ -110,21 +113,22 @@ private:
     if (key == "realtime_ns") return number(value, i.realtime_ns);
     if (key == "stack_depth") return number(value, i.stack_depth);
     if (key == "driver") return driver(value);
-    if (key == "tool") i.tool = std::move(value);
-    else if (key == "run") i.run = std::move(value);
-    else if (key == "host") i.host = std::move(value);
-    else if (key == "exe") i.executable = std::move(value);
-    else if (key == "cwd") i.directory = std::move(value);
-    else if (key == "device") i.device = std::move(value);
-    else if (key.starts_with("option.")) i.options[std::string(key.substr(7))] = std::move(value);
-    else if (key.starts_with("arg.")) return argument(key.substr(4), std::move(value));
+    const std::pair<std::string_view, std::string*> texts[] = {{"tool", &i.tool},     {"run", &i.run},
+                                                               {"host", &i.host},     {"exe", &i.executable},
+                                                               {"cwd", &i.directory}, {"device", &i.device}};
+    for (const auto& [name, text] : texts) {
+      if (key == name) *text = value;
+    }
+    if (key.starts_with("option.")) i.options[std::string(key.substr(7))] = value;
+    if (key.starts_with("arg.")) return argument(key.substr(4), std::move(value));
     return true; // a key of a later minor
   }
 
   bool driver(std::string_view value) {
     std::uint32_t version = 0;
     if (!number(value, version)) return false;
-    dir_.info.driver_version = cat({std::to_string(version / 1000), ".", std::to_string(version % 1000 / 10)});
+    dir_.info.driver_version =
+      cat({std::to_string(version / 1000), ".", std::to_string(version % 1000 / 10)});
     return true;
   }
 
@@ -172,14 +176,16 @@ void check_path(const fs::path& path) {
   if (status.type() == fs::file_type::not_found) fail(cat({"no such trace: ", path.string()}));
   if (error) fail(cat({"cannot open ", path.string(), ": ", error.message()}));
   if (status.type() != fs::file_type::directory) {
-    fail(cat({path.string(), " is not a directory; a trace is a directory named gpumemtrace.<program>.<host>.<pid>"}));
+    fail(cat({path.string(),
+              " is not a directory; a trace is a directory named gpumemtrace.<program>.<host>.<pid>"}));
   }
   const fs::directory_iterator entries(path, error);
   if (error) fail(cat({"cannot read the trace ", path.string(), ": ", error.message()}));
   if (is_trace(path)) return;
   for (const fs::directory_entry& entry : entries) {
     if (is_trace(entry.path())) {
-      fail(cat({path.string(), " is not a trace but holds traces; pass them, for example ", entry.path().string()}));
+      fail(cat(
+        {path.string(), " is not a trace but holds traces; pass them, for example ", entry.path().string()}));
     }
   }
   fail(cat({path.string(), " is not a trace: it has no file 'info'"}));
@@ -188,11 +194,12 @@ void check_path(const fs::path& path) {
 void check_version(const TraceDir& dir) {
   const TraceInfo& info = dir.info;
   if (info.major == trace::kFormatMajor) return;
-  if (info.major == 0) fail(cat({"the trace ", dir.path.string(), " is damaged: its file 'info' names no format"}));
-  fail(cat({"the trace ", dir.path.string(), " has format ", std::to_string(info.major), ".",
-            std::to_string(info.minor), ", written by gpumemtrace ", info.tool.empty() ? "(unknown)" : info.tool,
-            "; this version reads format ", std::to_string(trace::kFormatMajor),
-            ".x: use the version that wrote it", info.major > trace::kFormatMajor ? " or a newer one" : ""}));
+  if (info.major == 0) fail(cat({"the trace ", dir.path.string(), " is damaged: 'info' names no format"}));
+  fail(
+    cat({"the trace ", dir.path.string(), " has format ", std::to_string(info.major), ".",
+         std::to_string(info.minor), ", written by gpumemtrace ", info.tool.empty() ? "(unknown)" : info.tool,
+         "; this version reads format ", std::to_string(trace::kFormatMajor),
+         ".x: use the version that wrote it", info.major > trace::kFormatMajor ? " or a newer one" : ""}));
 }
 
 } // namespace
@@ -234,7 +241,8 @@ TraceDir open_trace(const fs::path& path) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     std::error_code ignored;
-    if (entry.path().extension() == ".log" && entry.is_regular_file(ignored)) dir.logs.push_back(entry.path());
+    const fs::path& log = entry.path();
+    if (log.extension() == ".log" && entry.is_regular_file(ignored)) dir.logs.push_back(log);
   }
   std::ranges::sort(dir.logs);
   return dir;

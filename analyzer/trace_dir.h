@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace directory opened: everything in it but the records (trace/FORMAT.md). Opened by the analysis, `dump` and
-// whoever lists traces. Text files may be damaged or cut: lines that make no sense are skipped and counted. Throws
-// UserError (kUnreadableTrace) only where nothing could be read at all.
+// A trace directory opened: everything in it but the records (trace/FORMAT.md). Opened by the analysis,
+// `dump` and whoever lists traces. Text files may be damaged or cut: lines that make no sense are skipped and
+// counted. Throws UserError (kUnreadableTrace) only where nothing could be read at all.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace gmt {
 
 struct TraceInfo {
   std::uint32_t major = 0, minor = 0; // 0.0 if the file does not say
-  std::string tool; // version that wrote the trace
-  std::string run;  // equal for all processes of one command
+  std::string tool;                   // version that wrote the trace
+  std::string run;                    // equal for all processes of one command
   std::uint32_t pid = 0, ppid = 0;
   std::string host, executable, directory;
   std::vector<std::string> arguments; // argv, the program's name first
@@ -44,10 +44,13 @@ struct TraceDir {
   std::vector<std::string> apis; // by api id
   std::vector<Module> modules;
   std::optional<Completion> completion;
-  std::vector<std::filesystem::path> logs; // sorted by name; may be empty: a process that made no recorded call
+  std::vector<std::filesystem::path>
+    logs; // sorted by name; may be empty: a process that made no recorded call
   std::uint64_t damaged_lines = 0;
 
-  std::string_view api_name(std::uint16_t api) const { return api < apis.size() ? std::string_view(apis[api]) : "?"; }
+  std::string_view api_name(std::uint16_t api) const {
+    return api < apis.size() ? std::string_view(apis[api]) : "?";
+  }
 };
 
 TraceDir open_trace(const std::filesystem::path& path);

@@ -62,6 +62,8 @@ inline std::string format_address(std::uint64_t address) {
 std::string error_name(std::uint16_t code, bool runtime);
 
 // The program's own spelling tells which of the two APIs it uses: cudaMalloc, but cuMemAlloc_v2.
-inline bool is_runtime_name(std::string_view call) { return call.starts_with("cuda") || call.starts_with("__cuda"); }
+inline bool is_runtime_name(std::string_view call) {
+  return call.starts_with("cuda") || call.starts_with("__cuda");
+}
 
 } // namespace gmt

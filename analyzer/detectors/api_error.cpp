@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// api-error: a failed call that no other finding explains. Left out: calls whose failure is their answer (probing),
-// the runtime's own first tries that it repeats after making a context, and everything after a sticky error but the
-// first call that reported it.
+// api-error: a failed call that no other finding explains. Left out: calls whose failure is their answer
+// (probing), the runtime's own first tries that it repeats after making a context, and everything after a
+// sticky error but the first call that reported it.
 
 #include <optional>
 #include <unordered_map>
@@ -17,27 +17,60 @@ struct Expected {
   std::uint16_t code;    // 0: any
 };
 
-// Calls that ask a question which "no" is a documented answer to. Sources: cuda.h and driver_types.h of CUDA 13.0,
-// the section of each function.
+// Calls that ask a question which "no" is a documented answer to. Sources: cuda.h and driver_types.h of
+// CUDA 13.0, the section of each function.
 constexpr Expected kProbing[] = {
-  {"cuPointerGetAttribute", 0}, {"cudaPointerGetAttributes", 0}, // memory that CUDA does not know
-  {"cuMemGetAddressRange", 0}, {"cuMemHostGetFlags", 0}, {"cuMemRetainAllocationHandle", 0},
-  {"cuCtxGetCurrent", 0}, {"cuCtxGetDevice", 201}, {"cuCtxGetApiVersion", 201}, {"cuCtxGetLimit", 0},
-  {"cuDeviceGetP2PAttribute", 0}, {"cudaDeviceGetP2PAttribute", 0}, {"cuDeviceCanAccessPeer", 0},
-  {"cuDeviceGetAttribute", 0}, {"cuDeviceGet", 0}, {"cudaGetDevice", 0}, {"cuInit", 0},
-  {"cuCtxEnablePeerAccess", 704}, {"cudaDeviceEnablePeerAccess", 704},
-  {"cuCtxDisablePeerAccess", 705}, {"cudaDeviceDisablePeerAccess", 705},
-  {"cuGetProcAddress", 0}, {"cuGetExportTable", 0}, {"cudaGetDriverEntryPoint", 0},
-  {"cuModuleGetFunction", 500}, {"cuModuleGetGlobal", 500}, {"cuLibraryGetKernel", 500},
-  {"cuLibraryGetGlobal", 500}, {"cuLibraryGetManaged", 500}, {"cuKernelGetFunction", 500},
-  {"cudaGetSymbolAddress", 13}, {"cudaLibraryGetGlobal", 500}, {"cudaLibraryGetManaged", 500},
-  {"cuFuncGetAttribute", 0}, {"cudaFuncGetAttributes", 0}, {"cuOccupancy", 0},
-  {"cuStreamIsCapturing", 0}, {"cuStreamGetCaptureInfo", 0}, {"cudaStreamIsCapturing", 0},
-  {"cuGraphExecUpdate", 910}, {"cudaGraphExecUpdate", 910}, // "instantiate it anew" is the answer
-  {"cudaGetLastError", 0}, {"cudaPeekAtLastError", 0}, {"cuGetErrorName", 0}, {"cuGetErrorString", 0},
-  {"cuMemPoolGetAttribute", 0}, {"cuMemGetAllocationGranularity", 0}, {"cuDeviceGetDefaultMemPool", 0},
-  {"cuMulticastGetGranularity", 0}, {"cuMulticastCreate", 801},
-  {"cuMemGetHandleForAddressRange", 801}, {"cuIpcGetMemHandle", 801},
+  {"cuPointerGetAttribute", 0},
+  {"cudaPointerGetAttributes", 0}, // memory that CUDA does not know
+  {"cuMemGetAddressRange", 0},
+  {"cuMemHostGetFlags", 0},
+  {"cuMemRetainAllocationHandle", 0},
+  {"cuCtxGetCurrent", 0},
+  {"cuCtxGetDevice", 201},
+  {"cuCtxGetApiVersion", 201},
+  {"cuCtxGetLimit", 0},
+  {"cuDeviceGetP2PAttribute", 0},
+  {"cudaDeviceGetP2PAttribute", 0},
+  {"cuDeviceCanAccessPeer", 0},
+  {"cuDeviceGetAttribute", 0},
+  {"cuDeviceGet", 0},
+  {"cudaGetDevice", 0},
+  {"cuInit", 0},
+  {"cuCtxEnablePeerAccess", 704},
+  {"cudaDeviceEnablePeerAccess", 704},
+  {"cuCtxDisablePeerAccess", 705},
+  {"cudaDeviceDisablePeerAccess", 705},
+  {"cuGetProcAddress", 0},
+  {"cuGetExportTable", 0},
+  {"cudaGetDriverEntryPoint", 0},
+  {"cuModuleGetFunction", 500},
+  {"cuModuleGetGlobal", 500},
+  {"cuLibraryGetKernel", 500},
+  {"cuLibraryGetGlobal", 500},
+  {"cuLibraryGetManaged", 500},
+  {"cuKernelGetFunction", 500},
+  {"cudaGetSymbolAddress", 13},
+  {"cudaLibraryGetGlobal", 500},
+  {"cudaLibraryGetManaged", 500},
+  {"cuFuncGetAttribute", 0},
+  {"cudaFuncGetAttributes", 0},
+  {"cuOccupancy", 0},
+  {"cuStreamIsCapturing", 0},
+  {"cuStreamGetCaptureInfo", 0},
+  {"cudaStreamIsCapturing", 0},
+  {"cuGraphExecUpdate", 910},
+  {"cudaGraphExecUpdate", 910}, // "instantiate it anew" is the answer
+  {"cudaGetLastError", 0},
+  {"cudaPeekAtLastError", 0},
+  {"cuGetErrorName", 0},
+  {"cuGetErrorString", 0},
+  {"cuMemPoolGetAttribute", 0},
+  {"cuMemGetAllocationGranularity", 0},
+  {"cuDeviceGetDefaultMemPool", 0},
+  {"cuMulticastGetGranularity", 0},
+  {"cuMulticastCreate", 801},
+  {"cuMemGetHandleForAddressRange", 801},
+  {"cuIpcGetMemHandle", 801},
 };
 
 bool is_expected(std::string_view name, std::uint16_t code) {
@@ -56,7 +89,8 @@ class ApiError : public Detector {
 public:
   explicit ApiError(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+                Findings& findings) override {
     if (e.result == 0) {
       if (!retries_.empty()) forgive_retry(e);
       return;
@@ -82,13 +116,15 @@ public:
     if (!sticky_) return;
     if (after_sticky_ != 0) {
       sticky_->message.pop_back();
-      sticky_->message += cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it."});
+      sticky_->message +=
+        cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it."});
     }
     findings.add(std::move(*sticky_));
   }
 
 private:
-  // A failed first try. The runtime's second one asks for the same; a static runtime shows no `via` with either.
+  // A failed first try. The runtime's second one asks for the same; a static runtime shows no `via` with
+  // either.
   struct Retry {
     std::uint16_t api, via;
     std::uint64_t size; // P1: bytes of an allocation, function of a release
@@ -100,7 +136,8 @@ private:
   // kFree of the C library's free() has no CUDA result.
   static bool is_call(const Event& e) {
     return e.kind >= trace::Kind::kAlloc &&
-           !(e.kind == trace::Kind::kFree && e.p(1) == static_cast<std::uint64_t>(trace::FreeFunction::kHostFree));
+           !(e.kind == trace::Kind::kFree &&
+             e.p(1) == static_cast<std::uint64_t>(trace::FreeFunction::kHostFree));
   }
 
   Finding finding(const Event& e) const {
@@ -126,8 +163,9 @@ private:
     const std::string_view call = facts_.call_name(e);
     sticky_->message = cat({"An earlier kernel failed: ", error_name(e.result, is_runtime_name(call)),
                             " was reported by ", call, "."});
-    sticky_->advice = "Run the program under compute-sanitizer to find the kernel, or set CUDA_LAUNCH_BLOCKING=1 so "
-                      "that the launch itself reports the error.";
+    sticky_->advice =
+      "Run the program under compute-sanitizer to find the kernel, or set CUDA_LAUNCH_BLOCKING=1 so "
+      "that the launch itself reports the error.";
   }
 
   void put_off(const Event& e, Findings& findings) {
@@ -152,12 +190,15 @@ const DetectorRegistration kApiError{{
   .id = "api-error",
   .severity = Severity::kWarning,
   .title = "failed call that no other finding explains",
-  .explain = "A CUDA call that returned an error which none of the other findings explains, and which is not one of "
-             "the calls that programs use to ask (is this pointer known, is the stream ready, is peer access "
-             "enabled). After an illegal address, a failed assertion or the like, the context is dead and every "
-             "later call reports the same error: then one finding names the first call that reported it. That call "
-             "is rarely the culprit: an earlier kernel is.",
-  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> { return std::make_unique<ApiError>(facts); },
+  .explain =
+    "A CUDA call that returned an error which none of the other findings explains, and which is not one of "
+    "the calls that programs use to ask (is this pointer known, is the stream ready, is peer access "
+    "enabled). After an illegal address, a failed assertion or the like, the context is dead and every "
+    "later call reports the same error: then one finding names the first call that reported it. That call "
+    "is rarely the culprit: an earlier kernel is.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<ApiError>(facts);
+  },
   .wants = kWantsAll,
 }};
 

@@ -12,7 +12,8 @@ class CopyOutOfBounds : public Detector {
 public:
   explicit CopyOutOfBounds(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
+                Findings& findings) override {
     for (const Judgement& j : judgements) {
       if (j.verdict == Judgement::Verdict::kOutOfBounds) findings.add(finding(e, j));
     }
@@ -26,22 +27,23 @@ private:
     const std::string at = j.offset == 0 ? std::string() : cat({" at offset ", format_count(j.offset)});
     Finding f;
     f.kind = "copy-out-of-bounds";
-    f.message = cat({call, source ? " reads " : " writes ", format_exact_bytes(j.bytes_past), " past the end of its ",
-                     source ? "source" : "destination", ": ", format_exact_bytes(j.range_bytes), at, " of a block of ",
-                     size_of(block), " of ", family_noun(block.family),
-                     block.family == trace::Family::kRegistered ? " registered by " : " allocated by ", birth, "."});
-    f.advice = block.shape().pitch != 0 || e.payload.size() > trace::kFirstPayloadWords
-                 ? "Check width, height and pitch: the last row needs its width only, all rows before it the pitch."
-                 : cat({"Copy at most ", format_exact_bytes(block.bytes - j.offset), ", or allocate ",
-                        format_exact_bytes(j.bytes_past), " more: sizes are in bytes, not elements."});
+    f.message =
+      cat({call, source ? " reads " : " writes ", format_exact_bytes(j.bytes_past), " past the end of its ",
+           source ? "source" : "destination", ": ", format_exact_bytes(j.range_bytes), at, " of a block of ",
+           size_of(block), " of ", family_noun(block.family),
+           block.family == trace::Family::kRegistered ? " registered by " : " allocated by ", birth, "."});
+    f.advice =
+      block.shape().pitch != 0 || e.payload.size() > trace::kFirstPayloadWords
+        ? "Check width, height and pitch: the last row needs its width only, all rows before it the pitch."
+        : cat({"Copy at most ", format_exact_bytes(block.bytes - j.offset), ", or allocate ",
+               format_exact_bytes(j.bytes_past), " more: sizes are in bytes, not elements."});
     if (e.kind == trace::Kind::kSet && f.advice.starts_with("Copy")) f.advice.replace(0, 4, "Set");
     f.bytes = j.bytes_past;
     f.address = j.range_begin;
     f.api = call;
     f.group = source ? "source" : "destination";
     f.stacks.push_back(labelled(e.kind == trace::Kind::kSet ? "set here" : "copied here", e.stack, call));
-    f.stacks.push_back(labelled(block.family == trace::Family::kRegistered ? "registered here" : "allocated here",
-                                block.allocated, birth));
+    f.stacks.push_back(birth_stack(block, facts_));
     return f;
   }
 
@@ -61,11 +63,12 @@ const DetectorRegistration kCopyOutOfBounds{{
   .id = "copy-out-of-bounds",
   .severity = Severity::kError,
   .title = "copy or set past the end of an allocation",
-  .explain = "A copy or set that begins inside an allocation and goes past the size that was asked for (for pitched "
-             "memory past pitch x height), on either side. CUDA refuses most of these with 'invalid value' and "
-             "copies nothing. Usual causes: a count of elements where bytes are meant or the reverse, a size of the "
-             "wrong buffer, swapped width and height, a pitch taken for a width. The finding gives the side, how many "
-             "bytes lie past the end, and the allocation.",
+  .explain =
+    "A copy or set that begins inside an allocation and goes past the size that was asked for (for pitched "
+    "memory past pitch x height), on either side. CUDA refuses most of these with 'invalid value' and "
+    "copies nothing. Usual causes: a count of elements where bytes are meant or the reverse, a size of the "
+    "wrong buffer, swapped width and height, a pitch taken for a width. The finding gives the side, how many "
+    "bytes lie past the end, and the allocation.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyOutOfBounds>(facts);
   },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// double-free: a release of memory that was released before and not allocated again. Whichever function frees, and
-// unregister, unmap, close, release and destroy count as frees. The verdict is the heap's (heap_judge.cpp).
+// double-free: a release of memory that was released before and not allocated again. Whichever function
+// frees, and unregister, unmap, close, release and destroy count as frees. The verdict is the heap's
+// (heap_judge.cpp).
 
 #include "analyzer/detector.h"
 #include "analyzer/words.h"
@@ -12,7 +13,8 @@ class DoubleFree : public Detector {
 public:
   explicit DoubleFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
+                Findings& findings) override {
     for (const Judgement& j : judgements) {
       if (j.verdict == Judgement::Verdict::kDoubleFree) findings.add(finding(e, *j.block));
     }
@@ -24,8 +26,8 @@ private:
     const std::string_view word = released_word(static_cast<trace::FreeFunction>(e.p(1)));
     Finding f;
     f.kind = "double-free";
-    f.message = cat({call, " of ", format_address(e.p(0)), ", which was already ", released_word(block.family), ": ",
-                     describe_block(block, facts_), "."});
+    f.message = cat({call, " of ", format_address(e.p(0)), ", which was already ",
+                     released_word(block.family), ": ", describe_block(block, facts_), "."});
     f.advice = cat({"Remove one of the two calls, or set the pointer to nullptr once it is ", word, "."});
     f.bytes = block.bytes;
     f.address = e.p(0);
@@ -36,7 +38,7 @@ private:
       f.stacks.push_back(labelled(cat({"first ", released_word(block.family), " here"}), block.freed,
                                   facts_.api_name(block.freed_api)));
     }
-    f.stacks.push_back(labelled("allocated here", block.allocated, facts_.api_name(block.api)));
+    f.stacks.push_back(birth_stack(block, facts_));
     return f;
   }
 
@@ -47,12 +49,15 @@ const DetectorRegistration kDoubleFree{{
   .id = "double-free",
   .severity = Severity::kError,
   .title = "memory freed twice",
-  .explain = "A release of memory that had been released before and was not allocated again since. CUDA refuses the "
-             "second call (usually with 'invalid value') and nothing happens, but had the address been given out "
-             "again in between, the call would have freed somebody else's memory. The finding shows where the memory "
-             "was allocated, where it was freed first, and where it was freed again. Unregister, unmap, close, "
-             "release and destroy count as frees.",
-  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> { return std::make_unique<DoubleFree>(facts); },
+  .explain =
+    "A release of memory that had been released before and was not allocated again since. CUDA refuses the "
+    "second call (usually with 'invalid value') and nothing happens, but had the address been given out "
+    "again in between, the call would have freed somebody else's memory. The finding shows where the memory "
+    "was allocated, where it was freed first, and where it was freed again. Unregister, unmap, close, "
+    "release and destroy count as frees.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<DoubleFree>(facts);
+  },
   .wants = kWantsMistakes,
 }};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// invalid-free: a release of an address that is no allocation: inside one (says which and at what offset), ended
-// with its context (names that end), or never allocated by CUDA. The verdict is the heap's.
+// invalid-free: a release of an address that is no allocation: inside one (says which and at what offset),
+// ended with its context (names that end), or never allocated by CUDA. The verdict is the heap's.
 
 #include "analyzer/detector.h"
 #include "analyzer/words.h"
@@ -14,9 +14,12 @@ class InvalidFree : public Detector {
 public:
   explicit InvalidFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
+                Findings& findings) override {
     for (const Judgement& j : judgements) {
-      if (j.verdict != Verdict::kInvalidFreeInside && j.verdict != Verdict::kInvalidFreeEnded &&
+      const bool of_static =
+        j.verdict == Verdict::kMismatchedFree && j.block->family == trace::Family::kModuleGlobal;
+      if (!of_static && j.verdict != Verdict::kInvalidFreeInside && j.verdict != Verdict::kInvalidFreeEnded &&
           j.verdict != Verdict::kInvalidFreeUnknown) {
         continue;
       }
@@ -27,6 +30,7 @@ public:
       const bool host = static_cast<trace::FreeFunction>(e.p(1)) == trace::FreeFunction::kHostFree;
       f.stacks.push_back(labelled(host ? "host memory freed here" : "freed here", e.stack, f.api));
       const std::string what = cat({f.api, " of ", format_address(e.p(0)), ", which "});
+      if (of_static) static_variable(f, what, *j.block);
       if (j.verdict == Verdict::kInvalidFreeInside) inside(f, what, j);
       if (j.verdict == Verdict::kInvalidFreeEnded) ended(f, what, j);
       if (j.verdict == Verdict::kInvalidFreeUnknown) unknown(f, what, j);
@@ -35,6 +39,14 @@ public:
   }
 
 private:
+  void static_variable(Finding& f, const std::string& what, const Block& block) const {
+    f.message =
+      cat({what, "is ", describe_block(block, facts_), ": no call allocated it and none can free it."});
+    f.advice = "Do not free it: a static variable lives as long as its module.";
+    f.group = "static";
+    add_birth(f, block);
+  }
+
   void inside(Finding& f, const std::string& what, const Judgement& j) const {
     const Block& block = *j.block;
     f.message = cat({what, "is ", format_exact_bytes(j.offset), " inside a block that begins at ",
@@ -60,8 +72,10 @@ private:
     f.group = "unknown";
     if (j.block == nullptr) {
       f.message = cat({what, "no CUDA call of this program allocated."});
-      f.advice = cat({"Check where the pointer comes from: memory of malloc, of the stack, of a kernel's own malloc "
-                      "and static variables cannot be freed with ", f.api, "."});
+      f.advice =
+        cat({"Check where the pointer comes from: memory of malloc, of the stack, of a kernel's own malloc "
+             "and static variables cannot be freed with ",
+             f.api, "."});
       return;
     }
     const Block& block = *j.block;
@@ -75,7 +89,7 @@ private:
 
   void add_birth(Finding& f, const Block& block) const {
     f.bytes = block.bytes;
-    f.stacks.push_back(labelled("allocated here", block.allocated, facts_.api_name(block.api)));
+    f.stacks.push_back(birth_stack(block, facts_));
   }
 
   const ProcessFacts& facts_;
@@ -85,11 +99,14 @@ const DetectorRegistration kInvalidFree{{
   .id = "invalid-free",
   .severity = Severity::kError,
   .title = "free of something that is no allocation",
-  .explain = "A release of an address that no allocation begins at. It lies inside an allocation (the finding says "
-             "in which and at what offset: pass the base address instead), or in memory that its context's "
-             "destruction or a device reset had already released, or CUDA never allocated it: memory of malloc, of the "
-             "stack, static device variables and pointers from a kernel's malloc cannot be freed from the host.",
-  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> { return std::make_unique<InvalidFree>(facts); },
+  .explain =
+    "A release of an address that no allocation begins at. It lies inside an allocation (the finding says "
+    "in which and at what offset: pass the base address instead), or in memory that its context's "
+    "destruction or a device reset had already released, or CUDA never allocated it: memory of malloc, of "
+    "the stack, static device variables and pointers from a kernel's malloc cannot be freed from the host.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<InvalidFree>(facts);
+  },
   .wants = kWantsMistakes,
 }};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// leak: what is alive when the program has ended, grouped by allocation stack and family, and what its context's
-// end took with it. Called a leak only if the program had the chance to free it: after a signal, a sticky error or
-// an unknown end it is listed under "not checked". Works in finish() alone.
+// leak: what is alive when the program has ended, grouped by allocation stack and family, and what its
+// context's end took with it. Called a leak only if the program had the chance to free it: after a signal, a
+// sticky error or an unknown end it is listed under "not checked". Works in finish() alone.
 
 #include <algorithm>
 #include <string>
@@ -46,7 +46,8 @@ public:
     const std::string excuse = why_not_a_leak(heap);
     report(alive, excuse, "memory alive then", findings);
     // What a reset took before the program was killed is a leak; after a dead context nothing could be freed.
-    report(ended, heap.sticky_error() ? excuse : std::string(), "memory that ended with its context", findings);
+    report(ended, heap.sticky_error() ? excuse : std::string(), "memory that ended with its context",
+           findings);
   }
 
 private:
@@ -64,8 +65,8 @@ private:
     void add(const Block& block) {
       std::string key;
       for (const std::uint64_t part : {std::uint64_t{block.allocated.value}, std::uint64_t{block.api},
-                                       static_cast<std::uint64_t>(block.family), std::uint64_t{block.freed.value},
-                                       std::uint64_t{block.freed_api}}) {
+                                       static_cast<std::uint64_t>(block.family),
+                                       std::uint64_t{block.freed.value}, std::uint64_t{block.freed_api}}) {
         key.append(reinterpret_cast<const char*>(&part), sizeof part);
       }
       const auto [at, is_new] = by_key.try_emplace(std::move(key), groups.size());
@@ -84,7 +85,8 @@ private:
     }
     switch (ending.how) {
     case Ending::How::kExited: return {};
-    case Ending::How::kSignalled: return cat({"the program was killed by signal ", std::to_string(ending.signal)});
+    case Ending::How::kSignalled:
+      return cat({"the program was killed by signal ", std::to_string(ending.signal)});
     case Ending::How::kExec: return "the program replaced itself by another one (exec)";
     case Ending::How::kRunning: return "the program is still running";
     case Ending::How::kUnknown: break;
@@ -92,7 +94,8 @@ private:
     return "how the program ended is not known";
   }
 
-  void report(const Groups& groups, const std::string& excuse, std::string_view what, Findings& findings) const {
+  void report(const Groups& groups, const std::string& excuse, std::string_view what,
+              Findings& findings) const {
     if (!excuse.empty()) {
       std::uint64_t bytes = 0, blocks = 0;
       for (const Group& group : groups.groups) {
@@ -113,16 +116,17 @@ private:
     const std::string_view release = right_release_for(block, api);
     const bool ended = block.end == Block::End::kContextEnded;
     const std::string_view end_api = facts_.api_name(block.freed_api);
-    const std::string amount = group.blocks == 1 ? describe_bytes(group.bytes, block.family)
-                                                 : cat({describe_bytes(group.bytes, block.family), " in ",
-                                                        format_plural(group.blocks, "block")});
+    const std::string amount =
+      group.blocks == 1
+        ? describe_bytes(group.bytes, block.family)
+        : cat({describe_bytes(group.bytes, block.family), " in ", format_plural(group.blocks, "block")});
     Finding f;
     f.kind = "leak";
     f.bytes = group.bytes;
     f.count = group.blocks;
     f.address = block.address;
     f.group = cat({family_noun(block.family), ended ? " ended" : ""});
-    f.stacks.push_back(labelled("allocated here", block.allocated, api));
+    f.stacks.push_back(birth_stack(block, facts_));
     const std::string_view word = released_word(block.family);
     if (ended) {
       f.message = cat({amount, " was still not ", word, " when ", end_api, " ended its context."});
@@ -145,12 +149,15 @@ const DetectorRegistration kLeak{{
   .id = "leak",
   .severity = Severity::kError,
   .title = "memory that was never freed",
-  .explain = "Memory that is alive when the program has returned, called exit or _exit, or that was alive when its "
-             "context was destroyed or its device reset. Blocks are grouped by the call stack that allocated them. "
-             "Free each block with the function named in the finding. After a signal or a failed kernel, memory that "
-             "is alive is listed under 'not checked', since the program had no chance to free it. Memory that a known "
-             "library keeps until exit on purpose (caching allocators) is a note. Static device variables never leak.",
-  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> { return std::make_unique<Leak>(facts); },
+  .explain =
+    "Memory that is alive when the program has returned, called exit or _exit, or that was alive when its "
+    "context was destroyed or its device reset. Blocks are grouped by the call stack that allocated them. "
+    "Free each block with the function named in the finding. After a signal or a failed kernel, memory that "
+    "is alive is listed under 'not checked', since the program had no chance to free it. Memory that a known "
+    "library keeps until exit on purpose (caching allocators) is a note. Static device variables never leak.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<Leak>(facts);
+  },
   .wants = wants(trace::Kind::kSync) | wants(trace::Kind::kNote),
 }};
 

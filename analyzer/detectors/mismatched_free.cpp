@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mismatched-free: a release by the wrong family of functions (cudaFree of pinned memory, cudaFreeHost of device
-// memory, free() of pinned or registered memory, ...). Names the right one. The verdict is the heap's.
+// mismatched-free: a release by the wrong family of functions (cudaFree of pinned memory, cudaFreeHost of
+// device memory, free() of pinned or registered memory, ...). Names the right one. The verdict is the heap's.
 
 #include "analyzer/detector.h"
 #include "analyzer/words.h"
@@ -12,9 +12,11 @@ class MismatchedFree : public Detector {
 public:
   explicit MismatchedFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
+                Findings& findings) override {
     for (const Judgement& j : judgements) {
       if (j.verdict != Judgement::Verdict::kMismatchedFree) continue;
+      if (j.block->family == trace::Family::kModuleGlobal) continue; // no function frees it: invalid-free
       const bool host = static_cast<trace::FreeFunction>(e.p(1)) == trace::FreeFunction::kHostFree;
       findings.add(finding(e, *j.block, host));
     }
@@ -28,23 +30,20 @@ private:
     Finding f;
     f.kind = "mismatched-free";
     if (block.family == trace::Family::kRegistered && host) {
-      f.message = cat({call, " of ", format_address(e.p(0)), ", which is still registered with CUDA: ",
-                       describe_block(block, facts_), "."});
+      f.message = cat({call, " of ", format_address(e.p(0)),
+                       ", which is still registered with CUDA: ", describe_block(block, facts_), "."});
       f.advice = cat({"Call ", release, " before the memory is freed."});
     } else {
       f.message = cat({call, " of ", format_address(e.p(0)), ", which is ", describe_block(block, facts_),
                        host ? "." : ": the call failed and the memory stays allocated."});
-      f.advice = block.family == trace::Family::kModuleGlobal
-                   ? std::string("Do not free it: a static variable lives as long as its module.")
-                   : cat({"Free it with ", release, "."});
+      f.advice = cat({"Free it with ", release, "."});
     }
     f.bytes = block.bytes;
     f.address = e.p(0);
     f.api = call;
     f.group = family_noun(block.family);
     f.stacks.push_back(labelled(host ? "host memory freed here" : "freed here", e.stack, call));
-    f.stacks.push_back(labelled(block.family == trace::Family::kRegistered ? "registered here" : "allocated here",
-                                block.allocated, birth));
+    f.stacks.push_back(birth_stack(block, facts_));
     return f;
   }
 
@@ -55,11 +54,12 @@ const DetectorRegistration kMismatchedFree{{
   .id = "mismatched-free",
   .severity = Severity::kError,
   .title = "memory freed by the wrong function",
-  .explain = "Each way of allocating memory has its own way of freeing it: cudaFree for cudaMalloc, cudaMallocPitch, "
-             "cudaMallocManaged and cudaMallocAsync, cudaFreeHost for cudaMallocHost and cudaHostAlloc, "
-             "cudaHostUnregister for cudaHostRegister, cudaFreeArray for arrays, and so on (CUDA API manual, memory "
-             "management). A call of the wrong family fails, so the memory stays allocated; free() of pinned memory "
-             "corrupts the C library's heap. The finding names the right function.",
+  .explain =
+    "Each way of allocating memory has its own way of freeing it: cudaFree for cudaMalloc, cudaMallocPitch, "
+    "cudaMallocManaged and cudaMallocAsync, cudaFreeHost for cudaMallocHost and cudaHostAlloc, "
+    "cudaHostUnregister for cudaHostRegister, cudaFreeArray for arrays, and so on (CUDA API manual, memory "
+    "management). A call of the wrong family fails, so the memory stays allocated; free() of pinned memory "
+    "corrupts the C library's heap. The finding names the right function.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<MismatchedFree>(facts);
   },

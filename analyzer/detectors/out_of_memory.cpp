@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// out-of-memory: an allocation that failed for want of memory: what was asked for, who held what at that moment,
-// and the largest piece that had been freed. Equal failures (same stack) are one finding; the first is the example.
+// out-of-memory: an allocation that failed for want of memory: what was asked for, who held what at that
+// moment, and the largest piece that had been freed. Equal failures (same stack) are one finding; the first
+// is the example.
 
 #include <algorithm>
 #include <unordered_map>
@@ -19,7 +20,8 @@ public:
   explicit OutOfMemory(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
-    if (e.kind != trace::Kind::kAlloc || e.result != kOutOfMemory || (e.flags & trace::kFlagNested) != 0) return;
+    if (e.kind != trace::Kind::kAlloc || e.result != kOutOfMemory || (e.flags & trace::kFlagNested) != 0)
+      return;
     const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
     const std::uint64_t key = std::uint64_t{e.stack.value} << 16 | api;
     const auto [at, is_new] = by_call_.try_emplace(key, failures_.size());
@@ -64,24 +66,25 @@ private:
     f.api = call;
     f.bytes = e.p(1);
     const std::uint64_t hole = host ? 0 : heap.largest_freed_hole();
-    f.message = cat({call, " of ", describe_bytes(e.p(1), family), " failed for lack of memory; this program held ",
-                     format_bytes(bytes), host ? " of host memory in " : " of device memory in ",
-                     format_plural(blocks, "block"),
-                     hole == 0 ? std::string()
-                               : cat({", and the largest piece it had freed is ", format_bytes(hole)}),
-                     "."});
+    f.message =
+      cat({call, " of ", describe_bytes(e.p(1), family), " failed for lack of memory; this program held ",
+           format_bytes(bytes), host ? " of host memory in " : " of device memory in ",
+           format_plural(blocks, "block"),
+           hole == 0 ? std::string() : cat({", and the largest piece it had freed is ", format_bytes(hole)}),
+           "."});
     f.advice = blocks == 0 ? "Ask for less, or look for another program that holds the memory."
                            : "Free what is no longer needed before this call; the largest holders are shown.";
     f.stacks.push_back(labelled("failed here", e.stack, call));
     for (const Holder& holder : top) {
       f.stacks.push_back(labelled(
-        cat({"held here: ", format_bytes(holder.bytes), " in ", format_plural(holder.blocks, "block")}), holder.stack,
-        facts_.api_name(holder.api)));
+        cat({"held here: ", format_bytes(holder.bytes), " in ", format_plural(holder.blocks, "block")}),
+        holder.stack, facts_.api_name(holder.api)));
     }
     return f;
   }
 
-  static std::vector<Holder> holders(const Heap& heap, bool host, std::uint64_t& bytes, std::uint64_t& blocks) {
+  static std::vector<Holder> holders(const Heap& heap, bool host, std::uint64_t& bytes,
+                                     std::uint64_t& blocks) {
     std::unordered_map<std::uint64_t, Holder> by_stack;
     heap.for_each_live([&](const Block& block) {
       if (host ? !is_host(block.family) : !is_device_family(block.family)) return;
@@ -111,12 +114,15 @@ const DetectorRegistration kOutOfMemoryDetector{{
   .id = "out-of-memory",
   .severity = Severity::kWarning,
   .title = "allocation that failed for lack of memory",
-  .explain = "An allocation that CUDA refused with 'out of memory'. The finding says what was asked for, how much "
-             "this program held at that moment and which call stacks held most of it. If little was held, another "
-             "program has the memory. If much had been freed but the largest freed piece is small, the memory is "
-             "fragmented: allocate large blocks first, or use stream-ordered allocation (cudaMallocAsync). A program "
-             "that handles the failure, such as a caching allocator that then empties its cache, may ignore this.",
-  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> { return std::make_unique<OutOfMemory>(facts); },
+  .explain =
+    "An allocation that CUDA refused with 'out of memory'. The finding says what was asked for, how much "
+    "this program held at that moment and which call stacks held most of it. If little was held, another "
+    "program has the memory. If much had been freed but the largest freed piece is small, the memory is "
+    "fragmented: allocate large blocks first, or use stream-ordered allocation (cudaMallocAsync). A program "
+    "that handles the failure, such as a caching allocator that then empties its cache, may ignore this.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<OutOfMemory>(facts);
+  },
   .wants = kWantsFailures,
 }};
 

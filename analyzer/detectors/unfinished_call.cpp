@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// unfinished-call: calls that had not returned when the recording ended: the one the process died in, or ones that
-// other threads were still in when the program exited.
+// unfinished-call: calls that had not returned when the recording ended: the one the process died in, or ones
+// that other threads were still in when the program exited.
 
 #include <algorithm>
 
@@ -18,7 +18,8 @@ public:
     if (!e.in_flight() || (e.flags & trace::kFlagNested) != 0 || calls_.size() >= kMaxCalls) return;
     // free() is recorded before it runs and never patched; it ends, or glibc ends the process, and that is a
     // finding of its own.
-    if (e.kind == trace::Kind::kFree && e.p(1) == static_cast<std::uint64_t>(trace::FreeFunction::kHostFree)) return;
+    if (e.kind == trace::Kind::kFree && e.p(1) == static_cast<std::uint64_t>(trace::FreeFunction::kHostFree))
+      return;
     calls_.push_back({std::string(facts_.call_name(e)), e.stack, e.order});
   }
 
@@ -69,9 +70,10 @@ const DetectorRegistration kUnfinishedCall{{
   .id = "unfinished-call",
   .severity = Severity::kNote,
   .title = "call that had not returned when the program ended",
-  .explain = "Each CUDA call is recorded before it is made and marked when it returns. One that was never marked is "
-             "what the process died in, or what another thread was still doing when the program exited. After a "
-             "crash it tells where to look first.",
+  .explain =
+    "Each CUDA call is recorded before it is made and marked when it returns. One that was never marked is "
+    "what the process died in, or what another thread was still doing when the program exited. After a "
+    "crash it tells where to look first.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<UnfinishedCall>(facts);
   },

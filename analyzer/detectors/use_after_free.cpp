@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// use-after-free: a copy, set, texture bind, prefetch or launch argument that points into memory freed before.
-// The verdict is the heap's, which holds back where the addresses may belong to somebody else by now.
+// use-after-free: a copy, set, texture bind, prefetch or launch argument that points into memory freed
+// before. The verdict is the heap's, which holds back where the addresses may belong to somebody else by now.
 
 #include "analyzer/detector.h"
 #include "analyzer/words.h"
@@ -12,7 +12,8 @@ class UseAfterFree : public Detector {
 public:
   explicit UseAfterFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
+                Findings& findings) override {
     for (const Judgement& j : judgements) {
       if (j.verdict == Judgement::Verdict::kUseAfterFree) findings.add(finding(e, j));
     }
@@ -22,24 +23,23 @@ private:
   Finding finding(const Event& e, const Judgement& j) const {
     const Block& block = *j.block;
     const std::string_view call = facts_.call_name(e);
-    const std::string where = j.offset == 0 ? std::string()
-                                            : cat({format_exact_bytes(j.offset), " into "});
+    const std::string where = j.offset == 0 ? std::string() : cat({format_exact_bytes(j.offset), " into "});
     const bool ended = block.end == Block::End::kContextEnded;
     Finding f;
     f.kind = "use-after-free";
     f.message = cat({call, does(e, j), format_address(j.range_begin), ", ", where, "memory that ",
-                     ended ? "ended with its context" : cat({"was already ", released_word(block.family)}), ": ",
-                     describe_block(block, facts_), "."});
+                     ended ? "ended with its context" : cat({"was already ", released_word(block.family)}),
+                     ": ", describe_block(block, facts_), "."});
     f.advice = "Free the memory after its last use, or do not use the pointer after the free.";
     f.bytes = j.range_bytes;
     f.address = j.range_begin;
     f.api = call;
     f.group = j.side == Judgement::Side::kSource ? "source" : "destination";
     f.stacks.push_back(labelled(label(e.kind), e.stack, call));
-    f.stacks.push_back(labelled(ended ? std::string("context ended here")
-                                      : cat({released_word(block.family), " here"}),
-                                block.freed, facts_.api_name(block.freed_api)));
-    f.stacks.push_back(labelled("allocated here", block.allocated, facts_.api_name(block.api)));
+    f.stacks.push_back(
+      labelled(ended ? std::string("context ended here") : cat({released_word(block.family), " here"}),
+               block.freed, facts_.api_name(block.freed_api)));
+    f.stacks.push_back(birth_stack(block, facts_));
     return f;
   }
 
@@ -47,7 +47,8 @@ private:
     if (e.kind == trace::Kind::kLaunch) return " passes a kernel the pointer ";
     if (j.side == Judgement::Side::kNone) return " uses ";
     const std::string bytes = format_bytes(j.range_bytes);
-    return j.side == Judgement::Side::kSource ? cat({" reads ", bytes, " from "}) : cat({" writes ", bytes, " to "});
+    return j.side == Judgement::Side::kSource ? cat({" reads ", bytes, " from "})
+                                              : cat({" writes ", bytes, " to "});
   }
 
   static std::string label(trace::Kind kind) {
@@ -62,12 +63,15 @@ const DetectorRegistration kUseAfterFree{{
   .id = "use-after-free",
   .severity = Severity::kError,
   .title = "freed memory used in a copy, set, bind or launch",
-  .explain = "A call that reads or writes memory that was freed before it. CUDA often refuses it with 'invalid "
-             "value', and where the address has been given out again it silently damages other data. The finding "
-             "shows the use, the free and the allocation. Memory freed with cudaFreeAsync may no longer be named in "
-             "calls made after it, even if the free has not run yet. What kernels do with pointers they keep in "
-             "memory is not seen.",
-  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> { return std::make_unique<UseAfterFree>(facts); },
+  .explain =
+    "A call that reads or writes memory that was freed before it. CUDA often refuses it with 'invalid "
+    "value', and where the address has been given out again it silently damages other data. The finding "
+    "shows the use, the free and the allocation. Memory freed with cudaFreeAsync may no longer be named in "
+    "calls made after it, even if the free has not run yet. What kernels do with pointers they keep in "
+    "memory is not seen.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<UseAfterFree>(facts);
+  },
   .wants = kWantsMistakes,
 }};
 

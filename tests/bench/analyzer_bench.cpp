@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of the analysis, end to end from a trace directory to findings, on one core with all detectors (DESIGN 9):
-//   mix:    40 % launches with 6 pointers, 30 % copies, 30 % allocations and frees; at least 4 million events/s
-//   churn:  allocations and frees alone; at least 10 million events/s
-// Both over 10,000 live blocks and 1 million distinct addresses in 64 logs whose events interleave at random, which
-// is the merge's worst case. Traces are written once, under TMPDIR, and read from the page cache.
+// Speed of the analysis, end to end from a trace directory to findings, on one core with all detectors
+// (DESIGN 9):
+//   mix:    40 % launches with 6 pointers, 30 % copies, 30 % allocations and frees; at least 4 million
+//   events/s churn:  allocations and frees alone; at least 10 million events/s
+// Both over 10,000 live blocks and 1 million distinct addresses in 64 logs whose events interleave at random,
+// which is the merge's worst case. Traces are written once, under TMPDIR, and read from the page cache.
 //   analyzer_bench [--benchmark_filter=mix]
 
 #include <benchmark/benchmark.h>
@@ -76,14 +77,21 @@ public:
     const std::uint64_t host = 0x560000000000 + random_() % 1000 * 8192;
     using trace::Side;
     switch (random_() % 3) {
-    case 0: event(Kind::kCopy, 2, 8, trace::copy_flags(Side::kDevice, Side::kHost, false), {any(), host, bytes, 0}); break;
-    case 1: event(Kind::kCopy, 3, 8, trace::copy_flags(Side::kHost, Side::kDevice, false), {host, any(), bytes, 0}); break;
-    default: event(Kind::kCopy, 4, 8, trace::copy_flags(Side::kDevice, Side::kDevice, false), {any(), any(), bytes, 0});
+    case 0:
+      event(Kind::kCopy, 2, 8, trace::copy_flags(Side::kDevice, Side::kHost, false), {any(), host, bytes, 0});
+      break;
+    case 1:
+      event(Kind::kCopy, 3, 8, trace::copy_flags(Side::kHost, Side::kDevice, false), {host, any(), bytes, 0});
+      break;
+    default:
+      event(Kind::kCopy, 4, 8, trace::copy_flags(Side::kDevice, Side::kDevice, false),
+            {any(), any(), bytes, 0});
     }
   }
 
   void launch() {
-    event(Kind::kLaunch, 5, trace::kNoApi, 0, {0xf00 + random_() % 100, 0, 1, 1, any(), any(), any(), any(), any(), any()});
+    event(Kind::kLaunch, 5, trace::kNoApi, 0,
+          {0xf00 + random_() % 100, 0, 1, 1, any(), any(), any(), any(), any(), any()});
   }
 
   std::uint64_t events() const { return order_; }
@@ -117,7 +125,8 @@ private:
     for (unsigned s = 1; s < slots; ++s) {
       trace::MoreSlot more{};
       more.head = trace::pack({Kind::kMore, 1, 0, 0, 0});
-      for (unsigned i = 0; i < trace::kMorePayloadWords && at < payload.size(); ++i) more.payload[i] = payload[at++];
+      for (unsigned i = 0; i < trace::kMorePayloadWords && at < payload.size(); ++i)
+        more.payload[i] = payload[at++];
       log.write(reinterpret_cast<const char*>(&more), sizeof more);
     }
   }
@@ -142,9 +151,12 @@ struct Traces {
     while (mix.events() < 6'000'000) {
       // One churn() in the steady state is an allocation and a free every other time: one event on average.
       const auto roll = dice() % 10;
-      if (roll < 4) mix.launch();
-      else if (roll < 7) mix.copy();
-      else mix.churn();
+      if (roll < 4)
+        mix.launch();
+      else if (roll < 7)
+        mix.copy();
+      else
+        mix.churn();
     }
     mix_events = mix.events();
   }
@@ -161,12 +173,14 @@ void run(benchmark::State& state, const std::filesystem::path& trace, std::uint6
     if (analysis.process.totals.events != events) state.SkipWithError("events went missing");
     benchmark::DoNotOptimize(analysis.findings.data());
   }
-  state.counters["events/s"] =
-    benchmark::Counter(static_cast<double>(events) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["events/s"] = benchmark::Counter(
+    static_cast<double>(events) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
 void mix(benchmark::State& state) { run(state, traces().directory.path() / "mix", traces().mix_events); }
-void churn(benchmark::State& state) { run(state, traces().directory.path() / "churn", traces().churn_events); }
+void churn(benchmark::State& state) {
+  run(state, traces().directory.path() / "churn", traces().churn_events);
+}
 
 // What reading and merging cost of it.
 void read_only(benchmark::State& state) {
@@ -176,8 +190,9 @@ void read_only(benchmark::State& state) {
     while (const Event* e = stream.next()) n += e->order != 0;
     benchmark::DoNotOptimize(n);
   }
-  state.counters["events/s"] = benchmark::Counter(
-    static_cast<double>(traces().churn_events) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["events/s"] =
+    benchmark::Counter(static_cast<double>(traces().churn_events) * static_cast<double>(state.iterations()),
+                       benchmark::Counter::kIsRate);
 }
 
 BENCHMARK(mix)->Unit(benchmark::kMillisecond)->UseRealTime();

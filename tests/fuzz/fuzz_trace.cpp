@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From fuzz inputs to analyses, see fuzz_trace.h. A log's header is put right if the input's is too short, so that
-// the fuzzer spends its time on records.
+// From fuzz inputs to analyses, see fuzz_trace.h. A log's header is put right if the input's is too short, so
+// that the fuzzer spends its time on records.
 
 #include "fuzz_trace.h"
 
@@ -19,7 +19,8 @@ namespace gmt::test {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kNames[] = {"info", "apis", "modules", "complete", "t1-0.log", "t2-0.log", "device-0.log"};
+constexpr const char* kNames[] = {"info",     "apis",     "modules",     "complete",
+                                  "t1-0.log", "t2-0.log", "device-0.log"};
 
 // The next part of the input up to a newline.
 std::string_view take_line(std::string_view& input) {
@@ -37,7 +38,8 @@ void unpack(std::string_view input, const fs::path& directory) {
     std::from_chars(length.data(), length.data() + length.size(), bytes);
     bytes = std::min(bytes, input.size());
     const auto known = std::ranges::find(kNames, name);
-    const fs::path path = directory / (known == std::end(kNames) ? kNames[name.size() % std::size(kNames)] : *known);
+    const fs::path path =
+      directory / (known == std::end(kNames) ? kNames[name.size() % std::size(kNames)] : *known);
     write_file(path, std::string(input.substr(0, bytes)));
     input.remove_prefix(bytes);
   }
@@ -83,15 +85,17 @@ std::string seed_input() {
     LogWriter& log = trace.log(i % 2);
     const std::uint64_t at = 0x7f0000000000 + i % 3 * 4096;
     log.context(1, 0xc1, 0, true);
-    log.alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {i % 5, 2, 3, 4, 5}}, static_cast<Family>(1 + i), at,
-              4096, 0, {512, 400, 8, 1, 4, 0, 0});
+    log.alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {i % 5, 2, 3, 4, 5}},
+              static_cast<Family>(1 + i), at, 4096, 0, {512, 400, 8, 1, 4, 0, 0});
     log.copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy"}, at, 0x560000000000, 4090 + i);
     log.record(Kind::kCopy, {.api = "cuMemcpy2D_v2"}, std::vector<std::uint64_t>(17, i));
     log.record(Kind::kLaunch, {.api = "cuLaunchKernel"}, {0xf, 0, 1, 1, at, at + 8, 0, 0, 0, 0});
-    log.release({.api = "cuMemFree_v2", .result = static_cast<std::uint16_t>(i % 2)}, static_cast<FreeFunction>(1 + i), at);
+    log.release({.api = "cuMemFree_v2", .result = static_cast<std::uint16_t>(i % 2)},
+                static_cast<FreeFunction>(1 + i), at);
     log.record(Kind::kName, {}, {i, 8, 0x6161616161616161});
   }
-  trace.log(0).life({.api = "cuDevicePrimaryCtxReset"}, 0, trace::ObjectClass::kPrimaryContext, trace::LifeOp::kReset);
+  trace.log(0).life({.api = "cuDevicePrimaryCtxReset"}, 0, trace::ObjectClass::kPrimaryContext,
+                    trace::LifeOp::kReset);
   trace.log(0).torn();
   trace.log(0).exit(trace::ExitWay::kExit, 0);
   const TemporaryDirectory directory;

@@ -22,12 +22,15 @@ inline constexpr std::uint64_t kMiB = 1 << 20;
 
 class AnalysisTest : public testing::Test {
 protected:
-  // The calls as the runtime makes them: the driver's symbol under the runtime's name. Stacks are one address.
+  // The calls as the runtime makes them: the driver's symbol under the runtime's name. Stacks are one
+  // address.
   void cuda_malloc(std::uint64_t address, std::uint64_t bytes, std::uint64_t from = 0x100) {
-    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {from}}, Family::kDevice, address, bytes);
+    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {from}}, Family::kDevice, address,
+                bytes);
   }
   void cuda_malloc_host(std::uint64_t address, std::uint64_t bytes, std::uint64_t from = 0x110) {
-    log().alloc({.api = "cuMemHostAlloc", .via = "cudaMallocHost", .stack = {from}}, Family::kPinned, address, bytes);
+    log().alloc({.api = "cuMemHostAlloc", .via = "cudaMallocHost", .stack = {from}}, Family::kPinned, address,
+                bytes);
   }
   void cuda_free(std::uint64_t address, std::uint16_t code = 0, std::uint64_t from = 0x200) {
     log().release({.api = "cuMemFree_v2", .via = "cudaFree", .result = code, .stack = {from}},
@@ -35,8 +38,8 @@ protected:
   }
   void cuda_memcpy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, std::uint16_t code = 0,
                    Side to_side = Side::kDevice, Side from_side = Side::kHost) {
-    log().copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy", .result = code, .stack = {0x300}}, to, from, bytes,
-               to_side, from_side);
+    log().copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy", .result = code, .stack = {0x300}}, to, from,
+               bytes, to_side, from_side);
   }
   LogWriter& log(std::size_t number = 0) { return trace.log(number); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of copies and sets: past the end by the byte, 2D and 3D extents, both sides, freed memory, host memory
-// that may belong to somebody else, mappings side by side.
+// Ranges of copies and sets: past the end by the byte, 2D and 3D extents, both sides, freed memory, host
+// memory that may belong to somebody else, mappings side by side.
 
 #include "analysis_fixture.h"
 
@@ -10,12 +10,15 @@ namespace {
 class Copies : public AnalysisTest {
 protected:
   void copy_2d(std::uint64_t to, std::uint64_t to_pitch, std::uint64_t from, std::uint64_t from_pitch,
-               std::uint64_t width, std::uint64_t height, std::uint64_t depth = 1, std::uint64_t rows_per_slice = 0) {
+               std::uint64_t width, std::uint64_t height, std::uint64_t depth = 1,
+               std::uint64_t rows_per_slice = 0) {
     log().record(Kind::kCopy,
-                 {.api = "cuMemcpy2DUnaligned_v2", .via = "cudaMemcpy2D", .result = 1,
+                 {.api = "cuMemcpy2DUnaligned_v2",
+                  .via = "cudaMemcpy2D",
+                  .result = 1,
                   .flags = trace::copy_flags(Side::kDevice, Side::kHost, false)},
-                 {to, from, width * height * depth, 0, to_pitch, from_pitch, width, height, depth, rows_per_slice,
-                  rows_per_slice});
+                 {to, from, width * height * depth, 0, to_pitch, from_pitch, width, height, depth,
+                  rows_per_slice, rows_per_slice});
   }
   void free_all_and_run() {
     for (const std::uint64_t address : {kA, kB, kC}) cuda_free(address);
@@ -40,8 +43,9 @@ TEST_F(Copies, OneBytePastTheEnd) {
   run();
   ASSERT_EQ(kinds(), "copy-out-of-bounds");
   const Finding& f = *find("copy-out-of-bounds");
-  EXPECT_EQ(f.message, "cudaMemcpy writes 1 byte past the end of its destination: 1,001 bytes of a block of 1,000 "
-                       "bytes of device memory allocated by cudaMalloc.");
+  EXPECT_EQ(f.message,
+            "cudaMemcpy writes 1 byte past the end of its destination: 1,001 bytes of a block of 1,000 "
+            "bytes of device memory allocated by cudaMalloc.");
   EXPECT_EQ(labels(f), "copied here|allocated here");
   EXPECT_EQ(f.bytes, 1u);
 }
@@ -103,7 +107,8 @@ TEST_F(Copies, PastPitchTimesHeightOfPitchedMemory) {
   ASSERT_NE(find("copy-out-of-bounds"), nullptr);
   EXPECT_EQ(find("copy-out-of-bounds")->count, 1u);
   EXPECT_EQ(find("copy-out-of-bounds")->bytes, 400u);
-  EXPECT_NE(find("copy-out-of-bounds")->message.find("2,048 bytes (4 rows at a pitch of 512)"), std::string::npos);
+  EXPECT_NE(find("copy-out-of-bounds")->message.find("2,048 bytes (4 rows at a pitch of 512)"),
+            std::string::npos);
 }
 
 TEST_F(Copies, ThreeDimensionalBySlices) {
@@ -155,8 +160,9 @@ TEST_F(Copies, UseAfterFree) {
   run();
   ASSERT_EQ(kinds(), "use-after-free");
   const Finding& f = *find("use-after-free");
-  EXPECT_EQ(f.message, "cudaMemcpy writes 256 bytes to 0x7f32a0001000, 4,096 bytes into memory that was already "
-                       "freed: 1.0 MiB of device memory allocated by cudaMalloc.");
+  EXPECT_EQ(f.message,
+            "cudaMemcpy writes 256 bytes to 0x7f32a0001000, 4,096 bytes into memory that was already "
+            "freed: 1.0 MiB of device memory allocated by cudaMalloc.");
   EXPECT_EQ(labels(f), "copied here|freed here|allocated here");
 }
 
@@ -261,7 +267,8 @@ TEST_F(Copies, LaunchArgumentsIntoFreedMemory) {
   cuda_free(kB);
   run();
   ASSERT_EQ(kinds(), "use-after-free");
-  EXPECT_NE(find("use-after-free")->message.find("passes a kernel the pointer 0x7f32a0000008"), std::string::npos);
+  EXPECT_NE(find("use-after-free")->message.find("passes a kernel the pointer 0x7f32a0000008"),
+            std::string::npos);
 }
 
 TEST_F(Copies, NotJudgedAfterAStickyError) {

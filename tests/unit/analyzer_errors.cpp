@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failed calls: api-error and what it leaves out, out-of-memory with its holders, calls that never returned. And
-// the small parts: grouping, words, the registry of detectors.
+// Failed calls: api-error and what it leaves out, out-of-memory with its holders, calls that never returned.
+// And the small parts: grouping, words, the registry of detectors.
 
 #include "analysis_fixture.h"
 #include "analyzer/grouping.h"
@@ -41,14 +41,16 @@ TEST_F(Errors, ProbingIsNoError) {
 }
 
 TEST_F(Errors, RegisteringTwiceIsOne) {
-  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .result = 712}, Family::kRegistered, kHost, 64);
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .result = 712}, Family::kRegistered,
+              kHost, 64);
   run();
   EXPECT_EQ(kinds(), "api-error");
 }
 
 TEST_F(Errors, RuntimesRetryIsForgiven) {
   for (const std::uint16_t code : std::initializer_list<std::uint16_t>{3, 201, 709}) {
-    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = code}, Family::kStreamOrdered, 0, 64);
+    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = code}, Family::kStreamOrdered,
+                0, 64);
     note({.api = "cuDevicePrimaryCtxRetain", .via = "cudaMallocAsync"});
     log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, Family::kStreamOrdered, kA, 64);
     log().release({.api = "cuMemFreeAsync", .via = "cudaFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
@@ -58,8 +60,10 @@ TEST_F(Errors, RuntimesRetryIsForgiven) {
 }
 
 TEST_F(Errors, RetryThatNeverSucceedsIsOne) {
-  log(0).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = 201}, Family::kStreamOrdered, 0, 64);
-  log(1).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, Family::kStreamOrdered, kA, 64); // another thread
+  log(0).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = 201}, Family::kStreamOrdered, 0,
+               64);
+  log(1).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, Family::kStreamOrdered, kA,
+               64); // another thread
   log(1).release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
   run();
   EXPECT_EQ(kinds(), "api-error");
@@ -73,13 +77,15 @@ TEST_F(Errors, WithoutTheRuntimeThereIsNoRetry) {
 
 TEST_F(Errors, OnlyTheFirstReportOfAStickyError) {
   note({.api = "cuMemPoolTrimTo", .result = 1});
-  log().record(Kind::kSync, {.api = "cuStreamSynchronize", .via = "cudaStreamSynchronize", .result = 719, .stack = {7}},
+  log().record(Kind::kSync,
+               {.api = "cuStreamSynchronize", .via = "cudaStreamSynchronize", .result = 719, .stack = {7}},
                {0, 0, 1, 0});
   for (int i = 0; i < 5; ++i) note({.api = "cuMemPoolTrimTo", .result = 719});
   run();
   ASSERT_EQ(kinds(), "api-error api-error");
-  EXPECT_EQ(result.findings[1].message, "An earlier kernel failed: cudaErrorLaunchFailure (719) was reported by "
-                                        "cudaStreamSynchronize, and 5 later calls failed because of it.");
+  EXPECT_EQ(result.findings[1].message,
+            "An earlier kernel failed: cudaErrorLaunchFailure (719) was reported by "
+            "cudaStreamSynchronize, and 5 later calls failed because of it.");
 }
 
 TEST_F(Errors, NestedFailuresAreTheOuterCalls) {
@@ -94,17 +100,18 @@ TEST_F(Errors, OutOfMemoryNamesTheHolders) {
   for (std::uint64_t i = 0; i < 2; ++i) cuda_malloc(kC + i * kMiB, kMiB, 0x3000);
   for (std::uint64_t i = 0; i < 2; ++i) cuda_free(kC + i * kMiB);
   for (int i = 0; i < 3; ++i) {
-    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .result = 2, .stack = {0x4000}}, Family::kDevice, 0,
-                2048 * kMiB);
+    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .result = 2, .stack = {0x4000}},
+                Family::kDevice, 0, 2048 * kMiB);
   }
   run();
   const Finding* f = find("out-of-memory");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kWarning);
   EXPECT_EQ(f->count, 3u);
-  EXPECT_EQ(f->message, "cudaMalloc of 2.0 GiB of device memory failed for lack of memory; this program held 1.2 GiB "
-                        "of device memory in 48 blocks, and the largest piece it had freed is 2.0 MiB (the first of "
-                        "3 such failures).");
+  EXPECT_EQ(f->message,
+            "cudaMalloc of 2.0 GiB of device memory failed for lack of memory; this program held 1.2 GiB "
+            "of device memory in 48 blocks, and the largest piece it had freed is 2.0 MiB (the first of "
+            "3 such failures).");
   ASSERT_EQ(f->stacks.size(), 6u);
   EXPECT_EQ(f->stacks[0].label, "failed here");
   EXPECT_EQ(f->stacks[1].label, "held here: 1.2 GiB in 40 blocks");
@@ -122,13 +129,19 @@ TEST_F(Errors, FreedAndLiveAgainIsNoHole) {
 }
 
 TEST_F(Errors, UnfinishedCalls) {
-  log(0).record(Kind::kNote, {.api = "cuMemPoolTrimTo", .result = trace::kResultInFlight, .stack = {1}}, {0, 0, 0, 0});
-  log(1).record(Kind::kSync, {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize",
-                              .result = trace::kResultInFlight, .stack = {2}}, {0, 0, 2, 0});
+  log(0).record(Kind::kNote, {.api = "cuMemPoolTrimTo", .result = trace::kResultInFlight, .stack = {1}},
+                {0, 0, 0, 0});
+  log(1).record(Kind::kSync,
+                {.api = "cuCtxSynchronize",
+                 .via = "cudaDeviceSynchronize",
+                 .result = trace::kResultInFlight,
+                 .stack = {2}},
+                {0, 0, 2, 0});
   trace.complete = "how=signalled\nsignal=11\n";
   run();
   ASSERT_EQ(kinds(), "unfinished-call unfinished-call");
-  EXPECT_EQ(result.findings[0].message, "cudaDeviceSynchronize had not returned when the program was killed by signal 11.");
+  EXPECT_EQ(result.findings[0].message,
+            "cudaDeviceSynchronize had not returned when the program was killed by signal 11.");
   EXPECT_EQ(result.findings[0].severity, Severity::kNote);
   EXPECT_EQ(labels(result.findings[0]), "called here");
   trace.complete = "how=exited\n";

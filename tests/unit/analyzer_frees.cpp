@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdicts on releases, in the order of DESIGN 5: accepted, mismatched, inside, double, ended, unknown; and
-// what is never judged.
+// The verdicts on releases, in the order of DESIGN 5: accepted, mismatched, inside, double, ended, unknown;
+// and what is never judged.
 
 #include "analysis_fixture.h"
 
@@ -27,8 +27,9 @@ TEST_F(Frees, DoubleFreeShowsThreeStacks) {
   run();
   ASSERT_EQ(kinds(), "double-free");
   const Finding& f = *find("double-free");
-  EXPECT_EQ(f.message, "cudaFree of 0x7f32a0000000, which was already freed: 1.0 MiB of device memory allocated by "
-                       "cudaMalloc.");
+  EXPECT_EQ(f.message,
+            "cudaFree of 0x7f32a0000000, which was already freed: 1.0 MiB of device memory allocated by "
+            "cudaMalloc.");
   EXPECT_EQ(labels(f), "freed again here|first freed here|allocated here");
   EXPECT_EQ(address_of(f.stacks[0]), 0x202u);
   EXPECT_EQ(address_of(f.stacks[1]), 0x201u);
@@ -70,20 +71,24 @@ TEST_F(Frees, ReusedAddressIsNoDoubleFree) {
 
 TEST_F(Frees, UnregisterTwiceIsADoubleFreeInItsOwnWords) {
   log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, Family::kRegistered, kHost, 4096);
-  log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"}, FreeFunction::kHostUnregister, kHost);
+  log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"}, FreeFunction::kHostUnregister,
+                kHost);
   log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister", .result = 713},
                 FreeFunction::kHostUnregister, kHost);
   run();
   ASSERT_EQ(kinds(), "double-free");
-  EXPECT_EQ(find("double-free")->message, "cudaHostUnregister of 0x55d000001000, which was already unregistered: "
-                                          "4.0 KiB of registered host memory registered by cudaHostRegister.");
-  EXPECT_EQ(labels(*find("double-free")), "unregistered again here|first unregistered here|allocated here");
+  EXPECT_EQ(find("double-free")->message,
+            "cudaHostUnregister of 0x55d000001000, which was already unregistered: "
+            "4.0 KiB of registered host memory registered by cudaHostRegister.");
+  EXPECT_EQ(labels(*find("double-free")), "unregistered again here|first unregistered here|registered here");
 }
 
 TEST_F(Frees, FreeHostOfMemoryOnceRegisteredIsNoDoubleFree) {
   log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, Family::kRegistered, kHost, 4096);
-  log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"}, FreeFunction::kHostUnregister, kHost);
-  log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost", .result = 1}, FreeFunction::kMemFreeHost, kHost);
+  log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"}, FreeFunction::kHostUnregister,
+                kHost);
+  log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost", .result = 1}, FreeFunction::kMemFreeHost,
+                kHost);
   run();
   EXPECT_EQ(kinds(), "invalid-free");
 }
@@ -116,7 +121,8 @@ TEST_F(Frees, MismatchesAcrossFamilies) {
     log().release({.api = "cudaWrong", .result = code}, function, kA);
     run();
     ASSERT_NE(find("mismatched-free"), nullptr) << right;
-    EXPECT_NE(find("mismatched-free")->advice.find(right), std::string::npos) << find("mismatched-free")->advice;
+    EXPECT_NE(find("mismatched-free")->advice.find(right), std::string::npos)
+      << find("mismatched-free")->advice;
     std::swap(trace, fresh);
   };
   mismatch(Family::kDevice, FreeFunction::kMemFreeHost, 1, "cudaFree.");
@@ -129,7 +135,14 @@ TEST_F(Frees, MismatchesAcrossFamilies) {
   mismatch(Family::kIpc, FreeFunction::kMemFree, 1, "cudaIpcCloseMemHandle");
   mismatch(Family::kVmmMapping, FreeFunction::kMemFree, 1, "cuMemUnmap");
   mismatch(Family::kVmmReservation, FreeFunction::kMemFree, 1, "cuMemAddressFree");
-  mismatch(Family::kModuleGlobal, FreeFunction::kMemFree, 1, "static variable");
+}
+
+TEST_F(Frees, StaticVariablesHaveNoRightFunction) {
+  log().alloc({.api = "cuModuleGetGlobal_v2", .via = "cudaGetSymbolAddress"}, Family::kModuleGlobal, kA, 64);
+  cuda_free(kA, 1);
+  run();
+  ASSERT_EQ(kinds(), "invalid-free");
+  EXPECT_EQ(labels(*find("invalid-free")), "freed here|looked up here");
 }
 
 TEST_F(Frees, DocumentedPairsAreClean) {
@@ -147,9 +160,10 @@ TEST_F(Frees, InsideNamesBlockAndOffset) {
   cuda_free(kA);
   run();
   ASSERT_EQ(kinds(), "invalid-free");
-  EXPECT_EQ(find("invalid-free")->message,
-            "cudaFree of 0x7f32a0000010, which is 16 bytes inside a block that begins at 0x7f32a0000000: 1.0 MiB of "
-            "device memory allocated by cudaMalloc.");
+  EXPECT_EQ(
+    find("invalid-free")->message,
+    "cudaFree of 0x7f32a0000010, which is 16 bytes inside a block that begins at 0x7f32a0000000: 1.0 MiB of "
+    "device memory allocated by cudaMalloc.");
   EXPECT_EQ(labels(*find("invalid-free")), "freed here|allocated here");
 }
 
@@ -166,18 +180,20 @@ TEST_F(Frees, InsideFreedMemoryIsNoDoubleFree) {
   cuda_free(kA + 256, 1);
   run();
   ASSERT_EQ(kinds(), "invalid-free");
-  EXPECT_NE(find("invalid-free")->message.find("256 bytes inside memory that was freed earlier"), std::string::npos);
+  EXPECT_NE(find("invalid-free")->message.find("256 bytes inside memory that was freed earlier"),
+            std::string::npos);
 }
 
 TEST_F(Frees, EndedWithItsContext) {
   log().context(1, 0xc0, 0, true);
   cuda_malloc(kA, kMiB);
-  log().life({.api = "cuDevicePrimaryCtxReset", .via = "cudaDeviceReset"}, 0, trace::ObjectClass::kPrimaryContext,
-             trace::LifeOp::kReset);
+  log().life({.api = "cuDevicePrimaryCtxReset", .via = "cudaDeviceReset"}, 0,
+             trace::ObjectClass::kPrimaryContext, trace::LifeOp::kReset);
   cuda_free(kA, 1);
   run();
   EXPECT_EQ(kinds(), "invalid-free leak");
-  EXPECT_NE(find("invalid-free")->message.find("cudaDeviceReset had already released 1.0 MiB"), std::string::npos);
+  EXPECT_NE(find("invalid-free")->message.find("cudaDeviceReset had already released 1.0 MiB"),
+            std::string::npos);
   EXPECT_EQ(labels(*find("invalid-free")), "freed here|context ended here|allocated here");
 }
 
@@ -206,14 +222,16 @@ TEST_F(Frees, BirthOnTopOfALiveBlockCountsAnUnseenFree) {
 
 TEST_F(Frees, AfterAStickyErrorReleasesAreNotJudged) {
   cuda_malloc(kA, kMiB);
-  log().record(Kind::kSync, {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = 700}, {0, 0, 2, 0});
+  log().record(Kind::kSync, {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = 700},
+               {0, 0, 2, 0});
   cuda_free(kA, 700);
   cuda_free(kHost, 1);
   run();
   ASSERT_EQ(kinds(), "api-error");
-  EXPECT_EQ(find("api-error")->message,
-            "An earlier kernel failed: cudaErrorIllegalAddress (700) was reported by cudaDeviceSynchronize, and "
-            "2 later calls failed because of it.");
+  EXPECT_EQ(
+    find("api-error")->message,
+    "An earlier kernel failed: cudaErrorIllegalAddress (700) was reported by cudaDeviceSynchronize, and "
+    "2 later calls failed because of it.");
   EXPECT_TRUE(is_not_checked("leak", "CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
 }
 
@@ -247,7 +265,8 @@ TEST_F(Frees, InsideAHostCallbackIsNotCalledADoubleFree) {
 TEST_F(Frees, RuntimeRowsAreJudgedNeverApplied) {
   cuda_malloc(kA, kMiB);
   log().release({.api = "cudaFree", .flags = trace::kFlagRuntime}, FreeFunction::kMemFree, kA);
-  log().release({.api = "cudaFreeHost", .result = 1, .flags = trace::kFlagRuntime}, FreeFunction::kMemFreeHost, kA);
+  log().release({.api = "cudaFreeHost", .result = 1, .flags = trace::kFlagRuntime},
+                FreeFunction::kMemFreeHost, kA);
   run();
   EXPECT_EQ(kinds(), "mismatched-free leak");
 }
@@ -263,7 +282,8 @@ TEST_F(Frees, NestedCallsChangeNothing) {
 
 TEST_F(Frees, HostFreeOfPinnedAndRegisteredMemory) {
   cuda_malloc_host(kA, 4096);
-  log().release({.api = "free", .result = trace::kResultInFlight, .stack = {0x9}}, FreeFunction::kHostFree, kA);
+  log().release({.api = "free", .result = trace::kResultInFlight, .stack = {0x9}}, FreeFunction::kHostFree,
+                kA);
   log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, Family::kRegistered, kHost, 4096);
   log().release({.api = "free", .stack = {0xa}}, FreeFunction::kHostFree, kHost);
   log().release({.api = "free"}, FreeFunction::kHostFree, 0x1234000); // ordinary memory

@@ -92,7 +92,8 @@ TEST_F(Leaks, EndedWithTheirContextAndSaysSo) {
   run();
   ASSERT_EQ(kinds(), "leak");
   const Finding& f = *find("leak");
-  EXPECT_EQ(f.message, "2.0 MiB of device memory was still not freed when cuCtxDestroy_v2 ended its context.");
+  EXPECT_EQ(f.message,
+            "2.0 MiB of device memory was still not freed when cuCtxDestroy_v2 ended its context.");
   EXPECT_EQ(labels(f), "allocated here|context ended here");
   EXPECT_EQ(address_of(f.stacks[1]), 0x333u);
 }
@@ -140,8 +141,9 @@ TEST_F(Leaks, NotCalledLeaksAfterASignal) {
   trace.complete = "how=signalled\nstatus=0\nsignal=9\ncore=0\n";
   run();
   EXPECT_EQ(kinds(), "");
-  EXPECT_TRUE(is_not_checked("leak", "the program was killed by signal 9, so memory alive then (8.0 MiB in 2 blocks) "
-                                     "is not called a leak"));
+  EXPECT_TRUE(is_not_checked("leak",
+                             "the program was killed by signal 9, so memory alive then (8.0 MiB in 2 blocks) "
+                             "is not called a leak"));
 }
 
 TEST_F(Leaks, WaysToEnd) {
@@ -217,7 +219,8 @@ Finding leak_with(std::vector<Frame> frames) {
   f.kind = "leak";
   f.severity = Severity::kError;
   f.message = "20.0 MiB of device memory was never freed.";
-  f.stacks.push_back({.label = "allocated here", .stack = {}, .api = "cudaMalloc", .frames = std::move(frames)});
+  f.stacks.push_back(
+    {.label = "allocated here", .stack = {}, .api = "cudaMalloc", .frames = std::move(frames)});
   return f;
 }
 
@@ -235,8 +238,9 @@ TEST(Owners, CachingAllocatorIsANote) {
                          frame("/usr/bin/python3", "main")});
   apply_owner_rules(f);
   EXPECT_EQ(f.severity, Severity::kNote);
-  EXPECT_EQ(f.message, "20.0 MiB of device memory was never freed; PyTorch's caching allocator holds it: it keeps "
-                       "freed blocks for reuse.");
+  EXPECT_EQ(f.message,
+            "20.0 MiB of device memory was never freed; PyTorch's caching allocator holds it: it keeps "
+            "freed blocks for reuse.");
 }
 
 TEST(Owners, AUsersLibraryIsNoOwner) {

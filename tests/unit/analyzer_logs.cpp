@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs that are not as they should be: torn slots, losses, damaged records and headers, inversions, holes, files
-// that end anywhere; and random damage, which must never crash or hang the analysis.
+// Logs that are not as they should be: torn slots, losses, damaged records and headers, inversions, holes,
+// files that end anywhere; and random damage, which must never crash or hang the analysis.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -89,8 +89,8 @@ TEST_F(Logs, DamagedRecords) {
   log().slot(slot(Kind::kAlloc, 200, 1)); // too many
   log().slot(slot(Kind::kAlloc, 3, 1));   // continuation missing
   log().slot(slot(Kind::kMore, 1, 0));
-  cuda_malloc(kA, kMiB); // its stack record comes first
-  log().slot(slot(Kind::kMore, 1, 0)); // belongs to nothing
+  cuda_malloc(kA, kMiB);                // its stack record comes first
+  log().slot(slot(Kind::kMore, 1, 0));  // belongs to nothing
   log().slot(slot(Kind::kStack, 1, 0)); // id 0
   cuda_free(kA);
   run();
@@ -155,7 +155,8 @@ TEST_F(Logs, DamagedHeadersCostOneLog) {
 TEST_F(Logs, EveryTruncationIsReadUpToItsEnd) {
   for (std::uint64_t i = 0; i < 6; ++i) {
     cuda_malloc(kA + i * kMiB, kMiB, i);
-    log().record(Kind::kCopy, {.api = "cuMemcpy2D_v2", .stack = {1, 2, 3, 4, 5, 6, 7}}, std::vector<std::uint64_t>(17, 1));
+    log().record(Kind::kCopy, {.api = "cuMemcpy2D_v2", .stack = {1, 2, 3, 4, 5, 6, 7}},
+                 std::vector<std::uint64_t>(17, 1));
   }
   run();
   const std::uint64_t all = result.process.totals.events;
@@ -256,12 +257,14 @@ TEST_F(Logs, RandomDamageNeverCrashesOrHangs) {
     LogWriter& l = log(i % 3);
     const std::uint64_t at = kA + i % 7 * kMiB;
     l.context(1, 0xc1, 0, true);
-    l.alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {i % 5, 2, 3, 4, 5}}, static_cast<Family>(i % 19), at, 4096,
-            0, {512, 400, 8, 1, 4, 0, 0});
+    l.alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {i % 5, 2, 3, 4, 5}},
+            static_cast<Family>(i % 19), at, 4096, 0, {512, 400, 8, 1, 4, 0, 0});
     l.copy({.api = "cuMemcpyHtoD_v2"}, at, kHost, 4000 + i * 10);
     l.record(Kind::kCopy, {.api = "cuMemcpy2D_v2"}, std::vector<std::uint64_t>(17, i));
-    l.release({.api = "cuMemFree_v2", .result = static_cast<std::uint16_t>(i % 3)}, static_cast<FreeFunction>(i % 13), at);
-    l.life({.api = "cuCtxDestroy_v2"}, i % 4 == 0 ? 0xc1 : 0, static_cast<trace::ObjectClass>(1 + i % 3), trace::LifeOp::kDestroy);
+    l.release({.api = "cuMemFree_v2", .result = static_cast<std::uint16_t>(i % 3)},
+              static_cast<FreeFunction>(i % 13), at);
+    l.life({.api = "cuCtxDestroy_v2"}, i % 4 == 0 ? 0xc1 : 0, static_cast<trace::ObjectClass>(1 + i % 3),
+           trace::LifeOp::kDestroy);
     l.record(Kind::kName, {}, {i, 8, 0x6161616161616161});
   }
   trace.modules = {"+\t1\t400000\t500000\t400000\tab\t/bin/app", "-\t2\t400000"};
@@ -276,8 +279,10 @@ TEST_F(Logs, RandomDamageNeverCrashesOrHangs) {
     std::string damaged = contents[which];
     for (std::uint64_t n = 1 + random() % 20; n > 0 && !damaged.empty(); --n) {
       const std::size_t at = random() % damaged.size();
-      if (random() % 2 == 0) damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
-      else damaged[at] = static_cast<char>(random());
+      if (random() % 2 == 0)
+        damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
+      else
+        damaged[at] = static_cast<char>(random());
     }
     if (random() % 4 == 0) damaged.resize(random() % (damaged.size() + 1));
     write_file(files[which], damaged);

@@ -25,7 +25,8 @@ Reference::const_iterator first_ending_after(const Reference& ranges, std::uint6
   return at;
 }
 
-template <unsigned Capacity> void compare(const RangeMap<Capacity>& map, const Reference& reference, std::uint64_t at) {
+template <unsigned Capacity>
+void compare(const RangeMap<Capacity>& map, const Reference& reference, std::uint64_t at) {
   const auto expected = first_ending_after(reference, at);
   const auto next = map.first_ending_after(at);
   ASSERT_EQ(static_cast<bool>(next), expected != reference.end());
@@ -125,7 +126,8 @@ TEST(LiveIndex, ExactFilteredAndOrdered) {
     ASSERT_EQ(index.find_exact(begin), live.contains(begin) ? live[begin] : LiveIndex::kNone);
     if (step % 997 != 0) continue;
     for (const std::uint32_t value : index.take_unindexed()) {
-      const auto found = std::ranges::find_if(live, [value](const auto& entry) { return entry.second == value; });
+      const auto found =
+        std::ranges::find_if(live, [value](const auto& entry) { return entry.second == value; });
       ASSERT_NE(found, live.end());
       index.index(found->first, end(found->first), value);
     }

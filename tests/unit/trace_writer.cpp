@@ -50,7 +50,8 @@ void LogWriter::record(Kind kind, const Call& call, const std::vector<std::uint6
   for (unsigned s = 1; s < slots; ++s) {
     trace::MoreSlot more{};
     more.head = trace::pack({Kind::kMore, 1, 0, 0, 0});
-    for (unsigned i = 0; i < trace::kMorePayloadWords && at < payload.size(); ++i) more.payload[i] = payload[at++];
+    for (unsigned i = 0; i < trace::kMorePayloadWords && at < payload.size(); ++i)
+      more.payload[i] = payload[at++];
     trace::Slot raw;
     std::memcpy(&raw, &more, sizeof raw);
     slots_.push_back(raw);
@@ -64,8 +65,8 @@ void LogWriter::alloc(const Call& call, trace::Family family, std::uint64_t addr
   record(Kind::kAlloc, call, payload);
 }
 
-void LogWriter::release(const Call& call, trace::FreeFunction function, std::uint64_t address, std::uint64_t bytes,
-                        std::uint64_t stream) {
+void LogWriter::release(const Call& call, trace::FreeFunction function, std::uint64_t address,
+                        std::uint64_t bytes, std::uint64_t stream) {
   record(Kind::kFree, call, {address, static_cast<std::uint64_t>(function), stream, bytes});
 }
 
@@ -112,7 +113,8 @@ std::uint16_t TraceWriter::api(const std::string& name) {
 
 void TraceWriter::write(const fs::path& directory) const {
   fs::create_directories(directory);
-  std::string text = "format=" + format + "\ntool=0.1.0\nrun=test\npid=4242\nppid=1\nhost=box\nexe=/no/such/program\n" +
+  std::string text = "format=" + format +
+                     "\ntool=0.1.0\nrun=test\npid=4242\nppid=1\nhost=box\nexe=/no/such/program\n" +
                      "cwd=/\ndevice=real\n";
   for (const std::string& line : info) text += line + "\n";
   write_file(directory / "info", text);

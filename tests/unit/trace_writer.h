@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes synthetic traces in the real format (trace/format.h): what the interposer would leave behind, without a
-// process. Used by unit tests, the fuzz driver and the benchmark. Orders come from one counter, as in a process,
-// unless a call names its own.
+// Writes synthetic traces in the real format (trace/format.h): what the interposer would leave behind,
+// without a process. Used by unit tests, the fuzz driver and the benchmark. Orders come from one counter, as
+// in a process, unless a call names its own.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ using Stack = std::vector<std::uint64_t>; // return addresses, innermost first
 
 // What every call has. Designated initialisers keep tests readable.
 struct Call {
-  std::string api = {};     // driver symbol, or runtime's with `runtime`
-  std::string via = {};     // runtime call that led here
+  std::string api = {}; // driver symbol, or runtime's with `runtime`
+  std::string via = {}; // runtime call that led here
   std::uint16_t result = 0;
   Stack stack = {};
   std::uint16_t context = 1;
-  std::uint64_t order = 0;  // 0: the next one
+  std::uint64_t order = 0; // 0: the next one
   std::uint16_t flags = 0;
 };
 
@@ -68,11 +68,11 @@ public:
   std::uint16_t api(const std::string& name);
   std::uint64_t next_order() { return ++order_; }
 
-  std::vector<std::string> info;     // lines of `info` besides the usual ones
-  std::vector<std::string> modules;  // lines of `modules`
+  std::vector<std::string> info;    // lines of `info` besides the usual ones
+  std::vector<std::string> modules; // lines of `modules`
   std::string format = "1.0";
   std::string complete = "how=exited\nstatus=0\nsignal=0\ncore=0\n"; // empty: no such file
-  unsigned zero_slots = 8;           // tail of each log, as posix_fallocate leaves it
+  unsigned zero_slots = 8; // tail of each log, as posix_fallocate leaves it
 
   void write(const std::filesystem::path& directory) const;
 
