@@ -112,7 +112,7 @@ ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
   ThreadLog* log = free_logs;
   if (log != nullptr) {
     free_logs = log->next_free;
-    log->stacks().forget_sites(); // another stack, perhaps at the same addresses
+    log->stacks().forget_known(); // another stack, perhaps at the same addresses
   } else if ((log = ThreadLog::create(log_count)) != nullptr) {
     ++log_count;
   } else {

@@ -20,8 +20,7 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr unsigned kOwnFrames = 8;          // at most this many of ours lie on top
-constexpr std::uint16_t kMissesToLearn = 2; // a site pays for the exact walk when it comes again
+constexpr unsigned kOwnFrames = 8; // at most this many of ours lie on top
 
 std::uint64_t mix(std::uint64_t h, std::uint64_t v) noexcept {
   h ^= v;
@@ -47,22 +46,25 @@ std::uint32_t StackInterner::here(ThreadLog& log, const void* caller, const void
     epoch_ = module_epoch();
   }
   const auto key = mix(reinterpret_cast<std::uint64_t>(caller), reinterpret_cast<std::uint64_t>(frame));
-  Site& site = sites_[key % kSites];
-  const bool same = site.caller == caller && site.frame == frame;
-  if (same && site.id != 0 && holds(site, places_of(site))) [[likely]] return site.id;
-  return walk(log, same ? &site : nullptr, caller, frame);
+  Known* set = known_ + (key >> 32) % kSets * kWays;
+  for (unsigned way = 0; way < kWays; ++way) {
+    const Known& known = set[way];
+    if (known.caller == caller && known.frame == frame && known.places != 0 && holds(known)) [[likely]] return known.id;
+  }
+  return walk(log, set, caller, frame);
 }
 
-bool StackInterner::holds(const Site& site, const Place* places) const noexcept {
-  const auto* base = static_cast<const std::uint64_t*>(site.frame);
-  for (unsigned i = 0; i < site.places; ++i) {
+bool StackInterner::holds(const Known& known) const noexcept {
+  const Place* places = places_of(known);
+  const auto* base = static_cast<const std::uint64_t*>(known.frame);
+  for (unsigned i = 0; i < known.places; ++i) {
     if (base[places[i].offset] != places[i].address) return false;
   }
   return true;
 }
 
-// `site` is null where the site holds another key: then it is taken over, to be learned when it comes again.
-std::uint32_t StackInterner::walk(ThreadLog& log, Site* site, const void* caller, const void* frame) noexcept {
+// A stack is learned when it comes a second time: what comes once would pay for the exact walk in vain.
+std::uint32_t StackInterner::walk(ThreadLog& log, Known* set, const void* caller, const void* frame) noexcept {
   void* frames[trace::kMaxStackFrames + kOwnFrames];
   const unsigned count = unwind(frames, depth() + kOwnFrames);
   unsigned first = 0;
@@ -70,27 +72,26 @@ std::uint32_t StackInterner::walk(ThreadLog& log, Site* site, const void* caller
   if (first == count) return 0;
   const unsigned kept = count - first < depth() ? count - first : depth();
   const std::uint32_t id = intern(log, frames + first, kept);
-  if (site == nullptr) {
-    const auto key = mix(reinterpret_cast<std::uint64_t>(caller), reinterpret_cast<std::uint64_t>(frame));
-    const Quiet quiet;
-    sites_[key % kSites] = {caller, frame, 0, 0, 1};
-  } else if (++site->misses >= kMissesToLearn) {
-    learn(*site, frames + first, kept, caller, frame, id);
+  for (unsigned way = 0; way < kWays; ++way) {
+    Known& known = set[way];
+    if (known.id != id || known.caller != caller || known.frame != frame) continue;
+    if (known.places == 0) learn(known, frames + first, kept);
+    return id;
   }
+  const Quiet quiet;
+  set[victim_++ % kWays] = {caller, frame, id, 0};
   return id;
 }
 
-void StackInterner::learn(Site& site, void** frames, unsigned count, const void* caller, const void* frame,
-                          std::uint32_t id) noexcept {
+void StackInterner::learn(Known& known, void** frames, unsigned count) noexcept {
   const Quiet quiet;
-  site = {caller, frame, 0, 0, 0};
-  if (places_ == nullptr && (places_ = map_array<Place>(std::size_t{kSites} * depth())) == nullptr) return;
+  if (places_ == nullptr && (places_ = map_array<Place>(std::size_t{kSets} * kWays * depth())) == nullptr) return;
   struct Learning {
     const void* frame;
     void** frames;
     unsigned count, matched;
     Place* places;
-  } learning{frame, frames, count, 0, places_of(site)};
+  } learning{known.frame, frames, count, 0, places_of(known)};
   unwind_with_stack_pointers(
       [](void* context, std::uint64_t address, std::uint64_t stack_pointer) noexcept {
         auto& l = *static_cast<Learning*>(context);
@@ -104,8 +105,8 @@ void StackInterner::learn(Site& site, void** frames, unsigned count, const void*
       },
       &learning);
   if (learning.matched != count) return;
-  site.places = static_cast<std::uint16_t>(count);
-  if (holds(site, learning.places)) site.id = id;
+  known.places = static_cast<std::uint16_t>(count);
+  if (!holds(known)) known.places = 0;
 }
 
 std::uint32_t StackInterner::intern(ThreadLog& log, void** frames, unsigned count) noexcept {
@@ -152,18 +153,18 @@ bool StackInterner::grow() noexcept {
   return true;
 }
 
-StackInterner::Place* StackInterner::places_of(const Site& site) const noexcept {
-  return places_ + static_cast<std::size_t>(&site - sites_) * depth();
+StackInterner::Place* StackInterner::places_of(const Known& known) const noexcept {
+  return places_ + static_cast<std::size_t>(&known - known_) * depth();
 }
 
-void StackInterner::forget_sites() noexcept {
-  for (Site& site : sites_) site = {};
+void StackInterner::forget_known() noexcept {
+  for (Known& known : known_) known = {};
 }
 
 void StackInterner::clear() noexcept {
   if (table_ != nullptr) std::memset(table_, 0, (mask_ + 1) * sizeof(Entry));
   used_ = 0;
-  forget_sites();
+  forget_known();
 }
 
 } // namespace gmt::interposer

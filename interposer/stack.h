@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Call stacks: captured by libunwind's cached fast path (unwinder.h) and interned per log, so that a record holds a
-// number. A call site seen before is verified instead of walked: the stack is the same if every return address lies
+// number. A stack that keeps coming back is verified instead of walked: it is the same if every return address lies
 // where it lay, which costs one load a frame. Used by session.cpp.
 // The tables change with signals blocked only: a handler on the same thread sees them whole.
 #pragma once
@@ -21,7 +21,7 @@ public:
 
   // Another thread or another file goes on with this log: nothing known of the old stack holds.
   void clear() noexcept;
-  void forget_sites() noexcept;
+  void forget_known() noexcept;
 
 private:
   struct Entry {
@@ -33,30 +33,32 @@ private:
     std::uint32_t offset; // in words
     std::uint64_t address;
   };
-  struct Site {
+  // A stack that has been seen from one call site. Several share a site: same function, same depth, other callers.
+  struct Known {
     const void* caller;
     const void* frame;
-    std::uint32_t id; // 0: not verified yet
-    std::uint16_t places;
-    std::uint16_t misses;
+    std::uint32_t id;     // 0: empty
+    std::uint16_t places; // 0: seen once, not learned yet
   };
-  static constexpr unsigned kSites = 256;
+  static constexpr unsigned kWays = 8;
+  static constexpr unsigned kSets = 64;
 
-  bool holds(const Site& site, const Place* places) const noexcept;
-  std::uint32_t walk(ThreadLog& log, Site* site, const void* caller, const void* frame) noexcept;
-  void learn(Site& site, void** frames, unsigned count, const void* caller, const void* frame, std::uint32_t id) noexcept;
+  bool holds(const Known& known) const noexcept;
+  std::uint32_t walk(ThreadLog& log, Known* set, const void* caller, const void* frame) noexcept;
+  void learn(Known& known, void** frames, unsigned count) noexcept;
   std::uint32_t intern(ThreadLog& log, void** frames, unsigned count) noexcept;
   std::uint32_t add(ThreadLog& log, void** frames, unsigned count, std::uint64_t hash) noexcept;
   bool grow() noexcept;
-  Place* places_of(const Site& site) const noexcept;
+  Place* places_of(const Known& known) const noexcept;
 
   Entry* table_ = nullptr; // open addressing; a free entry has id 0
   std::uint32_t mask_ = 0;
   std::uint32_t used_ = 0;
   std::uint32_t next_id_ = 0;
   std::uint32_t epoch_ = 0; // of the loaded modules: stacks from before an unload are not reused
-  Place* places_ = nullptr; // kSites rows of `depth` places
-  Site sites_[kSites] = {};
+  std::uint32_t victim_ = 0; // way that is given up next
+  Place* places_ = nullptr;  // a row of `depth` places for each known stack
+  Known known_[kSets * kWays] = {};
 };
 
 } // namespace gmt::interposer

@@ -9,7 +9,7 @@
 // run: clean
 // expect: clean
 // run: too-large
-// expect: warning out-of-memory count=1 api=cudaMalloc stacks="failed here"@grow_table:LINE(grow)
+// expect: warning out-of-memory count=1 api=cudaMalloc stacks="failed here"@grow_table:LINE(grow),"held here"@take
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

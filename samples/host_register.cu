@@ -8,9 +8,9 @@
 // run: clean
 // expect: clean
 // run: twice
-// expect: error double-free count=1 api=cudaHostUnregister stacks="allocated here"@pin:LINE(register),"first freed here"@unpin:LINE(unregister),"freed again here"@close_file:LINE(again)
+// expect: error double-free count=1 api=cudaHostUnregister stacks="registered here"@pin:LINE(register),"first unregistered here"@unpin:LINE(unregister),"unregistered again here"@close_file:LINE(again)
 // run: forgotten
-// expect: error leak bytes=65536 count=1 stacks="allocated here"@pin:LINE(register)
+// expect: error leak bytes=65536 count=1 stacks="registered here"@pin:LINE(register)
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -12,7 +12,7 @@
 // run: pinned
 // expect: error leak bytes=4096 count=1 stacks="allocated here"@leak_pinned:LINE(pinned)
 // run: registered
-// expect: error leak bytes=8192 count=1 stacks="allocated here"@leak_registered:LINE(registered)
+// expect: error leak bytes=8192 count=1 stacks="registered here"@leak_registered:LINE(registered)
 // run: async
 // expect: error leak bytes=4096 count=1 stacks="allocated here"@leak_async:LINE(async)
 #include "answers.h"

@@ -8,7 +8,7 @@
 // run: device
 // expect: error mismatched-free count=1 api=cudaFreeHost stacks="allocated here"@free_device_as_pinned:LINE(alloc-device),"freed here"@free_device_as_pinned:LINE(free-device)
 // run: registered
-// expect: error mismatched-free count=1 api=cudaFreeHost stacks="allocated here"@free_registered:LINE(register),"freed here"@free_registered:LINE(free-registered)
+// expect: error mismatched-free count=1 api=cudaFreeHost stacks="registered here"@free_registered:LINE(register),"freed here"@free_registered:LINE(free-registered)
 // run: array
 // expect: error mismatched-free count=1 api=cudaFree stacks="allocated here"@free_array_as_linear:LINE(alloc-array),"freed here"@free_array_as_linear:LINE(free-array)
 // run: async-pinned

@@ -3,9 +3,9 @@
 // with what it holds.
 //
 // run: total
-// expect: warning out-of-memory count=1 api=cudaMalloc stacks="failed here"@take_all:LINE(total)
+// expect: warning out-of-memory count=1 api=cudaMalloc stacks="failed here"@take_all:LINE(total),"held here"@main
 // run: absurd
-// expect: warning out-of-memory count=1 api=cudaMalloc stacks="failed here"@take_too_much:LINE(absurd)
+// expect: warning out-of-memory count=1 api=cudaMalloc stacks="failed here"@take_too_much:LINE(absurd),"held here"@main
 #include "answers.h"
 
 static void take_all()

@@ -4,7 +4,7 @@
 // run:
 // expect: clean
 // run: free
-// expect: error invalid-free count=1 api=cudaFree stacks="freed here"@free_table:LINE(free)
+// expect: error invalid-free count=1 api=cudaFree stacks="freed here"@free_table:LINE(free),"looked up here"@free_table
 #include "answers.h"
 
 __device__ int table[64];

@@ -3,7 +3,7 @@
 // cudaMallocHost pinned.
 //
 // run: twice
-// expect: error double-free count=1 api=cudaHostUnregister stacks="allocated here"@main:LINE(register),"first freed here"@main:LINE(first),"freed again here"@main:LINE(again)
+// expect: error double-free count=1 api=cudaHostUnregister stacks="registered here"@main:LINE(register),"first unregistered here"@main:LINE(first),"unregistered again here"@main:LINE(again)
 // run: never
 // expect: error invalid-free count=1 api=cudaHostUnregister stacks="freed here"@main:LINE(never)
 // run: pinned
