@@ -69,7 +69,7 @@ template <std::uint16_t Row, class Result, class... Args, class Rec> struct Entr
   static constexpr bool kPerThread = is_per_thread(trace::kApiNames[Row]);
 
   static Result call(Args... args) noexcept {
-    const Real real = reinterpret_cast<Real>(driver_function(Row));
+    const Real real = reinterpret_cast<Real>(driver_function_for_call(Row));
     if (real == nullptr) return not_found<Result>();
     Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
     if (!call.begin()) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
@@ -90,7 +90,7 @@ struct Entry<Row, Result (*)(Args...), Route<Pointer>> {
   using Real = Result (*)(Args...);
 
   static Result call(Args... args) noexcept {
-    const Real real = reinterpret_cast<Real>(driver_function(Row));
+    const Real real = reinterpret_cast<Real>(driver_function_for_call(Row));
     if (real == nullptr) return not_found<Result>();
     Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
     if (!call.begin(false)) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
@@ -113,12 +113,14 @@ struct RuntimeEntry<Row, Result (*)(Args...), Rec> {
 
   static Result call(Args... args) noexcept {
     void* const caller = __builtin_return_address(0);
-    const Real real = reinterpret_cast<Real>(runtime_function(Row, caller));
+    RuntimeCall call(Row, __builtin_frame_address(0));
+    const bool wrapped = any_runtime_wrapper.load(std::memory_order_relaxed) && call.is_repeated();
+    void* const found = wrapped ? runtime_function_behind_wrapper(Row) : runtime_function(Row, caller);
+    const Real real = reinterpret_cast<Real>(found);
     if (real == nullptr) return not_found<Result>();
     if constexpr (std::is_same_v<Rec, Registration>) {
       if (!session_is_on()) return real(args...);
     }
-    RuntimeCall call(Row, __builtin_frame_address(0));
     const std::tuple<Args...> tuple(args...);
     Rec::before(call.record, tuple);
     call.enter();

@@ -29,8 +29,8 @@ inline void* not_ours(void* function) noexcept {
 
 // ---- driver (resolve_driver.cpp)
 
-// What a row's calls are forwarded to: another preload's wrapper if there is one, else the driver's own function.
-// Null if this driver does not export the row.
+// What a call of the exported symbol is forwarded to: another preload's wrapper if there is one, else the driver's own
+// function. Null if this driver does not export the row.
 void* driver_function(std::uint16_t row) noexcept;
 void* driver_own_function(std::uint16_t row) noexcept;
 // A driver function that is no row (pure queries), null if there is none.
@@ -42,6 +42,19 @@ bool row_has_wrapper(std::uint16_t row) noexcept;
 inline bool has_wrapper(std::uint16_t row) noexcept {
   return any_wrapper.load(std::memory_order_relaxed) && row_has_wrapper(row);
 }
+// Calls through a pointer that was asked for by name go past the wrapper, as they would without us; the stub that such
+// a pointer is (stubs.S) leaves this mark for its entry.
+extern "C" constinit thread_local std::uint32_t gmt_called_by_name
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+inline void* driver_function_for_call(std::uint16_t row) noexcept {
+  if (!any_wrapper.load(std::memory_order_relaxed)) [[likely]] return driver_function(row);
+  const bool by_name = gmt_called_by_name != 0;
+  gmt_called_by_name = 0;
+  return by_name ? driver_own_function(row) : driver_function(row);
+}
+// What to hand out for the driver's own function or for its wrapper.
+void* driver_entry_for(std::uint16_t row, void* function) noexcept;
+
 // Another preload's dlsym handed out `function` for a row; false if another wrapper is known already.
 bool adopt_wrapper(std::uint16_t row, void* function) noexcept;
 
@@ -61,6 +74,9 @@ int driver_row_of(void* function) noexcept;
 
 // The runtime function that the code at `caller` would have reached without us.
 void* runtime_function(std::uint16_t row, const void* caller) noexcept;
+// What another preload's wrapper of a runtime function means when it calls on to us: the runtime's own.
+void* runtime_function_behind_wrapper(std::uint16_t row) noexcept;
+extern std::atomic<bool> any_runtime_wrapper;
 bool is_runtime_path(const char* path) noexcept;
 // Remembers a runtime function that dlsym handed out, if it is the first for its row; false if another is known.
 bool adopt_runtime_function(std::uint16_t row, void* function) noexcept;

@@ -9,11 +9,15 @@
 #include <dlfcn.h>
 
 #include "interposer/quiet.h"
+#include "interposer/route.h"
+
+extern "C" const char gmt_named_stubs[] __attribute__((visibility("hidden"))); // 32 bytes a driver row
 
 namespace gmt::interposer {
 
 constinit std::atomic<std::uint64_t> driver_start{0}, driver_bytes{0};
 constinit std::atomic<bool> any_wrapper{false};
+constinit thread_local std::uint32_t gmt_called_by_name = 0;
 
 namespace {
 
@@ -55,12 +59,12 @@ bool fill_table(const char* path) noexcept {
   for (std::uint16_t row = 0; row < trace::kDriverApiCount; ++row) {
     void* own = not_ours(real_dlsym(handle, name_of(row)));
     void* next = next_function(name_of(row));
+    own_functions[row].store(own, std::memory_order_release);
     void* none = nullptr;
     if (next != nullptr && next != own && is_wrapper(next)) {
       forwards[row].compare_exchange_strong(none, next);
       any_wrapper.store(true);
     }
-    own_functions[row].store(own, std::memory_order_release);
     none = nullptr;
     forwards[row].compare_exchange_strong(none, own, std::memory_order_acq_rel);
   }
@@ -105,6 +109,11 @@ void* driver_symbol(const char* name) noexcept {
 
 bool row_has_wrapper(std::uint16_t row) noexcept {
   return forwards[row].load(std::memory_order_relaxed) != own_functions[row].load(std::memory_order_relaxed);
+}
+
+void* driver_entry_for(std::uint16_t row, void* function) noexcept {
+  const bool own = function == own_functions[row].load(std::memory_order_relaxed);
+  return own && has_wrapper(row) ? const_cast<char*>(gmt_named_stubs) + 32 * std::size_t{row} : entry_of(row);
 }
 
 bool adopt_wrapper(std::uint16_t row, void* function) noexcept {

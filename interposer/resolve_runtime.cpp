@@ -11,6 +11,8 @@
 
 namespace gmt::interposer {
 
+constinit std::atomic<bool> any_runtime_wrapper{false};
+
 namespace {
 
 constinit std::atomic<void*> adopted[trace::kApiCount - trace::kDriverApiCount] = {};
@@ -88,6 +90,7 @@ void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcep
   ObjectFile definer;
   if (next != nullptr && object_of(next, definer) && !is_runtime_path(definer.path) && caller != nullptr &&
       caller->start != definer.start) {
+    any_runtime_wrapper.store(true);
     return next; // another preload's wrapper, and not called by itself
   }
   if (caller != nullptr) {
@@ -114,6 +117,12 @@ bool adopt_runtime_function(std::uint16_t row, void* function) noexcept {
   void* known = nullptr;
   std::atomic<void*>& slot = adopted[row - trace::kDriverApiCount];
   return slot.compare_exchange_strong(known, function) || known == function;
+}
+
+void* runtime_function_behind_wrapper(std::uint16_t row) noexcept {
+  const Quiet quiet;
+  if (void* f = adopted[row - trace::kDriverApiCount].load()) return f;
+  return loaded_function(name_of(row));
 }
 
 void* runtime_function(std::uint16_t row, const void* caller) noexcept {

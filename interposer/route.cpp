@@ -45,7 +45,7 @@ int row_named(std::string_view name) noexcept {
 
 void* route_driver_pointer(void* function) noexcept {
   const int row = driver_row_of(function);
-  return row < 0 ? function : entry_of(static_cast<std::uint16_t>(row));
+  return row < 0 ? function : driver_entry_for(static_cast<std::uint16_t>(row), function);
 }
 
 // Called by the stub for every dlsym with a real handle. Names that are no row go straight through.

@@ -128,6 +128,11 @@ void Call::complete(std::uint16_t result) noexcept {
   log_->commit(slot_, record, head_of(record, row_, result));
 }
 
+bool RuntimeCall::is_repeated() const noexcept {
+  const RuntimeScope* outer = runtime_scope(thread_state, frame_);
+  return outer != nullptr && outer->row == row_;
+}
+
 void RuntimeCall::enter() noexcept {
   ThreadState& t = thread_state;
   runtime_scope(t, frame_);

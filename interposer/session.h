@@ -73,6 +73,8 @@ private:
 class RuntimeCall {
 public:
   RuntimeCall(std::uint16_t row, const void* frame) noexcept : frame_(frame), row_(row) {}
+  // The same function is in progress already: another preload's wrapper of it calls on.
+  bool is_repeated() const noexcept;
   void enter() noexcept;
   void leave(std::uint16_t result, const void* caller) noexcept;
 

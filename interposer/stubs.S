@@ -37,6 +37,30 @@ symbol:                                                                         
 #define RT13(symbol, ...) CHOOSING_STUB(symbol)
 #include "trace/cuda_api.def"
 
+// A driver row's real address, asked for by name, is answered by these where another preload wraps the row: they leave
+// a mark (resolve.h) that the call is meant for the driver itself. Of equal size, so that gmt_named_stubs is an array.
+#undef DRV
+#undef RT
+#undef RT13
+#define DRV(symbol, ...)                                                                                              \
+        .p2align 5;                                                                                                   \
+        endbr64;                                                                                                      \
+        movq gmt_called_by_name@gottpoff(%rip), %r11;                                                                 \
+        movl $1, %fs:(%r11);                                                                                          \
+        jmp *gmt_entries + 8 * gmt_named_row(%rip);                                                                   \
+        .set gmt_named_row, gmt_named_row + 1;
+#define RT(symbol, ...)
+#define RT13(symbol, ...)
+        .set gmt_named_row, 0
+        .globl gmt_named_stubs
+        .hidden gmt_named_stubs
+        .hidden gmt_called_by_name
+        .type gmt_named_stubs, @function
+        .p2align 5
+gmt_named_stubs:
+#include "trace/cuda_api.def"
+        .size gmt_named_stubs, . - gmt_named_stubs
+
 // In: row pushed, then the caller's return address; arguments untouched. Keeps every register that may carry one.
         .type gmt_choose, @function
 gmt_choose:

@@ -42,6 +42,8 @@ class Library(InterposedCase):
 
     def test_initial_exec_storage_is_small(self):
         """It comes out of the loader's reserve, which other libraries need too."""
+        self.assertIn("STATIC_TLS", output_of("readelf", "-dW", INTERPOSER))
+        self.assertNotIn("__tls_get_addr", output_of("nm", "-D", INTERPOSER))
         size = re.search(r"^\s+TLS\s+\S+\s+\S+\s+\S+\s+\S+\s+(0x\w+)", output_of("readelf", "-lW", INTERPOSER), re.MULTILINE)
         self.assertLessEqual(int(size.group(1), 16), 512)
 

@@ -15,10 +15,10 @@ ALLOC = "cuMemAlloc_v2"
 
 
 class Wrappers(InterposedCase):
-    def wrapped(self, wrapper, way, program, scene, as_often=True):
+    def wrapped(self, wrapper, way, program, scene, as_often=True, **environment):
         library = os.path.join(BINARIES, f"lib{wrapper}.so")
-        alone = self.run_program(program, scene, preload=False, env={"LD_PRELOAD": library, "WRAPPER": way})
-        both = self.run_program(program, scene, env={"LD_PRELOAD": f"{INTERPOSER} {library}", "WRAPPER": way})
+        alone = self.run_program(program, scene, preload=False, env={**environment, "LD_PRELOAD": library, "WRAPPER": way})
+        both = self.run_program(program, scene, env={**environment, "LD_PRELOAD": f"{INTERPOSER} {library}", "WRAPPER": way})
         self.assertEqual(both.stdout, alone.stdout)
         if as_often:
             self.assertEqual(both.stderr, alone.stderr, "the wrapper is called as often as without us")
@@ -32,11 +32,11 @@ class Wrappers(InterposedCase):
                 self.assertEqual([record.kind for record in trace.calls_of(ALLOC)], ["alloc"])
 
     def test_program_that_looks_up_by_name(self):
-        """A wrapper without dlsym never hears of such a program; behind us it does, which costs it nothing."""
-        for way in ("handle", "early"):
+        """A wrapper without dlsym never hears of such a program, nor does it behind us: it may not even find the driver."""
+        for way in ("handle", "early", "next"):
             with self.subTest(way):
                 self.setUp()
-                trace = self.wrapped("wrapper", way, "by_name", "dlsym", as_often=False)
+                trace = self.wrapped("wrapper", way, "by_name", "dlsym")
                 self.assertEqual(len(trace.calls_of(ALLOC)), 1)
 
     def test_wrapper_that_exports_dlsym(self):
@@ -45,6 +45,17 @@ class Wrappers(InterposedCase):
                 self.setUp()
                 trace = self.wrapped("wrapper_dlsym", "handle", program, scene)
                 self.assertEqual(len(trace.calls_of(ALLOC)), count)
+
+    def test_wrapper_of_the_runtime(self):
+        if not os.path.exists(os.path.join(os.environ["GMT_SIMULATED"], "libcudart.so.13")):
+            self.skipTest("the simulated device is not built")
+        for way in ("next", "handle"):
+            with self.subTest(way):
+                self.setUp()
+                trace = self.wrapped("wrapper", way, "runtime_calls_simulated", "", as_often=False,
+                                     LD_LIBRARY_PATH=os.environ["GMT_SIMULATED"])
+                self.assertEqual([(call.api, call.via) for call in trace.calls if call.kind == "alloc"],
+                                 [(ALLOC, "cudaMalloc"), ("cudaMalloc", "cudaMalloc"), (ALLOC, None)])
 
     def test_wrapper_before_us(self):
         library = os.path.join(BINARIES, "libwrapper.so")

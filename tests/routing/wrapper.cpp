@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another tool's preload, placed after ours: wraps cuMemAlloc_v2 and forwards as WRAPPER says (next, handle, or
+// Another tool's preload, placed after ours: wraps cuMemAlloc_v2 and cudaMalloc and forwards as WRAPPER says (next, handle, or
 // early: by handle, looked up in its constructor). Says on stderr, at the end, how often it was called. With
 // -DWRAP_DLSYM it exports dlsym too and hands out its wrapper, as memory limiters do.
 #include <cstdio>
@@ -52,6 +52,17 @@ API int cuMemAlloc_v2(u64* address, u64 bytes) {
                                    : by_handle();
   u64 own = 0; // its own out-parameter, as such tools have
   const int result = real(&own, bytes);
+  if (result == 0) *address = own;
+  --depth;
+  return result;
+}
+
+API int cudaMalloc(void** address, u64 bytes) {
+  ++calls;
+  if (++depth > 3) std::abort();
+  void* handle = way_is("next") ? RTLD_NEXT : dlopen("libcudart.so.13", RTLD_NOW);
+  void* own = nullptr;
+  const int result = reinterpret_cast<int (*)(void**, u64)>(LOOK_UP(handle, "cudaMalloc"))(&own, bytes);
   if (result == 0) *address = own;
   --depth;
   return result;
