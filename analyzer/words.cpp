@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of CUDA's error codes. A table of our own, since the command builds without CUDA; numbers are the same
-// in driver and runtime for all that the two share (driver_types.h: "corresponds to CUresult").
+// Names of CUDA's error codes. A table of our own, since the command builds without CUDA; numbers are the
+// same in driver and runtime for all that the two share (driver_types.h: "corresponds to CUresult").
 
 #include "analyzer/words.h"
 
