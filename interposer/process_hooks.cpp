@@ -6,6 +6,7 @@
 
 #include <alloca.h>
 #include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <spawn.h>
@@ -127,6 +128,12 @@ GMT_EXPORT int execvp(const char* file, char* const argv[]) noexcept { return gi
 GMT_EXPORT int execvpe(const char* file, char* const argv[], char* const envp[]) noexcept {
   return gi::exec_search(file, argv, envp);
 }
+GMT_EXPORT int execveat(int fd, const char* path, char* const argv[], char* const envp[], int flags) noexcept {
+  gi::before_exec(path, envp);
+  auto* f = gi::next<int(int, const char*, gi::Arguments, gi::Arguments, int)>("execveat"); // glibc 2.34
+  return gi::exec_failed(f != nullptr ? f(fd, path, argv, envp, flags)
+                                      : static_cast<int>(syscall(SYS_execveat, fd, path, argv, envp, flags)));
+}
 GMT_EXPORT int fexecve(int fd, char* const argv[], char* const envp[]) noexcept {
   gi::before_exec("a descriptor", envp);
   return gi::exec_failed(gi::next<int(int, gi::Arguments, gi::Arguments)>("fexecve")(fd, argv, envp));
@@ -171,4 +178,14 @@ GMT_EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file
                             const posix_spawnattr_t* attributes, char* const argv[], char* const envp[]) {
   gi::report_unhooked(file, envp);
   return gi::next<decltype(posix_spawnp)>("posix_spawnp")(pid, file, actions, attributes, argv, envp);
+}
+
+// The C library starts their shell itself, past the hooks above.
+GMT_EXPORT int system(const char* command) {
+  if (command != nullptr) gi::report_unhooked(command, environ);
+  return gi::next<int(const char*)>("system")(command);
+}
+GMT_EXPORT FILE* popen(const char* command, const char* type) {
+  gi::report_unhooked(command, environ);
+  return gi::next<FILE*(const char*, const char*)>("popen")(command, type);
 }

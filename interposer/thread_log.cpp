@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::uint64_t kFirstBytes = 64 << 10;  // most threads never need more
 constexpr std::uint64_t kMaxStepBytes = 1 << 20; // a step costs some hundred microseconds: rare enough, small enough
-constexpr std::uint64_t kWindowBytes[] = {256 << 20, 16 << 20, 1 << 20}; // smaller ones for `ulimit -v`
+constexpr std::uint64_t kSmallestWindow = 1 << 20;
+constexpr std::uint64_t kWindowBytes[] = {256 << 20, 16 << 20, kSmallestWindow}; // smaller ones for `ulimit -v`
 
 constexpr std::uint32_t kRestAfterFailure = 255;
 
@@ -30,6 +31,13 @@ bool within_file_size_limit(std::uint64_t bytes) noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return true;
   return limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+}
+
+// Address space is free unless `ulimit -v` rations it: then the program needs it more than we do.
+std::uint64_t largest_window() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kWindowBytes[0];
+  return limit.rlim_cur / 64;
 }
 
 } // namespace
@@ -51,11 +59,14 @@ bool ThreadLog::open_file() noexcept {
   if (!Process::path_of(name, path_, sizeof path_)) return false;
   if (!within_file_size_limit(kFirstBytes)) return errno = EFBIG, false;
   if (!Process::take_budget(kFirstBytes, true)) return errno = EDQUOT, false;
-  const int fd = open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  std::snprintf(unfinished_, sizeof unfinished_, "%s.new", path_);
+  const int fd = open(unfinished_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return Process::return_budget(kFirstBytes), errno = ENOSPC, false;
   void* map = MAP_FAILED;
   if (posix_fallocate(fd, 0, static_cast<off_t>(kFirstBytes)) == 0) {
+    const std::uint64_t most = largest_window();
     for (const std::uint64_t bytes : kWindowBytes) {
+      if (bytes > most && bytes != kSmallestWindow) continue;
       map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
       if (map == MAP_FAILED) continue;
       window_ = static_cast<std::uint32_t>((bytes - trace::kLogHeaderBytes) / trace::kSlotBytes);
@@ -63,23 +74,28 @@ bool ThreadLog::open_file() noexcept {
     }
   }
   close(fd);
-  if (map == MAP_FAILED) {
-    unlink(path_); // an empty file would be taken for a log
+  if (map == MAP_FAILED || !begin_header(static_cast<trace::LogHeader*>(map), tid)) {
+    unlink(unfinished_);
     Process::return_budget(kFirstBytes);
     return errno = ENOSPC, false;
   }
   header_ = static_cast<trace::LogHeader*>(map);
   base_ = reinterpret_cast<trace::Slot*>(static_cast<char*>(map) + trace::kLogHeaderBytes);
   capacity_ = static_cast<std::uint32_t>((kFirstBytes - trace::kLogHeaderBytes) / trace::kSlotBytes);
-  std::memcpy(header_->magic, trace::kLogMagic, sizeof header_->magic);
-  header_->major = trace::kFormatMajor;
-  header_->minor = trace::kFormatMinor;
-  header_->pid = static_cast<std::uint32_t>(Process::pid());
-  header_->tid = tid;
-  header_->tsc = read_tsc();
-  header_->monotonic_ns = monotonic_ns();
   ++file_;
   return true;
+}
+
+// The file gets its own name last: who sees a log sees its header, whatever moment the process is killed at.
+bool ThreadLog::begin_header(trace::LogHeader* header, std::uint32_t tid) noexcept {
+  std::memcpy(header->magic, trace::kLogMagic, sizeof header->magic);
+  header->major = trace::kFormatMajor;
+  header->minor = trace::kFormatMinor;
+  header->pid = static_cast<std::uint32_t>(Process::pid());
+  header->tid = tid;
+  header->tsc = read_tsc();
+  header->monotonic_ns = monotonic_ns();
+  return rename(unfinished_, path_) == 0;
 }
 
 // Called with `index` beyond the capacity. The slots before `index` stay as they are; the ones asked for are either

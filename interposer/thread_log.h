@@ -61,6 +61,7 @@ private:
   trace::Slot* grow(std::uint32_t index, unsigned slots, bool droppable) noexcept;
   bool extend_to(std::uint32_t slots, bool droppable) noexcept;
   bool open_file() noexcept;
+  bool begin_header(trace::LogHeader* header, std::uint32_t tid) noexcept;
   bool rotate(bool droppable) noexcept;
   static void fill_more(trace::Slot* slot, const std::uint64_t* words, unsigned count) noexcept;
 
@@ -75,6 +76,7 @@ private:
   std::uint32_t sequence_ = 0;
   std::uint32_t file_ = 0;     // number of files this log has begun
   char path_[4200] = {};
+  char unfinished_[4208] = {}; // path_ while the file is being made; a thread's stack may be too small for it
 };
 
 } // namespace gmt::interposer

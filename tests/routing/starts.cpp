@@ -2,7 +2,9 @@
 // Starts another program (argv[2], with the rest as its arguments) in the way argv[1] says, with or without its
 // environment ("+": kept, "-": LD_PRELOAD taken out), and answers its exit status.
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <spawn.h>
 #include <string>
 #include <sys/wait.h>
@@ -46,6 +48,15 @@ int main(int argc, char** argv) {
     cuMemFree_v2(address);
     return 0;
   }
+  if (call == "system" || call == "popen") {
+    const std::string command = std::string(argv[2]) + " " + argv[3];
+    environ = environment.data();
+    std::fflush(stdout);
+    if (call == "system") return WEXITSTATUS(system(command.c_str()));
+    FILE* output = popen(command.c_str(), "r");
+    for (int c = 0; (c = std::fgetc(output)) != EOF;) std::putchar(c);
+    return WEXITSTATUS(pclose(output));
+  }
   child = call == "vfork" ? vfork() : call.rfind("fork-", 0) == 0 ? fork() : 0;
   if (child > 0) {
     const int status = wait_for(child);
@@ -53,6 +64,7 @@ int main(int argc, char** argv) {
     return status;
   }
   if (call == "vfork" || call == "fork-execve" || call == "execve") execve(program[0], program, environment.data());
+  if (call == "execveat") execveat(AT_FDCWD, program[0], program, environment.data(), 0);
   if (call == "execvpe") execvpe(program[0], program, environment.data());
   if (call == "execle") execle(program[0], program[0], program[1], static_cast<char*>(nullptr), environment.data());
   environ = environment.data();

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that start programs: one that comes up without us is told to the command, and only such a one."""
 
+import os
+
 import interposed_case
 from interposed_case import InterposedCase
 
-WITH_ENVIRONMENT = ("execve", "execvpe", "execle", "spawn", "spawnp", "vfork", "fork-execve")
+WITH_ENVIRONMENT = ("execve", "execveat", "execvpe", "execle", "spawn", "spawnp", "vfork", "fork-execve")
 OF_PROCESS = ("execv", "execvp", "execl", "execlp")
 
 
@@ -31,6 +33,23 @@ class Exec(InterposedCase):
                 self.assertIn("alloc 0", result.stdout)
                 self.assertEqual(self.unhooked(), [self.binary("linked")])
                 self.assertEqual(len(self.traces()), 1)
+
+    def test_shells(self):
+        program = self.binary("linked")
+        for call in ("system", "popen"):
+            with self.subTest(call):
+                self.assertIn("alloc 0", self.start(call + "+").stdout)
+                self.assertEqual((self.unhooked(), len(self.traces())), ([], 2))
+                self.assertIn("alloc 0", self.start(call + "-").stdout)
+                self.assertEqual((self.unhooked(), len(self.traces())), ([program + " sequence"], 1))
+
+    def test_the_same_program_and_pid_twice(self):
+        self.run_program("starts", "execve+", self.binary("starts"), "missing+", "x")
+        first, second = self.traces()
+        self.assertEqual(first.info["pid"], second.info["pid"])
+        self.assertEqual({os.path.basename(second.path), os.path.basename(first.path)} -
+                         {os.path.basename(min(first.path, second.path, key=len)) + ".1"},
+                         {os.path.basename(min(first.path, second.path, key=len))})
 
     def test_end_of_the_starter(self):
         self.start("execve+")

@@ -34,9 +34,14 @@ void call_without_end(unsigned thread) {
   }
 }
 
-int endless(unsigned threads) {
+int endless(unsigned threads, bool leave) {
   std::vector<std::thread> all;
   for (unsigned i = 0; i < threads; ++i) all.emplace_back(call_without_end, i);
+  if (leave) { // main returns, the threads go on until the process is gone
+    for (std::thread& thread : all) thread.detach();
+    rest(30'000'000);
+    return 0;
+  }
   for (std::thread& thread : all) thread.join();
   return 0;
 }
@@ -118,7 +123,7 @@ int alarms(unsigned count, bool own_stack) {
   for (u64& address : reserve) {
     if (cuMemAlloc_v2(&address, 8) != 0) return 1;
   }
-  static char stack[16384];
+  static char stack[16384]; // the driver itself needs as much
   const stack_t alternative{.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof stack};
   if (own_stack) sigaltstack(&alternative, nullptr);
   struct sigaction action = {};
@@ -127,15 +132,15 @@ int alarms(unsigned count, bool own_stack) {
   sigaction(SIGALRM, &action, nullptr);
   const itimerval often{{0, 60}, {0, 60}};
   setitimer(ITIMER_REAL, &often, nullptr);
-  unsigned failed = 0;
-  for (unsigned i = 0; i < count; ++i) {
+  unsigned failed = 0, done = 0;
+  for (; handled < count && done < 3'000'000; ++done) {
     u64 address = 0;
-    failed += at_depth(i % 32, &address) != 0;
+    failed += at_depth(done % 32, &address) != 0;
     failed += cuMemFree_v2(address) != 0;
   }
   const itimerval never{};
   setitimer(ITIMER_REAL, &never, nullptr);
-  std::printf("handled %u failed %u %u\n", handled.load(), failed, handler_failed.load());
+  std::printf("pairs %u handled %u failed %u %u\n", done, handled.load(), failed, handler_failed.load());
   return 0;
 }
 
@@ -145,7 +150,8 @@ int main(int argc, char** argv) {
   if (argc < 3) return 9;
   const std::string scene = argv[1];
   const unsigned size = static_cast<unsigned>(std::atoi(argv[2]));
-  if (scene == "endless") return endless(size);
+  if (scene == "endless") return endless(size, false);
+  if (scene == "leave") return endless(size, true);
   if (scene == "swap") return swap_blocks(size);
   if (scene == "short") return short_threads(size);
   if (scene == "many") return many(size);

@@ -90,6 +90,11 @@ class Killed(InterposedCase):
                 self.doCleanups()
         self.assertGreater(seen, KILLS * 20, "the kills came too early to mean anything")
 
+    def test_main_returns_before_its_threads(self):
+        truth = os.path.join(self.folder, "truth")
+        self.run_program("survival_steady", "leave", "6", env={"GMT_TRUTH": truth, "STANDIN_LOG": "/dev/null"})
+        self.assertGreater(self.compare(truth_rows(truth)), 100)
+
 
 class Ends(InterposedCase):
     def end(self, way, expected, **environment):

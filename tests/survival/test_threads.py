@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many threads, short threads, handlers that cut in, left calls: every call once, none lost, few files."""
 
+import resource
+
 import interposed_case
 from interposed_case import InterposedCase
 
@@ -52,15 +54,19 @@ class Threads(InterposedCase):
         for scene in ("alarms", "alarms_own_stack"):
             with self.subTest(scene):
                 self.setUp()
-                result = self.run_program("survival_steady", scene, "60000")
-                words = result.stdout.split()
-                handled = int(words[1])
-                self.assertGreater(handled, 20)
-                self.assertEqual(words[2:], ["failed", "0", "0"])
+                words = self.run_program("survival_steady", scene, "300").stdout.split()
+                pairs, handled = int(words[1]), int(words[3])
+                self.assertGreaterEqual(handled, 300)
+                self.assertEqual(words[4:], ["failed", "0", "0"])
                 calls = self.whole(self.only_trace())
-                self.assertEqual(len(calls), 8192 + 2 * 60000 + handled)
+                self.assertEqual(len(calls), 8192 + 2 * pairs + handled)
                 self.assertEqual(len(self.check_lives(calls)), 8192 - handled)
                 self.assertTrue(all(call.flags & (1 << 12) == 0 for call in calls), "a handler's call is its own")
+
+    def test_little_address_space(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
+        self.assertEqual(self.play("survival_steady", "swap", "16", preexec_fn=limit), self.output)
+        self.assertEqual(len(self.whole(self.only_trace())), 2 * 16 * 200)
 
     def test_calls_left_by_longjmp(self):
         self.assertEqual(self.play("survival_odd", "longjmp"), self.output)
