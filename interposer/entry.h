@@ -115,8 +115,9 @@ struct RuntimeEntry<Row, Result (*)(Args...), Rec> {
     void* const caller = __builtin_return_address(0);
     RuntimeCall call(Row, __builtin_frame_address(0));
     const bool wrapped = any_runtime_wrapper.load(std::memory_order_relaxed) && call.is_repeated();
-    void* const found = wrapped ? runtime_function_behind_wrapper(Row) : runtime_function(Row, caller);
-    const Real real = reinterpret_cast<Real>(found);
+    const Real real = reinterpret_cast<Real>(take_called_by_name() ? runtime_function_by_name(Row)
+                                             : wrapped             ? runtime_function_behind_wrapper(Row)
+                                                                   : runtime_function(Row, caller));
     if (real == nullptr) return not_found<Result>();
     if constexpr (std::is_same_v<Rec, Registration>) {
       if (!session_is_on()) return real(args...);

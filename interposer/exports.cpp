@@ -7,10 +7,7 @@
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
-#include <cstring>
-
 #include "interposer/entry.h"
-#include "interposer/modules.h"
 
 // Entry points that nvcc's generated code calls; crt/host_runtime.h declares them for that code alone.
 extern "C" {
@@ -44,9 +41,7 @@ extern "C" __attribute__((visibility("hidden"))) void* gmt_choose_runtime(std::u
                                                                           const void* caller) noexcept {
   const auto id = static_cast<std::uint16_t>(row);
   void* real = runtime_function(id, caller);
-  ObjectFile object;
-  const bool known = real != nullptr && object_of(real, object);
-  return known && std::strstr(object.path, "libcudart.so.13") != nullptr ? entry_of(id) : real;
+  return real != nullptr && is_of_runtime_13(real) ? entry_of(id) : real;
 }
 
 } // namespace gmt::interposer

@@ -42,15 +42,21 @@ bool row_has_wrapper(std::uint16_t row) noexcept;
 inline bool has_wrapper(std::uint16_t row) noexcept {
   return any_wrapper.load(std::memory_order_relaxed) && row_has_wrapper(row);
 }
-// Calls through a pointer that was asked for by name go past the wrapper, as they would without us; the stub that such
-// a pointer is (stubs.S) leaves this mark for its entry.
+// Left by a stub that was handed out for a pointer asked for by name (stubs.S): the call is meant for what the loader
+// had answered, whatever load order would say. Read once, by the entry that the stub jumps to.
 extern "C" constinit thread_local std::uint32_t gmt_called_by_name
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
+inline bool take_called_by_name() noexcept {
+  const bool by_name = gmt_called_by_name != 0;
+  if (by_name) [[unlikely]] gmt_called_by_name = 0;
+  return by_name;
+}
+extern "C" const char gmt_named_stubs[] __attribute__((visibility("hidden"))); // 32 bytes a row
+inline void* named_stub(std::uint16_t row) noexcept { return const_cast<char*>(gmt_named_stubs) + 32 * std::size_t{row}; }
+
 inline void* driver_function_for_call(std::uint16_t row) noexcept {
   if (!any_wrapper.load(std::memory_order_relaxed)) [[likely]] return driver_function(row);
-  const bool by_name = gmt_called_by_name != 0;
-  gmt_called_by_name = 0;
-  return by_name ? driver_own_function(row) : driver_function(row);
+  return take_called_by_name() ? driver_own_function(row) : driver_function(row);
 }
 // What to hand out for the driver's own function or for its wrapper.
 void* driver_entry_for(std::uint16_t row, void* function) noexcept;
@@ -72,11 +78,14 @@ int driver_row_of(void* function) noexcept;
 
 // ---- runtime (resolve_runtime.cpp)
 
-// The runtime function that the code at `caller` would have reached without us.
+// The runtime function that the code at `caller` would have reached without us: the one it was handed out by name, or
+// what load order gives it.
+void* runtime_function_by_name(std::uint16_t row) noexcept;
 void* runtime_function(std::uint16_t row, const void* caller) noexcept;
 // What another preload's wrapper of a runtime function means when it calls on to us: the runtime's own.
 void* runtime_function_behind_wrapper(std::uint16_t row) noexcept;
 extern std::atomic<bool> any_runtime_wrapper;
+bool is_of_runtime_13(void* function) noexcept;
 bool is_runtime_path(const char* path) noexcept;
 // Remembers a runtime function that dlsym handed out, if it is the first for its row; false if another is known.
 bool adopt_runtime_function(std::uint16_t row, void* function) noexcept;

@@ -11,8 +11,6 @@
 #include "interposer/quiet.h"
 #include "interposer/route.h"
 
-extern "C" const char gmt_named_stubs[] __attribute__((visibility("hidden"))); // 32 bytes a driver row
-
 namespace gmt::interposer {
 
 constinit std::atomic<std::uint64_t> driver_start{0}, driver_bytes{0};
@@ -113,7 +111,7 @@ bool row_has_wrapper(std::uint16_t row) noexcept {
 
 void* driver_entry_for(std::uint16_t row, void* function) noexcept {
   const bool own = function == own_functions[row].load(std::memory_order_relaxed);
-  return own && has_wrapper(row) ? const_cast<char*>(gmt_named_stubs) + 32 * std::size_t{row} : entry_of(row);
+  return own && has_wrapper(row) ? named_stub(row) : entry_of(row);
 }
 
 bool adopt_wrapper(std::uint16_t row, void* function) noexcept {

@@ -84,6 +84,12 @@ void* loaded_function(const char* name) noexcept {
   return nullptr;
 }
 
+// The library of an adopted function may be gone since.
+bool is_in_runtime(void* function) noexcept {
+  ObjectFile object;
+  return function != nullptr && object_of(function, object) && is_runtime_path(object.path);
+}
+
 void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcept {
   const char* name = name_of(row);
   void* next = next_function(name);
@@ -97,7 +103,7 @@ void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcep
     if (void* f = function_in(caller->path, name)) return f;
   }
   if (next != nullptr && is_runtime_path(definer.path)) return next;
-  if (void* f = adopted[row - trace::kDriverApiCount].load()) return f;
+  if (void* f = adopted[row - trace::kDriverApiCount].load(); is_in_runtime(f)) return f;
   return loaded_function(name);
 }
 
@@ -108,20 +114,38 @@ bool is_runtime_path(const char* path) noexcept {
   return std::strncmp(slash != nullptr ? slash + 1 : path, "libcudart", 9) == 0;
 }
 
+bool is_of_runtime_13(void* function) noexcept {
+  // The last one found, so that the loader's list is not walked at every call.
+  static constinit std::atomic<std::uint64_t> start{0}, end{0};
+  static constinit std::atomic<std::uint32_t> seen_epoch{0};
+  const auto address = reinterpret_cast<std::uint64_t>(function);
+  if (seen_epoch.load() == module_epoch() && address >= start.load() && address < end.load()) return true;
+  ObjectFile object;
+  if (!object_of(function, object) || std::strstr(object.path, "libcudart.so.13") == nullptr) return false;
+  end.store(0); // never the start of one with the end of another
+  start.store(object.start);
+  end.store(object.end);
+  seen_epoch.store(module_epoch());
+  return true;
+}
+
 void* function_in_scope_of(const void* address, const char* name) noexcept {
   ObjectFile object;
   return object_of(address, object) ? function_in(object.path, name) : nullptr;
 }
 
 bool adopt_runtime_function(std::uint16_t row, void* function) noexcept {
-  void* known = nullptr;
   std::atomic<void*>& slot = adopted[row - trace::kDriverApiCount];
-  return slot.compare_exchange_strong(known, function) || known == function;
+  void* known = slot.load();
+  if (known == function) return true;
+  return !is_in_runtime(known) && (slot.compare_exchange_strong(known, function) || known == function);
 }
+
+void* runtime_function_by_name(std::uint16_t row) noexcept { return adopted[row - trace::kDriverApiCount].load(); }
 
 void* runtime_function_behind_wrapper(std::uint16_t row) noexcept {
   const Quiet quiet;
-  if (void* f = adopted[row - trace::kDriverApiCount].load()) return f;
+  if (void* f = adopted[row - trace::kDriverApiCount].load(); is_in_runtime(f)) return f;
   return loaded_function(name_of(row));
 }
 

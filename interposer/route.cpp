@@ -61,7 +61,7 @@ extern "C" __attribute__((visibility("hidden"))) void* gmt_dlsym(void* handle, c
   if (row >= trace::kDriverApiCount) {
     if (!lies_in_library(answer, "libcudart.so", object)) return answer;
     if (std::strstr(object.path, "libcudart.so.13") == nullptr) return answer; // its driver calls are seen anyway
-    return adopt_runtime_function(row, answer) ? entry_of(row) : answer;
+    return adopt_runtime_function(row, answer) ? named_stub(row) : answer;
   }
   if (lies_in_library(answer, "libcuda.so", object)) {
     driver_was_seen(object);

@@ -37,8 +37,9 @@ symbol:                                                                         
 #define RT13(symbol, ...) CHOOSING_STUB(symbol)
 #include "trace/cuda_api.def"
 
-// A driver row's real address, asked for by name, is answered by these where another preload wraps the row: they leave
-// a mark (resolve.h) that the call is meant for the driver itself. Of equal size, so that gmt_named_stubs is an array.
+// Handed out for pointers asked for by name where the row's entry alone would not know what to forward to (a row that
+// another preload wraps; a runtime beside another): they leave a mark (resolve.h). Of equal size, so that
+// gmt_named_stubs is an array.
 #undef DRV
 #undef RT
 #undef RT13
@@ -49,8 +50,8 @@ symbol:                                                                         
         movl $1, %fs:(%r11);                                                                                          \
         jmp *gmt_entries + 8 * gmt_named_row(%rip);                                                                   \
         .set gmt_named_row, gmt_named_row + 1;
-#define RT(symbol, ...)
-#define RT13(symbol, ...)
+#define RT(symbol, ...) DRV(symbol)
+#define RT13(symbol, ...) DRV(symbol)
         .set gmt_named_row, 0
         .globl gmt_named_stubs
         .hidden gmt_named_stubs

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <string>
+#include <sys/mman.h>
 
 #include "cuda_calls.h"
 
@@ -107,6 +108,31 @@ int reload() {
   return 0;
 }
 
+// Runtime 12 in the global scope, 13 opened beside it: who asks 13 by its handle gets 13.
+int two_runtimes(const char* runtime_12, const char* runtime_13) {
+  dlopen(runtime_12, RTLD_NOW | RTLD_GLOBAL);
+  void* newer = dlopen(runtime_13, RTLD_NOW | RTLD_LOCAL);
+  auto allocate = look_up<int (*)(void**, u64)>(newer, "cudaMalloc");
+  void* address = nullptr;
+  std::printf("by handle %d\n", allocate(&address, 1300));
+  allocate = look_up<int (*)(void**, u64)>(RTLD_DEFAULT, "cudaMalloc");
+  std::printf("by scope %d\n", allocate(&address, 1200));
+  return 0;
+}
+
+// Closes a runtime and opens it again at another place.
+int reload_runtime(const char* path) {
+  for (int i = 0; i < 4; ++i) {
+    void* runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    auto allocate = look_up<int (*)(void**, u64)>(runtime, "cudaMalloc");
+    void* address = nullptr;
+    std::printf("alloc %d\n", allocate(&address, 100));
+    dlclose(runtime);
+    if (mmap(nullptr, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) return 1;
+  }
+  return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -117,5 +143,7 @@ int main(int argc, char** argv) {
   if (way == "proc_address") return by_proc_address();
   if (way == "odd_requests") return odd_requests();
   if (way == "reload") return reload();
+  if (way == "reload_runtime" && argc > 2) return reload_runtime(argv[2]);
+  if (way == "two_runtimes" && argc > 3) return two_runtimes(argv[2], argv[3]);
   return 9;
 }

@@ -150,6 +150,20 @@ class Runtimes(InterposedCase):
         trace = self.play(self.plugin(13), self.plugin(12))
         self.check_via(trace, 2, 2)
 
+    def test_two_majors_asked_by_handle(self):
+        paths = [os.path.join(BINARIES, f"runtime_{major}", f"libcudart.so.{major}") for major in (12, 13)]
+        without = self.run_program("by_name", "two_runtimes", *paths, preload=False)
+        self.assertEqual(self.run_program("by_name", "two_runtimes", *paths).stdout, without.stdout)
+        self.assertIn("runtime 13 cudaMalloc\nby handle 0\nruntime 12 cudaMalloc\nby scope 0\n", without.stdout)
+        allocs = [(call.api, call.via, call.a[1]) for call in self.only_trace().calls]
+        self.assertEqual(allocs, [(ALLOC, "cudaMalloc", 1300), (ALLOC, "cudaMalloc", 1200)])
+
+    def test_runtime_closed_and_opened_again(self):
+        path = os.path.join(BINARIES, "runtime_13", "libcudart.so.13")
+        without = self.run_program("by_name", "reload_runtime", path, preload=False)
+        self.assertEqual(self.run_program("by_name", "reload_runtime", path).stdout, without.stdout)
+        self.assertEqual([call.via for call in self.only_trace().calls], ["cudaMalloc"] * 4)
+
     def test_deepbind_runs(self):
         """RTLD_DEEPBIND goes past every preload: a known blind spot, but the program runs as it did."""
         plugin = "deep:" + self.plugin(13)
