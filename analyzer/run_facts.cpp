@@ -114,8 +114,7 @@ void add_run_facts(const RunFacts& facts, Report& report) {
   add_notes(facts, report);
   add_running(facts, report);
   if (!facts.traces.empty())
-    report.remarks.push_back("trace: " + where(facts.traces) + "; '" + again(facts.traces) +
-                             "' reports on it again");
+    report.remarks.push_back("trace: " + where(facts.traces) + " ('gpumemtrace report' reads it again)");
 }
 
 std::string reason_to_fail(const RunFacts& facts, const Report& report) {

@@ -91,19 +91,19 @@ namespace gi = gmt::interposer;
 
 // ---- ends
 
-GMT_EXPORT [[noreturn]] void _exit(int status) {
+[[noreturn]] GMT_EXPORT void _exit(int status) {
   gi::record_end(status);
   if (auto* f = gi::next<void(int)>("_exit")) f(status);
   for (;;) syscall(SYS_exit_group, status);
 }
 
-GMT_EXPORT [[noreturn]] void _Exit(int status) noexcept {
+[[noreturn]] GMT_EXPORT void _Exit(int status) noexcept {
   gi::record_end(status);
   if (auto* f = gi::next<void(int)>("_Exit")) f(status);
   for (;;) syscall(SYS_exit_group, status);
 }
 
-GMT_EXPORT [[noreturn]] void quick_exit(int status) noexcept {
+[[noreturn]] GMT_EXPORT void quick_exit(int status) noexcept {
   gi::record_end(status);
   if (auto* f = gi::next<void(int)>("quick_exit")) f(status);
   for (;;) syscall(SYS_exit_group, status);

@@ -1,7 +1,7 @@
 // The copy engine: every copy is a CUDA_MEMCPY3D; this file checks one and moves its bytes.
 // Used by operation.cpp for stream copies and graph nodes. Lock held.
 // Answers as measured on the real driver: any byte outside the requested size 1; device source where HOST is declared 0
-// (it copies), device destination where HOST is declared 1; host memory where DEVICE is declared 1; overlap 0.
+// (it copies), as is a device destination; host memory where DEVICE is declared 1; overlap 0.
 #include "operation.h"
 
 #include <cstring>
@@ -50,16 +50,10 @@ CUresult resolve_array(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) 
   return CUDA_SUCCESS;
 }
 
-// True where the declared memory type refuses what lies at the address.
-bool wrong_place(const Side& side, const Block* block, bool is_destination) {
-  switch (side.type) {
-    case CU_MEMORYTYPE_HOST: return is_destination && block != nullptr && block->device_only();
-    case CU_MEMORYTYPE_DEVICE: return block == nullptr;
-    default: return false;
-  }
-}
+// True where the declared memory type refuses what lies at the address: DEVICE is checked, HOST is not.
+bool wrong_place(const Side& side, const Block* block) { return side.type == CU_MEMORYTYPE_DEVICE && block == nullptr; }
 
-CUresult resolve_linear(const Side& side, const CUDA_MEMCPY3D& copy, bool is_destination, Rows* rows) {
+CUresult resolve_linear(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) {
   const size_t pitch = side.pitch == 0 ? side.x + copy.WidthInBytes : side.pitch;
   const size_t height = side.height == 0 ? side.y + copy.Height : side.height;
   const bool many_rows = copy.Height > 1 || copy.Depth > 1 || side.y != 0 || side.z != 0;
@@ -70,7 +64,7 @@ CUresult resolve_linear(const Side& side, const CUDA_MEMCPY3D& copy, bool is_des
   const CUdeviceptr first = side.address + side.z * slice + side.y * pitch + side.x;
   const size_t extent = (copy.Depth - 1) * slice + (copy.Height - 1) * pitch + copy.WidthInBytes;
   const Block* block = state().blocks.containing(first);
-  if (wrong_place(side, block, is_destination)) return CUDA_ERROR_INVALID_VALUE;
+  if (wrong_place(side, block)) return CUDA_ERROR_INVALID_VALUE;
   *rows = {reinterpret_cast<std::byte*>(first), pitch, slice};
   if (block == nullptr) return CUDA_SUCCESS;  // pageable host memory
   // Registered memory is part of a larger host buffer: a host-side range may go on past the registration.
@@ -79,11 +73,11 @@ CUresult resolve_linear(const Side& side, const CUDA_MEMCPY3D& copy, bool is_des
   return rows->start == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-CUresult resolve(const Side& side, const CUDA_MEMCPY3D& copy, bool is_destination, Rows* rows) {
+CUresult resolve(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) {
   switch (side.type) {
     case CU_MEMORYTYPE_HOST:
     case CU_MEMORYTYPE_DEVICE:
-    case CU_MEMORYTYPE_UNIFIED: return resolve_linear(side, copy, is_destination, rows);
+    case CU_MEMORYTYPE_UNIFIED: return resolve_linear(side, copy, rows);
     case CU_MEMORYTYPE_ARRAY: return resolve_array(side, copy, rows);
     default: return CUDA_ERROR_INVALID_VALUE;
   }
@@ -93,8 +87,8 @@ bool is_empty(const CUDA_MEMCPY3D& copy) { return copy.WidthInBytes == 0 || copy
 
 CUresult resolve_both(const CUDA_MEMCPY3D& copy, Rows* source, Rows* destination) {
   if (copy.srcLOD != 0 || copy.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (CUresult bad = resolve(source_of(copy), copy, false, source); bad != CUDA_SUCCESS) return bad;
-  return resolve(destination_of(copy), copy, true, destination);
+  if (CUresult bad = resolve(source_of(copy), copy, source); bad != CUDA_SUCCESS) return bad;
+  return resolve(destination_of(copy), copy, destination);
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ const std::vector<Row>& copy_rows() {
       {"cudaMemsetAsync on async memory after cudaFreeAsync", "1", set_after_free_async},
       {"cudaMemcpy(device, device, HostToDevice)", "0", device_source_declared_host},
       {"HostToDevice with a host destination", "1", host_destination_declared_device},
-      {"DeviceToHost with a device destination", "1", device_destination_declared_host},
+      {"DeviceToHost with a device destination", "0", device_destination_declared_host},
       {"DeviceToDevice with a host source", "1", host_source_declared_device},
       {"DeviceToDevice with overlapping ranges", "0", overlap},
       {"DeviceToHost from freed memory", "1", from_freed},
