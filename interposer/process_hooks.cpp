@@ -91,19 +91,19 @@ namespace gi = gmt::interposer;
 
 // ---- ends
 
-[[noreturn]] GMT_EXPORT void _exit(int status) {
+GMT_EXPORT __attribute__((noreturn)) void _exit(int status) {
   gi::record_end(status);
   if (auto* f = gi::next<void(int)>("_exit")) f(status);
   for (;;) syscall(SYS_exit_group, status);
 }
 
-[[noreturn]] GMT_EXPORT void _Exit(int status) noexcept {
+GMT_EXPORT __attribute__((noreturn)) void _Exit(int status) noexcept {
   gi::record_end(status);
   if (auto* f = gi::next<void(int)>("_Exit")) f(status);
   for (;;) syscall(SYS_exit_group, status);
 }
 
-[[noreturn]] GMT_EXPORT void quick_exit(int status) noexcept {
+GMT_EXPORT __attribute__((noreturn)) void quick_exit(int status) noexcept {
   gi::record_end(status);
   if (auto* f = gi::next<void(int)>("quick_exit")) f(status);
   for (;;) syscall(SYS_exit_group, status);
