@@ -25,18 +25,6 @@ bool equals_any(std::string_view text, std::initializer_list<std::string_view> w
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-bool of_cuda(const Frame& frame) {
-  const std::string_view module = base_name(frame.module);
-  if (starts_with_any(module, {"libgpumemtrace", "libcudart.", "libcudart-", "libcuda.", "libcuda-"}))
-    return true;
-  if (equals_any(base_name(frame.file), {"cuda_runtime.h", "cuda_runtime_api.h"})) return true;
-  if (!frame.file.empty()) return false;
-  const std::string_view name = bare_function(frame.function);
-  const bool entry =
-      name.size() > 4 && name.starts_with("cuda") && std::isupper(static_cast<unsigned char>(name[4]));
-  return entry || starts_with_any(name, {"libcudart_static_", "__cudart", "__cuda"});
-}
-
 bool of_start_up(const Frame& frame) {
   if (equals_any(frame.function, {"_start", "start_thread", "clone", "clone3", "__clone", "__clone3"}) ||
       frame.function.starts_with("__libc_start_")) {
@@ -48,8 +36,20 @@ bool of_start_up(const Frame& frame) {
 
 } // namespace
 
+bool is_cuda_frame(const Frame& frame) {
+  const std::string_view module = base_name(frame.module);
+  if (starts_with_any(module, {"libgpumemtrace", "libcudart.", "libcudart-", "libcuda.", "libcuda-"}))
+    return true;
+  if (equals_any(base_name(frame.file), {"cuda_runtime.h", "cuda_runtime_api.h"})) return true;
+  if (!frame.file.empty()) return false;
+  const std::string_view name = bare_function(frame.function);
+  const bool entry =
+      name.size() > 4 && name.starts_with("cuda") && std::isupper(static_cast<unsigned char>(name[4]));
+  return entry || starts_with_any(name, {"libcudart_static_", "__cudart", "__cuda"});
+}
+
 void trim_frames(std::vector<Frame>& frames) {
-  auto begin = std::find_if_not(frames.begin(), frames.end(), of_cuda);
+  auto begin = std::find_if_not(frames.begin(), frames.end(), is_cuda_frame);
   auto end = frames.end();
   while (end != begin && of_start_up(*(end - 1))) --end;
   if (begin == end) return;

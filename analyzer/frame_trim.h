@@ -8,6 +8,9 @@
 
 namespace gmt {
 
+// A frame of CUDA's runtime or driver, or of the recorder.
+bool is_cuda_frame(const Frame& frame);
+
 // A stack of nothing else stays whole: some place is better than none.
 void trim_frames(std::vector<Frame>& frames);
 

@@ -9,6 +9,7 @@
 
 #include "analyzer/frame_trim.h"
 #include "analyzer/owners.h"
+#include "analyzer/runtime_names.h"
 #include "analyzer/suppressions.h"
 #include "analyzer/symbol_file.h"
 #include "analyzer/symbols.h"
@@ -150,6 +151,7 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
                   Suppressions& suppressions, Report& report) {
   for (Finding& finding : findings) {
     apply_owner_rules(finding); // sees whole stacks: an owner may be what the next line cuts away
+    name_runtime_calls(finding);
     for (LabelledStack& stack : finding.stacks) trim_frames(stack.frames);
     if (!wanted_kind(finding.kind, options)) {
       ++report.other_kinds;

@@ -24,8 +24,7 @@ text in the finding's message and advice. `stacks` lists every labelled stack, i
 ends in `// @tag`. A tag behind the word restricts a line to a flavour: `expect-static:`, `expect-shared-real:`; tags
 are shared, static, simulated, real, O0, O2.
 
-A runtime function in api= is compared only where the runtime is shared: calls into a static one cannot be seen.
-Versions of driver functions (_v2, _ptsz) are not compared. Checked in every run, without being written down: how the
+Calls into a static runtime are known by its symbols in the call stack, so api= holds there too. Versions of driver functions (_v2, _ptsz) are not compared. Checked in every run, without being written down: how the
 program ended, that leaks were checked unless listed under not-checked, and that no event was lost.
 """
 
@@ -99,15 +98,14 @@ def stacks_difference(expected, finding, source):
     return ""
 
 
-def finding_difference(expected, finding, source, link):
+def finding_difference(expected, finding, source):
     """Why `finding` is not the expected one; empty if it is."""
     for key in ("kind", "severity", "count", "bytes"):
         wanted = getattr(expected, key)
         if wanted is not None and finding.get(key) != wanted:
             return f"{key} is {finding.get(key)}, not {wanted}"
-    if expected.api and not (link == "static" and expected.api.startswith("cuda")):
-        if bare_api(finding.get("api")) != bare_api(expected.api):
-            return f"api is {finding.get('api')}, not {expected.api}"
+    if expected.api and bare_api(finding.get("api")) != bare_api(expected.api):
+        return f"api is {finding.get('api')}, not {expected.api}"
     if expected.message:
         text = f"{finding.get('message')} {finding.get('advice')}"
         if expected.message.lower() not in text.lower():
@@ -115,12 +113,12 @@ def finding_difference(expected, finding, source, link):
     return stacks_difference(expected.stacks, finding, source) if expected.stacks is not None else ""
 
 
-def compare_findings(run, findings, source, link):
+def compare_findings(run, findings, source):
     """Pairs expectations with findings; returns the sentences of what does not fit."""
     left = list(findings)
     problems = []
     for expected in run.expectations:
-        reasons = [(finding_difference(expected, finding, source, link), finding) for finding in left]
+        reasons = [(finding_difference(expected, finding, source), finding) for finding in left]
         if fitting := [finding for reason, finding in reasons if not reason]:
             left.remove(fitting[0])
             continue
@@ -142,9 +140,9 @@ def describe(finding, source):
     return text
 
 
-def compare_report(run, report, source, link):
+def compare_report(run, report, source):
     """All that is wrong with a report, as sentences."""
-    problems = compare_findings(run, report.get("findings") or [], source, link)
+    problems = compare_findings(run, report.get("findings") or [], source)
     ended = report.get("ended") or {}
     how, key = ("exited", "status") if run.exit_status >= 0 else ("signalled", "signal")
     if ended.get("how") != how or ended.get(key) != abs(run.exit_status):
@@ -212,7 +210,7 @@ def run_program(run, options, folder):
     else:
         if report.get("schema") != 1:
             problems.append(f"schema {report.get('schema')}, expected 1")
-        problems += compare_report(run, report, options.source, options.link)
+        problems += compare_report(run, report, options.source)
     if problems and done.stderr:
         problems.append("stderr:\n" + done.stderr.decode(errors="replace")[-3000:])
     return problems

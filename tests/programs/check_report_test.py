@@ -52,7 +52,7 @@ def report(findings, ended=None, not_checked=()):
 
 def problems(index, made_up, link="shared"):
     run = expectations.parse_source(TEXT, {link, "simulated", "O2"})[index]
-    return check_report.compare_report(run, made_up, SOURCE, link)
+    return check_report.compare_report(run, made_up, SOURCE)
 
 
 class Comparison(unittest.TestCase):

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// See runtime_names.h. The outermost of CUDA's own frames is what the program wrote: below it lie the runtime's other
+// functions, as in cudaMallocHost, an inline wrapper that calls cudaHostAlloc.
+#include "analyzer/runtime_names.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "analyzer/frame_trim.h"
+#include "analyzer/function_name.h"
+
+namespace gmt {
+namespace {
+
+// The driver's releases as advice names them, and what a runtime program calls instead.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kReleases{{
+  {"cuMemFree", "cudaFree"},
+  {"cuMemFreeAsync", "cudaFreeAsync"},
+  {"cuMemFreeHost", "cudaFreeHost"},
+  {"cuMemHostUnregister", "cudaHostUnregister"},
+  {"cuArrayDestroy", "cudaFreeArray"},
+  {"cuMipmappedArrayDestroy", "cudaFreeMipmappedArray"},
+  {"cuIpcCloseMemHandle", "cudaIpcCloseMemHandle"},
+}};
+
+bool is_runtime_name(std::string_view name) {
+  return name.size() > 4 && name.starts_with("cuda") && std::isupper(static_cast<unsigned char>(name[4])) != 0;
+}
+
+bool is_driver_name(std::string_view name) {
+  return name.size() > 2 && name.starts_with("cu") && std::isupper(static_cast<unsigned char>(name[2])) != 0;
+}
+
+// Empty where no runtime function stands on the stack.
+std::string runtime_call(const std::vector<Frame>& frames) {
+  std::string found;
+  for (auto frame = frames.begin(); frame != frames.end() && is_cuda_frame(*frame); ++frame) {
+    const std::string_view name = bare_function(frame->function);
+    if (is_runtime_name(name)) found = name.substr(0, name.find('<')); // cudaMalloc<float> is the header's wrapper
+  }
+  return found;
+}
+
+bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+void replace_word(std::string& text, std::string_view word, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos;) {
+    const std::size_t end = at + word.size();
+    const bool whole =
+      (at == 0 || !is_word_character(text[at - 1])) && (end == text.size() || !is_word_character(text[end]));
+    if (whole) text.replace(at, word.size(), by);
+    at += whole ? by.size() : 1;
+  }
+}
+
+} // namespace
+
+void name_runtime_calls(Finding& finding) {
+  bool named = false;
+  for (LabelledStack& stack : finding.stacks) {
+    if (!is_driver_name(stack.api)) continue;
+    const std::string runtime = runtime_call(stack.frames);
+    if (runtime.empty()) continue;
+    replace_word(finding.message, stack.api, runtime);
+    replace_word(finding.advice, stack.api, runtime);
+    if (finding.api == stack.api) finding.api = runtime;
+    stack.api = runtime;
+    named = true;
+  }
+  if (!named) return;
+  for (const auto& [driver, runtime] : kReleases) replace_word(finding.advice, driver, runtime);
+}
+
+} // namespace gmt
