@@ -48,8 +48,8 @@ void check_kernels(float* values) {
   scale<<<1, 32>>>(values, 32, 2.0);
   expect(cudaGetLastError() == cudaSuccess, "launch");
   scale<<<0, 32>>>(values, 32, 2.0);
-  expect(cudaPeekAtLastError() == cudaErrorInvalidConfiguration, "empty grid");
-  expect(cudaGetLastError() == cudaErrorInvalidConfiguration, "last error");
+  expect(cudaPeekAtLastError() == cudaErrorInvalidValue, "empty grid");
+  expect(cudaGetLastError() == cudaErrorInvalidValue, "last error");
   expect(cudaGetLastError() == cudaSuccess, "last error is cleared");
   const char* name = nullptr;
   expect(cudaFuncGetName(&name, scale) == cudaSuccess && std::strcmp(name, "_Z5scalePfid") == 0, "mangled name");

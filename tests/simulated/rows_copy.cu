@@ -84,6 +84,11 @@ std::string device_destination_declared_host() {
   return answer(cudaMemcpy(one.pointer, two.pointer, 100, cudaMemcpyDeviceToHost));
 }
 
+std::string sides_swapped() {
+  DeviceBlock block(100);
+  return answer(cudaMemcpy(block.pointer, host, 100, cudaMemcpyDeviceToHost));
+}
+
 std::string host_source_declared_device() {
   DeviceBlock block(100);
   return answer(cudaMemcpy(block.pointer, host, 100, cudaMemcpyDeviceToDevice));
@@ -137,6 +142,7 @@ const std::vector<Row>& copy_rows() {
       {"cudaMemcpy(device, device, HostToDevice)", "0", device_source_declared_host},
       {"HostToDevice with a host destination", "1", host_destination_declared_device},
       {"DeviceToHost with a device destination", "0", device_destination_declared_host},
+      {"DeviceToHost from host to device", "1", sides_swapped},
       {"DeviceToDevice with a host source", "1", host_source_declared_device},
       {"DeviceToDevice with overlapping ranges", "0", overlap},
       {"DeviceToHost from freed memory", "1", from_freed},
