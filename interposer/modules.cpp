@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "interposer/fork_guard.h"
 #include "interposer/process.h"
 
 extern "C" {
@@ -129,6 +130,12 @@ void drop_unseen() noexcept {
   }
 }
 
+// The host's lock of the list is not held by us when it forks.
+int walk_objects(int (*visit)(dl_phdr_info*, std::size_t, void*), void* data) noexcept {
+  const InsideLocks guard;
+  return dl_iterate_phdr(visit, data);
+}
+
 void scan() noexcept {
   if (noted == nullptr) {
     void* memory = mmap(nullptr, kMaxNoted * sizeof(Noted), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -137,10 +144,10 @@ void scan() noexcept {
   }
   const std::uint32_t now = epoch.load();
   for (unsigned i = 0; i < noted_count; ++i) noted[i].seen = false;
-  dl_iterate_phdr(note_one, nullptr);
+  walk_objects(note_one, nullptr);
   const unsigned before = noted_count;
   drop_unseen();
-  if (noted_count != before) dl_iterate_phdr(note_one, nullptr); // what took a dropped one's place
+  if (noted_count != before) walk_objects(note_one, nullptr); // what took a dropped one's place
   noted_epoch = now;
 }
 
@@ -198,7 +205,7 @@ void forget_noted_modules() noexcept {
 
 bool object_of(const void* address, ObjectFile& object) noexcept {
   Query q{reinterpret_cast<std::uint64_t>(address), &object, false};
-  dl_iterate_phdr(match, &q);
+  walk_objects(match, &q);
   return q.found;
 }
 
@@ -208,7 +215,7 @@ void for_each_object_named(const char* prefix, bool (*visit)(void*, const char*,
     bool (*visit)(void*, const char*, const void*);
     void* context;
   } walk{prefix, visit, context};
-  dl_iterate_phdr(
+  walk_objects(
       [](dl_phdr_info* info, std::size_t, void* data) noexcept -> int {
         const auto& w = *static_cast<Walk*>(data);
         if (info->dlpi_name == nullptr) return 0;

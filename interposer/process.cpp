@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "interposer/context.h"
+#include "interposer/fork_guard.h"
 #include "interposer/modules.h"
 #include "interposer/process_hooks.h"
 #include "interposer/quiet.h"
@@ -31,6 +32,8 @@ constinit std::atomic<std::uint32_t> never_started{0}; // stands in for the fork
 constinit std::atomic<int> lock_holder{0};             // process that holds the lock of the slow paths: starting, leasing
 constinit std::atomic<int> refused_pid{0};             // this process tried and cannot record
 constinit ThreadLog* free_logs = nullptr;
+constinit ThreadLog* first_log = nullptr; // counts what threads without a log lose
+constinit bool told_of_no_log = false;
 constinit std::uint32_t log_count = 0;
 constinit pthread_key_t thread_end_key = 0;
 constinit bool thread_end_key_made = false;
@@ -64,6 +67,16 @@ void on_thread_end(void* log) noexcept {
   const SlowLock lock;
   ended->next_free = free_logs;
   free_logs = ended;
+}
+
+// Under the slow lock. Every call tries again, so every call counts; the command hears of it once.
+void count_unlogged() noexcept {
+  if (first_log != nullptr) first_log->count_loss(trace::LossCause::kNoLog);
+  if (told_of_no_log) return;
+  told_of_no_log = true;
+  char reason[128];
+  std::snprintf(reason, sizeof reason, "no log for a thread: %s", strerrordesc_np(errno));
+  Process::tell_command("nolog", reason);
 }
 
 // Characters that are safe in a file name; everything else becomes '_'.
@@ -116,11 +129,10 @@ ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
   } else if ((log = ThreadLog::create(log_count)) != nullptr) {
     ++log_count;
   } else {
-    char reason[128];
-    std::snprintf(reason, sizeof reason, "no log for a thread: %s", strerrordesc_np(errno));
-    tell_command("nolog", reason);
+    count_unlogged();
     return nullptr;
   }
+  if (first_log == nullptr) first_log = log;
   if (thread_end_key_made) pthread_setspecific(thread_end_key, log);
   epoch = log->epoch = epoch_.load();
   return log;
@@ -130,6 +142,8 @@ bool Process::start() noexcept {
   pid_ = process_id();
   options_ = read_options();
   free_logs = nullptr; // the parent's, after fork
+  first_log = nullptr;
+  told_of_no_log = false;
   log_count = 0;
   order_.store(0);
   budget_used_.store(0);
@@ -145,6 +159,7 @@ bool Process::start() noexcept {
   open_unwinder();
   note_all_modules();
   watch_process_end();
+  watch_forks();
   fork_page_.load()->store(kOn, std::memory_order_release);
   return true;
 }

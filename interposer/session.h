@@ -23,7 +23,7 @@ struct RuntimeScope {
   std::uint16_t kind_flags;
   bool driver_seen;
 };
-inline constexpr unsigned kMaxRuntimeScopes = 8; // deeper calls lend nothing
+inline constexpr unsigned kMaxRuntimeScopes = 6; // deeper calls lend nothing
 
 // The innermost driver call in progress on this thread.
 struct DriverScope {

@@ -13,7 +13,7 @@
 #include "interposer/modules.h"
 #include "interposer/process.h"
 #include "interposer/resolve.h"
-#include "interposer/unwinder_memory.h"
+#include "interposer/unwinder_imports.h"
 
 namespace gmt::interposer {
 
@@ -49,7 +49,7 @@ void open_unwinder() noexcept {
     Process::tell_command("nounwinder", path);
     return;
   }
-  keep_unwinder_off_descriptors(library);
+  redirect_unwinder_imports(library);
   look_up(library, "unw_backtrace", functions.backtrace);
   look_up(library, "_Ux86_64_getcontext", functions.get_context);
   look_up(library, "_ULx86_64_init_local", functions.init_local);

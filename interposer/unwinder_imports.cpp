@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// See unwinder_memory.h. To know whether an address is readable libunwind writes a byte from it into a pipe of its own
-// and reads it back. In a program that closes all descriptors and opens files under their numbers, those would be the
-// program's files. So the library's own entries for four functions of libc lead here: the pipe has no descriptors, and
-// the question is put to the kernel without any. Nobody else's calls are touched.
-#include "interposer/unwinder_memory.h"
+// See unwinder_imports.h. Nobody else's calls are touched: the library's own entries (its GOT) are changed.
+//
+// To know whether an address is readable libunwind writes a byte from it into a pipe of its own and reads it back. In
+// a program that closes all descriptors and opens files under their numbers, those would be the program's files. So
+// the pipe has no descriptors, and the question is put to the kernel without any.
+// Its lock and the loader's are entered by the rules of fork_guard.h.
+#include "interposer/unwinder_imports.h"
 
 #include <cerrno>
 #include <cstdarg>
@@ -11,9 +13,12 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "interposer/fork_guard.h"
 
 namespace gmt::interposer {
 
@@ -59,6 +64,22 @@ long system_call(long number, ...) noexcept {
   return syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
+using Visit = int (*)(dl_phdr_info*, std::size_t, void*);
+int walk_objects(Visit visit, void* data) noexcept {
+  const InsideLocks guard;
+  return dl_iterate_phdr(visit, data);
+}
+
+int lock(pthread_mutex_t* mutex) noexcept {
+  enter_locks();
+  return pthread_mutex_lock(mutex);
+}
+int unlock(pthread_mutex_t* mutex) noexcept {
+  const int result = pthread_mutex_unlock(mutex);
+  leave_locks();
+  return result;
+}
+
 struct Replacement {
   const char* name;
   void* function;
@@ -69,6 +90,9 @@ void replace(const char* name, void** place) noexcept {
                                       {"close", reinterpret_cast<void*>(&close_if_any)},
                                       {"read", reinterpret_cast<void*>(&read_if_any)},
                                       {"write", reinterpret_cast<void*>(&write_or_test)},
+                                      {"dl_iterate_phdr", reinterpret_cast<void*>(&walk_objects)},
+                                      {"pthread_mutex_lock", reinterpret_cast<void*>(&lock)},
+                                      {"pthread_mutex_unlock", reinterpret_cast<void*>(&unlock)},
                                       {"syscall", reinterpret_cast<void*>(&system_call)}};
   for (const Replacement& r : replacements) {
     if (std::strcmp(name, r.name) != 0) continue;
@@ -79,7 +103,7 @@ void replace(const char* name, void** place) noexcept {
 
 } // namespace
 
-void keep_unwinder_off_descriptors(void* library) noexcept {
+void redirect_unwinder_imports(void* library) noexcept {
   link_map* map = nullptr;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return;
   const ElfW(Sym)* symbols = nullptr;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes from libunwind the pipe that it tests memory with. Used by unwinder.cpp.
+// What our private libunwind calls of the C library, led through us: no descriptors, no lock held over a fork. Used by
+// unwinder.cpp.
 #pragma once
 
 namespace gmt::interposer {
 
 // Called once with the handle of the library that was just opened, before its first use.
-void keep_unwinder_off_descriptors(void* library) noexcept;
+void redirect_unwinder_imports(void* library) noexcept;
 
 } // namespace gmt::interposer
