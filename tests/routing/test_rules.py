@@ -56,7 +56,7 @@ class Layers(unittest.TestCase):
 
     def test_boost_only_in_the_commands_own_files(self):
         own = re.compile(r"analyzer/(main|cmd_\w+|options|option_values)\.(cpp|h)$")
-        rest = [path for path in files("analyzer", "interposer", "trace", "device_hooks", "simulated_cuda") if not own.match(path)]
+        rest = [path for path in files(*PARTS, "trace", "simulated_cuda") if not own.match(path)]
         self.forbid(rest, r"^boost/", "Boost only in main, cmd_* and options")
 
     def test_cuda_headers(self):
@@ -89,8 +89,8 @@ class Interposer(unittest.TestCase):
         self.forbid(r"(?<![\w_])dlclose\s*\(", "close_handle() only", but=("process_hooks.cpp",))
 
     def test_no_heap_and_no_streams(self):
-        self.forbid(r"(?<![\w_])(malloc|calloc|realloc|free|strdup|fopen|printf|fprintf)\s*\(|\bnew\s+\w+\s*[\[({;]|\bstd::(string|vector|cout|cerr|mutex)\b",
-                    "the host's allocator and streams may be the very thing that is broken")
+        self.forbid(r"(?<![\w_])(malloc|calloc|realloc|free|strdup|fopen|printf|fprintf)\s*\(|\bnew\s+\w+\s*[\[({;]"
+                    r"|\bstd::(string|vector|cout|cerr|mutex)\b", "the host's allocator and streams may be the very thing that is broken")
 
     def test_never_ends_the_process(self):
         self.forbid(r"(?<![\w_:])(abort|exit|raise|assert)\s*\(|\bthrow\b|\btry\b", "never end, stop or slow the host")

@@ -80,6 +80,9 @@ class Space(InterposedCase):
         elsewhere = tempfile.mkdtemp(dir="/tmp")
         self.addCleanup(subprocess.run, ["rm", "-rf", elsewhere], check=False)
         user = {} if os.getuid() != 0 else {"user": 65534}
+        for needed in (interposed_case.INTERPOSER, self.binary("survival_steady"), interposed_case.STANDIN):
+            if subprocess.run(["test", "-r", needed], check=False, **user).returncode != 0:
+                self.skipTest(f"another user cannot read {needed}")
         os.chmod(self.folder, 0o755)
         os.chmod(self.notes, 0o666)
         os.chmod(elsewhere, 0o777)

@@ -29,7 +29,8 @@ public:
   static void returned(std::atomic<unsigned long long>* row, unsigned long long address, int result, bool release) {
     const unsigned long long count = row[1].load(std::memory_order_relaxed);
     if (count + 2 >= kRow) _exit(77); // the test is far slower than it should be
-    row[2 + count].store(address | (release ? 256u : 0u) | static_cast<unsigned long long>(result & 0xff), std::memory_order_relaxed);
+    const unsigned long long word = address | (release ? 256u : 0u) | static_cast<unsigned>(result & 0xff);
+    row[2 + count].store(word, std::memory_order_relaxed);
     row[1].store(count + 1, std::memory_order_release);
   }
 
