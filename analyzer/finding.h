@@ -34,7 +34,7 @@ struct LabelledStack {
 };
 
 struct Finding {
-  std::string kind; // id of DESIGN 5: "leak", "double-free", ...
+  std::string kind; // its detector's id: "leak", "double-free", ...
   Severity severity = Severity::kError;
   std::string message; // one sentence: what happened, with numbers
   std::string advice;  // one sentence: what to do

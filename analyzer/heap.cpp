@@ -29,7 +29,7 @@ Family family_of(std::uint64_t word) {
 // One open of an IPC handle, one retain of a VMM handle: the same address again is one more reference.
 bool counts_references(Family family) { return family == Family::kIpc || family == Family::kVmmHandle; }
 
-// cuda-api.md 5.2: stream-ordered, pool and VMM memory outlives its context.
+// cuda.h on cuCtxDestroy: stream-ordered, pool and VMM memory outlives its context.
 bool dies_with_context(Family family) {
   switch (family) {
   case Family::kStreamOrdered:

@@ -4,8 +4,8 @@
 // and pinned memory share one address space; registered host ranges and VMM reservations are layers of their
 // own, and handles (arrays, VMM handles) have spaces of their own.
 //
-// Rules for releases and the order of verdicts are DESIGN 5's; which release fits which allocation is the
-// table in cuda-api.md 5.1. Memory grows with live and a bounded number of freed blocks, never with events.
+// heap_judge.cpp has the order of verdicts on a release, heap_rules.cpp which release fits which allocation.
+// Memory grows with live and a bounded number of freed blocks, never with events.
 #pragma once
 
 #include <cstdint>
@@ -82,7 +82,7 @@ std::string_view right_release(trace::Family family, bool runtime); // "cudaFree
 bool release_fits(trace::FreeFunction function, trace::Family family);
 constexpr bool is_device_family(trace::Family family); // counts in the device's peak
 bool can_leak(trace::Family family);
-bool is_sticky(std::uint16_t result); // the context is dead after this code (cuda-api.md 5.10)
+bool is_sticky(std::uint16_t result); // the context is dead after this code (heap_rules.cpp lists them)
 
 // Bytes from the first to the last byte that one side of a copy touches, padding of the last row left out.
 std::uint64_t copy_extent(const Event& copy, Judgement::Side side);
@@ -106,7 +106,7 @@ public:
   // Newest freed block that contained the address and was not reborn there.
   const Block* find_freed(std::uint64_t address) const;
   void for_each_live(const std::function<void(const Block&)>& visit) const;               // by birth
-  void for_each_ended_with_context(const std::function<void(const Block&)>& visit) const; // leaks of DESIGN 5
+  void for_each_ended_with_context(const std::function<void(const Block&)>& visit) const; // leaks too
 
   std::uint64_t live_device_bytes() const;
   std::uint64_t peak_device_bytes() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts: what a refused release means (the order of DESIGN 5) and whether the range of a copy, set or use
+// Verdicts: what a refused release means (in order) and whether the range of a copy, set or use
 // lies in living memory. Changes nothing in the heap.
 //
 // Host memory is judged with care: once freed or unregistered, its addresses may belong to malloc again, so

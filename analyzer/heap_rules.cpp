@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA's rules about kinds of memory as plain functions: names, which release fits which allocation
-// (cuda-api.md 5.1), what counts as device memory, which error codes end a context, how far a copy or set
+// (CUDA driver API manual), what counts as device memory, which error codes end a context, how far a copy or set
 // reaches. Used by the heap and by detectors.
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-// The last row needs only its width, the last slice only its rows (cuda-api.md 5.6).
+// The last row needs only its width, the last slice only its rows (cuda.h on CUDA_MEMCPY2D).
 std::uint64_t shape_extent(std::uint64_t pitch, std::uint64_t width, std::uint64_t height,
                            std::uint64_t depth, std::uint64_t rows_per_slice) {
   if (width == 0) return 0;

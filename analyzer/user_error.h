@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one exception of the analyzer: thrown where something the user can mend is wrong, caught once in main().
-// The message says what failed, on which path, and what to do next; the status is one of DESIGN 6's.
+// The message says what failed, on which path, and what to do next; the statuses are the README's.
 #pragma once
 
 #include <stdexcept>

@@ -20,6 +20,7 @@
 #include "interposer/recorders.h"
 #include "interposer/resolve.h"
 #include "interposer/route.h"
+#include "interposer/runtime_recorders.h"
 #include "interposer/session.h"
 
 namespace gmt::interposer {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one CUDA call costs, in microseconds: run alone and under a tool, the ratio is the tool's price (DESIGN 9).
+// What one CUDA call costs, in microseconds: run alone and under a tool, the ratio is the tool's price.
 // Usage: call_cost FRAMES THREADS. Prints one line a kind of call: "<call> <frames> <threads> <microseconds>".
 // Each figure is the best of several rounds of 20,000 calls made FRAMES functions deep; with several threads, the
 // mean over threads of each thread's best round, all threads at work.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdicts on releases, in the order of DESIGN 5: accepted, mismatched, inside, double, ended, unknown;
+// The verdicts on releases, in their order: accepted, mismatched, inside, double, ended, unknown;
 // and what is never judged.
 
 #include "analysis_fixture.h"
