@@ -34,16 +34,20 @@ void after_fork_in_child() noexcept {
   forking.store(0);
 }
 
-} // namespace
-
+// At the first entry: a process that never has one pays nothing.
 void watch_forks() noexcept {
   static constinit std::atomic<bool> watching{false};
-  if (!watching.exchange(true)) pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  if (!watching.load(std::memory_order_relaxed) && !watching.exchange(true)) {
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  }
 }
+
+} // namespace
 
 void enter_locks() noexcept {
   if (++depth > 1) return;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+  watch_forks();
   inside.fetch_add(1);
   for (int i = 0; forking.load() != 0 && i < kMostWaits; ++i) {
     inside.fetch_sub(1);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// See modules.h. The list of noted modules is small (hundreds), sorted by nothing, guarded by a try-lock: who does not
-// get it leaves the writing to the next new stack.
+// See modules.h. The list of noted modules is small (hundreds), sorted by nothing. Who does not get its lock within
+// reason (the holder waits for the loader's lock, which the program holds) leaves the writing to the next new stack.
 #include "interposer/modules.h"
 
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -25,12 +26,14 @@ namespace {
 
 struct Noted {
   std::uint64_t start, end;
+  std::uint64_t name; // hash of its path: another library of the same size may take the same place
   bool seen; // during the current scan
 };
 constexpr unsigned kMaxNoted = 16384;
 
 constinit std::atomic<std::uint32_t> epoch{1};
 constinit std::atomic<bool> locked{false};
+constinit std::atomic<bool> missed{false}; // somebody left the writing to the next one
 constinit Noted* noted = nullptr;
 constinit unsigned noted_count = 0;
 constinit std::uint32_t noted_epoch = 0;
@@ -81,6 +84,12 @@ const char* path_of(const dl_phdr_info& info, char* buffer, std::size_t size) no
   return buffer;
 }
 
+std::uint64_t hash_of(const char* text) noexcept {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (; text != nullptr && *text != '\0'; ++text) h = (h ^ static_cast<unsigned char>(*text)) * 0x100000001b3u;
+  return h;
+}
+
 Noted* find_noted(std::uint64_t start) noexcept {
   for (unsigned i = 0; i < noted_count; ++i) {
     if (noted[i].start == start) return &noted[i];
@@ -102,12 +111,13 @@ void escape(const char* in, char* result, std::size_t size) noexcept {
 int note_one(dl_phdr_info* info, std::size_t, void*) noexcept {
   const Bounds b = bounds_of(*info);
   if (b.end == 0) return 0;
+  const std::uint64_t name = hash_of(info->dlpi_name);
   if (Noted* known = find_noted(b.start)) {
-    known->seen = known->end == b.end; // else another library has taken its place: the old one is written off first
+    known->seen = known->end == b.end && known->name == name; // else another library has taken its place: the old one is written off first
     return 0;
   }
   if (noted_count == kMaxNoted) return 1;
-  noted[noted_count++] = {b.start, b.end, true};
+  noted[noted_count++] = {b.start, b.end, name, true};
   static char id[130], own[4096], path[4200], line[4600]; // under the lock; a thread's stack may be small
   build_id_of(*info, id);
   escape(path_of(*info, own, sizeof own), path, sizeof path);
@@ -152,6 +162,14 @@ void scan() noexcept {
 }
 
 bool try_lock() noexcept { return !locked.exchange(true, std::memory_order_acquire); }
+bool lock_within_reason() noexcept {
+  for (int i = 0; i < 2500; ++i) {
+    if (try_lock()) return true;
+    const timespec pause{0, 20000};
+    nanosleep(&pause, nullptr);
+  }
+  return false;
+}
 void unlock() noexcept { locked.store(false, std::memory_order_release); }
 
 struct Query {
@@ -181,8 +199,8 @@ std::uint32_t module_epoch() noexcept { return epoch.load(std::memory_order_rela
 void libraries_were_unloaded() noexcept { epoch.fetch_add(1); }
 
 void note_modules_of(void* const* addresses, unsigned count) noexcept {
-  if (!try_lock()) return;
-  bool known = noted_epoch == epoch.load();
+  if (!lock_within_reason()) return missed.store(true);
+  bool known = !missed.exchange(false) && noted_epoch == epoch.load();
   for (unsigned i = 0; i < count && known; ++i) {
     const auto address = reinterpret_cast<std::uint64_t>(addresses[i]);
     known = false;
@@ -193,7 +211,7 @@ void note_modules_of(void* const* addresses, unsigned count) noexcept {
 }
 
 void note_all_modules() noexcept {
-  if (!try_lock()) return;
+  if (!lock_within_reason()) return missed.store(true);
   scan();
   unlock();
 }

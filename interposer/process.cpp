@@ -117,6 +117,7 @@ std::uint64_t monotonic_ns() noexcept {
 ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
   if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id()) return nullptr;
   const Quiet quiet;
+  const InsideLocks guard;
   const SlowLock lock;
   if (!is_on() && !start()) {
     refused_pid.store(process_id());
@@ -159,7 +160,6 @@ bool Process::start() noexcept {
   open_unwinder();
   note_all_modules();
   watch_process_end();
-  watch_forks();
   fork_page_.load()->store(kOn, std::memory_order_release);
   return true;
 }

@@ -119,7 +119,9 @@ int fork_storm() {
       pair(7);
       _exit(0);
     }
-    bad += wait_for(child) != 0;
+    const int status = wait_for(child);
+    if (status != 0) std::printf("child %u ended with status %x\n", i, static_cast<unsigned>(status));
+    bad += status != 0;
   }
   stop = true;
   for (std::thread& thread : busy) thread.join();

@@ -21,6 +21,8 @@ void rest(long nanoseconds) {
   nanosleep(&pause, nullptr);
 }
 
+std::atomic<unsigned> returned{0}; // calls of all threads
+
 // Allocates and frees until the process is killed; says so of every call that returned.
 void call_without_end(unsigned thread) {
   std::atomic<u64>* truth = Truth::row(thread);
@@ -30,6 +32,7 @@ void call_without_end(unsigned thread) {
     if (address != 0) Truth::returned(truth, address, cuMemFree_v2(address), true);
     const int result = cuMemAlloc_v2(&address, 64 + i % 1000);
     Truth::returned(truth, address, result, false);
+    ++returned;
     if (i % 4 == 0) rest(20000);
   }
 }
@@ -39,7 +42,7 @@ int endless(unsigned threads, bool leave) {
   for (unsigned i = 0; i < threads; ++i) all.emplace_back(call_without_end, i);
   if (leave) { // main returns, the threads go on until the process is gone
     for (std::thread& thread : all) thread.detach();
-    rest(30'000'000);
+    while (returned < 1000) rest(1'000'000);
     return 0;
   }
   for (std::thread& thread : all) thread.join();
