@@ -107,7 +107,7 @@ class PlugIns(InterposedCase):
         trace = self.only_trace()
         ours = [line for line in trace.modules() if line[0] == "+" and line[-1].endswith("libsurvival_plugin.so")]
         gone = {(line[2]) for line in trace.modules() if line[0] == "-"}
-        self.assertGreater(len(ours), 90, "now and then it comes back to the same place")
+        self.assertGreater(len(ours), 30, "now and then it comes back to the same place")
         self.assertTrue({line[2] for line in ours[:-1]} <= gone)
         self.assertEqual(len([call for call in trace.calls if call.kind == "alloc" and call.a[1] == 333]), 100)
         self.check_stacks(trace, ours, gone)
