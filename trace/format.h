@@ -194,7 +194,7 @@ struct LogHeader {
   std::uint32_t pid, tid; // tid of the first thread that wrote here; later leases are kNote-free
   std::uint64_t tsc;      // a calibration pair: time stamp counter and CLOCK_MONOTONIC at creation
   std::uint64_t monotonic_ns;
-  std::uint64_t lost[8];  // by LossCause; written by the owner only
+  std::uint64_t lost[8];  // by LossCause; the owner's, but kNoLog in the first log counts for threads without one
 };
 static_assert(sizeof(LogHeader) <= kLogHeaderBytes);
 inline constexpr char kLogMagic[8] = {'G', 'M', 'T', 'L', 'O', 'G', '1', '\n'};
