@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table's rows as numbers and names, without any CUDA header. Ids are valid within one build; a trace carries
-// its own names in the file `apis`.
+// its own names in the file `apis`. The CUDA rows have entries and stubs; the names after them (other_api.def) do not.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,19 @@ enum ApiId : std::uint16_t {
   kApiCount,
 };
 
+// Names that follow the rows.
+enum OtherApiId : std::uint16_t {
+  kBeforeOther = kApiCount - 1,
+#define OTHER(symbol) kOther_##symbol,
+#include "trace/other_api.def"
+};
+
 inline constexpr const char* kApiNames[] = {
 #define DRV(symbol, ...) #symbol,
 #define RT(symbol, ...) #symbol,
 #include "trace/cuda_api.def"
+#define OTHER(symbol) #symbol,
+#include "trace/other_api.def"
 };
 
 // Rows of the driver come first: row < kDriverApiCount is a driver row.

@@ -15,7 +15,7 @@ namespace gmt::trace {
 // Readers accept every minor of their own major and refuse other majors by name.
 // A new kind, flag or `info` key raises the minor; any change of a slot's layout raises the major.
 inline constexpr std::uint32_t kFormatMajor = 1;
-inline constexpr std::uint32_t kFormatMinor = 0;
+inline constexpr std::uint32_t kFormatMinor = 1;
 
 inline constexpr std::size_t kSlotBytes = 64;
 inline constexpr std::size_t kLogHeaderBytes = 4096;
@@ -40,6 +40,21 @@ enum class Kind : std::uint8_t {
   kExit = 6,
   // A loss. P0 is a LossCause, P1 how many records. Not a call.
   kLoss = 7,
+  // A kernel, before its first launch in this log's process (since 1.1). P0 function handle (CUfunction or CUkernel), P1 number of
+  // parameters, P2.. of each offset:32 size:32 (low to high) in the parameter block. Its name is a kName. Not a call.
+  kKernel = 8,
+  // A device, when its first context is met (since 1.1). P0 ordinal, P1 bytes of memory, P2 texture alignment, P3 texture pitch
+  // alignment, P4 surface alignment, P5 1 if kernels may read pageable host memory, P6 1 if through the host's page tables,
+  // P7 compute capability major * 10 + minor, P8 1 if host and device may touch managed memory at once, P9 kText id of its name,
+  // P10 largest pitch of a copy. Attribute numbers: cuda.h. Not a call.
+  kDevice = 9,
+  // What cuMemGetInfo said right after an allocation failed (since 1.1): P0 free bytes, P1 total bytes. Not a call.
+  kMemoryInfo = 10,
+  // NVTX (since 1.1): P0 RangeOp, P1 domain (0 the default one), P2 kText id, P3 range id (kStart, kEnd) or what is named
+  // (thread id, handle of a stream, event, device or context). Not a call.
+  kRange = 11,
+  // A string (since 1.1): P0 id (a hash of its bytes, equal in every log), P1 number of bytes, P2.. the bytes. Not a call.
+  kText = 12,
 
   // P0 address (or handle), P1 requested bytes (whole: pitch x height x depth for pitched), P2 Family, P3 stream or 0.
   // Second slot if pitched, an array or from a pool: P4 pitch, P5 width in bytes, P6 height, P7 depth,
@@ -56,16 +71,21 @@ enum class Kind : std::uint8_t {
   // Second slot if 2D: P4 pitch, P5 width in bytes, P6 height, P7 element size.
   kSet = 19,
   // P0 function handle, P1 stream, P2 grid x:32 y:16 z:16 (low to high), P3 block x:16 y:16 z:16, 0:16.
+  // P4.. (since 1.1): words of the parameter block that could be pointers, see argument_word(); 0 is unused. With kLaunchScanned
+  // all of them are there.
   kLaunch = 20,
   // An object's life. P0 handle (device ordinal for primary contexts), P1 ObjectClass, P2 LifeOp, P3 extra:
-  // device for contexts, the CUcontext for a retained primary one, flags for streams, parent for views.
+  // device for contexts, the CUcontext for a retained primary one, flags for streams, parent for views, the graph for
+  // graph-execs; for pools the device (create), the attribute (kSet, P4 its value), the bytes kept (kTrim), the device
+  // that uses it from now on (kUse). Peer access: P0 the peer's CUcontext, P3 the CUcontext that gains or loses access.
   kLife = 21,
-  // Ordering. P0 stream, P1 event or other stream, P2 SyncOp.
+  // Ordering. P0 stream, P1 event, other stream or (kGraphLaunch) graph-exec, (kEndCapture) the graph made, P2 SyncOp.
   kSync = 22,
   // Any other recorded call: P0..P3 are its first four integer or pointer arguments, unread.
   kNote = 23,
   // A bind or use of memory that is neither copy nor set (texture, prefetch, advise, memop, export):
   // P0 address or handle, P1 bytes (0 unknown), P2 UseClass, P3 stream.
+  // Second slot where rows are bound (2D textures, tensor maps): P4 pitch, P5 width in bytes, P6 height, P7 element size.
   kUse = 24,
 };
 
@@ -90,6 +110,7 @@ enum class Family : std::uint8_t {
   kModuleGlobal = 16,   // __device__ and __constant__ variables: never a leak
   kGraphics = 17,       // mapped graphics resource
   kMulticast = 18,
+  kSubAllocation = 19, // a region of a pool that registered itself by NVTX; P9 is the pool
 };
 
 // Which function family a release call belongs to.
@@ -107,20 +128,27 @@ enum class FreeFunction : std::uint8_t {
   kIpcClose = 10,
   kHostFree = 11,      // free() of the C library
   kUnmapGraphics = 12,
+  kGraphFreeNode = 13, // made, not run: every launch of the graph frees it
+  kRegionUnregister = 14, // nvtxMemRegionsUnregister
 };
 
 enum class ObjectClass : std::uint8_t {
   kContext = 1, kPrimaryContext = 2, kStream = 3, kEvent = 4, kModule = 5, kLibrary = 6, kPool = 7,
   kGraph = 8, kGraphExec = 9, kTexture = 10, kSurface = 11, kExternalMemory = 12, kExternalSemaphore = 13,
-  kGreenContext = 14,
+  kGreenContext = 14, kPeerAccess = 15, kUserHeap = 16,
 };
-enum class LifeOp : std::uint8_t { kCreate = 1, kDestroy = 2, kReset = 3, kRetain = 4, kRelease = 5, kUse = 6 };
+enum class LifeOp : std::uint8_t { kCreate = 1, kDestroy = 2, kReset = 3, kRetain = 4, kRelease = 5, kUse = 6, kSet = 7, kTrim = 8 };
 enum class SyncOp : std::uint8_t {
   kStreamSynchronize = 1, kContextSynchronize = 2, kEventRecord = 3, kEventSynchronize = 4, kStreamWaitEvent = 5,
   kStreamQuery = 6, kEventQuery = 7, kHostFunction = 8, kGraphLaunch = 9, kBeginCapture = 10, kEndCapture = 11,
+  kExternalWait = 12, // the stream waits for something outside CUDA (external semaphore)
 };
 enum class UseClass : std::uint8_t {
   kTexture = 1, kPrefetch = 2, kAdvise = 3, kAttach = 4, kMemOp = 5, kExport = 6, kDiscard = 7, kAccess = 8,
+  kMemOpWait = 9, kSurface = 10, kTensorMap = 11, kGraphNode = 12, // named by a graph's node: used at each launch
+};
+enum class RangeOp : std::uint8_t {
+  kPush = 1, kPop = 2, kStart = 3, kEnd = 4, kMark = 5, kNameDomain = 6, kNameThread = 7, kNameResource = 8,
 };
 enum class ExitWay : std::uint8_t { kExit = 1, kUnderscoreExit = 2, kExec = 3, kExecFailed = 4 };
 enum class LossCause : std::uint8_t {
@@ -145,7 +173,35 @@ constexpr std::uint16_t copy_flags(Side destination, Side source, bool async) {
                                     (async ? 16u : 0u));
 }
 inline constexpr std::uint16_t kCopyAsync = 16;
-inline constexpr std::uint16_t kSetAsync = 16; // kSet, kFree: stream-ordered form
+inline constexpr std::uint16_t kCopyBatched = 32;    // one of several copies of one call (since 1.1)
+inline constexpr std::uint16_t kSetAsync = 16;       // kSet, kFree: stream-ordered form
+inline constexpr std::uint16_t kLaunchScanned = 1;   // kLaunch: P4.. hold all that could be pointers (since 1.1)
+
+// A word of a kernel's parameter block with the number of its parameter (kNoParameter from there on). Addresses have at most
+// 57 bits on every machine that CUDA runs on.
+inline constexpr unsigned kArgumentShift = 57;
+inline constexpr unsigned kNoParameter = 127;
+constexpr std::uint64_t argument_word(std::uint64_t address, unsigned parameter) {
+  return address | std::uint64_t{parameter < kNoParameter ? parameter : kNoParameter} << kArgumentShift;
+}
+constexpr std::uint64_t argument_address(std::uint64_t word) { return word & ((std::uint64_t{1} << kArgumentShift) - 1); }
+constexpr unsigned argument_parameter(std::uint64_t word) { return static_cast<unsigned>(word >> kArgumentShift); }
+
+// Slot::order: the low 48 bits are the order; the high 16 (since 1.1) how long the call took in ticks of the time stamp
+// counter: mantissa:11 exponent:5, value = mantissa << exponent, 0 unknown.
+inline constexpr unsigned kOrderBits = 48;
+constexpr std::uint64_t order_of(std::uint64_t word) { return word & ((std::uint64_t{1} << kOrderBits) - 1); }
+constexpr std::uint64_t ticks_of(std::uint64_t word) {
+  const std::uint64_t code = word >> kOrderBits;
+  return (code & 0x7ff) << (code >> 11);
+}
+constexpr std::uint64_t with_ticks(std::uint64_t order, std::uint64_t ticks) {
+  unsigned exponent = 0;
+  while (ticks >> exponent > 0x7ff && exponent < 31) ++exponent;
+  std::uint64_t mantissa = ticks >> exponent;
+  if (mantissa > 0x7ff) mantissa = 0x7ff;
+  return order_of(order) | (mantissa | std::uint64_t{exponent} << 11) << kOrderBits;
+}
 
 // Head.result: the CUresult (or cudaError_t with kFlagRuntime), or one of these.
 inline constexpr std::uint16_t kResultInFlight = 0xffff; // the call had not returned
@@ -171,7 +227,7 @@ constexpr Head unpack(std::uint64_t w) {
 
 struct Slot {
   std::uint64_t head;   // pack(Head), stored last
-  std::uint64_t order;  // process-wide counter: taken before frees, after allocations
+  std::uint64_t order;  // process-wide counter: taken before frees, after allocations; see order_of()
   std::uint64_t time;   // time stamp counter; calibration pairs in `info`, log headers and `complete`
   std::uint32_t stack;  // kStack id of this log, 0 none
   std::uint16_t context; // kContext id of this process, 0 unknown
