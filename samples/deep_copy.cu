@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mesh on the device is a struct whose members are device pointers. A deep copy uploads each member first, then the
 // struct that points to them; releasing it must go the other way and needs the pointers, so the host keeps them.
-// Variants: clean (or no word); members: only the struct is freed, and with it went the last hint of its four arrays.
+// Variants: clean (or no word); members: only the struct is freed, and with it went the last hint of its four arrays;
+//   shallow   the struct goes to the kernel as it is, and with it the addresses of the host's arrays
 //
 // run:
 // expect: clean
@@ -33,6 +34,13 @@ __global__ void weigh(Mesh* mesh)
     mesh->arrays[0][i] *= mesh->arrays[3][i];
 }
 
+__global__ void weigh_by_value(Mesh mesh)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < mesh.points)
+    mesh.arrays[0][i] *= mesh.arrays[3][i];
+}
+
 static float* upload_array(const std::vector<float>& values)
 {
   float* device = nullptr;
@@ -59,9 +67,27 @@ static void release_members(Mesh* mesh)
     CHECK(cudaFree(mesh->arrays[i]));
 }
 
+static void weigh_shallow()
+{
+  std::vector<float> values[kArrays];
+  Mesh mesh{{}, kArrays, kPoints};
+  for (int i = 0; i < kArrays; ++i) {
+    values[i].assign(kPoints, 2.0f);
+    mesh.arrays[i] = values[i].data();
+  }
+  weigh_by_value<<<kPoints / 256, 256>>>(mesh); // @shallow
+  CHECK(cudaGetLastError());
+  if (cudaError_t error = cudaDeviceSynchronize()) // @wait
+    std::printf("after the shallow copy: %s\n", cudaGetErrorString(error));
+}
+
 int main(int argc, char** argv)
 {
   const char* variant = argc > 1 ? argv[1] : "clean";
+  if (!std::strcmp(variant, "shallow")) {
+    weigh_shallow();
+    return 0;
+  }
   cudaDeviceProp properties;
   CHECK(cudaGetDeviceProperties(&properties, 0));
   // Volatile, so that the compiler keeps one loop and with it one call site for all arrays.

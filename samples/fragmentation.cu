@@ -2,7 +2,9 @@
 // Most of the device's memory is taken in blocks of two alternating sizes; then every small one is freed. What is free
 // now lies in many holes. The next request asks for more than all of them together and fails; the report says who
 // holds the memory, how much is free and how large the largest hole is.
-// Variants: clean (or no word): the request fits into one hole; too-large: it does not.
+// Variants: clean (or no word): the request fits into one hole; too-large: it asks for more than all holes together;
+//   fragmented: it asks for less than all of them, but more than the largest. A driver that maps pages as it likes can
+//   serve that, as an H200's does; one that needs a contiguous piece cannot.
 //
 // run:
 // expect: clean
@@ -10,6 +12,9 @@
 // expect: clean
 // run: too-large
 // expect: warning out-of-memory count=1 api=cudaMalloc stacks="failed here"@grow_table:LINE(grow),"held here"@take
+// run: fragmented
+// expect-simulated: warning out-of-memory count=1 api=cudaMalloc message="largest piece" stacks="failed here"@grow_table:LINE(grow),"held here"@take
+// expect-real: clean
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -49,7 +54,8 @@ static char* grow_table(size_t bytes)
 
 int main(int argc, char** argv)
 {
-  bool too_large = argc > 1 && !std::strcmp(argv[1], "too-large");
+  const char* variant = argc > 1 ? argv[1] : "clean";
+  auto is = [&](const char* word) { return !std::strcmp(variant, word); };
   size_t free_bytes = 0, total = 0;
   CHECK(cudaMemGetInfo(&free_bytes, &total));
 
@@ -64,7 +70,7 @@ int main(int argc, char** argv)
   CHECK(cudaMemGetInfo(&free_bytes, &total));
   std::printf("free: %zu of %zu MiB, in holes of %zu MiB\n", free_bytes >> 20, total >> 20, part >> 20);
 
-  char* table = grow_table(too_large ? free_bytes + kPage : part / 2);
+  char* table = grow_table(is("too-large") ? free_bytes + kPage : is("fragmented") ? 4 * part : part / 2);
   std::printf("the table %s\n", table != nullptr ? "fits" : "does not fit");
   CHECK(cudaFree(table));
   release(large);

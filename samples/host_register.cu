@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that the program already has is pinned in place by cudaHostRegister, so that copies from it are fast and
 // may overlap with kernels, and is given back to the pager by cudaHostUnregister.
-// Variants: clean (or no word); twice: two owners of one buffer both unregister it; forgotten: nobody does.
+// Variants: clean (or no word); twice: two owners of one buffer both unregister it; forgotten: nobody does;
+// freed: a buffer of malloc() goes back to it while it is still registered, and stays pinned.
 //
 // run:
 // expect: clean
@@ -53,6 +54,16 @@ static void upload_and_return(unsigned char* memory)
   CHECK(cudaStreamDestroy(stream));
 }
 
+// The allocator may hand these pages out again while the driver still pins them.
+static void free_while_registered()
+{
+  auto* buffer = static_cast<unsigned char*>(std::malloc(kBytes));
+  std::memset(buffer, 7, kBytes);
+  pin(buffer);
+  upload_and_return(buffer);
+  std::free(buffer); // @free
+}
+
 int main(int argc, char** argv)
 {
   const char* variant = argc > 1 ? argv[1] : "clean";
@@ -63,6 +74,8 @@ int main(int argc, char** argv)
     unpin(file_contents);
   if (!std::strcmp(variant, "twice"))
     close_file(file_contents);
+  if (!std::strcmp(variant, "freed"))
+    free_while_registered();
   std::printf("first byte %d, last byte %d\n", file_contents[0], file_contents[kBytes - 1]);
   return file_contents[0] == 7 && file_contents[kBytes - 1] == 7 ? 0 : 1;
 }

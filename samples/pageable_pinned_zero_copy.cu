@@ -2,7 +2,8 @@
 // The same vector sum over three kinds of host memory: malloc() copied to the device, cudaMallocHost() copied
 // asynchronously, and cudaHostAlloc() mapped into the device's address space, where no copy is needed at all.
 // Variants: clean (or no word); wrong-free: the pinned vector goes to cudaFree, which CUDA refuses, so that it
-// leaks as well; forgotten: cudaFreeHost of the mapped vector is missing.
+// leaks as well; host-free: the pinned vector goes to the C library's free(), which crashes on it; forgotten:
+// cudaFreeHost of the mapped vector is missing.
 //
 // run:
 // expect: clean
@@ -66,7 +67,7 @@ static int sum_pageable(cudaStream_t stream)
   return sum;
 }
 
-static int sum_pinned(cudaStream_t stream, bool wrong_free)
+static int sum_pinned(cudaStream_t stream, const char* variant)
 {
   int* host = nullptr;
   int* device = nullptr;
@@ -76,8 +77,10 @@ static int sum_pinned(cudaStream_t stream, bool wrong_free)
   CHECK(cudaMemcpyAsync(device, host, kBytes, cudaMemcpyHostToDevice, stream));
   int sum = sum_on_device(device, stream);
   CHECK(cudaFree(device));
-  if (wrong_free)
+  if (!std::strcmp(variant, "wrong-free"))
     TRY(cudaFree(host)); // @wrong-free
+  else if (!std::strcmp(variant, "host-free"))
+    std::free(host); // @host-free
   else
     CHECK(cudaFreeHost(host));
   return sum;
@@ -104,7 +107,7 @@ int main(int argc, char** argv)
   CHECK(cudaGetDeviceProperties(&device, 0));
   CHECK(cudaStreamCreate(&stream));
   int pageable = sum_pageable(stream);
-  int pinned = sum_pinned(stream, !std::strcmp(variant, "wrong-free"));
+  int pinned = sum_pinned(stream, variant);
   int zero_copy = sum_zero_copy(stream, !std::strcmp(variant, "forgotten"));
   CHECK(cudaStreamDestroy(stream));
   std::printf("sums: pageable %d, pinned %d, zero copy %d\n", pageable, pinned, zero_copy);

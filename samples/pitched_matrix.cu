@@ -40,7 +40,7 @@ __global__ void scale(float* matrix, size_t pitch, float factor)
 static float* make_matrix(size_t* pitch)
 {
   float* matrix = nullptr;
-  CHECK(cudaMallocPitch(&matrix, pitch, kWidth, kRows));
+  CHECK(cudaMallocPitch(&matrix, pitch, kWidth, kRows)); // @alloc-pitched
   CHECK(cudaMemset2D(matrix, *pitch, 0, kWidth, kRows));
   return matrix;
 }
@@ -49,18 +49,18 @@ static float* make_flat_matrix(size_t* pitch)
 {
   float* matrix = nullptr;
   *pitch = kWidth;
-  CHECK(cudaMalloc(&matrix, kRows * kWidth));
+  CHECK(cudaMalloc(&matrix, kRows * kWidth)); // @alloc-flat
   return matrix;
 }
 
 static void upload(float* matrix, size_t pitch, const float* host)
 {
-  CHECK(cudaMemcpy2D(matrix, pitch, host, kWidth, kWidth, kRows, cudaMemcpyHostToDevice));
+  CHECK(cudaMemcpy2D(matrix, pitch, host, kWidth, kWidth, kRows, cudaMemcpyHostToDevice)); // @upload
 }
 
 static void upload_flat(float* matrix, const float* host)
 {
-  TRY(cudaMemcpy(matrix, host, kRows * kWidth, cudaMemcpyHostToDevice));
+  TRY(cudaMemcpy(matrix, host, kRows * kWidth, cudaMemcpyHostToDevice)); // @upload-flat
 }
 
 static void upload_too_wide(float* matrix, size_t pitch, const float* host)
@@ -89,7 +89,7 @@ int main(int argc, char** argv)
 
   scale<<<dim3((kColumns + 127) / 128, kRows), 128>>>(matrix, pitch, 2.0f);
   CHECK(cudaGetLastError());
-  CHECK(cudaMemcpy2D(result.data(), kWidth, matrix, pitch, kWidth, kRows, cudaMemcpyDeviceToHost));
+  CHECK(cudaMemcpy2D(result.data(), kWidth, matrix, pitch, kWidth, kRows, cudaMemcpyDeviceToHost)); // @download
   CHECK(cudaFree(matrix));
 
   int wrong = 0;

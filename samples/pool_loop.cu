@@ -13,6 +13,10 @@
 // expect: clean
 // run: leak-from-pool
 // expect: error leak bytes=65536 count=1 stacks="allocated here"@keep_scratch:LINE(keep)
+// run: use-after-free
+// expect: error use-after-free count=1 api=cudaMemsetAsync stacks="allocated here"@keep_scratch:LINE(keep),"freed here"@use_after_free:LINE(free),"set here"@use_after_free:LINE(set)
+// run: pool-destroyed
+// expect: error leak bytes=65536 count=1 stacks="allocated here"@destroy_pool_with_block:LINE(from-own-pool)
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +32,7 @@ constexpr size_t kScratch = 64 * 1024;
 static void step_with_malloc(cudaStream_t stream)
 {
   void* scratch = nullptr;
-  CHECK(cudaMalloc(&scratch, kScratch));
+  CHECK(cudaMalloc(&scratch, kScratch)); // @malloc
   CHECK(cudaMemsetAsync(scratch, 1, kScratch, stream));
   CHECK(cudaFree(scratch));
 }
@@ -66,7 +70,8 @@ static void free_on_other_stream(cudaStream_t stream)
 {
   cudaStream_t other;
   CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
-  TRY(cudaFreeAsync(keep_scratch(stream), other));
+  void* scratch = keep_scratch(stream);
+  TRY(cudaFreeAsync(scratch, other)); // @free-elsewhere
   CHECK(cudaStreamSynchronize(other));
   CHECK(cudaStreamDestroy(other));
 }
@@ -74,8 +79,8 @@ static void free_on_other_stream(cudaStream_t stream)
 static void use_after_free(cudaStream_t stream)
 {
   void* scratch = keep_scratch(stream);
-  CHECK(cudaFreeAsync(scratch, stream));
-  TRY(cudaMemsetAsync(scratch, 2, kScratch, stream));
+  CHECK(cudaFreeAsync(scratch, stream)); // @free
+  TRY(cudaMemsetAsync(scratch, 2, kScratch, stream)); // @set
 }
 
 static void destroy_pool_with_block(cudaStream_t stream)
@@ -86,7 +91,7 @@ static void destroy_pool_with_block(cudaStream_t stream)
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
   CHECK(cudaMemPoolCreate(&pool, &properties));
-  CHECK(cudaMallocFromPoolAsync(&scratch, kScratch, pool, stream));
+  CHECK(cudaMallocFromPoolAsync(&scratch, kScratch, pool, stream)); // @from-own-pool
   CHECK(cudaMemsetAsync(scratch, 1, kScratch, stream));
   TRY(cudaMemPoolDestroy(pool));
 }
