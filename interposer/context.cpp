@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "interposer/device_facts.h"
 #include "interposer/resolve.h"
 #include "interposer/thread_log.h"
 
@@ -37,16 +38,22 @@ std::uint16_t introduce(ThreadLog& log, unsigned index, std::uint64_t handle) no
   const auto id = static_cast<std::uint16_t>(index + 1);
   const std::uint64_t words[3] = {handle, static_cast<std::uint64_t>(static_cast<std::int64_t>(device)),
                                   is_primary(handle) ? 1u : 0u};
+  describe_device(log, device);
   log.append_words(trace::Kind::kContext, words, 3, id);
   return id;
 }
 
 } // namespace
 
-std::uint16_t current_context(ThreadLog& log) noexcept {
+std::uint64_t current_context_handle() noexcept {
   void* f = query(get_current, "cuCtxGetCurrent");
   std::uint64_t handle = 0;
-  if (f == nullptr || reinterpret_cast<int (*)(std::uint64_t*)>(f)(&handle) != 0 || handle == 0) return 0;
+  return f != nullptr && reinterpret_cast<int (*)(std::uint64_t*)>(f)(&handle) == 0 ? handle : 0;
+}
+
+std::uint16_t current_context(ThreadLog& log) noexcept {
+  const std::uint64_t handle = current_context_handle();
+  if (handle == 0) return 0;
   for (unsigned i = 0; i < kMaxContexts; ++i) {
     std::uint64_t known = contexts[i].load(std::memory_order_relaxed);
     if (known == handle) return static_cast<std::uint16_t>(i + 1);

@@ -11,14 +11,17 @@ namespace gmt::interposer {
 
 class ThreadLog;
 
-// Whether the record's meaning depends on a context: memory that ends with it. Stream-ordered memory does not.
+// Whether the record's meaning depends on a context: memory that ends with it (stream-ordered memory does not), and
+// streams, whose device findings name.
 inline bool needs_context(const Record& r) noexcept {
+  if (r.kind == trace::Kind::kLife) return r.w[1] == static_cast<std::uint64_t>(trace::ObjectClass::kStream);
   if (r.kind != trace::Kind::kAlloc) return false;
   const auto family = static_cast<trace::Family>(r.w[2]);
   return family != trace::Family::kStreamOrdered && family != trace::Family::kVmmHandle &&
          family != trace::Family::kVmmReservation && family != trace::Family::kVmmMapping;
 }
 
+std::uint64_t current_context_handle() noexcept; // CUcontext, 0 if there is none
 // Id of this thread's current context, 0 if unknown.
 std::uint16_t current_context(ThreadLog& log) noexcept;
 // Told of every successful cuDevicePrimaryCtxRetain.

@@ -15,11 +15,13 @@
 #include <unistd.h>
 
 #include "interposer/context.h"
+#include "interposer/device_facts.h"
 #include "interposer/fork_guard.h"
 #include "interposer/modules.h"
 #include "interposer/process_hooks.h"
 #include "interposer/quiet.h"
 #include "interposer/text_file.h"
+#include "interposer/texts.h"
 #include "interposer/thread_log.h"
 #include "interposer/unwinder.h"
 #include "trace/api_id.h"
@@ -150,6 +152,8 @@ bool Process::start() noexcept {
   budget_used_.store(0);
   forget_noted_modules();
   forget_contexts();
+  forget_devices();
+  forget_texts();
   if (!make_directory()) return false;
   if (!write_info() || !write_names() || !map_fork_page()) {
     tell_command("nodir", directory_);

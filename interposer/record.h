@@ -26,6 +26,17 @@ struct Record {
   std::uint16_t words = trace::kFirstPayloadWords;
   std::array<std::uint64_t, kMaxRecordWords> w; // only the first `words` are set
 
+  // Whether the call's duration is recorded: those that may wait for the device or for memory. Launches are left out,
+  // their budget is a few nanoseconds.
+  bool is_timed() const {
+    using trace::Kind;
+    if (kind == Kind::kSync) {
+      const auto op = static_cast<trace::SyncOp>(w[2]);
+      return op == trace::SyncOp::kStreamSynchronize || op == trace::SyncOp::kContextSynchronize ||
+             op == trace::SyncOp::kEventSynchronize;
+    }
+    return kind == Kind::kAlloc || kind == Kind::kFree || kind == Kind::kCopy || kind == Kind::kSet;
+  }
   void set(unsigned i, std::uint64_t value) { w[i] = value; }
   // Clears and claims the payload up to `count` words.
   void use(unsigned count) {

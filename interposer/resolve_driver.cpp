@@ -8,6 +8,7 @@
 #include <cstring>
 #include <dlfcn.h>
 
+#include "interposer/fork_guard.h"
 #include "interposer/quiet.h"
 #include "interposer/route.h"
 
@@ -101,6 +102,7 @@ void* driver_own_function(std::uint16_t row) noexcept {
 }
 
 void* driver_symbol(const char* name) noexcept {
+  const InsideLocks guard; // the loader's: dlsym takes it
   void* handle = driver_handle.load();
   return handle != nullptr ? not_ours(real_dlsym(handle, name)) : nullptr;
 }

@@ -4,6 +4,7 @@
 #include "interposer/session.h"
 
 #include "interposer/context.h"
+#include "interposer/device_facts.h"
 #include "interposer/modules.h"
 #include "interposer/process.h"
 #include "interposer/resolve.h"
@@ -120,12 +121,27 @@ void Call::publish_in_flight() noexcept {
 void Call::complete(std::uint16_t result) noexcept {
   thread_state.driver = outer_;
   if (slot_ == nullptr) return;
+  const std::uint64_t ticks = record.is_timed() ? read_tsc() - slot_->time : 0;
   fill(*slot_, record);
   if (record.order_at == OrderAt::kAfter) {
     if (result == 0 && needs_context(record)) slot_->context = current_context(*log_);
     slot_->order = Process::next_order();
   }
+  if (ticks != 0) slot_->order = trace::with_ticks(slot_->order, ticks);
   log_->commit(slot_, record, head_of(record, row_, result));
+  note_facts(result);
+}
+
+// What the trace should know beside the call itself.
+void Call::note_facts(std::uint16_t result) noexcept {
+  constexpr std::uint16_t kOutOfMemory = 2; // CUDA_ERROR_OUT_OF_MEMORY
+  if (record.kind == trace::Kind::kAlloc && result == kOutOfMemory) [[unlikely]] {
+    append_memory_info(*log_, current_context(*log_));
+  } else if (record.kind == trace::Kind::kLife && result == 0 &&
+             record.w[1] == static_cast<std::uint64_t>(trace::ObjectClass::kPrimaryContext) &&
+             record.w[2] == static_cast<std::uint64_t>(trace::LifeOp::kRetain)) {
+    describe_device(*log_, static_cast<int>(record.w[0])); // a runtime's first step: known before any memory is
+  }
 }
 
 bool RuntimeCall::is_repeated() const noexcept {
@@ -142,6 +158,7 @@ void RuntimeCall::enter() noexcept {
   __atomic_store_n(&mark_, ++t.serial, __ATOMIC_RELAXED);
   t.runtime[index_] = {frame_, &mark_, mark_, row_, static_cast<std::uint16_t>(record.flags & 0xf00), false};
   t.runtime_depth = index_ + 1; // a handler that found the half-written scope has taken it away
+  start_ = record.is_timed() ? read_tsc() : 0;
 }
 
 void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
@@ -161,8 +178,9 @@ void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
   std::uint32_t stack = 0;
   trace::Slot* slot = take_slot(*log, record, caller, frame_, stack);
   if (slot == nullptr) return;
-  slot->order = Process::next_order();
-  slot->time = read_tsc();
+  const std::uint64_t end = read_tsc();
+  slot->order = trace::with_ticks(Process::next_order(), start_ != 0 ? end - start_ : 0);
+  slot->time = start_ != 0 ? start_ : end;
   slot->stack = stack;
   slot->context = 0;
   slot->via = row_;

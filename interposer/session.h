@@ -58,6 +58,7 @@ public:
 
 private:
   bool is_part_of_another(const RuntimeScope* runtime) noexcept;
+  void note_facts(std::uint16_t result) noexcept;
 
   const void* caller_;
   const void* frame_;
@@ -82,6 +83,7 @@ public:
 
 private:
   const void* frame_;
+  std::uint64_t start_ = 0; // 0 if the call is not timed
   std::uint64_t mark_ = 0;
   std::uint32_t index_ = kMaxRuntimeScopes;
   std::uint16_t row_;

@@ -183,11 +183,11 @@ void ThreadLog::append(const Record& record, std::uint16_t api) noexcept {
   commit(slot, record, {record.kind, static_cast<std::uint8_t>(slots), api, record.flags, 0});
 }
 
-void ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsigned count,
+bool ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsigned count,
                              std::uint16_t context) noexcept {
   const unsigned slots = trace::slots_for(count);
   trace::Slot* slot = reserve(slots, false);
-  if (slot == nullptr) return;
+  if (slot == nullptr) return false;
   slot->order = Process::current_order();
   slot->time = read_tsc();
   slot->stack = 0;
@@ -197,6 +197,7 @@ void ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsig
   if (count > trace::kFirstPayloadWords) fill_more(slot, words, count);
   const trace::Head head{kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
   __atomic_store_n(&slot->head, trace::pack(head), __ATOMIC_RELEASE);
+  return true;
 }
 
 trace::Slot* ThreadLog::count_loss(trace::LossCause cause) noexcept {

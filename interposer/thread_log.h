@@ -36,7 +36,8 @@ public:
 
   // A record that is no CUDA call: order is the current one, nothing is in flight.
   void append(const Record& record, std::uint16_t api) noexcept;
-  void append_words(trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t context = 0) noexcept;
+  // False if it was lost.
+  bool append_words(trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t context = 0) noexcept;
 
   // Gives a reserved slot up, so that it is not taken for a torn one.
   void abandon(trace::Slot* slot, unsigned slots) noexcept {

@@ -17,8 +17,9 @@ FLAG_NESTED = 1 << 12
 FLAG_NO_STACK = 1 << 13
 FLAG_RUNTIME = 1 << 15
 CAUSES = {1: "space", 2: "limit", 3: "reentry", 4: "no log"}
-KINDS = {1: "more", 2: "abandoned", 3: "stack", 4: "name", 5: "context", 6: "exit", 7: "loss", 16: "alloc",
-         17: "free", 18: "copy", 19: "set", 20: "launch", 21: "life", 22: "sync", 23: "note", 24: "use"}
+KINDS = {1: "more", 2: "abandoned", 3: "stack", 4: "name", 5: "context", 6: "exit", 7: "loss", 8: "kernel",
+         9: "device", 10: "memory-info", 11: "range", 12: "text", 16: "alloc", 17: "free", 18: "copy", 19: "set",
+         20: "launch", 21: "life", 22: "sync", 23: "note", 24: "use"}
 CALLS = {"alloc", "free", "copy", "set", "launch", "life", "sync", "note", "use"}
 
 
@@ -31,7 +32,9 @@ class Record:
         self.kind = KINDS.get(kind, kind)
         self.api = names[api] if api < len(names) else None
         self.via = names[via] if via < len(names) else None
-        self.order, self.time, self.stack, self.context = order, time, stack, context
+        code = order >> 48
+        self.order, self.ticks = order & ((1 << 48) - 1), (code & 0x7FF) << (code >> 11)
+        self.time, self.stack, self.context = time, stack, context
         self.a = words
         self.in_flight = self.result == IN_FLIGHT
         self.is_call = self.kind in CALLS
@@ -50,7 +53,7 @@ class Log:
         with open(path, "rb") as file:
             data = file.read()
         magic, major, minor, self.pid, self.tid = struct.unpack_from("<8sIIII", data)
-        assert magic == b"GMTLOG1\n" and (major, minor) == (1, 0), f"{path}: {magic} {major}.{minor}"
+        assert magic == b"GMTLOG1\n" and (major, minor) == (1, 1), f"{path}: {magic} {major}.{minor}"
         lost = struct.unpack_from("<8Q", data, 40)
         self.lost = {CAUSES.get(cause, cause): count for cause, count in enumerate(lost) if count}
         self.records, self.torn = [], 0

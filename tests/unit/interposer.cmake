@@ -1,8 +1,8 @@
 # The interposer's logs and stacks as a host program, so that the sanitizers see them; nothing of CUDA in it.
 set(interposer ${PROJECT_SOURCE_DIR}/interposer)
 add_executable(interposer_log_test interposer_log_test.cpp
-  ${interposer}/context.cpp ${interposer}/fork_guard.cpp ${interposer}/modules.cpp ${interposer}/options.cpp ${interposer}/process.cpp
-  ${interposer}/stack.cpp ${interposer}/thread_log.cpp)
+  ${interposer}/context.cpp ${interposer}/device_facts.cpp ${interposer}/fork_guard.cpp ${interposer}/modules.cpp ${interposer}/options.cpp ${interposer}/process.cpp
+  ${interposer}/stack.cpp ${interposer}/texts.cpp ${interposer}/thread_log.cpp)
 target_compile_definitions(interposer_log_test PRIVATE GPUMEMTRACE_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
 target_link_libraries(interposer_log_test PRIVATE gmt_trace gmt_warnings gmt_sanitize GTest::gtest_main ${CMAKE_DL_LIBS})
 add_test(NAME InterposerLog COMMAND interposer_log_test)

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// See texts.h. The ids that have been written stand in a hash set of fixed size; what finds no place there is written
+// at every use.
+#include "interposer/texts.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "interposer/thread_log.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+constexpr unsigned kMaxWords =
+    trace::kFirstPayloadWords + (trace::kMaxSlotsPerRecord - 1) * trace::kMorePayloadWords;
+constexpr std::size_t kMaxBytes = (kMaxWords - 2) * 8;
+
+constexpr unsigned kPlaces = 8192;
+constexpr unsigned kProbes = 16;
+constinit std::atomic<std::uint64_t> written[kPlaces] = {}; // 0 is free
+
+bool is_written(std::uint64_t id) noexcept {
+  for (unsigned i = 0; i < kProbes; ++i) {
+    const std::uint64_t known = written[(id + i) % kPlaces].load(std::memory_order_acquire);
+    if (known == id) return true;
+    if (known == 0) return false;
+  }
+  return false;
+}
+
+void remember(std::uint64_t id) noexcept {
+  for (unsigned i = 0; i < kProbes; ++i) {
+    std::uint64_t known = 0;
+    if (written[(id + i) % kPlaces].compare_exchange_strong(known, id, std::memory_order_acq_rel) || known == id) return;
+  }
+}
+
+} // namespace
+
+std::uint64_t append_text(ThreadLog& log, std::string_view text) noexcept {
+  text = text.substr(0, kMaxBytes);
+  const std::uint64_t id = text_id(text);
+  if (is_written(id)) return id;
+  std::uint64_t words[kMaxWords];
+  const unsigned count = 2 + static_cast<unsigned>((text.size() + 7) / 8);
+  words[0] = id;
+  words[1] = text.size();
+  words[count - 1] = 0; // what the string leaves of its last word
+  std::memcpy(words + 2, text.data(), text.size());
+  // Remembered after it is written: who finds it remembered finds it in the trace.
+  if (log.append_words(trace::Kind::kText, words, count)) remember(id);
+  return id;
+}
+
+void forget_texts() noexcept {
+  for (auto& id : written) id.store(0, std::memory_order_relaxed);
+}
+
+} // namespace gmt::interposer
