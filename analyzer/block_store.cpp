@@ -92,27 +92,32 @@ void BlockStore::end_unseen(Id older, const Block& newer) {
   retire(older, Block::End::kReborn, By{newer.allocated, newer.api, newer.born});
 }
 
-void BlockStore::retire(Id id, Block::End how, const By& by) {
+const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
   take_live(id);
   Block& block = pool_[id];
+  const Block* kept = nullptr;
   block.end = how;
   block.freed = by.stack;
   block.freed_api = by.api;
-  block.died = by.order;
+  block.died = by.order & trace::kOrderMask;
   if (how == Block::End::kContextEnded) {
     index_pending(); // what died before it comes first
-    index_dead(kEnded + ended_.add(block));
+    const Id at = ended_.add(block);
+    index_dead(kEnded + at);
+    kept = &ended_[at];
   } else if (retired_ < Heap::kMaxFreed) {
-    ring_.add(block);
+    kept = &ring_[ring_.add(block)];
     ++retired_;
   } else {
     Block& oldest = ring_[static_cast<Id>(retired_ % Heap::kMaxFreed)];
     forget(oldest);
     oldest = block;
+    kept = &oldest;
     ++retired_;
   }
   block.detail = nullptr; // it went with the copy
   free_ids_.push_back(id);
+  return kept;
 }
 
 void BlockStore::index_dead(Id number) const {

@@ -21,17 +21,27 @@
 
 namespace gmt {
 
-enum class Space : std::uint8_t { kAddress, kRegistered, kReservation, kArray, kMipmappedArray, kHandle };
-inline constexpr unsigned kSpaces = 6;
+enum class Space : std::uint8_t {
+  kAddress,
+  kRegistered,
+  kReservation,
+  kSubAllocation, // inside blocks of kAddress
+  kArray,
+  kMipmappedArray,
+  kHandle
+};
+inline constexpr unsigned kSpaces = 7;
 inline constexpr std::array<Space, kSpaces> kAllSpaces{Space::kAddress,        Space::kRegistered,
-                                                       Space::kReservation,    Space::kArray,
-                                                       Space::kMipmappedArray, Space::kHandle};
+                                                       Space::kReservation,    Space::kSubAllocation,
+                                                       Space::kArray,          Space::kMipmappedArray,
+                                                       Space::kHandle};
 
 constexpr Space space_of(trace::Family family) {
   using enum trace::Family;
   switch (family) {
   case kRegistered: return Space::kRegistered;
   case kVmmReservation: return Space::kReservation;
+  case kSubAllocation: return Space::kSubAllocation;
   case kArray: return Space::kArray;
   case kMipmappedArray: return Space::kMipmappedArray;
   case kVmmHandle:
@@ -48,11 +58,12 @@ constexpr Space space_of(trace::FreeFunction function) {
   case kMipmappedArrayDestroy: return Space::kMipmappedArray;
   case kMemRelease: return Space::kHandle;
   case kAddressFree: return Space::kReservation;
+  case kRegionUnregister: return Space::kSubAllocation;
   default: return Space::kAddress;
   }
 }
 
-constexpr bool has_ranges(Space space) { return space <= Space::kReservation; }
+constexpr bool has_ranges(Space space) { return space <= Space::kSubAllocation; }
 
 // Blocks at fixed addresses by number, grown in pieces.
 class BlockPool {
@@ -95,10 +106,6 @@ public:
     if (!live_[index_of(space)].may_contain(address)) return {};
     return ordered(space).find(address);
   }
-  bool contains(Space space, std::uint64_t address) { // find() without looking at the block
-    const LiveIndex& live = live_[index_of(space)];
-    return live.find_exact(address) != kNone || (live.may_contain(address) && ordered(space).find(address));
-  }
   // All live blocks of a space by address. Overlaps, births on top of blocks whose release went unseen, are
   // resolved here: the older block ends as reborn.
   const LiveIndex::Ranges& ordered(Space space) {
@@ -120,9 +127,10 @@ public:
     std::uint16_t api;
     std::uint64_t order;
   };
-  void retire(Id id, Block::End how, const By& by);
-  void retire(Id id, Block::End how, const Event& by) {
-    retire(id, how, By{by.stack, by.via != trace::kNoApi ? by.via : by.api, by.order});
+  // Returns the dead block, where it stays for a while.
+  const Block* retire(Id id, Block::End how, const By& by);
+  const Block* retire(Id id, Block::End how, const Event& by) {
+    return retire(id, how, By{by.stack, by.via != trace::kNoApi ? by.via : by.api, by.order});
   }
   void end_unseen(Id older, const Block& newer); // a birth on top of it
 

@@ -28,6 +28,27 @@ struct Ending {
   int signal = 0; // with kSignalled
 };
 
+// A kernel as the driver describes it.
+struct Kernel {
+  struct Parameter {
+    std::uint32_t offset = 0, bytes = 0; // in the parameter block
+  };
+  std::string name; // as linked: mangled; empty if unknown
+  std::vector<Parameter> parameters;
+};
+
+// A device's limits, as its driver told them (cuDeviceGetAttribute).
+struct DeviceFacts {
+  std::string name;
+  std::uint64_t bytes = 0; // of memory
+  std::uint64_t texture_alignment = 0, texture_pitch_alignment = 0, surface_alignment = 0;
+  std::uint64_t largest_pitch = 0;
+  std::uint32_t compute_capability = 0; // 90 is 9.0
+  bool reads_pageable_memory = false;   // kernels may use pointers from malloc
+  bool uses_host_page_tables = false;
+  bool concurrent_managed = false;
+};
+
 // Names and facts of the process that detectors may ask for.
 class ProcessFacts {
 public:
@@ -35,6 +56,10 @@ public:
   virtual std::string_view api_name(std::uint16_t api) const = 0; // "cuMemAlloc_v2"; "?" if unknown
   virtual std::string_view
   handle_name(std::uint64_t handle) const = 0;    // kernel or module name, empty if unknown
+  virtual const Kernel* kernel(std::uint64_t function) const = 0; // as of now; null if not described
+  virtual const DeviceFacts* device(int ordinal) const = 0;       // null if not described (older traces)
+  virtual std::string_view text(std::uint64_t id) const = 0;      // of a kText record, empty if unknown
+  virtual double nanoseconds(std::uint64_t ticks) const = 0;      // 0 if the clock's speed is not known
   virtual const Ending& ending() const = 0;       // final only in finish(): last words may stand last
   virtual std::uint64_t lost_records() const = 0; // final only in finish()
   virtual bool simulated() const = 0;

@@ -28,6 +28,7 @@ struct Event {
   StackId stack;
   std::uint64_t order;
   std::uint64_t time;
+  std::uint64_t ticks; // how long the call took, in units of `time`; 0 unknown
   std::span<const std::uint64_t> payload; // P0.. as trace/format.h numbers them; at least 4 words
 
   std::uint64_t p(unsigned i) const { return i < payload.size() ? payload[i] : 0; }

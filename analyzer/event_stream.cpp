@@ -4,6 +4,8 @@
 #include "analyzer/event_stream.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace gmt {
 namespace fs = std::filesystem;
@@ -17,6 +19,23 @@ bool is_running(const TraceInfo& info) {
   std::error_code error;
   const fs::path program = fs::read_symlink(fs::path("/proc") / std::to_string(info.pid) / "exe", error);
   return !error && program == info.executable;
+}
+
+// The string of a kName or kText record; nothing if its length makes no sense.
+std::optional<std::string> text_of(const Event& e) {
+  const std::uint64_t bytes = e.p(1);
+  if (e.payload.size() < 2 || bytes > (e.payload.size() - 2) * 8) return std::nullopt;
+  return std::string(reinterpret_cast<const char*>(e.payload.data() + 2), static_cast<std::size_t>(bytes));
+}
+
+// From the clock pairs at the trace's beginning and end; 0 without an end.
+double clock_speed(const TraceDir& trace) {
+  if (!trace.completion || trace.info.tsc == 0 || trace.completion->tsc <= trace.info.tsc ||
+      trace.completion->monotonic_ns <= trace.info.monotonic_ns) {
+    return 0;
+  }
+  return static_cast<double>(trace.completion->monotonic_ns - trace.info.monotonic_ns) /
+         static_cast<double>(trace.completion->tsc - trace.info.tsc);
 }
 
 } // namespace
@@ -35,6 +54,7 @@ EventStream::EventStream(const fs::path& trace_dir) : trace_(open_trace(trace_di
       std::make_unique<LogReader>(log, static_cast<std::uint32_t>(logs.size()), stacks_, keep_open));
   }
   merge_ = std::make_unique<Merge>(std::move(logs));
+  nanoseconds_per_tick_ = clock_speed(trace_);
   conclude();
 }
 
@@ -42,12 +62,23 @@ const Event* EventStream::next() {
   const Event* e = merge_->next();
   if (e == nullptr) {
     conclude();
-  } else if (e->kind == trace::Kind::kName) {
-    note_name(*e);
-  } else if (e->kind == trace::Kind::kExit) {
-    note_exit(*e);
+  } else if (e->kind < trace::Kind::kAlloc) {
+    note(*e);
   }
   return e;
+}
+
+void EventStream::note(const Event& e) {
+  switch (e.kind) {
+  case trace::Kind::kName: note_name(e); break;
+  case trace::Kind::kText:
+    if (auto text = text_of(e)) texts_[e.p(0)] = std::move(*text);
+    break;
+  case trace::Kind::kKernel: note_kernel(e); break;
+  case trace::Kind::kDevice: note_device(e); break;
+  case trace::Kind::kExit: note_exit(e); break;
+  default: break;
+  }
 }
 
 std::string_view EventStream::handle_name(std::uint64_t handle) const {
@@ -55,11 +86,51 @@ std::string_view EventStream::handle_name(std::uint64_t handle) const {
   return found == names_.end() ? std::string_view() : std::string_view(found->second);
 }
 
+const Kernel* EventStream::kernel(std::uint64_t function) const {
+  const auto found = kernels_.find(function);
+  return found == kernels_.end() ? nullptr : &found->second;
+}
+
+const DeviceFacts* EventStream::device(int ordinal) const {
+  const auto found = devices_.find(ordinal);
+  return found == devices_.end() ? nullptr : &found->second;
+}
+
+std::string_view EventStream::text(std::uint64_t id) const {
+  const auto found = texts_.find(id);
+  return found == texts_.end() ? std::string_view() : std::string_view(found->second);
+}
+
 void EventStream::note_name(const Event& e) {
-  const std::uint64_t bytes = e.p(1);
-  if (e.payload.size() < 2 || bytes > (e.payload.size() - 2) * 8) return;
-  const auto* text = reinterpret_cast<const char*>(e.payload.data() + 2);
-  names_[e.p(0)] = std::string(text, static_cast<std::size_t>(bytes));
+  std::optional<std::string> name = text_of(e);
+  if (!name) return;
+  if (const auto kernel = kernels_.find(e.p(0)); kernel != kernels_.end()) kernel->second.name = *name;
+  names_[e.p(0)] = std::move(*name);
+}
+
+// A handle may be given out again for another function: the newest description counts, its name follows it.
+void EventStream::note_kernel(const Event& e) {
+  if (e.payload.size() < 2 || e.p(1) > e.payload.size() - 2) return;
+  Kernel& kernel = kernels_[e.p(0)];
+  kernel = {};
+  for (const std::uint64_t word : e.payload.subspan(2, e.p(1))) {
+    kernel.parameters.push_back(
+      {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)});
+  }
+}
+
+void EventStream::note_device(const Event& e) {
+  const std::string_view name = text(e.p(9));
+  devices_[static_cast<int>(e.p(0))] = {.name = std::string(name),
+                                        .bytes = e.p(1),
+                                        .texture_alignment = e.p(2),
+                                        .texture_pitch_alignment = e.p(3),
+                                        .surface_alignment = e.p(4),
+                                        .largest_pitch = e.p(10),
+                                        .compute_capability = static_cast<std::uint32_t>(e.p(7)),
+                                        .reads_pageable_memory = e.p(5) != 0,
+                                        .uses_host_page_tables = e.p(6) != 0,
+                                        .concurrent_managed = e.p(8) != 0};
 }
 
 void EventStream::note_exit(const Event& e) {

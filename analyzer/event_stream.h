@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -27,7 +28,7 @@ public:
   explicit EventStream(const std::filesystem::path& trace_dir); // throws UserError
 
   // The next record in merged order, null after the last; valid until the next call. Besides calls these are
-  // kName, kContext, kExit and kLoss.
+  // what stands before kAlloc in trace/format.h, stacks excepted.
   const Event* next();
 
   const TraceDir& trace() const { return trace_; }
@@ -39,9 +40,18 @@ public:
   const Ending& ending() const override { return ending_; }
   std::uint64_t lost_records() const override { return stats().lost(); }
   bool simulated() const override { return trace_.info.device == "simulated"; }
+  const Kernel* kernel(std::uint64_t function) const override;
+  const DeviceFacts* device(int ordinal) const override;
+  std::string_view text(std::uint64_t id) const override;
+  double nanoseconds(std::uint64_t ticks) const override {
+    return static_cast<double>(ticks) * nanoseconds_per_tick_;
+  }
 
 private:
+  void note(const Event& e);
   void note_name(const Event& e);
+  void note_kernel(const Event& e);
+  void note_device(const Event& e);
   void note_exit(const Event& e);
   void conclude();
 
@@ -49,6 +59,10 @@ private:
   StackTable stacks_;
   std::unique_ptr<Merge> merge_;
   std::unordered_map<std::uint64_t, std::string> names_;
+  std::unordered_map<std::uint64_t, std::string> texts_;
+  std::unordered_map<std::uint64_t, Kernel> kernels_; // by function handle
+  std::map<int, DeviceFacts> devices_;
+  double nanoseconds_per_tick_ = 0;
   Ending ending_;
   Ending last_words_; // from kExit records
 };

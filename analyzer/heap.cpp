@@ -22,7 +22,7 @@ using trace::Kind;
 constexpr std::uint16_t kDeinitialized = 4; // driver or runtime is being unloaded, and everything with it
 
 Family family_of(std::uint64_t word) {
-  return word <= static_cast<std::uint64_t>(Family::kMulticast) ? static_cast<Family>(word)
+  return word <= static_cast<std::uint64_t>(Family::kSubAllocation) ? static_cast<Family>(word)
                                                                 : Family::kUnknown;
 }
 
@@ -53,7 +53,10 @@ void Heap::State::apply(const Event& e) {
   case Kind::kCopy: judge_copy(e); break;
   case Kind::kSet: judge_set(e); break;
   case Kind::kUse: judge_use(e); break;
-  case Kind::kLaunch: judge_launch(e); break;
+  case Kind::kLaunch:
+    if (e.succeeded()) last_kernel = e.order;
+    judge_launch(e);
+    break;
   case Kind::kContext: on_context(e); return;
   case Kind::kLife: on_life(e); break;
   case Kind::kSync: on_sync(e); break;
@@ -69,7 +72,7 @@ void Heap::State::on_alloc(const Event& e) {
   block.bytes = e.p(1);
   block.family = family_of(e.p(2));
   block.stream = e.p(3);
-  block.born = e.order;
+  block.born = e.order & trace::kOrderMask;
   block.allocated = e.stack;
   block.api = e.via != trace::kNoApi ? e.via : e.api;
   block.context = e.context;
@@ -88,6 +91,8 @@ void Heap::State::on_alloc(const Event& e) {
     detail.flags = e.p(10);
   }
   make_live(id);
+  touched.push_back(
+    {.block = &store[id], .access = Touch::Access::kBorn, .address = e.p(0), .bytes = e.p(1)});
 }
 
 void Heap::State::make_live(Id id) {
@@ -105,6 +110,11 @@ void Heap::State::make_live(Id id) {
 void Heap::State::on_free(const Event& e) {
   if (e.p(0) == 0) return; // releasing NULL is legal and a common way to force initialisation
   if (e.p(1) == static_cast<std::uint64_t>(FreeFunction::kHostFree)) return judge_host_free(e);
+  if (e.p(1) == static_cast<std::uint64_t>(FreeFunction::kGraphFreeNode)) {
+    const Id id = e.succeeded() ? store.find_exact(Space::kAddress, e.p(0)) : kNone;
+    if (id != kNone) store[id].marks |= kHasFreeNode;
+    return;
+  }
   if (!e.from_runtime()) {
     if (e.succeeded()) return accept_free(e, true);
     // Died inside the call, or too late to matter: neither leaked nor freed for sure, so neither is claimed.
@@ -139,7 +149,9 @@ bool Heap::State::end_accepted(Space space, std::uint64_t address, const Event& 
   if (block.detail != nullptr && block.detail->references > 1) {
     --store.detail_of(store[id]).references;
   } else {
-    store.retire(id, Block::End::kFreed, e);
+    const Block* dead = store.retire(id, Block::End::kFreed, e);
+    touched.push_back(
+      {.block = dead, .access = Touch::Access::kEnded, .address = address, .bytes = dead->bytes});
   }
   return true;
 }
@@ -210,6 +222,7 @@ void Heap::State::end_context(const Event& e, std::uint64_t handle, std::int64_t
 void Heap::State::on_sync(const Event& e) {
   if (!e.succeeded()) return;
   const auto op = static_cast<trace::SyncOp>(e.p(2));
+  if (op == trace::SyncOp::kGraphLaunch) last_kernel = e.order;
   if (op == trace::SyncOp::kBeginCapture) capturing.insert(e.p(0));
   if (op == trace::SyncOp::kEndCapture) capturing.erase(e.p(0));
 }
@@ -219,9 +232,12 @@ Heap::~Heap() = default;
 
 std::span<const Judgement> Heap::apply(const Event& event) {
   state_->judged = 0;
+  state_->touched.clear();
   state_->apply(event);
   return {state_->judgements.data(), state_->judged};
 }
+
+std::span<const Touch> Heap::touched() const { return state_->touched; }
 
 const Block* Heap::find_live(std::uint64_t address) const { return state_->live_containing(address); }
 
@@ -256,10 +272,16 @@ std::uint16_t Heap::sticky_code() const { return state_->sticky_code; }
 std::uint64_t Heap::unseen_allocations() const { return state_->unseen_allocations; }
 std::uint64_t Heap::unseen_frees() const { return state_->store.unseen_frees(); }
 
-int Heap::device_of(const Block& block) const {
-  if (block.context >= state_->contexts.size()) return -1;
-  return static_cast<int>(state_->contexts[block.context].device);
+int Heap::device_of(const Block& block) const { return device_of_context(block.context); }
+
+int Heap::device_of_context(std::uint16_t context) const {
+  if (context >= state_->contexts.size()) return -1;
+  return static_cast<int>(state_->contexts[context].device);
 }
+
+std::uint64_t Heap::last_kernel() const { return state_->last_kernel; }
+
+bool Heap::is_capturing(std::uint64_t stream) const { return state_->capturing.contains(stream); }
 
 std::uint64_t Heap::largest_freed_hole() const {
   const auto& live = state_->store.ordered(Space::kAddress);

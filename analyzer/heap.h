@@ -24,6 +24,18 @@ struct BlockDetail {
   std::uint64_t pool = 0;
   std::uint64_t flags = 0;
   std::uint32_t references = 1; // opens of one IPC handle, retains of one VMM handle: each needs its release
+  StackId host_freed;           // free() of registered memory, which the C library allows
+};
+
+// What has happened to a block since its birth: bits of Block::marks.
+enum Mark : std::uint16_t {
+  kWasWritten = 1,   // by a copy or set
+  kWasRead = 2,      // by a copy
+  kWasArgument = 4,  // a kernel was given a pointer into it
+  kWasBound = 8,     // to a texture, surface, tensor map or graph node, or named by a memory operation
+  kWasExported = 16, // another process or API may touch it
+  kWasHostFreed = 32,
+  kHasFreeNode = 64, // graph memory that a node of a graph frees
 };
 
 // One allocation from birth to death, in one cache line. The newest kMaxFreed freed ones are kept to explain
@@ -38,8 +50,9 @@ struct Block {
   std::uint64_t address = 0; // or handle
   std::uint64_t bytes = 0;   // as requested; pitch x height x depth when pitched; 0 unknown
   std::uint64_t stream = 0;
-  std::uint64_t born = 0; // order
-  std::uint64_t died = 0;
+  std::uint64_t born : trace::kOrderBits = 0; // order
+  std::uint64_t marks : 16 = 0;               // Mark bits
+  std::uint64_t died : trace::kOrderBits = 0;
   const BlockDetail* detail = nullptr; // null if the allocation has none; see shape()
   StackId allocated;
   StackId freed;                           // the release, or the call that ended its context
@@ -69,12 +82,22 @@ struct Judgement {
   enum class Side : std::uint8_t { kNone, kDestination, kSource };
   Verdict verdict = Verdict::kNone;
   Side side = Side::kNone;
+  std::uint8_t parameter = trace::kNoParameter;   // of a kernel, where a launch was judged
   const Block* block = nullptr;                   // valid until the next apply()
   std::uint64_t offset = 0;                       // of the address inside block
   std::uint64_t bytes_past = 0;                   // kOutOfBounds
   std::uint64_t range_begin = 0, range_bytes = 0; // the range judged; 0 bytes: length unknown
 
   bool is_mistake() const { return verdict != Verdict::kNone && verdict != Verdict::kUnseenAllocation; }
+};
+
+// A live block that an accepted call touched (or bore, or ended), with the part of it.
+struct Touch {
+  enum class Access : std::uint8_t { kRead, kWrite, kArgument, kBound, kBorn, kEnded };
+  const Block* block = nullptr; // valid until the next apply()
+  Access access = Access::kRead;
+  std::uint8_t parameter = trace::kNoParameter; // kArgument: which one
+  std::uint64_t address = 0, bytes = 0;         // bytes 0: unknown
 };
 
 std::string_view family_noun(trace::Family family); // "device memory", "pinned host memory", ...
@@ -101,6 +124,9 @@ public:
   // The span (a copy can be wrong on both sides) and its blocks are valid until the next apply().
   std::span<const Judgement> apply(const Event& event);
 
+  // What the last applied event touched; empty for calls that were refused. Valid until the next apply().
+  std::span<const Touch> touched() const;
+
   // Live block that contains the address (a mapping before its reservation), also a registered host range.
   const Block* find_live(std::uint64_t address) const;
   // Newest freed block that contained the address and was not reborn there.
@@ -118,6 +144,9 @@ public:
   std::uint64_t unseen_allocations() const; // accepted releases of what we never saw born
   std::uint64_t unseen_frees() const;       // births on top of live blocks
   int device_of(const Block& block) const;  // ordinal, -1 unknown
+  int device_of_context(std::uint16_t context) const;
+  std::uint64_t last_kernel() const;              // order of the newest launch of a kernel or graph, 0 none
+  bool is_capturing(std::uint64_t stream) const;  // its work becomes a graph instead of running
 
 private:
   struct State;

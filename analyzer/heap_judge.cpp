@@ -16,8 +16,11 @@ using trace::Family;
 using trace::FreeFunction;
 
 // Codes of a refused release that say nothing about its address: no device, no or a lost context (the runtime
-// retries), a call inside a host callback, capture rules.
-bool says_nothing_about_address(std::uint16_t result) {
+// retries), a call inside a host callback, capture rules. To a handle of an array that is gone the driver
+// says that its context is (709, measured).
+bool says_nothing_about_address(std::uint16_t result, FreeFunction function) {
+  const bool array =
+    function == FreeFunction::kArrayDestroy || function == FreeFunction::kMipmappedArrayDestroy;
   switch (result) {
   case 2:                // out of memory
   case 3:                // not initialised
@@ -25,7 +28,7 @@ bool says_nothing_about_address(std::uint16_t result) {
   case 100:              // no device
   case 101:              // invalid device
   case 201:              // invalid context
-  case 709:              // context is destroyed
+  case 709: return !array; // context is destroyed
   case 800: return true; // not permitted: inside a host callback
   default: return (result >= 900 && result <= 908) || is_sticky(result);
   }
@@ -43,9 +46,9 @@ const Block* Heap::State::live_containing(std::uint64_t address) {
 }
 
 void Heap::State::judge_refused_free(const Event& e) {
-  if (sticky_code != 0 || says_nothing_about_address(e.result)) return;
   const std::uint64_t address = e.p(0);
   const auto function = static_cast<FreeFunction>(e.p(1));
+  if (sticky_code != 0 || says_nothing_about_address(e.result, function)) return;
   if (function == FreeFunction::kUnknown || function == FreeFunction::kUnmapGraphics) return;
   const Space home = space_of(function);
 
@@ -99,26 +102,47 @@ void Heap::State::judge_freed_address(const Event& e, Space home) {
 }
 
 // free() of the C library. Judged by birth alone, whatever it does afterwards (glibc may abort); most of what
-// it frees is none of CUDA's business.
+// it frees is none of CUDA's business. Registered memory is the C library's own: what is freed there stays
+// registered, which only its end can make a mistake.
 void Heap::State::judge_host_free(const Event& e) {
+  if (const Id id = store.find_exact(Space::kRegistered, e.p(0)); id != kNone) {
+    store[id].marks |= kWasHostFreed;
+    store.detail_of(store[id]).host_freed = e.stack;
+    return;
+  }
   const Block* block = live_containing(e.p(0));
   if (block == nullptr || block->family == Family::kVmmReservation) return;
   const bool base = block->address == e.p(0);
   // Inside a registered range it may be a block of its own.
-  if (!base && block->family == Family::kRegistered) return;
+  if (block->family == Family::kRegistered) return;
   add({.verdict = base ? Verdict::kMismatchedFree : Verdict::kInvalidFreeInside,
        .block = block,
        .offset = e.p(0) - block->address,
        .range_begin = e.p(0)});
 }
 
+void Heap::State::touch(Id id, Touch::Access access, std::uint64_t address, std::uint64_t bytes,
+                        unsigned parameter) {
+  // By access.
+  static constexpr std::uint16_t kMarks[] = {kWasRead, kWasWritten, kWasArgument, kWasBound, 0, 0};
+  Block& block = store[id];
+  block.marks |= kMarks[static_cast<unsigned>(access)];
+  touched.push_back({&block, access, static_cast<std::uint8_t>(parameter), address, bytes});
+}
+
 void Heap::State::judge_copy(const Event& e) {
-  const auto declared = [&e](unsigned shift) { return static_cast<trace::Side>((e.flags >> shift) & 3); };
-  if (declared(0) != trace::Side::kArray) {
-    judge_range(e, e.p(0), copy_extent(e, Side::kDestination), Side::kDestination, declared(0));
-  }
-  if (declared(2) != trace::Side::kArray) {
-    judge_range(e, e.p(1), copy_extent(e, Side::kSource), Side::kSource, declared(2));
+  judge_copy_side(e, Side::kDestination);
+  judge_copy_side(e, Side::kSource);
+}
+
+void Heap::State::judge_copy_side(const Event& e, Side side) {
+  const bool to = side == Side::kDestination;
+  const auto declared = static_cast<trace::Side>((e.flags >> (to ? 0 : 2)) & 3);
+  const std::uint64_t address = e.p(to ? 0 : 1);
+  if (declared != trace::Side::kArray) return judge_range(e, address, copy_extent(e, side), side, declared);
+  const Id id = store.find_exact(Space::kArray, address);
+  if (id != kNone && e.succeeded()) {
+    touch(id, to ? Touch::Access::kWrite : Touch::Access::kRead, address, e.p(2));
   }
 }
 
@@ -128,31 +152,49 @@ void Heap::State::judge_set(const Event& e) {
 
 void Heap::State::judge_use(const Event& e) {
   if (sticky_code != 0 || is_sticky(e.result) || e.p(0) == 0) return;
-  if (live_containing(e.p(0)) != nullptr) return;
+  for (const Space space : {Space::kAddress, Space::kRegistered, Space::kArray, Space::kMipmappedArray}) {
+    const auto range = store.find(space, e.p(0));
+    if (!range) continue;
+    if (!e.succeeded()) return;
+    const bool exported = e.p(2) == static_cast<std::uint64_t>(trace::UseClass::kExport);
+    if (exported) store[range.value].marks |= kWasExported;
+    return touch(range.value, Touch::Access::kBound, e.p(0), e.p(1));
+  }
+  if (live_containing(e.p(0)) != nullptr) return; // reserved address space
   judge_freed_range(e, e.p(0), e.p(1), Side::kNone, trace::Side::kUnified);
 }
 
-// P4 and on are pointer-sized kernel arguments where the interposer recorded them. A number that happens to
-// look like an address is told from a pointer by nothing but the heap, so only device memory is judged.
+// P4 and on are words of the kernel's arguments that could be pointers. A number that happens to look like an
+// address is told from a pointer by nothing but the heap, so only device memory is judged.
 void Heap::State::judge_launch(const Event& e) {
   if (e.payload.size() <= trace::kFirstPayloadWords || sticky_code != 0) return;
   for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
-    if (word < 4096 || word >> 57 != 0) continue;
-    if (store.contains(Space::kAddress, word) || store.contains(Space::kRegistered, word)) continue;
-    judge_freed_range(e, word, 0, Side::kNone, trace::Side::kHost);
+    if (word == 0) continue;
+    const std::uint64_t address = trace::argument_address(word);
+    const unsigned parameter = trace::argument_parameter(word);
+    auto range = store.find(Space::kAddress, address);
+    if (!range) range = store.find(Space::kRegistered, address);
+    if (!range) {
+      judge_freed_range(e, address, 0, Side::kNone, trace::Side::kHost, parameter);
+    } else if (e.succeeded()) {
+      touch(range.value, Touch::Access::kArgument, address, 0, parameter);
+    }
   }
 }
 
 void Heap::State::judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
                               trace::Side declared) {
   if (address == 0 || bytes == 0 || sticky_code != 0) return;
+  const auto access = side == Side::kSource ? Touch::Access::kRead : Touch::Access::kWrite;
   if (const auto range = store.find(Space::kAddress, address)) {
     if (bytes > range.end - address) judge_live_range(e, range, address, bytes, side);
+    if (e.succeeded()) touch(range.value, access, address, bytes);
     return;
   }
   if (const auto range = store.find(Space::kRegistered, address)) {
     // The host memory behind a registered range may well go on: only a refusal makes it a mistake.
     if (bytes > range.end - address && !e.succeeded()) judge_live_range(e, range, address, bytes, side);
+    if (e.succeeded()) touch(range.value, access, address, bytes);
     return;
   }
   judge_freed_range(e, address, bytes, side, declared);
@@ -184,7 +226,7 @@ void Heap::State::judge_live_range(const Event& e, const BlockStore::Range& rang
 }
 
 void Heap::State::judge_freed_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
-                                    trace::Side declared) {
+                                    trace::Side declared, unsigned parameter) {
   const bool could_be_host = declared == trace::Side::kHost;
   if (is_sticky(e.result) || (could_be_host && e.succeeded() && e.kind != trace::Kind::kLaunch)) return;
   const Block* dead = store.find_dead(Space::kAddress, address);
@@ -195,6 +237,7 @@ void Heap::State::judge_freed_range(const Event& e, std::uint64_t address, std::
   if (is_host(block.family) && (e.succeeded() || e.kind == trace::Kind::kLaunch)) return;
   add({.verdict = Verdict::kUseAfterFree,
        .side = side,
+       .parameter = static_cast<std::uint8_t>(parameter),
        .block = &block,
        .offset = address - block.address,
        .range_begin = address,

@@ -58,6 +58,7 @@ std::string_view family_noun(Family family) {
   case Family::kModuleGlobal: return "static device memory";
   case Family::kGraphics: return "mapped graphics memory";
   case Family::kMulticast: return "multicast object memory";
+  case Family::kSubAllocation: return "memory of a pool";
   }
   return "memory";
 }
@@ -83,6 +84,7 @@ std::string_view right_release(Family family, bool runtime) {
   case Family::kIpc: return runtime ? "cudaIpcCloseMemHandle" : "cuIpcCloseMemHandle";
   case Family::kModuleGlobal: return runtime ? "nothing: it lives as long as its module" : "cuModuleUnload";
   case Family::kGraphics: return runtime ? "cudaGraphicsUnmapResources" : "cuGraphicsUnmapResources";
+  case Family::kSubAllocation: return "the pool's own release function";
   }
   return "cuMemFree";
 }
@@ -105,6 +107,8 @@ bool release_fits(FreeFunction function, Family family) {
   case FreeFunction::kMemUnmap: return family == Family::kVmmMapping;
   case FreeFunction::kIpcClose: return family == Family::kIpc;
   case FreeFunction::kUnmapGraphics: return family == Family::kGraphics;
+  case FreeFunction::kGraphFreeNode: return family == Family::kGraph;
+  case FreeFunction::kRegionUnregister: return family == Family::kSubAllocation;
   case FreeFunction::kHostFree: return false;
   case FreeFunction::kUnknown: return true;
   }

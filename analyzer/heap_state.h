@@ -23,6 +23,8 @@ struct Heap::State {
   BlockStore store;
   std::array<Judgement, 8> judgements; // more mistakes than these in one call say nothing new
   std::size_t judged = 0;
+  std::vector<Touch> touched;
+  std::uint64_t last_kernel = 0;
 
   std::uint64_t unseen_allocations = 0;
   std::uint16_t sticky_code = 0;
@@ -55,10 +57,14 @@ struct Heap::State {
   void add(Judgement judgement) {
     if (judged < judgements.size()) judgements[judged++] = judgement;
   }
+  // A call went well and touched this block.
+  void touch(Id id, Touch::Access access, std::uint64_t address, std::uint64_t bytes,
+             unsigned parameter = trace::kNoParameter);
   void judge_refused_free(const Event& e);
   void judge_host_free(const Event& e);
   void judge_freed_address(const Event& e, Space home);
   void judge_copy(const Event& e);
+  void judge_copy_side(const Event& e, Side side);
   void judge_set(const Event& e);
   void judge_use(const Event& e);
   void judge_launch(const Event& e);
@@ -67,7 +73,7 @@ struct Heap::State {
   void judge_live_range(const Event& e, const BlockStore::Range& range, std::uint64_t address,
                         std::uint64_t bytes, Side side);
   void judge_freed_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
-                         trace::Side declared);
+                         trace::Side declared, unsigned parameter = trace::kNoParameter);
   const Block* live_containing(std::uint64_t address);
 };
 

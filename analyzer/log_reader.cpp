@@ -22,7 +22,7 @@ using trace::Kind;
 bool is_event(Kind kind) {
   const auto k = static_cast<unsigned>(kind);
   return (k >= static_cast<unsigned>(Kind::kAlloc) && k <= static_cast<unsigned>(Kind::kUse)) ||
-         (k >= static_cast<unsigned>(Kind::kName) && k <= static_cast<unsigned>(Kind::kLoss));
+         (k >= static_cast<unsigned>(Kind::kName) && k <= static_cast<unsigned>(Kind::kText));
 }
 
 // pread until `bytes` are there or the file ends.
@@ -214,7 +214,8 @@ void LogReader::skip_abandoned(unsigned slots) {
 
 void LogReader::keep(const trace::Slot& slot, unsigned slots) {
   ++stats_.records;
-  const std::uint64_t order = slot.order != 0 ? slot.order : last_order_; // not a call: where it stands
+  const std::uint64_t own = trace::order_of(slot.order);
+  const std::uint64_t order = own != 0 ? own : last_order_; // not a call: where it stands
   if (order < last_order_) {
     sorted_ = false;
   } else {
@@ -274,6 +275,7 @@ const Event& LogReader::event(const Record& record) {
   event_.stack = record.stack;
   event_.order = record.order;
   event_.time = slot.time;
+  event_.ticks = trace::ticks_of(slot.order);
   if (head.slots == 1) {
     event_.payload = {slot.a, trace::kFirstPayloadWords};
     return event_;

@@ -190,7 +190,8 @@ constexpr unsigned argument_parameter(std::uint64_t word) { return static_cast<u
 // Slot::order: the low 48 bits are the order; the high 16 (since 1.1) how long the call took in ticks of the time stamp
 // counter: mantissa:11 exponent:5, value = mantissa << exponent, 0 unknown.
 inline constexpr unsigned kOrderBits = 48;
-constexpr std::uint64_t order_of(std::uint64_t word) { return word & ((std::uint64_t{1} << kOrderBits) - 1); }
+inline constexpr std::uint64_t kOrderMask = (std::uint64_t{1} << kOrderBits) - 1;
+constexpr std::uint64_t order_of(std::uint64_t word) { return word & kOrderMask; }
 constexpr std::uint64_t ticks_of(std::uint64_t word) {
   const std::uint64_t code = word >> kOrderBits;
   return (code & 0x7ff) << (code >> 11);

@@ -64,9 +64,12 @@ private:
 
     void add(const Block& block) {
       std::string key;
+      const StackId host_freed = block.shape().host_freed;
       for (const std::uint64_t part : {std::uint64_t{block.allocated.value}, std::uint64_t{block.api},
                                        static_cast<std::uint64_t>(block.family),
-                                       std::uint64_t{block.freed.value}, std::uint64_t{block.freed_api}}) {
+                                       std::uint64_t{block.freed.value}, std::uint64_t{block.freed_api},
+                                       std::uint64_t{(block.marks & kWasHostFreed) != 0},
+                                       std::uint64_t{host_freed.value}}) {
         key.append(reinterpret_cast<const char*>(&part), sizeof part);
       }
       const auto [at, is_new] = by_key.try_emplace(std::move(key), groups.size());
@@ -132,6 +135,10 @@ private:
       f.message = cat({amount, " was still not ", word, " when ", end_api, " ended its context."});
       f.advice = cat({"Call ", release, " before ", end_api, "."});
       f.stacks.push_back(labelled("context ended here", block.freed, end_api));
+    } else if ((block.marks & kWasHostFreed) != 0) {
+      f.message = cat({amount, " was never ", word, ", though the host freed the memory behind it."});
+      f.advice = cat({"Call ", release, " before the memory is freed."});
+      f.stacks.push_back(labelled("host memory freed here", block.shape().host_freed, "free"));
     } else {
       f.message = cat({amount, " was never ", word, "."});
       f.advice = cat({"Call ", release, group.blocks == 1 ? " for it" : " for each block",

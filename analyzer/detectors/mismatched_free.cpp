@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mismatched-free: a release by the wrong family of functions (cudaFree of pinned memory, cudaFreeHost of
-// device memory, free() of pinned or registered memory, ...). Names the right one. The verdict is the heap's.
+// device memory, free() of pinned memory, ...). Names the right one. The verdict is the heap's.
 
 #include "analyzer/detector.h"
 #include "analyzer/words.h"
@@ -29,15 +29,9 @@ private:
     const std::string_view release = right_release_for(block, host ? birth : call);
     Finding f;
     f.kind = "mismatched-free";
-    if (block.family == trace::Family::kRegistered && host) {
-      f.message = cat({call, " of ", format_address(e.p(0)),
-                       ", which is still registered with CUDA: ", describe_block(block, facts_), "."});
-      f.advice = cat({"Call ", release, " before the memory is freed."});
-    } else {
-      f.message = cat({call, " of ", format_address(e.p(0)), ", which is ", describe_block(block, facts_),
-                       host ? "." : ": the call failed and the memory stays allocated."});
-      f.advice = cat({"Free it with ", release, "."});
-    }
+    f.message = cat({call, " of ", format_address(e.p(0)), ", which is ", describe_block(block, facts_),
+                     host ? "." : ": the call failed and the memory stays allocated."});
+    f.advice = cat({"Free it with ", release, "."});
     f.bytes = block.bytes;
     f.address = e.p(0);
     f.api = call;

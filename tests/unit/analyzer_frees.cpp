@@ -280,6 +280,15 @@ TEST_F(Frees, NestedCallsChangeNothing) {
   EXPECT_TRUE(result.not_checked.empty());
 }
 
+// To a second destruction of an array the driver answers that its context is gone (709).
+TEST_F(Frees, ArrayDestroyedTwice) {
+  log().alloc({.api = "cuArrayCreate_v2", .stack = {0x1}}, Family::kArray, kA, 4096);
+  log().release({.api = "cuArrayDestroy", .stack = {0x2}}, FreeFunction::kArrayDestroy, kA);
+  log().release({.api = "cuArrayDestroy", .result = 709, .stack = {0x3}}, FreeFunction::kArrayDestroy, kA);
+  run();
+  EXPECT_EQ(kinds(), "double-free");
+}
+
 TEST_F(Frees, HostFreeOfPinnedAndRegisteredMemory) {
   cuda_malloc_host(kA, 4096);
   log().release({.api = "free", .result = trace::kResultInFlight, .stack = {0x9}}, FreeFunction::kHostFree,
@@ -288,10 +297,14 @@ TEST_F(Frees, HostFreeOfPinnedAndRegisteredMemory) {
   log().release({.api = "free", .stack = {0xa}}, FreeFunction::kHostFree, kHost);
   log().release({.api = "free"}, FreeFunction::kHostFree, 0x1234000); // ordinary memory
   run();
-  EXPECT_EQ(kinds(), "mismatched-free mismatched-free leak leak");
+  EXPECT_EQ(kinds(), "mismatched-free leak leak");
   EXPECT_EQ(result.findings[0].advice, "Free it with cudaFreeHost.");
-  EXPECT_EQ(result.findings[1].advice, "Call cudaHostUnregister before the memory is freed.");
-  EXPECT_EQ(result.findings[1].stacks[0].label, "host memory freed here");
+  const Finding& registered = result.findings[2];
+  EXPECT_EQ(registered.message, "4.0 KiB of registered host memory was never unregistered, though the host "
+                                "freed the memory behind it.");
+  EXPECT_EQ(registered.advice, "Call cudaHostUnregister before the memory is freed.");
+  ASSERT_EQ(registered.stacks.size(), 2U);
+  EXPECT_EQ(registered.stacks[1].label, "host memory freed here");
 }
 
 TEST_F(Frees, FreeInFlightIsNeitherLeakNorFreed) {
