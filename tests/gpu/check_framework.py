@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a Python program of a framework under gpumemtrace and checks that it is traced, unharmed and not accused.
+"""Runs a program that uses a framework or library under gpumemtrace check: traced, unharmed, not accused.
 
-check_framework.py --gpumemtrace PATH SCRIPT [ARGUMENT...]
+check_framework.py --gpumemtrace PATH PROGRAM
 
-The program is run with the arguments, and once more with exit status 7 asked for. Checked: its exit status is its own,
-CUDA calls were seen, no event was lost, and there is no finding of severity error: what a framework keeps in its own
-caches is no leak. Exit status: 0 all holds, 1 not, 77 the program skipped itself.
+PROGRAM is a Python script or a binary. It is run three times: as it is; with "7", the exit status it is to return; and
+with "leak", which makes it keep a block of 12,345 bytes of its own. Checked: the exit status is the program's own,
+CUDA calls were seen, no event was lost, there is no finding of severity error, and whatever the library keeps is a
+note that names its owner; but the planted leak is an error of exactly that size and makes the check fail.
+Exit status: 0 all holds, 1 not, 77 the program skipped itself.
 """
 import argparse
 import json
@@ -16,17 +18,24 @@ import sys
 import tempfile
 
 SKIPPED = 77
+CHECK_FAILED = 23
+PLANTED_BYTES = 12345
 
 
-def run(options, arguments, folder):
+def run(options, words, folder):
     report = folder / "report.json"
-    command = [str(options.gpumemtrace), "--format", "json", "--output", str(report), sys.executable,
-               str(options.script), *arguments]
+    program = [sys.executable, str(options.program)] if options.program.suffix == ".py" else [str(options.program)]
+    command = [str(options.gpumemtrace), "check", "--format", "json", "--output", str(report), *program, *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=options.timeout)
     return done, json.loads(report.read_text()) if report.exists() else {}
 
 
-def problems_of(done, report, wanted):
+def in_words(finding):
+    frames = [frame["function"] or frame["module"] for stack in finding["stacks"] for frame in stack["frames"]]
+    return f"{finding['severity']} {finding['kind']}: {finding['message']} [{' < '.join(map(str, frames[:12]))}]"
+
+
+def problems_of(done, report, wanted, planted):
     found = []
     if done.returncode != wanted:
         found.append(f"exit status {done.returncode}, not {wanted}: {done.stderr[-2000:]}")
@@ -39,10 +48,16 @@ def problems_of(done, report, wanted):
         found.append(f"{totals['allocations']} allocations and {totals['launches']} launches were seen")
     if report["lost_events"]:
         found.append(f"{report['lost_events']} events were lost")
+    leaks = 0
     for finding in report["findings"]:
-        if finding["severity"] == "error":
-            frames = [frame["function"] or frame["module"] for stack in finding["stacks"] for frame in stack["frames"]]
-            found.append(f"error {finding['kind']}: {finding['message']} [{' < '.join(map(str, frames[:12]))}]")
+        if finding["severity"] == "error" and finding["kind"] == "leak" and finding["bytes"] == PLANTED_BYTES:
+            leaks += 1
+        elif finding["severity"] == "error":
+            found.append(in_words(finding))
+        elif finding["kind"] == "leak" and " holds it: " not in finding["message"]:
+            found.append("kept without an owner: " + in_words(finding))
+    if leaks != planted:
+        found.append(f"{leaks} leaks of {PLANTED_BYTES} bytes were reported, not {planted}")
     return found
 
 
@@ -50,22 +65,24 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--gpumemtrace", required=True, type=lambda path: pathlib.Path(path).absolute())
     parser.add_argument("--timeout", type=int, default=100)
-    parser.add_argument("script", type=lambda path: pathlib.Path(path).absolute())
-    parser.add_argument("arguments", nargs="*")
+    parser.add_argument("program", type=lambda path: pathlib.Path(path).absolute())
     options = parser.parse_args()
     failed = False
-    for arguments, wanted in ((options.arguments, 0), ([*options.arguments, "7"], 7)):
+    for words, wanted, planted in (([], 0, 0), (["7"], 7, 0), (["leak"], CHECK_FAILED, 1)):
         with tempfile.TemporaryDirectory(prefix="check_framework.") as folder:
-            done, report = run(options, arguments, pathlib.Path(folder))
+            done, report = run(options, words, pathlib.Path(folder))
         if done.returncode == SKIPPED:
             print(done.stdout.strip())
             return SKIPPED
-        problems = problems_of(done, report, wanted)
+        problems = problems_of(done, report, wanted, planted)
         failed = failed or bool(problems)
         totals = report.get("totals", {})
-        print(f"{options.script.name} {' '.join(arguments)}: " + ("; ".join(problems) if problems else
+        print(" ".join([options.program.name, *words]) + ": " + ("; ".join(problems) if problems else
               f"as expected, {totals.get('events')} events, {totals.get('launches')} launches, "
               f"{totals.get('live_blocks')} blocks kept"))
+        for finding in report.get("findings", []):
+            if finding["severity"] != "error":
+                print("  " + in_words(finding)[:400])
     return 1 if failed else 0
 
 
