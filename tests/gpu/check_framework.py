@@ -44,8 +44,8 @@ def problems_of(done, report, wanted, planted):
     totals = report["totals"]
     if report["no_cuda_calls"] or not totals["events"]:
         found.append("no CUDA call was seen")
-    if not totals["allocations"] or not totals["launches"]:
-        found.append(f"{totals['allocations']} allocations and {totals['launches']} launches were seen")
+    if not totals["allocations"] or not totals["launches"] + totals["copies"]:  # NCCL on one GPU only copies
+        found.append(f"{totals['allocations']} allocations, {totals['launches']} launches, {totals['copies']} copies")
     if report["lost_events"]:
         found.append(f"{report['lost_events']} events were lost")
     leaks = 0
