@@ -23,6 +23,9 @@ enum class BlockKind : uint8_t {
   kGraph,       // made by an allocation node
   kGlobal,      // a variable of a module
   kVmm,         // a mapping of a cuMemCreate handle
+  kIpc,         // another process's memory, opened by cuIpcOpenMemHandle
+  kPoolImport,  // a pointer of another process's pool
+  kExternal,    // a buffer of imported external memory
   kManaged,
   kPinned,
   kRegistered,
@@ -38,7 +41,8 @@ struct Block {
   Context* context = nullptr;
   Device* device = nullptr;
   Pool* pool = nullptr;
-  uint64_t handle = 0;  // kVmm: the cuMemCreate handle
+  uint64_t handle = 0;  // kVmm: the cuMemCreate handle; kIpc: what was opened
+  size_t opened = 0;    // kIpc: how often cuIpcOpenMemHandle gave it out
   uint64_t id = 0;
   int sync_memops = 0;
 
@@ -60,6 +64,14 @@ class BlockTable {
 
   // The driver's own view of [address, address + bytes), or nullptr if any byte of it is in no live block.
   std::byte* view(CUdeviceptr address, size_t bytes);
+
+  // Visits the blocks that have a byte in common with the range.
+  template <class Visit>
+  void for_each_in(CUdeviceptr address, size_t bytes, Visit visit) {
+    if (Block* first = containing(address)) visit(*first);
+    for (auto it = blocks_.upper_bound(address); it != blocks_.end() && it->first - address < bytes; ++it)
+      visit(it->second);
+  }
 
   template <class Visit>
   void for_each(Visit visit) {

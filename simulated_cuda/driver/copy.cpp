@@ -36,6 +36,7 @@ Side destination_of(const CUDA_MEMCPY3D& c) {
 CUresult resolve_array(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) {
   const Array* array = state().arrays.get(side.array);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (array->memory == 0 || !array->planes.empty()) return CUDA_ERROR_NOT_SUPPORTED;  // sparse, or only by its planes
   const size_t width = array->desc.Width * array->element;
   const size_t height = array->desc.Height == 0 ? 1 : array->desc.Height;
   const size_t depth = array->desc.Depth == 0 ? 1 : array->desc.Depth;

@@ -56,6 +56,12 @@ CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdevicept
 
 CUresult submit_2d(const CUDA_MEMCPY2D* c, CUstream stream) {
   if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  // Also for a single row, where a pitch means nothing.
+  const auto too_wide = [&](CUmemorytype type, size_t pitch, size_t x) {
+    return type != CU_MEMORYTYPE_ARRAY && pitch != 0 && pitch < x + c->WidthInBytes;
+  };
+  if (too_wide(c->srcMemoryType, c->srcPitch, c->srcXInBytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (too_wide(c->dstMemoryType, c->dstPitch, c->dstXInBytes)) return CUDA_ERROR_INVALID_VALUE;
   CUDA_MEMCPY3D copy{};
   copy.srcXInBytes = c->srcXInBytes;
   copy.srcY = c->srcY;
@@ -93,16 +99,6 @@ CUresult submit_3d_peer(const CUDA_MEMCPY3D_PEER* c, CUstream stream) {
 CUresult submit_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes, CUstream stream) {
   if (state().context(to) == nullptr || state().context(from) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   return linear(kDevice, dst, kDevice, src, bytes, stream);
-}
-
-bool batch_attributes_are_valid(const CUmemcpyAttributes* attributes, const size_t* indices, size_t attribute_count,
-                                size_t count) {
-  if (attributes == nullptr || indices == nullptr || attribute_count == 0 || attribute_count > count) return false;
-  if (indices[0] != 0) return false;
-  for (size_t i = 1; i < attribute_count; ++i) {
-    if (indices[i] <= indices[i - 1] || indices[i] >= count) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -186,29 +182,6 @@ CUresult memcpy_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext f
 }
 CUresult memcpy_peer_async(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes, CUstream q) {
   return submit_peer(dst, to, src, from, bytes, q);
-}
-
-CUresult memcpy_batch_async_v1(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
-                               CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
-                               size_t* failed, CUstream stream) {
-  if (failed != nullptr) *failed = SIZE_MAX;
-  const bool legacy = stream == CU_STREAM_LEGACY || (stream == nullptr && !this_thread().per_thread_default);
-  if (to == nullptr || from == nullptr || sizes == nullptr || count == 0 || legacy) return CUDA_ERROR_INVALID_VALUE;
-  if (!batch_attributes_are_valid(attributes, indices, attribute_count, count)) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < count; ++i) {
-    const CUresult result = sizes[i] == 0 ? CUDA_ERROR_INVALID_VALUE
-                                          : linear(kUnified, to[i], kUnified, from[i], sizes[i], stream);
-    if (result != CUDA_SUCCESS) {
-      if (failed != nullptr) *failed = i;
-      return result;
-    }
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult memcpy_batch_async(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
-                            CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count, CUstream stream) {
-  return memcpy_batch_async_v1(to, from, sizes, count, attributes, indices, attribute_count, nullptr, stream);
 }
 
 }  // namespace gmt::sim

@@ -40,6 +40,7 @@ Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource
   madvise(alias, bytes, MADV_DONTDUMP);
   void* reservation = map_or_die(bytes + kWindowAlignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   window = round_up(reinterpret_cast<CUdeviceptr>(reservation), kWindowAlignment);
+  if (settings.others_bytes != 0) arena.take(settings.others_bytes, kGranule);
   default_pool->device = this;
   default_pool->is_default = true;
   default_pool->props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;

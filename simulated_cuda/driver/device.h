@@ -25,6 +25,10 @@ struct Usage {
 };
 
 struct Pool {
+  Pool() = default;
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
   Device* device = nullptr;
   bool is_default = false;
   bool destroyed = false;  // cuMemPoolDestroy was called, blocks of it are still alive
@@ -34,6 +38,7 @@ struct Pool {
   int reuse_follow_event = 1;
   int reuse_opportunistic = 1;
   int reuse_internal = 1;
+  int imported_file = -1;  // the memory of the process whose pool this is
   CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 };
 

@@ -216,4 +216,9 @@ CUresult graph_add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* need
   }
 }
 
+CUresult graph_add_node_v1(CUgraphNode* out, CUgraph graph, const CUgraphNode* needs, size_t count,
+                           CUgraphNodeParams* params) {
+  return graph_add_node(out, graph, needs, nullptr, count, params);
+}
+
 }  // namespace gmt::sim

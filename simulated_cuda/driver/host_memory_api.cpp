@@ -1,8 +1,10 @@
 // Pinned and registered host memory: cuMemHostAlloc, cuMemFreeHost, cuMemHostRegister, cuMemHostUnregister, queries.
 // Called through driver_api.def with the lock held.
 // Invariant: with unified addressing the device address of host memory is its host address. Unregistering memory that
-// was allocated pinned answers 1, memory that is not registered 713, overlapping registrations 712.
+// was allocated pinned answers 1, memory that is not registered 713, overlapping registrations 712, registering memory
+// that CUDA allocated 1. The page before a pinned block is no memory: free() of it crashes, as on a real device.
 #include "api.h"
+#include "mapping.h"
 #include "operation.h"
 
 #include <sys/mman.h>
@@ -15,8 +17,8 @@ CUresult allocate_pinned(void** out, size_t bytes, unsigned flags) {
   constexpr unsigned kKnown = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
   if (out == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  void* memory = map_behind_guard(bytes);
+  if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   Block block;
   block.base = reinterpret_cast<CUdeviceptr>(memory);
   block.size = bytes;
@@ -27,6 +29,15 @@ CUresult allocate_pinned(void** out, size_t bytes, unsigned flags) {
   state().blocks.add(block);
   *out = memory;
   return CUDA_SUCCESS;
+}
+
+// The registered block that has a byte in common with the range; any other block of CUDA's; or nullptr.
+const Block* overlapped(CUdeviceptr address, size_t bytes) {
+  const Block* found = nullptr;
+  state().blocks.for_each_in(address, bytes, [&](const Block& block) {
+    if (found == nullptr || block.kind == BlockKind::kRegistered) found = &block;
+  });
+  return found;
 }
 
 bool is_host_block(const Block* block) {
@@ -63,7 +74,9 @@ CUresult mem_host_register(void* pointer, size_t bytes, unsigned flags) {
   if (pointer == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
-  if (state().blocks.overlaps(address, bytes)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  if (const Block* other = overlapped(address, bytes)) {
+    return other->kind == BlockKind::kRegistered ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_ERROR_INVALID_VALUE;
+  }
   if (!is_mapped(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
   Block block;
   block.base = address;

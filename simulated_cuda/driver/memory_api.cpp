@@ -52,6 +52,8 @@ CUresult mem_free(CUdeviceptr address) {
   switch (block->kind) {
     case BlockKind::kDevice:
     case BlockKind::kPool:
+    case BlockKind::kPoolImport:
+    case BlockKind::kExternal:
     case BlockKind::kGraph:
     case BlockKind::kManaged:
       release_block(*block);

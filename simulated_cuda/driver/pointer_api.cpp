@@ -32,7 +32,8 @@ bool write_attribute(void* data, CUpointer_attribute attribute, const Block& blo
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: return put(data, block.id);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: return put(data, static_cast<int>(block.kind == BlockKind::kManaged));
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return put(data, block.device->ordinal);
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: return put(data, 0);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return put(data, static_cast<int>(block.kind == BlockKind::kDevice));
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return put(data, block.base);
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return put(data, block.size);
     case CU_POINTER_ATTRIBUTE_MAPPED: return put(data, 1);

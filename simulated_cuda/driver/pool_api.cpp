@@ -10,20 +10,10 @@ namespace {
 
 constexpr size_t kReserveUnit = size_t{32} << 20;  // the real pool grows in steps of 32 MiB
 
-// A pool handle is one of the table's, or the default pool of a device.
-Pool* find_pool(CUmemoryPool handle) {
-  Pool* pool = state().pools.get(handle);
-  if (pool != nullptr) return pool->destroyed ? nullptr : pool;
-  for (const auto& device : state().devices) {
-    if (reinterpret_cast<CUmemoryPool>(device->default_pool.get()) == handle) return device->default_pool.get();
-  }
-  return nullptr;
-}
-
 CUmemoryPool handle_of(Pool* pool) { return reinterpret_cast<CUmemoryPool>(pool); }
 
 CUresult allocate_from(Pool* pool, CUdeviceptr* address, size_t bytes, CUstream stream_handle) {
-  if (address == nullptr || bytes == 0 || pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (address == nullptr || bytes == 0 || pool == nullptr || pool->imported_file >= 0) return CUDA_ERROR_INVALID_VALUE;
   Stream* stream = find_stream(stream_handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) {
@@ -66,6 +56,15 @@ CUresult pool_of_location(CUmemoryPool* pool, const CUmemLocation* location, boo
 
 }  // namespace
 
+Pool* find_pool(CUmemoryPool handle) {
+  Pool* pool = state().pools.get(handle);
+  if (pool != nullptr) return pool->destroyed ? nullptr : pool;
+  for (const auto& device : state().devices) {
+    if (reinterpret_cast<CUmemoryPool>(device->default_pool.get()) == handle) return device->default_pool.get();
+  }
+  return nullptr;
+}
+
 CUresult mem_alloc_async(CUdeviceptr* address, size_t bytes, CUstream stream) {
   return allocate_from(current_device().current_pool, address, bytes, stream);
 }
@@ -80,6 +79,7 @@ CUresult free_stream_ordered(CUdeviceptr address) {
   switch (block->kind) {
     case BlockKind::kDevice:  // the real driver takes cudaMalloc memory here
     case BlockKind::kPool:
+    case BlockKind::kPoolImport:
     case BlockKind::kGraph:
       release_block(*block);
       return CUDA_SUCCESS;

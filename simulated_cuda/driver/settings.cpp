@@ -60,6 +60,7 @@ bool is_power_of_two(size_t value) { return (value & (value - 1)) == 0; }
 Settings read_settings() {
   Settings settings;
   read_number("GPUMEMTRACE_SIM_MEMORY", 1 << 20, 1ull << 44, &settings.memory_bytes);
+  read_number("GPUMEMTRACE_SIM_USED_BY_OTHERS", 0, 1ull << 44, &settings.others_bytes);
   read_number("GPUMEMTRACE_SIM_PITCH_ALIGNMENT", 16, 1 << 20, &settings.pitch_alignment);
   read_number("GPUMEMTRACE_SIM_TEXTURE_PITCH_ALIGNMENT", 1, 1 << 20, &settings.texture_pitch_alignment);
   read_number("GPUMEMTRACE_SIM_TEXTURE_ALIGNMENT", 1, 1 << 20, &settings.texture_alignment);
@@ -67,6 +68,10 @@ Settings read_settings() {
   read_number("GPUMEMTRACE_SIM_ABORT_SIGNAL", 1, 64, &settings.abort_signal);
   read_text_and_number("GPUMEMTRACE_SIM_ABORT_IN", false, &settings.abort_symbol, &settings.abort_call);
   read_text_and_number("GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH", true, &settings.sticky_kernel, &settings.sticky_error);
+  if (settings.others_bytes >= settings.memory_bytes) {
+    complain("GPUMEMTRACE_SIM_USED_BY_OTHERS", std::getenv("GPUMEMTRACE_SIM_USED_BY_OTHERS"));
+    settings.others_bytes = 0;
+  }
   if (!is_power_of_two(settings.pitch_alignment)) {
     complain("GPUMEMTRACE_SIM_PITCH_ALIGNMENT", std::getenv("GPUMEMTRACE_SIM_PITCH_ALIGNMENT"));
     settings.pitch_alignment = 512;

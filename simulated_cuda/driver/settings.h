@@ -10,6 +10,7 @@ namespace gmt::sim {
 
 struct Settings {
   size_t memory_bytes = size_t{16} << 30;
+  size_t others_bytes = 0;  // taken by programs that are not there
   size_t pitch_alignment = 512;
   int texture_pitch_alignment = 32;
   int texture_alignment = 512;

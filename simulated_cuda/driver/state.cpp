@@ -4,6 +4,7 @@
 #include "state.h"
 
 #include "library.h"
+#include "mapping.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -51,11 +52,24 @@ void release_block(Block& block) {
       if (pool->destroyed && pool->used.current == 0) s.pools.take(pool);
       break;
     }
+    case BlockKind::kPoolImport: {
+      Pool* pool = block.pool;
+      unmap_foreign(block);
+      pool->used.shrink(block.size);
+      if (pool->destroyed && pool->used.current == 0) s.pools.take(pool);
+      break;
+    }
+    case BlockKind::kIpc:
+    case BlockKind::kExternal:
+      unmap_foreign(block);
+      break;
     case BlockKind::kGraph:
       block.device->graph_memory.shrink(block.size);  // the range itself stays with the graph
       break;
-    case BlockKind::kManaged:
     case BlockKind::kPinned:
+      unmap_behind_guard(reinterpret_cast<void*>(block.base), block.size);
+      break;
+    case BlockKind::kManaged:
       munmap(reinterpret_cast<void*>(block.base), block.size);
       break;
     case BlockKind::kRegistered:
@@ -71,15 +85,16 @@ void end_context(Context* context) {
   s.textures.remove_if(belongs);
   s.mipmapped.remove_if(belongs);
   s.arrays.for_each([&](Array& array) {
-    if (belongs(array) && !array.is_level) array.context->device->give(array.memory, array.bytes);
+    if (belongs(array) && !array.is_level && array.memory != 0) array.context->device->give(array.memory, array.bytes);
   });
   s.arrays.remove_if(belongs);
   unload_from_context(context);
   s.blocks.for_each([&](Block& block) {
-    const bool outlives = block.kind == BlockKind::kPool || block.kind == BlockKind::kVmm ||
-                          block.kind == BlockKind::kGraph;
+    const bool outlives = block.kind == BlockKind::kPool || block.kind == BlockKind::kPoolImport ||
+                          block.kind == BlockKind::kVmm || block.kind == BlockKind::kGraph;
     if (block.context == context && !outlives) release_block(block);
   });
+  s.external_memory.remove_if(belongs);
   s.events.remove_if(belongs);
   s.captures.remove_if([&](const Capture& capture) { return capture.origin->context == context; });
   s.streams.remove_if(belongs);

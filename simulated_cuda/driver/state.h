@@ -78,10 +78,11 @@ struct Context {
 struct Array {
   Context* context = nullptr;
   CUDA_ARRAY3D_DESCRIPTOR desc{};
-  CUdeviceptr memory = 0;
+  CUdeviceptr memory = 0;  // 0: sparse
   size_t bytes = 0;
   size_t element = 0;
-  bool is_level = false;  // a view into a mipmapped array: not to be destroyed by itself
+  bool is_level = false;  // a view into a mipmapped array or a plane: has no memory of its own
+  std::vector<Array*> planes;
 };
 
 struct MipmappedArray {
@@ -98,10 +99,18 @@ struct Texture {
   CUDA_RESOURCE_VIEW_DESC view{};
 };
 
+struct ExternalMemory {
+  ~ExternalMemory();
+  Context* context = nullptr;
+  int file = -1;
+  size_t bytes = 0;
+};
+
 struct VmmHandle {
   Device* device = nullptr;
-  CUdeviceptr memory = 0;
+  CUdeviceptr memory = 0;  // 0: imported
   size_t bytes = 0;
+  int own_file = -1;  // where it lies if it can be shared; else in the device's memory
   CUmemAllocationProp prop{};
   unsigned references = 1;
   unsigned mappings = 0;
@@ -133,6 +142,7 @@ struct State {
   Handles<MipmappedArray> mipmapped;
   Handles<Texture> textures;
   Handles<VmmHandle> vmm_handles;
+  Handles<ExternalMemory> external_memory;
   std::map<CUdeviceptr, Reservation> reservations;
   Handles<Library> libraries;
   Handles<Graph> graphs;
@@ -161,6 +171,9 @@ struct ThreadState {
 ThreadState& this_thread();
 
 inline Device& current_device() { return *this_thread().current()->device; }
+
+// The pool behind a handle: one of the table's that is not destroyed, or a device's default pool. pool_api.cpp.
+Pool* find_pool(CUmemoryPool handle);
 
 // Frees what a context's end frees: its allocations, arrays, modules, streams, events; not pools and not VMM.
 void end_context(Context* context);

@@ -1,7 +1,8 @@
 // Texture and surface objects. Nothing samples them here; creation checks what the real driver checks.
 // Called through driver_api.def with the lock held.
-// Invariant: a linear or pitch2D texture needs a base on the texture alignment and lies wholly in live memory; pitch2D
-// needs a pitch on the texture pitch alignment. Both alignments can be set from the environment.
+// Invariant: a linear or pitch2D texture needs a base in live memory, on the texture alignment; pitch2D lies wholly in
+// live memory and needs a pitch on the texture pitch alignment. Both alignments can be set from the environment. As on
+// an H200, a linear texture may go on past its memory, and destroying an object twice is no mistake.
 #include "api.h"
 #include "operation.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 CUresult check_linear(CUdeviceptr base, size_t extent) {
   if (base % static_cast<size_t>(state().settings.texture_alignment) != 0) return CUDA_ERROR_INVALID_VALUE;
-  return extent == 0 || state().blocks.view(base, extent) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  return state().blocks.view(base, extent) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 size_t element_bytes(CUarray_format format, unsigned channels) {
@@ -28,7 +29,8 @@ CUresult check_resource(const CUDA_RESOURCE_DESC& resource) {
       return state().mipmapped.get(resource.res.mipmap.hMipmappedArray) == nullptr ? CUDA_ERROR_INVALID_HANDLE
                                                                                    : CUDA_SUCCESS;
     case CU_RESOURCE_TYPE_LINEAR:
-      return check_linear(resource.res.linear.devPtr, resource.res.linear.sizeInBytes);
+      return resource.res.linear.sizeInBytes == 0 ? CUDA_ERROR_INVALID_VALUE
+                                                  : check_linear(resource.res.linear.devPtr, 1);
     case CU_RESOURCE_TYPE_PITCH2D: {
       const auto& plane = resource.res.pitch2D;
       if (plane.width == 0 || plane.height == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -69,9 +71,7 @@ CUresult tex_object_create(CUtexObject* out, const CUDA_RESOURCE_DESC* resource,
 }
 
 CUresult tex_object_destroy(CUtexObject handle) {
-  const Texture* texture = find(handle, false);
-  if (texture == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  state().textures.take(texture);
+  if (const Texture* texture = find(handle, false)) state().textures.take(texture);
   return CUDA_SUCCESS;
 }
 
@@ -100,9 +100,7 @@ CUresult surf_object_create(CUsurfObject* out, const CUDA_RESOURCE_DESC* resourc
 }
 
 CUresult surf_object_destroy(CUsurfObject handle) {
-  const Texture* surface = find(handle, true);
-  if (surface == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  state().textures.take(surface);
+  if (const Texture* surface = find(handle, true)) state().textures.take(surface);
   return CUDA_SUCCESS;
 }
 

@@ -7,6 +7,7 @@
 #include "operation.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace gmt::sim {
 namespace {
@@ -19,7 +20,8 @@ CUmemGenericAllocationHandle handle_of(const VmmHandle* handle) {
 
 void release_if_unused(VmmHandle* handle) {
   if (handle->references != 0 || handle->mappings != 0) return;
-  handle->device->give(handle->memory, handle->bytes);
+  if (handle->memory != 0) handle->device->give(handle->memory, handle->bytes);
+  if (handle->own_file >= 0) close(handle->own_file);
   state().vmm_handles.take(handle);
 }
 
@@ -76,10 +78,19 @@ CUresult mem_create(CUmemGenericAllocationHandle* out, size_t bytes, const CUmem
   Device* device = state().device(prop->location.id);
   const CUdeviceptr memory = device->take(bytes, kGranularity);
   if (memory == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  int own_file = -1;
+  if ((prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0) {
+    own_file = memfd_create("gpumemtrace-simulated-allocation", MFD_CLOEXEC);
+    if (own_file < 0 || ftruncate(own_file, static_cast<off_t>(bytes)) != 0) {
+      device->give(memory, bytes);
+      return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+  }
   auto handle = std::make_unique<VmmHandle>();
   handle->device = device;
   handle->memory = memory;
   handle->bytes = bytes;
+  handle->own_file = own_file;
   handle->prop = *prop;
   *out = handle_of(state().vmm_handles.add(std::move(handle)));
   return CUDA_SUCCESS;
@@ -101,9 +112,10 @@ CUresult mem_map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericA
   const auto it = find_reservation(address, bytes);
   if (it == state().reservations.end() || state().blocks.overlaps(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
   std::byte* target = it->second.alias + (address - it->first);
-  const auto file_offset = static_cast<off_t>(found->device->offset_of(found->memory));
+  const bool own = found->own_file >= 0;
+  const auto file_offset = own ? 0 : static_cast<off_t>(found->device->offset_of(found->memory));
   void* mapped = mmap(target, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-                      found->device->memory_fd, file_offset);
+                      own ? found->own_file : found->device->memory_fd, file_offset);
   if (mapped == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   Block block;
   block.base = address;
@@ -143,7 +155,10 @@ CUresult mem_unmap(CUdeviceptr address, size_t bytes) {
     --handle->mappings;
     release_if_unused(handle);
   });
-  return exact ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (exact) return CUDA_SUCCESS;
+  // Unmapping what is reserved and not mapped is no mistake to an H200.
+  const bool reserved = find_reservation(address, bytes) != state().reservations.end();
+  return reserved && !state().blocks.overlaps(address, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult mem_set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* descriptions, size_t count) {

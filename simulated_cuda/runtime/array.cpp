@@ -20,6 +20,10 @@ bool make_descriptor(const cudaChannelFormatDesc* desc, cudaExtent extent, unsig
 }  // namespace
 
 bool format_of(const cudaChannelFormatDesc& desc, Format* out) {
+  if (desc.f == cudaChannelFormatKindNV12) {
+    *out = {CU_AD_FORMAT_NV12, 3};
+    return true;
+  }
   const int bits = desc.x;
   const unsigned channels = 1u + (desc.y != 0) + (desc.z != 0) + (desc.w != 0);
   if (channels == 3 || (desc.y != 0 && desc.y != bits) || (desc.z != 0 && desc.z != bits)) return false;

@@ -1,8 +1,9 @@
 // One- and two-dimensional copies and sets between pointers.
 // Called through runtime_api.def. The copy kind selects the driver function, as in NVIDIA's runtime, so the direction
 // is visible to whoever watches the driver.
-// Invariant: nothing of size zero reaches the driver, and the kind is not even looked at then; a width larger than the
-// pitch answers cudaErrorInvalidPitchValue (12) and an unknown kind cudaErrorInvalidMemcpyDirection (21) from here.
+// Invariant: nothing of size zero reaches the driver, and the kind is not even looked at then; a copy of several rows
+// wider than the pitch answers cudaErrorInvalidPitchValue (12) and an unknown kind cudaErrorInvalidMemcpyDirection (21)
+// from here. One row wider than the pitch, and sets, are the driver's to judge.
 #include "api.h"
 #include "copy_kinds.h"
 
@@ -61,7 +62,6 @@ cudaError_t check_2d(size_t to_pitch, size_t from_pitch, size_t width, size_t he
 
 cudaError_t fill(cudaPitchedPtr target, int value, cudaExtent extent, const cudaStream_t* stream) {
   if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return use_context();
-  if (extent.width > target.pitch && extent.height * extent.depth > 1) return cudaErrorInvalidPitchValue;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   const auto byte = static_cast<unsigned char>(value);
   const auto rows = [&](CUdeviceptr at, size_t height) {

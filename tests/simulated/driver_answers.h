@@ -3,8 +3,10 @@
 // several parts ("0 null") compares like a number.
 #pragma once
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -19,11 +21,31 @@ struct Row {
 const std::vector<Row>& release_rows();
 const std::vector<Row>& copy_rows();
 const std::vector<Row>& other_rows();
+const std::vector<Row>& kinds_rows();
+const std::vector<Row>& order_rows();
 
 inline std::string answer(cudaError_t error) {
   cudaGetLastError();
   return std::to_string(static_cast<int>(error));
 }
+
+// The answers of several calls, in their order: "0 0 1".
+inline std::string answers(std::initializer_list<int> errors) {
+  std::string text;
+  for (int error : errors) text += (text.empty() ? "" : " ") + std::to_string(error);
+  cudaGetLastError();
+  return text;
+}
+
+// A driver function, from the runtime: the programs of these rows are linked to no driver library.
+template <class Function>
+Function* driver_function(const char* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  cudaGetDriverEntryPointByVersion(name, &function, 13000, cudaEnableDefault, &found);
+  return reinterpret_cast<Function*>(function);
+}
+#define DRIVER(name) driver_function<decltype(::name)>(#name)
 
 // Memory that is released at the end of the row, whatever the row does to it.
 struct DeviceBlock {
