@@ -84,6 +84,10 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
   set(environment, "GPUMEMTRACE_DIR", in.trace_dir);
   set(environment, "GPUMEMTRACE_DEVICE", in.simulated ? "simulated" : "real");
   set(environment, "GPUMEMTRACE_NOTES", in.notes_file);
+  // NVTX looks for one tool only: a library that the user had named is called by ours.
+  const std::string nvtx = get("NVTX_INJECTION64_PATH");
+  if (!nvtx.empty() && nvtx != in.install.interposer) set(environment, "GPUMEMTRACE_NVTX_NEXT", nvtx);
+  set(environment, "NVTX_INJECTION64_PATH", in.install.interposer);
   for (const auto& [name, value] : in.shim) set(environment, name, value);
   return environment;
 }

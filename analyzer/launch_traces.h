@@ -46,6 +46,7 @@ std::uint64_t lost_records(const std::filesystem::path& trace); // as the log he
 //   nolog       a thread of it could be given no log, because <text>
 //   moved       its trace is the directory <text>, as the wanted folder could not be written
 //   nounwinder  the library <text> could not be loaded: its call stacks are short
+//   nonvtx      the NVTX library that the user had named could not be loaded: <text>
 struct Note {
   std::string word;
   pid_t pid = 0;

@@ -6,9 +6,11 @@
 #include "interposer/context.h"
 #include "interposer/device_facts.h"
 #include "interposer/modules.h"
+#include "interposer/nvtx_ranges.h"
 #include "interposer/process.h"
 #include "interposer/resolve.h"
 #include "interposer/stack.h"
+#include "interposer/texts.h"
 #include "interposer/thread_log.h"
 
 namespace gmt::interposer {
@@ -46,6 +48,7 @@ trace::Slot* take_slot(ThreadLog& log, Record& record, const void* caller, const
                        std::uint32_t& stack) noexcept {
   const unsigned slots = trace::slots_for(record.words);
   for (;;) {
+    write_ranges(log);
     const std::uint32_t file = log.file();
     stack = log.stacks().here(log, caller, frame);
     trace::Slot* slot = log.reserve(slots, record.droppable);
@@ -69,7 +72,10 @@ trace::Head head_of(const Record& record, std::uint16_t api, std::uint16_t resul
 
 bool session_is_on() noexcept { return Process::is_on(); }
 
-void forget_thread_log() noexcept { thread_state.log = nullptr; }
+void forget_thread_log() noexcept {
+  thread_state.log = nullptr;
+  forget_ranges_log();
+}
 
 // Calls from inside a driver call are calls of their own (a callback's, a signal handler's), but for three cases.
 bool Call::is_part_of_another(const RuntimeScope* runtime) noexcept {
@@ -200,6 +206,28 @@ void record_exit(trace::ExitWay way, std::uint64_t status) noexcept {
   record.set(0, static_cast<std::uint64_t>(way));
   record.set(1, status);
   log->append(record, trace::kNoApi);
+}
+
+ThreadLog* current_log() noexcept { return Process::is_on() ? thread_log() : nullptr; }
+
+void record_call(Record& record, std::uint16_t api, const void* caller, const void* frame) noexcept {
+  ThreadLog* log = current_log();
+  if (log == nullptr) return;
+  std::uint32_t stack = 0;
+  trace::Slot* slot = take_slot(*log, record, caller, frame, stack);
+  if (slot == nullptr) return;
+  slot->order = Process::next_order();
+  slot->time = read_tsc();
+  slot->stack = stack;
+  slot->context = 0;
+  slot->via = trace::kNoApi;
+  fill(*slot, record);
+  log->commit(slot, record, head_of(record, api, 0));
+}
+
+std::uint64_t record_text(std::string_view text) noexcept {
+  ThreadLog* log = current_log();
+  return log != nullptr ? append_text(*log, text) : 0;
 }
 
 } // namespace gmt::interposer

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "interposer/record.h"
 #include "trace/api_id.h"
@@ -91,5 +92,11 @@ private:
 
 // The process's own last words (process_hooks.cpp) and similar records that are no CUDA call.
 void record_exit(trace::ExitWay way, std::uint64_t status) noexcept;
+
+// What the program said by other means than CUDA calls (nvtx*.cpp). No trace begins for it: nothing is recorded if none
+// exists, and the log is null.
+ThreadLog* current_log() noexcept;
+void record_call(Record& record, std::uint16_t api, const void* caller, const void* frame) noexcept;
+std::uint64_t record_text(std::string_view text) noexcept; // its kText id, 0 if nothing is recorded
 
 } // namespace gmt::interposer

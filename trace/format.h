@@ -50,8 +50,9 @@ enum class Kind : std::uint8_t {
   kDevice = 9,
   // What cuMemGetInfo said right after an allocation failed (since 1.1): P0 free bytes, P1 total bytes. Not a call.
   kMemoryInfo = 10,
-  // NVTX (since 1.1): P0 RangeOp, P1 domain (0 the default one), P2 kText id, P3 range id (kStart, kEnd) or what is named
-  // (thread id, handle of a stream, event, device or context). Not a call.
+  // NVTX (since 1.1): P0 RangeOp, P1 domain (0 the default one), P2 kText id, P3 range id (kStart, kEnd), what is named
+  // (thread id, handle of a stream, event or context) or, for kPop, how many ranges of the thread stay open. Pushes and
+  // pops are written when the thread makes its next call: what had no call inside is left out. Not a call.
   kRange = 11,
   // A string (since 1.1): P0 id (a hash of its bytes, equal in every log), P1 number of bytes, P2.. the bytes. Not a call.
   kText = 12,
@@ -77,7 +78,8 @@ enum class Kind : std::uint8_t {
   // An object's life. P0 handle (device ordinal for primary contexts), P1 ObjectClass, P2 LifeOp, P3 extra:
   // device for contexts, the CUcontext for a retained primary one, flags for streams, parent for views, the graph for
   // graph-execs; for pools the device (create), the attribute (kSet, P4 its value), the bytes kept (kTrim), the device
-  // that uses it from now on (kUse). Peer access: P0 the peer's CUcontext, P3 the CUcontext that gains or loses access.
+  // that uses it from now on (kUse); for user heaps NVTX's usage, P4 address, P5 bytes, P6 kText id. Peer access: P0 the
+  // peer's CUcontext, P3 the CUcontext that gains or loses access.
   kLife = 21,
   // Ordering. P0 stream, P1 event, other stream or (kGraphLaunch) graph-exec, (kEndCapture) the graph made, P2 SyncOp.
   kSync = 22,
@@ -149,6 +151,7 @@ enum class UseClass : std::uint8_t {
 };
 enum class RangeOp : std::uint8_t {
   kPush = 1, kPop = 2, kStart = 3, kEnd = 4, kMark = 5, kNameDomain = 6, kNameThread = 7, kNameResource = 8,
+  kThread = 9, // P3: thread id; what follows in this log is of that thread, which has no range open
 };
 enum class ExitWay : std::uint8_t { kExit = 1, kUnderscoreExit = 2, kExec = 3, kExecFailed = 4 };
 enum class LossCause : std::uint8_t {

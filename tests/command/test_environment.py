@@ -34,6 +34,17 @@ class Environment(CommandCase):
         self.environment["LD_PRELOAD"] = "libm.so.6:" + fake
         self.assertEqual(self.seen("LD_PRELOAD"), fake + ":" + INTERPOSER + ":libm.so.6")
 
+    def test_nvtx_goes_to_us_and_on_to_what_was_there(self):
+        self.assertEqual(self.seen("NVTX_INJECTION64_PATH"), INTERPOSER)
+        self.assertEqual(self.seen("GPUMEMTRACE_NVTX_NEXT"), "(unset)")
+        self.environment["NVTX_INJECTION64_PATH"] = "/opt/profiler/libtool.so"
+        self.assertEqual(self.seen("NVTX_INJECTION64_PATH"), INTERPOSER)
+        self.assertEqual(self.seen("GPUMEMTRACE_NVTX_NEXT"), "/opt/profiler/libtool.so")
+
+    def test_nested_nvtx_is_not_its_own_next(self):
+        self.environment["NVTX_INJECTION64_PATH"] = INTERPOSER
+        self.assertEqual(self.seen("GPUMEMTRACE_NVTX_NEXT"), "(unset)")
+
     def test_run_id_is_unique(self):
         first, second = self.seen("GPUMEMTRACE_RUN"), self.seen("GPUMEMTRACE_RUN")
         self.assertRegex(first, "^[0-9a-f]{16}$")
