@@ -17,6 +17,11 @@
 #include <tuple>
 #include <type_traits>
 
+#include "interposer/array_recorders.h"
+#include "interposer/batch_recorders.h"
+#include "interposer/bind_recorders.h"
+#include "interposer/graph_recorders.h"
+#include "interposer/pool_recorders.h"
 #include "interposer/recorders.h"
 #include "interposer/resolve.h"
 #include "interposer/route.h"
@@ -75,12 +80,19 @@ template <std::uint16_t Row, class Result, class... Args, class Rec> struct Entr
     Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
     if (!call.begin()) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
     const std::tuple<Args...> tuple(args...);
-    Rec::before(call.record, tuple);
+    const unsigned records = records_of<Rec>(tuple);
+    fill_record<Rec>(call.record, tuple, 0);
     if constexpr (kPerThread) mark_per_thread(call.record);
-    call.publish_in_flight();
+    call.publish_in_flight(records);
     const Result result = real(args...);
     if (result_code(result) == 0) Rec::after(call.record, tuple);
     call.complete(result_code(result));
+    for (unsigned i = 1; i < records; ++i) {
+      call.begin_member();
+      fill_record<Rec>(call.record, tuple, i);
+      if constexpr (kPerThread) mark_per_thread(call.record);
+      call.add_member(i, result_code(result));
+    }
     return result;
   }
 };

@@ -27,6 +27,9 @@ public:
   static ThreadLog* enter_thread(std::uint32_t& epoch) noexcept;
 
   static std::uint64_t next_order() noexcept { return order_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  static std::uint64_t next_orders(unsigned count) noexcept { // the first of them
+    return order_.fetch_add(count, std::memory_order_relaxed) + 1;
+  }
   static std::uint64_t current_order() noexcept { return order_.load(std::memory_order_relaxed); }
   static const Options& options() noexcept { return options_; }
 

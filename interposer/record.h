@@ -43,6 +43,11 @@ struct Record {
     for (unsigned i = 0; i < count; ++i) w[i] = 0;
     words = static_cast<std::uint16_t>(count);
   }
+  // Claims more of it, keeping what is there.
+  void use_more(unsigned count) {
+    for (unsigned i = words; i < count; ++i) w[i] = 0;
+    words = static_cast<std::uint16_t>(count);
+  }
 };
 
 // Any argument as a payload word: pointers and integers keep their value, structures passed by value are not read.

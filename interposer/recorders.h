@@ -40,22 +40,24 @@ struct AllocBase : Recorder {
 };
 
 // Address comes out of Out, the requested size goes in by Size.
-template <Family F, int Out, int Size, int Stream = -1> struct Alloc : AllocBase {
+template <Family F, int Out, int Size, int Stream = -1, int Flags = -1> struct Alloc : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, F, 4);
+    start(r, F, Flags >= 0 ? 11 : 4);
     r.set(1, arg<Size>(a));
     r.set(3, arg<Stream>(a));
+    if constexpr (Flags >= 0) r.set(10, arg<Flags>(a));
   }
   template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
 };
 
 // The caller chooses the address (registration, mapping).
-template <Family F, int Address, int Size, int Handle = -1> struct AllocAt : AllocBase {
+template <Family F, int Address, int Size, int Handle = -1, int Flags = -1> struct AllocAt : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, F, 4);
+    start(r, F, Flags >= 0 ? 11 : 4);
     r.set(0, arg<Address>(a));
     r.set(1, arg<Size>(a));
     r.set(3, arg<Handle>(a));
+    if constexpr (Flags >= 0) r.set(10, arg<Flags>(a));
   }
 };
 
@@ -95,15 +97,6 @@ template <int Out, int PitchOut, int Width, int Height, int Element> struct Allo
   }
 };
 
-template <Family F, int Out, int Descriptor> struct AllocArray : AllocBase {
-  template <class T> static void before(Record& r, const T& a) {
-    start(r, F, 11);
-    const auto* descriptor = std::get<Descriptor>(a);
-    if (descriptor != nullptr) describe_array(r, *descriptor);
-  }
-  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
-};
-
 template <int Out, int Descriptor> struct AllocExternal : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
     start(r, Family::kExternal, 4);
@@ -111,19 +104,6 @@ template <int Out, int Descriptor> struct AllocExternal : AllocBase {
     if (descriptor != nullptr) r.set(1, descriptor->size);
   }
   template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
-};
-
-// The node's address is fixed when the node is made; the driver writes it into the parameters.
-template <int Params> struct GraphAlloc : AllocBase {
-  template <class T> static void before(Record& r, const T& a) {
-    start(r, Family::kGraph, 4);
-    const auto* params = std::get<Params>(a);
-    if (params != nullptr) r.set(1, params->bytesize);
-  }
-  template <class T> static void after(Record& r, const T& a) {
-    const auto* params = std::get<Params>(a);
-    if (params != nullptr) r.set(0, as_word(params->dptr));
-  }
 };
 
 // ---- releases
@@ -290,14 +270,52 @@ template <SyncOp Op, int Stream, int Event> struct Sync : Recorder {
   }
 };
 
+// The graph that comes out of a capture.
+template <int Stream, int Out> struct EndCapture : Sync<SyncOp::kEndCapture, Stream, -1> {
+  template <class T> static void after(Record& r, const T& a) { r.set(1, out<Out>(a)); }
+};
+
+// ---- uses
+
+inline void set_use(Record& r, UseClass use, std::uint64_t address, std::uint64_t bytes, std::uint64_t place) {
+  r.kind = Kind::kUse;
+  r.use(4);
+  r.set(0, address);
+  r.set(1, bytes);
+  r.set(2, static_cast<std::uint64_t>(use));
+  r.set(3, place);
+}
+
+// Memory used row by row; the bytes reach to the end of the last row.
+struct Rows {
+  std::uint64_t pitch, width, height, element; // bytes, bytes, rows, bytes
+};
+inline void set_use_rows(Record& r, UseClass use, std::uint64_t address, std::uint64_t place, Rows rows) {
+  set_use(r, use, address, rows.height <= 1 ? rows.width : rows.pitch * (rows.height - 1) + rows.width, place);
+  r.use_more(8);
+  r.set(4, rows.pitch);
+  r.set(5, rows.width);
+  r.set(6, rows.height);
+  r.set(7, rows.element);
+}
+
 template <UseClass C, int Address, int Size, int Stream = -1> struct Use : Recorder {
   template <class T> static void before(Record& r, const T& a) {
-    r.kind = Kind::kUse;
-    r.use(4);
-    r.set(0, arg<Address>(a));
-    r.set(1, arg<Size>(a));
-    r.set(2, static_cast<std::uint64_t>(C));
-    r.set(3, arg<Stream>(a));
+    set_use(r, C, arg<Address>(a), arg<Size>(a), arg<Stream>(a));
+  }
+};
+
+// A stream waits for a value in memory, or writes one.
+template <unsigned Bytes> struct WaitValue : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    set_use(r, UseClass::kMemOpWait, arg<1>(a), Bytes, arg<0>(a));
+    r.flags |= trace::kUseReads;
+  }
+};
+template <unsigned Bytes> struct WriteValue : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    set_use(r, UseClass::kMemOp, arg<1>(a), Bytes, arg<0>(a));
+    r.flags |= trace::kUseWrites;
   }
 };
 

@@ -103,20 +103,24 @@ bool Call::begin(bool recorded) noexcept {
     via_ = runtime->row;
     record.flags |= runtime->kind_flags;
   }
+  common_flags_ = record.flags;
   return true;
 }
 
-void Call::publish_in_flight() noexcept {
-  if (record.kind == trace::Kind::kCopy) {
-    if (via_ == trace::kNoApi) record.flags &= static_cast<std::uint16_t>(~0xf00u);
-  } else {
-    record.flags &= static_cast<std::uint16_t>(~0xf00u); // only copies carry a kind
-  }
+// Only copies carry a kind, and only if a runtime call declared it.
+void Call::settle_flags() noexcept {
+  if (record.kind != trace::Kind::kCopy || via_ == trace::kNoApi) record.flags &= static_cast<std::uint16_t>(~0xf00u);
+}
+
+void Call::publish_in_flight(unsigned records) noexcept {
+  settle_flags();
   if (log_ == nullptr) return;
   slot_ = take_slot(*log_, record, caller_, frame_, stack_);
+  time_ = read_tsc();
+  order_ = record.order_at == OrderAt::kBefore ? Process::next_orders(records) : Process::current_order();
   if (slot_ == nullptr) return;
-  slot_->order = record.order_at == OrderAt::kBefore ? Process::next_order() : Process::current_order();
-  slot_->time = read_tsc();
+  slot_->order = order_;
+  slot_->time = time_;
   slot_->stack = stack_;
   slot_->context = 0;
   slot_->via = via_;
@@ -127,7 +131,7 @@ void Call::publish_in_flight() noexcept {
 void Call::complete(std::uint16_t result) noexcept {
   thread_state.driver = outer_;
   if (slot_ == nullptr) return;
-  const std::uint64_t ticks = record.is_timed() ? read_tsc() - slot_->time : 0;
+  const std::uint64_t ticks = record.is_timed() ? read_tsc() - time_ : 0;
   fill(*slot_, record);
   if (record.order_at == OrderAt::kAfter) {
     if (result == 0 && needs_context(record)) slot_->context = current_context(*log_);
@@ -136,6 +140,27 @@ void Call::complete(std::uint16_t result) noexcept {
   if (ticks != 0) slot_->order = trace::with_ticks(slot_->order, ticks);
   log_->commit(slot_, record, head_of(record, row_, result));
   note_facts(result);
+}
+
+void Call::begin_member() noexcept {
+  record = Record();
+  record.flags = common_flags_;
+}
+
+// The duration stands with the first member only, so that a sum counts it once.
+void Call::add_member(unsigned index, std::uint16_t result) noexcept {
+  settle_flags();
+  if (log_ == nullptr) return;
+  std::uint32_t stack = 0;
+  trace::Slot* slot = take_slot(*log_, record, caller_, frame_, stack);
+  if (slot == nullptr) return;
+  slot->order = order_ + index;
+  slot->time = time_;
+  slot->stack = stack;
+  slot->context = 0;
+  slot->via = via_;
+  fill(*slot, record);
+  log_->commit(slot, record, head_of(record, row_, result));
 }
 
 // What the trace should know beside the call itself.

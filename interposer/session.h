@@ -45,20 +45,25 @@ struct ThreadState {
 bool session_is_on() noexcept;
 
 // One driver call: begin() decides whether it is recorded, publish_in_flight() commits it before the real call,
-// complete() patches it after. Nothing is held in between but this object on the caller's stack.
+// complete() patches it after; the other members of a batch follow then. Nothing is held in between but this object on the caller's stack.
 class Call {
 public:
   Call(std::uint16_t row, const void* caller, const void* frame) noexcept : caller_(caller), frame_(frame), row_(row) {}
 
   // False if this call is part of another: it goes to driver_own_function(), unrecorded.
   bool begin(bool recorded = true) noexcept;
-  void publish_in_flight() noexcept;
+  // `records` is what the call will make in all: a batch's later members take their places in the order now.
+  void publish_in_flight(unsigned records = 1) noexcept;
   void complete(std::uint16_t result) noexcept;
+  // After complete(), for each further member of a batch: begin_member(), fill the record, add_member().
+  void begin_member() noexcept;
+  void add_member(unsigned index, std::uint16_t result) noexcept;
 
   Record record;
 
 private:
   bool is_part_of_another(const RuntimeScope* runtime) noexcept;
+  void settle_flags() noexcept;
   void note_facts(std::uint16_t result) noexcept;
 
   const void* caller_;
@@ -66,7 +71,10 @@ private:
   ThreadLog* log_ = nullptr;
   trace::Slot* slot_ = nullptr; // null if the record was dropped and counted
   DriverScope outer_{};
+  std::uint64_t order_ = 0; // of the first record
+  std::uint64_t time_ = 0;
   std::uint32_t stack_ = 0;
+  std::uint16_t common_flags_ = 0; // of all members
   std::uint16_t via_ = trace::kNoApi;
   std::uint16_t row_;
 };

@@ -57,11 +57,13 @@ enum class Kind : std::uint8_t {
   // A string (since 1.1): P0 id (a hash of its bytes, equal in every log), P1 number of bytes, P2.. the bytes. Not a call.
   kText = 12,
 
-  // P0 address (or handle), P1 requested bytes (whole: pitch x height x depth for pitched), P2 Family, P3 stream or 0.
+  // P0 address (or handle), P1 requested bytes (whole: pitch x height x depth for pitched), P2 Family, P3 stream or 0
+  // (the graph for memory of a graph's node).
   // Second slot if pitched, an array or from a pool: P4 pitch, P5 width in bytes, P6 height, P7 depth,
-  // P8 element size, P9 pool handle, P10 flags of the call.
+  // P8 element size, P9 pool handle, P10 flags of the call. P5 and P8 are 0 for arrays of formats whose rows are not made of
+  // elements (block-compressed, planar); those of a mipmapped array are its first level's.
   kAlloc = 16,
-  // P0 address (or handle), P1 FreeFunction, P2 stream or 0, P3 bytes if the call names them (unmap, address free).
+  // P0 address (or handle), P1 FreeFunction, P2 stream (the graph of a free node) or 0, P3 bytes if the call names them (unmap, address free).
   kFree = 17,
   // P0 destination, P1 source, P2 bytes, P3 stream. Flags: copy_flags().
   // Second slot if 2D or 3D: P4 destination pitch, P5 source pitch, P6 width in bytes, P7 height, P8 depth,
@@ -86,7 +88,8 @@ enum class Kind : std::uint8_t {
   // Any other recorded call: P0..P3 are its first four integer or pointer arguments, unread.
   kNote = 23,
   // A bind or use of memory that is neither copy nor set (texture, prefetch, advise, memop, export):
-  // P0 address or handle, P1 bytes (0 unknown), P2 UseClass, P3 stream.
+  // P0 address or handle, P1 bytes (0 unknown), P2 UseClass, P3 stream; for kTexture and kSurface the object that came out, for
+  // kGraphNode the graph or graph-exec (0 if the call names the node only). Flags: kUseReads, kUseWrites.
   // Second slot where rows are bound (2D textures, tensor maps): P4 pitch, P5 width in bytes, P6 height, P7 element size.
   kUse = 24,
 };
@@ -138,6 +141,7 @@ enum class ObjectClass : std::uint8_t {
   kContext = 1, kPrimaryContext = 2, kStream = 3, kEvent = 4, kModule = 5, kLibrary = 6, kPool = 7,
   kGraph = 8, kGraphExec = 9, kTexture = 10, kSurface = 11, kExternalMemory = 12, kExternalSemaphore = 13,
   kGreenContext = 14, kPeerAccess = 15, kUserHeap = 16,
+  kArrayView = 17, // a level or plane of an array: a handle with no memory of its own; P3 the array
 };
 enum class LifeOp : std::uint8_t { kCreate = 1, kDestroy = 2, kReset = 3, kRetain = 4, kRelease = 5, kUse = 6, kSet = 7, kTrim = 8 };
 enum class SyncOp : std::uint8_t {
@@ -178,6 +182,8 @@ constexpr std::uint16_t copy_flags(Side destination, Side source, bool async) {
 inline constexpr std::uint16_t kCopyAsync = 16;
 inline constexpr std::uint16_t kCopyBatched = 32;    // one of several copies of one call (since 1.1)
 inline constexpr std::uint16_t kSetAsync = 16;       // kSet, kFree: stream-ordered form
+inline constexpr std::uint16_t kUseReads = 1;        // kUse: the device reads there (since 1.1; neither flag: not known)
+inline constexpr std::uint16_t kUseWrites = 2;       // kUse: the device writes there
 inline constexpr std::uint16_t kLaunchScanned = 1;   // kLaunch: P4.. hold all that could be pointers (since 1.1)
 
 // A word of a kernel's parameter block with the number of its parameter (kNoParameter from there on). Addresses have at most

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Driver calls whose records carry more than their first words, played on the simulated device; test_records.py reads
-// the trace. The first argument names the scene; results go to stdout, one a line.
+// the trace. The first argument names the scene; results go to stdout, handles to stderr, one a line.
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include <cuda.h>
 
 namespace {
 
 void say(const char* what, CUresult result) { std::printf("%s %d\n", what, static_cast<int>(result)); }
+
+void tell(const char* what, unsigned long long handle) { std::fprintf(stderr, "%s %llx\n", what, handle); }
+void tell(const char* what, const void* handle) { std::fprintf(stderr, "%s %p\n", what, handle); }
 
 CUcontext start() {
   CUdevice device = 0;
@@ -40,11 +44,176 @@ void facts() {
   say("too much", cuMemAlloc(&none, size_t{1} << 50));
 }
 
+void textures() {
+  start();
+  const CUdeviceptr address = allocate(65536);
+  CUDA_RESOURCE_DESC rows{};
+  rows.resType = CU_RESOURCE_TYPE_PITCH2D;
+  rows.res.pitch2D = {address, CU_AD_FORMAT_FLOAT, 1, 100, 50, 416};
+  const CUDA_TEXTURE_DESC how{};
+  CUtexObject texture = 0;
+  say("rows", cuTexObjectCreate(&texture, &rows, &how, nullptr));
+  tell("object", texture);
+  rows.res.pitch2D.pitchInBytes = 400;
+  say("pitch", cuTexObjectCreate(&texture, &rows, &how, nullptr));
+  CUDA_RESOURCE_DESC line{};
+  line.resType = CU_RESOURCE_TYPE_LINEAR;
+  line.res.linear = {address + 512, CU_AD_FORMAT_UNSIGNED_INT8, 4, 1024};
+  say("line", cuTexObjectCreate(&texture, &line, &how, nullptr));
+  CUDA_ARRAY3D_DESCRIPTOR flat{64, 32, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST};
+  CUarray array = nullptr;
+  say("array", cuArray3DCreate(&array, &flat));
+  CUDA_RESOURCE_DESC image{};
+  image.res.array.hArray = array;
+  CUsurfObject surface = 0;
+  say("surface", cuSurfObjectCreate(&surface, &image));
+  CUtensorMap map{};
+  const cuuint64_t sizes[3] = {60, 10, 4}, strides[2] = {128, 1280};
+  const cuuint32_t box[3] = {4, 4, 1}, steps[3] = {1, 1, 1};
+  say("tensor", cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, reinterpret_cast<void*>(address), sizes,
+                                       strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                       CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+}
+
+void batches() {
+  start();
+  const CUdeviceptr address = allocate(1 << 20);
+  CUstream stream = nullptr;
+  cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  CUmemcpyAttributes attributes{};
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  std::size_t first = 0;
+  const auto copy = [&](std::size_t count, std::size_t bytes) {
+    std::vector<CUdeviceptr> to(count), from(count);
+    std::vector<std::size_t> sizes(count, bytes);
+    for (std::size_t i = 0; i < count; ++i) {
+      to[i] = address + i * 256;
+      from[i] = address + (1 << 19) + i * 256;
+    }
+    return cuMemcpyBatchAsync(to.data(), from.data(), sizes.data(), count, &attributes, &first, 1, stream);
+  };
+  say("fits", copy(3, 64));
+  say("past the end", copy(2, 1 << 20));
+  say("many", copy(1100, 8));
+  say("none", cuMemcpyBatchAsync(nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, stream));
+
+  CUDA_ARRAY3D_DESCRIPTOR flat{64, 32, 0, CU_AD_FORMAT_FLOAT, 2, 0};
+  CUarray array = nullptr;
+  cuArray3DCreate(&array, &flat);
+  CUDA_MEMCPY3D_BATCH_OP operations[2] = {};
+  for (auto& operation : operations) {
+    operation.src.type = operation.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+    operation.src.op.ptr = {address, 0, 0, {}};
+    operation.extent = {16, 8, 1};
+    operation.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  }
+  operations[0].dst.op.ptr = {address + 65536, 32, 0, {}};
+  operations[1].dst.type = CU_MEMCPY_OPERAND_TYPE_ARRAY;
+  operations[1].dst.op.array = {array, {4, 2, 0}};
+  say("blocks", cuMemcpy3DBatchAsync(2, operations, 0, stream));
+
+  CUdeviceptr ranges[2] = {address, address + 4096};
+  std::size_t bytes[2] = {100, 200};
+  CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  say("prefetch", cuMemPrefetchBatchAsync(ranges, bytes, 2, &here, &first, 1, 0, stream));
+  CUstreamBatchMemOpParams memory[3] = {};
+  memory[0].operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  memory[0].writeValue.address = address;
+  memory[1].operation = CU_STREAM_MEM_OP_WAIT_VALUE_64;
+  memory[1].waitValue.address = address + 8;
+  memory[2].operation = CU_STREAM_MEM_OP_BARRIER;
+  say("operations", cuStreamBatchMemOp(stream, 3, memory, 0));
+}
+
+void graphs() {
+  start();
+  const CUdeviceptr address = allocate(65536);
+  CUcontext context = nullptr;
+  cuCtxGetCurrent(&context);
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  cuGraphCreate(&graph, 0);
+  tell("graph", graph);
+  CUDA_MEMCPY3D copy{};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = address;
+  copy.srcPitch = copy.dstPitch = 128;
+  copy.srcXInBytes = 4;
+  copy.dstDevice = address + 32768;
+  copy.WidthInBytes = 100;
+  copy.Height = 10;
+  copy.Depth = 1;
+  say("copy", cuGraphAddMemcpyNode(&node, graph, nullptr, 0, &copy, context));
+  CUDA_MEMSET_NODE_PARAMS set{};
+  set.dst = address;
+  set.pitch = 256;
+  set.elementSize = 4;
+  set.width = 8;
+  set.height = 3;
+  say("set", cuGraphAddMemsetNode(&node, graph, nullptr, 0, &set, context));
+  CUgraphNodeParams any{};
+  any.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+  any.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  any.alloc.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  any.alloc.bytesize = 5000;
+  CUgraphNode made = nullptr;
+  say("alloc", cuGraphAddNode(&made, graph, nullptr, nullptr, 0, &any));
+  tell("address", any.alloc.dptr);
+  CUgraphNodeParams free{};
+  free.type = CU_GRAPH_NODE_TYPE_MEM_FREE;
+  free.free.dptr = any.alloc.dptr;
+  say("free", cuGraphAddNode(&node, graph, &made, nullptr, 1, &free));
+  CUstream stream = nullptr;
+  CUgraph captured = nullptr;
+  cuStreamCreate(&stream, 0);
+  cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  say("end", cuStreamEndCapture(stream, &captured));
+  tell("captured", captured);
+}
+
+void arrays() {
+  start();
+  CUDA_ARRAY3D_DESCRIPTOR d{64, 32, 0, CU_AD_FORMAT_HALF, 4, CUDA_ARRAY3D_SURFACE_LDST};
+  CUmipmappedArray levels = nullptr;
+  CUarray array = nullptr, level = nullptr;
+  say("levels", cuMipmappedArrayCreate(&levels, &d, 3));
+  say("level", cuMipmappedArrayGetLevel(&level, levels, 1));
+  tell("view", level);
+  say("destroy", cuArrayDestroy(level));
+  d = {30, 10, 0, CU_AD_FORMAT_BC1_UNORM, 4, 0};
+  say("blocks", cuArray3DCreate(&array, &d));
+  d = {64, 64, 0, CU_AD_FORMAT_NV12, 3, 0};
+  say("planes", cuArray3DCreate(&array, &d));
+}
+
+void pools() {
+  start();
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  CUmemoryPool pool = nullptr;
+  say("pool", cuMemPoolCreate(&pool, &properties));
+  cuuint64_t threshold = 123456;
+  say("threshold", cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+  int off[2] = {0, -1};
+  say("reuse", cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, off));
+  say("trim", cuMemPoolTrimTo(pool, 777));
+  say("use", cuDeviceSetMemPool(0, pool));
+  void* pinned = nullptr;
+  say("pinned", cuMemHostAlloc(&pinned, 100, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_WRITECOMBINED));
+  CUdeviceptr managed = 0;
+  say("managed", cuMemAllocManaged(&managed, 100, CU_MEM_ATTACH_HOST));
+  static char own[4096];
+  say("registered", cuMemHostRegister(own, sizeof own, CU_MEMHOSTREGISTER_PORTABLE));
+  say("peer", cuCtxEnablePeerAccess(nullptr, 0));
+}
+
 struct Scene {
   const char* name;
   void (*play)();
 };
-constexpr Scene kScenes[] = {{"facts", facts}};
+constexpr Scene kScenes[] = {{"facts", facts},   {"textures", textures}, {"batches", batches},
+                             {"graphs", graphs}, {"arrays", arrays},     {"pools", pools}};
 
 } // namespace
 

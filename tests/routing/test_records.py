@@ -7,6 +7,11 @@ import interposed_case
 from interposed_case import InterposedCase
 
 SIMULATED = os.environ["GMT_SIMULATED"]
+# Members of the enumerations in trace/format.h.
+TEXTURE, PREFETCH, MEM_OP, MEM_OP_WAIT, SURFACE, TENSOR_MAP, GRAPH_NODE = 1, 2, 5, 9, 10, 11, 12
+POOL, PEER_ACCESS, ARRAY_VIEW = 7, 15, 17
+GRAPH_FAMILY, GRAPH_FREE_NODE = 15, 13
+READS, WRITES = 1, 2
 
 
 def text_of(record):
@@ -23,7 +28,7 @@ class Records(InterposedCase):
         without = self.run_program(program, scene, preload=False, env=environment)
         with_us = self.run_program(program, scene, env=environment)
         self.assertEqual(with_us.stdout, without.stdout)
-        self.said = dict(line.rsplit(" ", 1) for line in without.stdout.splitlines())
+        self.said = dict(line.rsplit(" ", 1) for line in with_us.stderr.splitlines())
         self.trace = self.only_trace()
         self.assertEqual((self.trace.torn, self.trace.lost), (0, {}))
 
@@ -58,6 +63,112 @@ class Facts(Records):
         self.assertEqual(info.a[1], device.a[1])
         self.assertLessEqual(info.a[0], info.a[1])
         self.assertEqual(info.context, fitted.context)
+
+
+class Bindings(Records):
+    def test_textures_surfaces_tensor_maps(self):
+        self.play("textures")
+        base = self.only("cuMemAlloc_v2").a[0]
+        rows, refused, line = self.trace.calls_of("cuTexObjectCreate")
+        self.assertEqual((rows.kind, rows.result, refused.kind, refused.result), ("use", 0, "use", 1))
+        self.assertEqual(rows.a[:8], [base, 416 * 49 + 400, TEXTURE, int(self.said["object"], 16), 416, 400, 50, 4])
+        self.assertEqual(refused.a[:8], [base, 400 * 50, TEXTURE, 0, 400, 400, 50, 4])
+        self.assertEqual(line.a[:3], [base + 512, 1024, TEXTURE])
+        surface, array = self.only("cuSurfObjectCreate"), self.only("cuArray3DCreate_v2")
+        self.assertEqual((surface.kind, surface.a[:3]), ("use", [array.a[0], 0, SURFACE]))
+        tensor = self.only("cuTensorMapEncodeTiled")
+        self.assertEqual(tensor.a[:8], [base, 3 * 1280 + 9 * 128 + 120, TENSOR_MAP, 0, 128, 120, 10, 2])
+
+
+class Batches(Records):
+    def members(self, api, count):
+        """The calls' members, split after `count` of each call."""
+        found = self.trace.calls_of(api)
+        self.assertEqual(len({call.order for call in found}), len(found))
+        parts, at = [], 0
+        for part in count:
+            parts.append(found[at:at + part])
+            at += part
+        self.assertEqual(at, len(found))
+        return parts
+
+    def test_batches(self):
+        self.play("batches")
+        base = self.only("cuMemAlloc_v2").a[0]
+        stream = self.only("cuStreamCreate").a[0]
+        fits, past, many, none = self.members("cuMemcpyBatchAsync_v2", (3, 2, 1025, 1))
+        for i, copy in enumerate(fits):
+            self.assertEqual((copy.kind, copy.result, copy.flags & 48), ("copy", 0, 48))
+            self.assertEqual(copy.a, [base + i * 256, base + (1 << 19) + i * 256, 64, stream])
+        self.assertEqual(len({self.trace.stack(copy)[0] for copy in fits}), 1)
+        self.assertEqual([copy.ticks > 0 for copy in fits], [True, False, False])
+        self.assertEqual([(copy.result, copy.a[2]) for copy in past], [(1, 1 << 20)] * 2)
+        self.assertEqual([copy.a[0] for copy in many[:1024]], [base + i * 256 for i in range(1024)])
+        self.assertEqual((many[1024].kind, many[1024].a[3]), ("note", 1100))
+        self.assertEqual((none[0].kind, none[0].a), ("note", [0, 0, 0, 0]))
+        self.assertTrue(all(not record.in_flight for record in self.trace.calls))
+
+    def test_shapes_and_uses(self):
+        self.play("batches")
+        base = self.only("cuMemAlloc_v2").a[0]
+        array = self.only("cuArray3DCreate_v2").a[0]
+        plain, into_array = self.trace.calls_of("cuMemcpy3DBatchAsync_v2")
+        self.assertEqual(plain.a[:3] + plain.a[4:11], [base + 65536, base, 128, 32, 16, 16, 8, 1, 8, 8])
+        self.assertEqual(into_array.a[:3] + into_array.a[4:9], [array, base, 16 * 8 * 8, 0, 128, 128, 8, 1])
+        self.assertEqual((into_array.a[11:14], into_array.flags & 3), ([32, 2, 0], 3))
+        self.assertEqual([use.a[:3] for use in self.trace.calls_of("cuMemPrefetchBatchAsync")],
+                         [[base, 100, PREFETCH], [base + 4096, 200, PREFETCH]])
+        self.assertEqual([(use.a[:3], use.flags & 3) for use in self.trace.calls_of("cuStreamBatchMemOp_v2")],
+                         [([base, 4, MEM_OP], WRITES), ([base + 8, 8, MEM_OP_WAIT], READS), ([0, 0, MEM_OP], 0)])
+
+
+class Graphs(Records):
+    def test_nodes(self):
+        self.play("graphs")
+        base = self.only("cuMemAlloc_v2").a[0]
+        graph = int(self.said["graph"], 16)
+        to, source = self.trace.calls_of("cuGraphAddMemcpyNode")
+        self.assertEqual((to.a[:8], to.flags & 3),
+                         ([base + 32768, 128 * 9 + 100, GRAPH_NODE, graph, 128, 100, 10, 1], WRITES))
+        self.assertEqual((source.a[:8], source.flags & 3),
+                         ([base + 4, 128 * 9 + 100, GRAPH_NODE, graph, 128, 100, 10, 1], READS))
+        self.assertEqual(self.only("cuGraphAddMemsetNode").a[:8],
+                         [base, 256 * 2 + 32, GRAPH_NODE, graph, 256, 32, 3, 4])
+        alloc, free = self.trace.calls_of("cuGraphAddNode_v2")
+        address = int(self.said["address"], 16)
+        self.assertEqual((alloc.kind, alloc.a), ("alloc", [address, 5000, GRAPH_FAMILY, graph]))
+        self.assertEqual((free.kind, free.a[:3]), ("free", [address, GRAPH_FREE_NODE, graph]))
+        self.assertEqual(self.only("cuStreamEndCapture").a[1], int(self.said["captured"], 16))
+
+
+class Memory(Records):
+    def test_arrays(self):
+        self.play("arrays")
+        levels = self.only("cuMipmappedArrayCreate")
+        self.assertEqual(levels.a[1], 8 * (64 * 32 + 32 * 16 + 16 * 8))
+        self.assertEqual(levels.a[5:9] + levels.a[10:11], [512, 32, 0, 8, 2])
+        view = self.only("cuMipmappedArrayGetLevel")
+        self.assertEqual((view.kind, view.a), ("life", [int(self.said["view"], 16), ARRAY_VIEW, 1, levels.a[0]]))
+        blocks, planes = self.trace.calls_of("cuArray3DCreate_v2")
+        self.assertEqual((blocks.a[1], blocks.a[5], blocks.a[8]), (8 * 3 * 8, 0, 0))
+        self.assertEqual((planes.a[1], planes.a[5], planes.a[8]), (64 * 64 * 3 // 2, 0, 0))
+
+    def test_pools_and_flags(self):
+        self.play("pools")
+        pool = self.only("cuMemPoolCreate").a[0]
+        self.assertEqual(self.only("cuMemPoolCreate").a, [pool, POOL, 1, 0])
+        threshold, reuse = self.trace.calls_of("cuMemPoolSetAttribute")
+        self.assertEqual(threshold.a[:5], [pool, POOL, 7, 4, 123456])
+        self.assertEqual(reuse.a[:5], [pool, POOL, 7, 2, 0])
+        self.assertEqual(self.only("cuMemPoolTrimTo").a, [pool, POOL, 8, 777])
+        self.assertEqual(self.only("cuDeviceSetMemPool").a, [pool, POOL, 6, 0])
+        self.assertEqual(self.only("cuMemHostAlloc").a[10], 1 | 4)
+        self.assertEqual(self.only("cuMemAllocManaged").a[10], 2)
+        self.assertEqual(self.only("cuMemHostRegister_v2").a[10], 1)
+        peer = self.only("cuCtxEnablePeerAccess")
+        self.assertEqual((peer.kind, peer.a[:3]), ("life", [0, PEER_ACCESS, 1]))
+        self.assertEqual(peer.a[3], self.kind("context")[0].a[0])
+        self.assertNotEqual(peer.result, 0)
 
 
 if __name__ == "__main__":

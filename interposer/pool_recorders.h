@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorders of what decides where memory lies and who may touch it: pools, peer access, multicast objects.
+// Same rules as recorders.h.
+#pragma once
+
+#include <cstring>
+
+#include "interposer/recorders.h"
+
+namespace gmt::interposer {
+
+// The device that a location names, all ones where it is none (host memory).
+inline std::uint64_t device_of(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? static_cast<std::uint64_t>(location.id) : ~std::uint64_t{0};
+}
+
+template <int Out, int Properties> struct PoolCreate : LifeOut<ObjectClass::kPool, LifeOp::kCreate, Out> {
+  template <class T> static void before(Record& r, const T& a) {
+    LifeOut<ObjectClass::kPool, LifeOp::kCreate, Out>::before(r, a);
+    const auto* properties = std::get<Properties>(a);
+    if (properties != nullptr) r.set(3, device_of(properties->location));
+  }
+};
+
+template <int Pool, int Attribute, int Value> struct PoolSet : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Life<ObjectClass::kPool, LifeOp::kSet, Pool, Attribute>::before(r, a);
+    const void* value = std::get<Value>(a);
+    std::uint64_t word = 0;
+    if (value != nullptr) std::memcpy(&word, value, is_flag(std::get<Attribute>(a)) ? sizeof(int) : sizeof word);
+    r.use_more(5);
+    r.set(4, word);
+  }
+  // Source: cuda.h on cuMemPoolSetAttribute: these are int, the rest cuuint64_t.
+  static bool is_flag(CUmemPool_attribute attribute) {
+    return attribute == CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES ||
+           attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC ||
+           attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+  }
+};
+
+// The pool that allocations of a location come from, from now on.
+template <int Location, int Pool> struct PoolUse : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Life<ObjectClass::kPool, LifeOp::kUse, Pool>::before(r, a);
+    const auto* location = std::get<Location>(a);
+    if (location != nullptr) r.set(3, device_of(*location));
+  }
+};
+
+template <LifeOp Op, int Peer> struct PeerAccess : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Life<ObjectClass::kPeerAccess, Op, Peer>::before(r, a);
+    r.set(3, current_context_handle());
+  }
+};
+
+template <int Out, int Properties> struct AllocMulticast : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, Family::kMulticast, 4);
+    const auto* properties = std::get<Properties>(a);
+    if (properties != nullptr) r.set(1, properties->size);
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+} // namespace gmt::interposer
