@@ -7,6 +7,8 @@
 // expect: error leak bytes=16384 count=1 stacks="allocated here"@leak_3d:LINE(3d)
 // run: array
 // expect: error leak count=1 stacks="allocated here"@leak_array:LINE(array)
+// run: mipmapped
+// expect: error leak count=1 stacks="allocated here"@leak_mipmapped:LINE(mipmapped)
 // run: managed
 // expect: error leak bytes=4096 count=1 stacks="allocated here"@leak_managed:LINE(managed)
 // run: pinned
@@ -40,6 +42,18 @@ static void leak_array()
   float row[64] = {};
   CHECK(cudaMallocArray(&array, &format, 64, 1)); // @array
   CHECK(cudaMemcpy2DToArray(array, 0, 0, row, sizeof row, sizeof row, 1, cudaMemcpyHostToDevice));
+}
+
+static void leak_mipmapped()
+{
+  cudaMipmappedArray_t mipmapped = nullptr;
+  cudaArray_t level = nullptr;
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+  float row[32] = {};
+  CHECK(cudaMallocMipmappedArray(&mipmapped, &format, make_cudaExtent(64, 64, 0), 2)); // @mipmapped
+  CHECK(cudaGetMipmappedArrayLevel(&level, mipmapped, 1));
+  CHECK(cudaMemcpy2DToArray(level, 0, 0, row, sizeof row, sizeof row, 1, cudaMemcpyHostToDevice));
+  CHECK(cudaFreeArray(level)); // a level is a view: this frees nothing
 }
 
 static void leak_managed()
@@ -78,6 +92,8 @@ int main(int argc, char** argv)
     leak_3d();
   else if (started_with(argc, argv, "array"))
     leak_array();
+  else if (started_with(argc, argv, "mipmapped"))
+    leak_mipmapped();
   else if (started_with(argc, argv, "managed"))
     leak_managed();
   else if (started_with(argc, argv, "pinned"))

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// A second process opens this one's memory: by an IPC handle, and from a pool by its file descriptor. What it opens it
+// has to close; its end would do that too, but a server that opens one handle a request runs out of addresses.
+//
+// run:
+// processes: 2
+// expect: clean
+// run: forgotten
+// processes: 2
+// expect: error leak count=1 stacks="allocated here"@open_block:LINE(open)
+// run: twice
+// processes: 2
+// expect: error double-free count=1 api=cudaIpcCloseMemHandle stacks="allocated here"@open_block:LINE(open),"first closed here"@close_twice:LINE(first),"closed again here"@close_twice:LINE(again)
+// run: wrong
+// processes: 2
+// expect: error mismatched-free count=1 api=cudaFree stacks="allocated here"@open_block:LINE(open),"freed here"@free_opened:LINE(wrong)
+// run: pool
+// processes: 2
+// expect: clean
+// run: pool-forgotten
+// processes: 2
+// expect: error leak count=1 stacks="allocated here"@import_pointer:LINE(import)
+#include "answers.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+constexpr size_t kBytes = 4096;
+constexpr int kPoolFile = 3; // the pool's descriptor in the second process
+constexpr auto kFile = cudaMemHandleTypePosixFileDescriptor;
+
+// What the first process tells the second, on its standard input.
+struct Message {
+  cudaIpcMemHandle_t block;
+  cudaMemPoolPtrExportData pointer;
+};
+
+static void* open_block(const Message& message)
+{
+  void* block = nullptr;
+  CHECK(cudaIpcOpenMemHandle(&block, message.block, cudaIpcMemLazyEnablePeerAccess)); // @open
+  TOUCH(block, kBytes);
+  return block;
+}
+
+static void close_twice(void* block)
+{
+  CHECK(cudaIpcCloseMemHandle(block)); // @first
+  ANSWERS(cudaErrorInvalidValue, cudaIpcCloseMemHandle(block)); // @again
+}
+
+static void free_opened(void* block)
+{
+  ANSWERS(cudaErrorInvalidValue, cudaFree(block)); // @wrong
+}
+
+static void* import_pointer(Message& message)
+{
+  cudaMemPool_t pool = nullptr;
+  void* block = nullptr;
+  CHECK(cudaMemPoolImportFromShareableHandle(&pool, reinterpret_cast<void*>(kPoolFile), kFile, 0));
+  CHECK(cudaMemPoolImportPointer(&block, pool, &message.pointer)); // @import
+  TOUCH(block, kBytes);
+  return block;
+}
+
+static int work_as_second(const char* word)
+{
+  auto is = [&](const char* other) { return !std::strcmp(word, other); };
+  Message message;
+  if (read(0, &message, sizeof message) != static_cast<ssize_t>(sizeof message))
+    return 1;
+  CHECK(cudaFree(nullptr));
+  if (is("pool") || is("pool-forgotten")) {
+    void* block = import_pointer(message);
+    if (is("pool"))
+      CHECK(cudaFree(block));
+    return 0;
+  }
+  void* block = open_block(message);
+  if (is("wrong"))
+    free_opened(block);
+  if (is("twice"))
+    close_twice(block);
+  else if (!is("forgotten"))
+    CHECK(cudaIpcCloseMemHandle(block));
+  return 0;
+}
+
+// Between fork and exec the child may call nothing of CUDA.
+static int run_second(const char* word, const Message& message, int pool_file)
+{
+  int ends[2];
+  if (pipe(ends) != 0 || write(ends[1], &message, sizeof message) != static_cast<ssize_t>(sizeof message))
+    return 1;
+  pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[0], 0);
+    dup2(pool_file, kPoolFile);
+    execl("/proc/self/exe", "ipc_memory", "second", word, static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int main(int argc, char** argv)
+{
+  if (argc == 3 && started_with(argc, argv, "second"))
+    return work_as_second(argv[2]);
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.handleTypes = kFile;
+  properties.location.type = cudaMemLocationTypeDevice;
+  Message message{};
+  cudaMemPool_t pool = nullptr;
+  void *block = nullptr, *pooled = nullptr;
+  int pool_file = -1;
+  CHECK(cudaMalloc(&block, kBytes));
+  TOUCH(block, kBytes);
+  CHECK(cudaMemPoolCreate(&pool, &properties));
+  CHECK(cudaMallocFromPoolAsync(&pooled, kBytes, pool, nullptr));
+  TOUCH(pooled, kBytes);
+  CHECK(cudaIpcGetMemHandle(&message.block, block));
+  CHECK(cudaMemPoolExportToShareableHandle(&pool_file, pool, kFile, 0));
+  CHECK(cudaMemPoolExportPointer(&message.pointer, pooled));
+  int result = run_second(argc > 1 ? argv[1] : "close", message, pool_file);
+  CHECK(cudaFree(block));
+  CHECK(cudaFreeAsync(pooled, nullptr));
+  CHECK(cudaStreamSynchronize(nullptr));
+  CHECK(cudaMemPoolDestroy(pool));
+  return result;
+}
