@@ -83,10 +83,11 @@ template <std::uint16_t Row, class Result, class... Args, class Rec> struct Entr
     const unsigned records = records_of<Rec>(tuple);
     fill_record<Rec>(call.record, tuple, 0);
     if constexpr (kPerThread) mark_per_thread(call.record);
+    [[maybe_unused]] typename Rec::Around around;
     call.publish_in_flight(records);
     const Result result = real(args...);
     if (result_code(result) == 0) Rec::after(call.record, tuple);
-    call.complete(result_code(result));
+    call.complete(result_code(result), kTellsMoreAfter<Rec, std::tuple<Args...>>);
     for (unsigned i = 1; i < records; ++i) {
       call.begin_member();
       fill_record<Rec>(call.record, tuple, i);
@@ -108,7 +109,7 @@ struct Entry<Row, Result (*)(Args...), Route<Pointer>> {
     Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
     if (!call.begin(false)) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
     const Result result = real(args...);
-    call.complete(result_code(result));
+    call.complete(result_code(result), false);
     if (result_code(result) != 0) return result;
     void** answer = std::get<Pointer>(std::tuple<Args...>(args...));
     if (answer != nullptr && *answer != nullptr) *answer = route_driver_pointer(*answer);

@@ -13,7 +13,7 @@
 
 namespace gmt::interposer {
 
-inline constexpr unsigned kMaxRecordWords = 18; // a first slot and two more
+inline constexpr unsigned kMaxRecordWords = 74; // a first slot and ten more: 70 pointers of a launch
 
 // What a release must do before its real call and an allocation after it (see trace/FORMAT.md, "order").
 enum class OrderAt : std::uint8_t { kBefore, kAfter };

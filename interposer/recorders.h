@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include "interposer/context.h"
+#include "interposer/kernels.h"
 #include "interposer/record.h"
 #include "interposer/shapes.h"
 
@@ -24,8 +25,13 @@ using trace::SyncOp;
 using trace::UseClass;
 
 struct Recorder {
+  struct Around {}; // lives from before the real call until after it
   template <class Tuple> static void after(Record&, const Tuple&) {}
 };
+
+// Whether a recorder has an after() of its own: the record is as it was published if not.
+template <class Rec, class Tuple>
+inline constexpr bool kTellsMoreAfter = &Rec::template after<Tuple> != &Recorder::template after<Tuple>;
 
 // ---- allocations
 
@@ -197,33 +203,47 @@ struct Set2D : Recorder {
 
 // ---- launches
 
-template <int Function, int Dimensions, int Stream> struct Launch : Recorder {
-  template <class T> static void before(Record& r, const T& a) {
-    start(r, arg<Function>(a), arg<Stream>(a));
-    set_dimensions(r, arg<Dimensions>(a), arg<Dimensions + 1>(a), arg<Dimensions + 2>(a), arg<Dimensions + 3>(a),
-                   arg<Dimensions + 4>(a), arg<Dimensions + 5>(a));
-  }
+struct LaunchBase : Recorder {
   static void start(Record& r, std::uint64_t function, std::uint64_t stream) {
     r.kind = Kind::kLaunch;
-    r.use(4);
+    r.words = trace::kFirstPayloadWords; // all four are set here and below
     r.set(0, function);
     r.set(1, stream);
+    r.set(2, 0);
+    r.set(3, 0);
   }
   static void set_dimensions(Record& r, std::uint64_t gx, std::uint64_t gy, std::uint64_t gz, std::uint64_t bx,
                              std::uint64_t by, std::uint64_t bz) {
     r.set(2, (gx & 0xffffffff) | (gy & 0xffff) << 32 | (gz & 0xffff) << 48);
     r.set(3, (bx & 0xffff) | (by & 0xffff) << 16 | (bz & 0xffff) << 32);
   }
+  template <int I, class T> static void* const* list(const T& a) {
+    if constexpr (I < 0) {
+      return nullptr;
+    } else {
+      return std::get<I>(a);
+    }
+  }
 };
 
-template <int Config, int Function> struct LaunchEx : Recorder {
+// Parameters and Extra are cuLaunchKernel's kernelParams and extra.
+template <int Function, int Dimensions, int Stream, int Parameters, int Extra = -1> struct Launch : LaunchBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, arg<Function>(a), arg<Stream>(a));
+    set_dimensions(r, arg<Dimensions>(a), arg<Dimensions + 1>(a), arg<Dimensions + 2>(a), arg<Dimensions + 3>(a),
+                   arg<Dimensions + 4>(a), arg<Dimensions + 5>(a));
+    record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
+  }
+};
+
+template <int Config, int Function, int Parameters, int Extra> struct LaunchEx : LaunchBase {
   template <class T> static void before(Record& r, const T& a) {
     const CUlaunchConfig* c = std::get<Config>(a);
-    Launch<0, 0, 0>::start(r, arg<Function>(a), c == nullptr ? 0 : as_word(c->hStream));
+    start(r, arg<Function>(a), c == nullptr ? 0 : as_word(c->hStream));
     if (c != nullptr) {
-      Launch<0, 0, 0>::set_dimensions(r, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
-                                      c->blockDimZ);
+      set_dimensions(r, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ);
     }
+    record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
   }
 };
 
@@ -239,6 +259,11 @@ template <ObjectClass C, LifeOp Op, int Handle, int Extra = -1> struct Life : Re
     r.set(2, static_cast<std::uint64_t>(Op));
     r.set(3, arg<Extra>(a));
   }
+};
+
+// The end of a module, library or context, and with it of functions whose handles may come back.
+template <ObjectClass C, LifeOp Op, int Handle> struct Unload : Life<C, Op, Handle> {
+  using Around = UnloadingCode;
 };
 
 template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Recorder {

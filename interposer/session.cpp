@@ -70,6 +70,8 @@ trace::Head head_of(const Record& record, std::uint16_t api, std::uint16_t resul
 
 } // namespace
 
+ThreadLog* session_log() noexcept { return thread_log(); }
+
 bool session_is_on() noexcept { return Process::is_on(); }
 
 void forget_thread_log() noexcept {
@@ -128,17 +130,22 @@ void Call::publish_in_flight(unsigned records) noexcept {
   log_->commit(slot_, record, head_of(record, row_, trace::kResultInFlight));
 }
 
-void Call::complete(std::uint16_t result) noexcept {
+void Call::complete(std::uint16_t result, bool changed) noexcept {
   thread_state.driver = outer_;
   if (slot_ == nullptr) return;
   const std::uint64_t ticks = record.is_timed() ? read_tsc() - time_ : 0;
-  fill(*slot_, record);
+  if (changed) fill(*slot_, record);
   if (record.order_at == OrderAt::kAfter) {
     if (result == 0 && needs_context(record)) slot_->context = current_context(*log_);
     slot_->order = Process::next_order();
   }
   if (ticks != 0) slot_->order = trace::with_ticks(slot_->order, ticks);
-  log_->commit(slot_, record, head_of(record, row_, result));
+  const trace::Head head = head_of(record, row_, result);
+  if (changed) {
+    log_->commit(slot_, record, head);
+  } else {
+    ThreadLog::commit_head(slot_, head);
+  }
   note_facts(result);
 }
 

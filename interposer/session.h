@@ -54,7 +54,8 @@ public:
   bool begin(bool recorded = true) noexcept;
   // `records` is what the call will make in all: a batch's later members take their places in the order now.
   void publish_in_flight(unsigned records = 1) noexcept;
-  void complete(std::uint16_t result) noexcept;
+  // `changed`: the record's words are no longer those that were published.
+  void complete(std::uint16_t result, bool changed) noexcept;
   // After complete(), for each further member of a batch: begin_member(), fill the record, add_member().
   void begin_member() noexcept;
   void add_member(unsigned index, std::uint16_t result) noexcept;
@@ -97,6 +98,9 @@ private:
   std::uint32_t index_ = kMaxRuntimeScopes;
   std::uint16_t row_;
 };
+
+// This thread's log, started if needed; null if nothing is recorded.
+ThreadLog* session_log() noexcept;
 
 // The process's own last words (process_hooks.cpp) and similar records that are no CUDA call.
 void record_exit(trace::ExitWay way, std::uint64_t status) noexcept;

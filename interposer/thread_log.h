@@ -31,6 +31,10 @@ public:
   // Writes the record's further slots, then the head with release order: from here on the record survives.
   void commit(trace::Slot* slot, const Record& record, trace::Head head) noexcept {
     if (record.words > trace::kFirstPayloadWords) [[unlikely]] fill_more(slot, record.w.data(), record.words);
+    commit_head(slot, head);
+  }
+  // For a record whose words have been written before.
+  static void commit_head(trace::Slot* slot, trace::Head head) noexcept {
     __atomic_store_n(&slot->head, trace::pack(head), __ATOMIC_RELEASE);
   }
 

@@ -26,10 +26,11 @@ mark_as_advanced(GMT_CUDA_STUB GMT_CUDART_DIR)
 
 # Code for one GPU and PTX for all others from Turing up keep the binaries small. Line tables only: -G would change
 # the kernels, and the frames that matter are the host's.
+# Device code is not compressed, so that the simulated device can read the kernels' parameters.
 # Sources are named from the repository's root, so that reports and recorded traces read the same on every machine.
 set(gmt_nvcc_flags -std=c++17 -g -lineinfo -Xcompiler -Wall,-Wextra
     -Xcompiler "-fdebug-prefix-map=${CMAKE_SOURCE_DIR}/="
-    -gencode arch=compute_90,code=sm_90 -gencode arch=compute_75,code=compute_75)
+    -no-compress -gencode arch=compute_90,code=sm_90 -gencode arch=compute_75,code=compute_75)
 
 function(gmt_add_cuda_program source folder out)
     get_filename_component(name "${source}" NAME_WE)

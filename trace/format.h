@@ -21,7 +21,7 @@ inline constexpr std::size_t kSlotBytes = 64;
 inline constexpr std::size_t kLogHeaderBytes = 4096;
 inline constexpr unsigned kFirstPayloadWords = 4;  // a[0..3] of the first slot
 inline constexpr unsigned kMorePayloadWords = 7;   // words 1..7 of a kMore slot
-inline constexpr unsigned kMaxSlotsPerRecord = 32; // bounds what a reader believes
+inline constexpr unsigned kMaxSlotsPerRecord = 255; // as many as Head counts (32 before 1.1)
 inline constexpr unsigned kMaxStackFrames = 128;
 
 // What a record means. The payload's meaning is fixed by the kind, never by the API.

@@ -27,6 +27,12 @@ constexpr int kRounds = 7;
   } while (0)
 
 __global__ void nothing(int*) {}
+__global__ void nothing2(int*, int*) {}
+__global__ void nothing6(int*, int*, int*, int*, int*, int*) {}
+struct Ten {
+  int* pointer[10];
+};
+__global__ void nothing16(int*, int*, int*, int*, int*, int*, Ten) {}
 
 // Calls f() from `frames` functions deeper; the asm keeps the compiler from making a loop of it.
 __attribute__((noinline)) void deeper(int frames, const std::function<void()>& f) {
@@ -50,7 +56,7 @@ double best_microseconds(int frames, cudaStream_t stream, const std::function<vo
 }
 
 struct Result {
-  double pair, launch, copy;
+  double pair, launch, launch2, launch6, launch16, copy;
 };
 
 Result measure(int frames) {
@@ -66,6 +72,12 @@ Result measure(int frames) {
     CHECK(cudaFreeAsync(block, stream));
   });
   r.launch = best_microseconds(frames, stream, [&] { nothing<<<1, 32, 0, stream>>>(nullptr); });
+  auto* p = static_cast<int*>(device);
+  Ten ten;
+  std::fill(std::begin(ten.pointer), std::end(ten.pointer), p);
+  r.launch2 = best_microseconds(frames, stream, [&] { nothing2<<<1, 32, 0, stream>>>(p, p); });
+  r.launch6 = best_microseconds(frames, stream, [&] { nothing6<<<1, 32, 0, stream>>>(p, p, p, p, p, p); });
+  r.launch16 = best_microseconds(frames, stream, [&] { nothing16<<<1, 32, 0, stream>>>(p, p, p, p, p, p, ten); });
   r.copy = best_microseconds(frames, stream, [&] {
     CHECK(cudaMemcpyAsync(device, host, 1024, cudaMemcpyHostToDevice, stream));
   });
@@ -90,9 +102,15 @@ int main(int argc, char** argv) {
   for (const Result& r : results) {
     mean.pair += r.pair / threads;
     mean.launch += r.launch / threads;
+    mean.launch2 += r.launch2 / threads;
+    mean.launch6 += r.launch6 / threads;
+    mean.launch16 += r.launch16 / threads;
     mean.copy += r.copy / threads;
   }
   std::printf("cudaMallocAsync+cudaFreeAsync %d %d %.4f\n", frames, threads, mean.pair);
   std::printf("launch %d %d %.4f\n", frames, threads, mean.launch);
+  std::printf("launch-2-pointers %d %d %.4f\n", frames, threads, mean.launch2);
+  std::printf("launch-6-pointers %d %d %.4f\n", frames, threads, mean.launch6);
+  std::printf("launch-16-pointers %d %d %.4f\n", frames, threads, mean.launch16);
   std::printf("cudaMemcpyAsync-1KiB %d %d %.4f\n", frames, threads, mean.copy);
 }

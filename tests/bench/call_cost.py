@@ -16,7 +16,8 @@ import tempfile
 
 SETTINGS = ((10, 1), (25, 1), (10, 8), (25, 8))
 BUDGETS = {("cudaMallocAsync+cudaFreeAsync", 10): 1.5, ("cudaMallocAsync+cudaFreeAsync", 25): 1.9,
-           ("launch", 10): 1.05, ("launch", 25): 1.05}
+           ("launch", 10): 1.05, ("launch", 25): 1.05, ("launch-2-pointers", 10): 1.05, ("launch-2-pointers", 25): 1.05,
+           ("launch-6-pointers", 10): 1.05, ("launch-6-pointers", 25): 1.05}
 
 
 def figures(command, folder):
