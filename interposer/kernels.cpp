@@ -4,8 +4,6 @@
 // last parameter; stream capture allows them (measured on an H200, driver 580).
 #include "interposer/kernels.h"
 
-#include <cuda.h>
-
 #include <atomic>
 #include <cstring>
 #include <ctime>
@@ -109,17 +107,19 @@ struct Block {
   std::size_t size = 0;
 };
 
-// The block of parameters that `extra` names, as cuda.h describes the list.
+// The block of parameters that `extra` names: pairs of a word and a pointer (CU_LAUNCH_PARAM_... of cuda.h).
 Block block_of(void* const* extra) noexcept {
+  constexpr std::uintptr_t kBufferPointer = 1, kBufferSize = 2;
   constexpr unsigned kMostPairs = 8;
   Block block;
   for (unsigned i = 0; i < kMostPairs; ++i, extra += 2) {
-    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+    const auto word = reinterpret_cast<std::uintptr_t>(*extra);
+    if (word == kBufferPointer) {
       block.bytes = static_cast<const char*>(extra[1]);
-    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1] != nullptr) {
+    } else if (word == kBufferSize && extra[1] != nullptr) {
       block.size = *static_cast<const std::size_t*>(extra[1]);
     } else {
-      break; // CU_LAUNCH_PARAM_END, or what nobody knows
+      break; // the end, or what nobody knows
     }
   }
   return block;

@@ -1,7 +1,8 @@
 # The interposer's logs and stacks as a host program, so that the sanitizers see them; nothing of CUDA in it.
 set(interposer ${PROJECT_SOURCE_DIR}/interposer)
 add_executable(interposer_log_test interposer_log_test.cpp
-  ${interposer}/context.cpp ${interposer}/device_facts.cpp ${interposer}/fork_guard.cpp ${interposer}/modules.cpp ${interposer}/options.cpp ${interposer}/process.cpp
+  ${interposer}/context.cpp ${interposer}/device_facts.cpp ${interposer}/fork_guard.cpp ${interposer}/kernels.cpp
+  ${interposer}/modules.cpp ${interposer}/options.cpp ${interposer}/process.cpp
   ${interposer}/stack.cpp ${interposer}/texts.cpp ${interposer}/thread_log.cpp)
 target_compile_definitions(interposer_log_test PRIVATE GPUMEMTRACE_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
 target_link_libraries(interposer_log_test PRIVATE gmt_trace gmt_warnings gmt_sanitize GTest::gtest_main ${CMAKE_DL_LIBS})
@@ -9,3 +10,9 @@ add_test(NAME InterposerLog COMMAND interposer_log_test)
 set_tests_properties(InterposerLog PROPERTIES LABELS unit TIMEOUT 120
   ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_log")
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_log)
+
+# The scan of launch arguments against a made-up driver.
+add_executable(interposer_kernels_test interposer_kernels_test.cpp ${interposer}/fork_guard.cpp ${interposer}/kernels.cpp)
+target_compile_definitions(interposer_kernels_test PRIVATE _GNU_SOURCE)
+target_link_libraries(interposer_kernels_test PRIVATE gmt_trace gmt_warnings gmt_sanitize GTest::gtest_main)
+gtest_discover_tests(interposer_kernels_test PROPERTIES LABELS unit TIMEOUT 120)

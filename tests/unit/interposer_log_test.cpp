@@ -20,6 +20,7 @@
 #include "interposer/process.h"
 #include "interposer/process_hooks.h"
 #include "interposer/resolve.h"
+#include "interposer/session.h"
 #include "interposer/thread_log.h"
 #include "interposer/unwinder.h"
 
@@ -28,6 +29,7 @@ namespace gmt::interposer {
 // What the parts under test ask of the hooked half of the interposer, which stays out of a test program.
 void watch_process_end() noexcept {}
 void forget_thread_log() noexcept {}
+ThreadLog* session_log() noexcept { return nullptr; }
 void* real_dlsym(void* handle, const char* name) noexcept { return dlsym(handle, name); }
 void* driver_symbol(const char*) noexcept { return nullptr; }
 
