@@ -18,10 +18,11 @@ using Names = std::span<const std::string_view>; // by value
 constexpr std::string_view kFamilies[] = {
     "unknown",  "device",    "pitched",       "managed",     "pinned",      "registered", "stream-ordered",
     "array",    "mipmapped", "vmm-handle",    "vmm-reserve", "vmm-mapping", "ipc",        "pool-import",
-    "external", "graph",     "module-global", "graphics",    "multicast"};
+    "external", "graph",     "module-global", "graphics",    "multicast",   "region"};
 constexpr std::string_view kFrees[] = {
     "unknown", "free",         "free-async", "free-host", "unregister", "destroy-array", "destroy-mipmapped",
-    "release", "address-free", "unmap",      "ipc-close", "free()",     "unmap-graphics"};
+    "release", "address-free", "unmap",      "ipc-close", "free()",     "unmap-graphics",
+    "free-node", "unregister-region"};
 constexpr std::string_view kClasses[] = {"?",
                                          "context",
                                          "primary-context",
@@ -36,8 +37,11 @@ constexpr std::string_view kClasses[] = {"?",
                                          "surface",
                                          "external-memory",
                                          "external-semaphore",
-                                         "green-context"};
-constexpr std::string_view kLifeOps[] = {"?", "create", "destroy", "reset", "retain", "release", "use"};
+                                         "green-context",
+                                         "peer-access",
+                                         "user-heap",
+                                         "array-view"};
+constexpr std::string_view kLifeOps[] = {"?", "create", "destroy", "reset", "retain", "release", "use", "set", "trim"};
 constexpr std::string_view kSyncOps[] = {"?",
                                          "stream-synchronize",
                                          "context-synchronize",
@@ -49,13 +53,17 @@ constexpr std::string_view kSyncOps[] = {"?",
                                          "host-function",
                                          "graph-launch",
                                          "begin-capture",
-                                         "end-capture"};
+                                         "end-capture",
+                                         "external-wait"};
 constexpr std::string_view kUses[] = {"?",      "texture", "prefetch", "advise", "attach",
-                                      "mem-op", "export",  "discard",  "access"};
+                                      "mem-op", "export",  "discard",  "access", "mem-op-wait",
+                                      "surface", "tensor-map", "graph-node"};
+constexpr std::string_view kRangeOps[] = {"?",    "push",        "pop",         "start",         "end",
+                                          "mark", "name-domain", "name-thread", "name-resource", "thread"};
 constexpr std::string_view kExitWays[] = {"?", "exit", "_exit", "exec", "exec-failed"};
 constexpr std::string_view kCauses[] = {"?", "no-space", "trace-limit", "re-entry", "no-log"};
 
-enum class Form : std::uint8_t { kHex, kDecimal, kName, kGrid, kBlock, kHandle };
+enum class Form : std::uint8_t { kHex, kDecimal, kName, kGrid, kBlock, kHandle, kText };
 
 struct Field {
   std::string_view name;
@@ -83,10 +91,26 @@ constexpr Field kLaunch[] = {{"function", Form::kHandle, {}},
                              hex("stream"),
                              {"grid", Form::kGrid, {}},
                              {"block", Form::kBlock, {}}};
-constexpr Field kLife[] = {hex("handle"), named("class", kClasses), named("op", kLifeOps), hex("extra")};
+constexpr Field kLife[] = {hex("handle"), named("class", kClasses), named("op", kLifeOps), hex("extra"),
+                           number("value")};
 constexpr Field kSync[] = {hex("stream"), hex("other"), named("op", kSyncOps)};
 constexpr Field kNote[] = {hex("a"), hex("b"), hex("c"), hex("d")};
-constexpr Field kUse[] = {hex("address"), number("bytes"), named("class", kUses), hex("stream")};
+constexpr Field kUse[] = {hex("address"),  number("bytes"), named("class", kUses), hex("stream"),
+                          number("pitch"), number("width"), number("height"),      number("element")};
+constexpr Field kDevice[] = {number("device"),
+                             number("bytes"),
+                             number("texture-alignment"),
+                             number("texture-pitch"),
+                             number("surface-alignment"),
+                             number("pageable"),
+                             number("host-page-tables"),
+                             number("capability"),
+                             number("concurrent-managed"),
+                             {"name", Form::kText, {}},
+                             number("largest-pitch")};
+constexpr Field kMemoryInfo[] = {number("free"), number("total")};
+constexpr Field kRange[] = {
+    named("op", kRangeOps), number("domain"), {"text", Form::kText, {}}, hex("id")};
 constexpr Field kContext[] = {hex("handle"), number("device"), number("primary")};
 constexpr Field kExit[] = {named("way", kExitWays), number("status")};
 constexpr Field kLoss[] = {named("cause", kCauses), number("records")};
@@ -104,6 +128,9 @@ std::span<const Field> fields_of(trace::Kind kind) {
   case trace::Kind::kContext: return kContext;
   case trace::Kind::kExit: return kExit;
   case trace::Kind::kLoss: return kLoss;
+  case trace::Kind::kDevice: return kDevice;
+  case trace::Kind::kMemoryInfo: return kMemoryInfo;
+  case trace::Kind::kRange: return kRange;
   default: return kNote;
   }
 }
@@ -114,8 +141,20 @@ std::string_view kind_name(trace::Kind kind) {
   case trace::Kind::kContext: return "context";
   case trace::Kind::kExit: return "exit";
   case trace::Kind::kLoss: return "loss";
+  case trace::Kind::kKernel: return "kernel";
+  case trace::Kind::kDevice: return "device";
+  case trace::Kind::kMemoryInfo: return "memory-info";
+  case trace::Kind::kRange: return "range";
+  case trace::Kind::kText: return "text";
   default: return "?";
   }
+}
+
+// One line whatever the program wrote: control characters are shown as '?'.
+std::string quoted(std::string_view text) {
+  std::string line = cat({"\"", text, "\""});
+  std::ranges::replace_if(line, [](char c) { return c >= 0 && c < ' '; }, '?');
+  return line;
 }
 
 std::string value_text(const Field& field, std::uint64_t value, const EventStream& stream) {
@@ -133,8 +172,55 @@ std::string value_text(const Field& field, std::uint64_t value, const EventStrea
     const std::string_view name = stream.handle_name(value);
     return name.empty() ? format_address(value) : cat({format_address(value), ":", name});
   }
+  case Form::kText: return value == 0 ? "-" : quoted(stream.text(value));
   }
   return {};
+}
+
+// What is no list of fields: strings, and the parameters of a kernel as offset:size.
+std::string description(const Event& event, const EventStream& stream) {
+  switch (event.kind) {
+  case trace::Kind::kName:
+    return cat({" handle=", format_address(event.p(0)), " ", stream.handle_name(event.p(0))});
+  case trace::Kind::kText:
+    return cat({" id=", format_address(event.p(0)), " ", quoted(stream.text(event.p(0)))});
+  case trace::Kind::kKernel: {
+    std::string line = cat({" handle=", format_address(event.p(0)), " parameters="});
+    for (unsigned i = 0; i < event.p(1) && 2 + i < event.payload.size(); ++i) {
+      const std::uint64_t word = event.p(2 + i);
+      line += cat({i != 0 ? "," : "", std::to_string(word & 0xffffffff), ":", std::to_string(word >> 32)});
+    }
+    return line;
+  }
+  default: return {};
+  }
+}
+
+// Possible pointers among a launch's arguments, each with the number of its parameter.
+std::string arguments_text(const Event& event) {
+  std::string text;
+  for (unsigned i = trace::kFirstPayloadWords; i < event.payload.size(); ++i) {
+    const std::uint64_t word = event.p(i);
+    if (word == 0) continue;
+    const unsigned parameter = trace::argument_parameter(word);
+    const std::string number = parameter == trace::kNoParameter ? "?" : std::to_string(parameter);
+    text += cat({" #", number, "=", format_address(trace::argument_address(word))});
+  }
+  return text;
+}
+
+std::string flags_text(const Event& event) {
+  std::string text;
+  const auto flag = [&](std::uint16_t bit, std::string_view name) {
+    if ((event.flags & bit) != 0) text += cat({" ", name});
+  };
+  if (event.kind == trace::Kind::kCopy) flag(trace::kCopyBatched, "batched");
+  if (event.kind == trace::Kind::kUse) {
+    flag(trace::kUseReads, "reads");
+    flag(trace::kUseWrites, "writes");
+  }
+  flag(trace::kFlagNested, "nested");
+  return text;
 }
 
 std::string result_text(const Event& event) {
@@ -149,16 +235,16 @@ std::string dump_line(const Event& event, const EventStream& stream, std::string
   std::string line = cat({std::to_string(event.order), " ", thread, " ",
                           call ? stream.api_name(event.api) : kind_name(event.kind)});
   if (event.via != trace::kNoApi && call) line += cat({" (", stream.api_name(event.via), ")"});
-  if (event.kind == trace::Kind::kName) {
-    return line + cat({" handle=", format_address(event.p(0)), " ", stream.handle_name(event.p(0))});
-  }
+  if (const std::string text = description(event, stream); !text.empty()) return line + text;
   const std::span<const Field> fields = fields_of(event.kind);
   for (unsigned i = 0; i < std::min(fields.size(), event.payload.size()); ++i) {
     if (i >= trace::kFirstPayloadWords && event.p(i) == 0) continue; // what does not apply
     line += cat({" ", fields[i].name, "=", value_text(fields[i], event.p(i), stream)});
   }
+  if (event.kind == trace::Kind::kLaunch) line += arguments_text(event);
   if (call) line += " = " + result_text(event);
-  if (event.flags & trace::kFlagNested) line += " nested";
+  line += flags_text(event);
+  if (event.ticks != 0) line += cat({" ticks=", std::to_string(event.ticks)});
   if (event.context != 0) line += " context=" + std::to_string(event.context);
   if (event.stack) line += " stack=" + std::to_string(event.stack.value);
   return line;

@@ -128,6 +128,8 @@ void Heap::State::accept_free(const Event& e, bool count_unseen) {
   const Space space = space_of(function);
   if (function == FreeFunction::kMemUnmap && e.p(3) != 0) return unmap(e);
   if (end_accepted(space, e.p(0), e)) return;
+  // CUDA accepts the destruction of a level or plane, and does nothing (measured on an H200, driver 580).
+  if (space == Space::kArray && views.contains(e.p(0))) return;
   if (!count_unseen || function == FreeFunction::kUnmapGraphics) return;
   Block* dead = store.find_dead(space, e.p(0));
   if (dead != nullptr && dead->address == e.p(0)) {
@@ -186,6 +188,7 @@ void Heap::State::on_life(const Event& e) {
   if (!e.succeeded() || e.from_runtime()) return;
   const auto object = static_cast<trace::ObjectClass>(e.p(1));
   const auto op = static_cast<trace::LifeOp>(e.p(2));
+  if (object == trace::ObjectClass::kArrayView && op == trace::LifeOp::kCreate) views[e.p(0)] = e.p(3);
   if (object == trace::ObjectClass::kContext && op == trace::LifeOp::kDestroy) end_context(e, e.p(0), -1);
   if (object != trace::ObjectClass::kPrimaryContext) return;
   const auto device = static_cast<std::int32_t>(e.p(0));

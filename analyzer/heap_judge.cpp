@@ -45,6 +45,16 @@ const Block* Heap::State::live_containing(std::uint64_t address) {
   return nullptr;
 }
 
+Heap::State::Id Heap::State::array_of(std::uint64_t handle) const {
+  const auto view = views.find(handle);
+  for (const std::uint64_t candidate : {handle, view != views.end() ? view->second : handle}) {
+    for (const Space space : {Space::kArray, Space::kMipmappedArray}) {
+      if (const Id id = store.find_exact(space, candidate); id != kNone) return id;
+    }
+  }
+  return kNone;
+}
+
 void Heap::State::judge_refused_free(const Event& e) {
   const std::uint64_t address = e.p(0);
   const auto function = static_cast<FreeFunction>(e.p(1));
@@ -140,7 +150,7 @@ void Heap::State::judge_copy_side(const Event& e, Side side) {
   const auto declared = static_cast<trace::Side>((e.flags >> (to ? 0 : 2)) & 3);
   const std::uint64_t address = e.p(to ? 0 : 1);
   if (declared != trace::Side::kArray) return judge_range(e, address, copy_extent(e, side), side, declared);
-  const Id id = store.find_exact(Space::kArray, address);
+  const Id id = array_of(address);
   if (id != kNone && e.succeeded()) {
     touch(id, to ? Touch::Access::kWrite : Touch::Access::kRead, address, e.p(2));
   }
@@ -152,7 +162,11 @@ void Heap::State::judge_set(const Event& e) {
 
 void Heap::State::judge_use(const Event& e) {
   if (sticky_code != 0 || is_sticky(e.result) || e.p(0) == 0) return;
-  for (const Space space : {Space::kAddress, Space::kRegistered, Space::kArray, Space::kMipmappedArray}) {
+  if (const Id array = array_of(e.p(0)); array != kNone) {
+    if (e.succeeded()) touch(array, Touch::Access::kBound, e.p(0), e.p(1));
+    return;
+  }
+  for (const Space space : {Space::kAddress, Space::kRegistered}) {
     const auto range = store.find(space, e.p(0));
     if (!range) continue;
     if (!e.succeeded()) return;

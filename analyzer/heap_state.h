@@ -38,6 +38,7 @@ struct Heap::State {
   std::vector<Context> contexts;                             // by id; 0 is "unknown"
   std::unordered_map<std::uint64_t, std::uint64_t> retained; // primary contexts: device -> seen retains
   std::unordered_set<std::uint64_t> capturing;               // streams
+  std::unordered_map<std::uint64_t, std::uint64_t> views;    // levels and planes: handle -> array's handle
 
   // heap.cpp
   void apply(const Event& e);
@@ -75,6 +76,7 @@ struct Heap::State {
   void judge_freed_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
                          trace::Side declared, unsigned parameter = trace::kNoParameter);
   const Block* live_containing(std::uint64_t address);
+  Id array_of(std::uint64_t handle) const; // live array, also by a view of it
 };
 
 } // namespace gmt

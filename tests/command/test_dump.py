@@ -10,6 +10,7 @@ from command_case import COMMAND, CommandCase
 
 NO_API = 0xffff
 STACK, NAME, ALLOC, FREE, COPY, LAUNCH = 3, 4, 16, 17, 18, 20
+KERNEL, DEVICE, MEMORY_INFO, RANGE, TEXT, LIFE, SYNC, USE = 8, 9, 10, 11, 12, 21, 22, 24
 
 
 def slot(kind, order, api, words, *, slots=1, result=0, stack=0, via=NO_API, flags=0):
@@ -62,6 +63,39 @@ class Dump(CommandCase):
             "5 t7-0 cuMemFree_v2 address=0x7f0000000000 by=free stream=0x0 bytes=0 "
             "= CUDA_ERROR_INVALID_VALUE (1) context=1",
             "end: 6 records, 0 lost, 0 torn slots, 0 damaged, 0 of unknown kinds"])
+
+    def test_lines_of_version_1_1(self):
+        text = list(struct.unpack("<2Q", b"a\nmade-up device"))
+        ticks = (1500 | 3 << 11) << 48  # 12000
+        self.write_log(
+            slot(TEXT, 1, NO_API, [0x99, 16, *text]),
+            slot(DEVICE, 2, NO_API, [0, 1 << 30, 512, 32], slots=2), more([512, 0, 0, 90, 1, 0x99, 7]),
+            slot(KERNEL, 3, NO_API, [0x55, 2, 0 | 8 << 32, 8 | 4 << 32]),
+            slot(LAUNCH, 4, 3, [0x55, 0, 1 | 1 << 32 | 1 << 48, 1 | 1 << 16 | 1 << 32], slots=2),
+            more([0x7f0000000000 | 0 << 57, 0, 0x7f0000000100 | 127 << 57]),
+            slot(RANGE, 5, NO_API, [1, 0, 0x99, 0]),
+            slot(COPY, 6 | ticks, 4, [0x10, 0x20, 64, 0], flags=48),
+            slot(MEMORY_INFO, 7, NO_API, [100, 200]),
+            slot(USE, 8, 4, [0x1000, 64, 12, 0x77], flags=2, slots=2), more([32, 16, 2, 4]),
+            slot(LIFE, 9, 4, [0x50, 7, 7, 4], slots=2), more([123]),
+            slot(SYNC, 10, 4, [0, 0, 12]))
+        result = self.run_command("dump", self.trace)
+        self.assertEqual(result.returncode, 0, result)
+        lines = [line.replace(" context=1", "") for line in result.stdout.splitlines()]
+        self.assertEqual(lines[:-1], [
+            '1 t7-0 text id=0x99 "a?made-up device"',
+            '2 t7-0 device device=0 bytes=1073741824 texture-alignment=512 texture-pitch=32 surface-alignment=512 '
+            'capability=90 concurrent-managed=1 name="a?made-up device" largest-pitch=7',
+            "3 t7-0 kernel handle=0x55 parameters=0:8,8:4",
+            "4 t7-0 cuLaunchKernel function=0x55 stream=0x0 grid=1x1x1 block=1x1x1 #0=0x7f0000000000 "
+            "#?=0x7f0000000100 = 0",
+            '5 t7-0 range op=push domain=0 text="a?made-up device" id=0x0',
+            "6 t7-0 cuMemcpy2D_v2 to=0x10 from=0x20 bytes=64 stream=0x0 = 0 batched ticks=12000",
+            "7 t7-0 memory-info free=100 total=200",
+            "8 t7-0 cuMemcpy2D_v2 address=0x1000 bytes=64 class=graph-node stream=0x77 pitch=32 width=16 height=2 "
+            "element=4 = 0 writes",
+            "9 t7-0 cuMemcpy2D_v2 handle=0x50 class=pool op=set extra=0x4 value=123 = 0",
+            "10 t7-0 cuMemcpy2D_v2 stream=0x0 other=0x0 op=external-wait = 0"])
 
     def test_in_flight(self):
         self.write_log(slot(FREE, 1, 2, [0x10, 1, 0, 0], result=0xffff))

@@ -281,6 +281,19 @@ TEST_F(Frees, NestedCallsChangeNothing) {
 }
 
 // To a second destruction of an array the driver answers that its context is gone (709).
+TEST_F(Frees, ALevelOfAnArrayIsNoArrayOfItsOwn) {
+  log().alloc({.api = "cuMipmappedArrayCreate"}, Family::kMipmappedArray, kA, 4096);
+  log().record(trace::Kind::kLife, {.api = "cuMipmappedArrayGetLevel"},
+               {kB, static_cast<std::uint64_t>(trace::ObjectClass::kArrayView),
+                static_cast<std::uint64_t>(trace::LifeOp::kCreate), kA});
+  log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kB);
+  log().release({.api = "cuMipmappedArrayDestroy"}, FreeFunction::kMipmappedArrayDestroy, kA);
+  log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kA + 0x77); // of what nobody saw made
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("memory from unseen calls", "1 release"));
+}
+
 TEST_F(Frees, ArrayDestroyedTwice) {
   log().alloc({.api = "cuArrayCreate_v2", .stack = {0x1}}, Family::kArray, kA, 4096);
   log().release({.api = "cuArrayDestroy", .stack = {0x2}}, FreeFunction::kArrayDestroy, kA);
