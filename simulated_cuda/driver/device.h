@@ -7,6 +7,7 @@
 #include "arena.h"
 #include "block.h"
 
+#include <map>
 #include <memory>
 
 namespace gmt::sim {
@@ -39,7 +40,7 @@ struct Pool {
   int reuse_opportunistic = 1;
   int reuse_internal = 1;
   int imported_file = -1;  // the memory of the process whose pool this is
-  CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  std::map<int, CUmemAccess_flags> access_of_others;  // by device; the owner's cannot be taken away
 };
 
 struct Device {

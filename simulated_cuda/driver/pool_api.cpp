@@ -144,6 +144,7 @@ CUresult mem_pool_set_attribute(CUmemoryPool handle, CUmemPool_attribute attribu
 CUresult mem_pool_get_attribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
   const Pool* pool = find_pool(handle);
   if (pool == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
   auto* number = static_cast<cuuint64_t*>(value);
   switch (attribute) {
     case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: *static_cast<int*>(value) = pool->reuse_follow_event; break;
@@ -165,15 +166,19 @@ CUresult mem_pool_set_access(CUmemoryPool handle, const CUmemAccessDesc* map, si
   for (size_t i = 0; i < count; ++i) {
     if (state().device(map[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     if (map[i].location.id == pool->device->ordinal && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-      return CUDA_ERROR_INVALID_VALUE;  // the owner's access cannot be taken away
+      return CUDA_ERROR_INVALID_VALUE;
   }
+  for (size_t i = 0; i < count; ++i) pool->access_of_others[map[i].location.id] = map[i].flags;
   return CUDA_SUCCESS;
 }
 
 CUresult mem_pool_get_access(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLocation* location) {
   const Pool* pool = find_pool(handle);
   if (flags == nullptr || pool == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = location->id == pool->device->ordinal ? pool->access : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  const auto known = pool->access_of_others.find(location->id);
+  *flags = location->id == pool->device->ordinal         ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+           : known == pool->access_of_others.end() ? CU_MEM_ACCESS_FLAGS_PROT_NONE
+                                                   : known->second;
   return CUDA_SUCCESS;
 }
 

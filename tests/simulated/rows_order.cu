@@ -101,6 +101,34 @@ std::string free_node() {
   return got;
 }
 
+template <cudaError_t (*ask)()>
+std::string while_capturing() {
+  const OwnStream own;
+  cudaGraph_t graph = nullptr;
+  cudaStreamBeginCapture(own.stream, cudaStreamCaptureModeGlobal);
+  const int asked = ask();
+  const std::string got = answers({asked, cudaStreamEndCapture(own.stream, &graph)});
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  return got;
+}
+
+cudaError_t ask_pool() {
+  cudaMemPool_t pool = nullptr;
+  unsigned long long used = 0;
+  cudaDeviceGetDefaultMemPool(&pool, 0);
+  return cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used);
+}
+
+cudaError_t ask_memory() {
+  size_t available = 0, total = 0;
+  return cudaMemGetInfo(&available, &total);
+}
+
+cudaError_t ask_attribute() {
+  int value = 0;
+  return cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 0);
+}
+
 template <size_t extra>
 std::string batch() {
   const OwnStream own;
@@ -126,6 +154,9 @@ const std::vector<Row>& order_rows() {
       {"allocating graph: launch, launch, free async, launch, free, free", "0 1 0 0 0 1", relaunch},
       {"allocating graph with auto-free: launch, launch, free", "0 0 0", relaunch_with_auto_free},
       {"graph with a free node: add, add, instantiate, launch, launch, sync", "0 0 0 0 0 0", free_node},
+      {"while capturing: cudaMemPoolGetAttribute, end of capture", "900 901", while_capturing<ask_pool>},
+      {"while capturing: cudaMemGetInfo, end of capture", "0 0", while_capturing<ask_memory>},
+      {"while capturing: cudaDeviceGetAttribute, end of capture", "0 0", while_capturing<ask_attribute>},
       {"cudaMemcpyBatchAsync, fitting", "0", batch<0>},
       {"cudaMemcpyBatchAsync, one member past the end", "1", batch<1>},
   };

@@ -249,6 +249,31 @@ TEST(Devices, CopyBetweenTwoAndPeerAccess) {
   cudaGetLastError();
 }
 
+TEST(Devices, APoolOpensForAnotherDevice) {
+  cudaMemPool_t pool = make_pool(cudaMemHandleTypeNone);
+  cudaMemLocation other{cudaMemLocationTypeDevice, 1};
+  cudaMemAccessFlags flags{};
+  ASSERT_EQ(cudaMemPoolGetAccess(&flags, pool, &other), cudaSuccess);
+  EXPECT_EQ(flags, cudaMemAccessFlagsProtNone);
+  const cudaMemAccessDesc access{other, cudaMemAccessFlagsProtReadWrite};
+  EXPECT_EQ(cudaMemPoolSetAccess(pool, &access, 1), cudaSuccess);
+  ASSERT_EQ(cudaMemPoolGetAccess(&flags, pool, &other), cudaSuccess);
+  EXPECT_EQ(flags, cudaMemAccessFlagsProtReadWrite);
+  const cudaMemAccessDesc own{{cudaMemLocationTypeDevice, 0}, cudaMemAccessFlagsProtNone};
+  EXPECT_EQ(cudaMemPoolSetAccess(pool, &own, 1), cudaErrorInvalidValue);
+  cudaMemPoolDestroy(pool);
+  cudaGetLastError();
+}
+
+TEST(Devices, WhatIsMissingSaysSo) {
+  CUexternalSemaphore semaphore = nullptr;
+  CUmemGenericAllocationHandle multicast = 0;
+  const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC description{};
+  const CUmulticastObjectProp properties{};
+  EXPECT_EQ(DRIVER_FUNCTION(cuImportExternalSemaphore)(&semaphore, &description), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(DRIVER_FUNCTION(cuMulticastCreate)(&multicast, &properties), CUDA_ERROR_NOT_SUPPORTED);
+}
+
 TEST(Devices, OthersMemoryIsNotFree) {
   size_t available = 0, total = 0;
   ASSERT_EQ(cudaMemGetInfo(&available, &total), cudaSuccess);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 
 namespace {
@@ -117,6 +118,44 @@ TEST(Capture, AllocationNodesLiveFromLaunchToFree) {
   EXPECT_EQ(cudaFreeAsync(memory, captured.stream), cudaSuccess);
   cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
+  cudaGetLastError();
+}
+
+TEST(Batch, CopiesInThreeDimensionsOneByOne) {
+  CapturedStream own;
+  char* device = static_cast<char*>(allocate(4 * 8 * 2));
+  char host[4 * 3 * 2], back[4 * 8 * 2] = {};
+  std::memset(host, 'h', sizeof host);
+  cudaMemset(device, '.', 4 * 8 * 2);
+  cudaMemcpy3DBatchOp op{};
+  op.src.type = cudaMemcpyOperandTypePointer;
+  op.src.op.ptr = {host, 3, 4, {}};
+  op.dst.type = cudaMemcpyOperandTypePointer;
+  op.dst.op.ptr = {device, 8, 4, {}};
+  op.extent = {3, 4, 2};
+  op.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  ASSERT_EQ(cudaMemcpy3DBatchAsync(1, &op, 0, own.stream), cudaSuccess);
+  ASSERT_EQ(cudaMemcpy(back, device, sizeof back, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(std::string(back, 16), "hhh.....hhh.....");
+  op.extent.depth = 3;
+  EXPECT_EQ(cudaMemcpy3DBatchAsync(1, &op, 0, own.stream), cudaErrorInvalidValue) << "past the end";
+  EXPECT_EQ(cudaMemcpy3DBatchAsync(1, &op, 0, nullptr), cudaErrorInvalidValue) << "the legacy stream takes none";
+  cudaFree(device);
+  cudaGetLastError();
+}
+
+TEST(Batch, PrefetchesManagedMemoryOnly) {
+  CapturedStream own;
+  void* managed = nullptr;
+  ASSERT_EQ(cudaMallocManaged(&managed, 1000, cudaMemAttachGlobal), cudaSuccess);
+  void* addresses[] = {managed};
+  size_t sizes[] = {1000}, first[] = {0};
+  cudaMemLocation places[] = {{cudaMemLocationTypeDevice, 0}};
+  EXPECT_EQ(cudaMemPrefetchBatchAsync(addresses, sizes, 1, places, first, 1, 0, own.stream), cudaSuccess);
+  EXPECT_EQ(cudaMemDiscardBatchAsync(addresses, sizes, 1, 0, own.stream), cudaSuccess);
+  sizes[0] = 1001;
+  EXPECT_EQ(cudaMemPrefetchBatchAsync(addresses, sizes, 1, places, first, 1, 0, own.stream), cudaErrorInvalidValue);
+  cudaFree(managed);
   cudaGetLastError();
 }
 
