@@ -4,6 +4,7 @@
 
 #include "analyzer/analysis.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
@@ -19,7 +20,9 @@ using trace::Kind;
 class Dispatch {
 public:
   explicit Dispatch(const ProcessFacts& facts) {
-    for (const DetectorInfo* info : detectors()) {
+    std::vector<const DetectorInfo*> all = detectors();
+    std::ranges::stable_partition(all, [](const DetectorInfo* info) { return !info->comes_last; });
+    for (const DetectorInfo* info : all) {
       detectors_.push_back({info->wants, info->make(facts)});
       for (unsigned kind = 0; kind < by_kind_.size(); ++kind) {
         const bool wanted = (info->wants & wants(static_cast<Kind>(kind))) != 0;
@@ -40,6 +43,7 @@ public:
     for (const Judgement& j : judgements) {
       if (j.is_mistake()) happened |= kWantsMistakes;
     }
+    findings.next_event();
     for (const Entry& entry : detectors_) {
       if ((entry.wants & happened) != 0) entry.detector->on_event(e, judgements, heap, findings);
     }

@@ -75,6 +75,14 @@ public:
   virtual ~Findings() = default;
   virtual void add(Finding finding) = 0;
   virtual void not_checked(NotChecked what) = 0;
+
+  // A detector that knows why CUDA refused the present call says so, and api-error keeps silent about it.
+  void explain_refusal() { refusal_explained_ = true; }
+  bool refusal_explained() const { return refusal_explained_; }
+  void next_event() { refusal_explained_ = false; } // the analysis's
+
+private:
+  bool refusal_explained_ = false;
 };
 
 class Detector {
@@ -101,6 +109,7 @@ struct DetectorInfo {
   std::string_view explain; // one paragraph: what it means, what to do, where the rule comes from
   std::unique_ptr<Detector> (*make)(const ProcessFacts&);
   Wants wants = kWantsAll;
+  bool comes_last = false; // called when all others have seen the event
 };
 
 class DetectorRegistration {

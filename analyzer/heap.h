@@ -107,6 +107,20 @@ constexpr bool is_device_family(trace::Family family); // counts in the device's
 bool can_leak(trace::Family family);
 bool is_sticky(std::uint16_t result); // the context is dead after this code (heap_rules.cpp lists them)
 
+// Rows as a call describes them: one linear side of a copy or set, or what a texture binds. A flat call is
+// one row. Row i of slice z starts at address + (z * slice + i) * pitch.
+struct Rows {
+  std::uint64_t address = 0;
+  std::uint64_t pitch = 0; // 0: none given
+  std::uint64_t width = 0; // in bytes
+  std::uint64_t height = 1, depth = 1;
+  std::uint64_t slice = 1;   // rows from one slice to the next
+  std::uint64_t element = 0; // 0 unknown
+  std::uint64_t count() const; // height x depth
+};
+Rows rows_of(const Event& call, Judgement::Side side); // the side matters for copies alone
+trace::Side declared_side(const Event& copy, Judgement::Side side);
+
 // Bytes from the first to the last byte that one side of a copy touches, padding of the last row left out.
 std::uint64_t copy_extent(const Event& copy, Judgement::Side side);
 std::uint64_t set_extent(const Event& set);

@@ -147,7 +147,7 @@ void Heap::State::judge_copy(const Event& e) {
 
 void Heap::State::judge_copy_side(const Event& e, Side side) {
   const bool to = side == Side::kDestination;
-  const auto declared = static_cast<trace::Side>((e.flags >> (to ? 0 : 2)) & 3);
+  const trace::Side declared = declared_side(e, side);
   const std::uint64_t address = e.p(to ? 0 : 1);
   if (declared != trace::Side::kArray) return judge_range(e, address, copy_extent(e, side), side, declared);
   const Id id = array_of(address);

@@ -24,15 +24,12 @@ constexpr std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
 }
 
 // The last row needs only its width, the last slice only its rows (cuda.h on CUDA_MEMCPY2D).
-std::uint64_t shape_extent(std::uint64_t pitch, std::uint64_t width, std::uint64_t height,
-                           std::uint64_t depth, std::uint64_t rows_per_slice) {
-  if (width == 0) return 0;
-  height = std::max<std::uint64_t>(height, 1);
-  depth = std::max<std::uint64_t>(depth, 1);
-  if (pitch == 0) pitch = width;
-  if (rows_per_slice == 0) rows_per_slice = height;
-  const std::uint64_t rows = saturating_add(saturating_mul(depth - 1, rows_per_slice), height - 1);
-  return saturating_add(saturating_mul(rows, pitch), width);
+std::uint64_t extent_of(const Rows& rows) {
+  if (rows.width == 0) return 0;
+  const std::uint64_t before =
+    saturating_add(saturating_mul(rows.depth - 1, rows.slice), rows.height - 1);
+  const std::uint64_t pitch = rows.pitch == 0 ? rows.width : rows.pitch;
+  return saturating_add(saturating_mul(before, pitch), rows.width);
 }
 
 } // namespace
@@ -138,16 +135,42 @@ bool is_sticky(std::uint16_t result) {
   }
 }
 
+std::uint64_t Rows::count() const { return saturating_mul(height, depth); }
+
+Rows rows_of(const Event& call, Judgement::Side side) {
+  const bool source = side == Judgement::Side::kSource;
+  const bool is_copy = call.kind == trace::Kind::kCopy;
+  Rows rows;
+  rows.address = call.p(source ? 1 : 0);
+  if (call.payload.size() <= trace::kFirstPayloadWords) {
+    rows.width = call.p(is_copy ? 2 : 1);
+    return rows;
+  }
+  rows.pitch = call.p(source ? 5 : 4);
+  rows.width = call.p(is_copy ? 6 : 5);
+  rows.height = std::max<std::uint64_t>(call.p(is_copy ? 7 : 6), 1);
+  rows.slice = rows.height;
+  if (is_copy) {
+    rows.depth = std::max<std::uint64_t>(call.p(8), 1);
+    if (const std::uint64_t slice = call.p(source ? 10 : 9); slice != 0) rows.slice = slice;
+  } else {
+    rows.element = call.p(7);
+  }
+  return rows;
+}
+
+trace::Side declared_side(const Event& copy, Judgement::Side side) {
+  return static_cast<trace::Side>((copy.flags >> (side == Judgement::Side::kSource ? 2 : 0)) & 3);
+}
+
 std::uint64_t copy_extent(const Event& copy, Judgement::Side side) {
-  if (copy.payload.size() <= 4) return copy.p(2);
-  const bool destination = side == Judgement::Side::kDestination;
-  return shape_extent(copy.p(destination ? 4 : 5), copy.p(6), copy.p(7), copy.p(8),
-                      copy.p(destination ? 9 : 10));
+  if (copy.payload.size() <= trace::kFirstPayloadWords) return copy.p(2);
+  return extent_of(rows_of(copy, side));
 }
 
 std::uint64_t set_extent(const Event& set) {
-  if (set.payload.size() <= 4) return set.p(1);
-  return shape_extent(set.p(4), set.p(5), set.p(6), 1, 0);
+  if (set.payload.size() <= trace::kFirstPayloadWords) return set.p(1);
+  return extent_of(rows_of(set, Judgement::Side::kDestination));
 }
 
 } // namespace gmt

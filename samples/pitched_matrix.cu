@@ -12,6 +12,9 @@
 // expect: clean
 // run: clean
 // expect: clean
+// run: flat
+// expect: warning pitch-misaligned count=1 bytes=3072 api=cudaMemcpy2D message="cudaMallocPitch(&p, &pitch, 400, 64)" stacks="allocated here"@make_flat_matrix:LINE(alloc-flat),"copied here"@upload:LINE(upload)
+// expect: warning pitch-misaligned count=1 bytes=3072 api=cudaMemcpy2D stacks="allocated here"@make_flat_matrix:LINE(alloc-flat),"copied here"@main:LINE(download)
 // run: width
 // expect-shared: warning api-error count=1 api=cudaMemcpy2D stacks="failed here"@upload_too_wide:LINE(too-wide)
 // expect-static: clean

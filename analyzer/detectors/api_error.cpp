@@ -100,6 +100,7 @@ public:
     for (const Judgement& j : judgements) {
       if (j.is_mistake()) return;
     }
+    if (findings.refusal_explained()) return;
     if (e.kind == trace::Kind::kAlloc && e.result == 2) return; // out-of-memory
     if (is_expected(facts_.api_name(e.api), e.result) || is_expected(facts_.call_name(e), e.result)) return;
     if (heap.sticky_error()) {
@@ -200,6 +201,7 @@ const DetectorRegistration kApiError{{
     return std::make_unique<ApiError>(facts);
   },
   .wants = kWantsAll,
+  .comes_last = true,
 }};
 
 } // namespace
