@@ -26,6 +26,13 @@ struct Record {
   std::uint16_t words = trace::kFirstPayloadWords;
   std::array<std::uint64_t, kMaxRecordWords> w; // only the first `words` are set
 
+  void reset() {
+    kind = trace::Kind::kNote;
+    order_at = OrderAt::kBefore;
+    droppable = true;
+    flags = 0;
+    words = trace::kFirstPayloadWords;
+  }
   // Whether the call's duration is recorded: those that may wait for the device or for memory. Launches are left out,
   // their budget is a few nanoseconds.
   bool is_timed() const {

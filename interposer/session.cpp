@@ -150,7 +150,7 @@ void Call::complete(std::uint16_t result, bool changed) noexcept {
 }
 
 void Call::begin_member() noexcept {
-  record = Record();
+  record.reset();
   record.flags = common_flags_;
 }
 

@@ -12,6 +12,7 @@ TEXTURE, PREFETCH, MEM_OP, MEM_OP_WAIT, SURFACE, TENSOR_MAP, GRAPH_NODE = 1, 2, 
 POOL, PEER_ACCESS, ARRAY_VIEW = 7, 15, 17
 GRAPH_FAMILY, GRAPH_FREE_NODE = 15, 13
 READS, WRITES = 1, 2
+RUNTIME, ARRAY_SIDE = 1 << 15, 3
 
 
 def text_of(record):
@@ -169,6 +170,25 @@ class Memory(Records):
         self.assertEqual((peer.kind, peer.a[:3]), ("life", [0, PEER_ACCESS, 1]))
         self.assertEqual(peer.a[3], self.kind("context")[0].a[0])
         self.assertNotEqual(peer.result, 0)
+
+
+class RuntimeShapes(Records):
+    def test_calls_without_a_driver_call(self):
+        self.play("", program="runtime_records")
+        device, array = self.only("cuMemAlloc_v2").a[0], self.only("cuArray3DCreate_v2").a[0]
+        into = self.only("cudaMemcpy2DToArray")
+        self.assertEqual((into.kind, into.result, into.flags & 0x800F), ("copy", 12, RUNTIME | ARRAY_SIDE))
+        self.assertEqual((into.a[0], into.a[2], into.a[5:9], into.a[11:13]), (array, 1000, [100, 200, 5, 1], [8, 2]))
+        self.assertEqual(into.flags >> 8 & 15, 1 + 1, "the kind is host to device")
+        out = self.only("cudaMemcpy2DFromArray")
+        self.assertEqual((out.result, out.flags & 0x800F), (12, RUNTIME | ARRAY_SIDE << 2))
+        self.assertEqual((out.a[1], out.a[4], out.a[14:16]), (array, 100, [12, 3]))
+        block = self.only("cudaMemcpy3D")
+        self.assertEqual((block.result, block.a[0], block.a[2]), (12, device + 4 + (1 + 2 * 10) * 100, 2000))
+        self.assertEqual(block.a[4:11], [100, 256, 200, 5, 2, 10, 10])
+        nothing = self.only("cudaMalloc3D")
+        self.assertEqual((nothing.kind, nothing.result, nothing.a[:3], nothing.a[6:8]),
+                         ("alloc", 0, [0, 0, 2], [10, 10]))
 
 
 if __name__ == "__main__":
