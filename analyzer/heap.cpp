@@ -223,11 +223,30 @@ void Heap::State::end_context(const Event& e, std::uint64_t handle, std::int64_t
 }
 
 void Heap::State::on_sync(const Event& e) {
-  if (!e.succeeded()) return;
   const auto op = static_cast<trace::SyncOp>(e.p(2));
+  if (op == trace::SyncOp::kEndCapture) return end_capture(e);
+  if (!e.succeeded()) return;
   if (op == trace::SyncOp::kGraphLaunch) last_kernel = e.order;
-  if (op == trace::SyncOp::kBeginCapture) capturing.insert(e.p(0));
-  if (op == trace::SyncOp::kEndCapture) capturing.erase(e.p(0));
+  if (op == trace::SyncOp::kBeginCapture) capturing[e.p(0)] = e.p(0);
+  if (capturing.empty()) return;
+  // A stream that waits for an event of a capture takes part in it until it ends.
+  const auto origin = capturing.find(e.p(0));
+  if (op == trace::SyncOp::kEventRecord) {
+    if (origin != capturing.end()) captured_events[e.p(1)] = origin->second;
+    else captured_events.erase(e.p(1));
+  } else if (op == trace::SyncOp::kStreamWaitEvent && origin == capturing.end()) {
+    const auto event = captured_events.find(e.p(1));
+    if (event != captured_events.end()) capturing[e.p(0)] = event->second;
+  }
+}
+
+// A capture ends whatever the answer, except to the wrong thread.
+void Heap::State::end_capture(const Event& e) {
+  constexpr std::uint16_t kWrongThread = 908; // CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
+  if (e.in_flight() || e.result == kWrongThread) return;
+  const auto belongs = [&](const auto& entry) { return entry.second == e.p(0); };
+  std::erase_if(capturing, belongs);
+  std::erase_if(captured_events, belongs);
 }
 
 Heap::Heap() : state_(std::make_unique<State>()) {}

@@ -6,7 +6,6 @@
 #include <array>
 #include <span>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "analyzer/block_store.h"
@@ -37,8 +36,9 @@ struct Heap::State {
   };
   std::vector<Context> contexts;                             // by id; 0 is "unknown"
   std::unordered_map<std::uint64_t, std::uint64_t> retained; // primary contexts: device -> seen retains
-  std::unordered_set<std::uint64_t> capturing;               // streams
   std::unordered_map<std::uint64_t, std::uint64_t> views;    // levels and planes: handle -> array's handle
+  std::unordered_map<std::uint64_t, std::uint64_t> capturing;       // streams, and where the capture began
+  std::unordered_map<std::uint64_t, std::uint64_t> captured_events; // likewise: who waits for one joins it
 
   // heap.cpp
   void apply(const Event& e);
@@ -47,6 +47,7 @@ struct Heap::State {
   void on_context(const Event& e);
   void on_life(const Event& e);
   void on_sync(const Event& e);
+  void end_capture(const Event& e);
   void make_live(Id id);
   void accept_free(const Event& e, bool count_unseen);
   void unmap(const Event& e);

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// stream-order: stream-ordered memory that is used before its allocation is ordered there, or freed while its
+// use on another stream is not ordered before the free; and cudaFree of such memory, which waits for nobody.
+// What is ordered is StreamClock's answer. Asleep until the first stream-ordered allocation.
+//
+// Never a guess: of a kernel's arguments only those count that hold little besides pointers, and not those
+// that may be the end of another block. Findings wait for the end, as one lost record may have ordered all of
+// it.
+
+#include <array>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "analyzer/detector.h"
+#include "analyzer/stream_clock.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+using trace::FreeFunction;
+using trace::Kind;
+using Point = StreamClock::Point;
+
+// Larger structures often hold words that their kernel never reads.
+constexpr std::uint32_t kLargestParameter = 64;
+
+bool is_tracked(Family family) { return family == Family::kStreamOrdered || family == Family::kPoolImport; }
+
+// The stream that a call's work goes to; none if it makes no work.
+std::optional<std::uint64_t> stream_of(const Event& e) {
+  switch (e.kind) {
+  case Kind::kLaunch: return e.p(1);
+  case Kind::kCopy:
+  case Kind::kSet: return e.p(3);
+  case Kind::kUse:
+    switch (static_cast<trace::UseClass>(e.p(2))) {
+    case trace::UseClass::kPrefetch:
+    case trace::UseClass::kDiscard:
+      if (e.p(3) == 0) return {}; // older traces do not tell
+      return e.p(3);
+    case trace::UseClass::kMemOp:
+    case trace::UseClass::kMemOpWait: return e.p(3);
+    default: return {};
+    }
+  default: return {};
+  }
+}
+
+class StreamOrder : public Detector {
+public:
+  explicit StreamOrder(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    if (e.kind == Kind::kLife) return clock_.on_life(e, heap);
+    if (e.kind == Kind::kSync) clock_.on_capture(e);
+    if (e.kind == Kind::kAlloc) return on_alloc(e, heap);
+    if (!awake_ || !e.succeeded() || clock_.is_full()) return;
+    switch (e.kind) {
+    case Kind::kSync: return clock_.on_sync(e, heap);
+    case Kind::kFree: return on_free(e, heap);
+    case Kind::kUse: clock_.on_use(e, heap); break;
+    default: break;
+    }
+    const auto stream = stream_of(e);
+    if (stream && (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) == 0) on_work(e, *stream, heap);
+  }
+
+  void finish(const Heap&, Findings& findings) override {
+    if (clock_.is_full()) {
+      findings.not_checked(
+        {"stream-order", cat({"the program had more than ", format_count(StreamClock::kMaxStreams),
+                              " streams at a time: later calls were not checked"})});
+    }
+    if (found_.empty()) return;
+    if (facts_.lost_records() != 0) {
+      findings.not_checked(
+        {"stream-order", "records were lost, and any of them may have ordered the streams"});
+      return;
+    }
+    for (auto& [key, finding] : found_) findings.add(std::move(finding));
+  }
+
+private:
+  struct Use {
+    Point work; // the newest on its stream
+    StackId stack;
+    std::uint16_t api;
+  };
+  struct Tracked {
+    Point born;
+    bool imported = false; // by another process, in its own order
+    std::vector<Use> uses; // one a stream
+  };
+  enum class Mistake : std::uint8_t { kUsedEarly, kFreedEarly, kFreedInUse, kFreedWithoutWait };
+
+  void on_alloc(const Event& e, const Heap& heap) {
+    if (heap.touched().empty() || clock_.is_full()) return;
+    const Block& block = *heap.touched().front().block;
+    if (!is_tracked(block.family)) return;
+    awake_ = true;
+    Tracked& tracked = blocks_[block.address];
+    tracked = {.born = {}, .imported = block.family == Family::kPoolImport, .uses = {}};
+    if (!tracked.imported) tracked.born = clock_.work(e, block.stream, heap);
+  }
+
+  void on_work(const Event& e, std::uint64_t stream, const Heap& heap) {
+    if (heap.is_capturing(stream)) return; // it will run when its graph is launched
+    const Point now = clock_.work(e, stream, heap);
+    if (clock_.is_full()) return;
+    for (const Touch& touch : heap.touched()) {
+      if (is_tracked(touch.block->family) && is_surely_meant(e, touch, heap)) use(e, now, *touch.block);
+    }
+    if (e.kind == Kind::kCopy && copy_waits(e, heap)) clock_.host_waits(now);
+    if (e.kind == Kind::kCopy && is_peer_copy(e)) clock_.host_waits(e);
+    const bool device_set = !heap.touched().empty() && touches_only_device(heap);
+    if (e.kind == Kind::kSet && (e.flags & trace::kSetAsync) == 0 && !device_set) clock_.host_waits(now);
+  }
+
+  // A word of a launch's arguments is a pointer into a block, and not the end of the block before it.
+  bool is_surely_meant(const Event& e, const Touch& touch, const Heap& heap) const {
+    if (touch.access != Touch::Access::kArgument) return true;
+    const Kernel* kernel = facts_.kernel(e.p(0));
+    if (kernel == nullptr || touch.parameter >= kernel->parameters.size()) return false;
+    if (kernel->parameters[touch.parameter].bytes > kLargestParameter) return false;
+    if (touch.address != touch.block->address) return true;
+    for (const Touch& other : heap.touched()) {
+      if (other.block->address + other.block->bytes == touch.address) return false;
+    }
+    return true;
+  }
+
+  void use(const Event& e, Point now, const Block& block) {
+    const auto at = blocks_.find(block.address);
+    if (at == blocks_.end()) return;
+    Tracked& tracked = at->second;
+    const Use newest{now, e.stack, e.via != trace::kNoApi ? e.via : e.api};
+    for (Use& use : tracked.uses) {
+      if (use.work.stream != now.stream) continue;
+      use = newest;
+      return;
+    }
+    tracked.uses.push_back(newest);
+    if (!tracked.imported && !clock_.is_ordered(tracked.born, now)) {
+      found(Mistake::kUsedEarly, newest, tracked, newest, block);
+    }
+  }
+
+  void on_free(const Event& e, const Heap& heap) {
+    const auto function = static_cast<FreeFunction>(e.p(1));
+    const auto touched = heap.touched();
+    const Block* block = touched.empty() ? nullptr : touched.front().block;
+    if (block != nullptr && is_tracked(block->family)) {
+      const auto at = blocks_.find(block->address);
+      if (at == blocks_.end()) return;
+      if (function == FreeFunction::kMemFreeAsync) free_in_order(e, *block, at->second, heap);
+      if (function == FreeFunction::kMemFree) free_at_once(e, *block, at->second);
+      blocks_.erase(at);
+      return;
+    }
+    // Other releases may wait for the device (CUDA programming guide on implicit synchronisation).
+    if (function != FreeFunction::kMemFreeAsync && function != FreeFunction::kHostFree &&
+        function != FreeFunction::kGraphFreeNode && function != FreeFunction::kRegionUnregister) {
+      clock_.host_waits(e);
+    }
+  }
+
+  void free_in_order(const Event& e, const Block& block, const Tracked& tracked, const Heap& heap) {
+    if (heap.is_capturing(e.p(2))) return;
+    const Use freed{clock_.work(e, e.p(2), heap), e.stack, e.via != trace::kNoApi ? e.via : e.api};
+    if (clock_.is_full()) return;
+    for (const Use& use : tracked.uses) {
+      if (clock_.is_ordered(use.work, freed.work)) continue;
+      return found(Mistake::kFreedInUse, freed, tracked, use, block);
+    }
+    if (!tracked.imported && !clock_.is_ordered(tracked.born, freed.work)) {
+      found(Mistake::kFreedEarly, freed, tracked, freed, block);
+    }
+  }
+
+  void free_at_once(const Event& e, const Block& block, const Tracked& tracked) {
+    const Use freed{{}, e.stack, e.via != trace::kNoApi ? e.via : e.api};
+    for (const Use& use : tracked.uses) {
+      if (clock_.is_done(use.work)) continue;
+      return found(Mistake::kFreedWithoutWait, freed, tracked, use, block);
+    }
+  }
+
+  // Whether the host knows that the copy is done when its call has returned, or may know it.
+  bool copy_waits(const Event& e, const Heap& heap) const {
+    const bool async = (e.flags & trace::kCopyAsync) != 0;
+    bool to_known = false;
+    for (const Touch& touch : heap.touched()) to_known |= touch.access == Touch::Access::kWrite;
+    if (!async) return !(to_known && heap.touched().size() == 2 && touches_only_device(heap));
+    return !to_known; // to pageable host memory
+  }
+
+  static bool touches_only_device(const Heap& heap) {
+    for (const Touch& touch : heap.touched()) {
+      const Family family = touch.block->family;
+      const bool device = is_device_family(family) || family == Family::kPoolImport ||
+                          family == Family::kVmmMapping || family == Family::kIpc;
+      if (!device || family == Family::kManaged) return false;
+    }
+    return true;
+  }
+
+  // It is in order with all work of both contexts (cuda.h on cuMemcpyPeer).
+  bool is_peer_copy(const Event& e) const {
+    return (e.flags & trace::kCopyAsync) == 0 &&
+           facts_.api_name(e.api).find("Peer") != std::string_view::npos;
+  }
+
+  void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use, const Block& block) {
+    const std::array<std::uint64_t, 4> key{static_cast<std::uint64_t>(mistake) << 32 | call.api,
+                                           call.stack.value, use.stack.value,
+                                           std::uint64_t{block.allocated.value} << 16 | block.api};
+    const auto [at, is_new] = found_.try_emplace(key);
+    if (is_new) {
+      at->second = describe(mistake, call, tracked, use, block);
+    } else {
+      ++at->second.count;
+      at->second.bytes += block.bytes;
+    }
+  }
+
+  Finding describe(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use,
+                   const Block& block) const {
+    const std::string_view name = facts_.api_name(call.api);
+    const bool runtime = is_runtime_name(name);
+    const std::string what = describe_block(block, facts_);
+    const std::string here = call.work.stream == StreamClock::kNoStream ? "" : clock_.name(call.work.stream);
+    const bool before = mistake == Mistake::kUsedEarly || mistake == Mistake::kFreedEarly;
+    const std::string there = clock_.name(before ? tracked.born.stream : use.work.stream);
+    const std::string record = cat({runtime ? "cudaEventRecord on " : "cuEventRecord on ", there});
+    const std::string wait = cat({runtime ? "cudaStreamWaitEvent on " : "cuStreamWaitEvent on ", here});
+    Finding f;
+    f.kind = "stream-order";
+    f.api = name;
+    f.bytes = block.bytes;
+    f.address = block.address;
+    f.group = std::to_string(static_cast<unsigned>(mistake));
+    f.stacks.push_back(
+      labelled(mistake == Mistake::kUsedEarly ? "used here" : "freed here", call.stack, name));
+    if (before) {
+      f.message = cat({name, mistake == Mistake::kUsedEarly ? " uses " : " frees ", what, " on ", here,
+                       ", but it was allocated on ", there, " and nothing orders the two."});
+      f.advice = cat({"After the allocation call ", record, ", and ", wait, " before this call."});
+    } else if (mistake == Mistake::kFreedInUse) {
+      f.message = cat({name, " frees ", what, " on ", here, ", but ", there,
+                       " uses it and nothing orders that use before the free."});
+      f.advice = cat({"Free it on ", there, ", or call ", record, " after its last use there and ", wait,
+                      " before the free."});
+    } else {
+      f.message = cat({name, " frees ", what, " at once, but ", there,
+                       " may still be using it: this call does not wait for stream-ordered memory."});
+      f.advice = cat({"Call ", runtime ? "cudaFreeAsync on " : "cuMemFreeAsync on ", there, " instead, or ",
+                      runtime ? "cudaStreamSynchronize" : "cuStreamSynchronize", " before it."});
+    }
+    if (!before) f.stacks.push_back(labelled("used here", use.stack, facts_.api_name(use.api)));
+    f.stacks.push_back(birth_stack(block, facts_));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+  StreamClock clock_;
+  bool awake_ = false;
+  std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
+  std::map<std::array<std::uint64_t, 4>, Finding> found_;
+};
+
+const DetectorRegistration kStreamOrder{{
+  .id = "stream-order",
+  .severity = Severity::kError,
+  .title = "stream-ordered memory used before its allocation or freed before its last use",
+  .explain =
+    "Memory from cudaMallocAsync exists from the allocation to the free in the order of streams, not of "
+    "calls. "
+    "Work on another stream must be ordered after the allocation, and the free after all work that uses the "
+    "memory: by an event that one stream records and the other waits for (cudaEventRecord, "
+    "cudaStreamWaitEvent), by a synchronisation of the host, or by the default stream where both streams are "
+    "blocking ones. Otherwise the memory may be read before it exists or be given to another allocation "
+    "while "
+    "it is written. cudaFree of such memory does not wait for anything, so all of its uses must have "
+    "completed "
+    "before. The finding is a fact about the calls: nothing that the program called orders the two. It knows "
+    "copies, sets and pointers that are kernel arguments of up to 64 bytes; pointers that kernels find in "
+    "memory, work inside CUDA graphs and what the host learns by polling memory are not seen. Rules: CUDA "
+    "driver API, stream-ordered memory allocator.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<StreamOrder>(facts);
+  },
+  .wants = wants(Kind::kAlloc) | wants(Kind::kFree) | wants(Kind::kCopy) | wants(Kind::kSet) |
+           wants(Kind::kLaunch) | wants(Kind::kLife) | wants(Kind::kSync) | wants(Kind::kUse),
+}};
+
+} // namespace
+} // namespace gmt
