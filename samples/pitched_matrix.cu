@@ -15,9 +15,14 @@
 // run: flat
 // expect: warning pitch-misaligned count=1 bytes=3072 api=cudaMemcpy2D message="cudaMallocPitch(&p, &pitch, 400, 64)" stacks="allocated here"@make_flat_matrix:LINE(alloc-flat),"copied here"@upload:LINE(upload)
 // expect: warning pitch-misaligned count=1 bytes=3072 api=cudaMemcpy2D stacks="allocated here"@make_flat_matrix:LINE(alloc-flat),"copied here"@main:LINE(download)
+// run: flat-copy
+// expect: warning pitch-mismatch count=1 api=cudaMemcpy stacks="allocated here"@make_matrix:LINE(alloc-pitched),"copied here"@upload_flat:LINE(upload-flat)
+// run: wrong-pitch
+// expect: warning pitch-mismatch count=1 api=cudaMemcpy2D message="returned (512)" stacks="allocated here"@make_matrix:LINE(alloc-pitched),"copied here"@upload:LINE(upload)
 // run: width
-// expect-shared: warning api-error count=1 api=cudaMemcpy2D stacks="failed here"@upload_too_wide:LINE(too-wide)
+// expect-shared: warning pitch-mismatch count=1 api=cudaMemcpy2D message="source pitch of 400" stacks="failed here"@upload_too_wide:LINE(too-wide)
 // expect-static: clean
+// not-checked-static: pitch-mismatch
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// pitch-mismatch: rows of pitched memory addressed as if they lay elsewhere. Three mistakes: a 2D or 3D call
+// with another pitch than the allocation's, a flat copy or set over several rows of it, and a width larger
+// than the pitch, which CUDA refuses. What reaches past the end is copy-out-of-bounds and not told twice.
+
+#include <algorithm>
+
+#include "analyzer/detector.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+using Side = Judgement::Side;
+
+constexpr std::uint16_t kInvalidValue = 1;  // of the driver
+constexpr std::uint16_t kInvalidPitch = 12; // of the runtime, before any driver call (measured)
+
+class PitchMismatch : public Detector {
+public:
+  explicit PitchMismatch(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+                Findings& findings) override {
+    if ((e.flags & trace::kFlagNested) != 0) return;
+    if (e.kind == trace::Kind::kLife) return note_runtime(e);
+    if (e.via != trace::kNoApi) shared_runtime_ = true;
+    const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
+    shaped_call_ |= shaped;
+    if (e.result == kInvalidValue || e.result == kInvalidPitch) {
+      if (shaped) judge_refused(e, heap, findings);
+      return;
+    }
+    if (!e.succeeded() || e.from_runtime() || !judgements.empty()) return;
+    judge_side(e, Side::kDestination, heap, findings);
+    if (e.kind == trace::Kind::kCopy) judge_side(e, Side::kSource, heap, findings);
+  }
+
+  void finish(const Heap&, Findings& findings) override {
+    if (!shaped_call_ || shared_runtime_ || !unseen_runtime_) return;
+    findings.not_checked(
+      {"pitch-mismatch",
+       "with a statically linked CUDA runtime, a 2D copy whose width is larger than its pitch "
+       "is refused inside the runtime, where it cannot be seen"});
+  }
+
+private:
+  // The runtime's first step is to retain the primary context. Where no call bears a runtime's name, that
+  // runtime is linked statically.
+  void note_runtime(const Event& e) {
+    if (e.p(1) != static_cast<std::uint64_t>(trace::ObjectClass::kPrimaryContext) ||
+        e.p(2) != static_cast<std::uint64_t>(trace::LifeOp::kRetain)) {
+      return;
+    }
+    (e.via == trace::kNoApi ? unseen_runtime_ : shared_runtime_) = true;
+  }
+
+  void judge_refused(const Event& e, const Heap& heap, Findings& findings) const {
+    for (const Side side : {Side::kDestination, Side::kSource}) {
+      if (!is_linear(e, side)) continue;
+      const Rows rows = rows_of(e, side);
+      // A single row needs no pitch; none is none.
+      if (rows.width <= rows.pitch || (rows.pitch == 0 && rows.count() == 1)) continue;
+      findings.add(width_finding(e, side, rows, heap));
+      findings.explain_refusal();
+      return;
+    }
+  }
+
+  void judge_side(const Event& e, Side side, const Heap& heap, Findings& findings) const {
+    if (!is_linear(e, side)) return;
+    const Block* block = pitched_block(e, side, heap);
+    if (block == nullptr) return;
+    const Rows rows = rows_of(e, side);
+    const std::uint64_t pitch = block->shape().pitch;
+    if (rows.count() > 1) {
+      // Every second row, or every third, is a legal way to walk through the allocation's rows.
+      if (rows.pitch % pitch != 0) findings.add(rows_finding(e, side, rows, *block));
+    } else if (crosses_rows(rows, *block) && !runs_between_equal_pitches(e, *block, heap)) {
+      findings.add(flat_finding(e, side, rows, *block));
+    }
+  }
+
+  static bool is_linear(const Event& e, Side side) {
+    if (e.kind == trace::Kind::kSet) return side == Side::kDestination;
+    return declared_side(e, side) != trace::Side::kArray;
+  }
+
+  // Found among what the call touched, which costs no search.
+  static const Block* pitched_block(const Event& e, Side side, const Heap& heap) {
+    const std::uint64_t address = e.p(side == Side::kSource ? 1 : 0);
+    for (const Touch& touch : heap.touched()) {
+      if (touch.address == address && touch.block->family == trace::Family::kPitched &&
+          touch.block->shape().pitch != 0) {
+        return touch.block;
+      }
+    }
+    return nullptr;
+  }
+
+  // More than one row, and not whole ones. The last may end with its width or anywhere in its padding. As
+  // many bytes as the matrix has without padding are meant for it, even if they happen to be whole pitches.
+  static bool crosses_rows(const Rows& rows, const Block& block) {
+    const BlockDetail& shape = block.shape();
+    const std::uint64_t in_row = (rows.address - block.address) % shape.pitch;
+    if (rows.width <= shape.pitch - in_row) return false;
+    const std::uint64_t rest = rows.width % shape.pitch;
+    const std::uint64_t dense = block.bytes / shape.pitch * shape.width;
+    return in_row != 0 || (rest != 0 && rest < shape.width) || (rows.width == dense && dense != block.bytes);
+  }
+
+  // Cloning pitched memory into memory with the same pitch and place in the row keeps every row whole.
+  static bool runs_between_equal_pitches(const Event& e, const Block& block, const Heap& heap) {
+    if (e.kind != trace::Kind::kCopy) return false;
+    const Block* to = pitched_block(e, Side::kDestination, heap);
+    const Block* from = pitched_block(e, Side::kSource, heap);
+    const std::uint64_t pitch = block.shape().pitch;
+    return to != nullptr && from != nullptr && to->shape().pitch == from->shape().pitch &&
+           (e.p(0) - to->address) % pitch == (e.p(1) - from->address) % pitch;
+  }
+
+  Finding width_finding(const Event& e, Side side, const Rows& rows, const Heap& heap) const {
+    Finding f = begin_finding(e, side, rows);
+    f.message =
+      cat({f.api, " asks for rows of ", format_exact_bytes(rows.width), " at a ",
+           e.kind == trace::Kind::kSet ? "" : name_of(side), "pitch of ", format_exact_bytes(rows.pitch),
+           ": a row cannot be wider than the way to the next, and CUDA refused the call."});
+    f.advice =
+      "Give the width of a row in bytes, without padding, and for each side the pitch of that side's own "
+      "memory.";
+    f.group += " width";
+    f.stacks.push_back(labelled("failed here", e.stack, f.api));
+    if (const Block* block = heap.find_live(rows.address)) f.stacks.push_back(birth_stack(*block, facts_));
+    return f;
+  }
+
+  Finding rows_finding(const Event& e, Side side, const Rows& rows, const Block& block) const {
+    Finding f = begin_finding(e, side, rows);
+    const std::string pitch = format_count(block.shape().pitch);
+    f.message = cat({f.api, verb_of(e, side), format_plural(rows.count(), "row"), " of ",
+                     format_exact_bytes(rows.width), " at a pitch of ", format_count(rows.pitch), " in ",
+                     describe_block(block, facts_), " with a pitch of ", pitch,
+                     ": all rows but the first are taken from the wrong place."});
+    if (side != Side::kSource) f.message.replace(f.message.rfind("taken from"), 10, "put in");
+    f.advice = cat({"Pass the pitch that ", facts_.api_name(block.api), " returned (", pitch, ")",
+                    side == Side::kSource ? " as the source pitch." : "."});
+    add_stacks(f, e, block);
+    return f;
+  }
+
+  Finding flat_finding(const Event& e, Side side, const Rows& rows, const Block& block) const {
+    Finding f = begin_finding(e, side, rows);
+    const BlockDetail& shape = block.shape();
+    const bool set = e.kind == trace::Kind::kSet;
+    f.message = cat({f.api, verb_of(e, side), format_exact_bytes(rows.width),
+                     " in one piece over the rows of ", describe_block(block, facts_), " (rows of ",
+                     format_count(shape.width), " at a pitch of ", format_count(shape.pitch), ")",
+                     set ? ": it starts or ends inside a row, and counts the padding as data."
+                         : ": the padding between rows is taken for data, so that all rows but the first are "
+                           "misplaced."});
+    f.advice = set ? "Set rows with cudaMemset2D, or whole pitches (pitch x height bytes)."
+                   : cat({"Copy rows with cudaMemcpy2D, giving ", format_count(shape.pitch),
+                          " as the pitch of this side and the other side's own pitch there."});
+    f.group += " flat";
+    add_stacks(f, e, block);
+    return f;
+  }
+
+  Finding begin_finding(const Event& e, Side side, const Rows& rows) const {
+    Finding f;
+    f.kind = "pitch-mismatch";
+    f.severity = Severity::kWarning;
+    f.address = rows.address;
+    f.api = facts_.call_name(e);
+    f.group = name_of(side);
+    return f;
+  }
+
+  void add_stacks(Finding& f, const Event& e, const Block& block) const {
+    f.stacks.push_back(labelled(e.kind == trace::Kind::kSet ? "set here" : "copied here", e.stack, f.api));
+    f.stacks.push_back(birth_stack(block, facts_));
+  }
+
+  static std::string_view name_of(Side side) { return side == Side::kSource ? "source " : "destination "; }
+  static std::string_view verb_of(const Event& e, Side side) {
+    if (e.kind == trace::Kind::kSet) return " sets ";
+    return side == Side::kSource ? " reads " : " writes ";
+  }
+
+  const ProcessFacts& facts_;
+  bool shaped_call_ = false;    // a 2D or 3D call was seen
+  bool shared_runtime_ = false; // some call bears a runtime's name
+  bool unseen_runtime_ = false; // the primary context was retained by none
+};
+
+const DetectorRegistration kPitchMismatch{{
+  .id = "pitch-mismatch",
+  .severity = Severity::kWarning,
+  .title = "call whose rows are not the allocation's rows",
+  .explain = "cudaMallocPitch and cudaMalloc3D return a pitch: the bytes from one row to the next, padding "
+             "included. A 2D "
+             "or 3D call on such memory that gives another pitch, usually the width of a row, reads or "
+             "writes all rows but "
+             "the first at the wrong place, and CUDA says nothing. The same holds for a flat copy over "
+             "several rows, unless "
+             "it covers whole pitches or runs between memory of equal pitch: zeroing or cloning a whole "
+             "pitched block is "
+             "fine. A width larger than the pitch is refused by CUDA. The runtime refuses it itself, before "
+             "the driver: if "
+             "it is linked statically that call cannot be seen, and the report says so under 'not checked'.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<PitchMismatch>(facts);
+  },
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) | wants(trace::Kind::kLife),
+}};
+
+} // namespace
+} // namespace gmt
