@@ -3,6 +3,7 @@
 // before. The verdict is the heap's, which holds back where the addresses may belong to somebody else by now.
 
 #include "analyzer/detector.h"
+#include "analyzer/function_name.h"
 #include "analyzer/words.h"
 
 namespace gmt {
@@ -27,10 +28,14 @@ private:
     const bool ended = block.end == Block::End::kContextEnded;
     Finding f;
     f.kind = "use-after-free";
-    f.message = cat({call, does(e, j), format_address(j.range_begin), ", ", where, "memory that ",
+    f.message = cat({does(e, j, call), format_address(j.range_begin), ", ", where, "memory that ",
                      ended ? "ended with its context" : cat({"was already ", released_word(block.family)}),
                      ": ", describe_block(block, facts_), "."});
     f.advice = "Free the memory after its last use, or do not use the pointer after the free.";
+    if (e.kind == trace::Kind::kLaunch && !is_whole_parameter(e, j)) {
+      f.severity = Severity::kWarning;
+      f.advice += " It is a mistake only if the kernel uses that field.";
+    }
     f.bytes = j.range_bytes;
     f.address = j.range_begin;
     f.api = call;
@@ -43,18 +48,37 @@ private:
     return f;
   }
 
-  static std::string does(const Event& e, const Judgement& j) {
-    if (e.kind == trace::Kind::kLaunch) return " passes a kernel the pointer ";
-    if (j.side == Judgement::Side::kNone) return " uses ";
-    const std::string bytes = format_bytes(j.range_bytes);
-    return j.side == Judgement::Side::kSource ? cat({" reads ", bytes, " from "})
-                                              : cat({" writes ", bytes, " to "});
+  // The words of a structure passed by value count too, but a field that the kernel does not use may hold
+  // an old pointer.
+  bool is_whole_parameter(const Event& e, const Judgement& j) const {
+    const Kernel* kernel = facts_.kernel(e.p(0));
+    if (kernel == nullptr || j.parameter >= kernel->parameters.size()) return false;
+    return kernel->parameters[j.parameter].bytes == sizeof(std::uint64_t);
+  }
+
+  // The parameters are counted from 1, as people count.
+  std::string passes(const Event& e, const Judgement& j) const {
+    const std::string name = demangle(facts_.handle_name(e.p(0)));
+    const std::string kernel = name.empty() ? "a kernel" : shorten_function(name, kLongestName);
+    if (j.parameter >= trace::kNoParameter) return cat({"The launch of ", kernel, " passes the pointer "});
+    return cat({"The launch of ", kernel, " passes ", is_whole_parameter(e, j) ? "as" : "in", " parameter ",
+                std::to_string(j.parameter + 1), " the pointer "});
+  }
+
+  std::string does(const Event& e, const Judgement& j, std::string_view call) const {
+    if (e.kind == trace::Kind::kLaunch) return passes(e, j);
+    if (j.side == Judgement::Side::kNone) return cat({call, " uses "});
+    const bool reads = j.side == Judgement::Side::kSource;
+    return cat({call, reads ? " reads " : " writes ", format_bytes(j.range_bytes), reads ? " from " : " to "});
   }
 
   static std::string label(trace::Kind kind) {
     if (kind == trace::Kind::kCopy) return "copied here";
+    if (kind == trace::Kind::kLaunch) return "launched here";
     return kind == trace::Kind::kSet ? "set here" : "called here";
   }
+
+  static constexpr std::size_t kLongestName = 120; // of a kernel: templates make them long
 
   const ProcessFacts& facts_;
 };
@@ -67,8 +91,9 @@ const DetectorRegistration kUseAfterFree{{
     "A call that reads or writes memory that was freed before it. CUDA often refuses it with 'invalid "
     "value', and where the address has been given out again it silently damages other data. The finding "
     "shows the use, the free and the allocation. Memory freed with cudaFreeAsync may no longer be named in "
-    "calls made after it, even if the free has not run yet. What kernels do with pointers they keep in "
-    "memory is not seen.",
+    "calls made after it, even if the free has not run yet. Of a launch every parameter is looked at, and "
+    "every field of structures passed by value: a pointer there is a warning, because the kernel may not use "
+    "it. What kernels do with pointers they keep in memory is not seen.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<UseAfterFree>(facts);
   },

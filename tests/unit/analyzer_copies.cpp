@@ -267,7 +267,7 @@ TEST_F(Copies, LaunchArgumentsIntoFreedMemory) {
   cuda_free(kB);
   run();
   ASSERT_EQ(kinds(), "use-after-free");
-  EXPECT_NE(find("use-after-free")->message.find("passes a kernel the pointer 0x7f32a0000008"),
+  EXPECT_NE(find("use-after-free")->message.find("a kernel passes in parameter 1 the pointer 0x7f32a0000008"),
             std::string::npos);
 }
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that are given freed memory: as a parameter, inside a structure passed by value, among many parameters; and
+// the pointers that look alike but are right: an address that a new allocation has got, a host pointer, a number.
+//
+// run: parameter
+// expect: error use-after-free count=1 message="The launch of scale(float*, float, int) passes as parameter 1 the pointer" stacks="allocated here"@main:LINE(alloc),"freed here"@main:LINE(free),"launched here"
+// run: structure
+// expect: warning use-after-free count=1 message="The launch of by_value(int, Rows) passes in parameter 2 the pointer" stacks="allocated here"@main:LINE(alloc),"freed here"@main:LINE(free),"launched here"
+// run: last
+// expect: error use-after-free count=1 message="passes as parameter 7 the pointer" api=cudaLaunchKernel stacks="allocated here"@main:LINE(alloc),"freed here"@main:LINE(free),"launched here"@last:LINE(last)
+// run: off
+// env: GPUMEMTRACE_LAUNCH_ARGUMENTS=0
+// expect: clean
+// run: reused
+// expect: clean
+// run: others
+// expect: clean
+#include "answers.h"
+
+#include <cstdint>
+#include <cstdlib>
+
+struct Rows {
+  int count;
+  float* rows[3];
+};
+
+// None of them touches memory: on a GPU the mistakes must not end the program.
+__global__ void scale(float* values, float by, int count) { (void)values, (void)by, (void)count; }
+__global__ void by_value(int, Rows) {}
+__global__ void many(int, char, double, float*, Rows, short, float*) {}
+__global__ void number(std::uint64_t, const char*) {}
+
+static void parameter(float* freed)
+{
+  scale<<<1, 32>>>(freed, 2.0f, 16);
+}
+
+static void structure(float* freed, float* live)
+{
+  by_value<<<1, 32>>>(3, Rows{3, {live, freed, live}});
+}
+
+__attribute__((noinline)) static void last(float* freed, float* live)
+{
+  int i = 1;
+  char c = 'x';
+  double d = 2;
+  Rows rows{3, {live, live, live}};
+  short s = 4;
+  void* parameters[] = {&i, &c, &d, &live, &rows, &s, &freed};
+  CHECK(cudaLaunchKernel(many, dim3(1), dim3(32), parameters, 0, nullptr)); // @last
+}
+
+int main(int argc, char** argv)
+{
+  float *live = nullptr, *block = nullptr;
+  CHECK(cudaMalloc(&live, 4096));
+  CHECK(cudaMalloc(&block, 4096)); // @alloc
+  TOUCH(live, 4096);
+  TOUCH(block, 4096);
+  CHECK(cudaFree(block)); // @free
+  if (started_with(argc, argv, "parameter") || started_with(argc, argv, "off")) parameter(block);
+  if (started_with(argc, argv, "structure")) structure(block, live);
+  if (started_with(argc, argv, "last")) last(block, live);
+  if (started_with(argc, argv, "reused")) {
+    float* again = nullptr;
+    CHECK(cudaMalloc(&again, 4096));
+    TOUCH(again, 4096);
+    if (again == block) parameter(block); // the same address, another allocation's
+    parameter(again);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(again));
+  }
+  if (started_with(argc, argv, "others")) {
+    char* host = static_cast<char*>(std::malloc(4096));
+    number<<<1, 1>>>(12345, host); // which the kernel does not read
+    number<<<1, 1>>>(UINT64_MAX, nullptr);
+    CHECK(cudaDeviceSynchronize());
+    std::free(host);
+  }
+  CHECK(cudaGetLastError());
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(live));
+  return 0;
+}
