@@ -13,6 +13,8 @@
 // expect: clean
 // run: leak-from-pool
 // expect: error leak bytes=65536 count=1 stacks="allocated here"@keep_scratch:LINE(keep)
+// run: other-stream
+// expect: error stream-order count=1 api=cudaFreeAsync stacks="allocated here"@keep_scratch:LINE(keep),"used here"@keep_scratch:LINE(use),"freed here"@free_on_other_stream:LINE(free-elsewhere)
 // run: use-after-free
 // expect: error use-after-free count=1 api=cudaMemsetAsync stacks="allocated here"@keep_scratch:LINE(keep),"freed here"@use_after_free:LINE(free),"set here"@use_after_free:LINE(set)
 // run: pool-destroyed
@@ -62,7 +64,7 @@ static void* keep_scratch(cudaStream_t stream)
   void* scratch = nullptr;
   CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
   CHECK(cudaMallocFromPoolAsync(&scratch, kScratch, pool, stream)); // @keep
-  CHECK(cudaMemsetAsync(scratch, 1, kScratch, stream));
+  CHECK(cudaMemsetAsync(scratch, 1, kScratch, stream)); // @use
   return scratch;
 }
 

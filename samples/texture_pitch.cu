@@ -8,6 +8,8 @@
 // expect: clean
 // run: clean
 // expect: clean
+// run: flat
+// expect: warning pitch-misaligned count=1 api=cudaCreateTextureObject message="multiple of 32 bytes" stacks="allocated here"@make_flat:LINE(alloc-flat),"failed here"@make_texture:LINE(create)
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
