@@ -141,7 +141,7 @@ enum class ObjectClass : std::uint8_t {
   kContext = 1, kPrimaryContext = 2, kStream = 3, kEvent = 4, kModule = 5, kLibrary = 6, kPool = 7,
   kGraph = 8, kGraphExec = 9, kTexture = 10, kSurface = 11, kExternalMemory = 12, kExternalSemaphore = 13,
   kGreenContext = 14, kPeerAccess = 15, kUserHeap = 16,
-  kArrayView = 17, // a level or plane of an array: a handle with no memory of its own; P3 the array
+  kArrayView = 17, // a level or plane of an array: a handle with no memory of its own; P3 the array (or graphics resource)
 };
 enum class LifeOp : std::uint8_t { kCreate = 1, kDestroy = 2, kReset = 3, kRetain = 4, kRelease = 5, kUse = 6, kSet = 7, kTrim = 8 };
 enum class SyncOp : std::uint8_t {

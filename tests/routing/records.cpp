@@ -6,6 +6,8 @@
 #include <vector>
 
 #include <cuda.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -42,6 +44,26 @@ void facts() {
   say("free", cuMemFree(address));
   CUdeviceptr none = 0;
   say("too much", cuMemAlloc(&none, size_t{1} << 50));
+}
+
+// An allocation that fails while a stream is being captured: what is asked then must not end the capture.
+void captured_failure() {
+  start();
+  CUstream stream = nullptr;
+  CUgraph graph = nullptr;
+  cuStreamCreate(&stream, 0);
+  say("begin", cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  CUdeviceptr none = 0;
+  say("too much", cuMemAlloc(&none, size_t{1} << 50));
+  say("end", cuStreamEndCapture(stream, &graph));
+}
+
+// The driver is first used on both sides of a fork.
+void forked() {
+  const pid_t child = fork();
+  start();
+  say("alloc", allocate(100) != 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN);
+  if (child != 0) waitpid(child, nullptr, 0);
 }
 
 void textures() {
@@ -184,6 +206,11 @@ void arrays() {
   say("blocks", cuArray3DCreate(&array, &d));
   d = {64, 64, 0, CU_AD_FORMAT_NV12, 3, 0};
   say("planes", cuArray3DCreate(&array, &d));
+  CUarrayMapInfo pieces[2] = {};
+  pieces[0].resourceType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+  pieces[0].resource.mipmap = levels;
+  pieces[1].resource.array = array;
+  say("map", cuMemMapArrayAsync(pieces, 2, nullptr));
 }
 
 void pools() {
@@ -212,8 +239,10 @@ struct Scene {
   const char* name;
   void (*play)();
 };
-constexpr Scene kScenes[] = {{"facts", facts},   {"textures", textures}, {"batches", batches},
-                             {"graphs", graphs}, {"arrays", arrays},     {"pools", pools}};
+constexpr Scene kScenes[] = {{"facts", facts},     {"captured_failure", captured_failure},
+                             {"textures", textures}, {"batches", batches},
+                             {"graphs", graphs},   {"arrays", arrays},
+                             {"pools", pools},     {"forked", forked}};
 
 } // namespace
 

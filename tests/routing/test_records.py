@@ -8,7 +8,7 @@ from interposed_case import InterposedCase
 
 SIMULATED = os.environ["GMT_SIMULATED"]
 # Members of the enumerations in trace/format.h.
-TEXTURE, PREFETCH, MEM_OP, MEM_OP_WAIT, SURFACE, TENSOR_MAP, GRAPH_NODE = 1, 2, 5, 9, 10, 11, 12
+TEXTURE, PREFETCH, MEM_OP, ACCESS, MEM_OP_WAIT, SURFACE, TENSOR_MAP, GRAPH_NODE = 1, 2, 5, 8, 9, 10, 11, 12
 POOL, PEER_ACCESS, ARRAY_VIEW = 7, 15, 17
 GRAPH_FAMILY, GRAPH_FREE_NODE = 15, 13
 READS, WRITES = 1, 2
@@ -65,6 +65,19 @@ class Facts(Records):
         self.assertLessEqual(info.a[0], info.a[1])
         self.assertEqual(info.context, fitted.context)
 
+    def test_failure_in_a_capture(self):
+        self.play("captured_failure")
+        self.assertEqual([call.result for call in self.trace.calls_of("cuMemAlloc_v2", "cuStreamEndCapture")], [2, 0])
+        self.assertEqual(len(self.kind("memory-info")), 1)
+
+    def test_each_side_of_a_fork_describes_its_device(self):
+        self.run_program("records", "forked", env={"LD_LIBRARY_PATH": SIMULATED})
+        found = self.traces()
+        self.assertEqual(len(found), 2)
+        for trace in found:
+            kinds = [record.kind for record in trace.records]
+            self.assertEqual((kinds.count("device"), kinds.count("text"), kinds.count("context")), (1, 1, 1))
+
 
 class Bindings(Records):
     def test_textures_surfaces_tensor_maps(self):
@@ -108,6 +121,15 @@ class Batches(Records):
         self.assertEqual((many[1024].kind, many[1024].a[3]), ("note", 1100))
         self.assertEqual((none[0].kind, none[0].a), ("note", [0, 0, 0, 0]))
         self.assertTrue(all(not record.in_flight for record in self.trace.calls))
+
+    def test_death_in_a_batch(self):
+        result = self.run_program("records", "batches", check=False, env={
+            "LD_LIBRARY_PATH": SIMULATED, "GPUMEMTRACE_SIM_ABORT_IN": "cuMemcpyBatchAsync_v2"})
+        self.assertNotEqual(result.returncode, 0)
+        trace = self.only_trace()
+        (copy,) = [call for call in trace.calls if call.in_flight]
+        self.assertEqual((copy.api, copy.a[2], copy.flags & 48), ("cuMemcpyBatchAsync_v2", 64, 48))
+        self.assertEqual(trace.torn, 0)
 
     def test_shapes_and_uses(self):
         self.play("batches")
@@ -153,6 +175,8 @@ class Memory(Records):
         blocks, planes = self.trace.calls_of("cuArray3DCreate_v2")
         self.assertEqual((blocks.a[1], blocks.a[5], blocks.a[8]), (8 * 3 * 8, 0, 0))
         self.assertEqual((planes.a[1], planes.a[5], planes.a[8]), (64 * 64 * 3 // 2, 0, 0))
+        self.assertEqual([use.a[:3] for use in self.trace.calls_of("cuMemMapArrayAsync")],
+                         [[levels.a[0], 0, ACCESS], [planes.a[0], 0, ACCESS]])
 
     def test_pools_and_flags(self):
         self.play("pools")
