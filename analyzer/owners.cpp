@@ -90,15 +90,17 @@ const OwnerRule* owner_of(const std::vector<Frame>& frames) {
 std::span<const OwnerRule> owner_rules() { return kRules; }
 
 void apply_owner_rules(Finding& finding) {
-  if (finding.kind != "leak") return;
+  const bool churn = finding.kind == "churn";
+  if (finding.kind != "leak" && !churn) return;
   for (const LabelledStack& stack : finding.stacks) {
     if (stack.label != "allocated here" && stack.label != "registered here") continue;
     const OwnerRule* rule = owner_of(stack.frames);
     if (rule == nullptr) continue;
     finding.severity = Severity::kNote;
     if (finding.message.ends_with('.')) finding.message.pop_back();
-    finding.message += cat({"; ", rule->owner, " holds it: ", rule->why, "."});
-    finding.advice = "Nothing to do, unless it grows from run to run.";
+    finding.message += churn ? cat({"; ", rule->owner, " does that itself."})
+                             : cat({"; ", rule->owner, " holds it: ", rule->why, "."});
+    finding.advice = churn ? "Nothing to do." : "Nothing to do, unless it grows from run to run.";
     return;
   }
 }

@@ -20,7 +20,7 @@ struct OwnerRule {
 
 std::span<const OwnerRule> owner_rules();
 
-// Turns a leak into a note that names the owner, if a rule matches a frame of its "allocated here" stack.
+// Turns a leak or churn into a note that names the owner, if a rule matches a frame of its "allocated here" stack.
 void apply_owner_rules(Finding& finding);
 
 } // namespace gmt

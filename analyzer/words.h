@@ -52,6 +52,20 @@ inline std::string format_bytes(std::uint64_t bytes) {
 // Every byte counts where one does: "1,025 bytes".
 inline std::string format_exact_bytes(std::uint64_t bytes) { return format_plural(bytes, "byte"); }
 
+// "59.0 us", "1.2 s": three digits or more.
+inline std::string format_duration(double nanoseconds) {
+  static constexpr const char* kUnits[] = {"ns", "us", "ms", "s"};
+  unsigned unit = 0;
+  while (nanoseconds >= 999.95 && unit + 1 < std::size(kUnits)) {
+    nanoseconds /= 1000;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f %s", unit == 0 || nanoseconds >= 99.95 ? 0 : 1, nanoseconds,
+                kUnits[unit]);
+  return text;
+}
+
 inline std::string format_address(std::uint64_t address) {
   char text[24];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(address));

@@ -259,6 +259,15 @@ TEST(Owners, CodeThatAnOwnerCallsBackIsNoOwner) {
   EXPECT_EQ(f.severity, Severity::kNote);
 }
 
+TEST(Owners, ChurnOfAnOwnerIsItsOwnBusiness) {
+  Finding f = leak_with({frame("/usr/lib/libnccl.so.2", "")});
+  f.kind = "churn";
+  f.severity = Severity::kWarning;
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kNote);
+  EXPECT_EQ(f.message, "20.0 MiB of device memory was never freed; NCCL does that itself.");
+}
+
 TEST(Owners, OtherFindingsAreLeftAlone) {
   Finding f = leak_with({frame("/usr/lib/libcublas.so.13", "")});
   f.kind = "double-free";

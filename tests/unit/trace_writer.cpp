@@ -39,6 +39,7 @@ void LogWriter::record(Kind kind, const Call& call, const std::vector<std::uint6
   const bool is_call = kind >= Kind::kAlloc;
   first.order = call.order != 0 ? call.order : is_call ? trace_.next_order() : 0;
   first.time = 1000 * first.order;
+  if (call.ticks != 0) first.order = trace::with_ticks(first.order, call.ticks);
   first.stack = stack;
   first.context = call.context;
   first.via = call.via.empty() ? trace::kNoApi : trace_.api(call.via);

@@ -27,6 +27,7 @@ struct Call {
   std::uint16_t context = 1;
   std::uint64_t order = 0; // 0: the next one
   std::uint16_t flags = 0;
+  std::uint64_t ticks = 0; // how long it took
 };
 
 class TraceWriter;

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// churn: memory that is allocated and freed over and over. Judged by the number of pairs of equal size from
+// one call stack, with the time that CUDA spent in them. Stream-ordered memory is the cure, so it counts only
+// where a pair is slow, as when its pool gives the memory back at every synchronisation.
+//
+// Costs a few array accesses for each allocation and free, and memory for each call stack, not for each size:
+// a stack keeps the kSizes sizes that it is seen with most.
+
+#include <algorithm>
+#include <array>
+
+#include "analyzer/detector.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+
+constexpr std::uint32_t kPairs = 1000;
+// A pair from a pool takes 1 us, one that has to map memory more than 50 (measured on an H200).
+constexpr double kSlowPoolPair = 20'000; // ns
+
+bool is_judged(Family family) {
+  switch (family) {
+  case Family::kDevice:
+  case Family::kPitched:
+  case Family::kManaged:
+  case Family::kPinned:
+  case Family::kRegistered:
+  case Family::kArray:
+  case Family::kMipmappedArray:
+  case Family::kStreamOrdered: return true;
+  default: return false;
+  }
+}
+
+class Churn : public Detector {
+public:
+  explicit Churn(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    if (!e.succeeded() || heap.touched().empty()) return;
+    const Touch& touch = heap.touched().front();
+    const Block& block = *touch.block;
+    if (!block.allocated || !is_judged(block.family)) return;
+    if (touch.access == Touch::Access::kBorn) {
+      if (Pairs* pairs = known(block)) {
+        pairs->ticks_of_allocations += e.ticks;
+        ++pairs->allocations;
+      }
+    } else if (touch.access == Touch::Access::kEnded) {
+      Pairs& pairs = count(block);
+      pairs.ticks_of_frees += e.ticks;
+      ++pairs.frees;
+    }
+  }
+
+  void finish(const Heap&, Findings& findings) override {
+    for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
+      for (const Pairs& pairs : stacks_[stack]) {
+        if (pairs.frees >= kPairs) judge(StackId{static_cast<std::uint32_t>(stack)}, pairs, findings);
+      }
+    }
+  }
+
+private:
+  // Of one size from one stack.
+  struct Pairs {
+    std::uint64_t bytes = 0;
+    std::uint64_t ticks_of_allocations = 0, ticks_of_frees = 0;
+    std::uint32_t allocations = 0; // after the first free: what the first one of all costs says nothing
+    std::uint32_t frees = 0;
+    StackId freed; // the first
+    std::uint16_t api = 0, freed_api = 0;
+    Family family = Family::kUnknown;
+  };
+  static constexpr std::size_t kSizes = 4;
+
+  static bool is_of(const Pairs& pairs, const Block& block) {
+    return pairs.bytes == block.bytes && pairs.api == block.api && pairs.frees != 0;
+  }
+
+  Pairs* known(const Block& block) {
+    if (block.allocated.value >= stacks_.size()) return nullptr;
+    for (Pairs& pairs : stacks_[block.allocated.value]) {
+      if (is_of(pairs, block)) return &pairs;
+    }
+    return nullptr;
+  }
+
+  // The entry of a new size takes the place of the rarest.
+  Pairs& count(const Block& block) {
+    if (Pairs* pairs = known(block)) return *pairs;
+    if (block.allocated.value >= stacks_.size()) stacks_.resize(block.allocated.value + std::size_t{1});
+    Pairs& rarest = *std::ranges::min_element(stacks_[block.allocated.value], {}, &Pairs::frees);
+    rarest = {.bytes = block.bytes,
+              .freed = block.freed,
+              .api = block.api,
+              .freed_api = block.freed_api,
+              .family = block.family};
+    return rarest;
+  }
+
+  // Mean of a pair in ns; 0 if no call's time is known.
+  double time_of(const Pairs& pairs) const {
+    const double allocation =
+      facts_.nanoseconds(pairs.ticks_of_allocations) / std::max(1U, pairs.allocations);
+    return allocation + facts_.nanoseconds(pairs.ticks_of_frees) / pairs.frees;
+  }
+
+  void judge(StackId stack, const Pairs& pairs, Findings& findings) const {
+    const double time = time_of(pairs);
+    if (pairs.family == Family::kStreamOrdered && time < kSlowPoolPair) return;
+    const std::string_view api = facts_.api_name(pairs.api);
+    const std::string_view freed_api = facts_.api_name(pairs.freed_api);
+    const bool registered = pairs.family == Family::kRegistered;
+    Finding f;
+    f.kind = "churn";
+    f.severity = Severity::kWarning;
+    f.api = api;
+    f.bytes = pairs.bytes;
+    f.count = pairs.frees;
+    f.group = std::to_string(pairs.bytes);
+    const std::string spent =
+      time == 0
+        ? std::string("; how long that took is not known")
+        : cat({", which took ", format_duration(time * pairs.frees), " (", format_duration(time), " a pair)"});
+    f.message = cat({describe_bytes(pairs.bytes, pairs.family),
+                     registered ? " was registered and unregistered " : " was allocated and freed ",
+                     format_count(pairs.frees), " times from one place", spent, "."});
+    f.advice = advice(pairs, is_runtime_name(api));
+    f.stacks.push_back(labelled(registered ? "registered here" : "allocated here", stack, api));
+    f.stacks.push_back(labelled(registered ? "unregistered here" : "freed here", pairs.freed, freed_api));
+    findings.add(std::move(f));
+  }
+
+  static std::string advice(const Pairs& pairs, bool runtime) {
+    switch (pairs.family) {
+    case Family::kDevice:
+      return cat({"Allocate it once and use it again, or call ",
+                  runtime ? "cudaMallocAsync and cudaFreeAsync" : "cuMemAllocAsync and cuMemFreeAsync",
+                  ", which take it from a pool and do not wait for the device."});
+    case Family::kStreamOrdered:
+      return cat({"Let the pool keep freed memory: call ",
+                  runtime ? "cudaMemPoolSetAttribute with cudaMemPoolAttrReleaseThreshold"
+                          : "cuMemPoolSetAttribute with CU_MEMPOOL_ATTR_RELEASE_THRESHOLD",
+                  " before the first allocation; by default it gives it back at every synchronisation."});
+    case Family::kPinned: return "Allocate it once and use it again: pinning memory is slow.";
+    case Family::kRegistered: return "Register it once and keep it registered: pinning memory is slow.";
+    default: return "Allocate it once and use it again.";
+    }
+  }
+
+  const ProcessFacts& facts_;
+  std::vector<std::array<Pairs, kSizes>> stacks_; // by the id of the allocation's stack
+};
+
+const DetectorRegistration kChurn{{
+  .id = "churn",
+  .severity = Severity::kWarning,
+  .title = "memory allocated and freed over and over",
+  .explain =
+    "At least 1,000 times memory of one size was allocated from one call stack and freed again. cudaMalloc "
+    "and "
+    "cudaFree change the mapping of the device's memory and may wait for the device, about 60 us a pair on "
+    "an "
+    "H200 where the same from a pool takes 1 us; pinning host memory is slower still. Allocate before the "
+    "loop, or "
+    "use cudaMallocAsync and cudaFreeAsync. Those count as churn only where a pair takes 20 us or more: then "
+    "the "
+    "pool has given the memory back in between, which its release threshold prevents. The time is what the "
+    "program spent inside the calls. For each call stack the four most frequent sizes are counted.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<Churn>(facts);
+  },
+  .wants = wants(trace::Kind::kAlloc) | wants(trace::Kind::kFree),
+}};
+
+} // namespace
+} // namespace gmt
