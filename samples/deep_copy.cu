@@ -2,7 +2,8 @@
 // A mesh on the device is a struct whose members are device pointers. A deep copy uploads each member first, then the
 // struct that points to them; releasing it must go the other way and needs the pointers, so the host keeps them.
 // Variants: clean (or no word); members: only the struct is freed, and with it went the last hint of its four arrays;
-//   shallow   the struct goes to the kernel as it is, and with it the addresses of the host's arrays
+//   shallow: the struct goes to the kernel as it is, and with it the addresses of the host's arrays. Where the GPU
+//   cannot read pageable memory, the kernel dies of them and takes the context with it.
 //
 // run:
 // expect: clean
@@ -10,6 +11,10 @@
 // expect: clean
 // run: members
 // expect: error leak bytes=16384 count=4 stacks="allocated here"@upload_array:LINE(alloc-member)
+// run: shallow
+// expect-simulated: clean
+// expect-real: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@weigh_shallow:LINE(wait)
+// not-checked-real: leak
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -75,7 +80,7 @@ static void weigh_shallow()
     values[i].assign(kPoints, 2.0f);
     mesh.arrays[i] = values[i].data();
   }
-  weigh_by_value<<<kPoints / 256, 256>>>(mesh); // @shallow
+  weigh_by_value<<<kPoints / 256, 256>>>(mesh);
   CHECK(cudaGetLastError());
   if (cudaError_t error = cudaDeviceSynchronize()) // @wait
     std::printf("after the shallow copy: %s\n", cudaGetErrorString(error));

@@ -73,6 +73,7 @@ static int work_as_second(const char* word)
   CHECK(cudaFree(nullptr));
   if (is("pool") || is("pool-forgotten")) {
     void* block = import_pointer(message);
+    CHECK(cudaStreamSynchronize(nullptr)); // cudaFree does not wait for memory of a pool
     if (is("pool"))
       CHECK(cudaFree(block));
     return 0;
