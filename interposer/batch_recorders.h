@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <concepts>
 
-#include "interposer/recorders.h"
+#include "interposer/bind_recorders.h"
 
 namespace gmt::interposer {
 

@@ -1,12 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorders of what binds memory without copying it: textures, surfaces, tensor maps. The memory is what matters, so
-// these are uses, with the shape of the rows where there are rows; a texture or surface object that comes out stands
-// in the stream's place (P3), where its destruction finds it. Same rules as recorders.h.
+// Recorders of what uses memory without copying it: hints, memory operations, textures, surfaces, tensor maps. The
+// memory is what matters: a record has its range, and the shape of the rows where there are rows; a texture or surface
+// object that comes out stands in the stream's place (P3), where its destruction finds it. Same rules as recorders.h.
 #pragma once
 
 #include "interposer/recorders.h"
 
 namespace gmt::interposer {
+
+inline void set_use(Record& r, UseClass use, std::uint64_t address, std::uint64_t bytes, std::uint64_t place) {
+  r.kind = Kind::kUse;
+  r.use(4);
+  r.set(0, address);
+  r.set(1, bytes);
+  r.set(2, static_cast<std::uint64_t>(use));
+  r.set(3, place);
+}
+
+// Memory used row by row; the bytes reach to the end of the last row.
+struct Rows {
+  std::uint64_t pitch, width, height, element; // bytes, bytes, rows, bytes
+};
+inline void set_use_rows(Record& r, UseClass use, std::uint64_t address, std::uint64_t place, Rows rows) {
+  set_use(r, use, address, rows.height <= 1 ? rows.width : rows.pitch * (rows.height - 1) + rows.width, place);
+  r.use_more(8);
+  r.set(4, rows.pitch);
+  r.set(5, rows.width);
+  r.set(6, rows.height);
+  r.set(7, rows.element);
+}
+
+template <UseClass C, int Address, int Size, int Stream = -1> struct Use : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    set_use(r, C, arg<Address>(a), arg<Size>(a), arg<Stream>(a));
+  }
+};
+
+// A stream waits for a value in memory, or writes one.
+template <unsigned Bytes> struct WaitValue : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    set_use(r, UseClass::kMemOpWait, arg<1>(a), Bytes, arg<0>(a));
+    r.flags |= trace::kUseReads;
+  }
+};
+template <unsigned Bytes> struct WriteValue : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    set_use(r, UseClass::kMemOp, arg<1>(a), Bytes, arg<0>(a));
+    r.flags |= trace::kUseWrites;
+  }
+};
 
 // The memory behind a texture or surface object.
 inline void set_resource(Record& r, UseClass use, const CUDA_RESOURCE_DESC& d) {

@@ -76,7 +76,8 @@ template <int Graph, int Params> struct GraphMemoryOperations : Recorder {
     return params != nullptr && params->paramArray != nullptr ? params->count : 0;
   }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
-    set_memory_operation(r, std::get<Params>(a)->paramArray[i], UseClass::kGraphNode, UseClass::kGraphNode, arg<Graph>(a));
+    set_memory_operation(r, std::get<Params>(a)->paramArray[i], UseClass::kGraphNode, UseClass::kGraphNode,
+                         arg<Graph>(a));
   }
 };
 

@@ -300,50 +300,6 @@ template <int Stream, int Out> struct EndCapture : Sync<SyncOp::kEndCapture, Str
   template <class T> static void after(Record& r, const T& a) { r.set(1, out<Out>(a)); }
 };
 
-// ---- uses
-
-inline void set_use(Record& r, UseClass use, std::uint64_t address, std::uint64_t bytes, std::uint64_t place) {
-  r.kind = Kind::kUse;
-  r.use(4);
-  r.set(0, address);
-  r.set(1, bytes);
-  r.set(2, static_cast<std::uint64_t>(use));
-  r.set(3, place);
-}
-
-// Memory used row by row; the bytes reach to the end of the last row.
-struct Rows {
-  std::uint64_t pitch, width, height, element; // bytes, bytes, rows, bytes
-};
-inline void set_use_rows(Record& r, UseClass use, std::uint64_t address, std::uint64_t place, Rows rows) {
-  set_use(r, use, address, rows.height <= 1 ? rows.width : rows.pitch * (rows.height - 1) + rows.width, place);
-  r.use_more(8);
-  r.set(4, rows.pitch);
-  r.set(5, rows.width);
-  r.set(6, rows.height);
-  r.set(7, rows.element);
-}
-
-template <UseClass C, int Address, int Size, int Stream = -1> struct Use : Recorder {
-  template <class T> static void before(Record& r, const T& a) {
-    set_use(r, C, arg<Address>(a), arg<Size>(a), arg<Stream>(a));
-  }
-};
-
-// A stream waits for a value in memory, or writes one.
-template <unsigned Bytes> struct WaitValue : Recorder {
-  template <class T> static void before(Record& r, const T& a) {
-    set_use(r, UseClass::kMemOpWait, arg<1>(a), Bytes, arg<0>(a));
-    r.flags |= trace::kUseReads;
-  }
-};
-template <unsigned Bytes> struct WriteValue : Recorder {
-  template <class T> static void before(Record& r, const T& a) {
-    set_use(r, UseClass::kMemOp, arg<1>(a), Bytes, arg<0>(a));
-    r.flags |= trace::kUseWrites;
-  }
-};
-
 struct Note : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kNote;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorders of runtime rows: they lend the copy kind to the driver calls inside, and describe the call where the runtime
-// refuses it itself or nothing is left to do. Families that look the same in the driver use recorders.h. Same rules.
+// Recorders of runtime rows: they lend the copy kind to the driver calls inside, and describe the call where the
+// runtime refuses it itself or nothing is left to do. Families that look the same in the driver use recorders.h. Same
+// rules.
 #pragma once
 
-#include "interposer/recorders.h"
+#include "interposer/bind_recorders.h"
 
 namespace gmt::interposer {
 
@@ -71,7 +72,8 @@ template <int Params, int Stream = -1> struct RuntimeCopy3D : Recorder {
     if (p == nullptr) return Note::before(r, a);
     r.kind = Kind::kCopy;
     r.use(17);
-    const CopySide destination = side(p->dstArray, p->dstPtr, p->dstPos), source = side(p->srcArray, p->srcPtr, p->srcPos);
+    const CopySide destination = side(p->dstArray, p->dstPtr, p->dstPos);
+    const CopySide source = side(p->srcArray, p->srcPtr, p->srcPos);
     put_side(r, destination, false);
     put_side(r, source, true);
     const bool linear = destination.side != Side::kArray && source.side != Side::kArray;

@@ -45,7 +45,8 @@ struct ThreadState {
 bool session_is_on() noexcept;
 
 // One driver call: begin() decides whether it is recorded, publish_in_flight() commits it before the real call,
-// complete() patches it after; the other members of a batch follow then. Nothing is held in between but this object on the caller's stack.
+// complete() patches it after; the other members of a batch follow then. Nothing is held in between but this object on
+// the caller's stack.
 class Call {
 public:
   Call(std::uint16_t row, const void* caller, const void* frame) noexcept : caller_(caller), frame_(frame), row_(row) {}
