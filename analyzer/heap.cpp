@@ -115,11 +115,9 @@ void Heap::State::on_free(const Event& e) {
     if (id != kNone) store[id].marks |= kHasFreeNode;
     return;
   }
-  if (!e.from_runtime()) {
-    if (e.succeeded()) return accept_free(e, true);
-    // Died inside the call, or too late to matter: neither leaked nor freed for sure, so neither is claimed.
-    if (e.in_flight() || e.result == kDeinitialized) return accept_free(e, false);
-  }
+  if (!e.from_runtime() && e.succeeded()) return accept_free(e, true);
+  // Died inside the call, or too late to matter: neither leaked nor freed for sure, so neither is claimed.
+  if ((!e.from_runtime() && e.in_flight()) || e.result == kDeinitialized) return accept_free(e, false);
   if (!e.succeeded()) judge_refused_free(e);
 }
 

@@ -122,10 +122,9 @@ private:
     f.bytes = pairs.bytes;
     f.count = pairs.frees;
     f.group = std::to_string(pairs.bytes);
-    const std::string spent =
-      time == 0
-        ? std::string("; how long that took is not known")
-        : cat({", which took ", format_duration(time * pairs.frees), " (", format_duration(time), " a pair)"});
+    const std::string spent = time == 0 ? std::string("; how long that took is not known")
+                                        : cat({", which took ", format_duration(time * pairs.frees), " (",
+                                               format_duration(time), " a pair)"});
     f.message = cat({describe_bytes(pairs.bytes, pairs.family),
                      registered ? " was registered and unregistered " : " was allocated and freed ",
                      format_count(pairs.frees), " times from one place", spent, "."});

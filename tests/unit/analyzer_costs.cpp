@@ -98,5 +98,103 @@ TEST_F(Costs, UnlessTheyGiveTheMemoryBack) {
   EXPECT_NE(result.findings[0].advice.find("cudaMemPoolAttrReleaseThreshold"), std::string::npos);
 }
 
+TEST_F(Costs, LargeCopiesFromPageableMemory) {
+  set_clock();
+  cuda_malloc(kA, 64 * kMiB);
+  const auto copy = [this](std::uint64_t bytes) {
+    log().copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy", .stack = {0x300}, .ticks = 2'000'000}, kA,
+               kHost, bytes, Side::kDevice, Side::kHost);
+  };
+  for (int i = 0; i < 9; ++i) copy(32 * kMiB); // enough bytes, too few copies
+  run();
+  EXPECT_EQ(find("pageable-copy"), nullptr);
+  copy(32 * kMiB);
+  run();
+  const Finding* f = find("pageable-copy");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->severity, Severity::kWarning);
+  EXPECT_EQ(f->message,
+            "cudaMemcpy copied 320.0 MiB from pageable host memory to the device in 10 copies from one "
+            "place, which took 40.0 ms (8.4 GB/s).");
+  EXPECT_NE(f->advice.find("cudaMallocHost"), std::string::npos);
+  EXPECT_EQ(labels(*f), "copied here");
+}
+
+TEST_F(Costs, FewBytesInAllAreNotWorthPinning) {
+  cuda_malloc(kA, 64 * kMiB);
+  for (int i = 0; i < 20; ++i) cuda_memcpy(kA, kHost, 2 * kMiB);
+  run();
+  EXPECT_EQ(find("pageable-copy"), nullptr);
+}
+
+TEST_F(Costs, PageableDestinationsAndUndeclaredSides) {
+  cuda_malloc(kA, 64 * kMiB);
+  for (int i = 0; i < 10; ++i) {
+    cuda_memcpy(kHost, kA, 32 * kMiB, 0, Side::kUnified, Side::kUnified);
+  }
+  run();
+  ASSERT_NE(find("pageable-copy"), nullptr);
+  EXPECT_NE(find("pageable-copy")->message.find("from the device to pageable"), std::string::npos);
+}
+
+TEST_F(Costs, PinnedRegisteredAndManagedMemoryIsNotPageable) {
+  cuda_malloc(kA, 64 * kMiB);
+  cuda_malloc_host(kB, 64 * kMiB);
+  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kHost, 64 * kMiB);
+  log().alloc({.api = "cuMemAllocManaged"}, Family::kManaged, kC, 64 * kMiB);
+  for (const std::uint64_t host : {kB, kHost, kC}) {
+    for (int i = 0; i < 10; ++i) cuda_memcpy(kA, host, 32 * kMiB);
+  }
+  for (int i = 0; i < 10; ++i) cuda_memcpy(kHost + 128 * kMiB, kHost + 256 * kMiB, 32 * kMiB, 0, Side::kHost);
+  run();
+  EXPECT_EQ(find("pageable-copy"), nullptr);
+}
+
+TEST_F(Costs, GpusThatReadPageableMemoryNeedNoPinning) {
+  log().context(1, 0xc1, 0, true);
+  log().record(Kind::kDevice, {.api = ""}, {0, 1 << 30, 512, 32, 512, 1, 1, 90, 1, 0, 1 << 20});
+  cuda_malloc(kA, 64 * kMiB);
+  for (int i = 0; i < 10; ++i) cuda_memcpy(kA, kHost, 32 * kMiB);
+  run();
+  EXPECT_EQ(find("pageable-copy"), nullptr);
+}
+
+TEST_F(Costs, ManySmallCopies) {
+  cuda_malloc(kA, kMiB);
+  for (std::uint64_t i = 0; i < 999; ++i) cuda_memcpy(kA + i * 16, kHost + i * 16, 16);
+  run();
+  EXPECT_EQ(find("small-copies"), nullptr);
+  cuda_memcpy(kA, kHost, 16);
+  run();
+  const Finding* f = find("small-copies");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->message,
+            "cudaMemcpy made 1,000 copies of less than 4.0 KiB from one place with no kernel between "
+            "them, 15.6 KiB in all.");
+  EXPECT_EQ(f->count, 1000u);
+}
+
+TEST_F(Costs, SmallCopiesBetweenKernelsAreNoRun) {
+  cuda_malloc(kA, kMiB);
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    log().record(Kind::kLaunch, {.api = "cuLaunchKernel"}, {0xf0, 0, 1, 1});
+    cuda_memcpy(kHost + i * 4, kA, 4, 0, Side::kHost, Side::kDevice);
+  }
+  run();
+  EXPECT_EQ(find("small-copies"), nullptr);
+}
+
+TEST_F(Costs, BatchedRepeatedAndLargerCopiesAreNotSmallOnes) {
+  cuda_malloc(kA, 64 * kMiB);
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    log().copy({.api = "cuMemcpyBatchAsync", .stack = {0x301}, .flags = trace::kCopyBatched}, kA + i * 16,
+               kHost, 16);
+    log().copy({.api = "cuMemcpyHtoD_v2", .stack = {0x302}}, kA, kHost, 16);
+    log().copy({.api = "cuMemcpyHtoD_v2", .stack = {0x303}}, kA + i * 4096, kHost, 4096);
+  }
+  run();
+  EXPECT_EQ(find("small-copies"), nullptr);
+}
+
 } // namespace
 } // namespace gmt::test

@@ -192,15 +192,15 @@ TEST(Words, ErrorNames) {
 }
 
 TEST(Detectors, SortedAndDescribed) {
-  std::string ids;
+  std::string_view last;
   for (const DetectorInfo* info : detectors()) {
-    ids += std::string(info->id) + " ";
+    EXPECT_LT(last, info->id);
+    last = info->id;
     EXPECT_FALSE(info->title.empty());
     EXPECT_GT(info->explain.size(), 100u) << info->id;
     EXPECT_EQ(info->explain.find("  "), std::string_view::npos) << info->id;
   }
-  EXPECT_TRUE(ids.starts_with("api-error churn copy-")) << ids;
-  EXPECT_NE(ids.find("invalid-free leak mismatched-free out-of-memory "), std::string::npos) << ids;
+  EXPECT_EQ(last, "use-after-free");
 }
 
 TEST(StackTable, EqualStacksHaveEqualIds) {

@@ -246,11 +246,19 @@ TEST_F(Frees, CodesThatSayNothingAboutTheAddress) {
   }
 }
 
-TEST_F(Frees, FreeDuringUnloadingIsNoLeak) {
+TEST_F(Frees, FreeDuringUnloadingIsNoLeakButLate) {
   cuda_malloc(kA, kMiB);
   cuda_free(kA, 4);
+  cuda_malloc_host(kB, kMiB);
+  log().release({.api = "cudaFreeHost", .result = 4, .flags = trace::kFlagRuntime}, FreeFunction::kMemFreeHost,
+                kB);
   run();
-  EXPECT_EQ(kinds(), "");
+  ASSERT_EQ(kinds(), "late late");
+  EXPECT_EQ(result.findings[0].severity, Severity::kNote);
+  EXPECT_EQ(result.findings[0].message,
+            "cudaFree came too late for 1.0 MiB of device memory allocated by cudaMalloc: CUDA was already being "
+            "unloaded (CUDA_ERROR_DEINITIALIZED (4)).");
+  EXPECT_EQ(labels(result.findings[0]), "freed too late here|allocated here");
 }
 
 TEST_F(Frees, InsideAHostCallbackIsNotCalledADoubleFree) {
