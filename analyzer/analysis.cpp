@@ -82,6 +82,12 @@ void count(Totals& totals, const Event& e) {
   }
 }
 
+// Where blocks are born, and where most device memory was alive.
+void follow_ranges(const Event& e, const Heap& heap, Ranges& ranges, Totals& totals) {
+  for (const Touch& touch : heap.touched()) ranges.on_touch(touch);
+  if (e.kind == Kind::kAlloc && heap.peak_order() == e.order) totals.peak_range = ranges.text(ranges.here());
+}
+
 void finish_totals(Totals& totals, const Heap& heap) {
   totals.peak_bytes = heap.peak_device_bytes();
   totals.peak_order = heap.peak_order();
@@ -171,18 +177,19 @@ void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals,
 
 } // namespace
 
-Analysis analyze(const std::filesystem::path& trace_dir) {
-  EventStream stream(trace_dir);
+Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& options) {
+  EventStream stream(trace_dir, options);
   Analysis analysis;
   analysis.process = describe(stream.trace());
   Totals& totals = analysis.process.totals;
   totals.threads = stream.trace().logs.size();
   Heap heap;
-  Grouping findings;
+  Grouping findings(stream.ranges(), options.group_by_range);
   Dispatch detectors(stream);
   while (const Event* e = stream.next()) {
     count(totals, *e);
     const auto judgements = heap.apply(*e);
+    if (stream.ranges().any()) follow_ranges(*e, heap, stream.ranges(), totals);
     detectors.on_event(*e, judgements, heap, findings);
   }
   const ReadStats stats = stream.stats();
@@ -195,6 +202,7 @@ Analysis analyze(const std::filesystem::path& trace_dir) {
   analysis.process.damaged = stats.total.damaged;
   analysis.process.ended = stream.ending();
   finish_totals(totals, heap);
+  findings.at_end();
   detectors.finish(heap, findings);
   explain_losses(analysis.process, stats, findings);
   explain_gaps(stream.trace(), heap, totals, findings);

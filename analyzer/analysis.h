@@ -23,6 +23,6 @@ struct Analysis {
 };
 
 // Throws UserError (kUnreadableTrace) if nothing could be read; damage inside the trace is counted instead.
-Analysis analyze(const std::filesystem::path& trace_dir);
+Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& options = {});
 
 } // namespace gmt

@@ -17,6 +17,7 @@
 #include "analyzer/event.h"
 #include "analyzer/finding.h"
 #include "analyzer/heap.h"
+#include "analyzer/ranges.h"
 
 namespace gmt {
 
@@ -59,6 +60,8 @@ public:
   virtual const Kernel* kernel(std::uint64_t function) const = 0; // as of now; null if not described
   virtual const DeviceFacts* device(int ordinal) const = 0;       // null if not described (older traces)
   virtual std::string_view text(std::uint64_t id) const = 0;      // of a kText record, empty if unknown
+  virtual const Ranges& ranges() const = 0;
+  virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
   virtual double nanoseconds(std::uint64_t ticks) const = 0;      // 0 if the clock's speed is not known
   virtual const Ending& ending() const = 0;       // final only in finish(): last words may stand last
   virtual std::uint64_t lost_records() const = 0; // final only in finish()

@@ -46,7 +46,8 @@ std::uint64_t ReadStats::lost() const {
   return sum;
 }
 
-EventStream::EventStream(const fs::path& trace_dir) : trace_(open_trace(trace_dir)) {
+EventStream::EventStream(const fs::path& trace_dir, AnalysisOptions options)
+    : options_(std::move(options)), trace_(open_trace(trace_dir)) {
   std::vector<std::unique_ptr<LogReader>> logs;
   const bool keep_open = trace_.logs.size() <= kMaxOpenLogs;
   for (const fs::path& log : trace_.logs) {
@@ -65,6 +66,7 @@ const Event* EventStream::next() {
   } else if (e->kind < trace::Kind::kAlloc) {
     note(*e);
   }
+  if (e != nullptr) ranges_.follow(*e);
   return e;
 }
 
@@ -76,6 +78,10 @@ void EventStream::note(const Event& e) {
     break;
   case trace::Kind::kKernel: note_kernel(e); break;
   case trace::Kind::kDevice: note_device(e); break;
+  case trace::Kind::kRange:
+    ranges_.on_range(e);
+    if (static_cast<trace::RangeOp>(e.p(0)) == trace::RangeOp::kNameResource) names_[e.p(3)] = text(e.p(2));
+    break;
   case trace::Kind::kExit: note_exit(e); break;
   default: break;
   }

@@ -23,9 +23,15 @@ struct ReadStats {
   std::uint64_t lost() const;
 };
 
+// What the reader of a report asked of the analysis.
+struct AnalysisOptions {
+  bool group_by_range = false;
+};
+
 class EventStream final : public ProcessFacts {
 public:
-  explicit EventStream(const std::filesystem::path& trace_dir); // throws UserError
+  // Throws UserError.
+  explicit EventStream(const std::filesystem::path& trace_dir, AnalysisOptions options = {});
 
   // The next record in merged order, null after the last; valid until the next call. Besides calls these are
   // what stands before kAlloc in trace/format.h, stacks excepted.
@@ -43,6 +49,9 @@ public:
   const Kernel* kernel(std::uint64_t function) const override;
   const DeviceFacts* device(int ordinal) const override;
   std::string_view text(std::uint64_t id) const override;
+  const Ranges& ranges() const override { return ranges_; }
+  Ranges& ranges() { return ranges_; }
+  bool groups_by_range() const override { return options_.group_by_range; }
   double nanoseconds(std::uint64_t ticks) const override {
     return static_cast<double>(ticks) * nanoseconds_per_tick_;
   }
@@ -55,11 +64,13 @@ private:
   void note_exit(const Event& e);
   void conclude();
 
+  const AnalysisOptions options_;
   TraceDir trace_;
   StackTable stacks_;
   std::unique_ptr<Merge> merge_;
   std::unordered_map<std::uint64_t, std::string> names_;
-  std::unordered_map<std::uint64_t, std::string> texts_;
+  Ranges::Texts texts_;
+  Ranges ranges_{texts_};
   std::unordered_map<std::uint64_t, Kernel> kernels_; // by function handle
   std::map<int, DeviceFacts> devices_;
   double nanoseconds_per_tick_ = 0;

@@ -41,6 +41,7 @@ struct Finding {
   std::uint64_t bytes = 0;
   std::uint64_t count = 1;
   std::optional<std::uint64_t> address; // an example, where one address matters
+  std::string range;   // NVTX ranges open at the example (a leak's birth), "epoch 2 / forward"; empty if none
   std::string api;     // the call at fault as the program wrote it; empty for leaks' absence of one
   std::vector<LabelledStack> stacks;    // the call at fault first, then backwards in time
 

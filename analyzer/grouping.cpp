@@ -8,9 +8,8 @@
 #include <utility>
 
 namespace gmt {
-namespace {
 
-std::string key_of(const Finding& finding) {
+std::string Grouping::key_of(const Finding& finding) const {
   std::string key;
   for (const std::string* part : {&finding.kind, &finding.api, &finding.group}) {
     key += *part;
@@ -21,12 +20,12 @@ std::string key_of(const Finding& finding) {
     key += stack.api; // without a stack the calls' names are all that tells them apart
     key += '\0';
   }
+  if (by_range_) key += finding.range;
   return key;
 }
 
-} // namespace
-
 void Grouping::add(Finding finding) {
+  if (finding.range.empty() && !at_end_) finding.range = ranges_.text(ranges_.here());
   const auto [at, is_new] = by_key_.try_emplace(key_of(finding), findings_.size());
   if (is_new) {
     findings_.push_back(std::move(finding));

@@ -103,6 +103,8 @@ void read_report_values(const Last& last, Settings& s) {
         "color", *v,
         {{"auto", ColorChoice::kAuto}, {"always", ColorChoice::kAlways}, {"never", ColorChoice::kNever}});
   }
+  if (const auto v = last("group-by"))
+    s.group_by_range = choice<bool>("group-by", *v, {{"stack", false}, {"range", true}});
   if (const auto v = last("output")) s.output = *v;
   if (const auto v = last("error-exitcode"))
     s.error_exitcode = static_cast<int>(number("error-exitcode", *v, 1, 255));

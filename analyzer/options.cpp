@@ -47,6 +47,8 @@ std::vector<Row> make_rows() {
       {"only", "KIND", kReports,
        "report only this kind of finding ('*' stands for anything); may be repeated"},
       {"skip", "KIND", kReports, "leave out this kind of finding; may be repeated"},
+      {"group-by", "WHAT", kReports,
+       "stack: equal call stacks are one finding (default); range: only within equal NVTX ranges"},
       {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
       {"print-suppressions", "", kReports, "print a suppression rule for each finding, ready to paste"},
       {"no-symbols", "", kReports, "show modules and offsets instead of functions and lines"},

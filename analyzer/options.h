@@ -37,6 +37,7 @@ struct Settings {
   std::vector<std::string> suppressions;
   std::vector<std::string> only, skip; // kinds of findings, globs
   bool print_suppressions = false;
+  bool group_by_range = false;
   bool symbols = true;
   std::optional<unsigned> stack_depth;
   ColorChoice color = ColorChoice::kAuto;

@@ -18,6 +18,7 @@ ReportOptions report_options(const Settings& settings) {
   options.suppression_files.assign(settings.suppressions.begin(), settings.suppressions.end());
   options.only = settings.only;
   options.skip = settings.skip;
+  options.analysis.group_by_range = settings.group_by_range;
   options.symbols = settings.symbols;
   options.write_symbols =
       settings.symbols && settings.command != CommandId::kReport; // the binaries are here now

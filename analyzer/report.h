@@ -25,6 +25,7 @@ struct Totals {
   std::uint64_t launches = 0;
   std::uint64_t peak_bytes = 0; // device memory alive at the peak (host families not counted)
   std::uint64_t peak_order = 0;
+  std::string peak_range; // NVTX ranges that were open then, "epoch 2 / forward"; empty if none
   std::uint64_t live_bytes = 0; // alive at the end, all families that can leak
   std::uint64_t live_blocks = 0;
 };

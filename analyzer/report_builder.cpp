@@ -200,7 +200,7 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
 
 Report build_report(const std::vector<fs::path>& traces, const ReportOptions& options) {
   std::vector<Analysis> analyses;
-  for (const fs::path& trace : traces) analyses.push_back(analyze(trace));
+  for (const fs::path& trace : traces) analyses.push_back(analyze(trace, options.analysis));
   return assemble_report(std::move(analyses), traces, options);
 }
 

@@ -18,6 +18,7 @@ struct ReportOptions {
   // size, stay: a small mistake is one too.
   std::uint64_t min_bytes = 0;
   std::vector<std::filesystem::path> suppression_files;
+  AnalysisOptions analysis;
   bool symbols = true;                 // false: frames show module and offset only
   bool write_symbols = false;          // keep what was resolved in each trace; a failure is a remark
   std::vector<std::string> only, skip; // kinds of findings, globs; empty `only` is all

@@ -79,8 +79,8 @@ void add_notes(const RunFacts& facts, Report& report) {
       report.not_checked.push_back(
           {process, "its call stacks are short: '" + note.text + "' could not be loaded"});
     if (note.word == "nonvtx")
-      report.remarks.push_back("the library named by NVTX_INJECTION64_PATH was not loaded in " + process + ": " +
-                               note.text);
+      report.remarks.push_back("the library named by NVTX_INJECTION64_PATH was not loaded in " + process +
+                               ": " + note.text);
     if (note.word == "moved")
       report.remarks.push_back("the folder for traces could not be written by " + process +
                                ": its trace is in " + note.text);

@@ -11,12 +11,9 @@
 #include <vector>
 
 #include "analyzer/report.h"
+#include "analyzer/words.h"
 
 namespace gmt {
-
-// `*` is any run of characters, `?` any one; everything else stands for itself, brackets of C++ names
-// included. The whole text must match.
-bool glob_match(std::string_view pattern, std::string_view text);
 
 class Suppressions {
 public:

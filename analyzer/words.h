@@ -75,6 +75,10 @@ inline std::string format_address(std::uint64_t address) {
 // "CUDA_ERROR_INVALID_VALUE (1)"; with `runtime` "cudaErrorInvalidValue (1)"; "error 1234" if unknown.
 std::string error_name(std::uint16_t code, bool runtime);
 
+// `*` is any run of characters, `?` any one; everything else stands for itself, brackets of C++ names
+// included. The whole text must match.
+bool glob_match(std::string_view pattern, std::string_view text);
+
 // The program's own spelling tells which of the two APIs it uses: cudaMalloc, but cuMemAlloc_v2.
 inline bool is_runtime_name(std::string_view call) {
   return call.starts_with("cuda") || call.starts_with("__cuda");

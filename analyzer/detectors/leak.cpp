@@ -33,15 +33,15 @@ public:
     heap.for_each_live([&](const Block& block) {
       if (!can_leak(block.family)) return;
       if (block.family != trace::Family::kGraph) {
-        alive.add(block);
+        alive.add(block, group_of(block));
       } else if (graph_edited_) {
         findings.not_checked({"leak", "memory of graph nodes is freed inside graphs, which is not followed"});
       } else if (graph_launched_) {
-        alive.add(block);
+        alive.add(block, group_of(block));
       }
     });
     heap.for_each_ended_with_context([&](const Block& block) {
-      if (can_leak(block.family)) ended.add(block);
+      if (can_leak(block.family)) ended.add(block, group_of(block));
     });
     const std::string excuse = why_not_a_leak(heap);
     report(alive, excuse, "memory alive then", findings);
@@ -62,14 +62,14 @@ private:
     std::vector<Group> groups;
     std::unordered_map<std::string, std::size_t> by_key;
 
-    void add(const Block& block) {
+    void add(const Block& block, Ranges::Path range) {
       std::string key;
       const StackId host_freed = block.shape().host_freed;
       for (const std::uint64_t part : {std::uint64_t{block.allocated.value}, std::uint64_t{block.api},
                                        static_cast<std::uint64_t>(block.family),
                                        std::uint64_t{block.freed.value}, std::uint64_t{block.freed_api},
                                        std::uint64_t{(block.marks & kWasHostFreed) != 0},
-                                       std::uint64_t{host_freed.value}}) {
+                                       std::uint64_t{host_freed.value}, std::uint64_t{range}}) {
         key.append(reinterpret_cast<const char*>(&part), sizeof part);
       }
       const auto [at, is_new] = by_key.try_emplace(std::move(key), groups.size());
@@ -78,6 +78,10 @@ private:
       ++groups[at->second].blocks;
     }
   };
+
+  Ranges::Path group_of(const Block& block) const {
+    return facts_.groups_by_range() ? facts_.ranges().birth_of(block) : 0;
+  }
 
   // Empty if the program ended in a way that makes what is alive a leak.
   std::string why_not_a_leak(const Heap& heap) const {
@@ -128,6 +132,7 @@ private:
     f.bytes = group.bytes;
     f.count = group.blocks;
     f.address = block.address;
+    f.range = facts_.ranges().text(facts_.ranges().birth_of(block));
     f.group = cat({family_noun(block.family), ended ? " ended" : ""});
     f.stacks.push_back(birth_stack(block, facts_));
     const std::string_view word = released_word(block.family);

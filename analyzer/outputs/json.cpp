@@ -56,6 +56,7 @@ Json json_of(const Totals& t) {
           {"copied_bytes", t.copied_bytes},
           {"launches", t.launches},
           {"peak_bytes", t.peak_bytes},
+          {"peak_range", text_or_null(t.peak_range)},
           {"live_bytes", t.live_bytes},
           {"live_blocks", t.live_blocks}};
 }
@@ -73,6 +74,7 @@ Totals totals_of(const Report& report) {
     sum.copies += t.copies;
     sum.copied_bytes += t.copied_bytes;
     sum.launches += t.launches;
+    if (t.peak_bytes > sum.peak_bytes) sum.peak_range = t.peak_range;
     sum.peak_bytes = std::max(sum.peak_bytes, t.peak_bytes);
     sum.live_bytes += t.live_bytes;
     sum.live_blocks += t.live_blocks;
@@ -126,6 +128,7 @@ Json json_of(const ReportedFinding& finding, const Report& report, unsigned dept
           {"bytes", finding.bytes},
           {"count", finding.count},
           {"address", finding.address ? Json(format_address(*finding.address)) : Json(nullptr)},
+          {"range", text_or_null(finding.range)},
           {"api", text_or_null(finding.api)},
           {"process", known ? Json(report.processes[finding.process].pid) : Json(nullptr)},
           {"process_index", finding.process},

@@ -177,10 +177,15 @@ void add_totals(std::string& out, const Report& report) {
     live += process.totals.live_bytes;
     blocks += process.totals.live_blocks;
   }
+  std::string range;
+  for (const ProcessReport& process : report.processes) {
+    if (process.totals.peak_bytes == peak) range = process.totals.peak_range;
+  }
   out += fmt::format("peak {}{}   allocated {} in {}   live at end {}{}\n", format_bytes(peak),
                      report.processes.size() > 1 ? " in one process" : " of device memory",
                      format_bytes(allocated), format_plural(calls, "call"), format_bytes(live),
                      blocks == 0 ? "" : " in " + format_plural(blocks, "block"));
+  if (!range.empty()) out += wrap("the peak was in range " + printable(range), 2, 0);
 }
 
 void write_text(const Report& report, const OutputOptions& options, std::ostream& stream) {

@@ -3,6 +3,7 @@
 //
 //   error    double-free             2 times
 //     What happened.
+//     in range epoch 2 / forward
 //       freed again here     train.cu:88   release_all()
 //                            train.cu:120  main
 //       allocated here       train.cu:40   setup()
@@ -128,6 +129,9 @@ std::string finding_text(const Finding& finding, unsigned stack_depth, bool colo
   const std::string much = amount(finding);
   out += (much.empty() ? printable(finding.kind) : pad(printable(finding.kind), 22) + "  " + much) + "\n";
   if (!finding.message.empty()) out += wrap(printable(finding.message), 2, 2);
+  if (!finding.range.empty()) {
+    out += wrap(cat({finding.count > 1 ? "first in range " : "in range ", printable(finding.range)}), 4, 2);
+  }
   add_stacks(out, finding, stack_depth);
   if (!finding.advice.empty()) out += wrap(printable(finding.advice), 2, 2);
   return out;

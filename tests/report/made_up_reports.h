@@ -49,6 +49,7 @@ inline ProcessReport process(std::uint32_t pid = 4711) {
               .launches = 300,
               .peak_bytes = 1'288'490'189,
               .peak_order = 5120,
+              .peak_range = "epoch 2 / forward",
               .live_bytes = 67'108'864,
               .live_blocks = 16};
   return p;
@@ -77,6 +78,7 @@ inline ReportedFinding leak() {
   ReportedFinding f;
   f.kind = "leak";
   f.message = "16 blocks of device memory were never freed.";
+  f.range = "epoch 1";
   f.advice = "Call cudaFree.";
   f.bytes = 64 << 20;
   f.count = 16;

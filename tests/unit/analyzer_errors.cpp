@@ -150,7 +150,9 @@ TEST_F(Errors, UnfinishedCalls) {
 }
 
 TEST(Grouping, EqualFindingsAddUp) {
-  Grouping grouping;
+  const Ranges::Texts texts;
+  const Ranges ranges(texts);
+  Grouping grouping(ranges);
   Finding f;
   f.kind = "leak";
   f.bytes = 10;

@@ -44,6 +44,7 @@ error    double-free             2 times, 1.0 MiB
 
 error    leak                    64.0 MiB in 16 blocks
   16 blocks of device memory were never freed.
+  first in range epoch 1
     allocated here, cudaMalloc   libloader.so.2+0x4568
                                  0x10
   Call cudaFree.
@@ -53,6 +54,7 @@ warning  unused                  4.0 KiB in 1 block
     allocated here, cudaMallocAsync   (no call stack was recorded)
 
 peak 1.2 GiB of device memory   allocated 9.8 GiB in 4,101 calls   live at end 64.0 MiB in 16 blocks
+the peak was in range epoch 2 / forward
 SUMMARY: gpumemtrace: 2 errors, 1 warning (1 double-free, 1 leak 64.0 MiB, 1 unused)
 )");
 }

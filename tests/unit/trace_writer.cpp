@@ -86,6 +86,22 @@ void LogWriter::life(const Call& call, std::uint64_t handle, trace::ObjectClass 
   record(Kind::kLife, call, {handle, static_cast<std::uint64_t>(object), static_cast<std::uint64_t>(op), 0});
 }
 
+std::uint64_t LogWriter::text(const std::string& text) {
+  std::uint64_t id = 0xcbf29ce484222325; // FNV-1a
+  for (const char c : text) id = (id ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  std::vector<std::uint64_t> words(2 + (text.size() + 7) / 8);
+  words[0] = id;
+  words[1] = text.size();
+  std::memcpy(words.data() + 2, text.data(), text.size());
+  record(Kind::kText, {.order = trace_.next_order()}, words);
+  return id;
+}
+
+void LogWriter::range(trace::RangeOp op, const std::string& name, std::uint64_t what, std::uint64_t domain) {
+  const std::uint64_t id = name.empty() ? 0 : text(name);
+  record(Kind::kRange, {.order = trace_.next_order()}, {static_cast<std::uint64_t>(op), domain, id, what});
+}
+
 void LogWriter::context(std::uint16_t id, std::uint64_t handle, std::uint64_t device, bool primary) {
   Call call;
   call.context = id;

@@ -44,6 +44,8 @@ public:
   void life(const Call& call, std::uint64_t handle, trace::ObjectClass object, trace::LifeOp op);
   void context(std::uint16_t id, std::uint64_t handle, std::uint64_t device, bool primary);
   void exit(trace::ExitWay way, int status);
+  std::uint64_t text(const std::string& text); // a kText record; its id
+  void range(trace::RangeOp op, const std::string& name, std::uint64_t what = 0, std::uint64_t domain = 0);
 
   // Any record: payload words from P0.
   void record(trace::Kind kind, const Call& call, const std::vector<std::uint64_t>& payload);
