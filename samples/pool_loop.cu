@@ -11,6 +11,8 @@
 // expect: clean
 // run: clean
 // expect: clean
+// run: churn
+// expect: warning churn count=2000 api=cudaMalloc message="cudaMallocAsync" stacks="allocated here"@step_with_malloc:LINE(malloc),"freed here"@step_with_malloc:LINE(free-again)
 // run: leak-from-pool
 // expect: error leak bytes=65536 count=1 stacks="allocated here"@keep_scratch:LINE(keep)
 // run: other-stream
@@ -36,7 +38,7 @@ static void step_with_malloc(cudaStream_t stream)
   void* scratch = nullptr;
   CHECK(cudaMalloc(&scratch, kScratch)); // @malloc
   CHECK(cudaMemsetAsync(scratch, 1, kScratch, stream));
-  CHECK(cudaFree(scratch));
+  CHECK(cudaFree(scratch)); // @free-again
 }
 
 static void step_with_pool(cudaStream_t stream)
