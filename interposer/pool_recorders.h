@@ -27,15 +27,21 @@ template <int Pool, int Attribute, int Value> struct PoolSet : Recorder {
     Life<ObjectClass::kPool, LifeOp::kSet, Pool, Attribute>::before(r, a);
     const void* value = std::get<Value>(a);
     std::uint64_t word = 0;
-    if (value != nullptr) std::memcpy(&word, value, is_flag(std::get<Attribute>(a)) ? sizeof(int) : sizeof word);
+    if (value != nullptr) std::memcpy(&word, value, bytes_of(std::get<Attribute>(a)));
     r.use_more(5);
     r.set(4, word);
   }
-  // Source: cuda.h on cuMemPoolSetAttribute: these are int, the rest cuuint64_t.
-  static bool is_flag(CUmemPool_attribute attribute) {
-    return attribute == CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES ||
-           attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC ||
-           attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+  // Source: cuda.h on cuMemPoolSetAttribute. What is not known here is not read.
+  static std::size_t bytes_of(CUmemPool_attribute attribute) {
+    switch (attribute) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: return sizeof(int);
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: return sizeof(cuuint64_t);
+    default: return 0;
+    }
   }
 };
 
