@@ -261,9 +261,23 @@ TEST_F(Frees, FreeDuringUnloadingIsNoLeakButLate) {
   EXPECT_EQ(labels(result.findings[0]), "freed too late here|allocated here");
 }
 
-TEST_F(Frees, InsideAHostCallbackIsNotCalledADoubleFree) {
+TEST_F(Frees, InsideAHostCallback) {
   cuda_malloc(kA, kMiB);
   cuda_free(kA, 800);
+  cuda_free(kA);
+  run();
+  ASSERT_EQ(kinds(), "free-in-callback");
+  const Finding& f = *find("free-in-callback");
+  EXPECT_EQ(f.severity, Severity::kError);
+  EXPECT_EQ(f.message,
+            "cudaFree was called inside a host callback, where CUDA refuses it with cudaErrorNotPermitted "
+            "(800): 1.0 MiB of device memory allocated by cudaMalloc stays allocated.");
+  EXPECT_EQ(labels(f), "freed here|allocated here");
+}
+
+TEST_F(Frees, OtherCallsInsideAHostCallbackAreApiErrors) {
+  cuda_malloc(kA, kMiB);
+  cuda_memcpy(kA, kHost, 100, 800);
   cuda_free(kA);
   run();
   ASSERT_EQ(kinds(), "api-error");

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// copy-direction: a copy whose kind, or whose driver function, says host where the memory is the device's, or
+// device where it is the host's. CUDA stays silent about most of the former (measured on an H200: any
+// declared direction between two device blocks returns success).
+//
+// What fits what, under unified addressing: device memory is device memory only. Managed memory is both.
+// Pinned and registered host memory may be declared as device memory, since the device reaches it at the same
+// address. Other host memory is the host's, unless the device reads pageable memory. Memory of unseen origin
+// is judged only where CUDA refused the call.
+
+#include <array>
+
+#include "analyzer/detector.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+using Side = Judgement::Side;
+using trace::Family;
+
+constexpr std::uint16_t kInvalidValue = 1;
+
+// cudaMemcpyKind (driver_types.h): names, and what each says of destination and source.
+struct Kind {
+  std::string_view name, driver;
+  trace::Side to, from;
+};
+constexpr std::array<Kind, 4> kKinds{{
+  {"cudaMemcpyHostToHost", "cuMemcpy", trace::Side::kHost, trace::Side::kHost},
+  {"cudaMemcpyHostToDevice", "cuMemcpyHtoD", trace::Side::kDevice, trace::Side::kHost},
+  {"cudaMemcpyDeviceToHost", "cuMemcpyDtoH", trace::Side::kHost, trace::Side::kDevice},
+  {"cudaMemcpyDeviceToDevice", "cuMemcpyDtoD", trace::Side::kDevice, trace::Side::kDevice},
+}};
+
+const Kind* kind_of(const Event& e) {
+  const unsigned kind = (e.flags >> 8) & 0xf; // cudaMemcpyKind + 1
+  return kind >= 1 && kind <= kKinds.size() ? &kKinds[kind - 1] : nullptr;
+}
+
+trace::Side declared(const Event& e, Side side) {
+  if (e.kind == trace::Kind::kSet) return trace::Side::kDevice;
+  const trace::Side by_driver = declared_side(e, side);
+  const Kind* kind = kind_of(e);
+  if (kind == nullptr || by_driver == trace::Side::kArray) return by_driver;
+  return side == Side::kSource ? kind->from : kind->to;
+}
+
+// Surely out of the host's reach. Mappings, imports and explicit pools may lie on the host.
+bool is_device_only(const Block& block, bool accepted) {
+  switch (block.family) {
+  case Family::kDevice:
+  case Family::kPitched:
+  case Family::kGraph:
+  case Family::kIpc:
+  case Family::kModuleGlobal: return true;
+  case Family::kStreamOrdered: return block.shape().pool == 0 || !accepted;
+  default: return false;
+  }
+}
+
+class CopyDirection : public Detector {
+public:
+  explicit CopyDirection(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+                Findings& findings) override {
+    if ((e.flags & trace::kFlagNested) != 0 || heap.sticky_error()) return;
+    if (e.succeeded()) return judge_accepted(e, heap, findings);
+    if (e.result != kInvalidValue) return;
+    for (const Judgement& j : judgements) {
+      if (j.is_mistake()) return; // that is why
+    }
+    judge_refused(e, heap, findings);
+  }
+
+private:
+  struct Wrong { // one side that is not what it was declared
+    bool wrong = false;
+    const Block* block = nullptr; // null: host memory
+  };
+
+  void judge_accepted(const Event& e, const Heap& heap, Findings& findings) const {
+    if (e.kind != trace::Kind::kCopy) return;
+    Wrong to, from;
+    for (const Touch& touch : heap.touched()) {
+      const bool source = touch.access == Touch::Access::kRead;
+      if (!is_device_only(*touch.block, true)) continue;
+      if (declared(e, source ? Side::kSource : Side::kDestination) != trace::Side::kHost) continue;
+      (source ? from : to) = {true, touch.block};
+    }
+    if (to.wrong || from.wrong) findings.add(finding(e, to, from));
+  }
+
+  void judge_refused(const Event& e, const Heap& heap, Findings& findings) const {
+    const Wrong to = judge_refused_side(e, Side::kDestination, heap);
+    const Wrong from = e.kind == trace::Kind::kCopy ? judge_refused_side(e, Side::kSource, heap) : Wrong{};
+    if (!to.wrong && !from.wrong) return;
+    findings.add(finding(e, to, from));
+    findings.explain_refusal();
+  }
+
+  Wrong judge_refused_side(const Event& e, Side side, const Heap& heap) const {
+    const std::uint64_t address = e.p(side == Side::kSource ? 1 : 0);
+    const trace::Side as = declared(e, side);
+    if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};
+    const Block* block = heap.find_live(address);
+    if (as == trace::Side::kHost) return {block != nullptr && is_device_only(*block, false), block};
+    return {block == nullptr && !device_reads_host_memory(e, heap), nullptr};
+  }
+
+  bool device_reads_host_memory(const Event& e, const Heap& heap) const {
+    int ordinal = heap.device_of_context(e.context);
+    for (const unsigned word : {0u, 1u}) {
+      const Block* block = ordinal < 0 ? heap.find_live(e.p(word)) : nullptr;
+      if (block != nullptr) ordinal = heap.device_of(*block);
+    }
+    const DeviceFacts* device = facts_.device(ordinal < 0 ? 0 : ordinal);
+    return device != nullptr && device->reads_pageable_memory;
+  }
+
+  Finding finding(const Event& e, const Wrong& to, const Wrong& from) const {
+    const Kind* kind = kind_of(e);
+    Finding f;
+    f.kind = "copy-direction";
+    f.api = facts_.call_name(e);
+    f.message = kind == nullptr ? f.api : cat({f.api, " with ", kind->name});
+    if (to.wrong && from.wrong) {
+      f.message +=
+        cat({" takes its destination for ", word(declared(e, Side::kDestination)),
+             " memory and its source for ", word(declared(e, Side::kSource)), " memory, but the "});
+      f.message +=
+        cat({"destination is ", describe(to, e.p(0)), " and the source is ", describe(from, e.p(1))});
+    } else {
+      const Side side = to.wrong ? Side::kDestination : Side::kSource;
+      f.message += cat({e.kind == trace::Kind::kSet ? " takes its target for "
+                        : to.wrong                  ? " takes its destination for "
+                                                    : " takes its source for ",
+                        word(declared(e, side)), " memory, but that is ",
+                        to.wrong ? describe(to, e.p(0)) : describe(from, e.p(1))});
+    }
+    f.message += e.succeeded() ? "; CUDA accepted it silently." : "; CUDA refused it.";
+    f.advice = advice(e, to, from);
+    f.address = e.p(to.wrong ? 0 : 1);
+    f.bytes = e.p(e.kind == trace::Kind::kSet ? 1 : 2);
+    f.group =
+      cat({kind == nullptr ? "" : kind->name, to.wrong ? " destination" : "", from.wrong ? " source" : ""});
+    f.stacks.push_back(labelled(e.kind == trace::Kind::kSet ? "set here" : "copied here", e.stack, f.api));
+    for (const Wrong* side : {&to, &from}) {
+      if (side->block != nullptr) f.stacks.push_back(birth_stack(*side->block, facts_));
+    }
+    return f;
+  }
+
+  static std::string_view word(trace::Side side) { return side == trace::Side::kHost ? "host" : "device"; }
+
+  std::string describe(const Wrong& side, std::uint64_t address) const {
+    if (side.block != nullptr) return describe_block(*side.block, facts_);
+    return cat({"a host pointer (", format_address(address), ", in no memory that CUDA gave out)"});
+  }
+
+  static std::string advice(const Event& e, const Wrong& to, const Wrong& from) {
+    if (e.kind == trace::Kind::kSet) return "Pass a device pointer, or set host memory with memset.";
+    const auto actual = [&](Side side, const Wrong& found) {
+      if (!found.wrong) return declared(e, side);
+      return found.block != nullptr ? trace::Side::kDevice : trace::Side::kHost;
+    };
+    const trace::Side right_to = actual(Side::kDestination, to), right_from = actual(Side::kSource, from);
+    for (const Kind& kind : kKinds) {
+      if (kind.to != right_to || kind.from != right_from) continue;
+      const std::string_view swapped = to.wrong && from.wrong
+                                         ? "Swap source and destination, or if the direction is "
+                                           "meant, use "
+                                         : "Use ";
+      return cat({swapped, kind.name, " (", kind.driver,
+                  "), or cudaMemcpyDefault, which takes the direction from the pointers."});
+    }
+    return "Use cudaMemcpyDefault, which takes the direction from the pointers.";
+  }
+
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kCopyDirection{{
+  .id = "copy-direction",
+  .severity = Severity::kError,
+  .title = "host pointer where device is declared, or the reverse",
+  .explain =
+    "A copy that declares a side as host memory although it is device memory, or as device memory although "
+    "it is "
+    "the host's; the same for the target of a set. The kind of cudaMemcpy and the name of a driver function "
+    "(HtoD, "
+    "DtoH, DtoD) are such declarations. CUDA refuses a host pointer that is declared device with 'invalid "
+    "value', "
+    "but accepts device memory declared as host in silence where both sides are device memory; the manual "
+    "calls "
+    "the result undefined. Managed memory fits both declarations. Pinned and registered host memory may be "
+    "declared device, since devices reach it at the same address, and so may all host memory on machines "
+    "whose "
+    "devices read pageable memory.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<CopyDirection>(facts);
+  },
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet),
+}};
+
+} // namespace
+} // namespace gmt

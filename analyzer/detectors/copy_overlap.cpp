@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// copy-overlap: source and destination of one copy share bytes. CUDA copies in no defined order, so what
+// arrives is undefined, and it says nothing (measured). Judged by the exact rows of 2D and 3D copies: columns
+// of one matrix lie between each other without overlapping. A copy onto itself changes nothing and is a note.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "analyzer/detector.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+using Side = Judgement::Side;
+
+// Rows of unequal pitches are compared one by one; copies of more rows than these are left alone.
+constexpr std::uint64_t kMostRows = 1 << 16;
+// Beyond what any device has: damaged records, whose products would overflow.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48, kMostAddress = std::uint64_t{1} << 57;
+
+bool is_sane(const Rows& rows) {
+  return rows.address < kMostAddress && rows.pitch < kMostBytes && rows.width < kMostBytes &&
+         rows.count() < kMostBytes && rows.slice < kMostBytes;
+}
+
+bool ranges_overlap(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) {
+  return (a > b ? a - b : b - a) < bytes;
+}
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) { // b > 0
+  return a / b - (a % b < 0 ? 1 : 0);
+}
+
+// Rows on one grid: two of them share bytes exactly if a difference of rows that occurs brings their starts
+// closer than a row is wide.
+bool grids_overlap(const Rows& a, const Rows& b) {
+  const auto pitch = static_cast<std::int64_t>(a.pitch), slice = static_cast<std::int64_t>(a.slice);
+  const auto height = static_cast<std::int64_t>(a.height), depth = static_cast<std::int64_t>(a.depth);
+  const auto apart = static_cast<std::int64_t>(a.address - b.address);
+  const std::int64_t nearest = floor_divide(-apart, pitch);
+  for (const std::int64_t rows : {nearest, nearest + 1}) {
+    const std::int64_t gap = apart + rows * pitch;
+    if (static_cast<std::uint64_t>(gap < 0 ? -gap : gap) >= a.width) continue;
+    const std::int64_t slices = floor_divide(rows, slice);
+    for (const std::int64_t z : {slices, slices + 1}) {
+      const std::int64_t y = rows - z * slice;
+      if (std::max(z, -z) < depth && std::max(y, -y) < height) return true;
+    }
+  }
+  return false;
+}
+
+bool lists_overlap(const Rows& a, const Rows& b) {
+  for (std::uint64_t i = 0, j = 0; i < a.height && j < b.height;) {
+    const std::uint64_t at = a.address + i * a.pitch, other = b.address + j * b.pitch;
+    if (ranges_overlap(at, other, a.width)) return true;
+    ++(at < other ? i : j);
+  }
+  return false;
+}
+
+bool overlap(const Rows& a, const Rows& b) {
+  if (!is_sane(a) || !is_sane(b)) return false;
+  if (a.count() == 1) return ranges_overlap(a.address, b.address, a.width);
+  if (a.pitch == 0 || b.pitch == 0) return false;
+  if (a.pitch == b.pitch && (a.depth == 1 || a.slice == b.slice)) return grids_overlap(a, b);
+  return a.depth == 1 && a.height <= kMostRows && lists_overlap(a, b);
+}
+
+class CopyOverlap : public Detector {
+public:
+  explicit CopyOverlap(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+    if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
+    const bool flat = e.payload.size() <= trace::kFirstPayloadWords;
+    if (flat && !ranges_overlap(e.p(0), e.p(1), e.p(2))) return; // nearly all
+    if (declared_side(e, Side::kDestination) == trace::Side::kArray ||
+        declared_side(e, Side::kSource) == trace::Side::kArray) {
+      return;
+    }
+    const Rows to = rows_of(e, Side::kDestination), from = rows_of(e, Side::kSource);
+    if (overlap(to, from)) findings.add(finding(e, to, from, heap));
+  }
+
+private:
+  Finding finding(const Event& e, const Rows& to, const Rows& from, const Heap& heap) const {
+    const bool self =
+      to.address == from.address && (to.count() == 1 || (to.pitch == from.pitch && to.slice == from.slice));
+    const std::string what =
+      to.count() == 1 ? format_exact_bytes(to.width)
+                      : cat({format_plural(to.count(), "row"), " of ", format_exact_bytes(to.width)});
+    Finding f;
+    f.kind = "copy-overlap";
+    f.api = facts_.call_name(e);
+    f.address = to.address;
+    f.group = self ? "self" : "";
+    if (self) {
+      f.severity = Severity::kNote;
+      f.message = cat({f.api, " copies ", what, " at ", format_address(to.address), " onto themselves."});
+      f.advice = "Leave the call out: it changes nothing.";
+    } else {
+      f.message = cat({f.api, " copies ", what, " from ", format_address(from.address), " to ",
+                       format_address(to.address), ", "});
+      if (to.count() == 1) {
+        const std::uint64_t apart = std::max(to.address, from.address) - std::min(to.address, from.address);
+        f.bytes = to.width - apart;
+        f.message += cat({"which overlap in ", format_exact_bytes(f.bytes), ": what arrives is undefined."});
+      } else {
+        f.message += "and rows of the source overlap rows of the destination: what arrives is undefined.";
+      }
+      f.advice = "Copy through a buffer apart from both: CUDA copies in no defined order, unlike memmove.";
+    }
+    f.stacks.push_back(labelled("copied here", e.stack, f.api));
+    if (const Block* block = heap.find_live(to.address)) f.stacks.push_back(birth_stack(*block, facts_));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kCopyOverlap{{
+  .id = "copy-overlap",
+  .severity = Severity::kError,
+  .title = "source and destination of a copy overlap",
+  .explain = "A copy whose source and destination share bytes. The manual forbids it for asynchronous, 2D, "
+             "3D and symbol "
+             "copies, and promises nothing for the others: CUDA moves data in pieces and in no defined "
+             "order, so that bytes "
+             "may be read after they were overwritten. It reports no error. Rows of 2D and 3D copies are "
+             "compared exactly, so "
+             "columns of one matrix may be copied beside each other. A copy of memory onto itself is a note.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<CopyOverlap>(facts);
+  },
+  .wants = wants(trace::Kind::kCopy),
+}};
+
+} // namespace
+} // namespace gmt
