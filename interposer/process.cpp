@@ -17,6 +17,7 @@
 #include "interposer/context.h"
 #include "interposer/device_facts.h"
 #include "interposer/fork_guard.h"
+#include "interposer/host_free.h"
 #include "interposer/kernels.h"
 #include "interposer/modules.h"
 #include "interposer/process_hooks.h"
@@ -156,6 +157,7 @@ bool Process::start() noexcept {
   forget_devices();
   forget_texts();
   forget_kernels();
+  forget_host_memory();
   if (!make_directory()) return false;
   if (!write_info() || !write_names() || !map_fork_page()) {
     tell_command("nodir", directory_);

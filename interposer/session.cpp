@@ -5,6 +5,7 @@
 
 #include "interposer/context.h"
 #include "interposer/device_facts.h"
+#include "interposer/host_free.h"
 #include "interposer/modules.h"
 #include "interposer/nvtx_ranges.h"
 #include "interposer/process.h"
@@ -172,6 +173,7 @@ void Call::add_member(unsigned index, std::uint16_t result) noexcept {
 
 // What the trace should know beside the call itself.
 void Call::note_facts(std::uint16_t result) noexcept {
+  if (result == 0 && concerns_host_memory(record)) follow_host_memory(record);
   constexpr std::uint16_t kOutOfMemory = 2; // CUDA_ERROR_OUT_OF_MEMORY
   if (record.kind == trace::Kind::kAlloc && result == kOutOfMemory) [[unlikely]] {
     append_memory_info(*log_, current_context(*log_));

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hook on the C library's free(): memory of CUDA's that the program hands to it is recorded before the real free,
+// which may end the process there. Ordinary pointers cost a test and a jump (tests/bench/free_cost).
+//
+// Which addresses are CUDA's: session.cpp tells of every host-side allocation and release. Nothing here takes a lock or
+// allocates, because free() is called before the first constructor, from the loader, and after the last destructor.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interposer/record.h"
+
+namespace gmt::interposer {
+
+// Told of every completed call.
+void follow_host_memory(const Record& record) noexcept;
+inline bool concerns_host_memory(const Record& record) noexcept {
+  return record.kind == trace::Kind::kAlloc || record.kind == trace::Kind::kFree;
+}
+
+void forget_host_memory() noexcept; // a forked child has none of it
+
+} // namespace gmt::interposer
