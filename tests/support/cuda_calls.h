@@ -14,6 +14,8 @@ int cuCtxSynchronize();
 int cuMemAlloc_v2(u64*, u64);
 int cuMemFree_v2(u64);
 int cuMemAllocManaged(u64*, u64, u32);
+int cuMemHostRegister_v2(void*, u64, u32);
+int cuMemHostUnregister(void*);
 int cuMemAllocPitch_v2(u64*, u64*, u64, u64, u32);
 int cuMemAllocAsync(u64*, u64, u64);
 int cuMemFreeAsync(u64, u64);

@@ -98,6 +98,8 @@ API int cuMemAllocManaged(u64* address, u64 bytes, u32) {
   told("cuMemAllocManaged");
   return cuMemAlloc_v2(address, bytes); // through the loader where this library is not linked with -Bsymbolic
 }
+API int cuMemHostRegister_v2(void*, u64, u32) { return told("cuMemHostRegister_v2"), kOk; }
+API int cuMemHostUnregister(void*) { return told("cuMemHostUnregister"), kOk; }
 API int cuMemAllocPitch_v2(u64* address, u64* pitch, u64 width, u64 height, u32) {
   told("cuMemAllocPitch_v2");
   if (pitch == nullptr) return kInvalid;
