@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "interposer/host_free.h"
 #include "interposer/process.h"
 #include "interposer/process_hooks.h"
 #include "interposer/resolve.h"
@@ -30,6 +31,7 @@ namespace gmt::interposer {
 void watch_process_end() noexcept {}
 void forget_thread_log() noexcept {}
 ThreadLog* session_log() noexcept { return nullptr; }
+void forget_host_memory() noexcept {}
 void* real_dlsym(void* handle, const char* name) noexcept { return dlsym(handle, name); }
 void* driver_symbol(const char*) noexcept { return nullptr; }
 
