@@ -55,19 +55,12 @@ BlockDetail& BlockStore::detail_of(Block& block) {
 bool BlockStore::insert_live(Id id) {
   const Block& block = pool_[id];
   if (!live_[index_of(space_of(block.family))].insert(block.address, end_of(block), id)) return false;
-  if (is_device_family(block.family)) {
-    live_device_ += block.bytes;
-    if (live_device_ > peak_device_) {
-      peak_device_ = live_device_;
-      peak_order_ = block.born;
-    }
-  }
+  use_.born(block);
   return true;
 }
 
 BlockStore::Id BlockStore::take_live(Id id) {
   const Block& block = pool_[id];
-  if (is_device_family(block.family)) live_device_ -= block.bytes;
   return live_[index_of(space_of(block.family))].take(block.address, end_of(block));
 }
 
@@ -93,8 +86,10 @@ void BlockStore::end_unseen(Id older, const Block& newer) {
 }
 
 const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
-  take_live(id);
   Block& block = pool_[id];
+  use_.expect(block.allocated);
+  take_live(id);
+  use_.died(block, how);
   const Block* kept = nullptr;
   block.end = how;
   block.freed = by.stack;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the heap keeps its blocks: live ones in a small pool with one index a space, dead ones in a ring of
-// the newest kMaxFreed, for explaining later mistakes. Counts device bytes. Used by the heap only.
+// the newest kMaxFreed, for explaining later mistakes. Counts what is used. Used by the heap only.
 //
 // Speed comes from two things. Live blocks stay close together, whatever the number of addresses a program
 // has used, and a dying block is copied to the ring's end, so freed memory is only ever written in sequence.
@@ -18,6 +18,7 @@
 #include "analyzer/heap.h"
 #include "analyzer/live_index.h"
 #include "analyzer/range_map.h"
+#include "analyzer/usage.h"
 
 namespace gmt {
 
@@ -145,9 +146,8 @@ public:
     });
   }
 
-  std::uint64_t live_device_bytes() const { return live_device_; }
-  std::uint64_t peak_device_bytes() const { return peak_device_; }
-  std::uint64_t peak_order() const { return peak_order_; }
+  MemoryUse& use() { return use_; }
+  const MemoryUse& use() const { return use_; }
   std::uint64_t unseen_frees() const { return unseen_frees_; }
 
 private:
@@ -168,7 +168,8 @@ private:
   std::deque<BlockDetail> details_;
   std::vector<BlockDetail*> free_details_;
   std::array<LiveIndex, kSpaces> live_;
-  std::uint64_t live_device_ = 0, peak_device_ = 0, peak_order_ = 0, unseen_frees_ = 0;
+  MemoryUse use_;
+  std::uint64_t unseen_frees_ = 0;
 
   BlockPool ended_;
   BlockPool ring_;                    // once full, the oldest is overwritten

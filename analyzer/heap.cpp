@@ -67,6 +67,7 @@ void Heap::State::apply(const Event& e) {
 
 void Heap::State::on_alloc(const Event& e) {
   if (!e.succeeded() || e.from_runtime() || e.p(0) == 0) return;
+  store.use().expect(e.stack);
   Block block;
   block.address = e.p(0);
   block.bytes = e.p(1);
@@ -180,6 +181,7 @@ void Heap::State::on_context(const Event& e) {
   context.device = static_cast<std::int32_t>(e.p(1));
   context.primary = e.p(2) == 1;
   context.known = true;
+  store.use().describe_context(e.context, static_cast<int>(context.device));
 }
 
 void Heap::State::on_life(const Event& e) {
@@ -284,9 +286,10 @@ void Heap::for_each_ended_with_context(const std::function<void(const Block&)>& 
   }
 }
 
-std::uint64_t Heap::live_device_bytes() const { return state_->store.live_device_bytes(); }
-std::uint64_t Heap::peak_device_bytes() const { return state_->store.peak_device_bytes(); }
-std::uint64_t Heap::peak_order() const { return state_->store.peak_order(); }
+std::uint64_t Heap::live_device_bytes() const { return state_->store.use().live_bytes(); }
+std::uint64_t Heap::peak_device_bytes() const { return state_->store.use().peak_bytes(); }
+std::uint64_t Heap::peak_order() const { return state_->store.use().peak_order(); }
+const MemoryUse& Heap::use() const { return state_->store.use(); }
 bool Heap::sticky_error() const { return state_->sticky_code != 0; }
 std::uint16_t Heap::sticky_code() const { return state_->sticky_code; }
 std::uint64_t Heap::unseen_allocations() const { return state_->unseen_allocations; }

@@ -125,6 +125,8 @@ trace::Side declared_side(const Event& copy, Judgement::Side side);
 std::uint64_t copy_extent(const Event& copy, Judgement::Side side);
 std::uint64_t set_extent(const Event& set);
 
+class MemoryUse;
+
 class Heap {
 public:
   static constexpr std::size_t kMaxFreed = 1'000'000;
@@ -151,6 +153,7 @@ public:
   std::uint64_t live_device_bytes() const;
   std::uint64_t peak_device_bytes() const;
   std::uint64_t peak_order() const;
+  const MemoryUse& use() const; // sums by family, device and stack
   std::uint64_t
   largest_freed_hole() const;        // adjacent freed, not reborn device memory; walks: not for every event
   bool sticky_error() const;         // a context died of an error
