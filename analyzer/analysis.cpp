@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyzer/grouping.h"
+#include "analyzer/usage.h"
 #include "analyzer/words.h"
 
 namespace gmt {
@@ -184,12 +185,14 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   Totals& totals = analysis.process.totals;
   totals.threads = stream.trace().logs.size();
   Heap heap;
+  CopyUse copies;
   Grouping findings(stream.ranges(), options.group_by_range);
   Dispatch detectors(stream);
   while (const Event* e = stream.next()) {
     count(totals, *e);
     const auto judgements = heap.apply(*e);
     if (stream.ranges().any()) follow_ranges(*e, heap, stream.ranges(), totals);
+    if (e->kind == Kind::kCopy) copies.add(*e, heap);
     detectors.on_event(*e, judgements, heap, findings);
   }
   const ReadStats stats = stream.stats();
@@ -203,6 +206,8 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   analysis.process.ended = stream.ending();
   finish_totals(totals, heap);
   findings.at_end();
+  analysis.process.tables = memory_tables(heap, copies, stream);
+  analysis.use_by_stack = use_by_stack(heap);
   detectors.finish(heap, findings);
   explain_losses(analysis.process, stats, findings);
   explain_gaps(stream.trace(), heap, totals, findings);

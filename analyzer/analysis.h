@@ -18,6 +18,7 @@ struct Analysis {
   ProcessReport process;
   std::vector<Finding> findings; // grouped, in the order of their first examples; frames not yet filled
   std::vector<NotChecked> not_checked;
+  std::vector<StackUse> use_by_stack;
   StackTable stacks;
   std::vector<Module> modules;
 };

@@ -105,6 +105,11 @@ void read_report_values(const Last& last, Settings& s) {
   }
   if (const auto v = last("group-by"))
     s.group_by_range = choice<bool>("group-by", *v, {{"stack", false}, {"range", true}});
+  if (const auto v = last("tables")) {
+    s.tables = choice<TableChoice>(
+        "tables", *v,
+        {{"auto", TableChoice::kAuto}, {"all", TableChoice::kAll}, {"none", TableChoice::kNone}});
+  }
   if (const auto v = last("output")) s.output = *v;
   if (const auto v = last("error-exitcode"))
     s.error_exitcode = static_cast<int>(number("error-exitcode", *v, 1, 255));

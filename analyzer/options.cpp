@@ -51,6 +51,9 @@ std::vector<Row> make_rows() {
        "stack: equal call stacks are one finding (default); range: only within equal NVTX ranges"},
       {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
       {"print-suppressions", "", kReports, "print a suppression rule for each finding, ready to paste"},
+      {"tables", "WHICH", kReports,
+       "who used how much memory, in the text report: auto (what says more than the totals), all or none "
+       "(default auto)"},
       {"no-symbols", "", kReports, "show modules and offsets instead of functions and lines"},
       {"color", "WHEN", kReports,
        "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"},

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analyzer/finding.h"
+#include "analyzer/output.h"
 
 namespace gmt {
 
@@ -40,6 +41,7 @@ struct Settings {
   bool group_by_range = false;
   bool symbols = true;
   std::optional<unsigned> stack_depth;
+  TableChoice tables = TableChoice::kAuto;
   ColorChoice color = ColorChoice::kAuto;
 
   DeviceChoice device = DeviceChoice::kAuto;

@@ -89,6 +89,12 @@ const OwnerRule* owner_of(const std::vector<Frame>& frames) {
 
 std::span<const OwnerRule> owner_rules() { return kRules; }
 
+std::string_view owner_of_module(std::string_view path) {
+  const auto rule = std::ranges::find_if(
+    kRules, [path](const OwnerRule& r) { return r.function == "*" && matches(r.module, path); });
+  return rule != std::end(kRules) ? rule->owner : std::string_view();
+}
+
 void apply_owner_rules(Finding& finding) {
   const bool churn = finding.kind == "churn";
   if (finding.kind != "leak" && !churn) return;

@@ -20,6 +20,9 @@ struct OwnerRule {
 
 std::span<const OwnerRule> owner_rules();
 
+// The library that the file of this path is, empty if it is none that a rule knows by its file alone.
+std::string_view owner_of_module(std::string_view path);
+
 // Turns a leak or churn into a note that names the owner, if a rule matches a frame of its "allocated here" stack.
 void apply_owner_rules(Finding& finding);
 

@@ -34,6 +34,7 @@ std::string render(const Report& report, const Settings& settings, int descripto
   OutputOptions options;
   options.color = use_color(settings.color, descriptor);
   options.limit = settings.limit;
+  options.tables = settings.tables;
   if (settings.command == CommandId::kReport) options.stack_depth = settings.stack_depth.value_or(0);
   for (const OutputInfo* output : outputs()) {
     if (output->id != settings.format) continue;

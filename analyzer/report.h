@@ -11,6 +11,7 @@
 
 #include "analyzer/detector.h"
 #include "analyzer/finding.h"
+#include "analyzer/tables.h"
 
 namespace gmt {
 
@@ -40,6 +41,7 @@ struct ProcessReport {
   std::string driver_version;         // "13.0", empty if unknown
   Ending ended;
   Totals totals;
+  MemoryTables tables;
   std::map<std::string, std::uint64_t> lost; // by cause, in words: "disk full or file size limit", ...
   std::uint64_t torn = 0;                    // slots reserved and never finished
   std::uint64_t damaged = 0;                 // records whose bytes make no sense

@@ -47,6 +47,7 @@ public:
     for (const Finding& finding : analysis_.findings) {
       for (const LabelledStack& stack : finding.stacks) add(stack.stack);
     }
+    for (const MemoryTables::Holder& holder : analysis_.process.tables.holders) add(holder.stack.stack);
     std::sort(addresses.begin(), addresses.end());
     addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
     for (const std::uint64_t address : addresses) {
@@ -94,6 +95,16 @@ private:
   std::vector<std::pair<std::uint64_t, const Module*>> wanted_;
 };
 
+void fill_tables(Analysis& analysis, const ProcessSymbols& symbols, const SymbolResolver& resolver) {
+  MemoryTables& tables = analysis.process.tables;
+  tables.modules = use_by_module(analysis.use_by_stack, analysis.stacks, analysis.modules);
+  for (MemoryTables::Holder& holder : tables.holders) {
+    holder.stack.frames = symbols.frames(holder.stack.stack, resolver);
+    name_runtime_call(holder.stack);
+    trim_frames(holder.stack.frames);
+  }
+}
+
 void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& traces,
                const ReportOptions& options, Report& report) {
   SymbolResolver resolver;
@@ -112,6 +123,7 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
     for (Finding& finding : analyses[i].findings) {
       for (LabelledStack& stack : finding.stacks) stack.frames = processes[i].frames(stack.stack, resolver);
     }
+    fill_tables(analyses[i], processes[i], resolver);
   }
   for (const NotChecked& entry : resolver.not_checked()) add_once(report.not_checked, entry);
 }

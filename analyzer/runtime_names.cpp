@@ -59,16 +59,21 @@ void replace_word(std::string& text, std::string_view word, std::string_view by)
 
 } // namespace
 
+void name_runtime_call(LabelledStack& stack) {
+  if (!is_driver_name(stack.api)) return;
+  std::string runtime = runtime_call(stack.frames);
+  if (!runtime.empty()) stack.api = std::move(runtime);
+}
+
 void name_runtime_calls(Finding& finding) {
   bool named = false;
   for (LabelledStack& stack : finding.stacks) {
-    if (!is_driver_name(stack.api)) continue;
-    const std::string runtime = runtime_call(stack.frames);
-    if (runtime.empty()) continue;
-    replace_word(finding.message, stack.api, runtime);
-    replace_word(finding.advice, stack.api, runtime);
-    if (finding.api == stack.api) finding.api = runtime;
-    stack.api = runtime;
+    const std::string driver = stack.api;
+    name_runtime_call(stack);
+    if (stack.api == driver) continue;
+    replace_word(finding.message, driver, stack.api);
+    replace_word(finding.advice, driver, stack.api);
+    if (finding.api == driver) finding.api = stack.api;
     named = true;
   }
   if (!named) return;

@@ -9,5 +9,6 @@
 namespace gmt {
 
 void name_runtime_calls(Finding& finding);
+void name_runtime_call(LabelledStack& stack);
 
 } // namespace gmt

@@ -6,6 +6,50 @@
 #include <algorithm>
 
 namespace gmt {
+namespace {
+
+struct Place {
+  enum class Kind : std::uint8_t { kDevice, kPinned, kPageable };
+  Kind kind = Kind::kDevice;
+  int device = kNoDevice;
+
+  bool is_host() const { return kind != Kind::kDevice; }
+};
+
+// cudaMemcpyKind as the runtime's call declared it: 1 and 0 read host memory, 2 and 0 write to it.
+bool declares_device(const Event& e, bool destination) {
+  const auto declared = static_cast<trace::Side>((e.flags >> (destination ? 0 : 2)) & 3);
+  if (declared != trace::Side::kUnified) return declared != trace::Side::kHost;
+  const unsigned kind = e.flags >> 8 & 15; // + 1; cudaMemcpyDefault (4) leaves it to the address
+  return kind == 4 || kind == (destination ? 2 : 3);
+}
+
+Place place_of(const Event& e, const Heap& heap, bool destination) {
+  const auto access = destination ? Touch::Access::kWrite : Touch::Access::kRead;
+  for (const Touch& touch : heap.touched()) {
+    if (touch.access != access) continue;
+    const trace::Family family = touch.block->family;
+    if (is_host_family(family)) return {.kind = Place::Kind::kPinned};
+    return {.device = heap.device_of(*touch.block)};
+  }
+  return {.kind = declares_device(e, destination) ? Place::Kind::kDevice : Place::Kind::kPageable};
+}
+
+} // namespace
+
+void CopyUse::add(const Event& e, const Heap& heap) {
+  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
+  const Place to = place_of(e, heap, true), from = place_of(e, heap, false);
+  const bool peers = to.device != kNoDevice && from.device != kNoDevice && to.device != from.device;
+  const Direction direction = from.is_host() ? (to.is_host() ? kHostToHost : kHostToDevice)
+                              : to.is_host() ? kDeviceToHost
+                              : peers        ? kPeer
+                                             : kDeviceToDevice;
+  Sum& sum = sums_[direction];
+  ++sum.copies;
+  sum.bytes += e.p(2);
+  if (to.kind == Place::Kind::kPageable || from.kind == Place::Kind::kPageable) sum.pageable_bytes += e.p(2);
+}
 
 void MemoryUse::describe_context(std::uint16_t id, int device) {
   if (places_.size() <= id) places_.resize(id + std::size_t{1}, kUnset);

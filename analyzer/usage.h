@@ -17,6 +17,10 @@ namespace gmt {
 
 inline constexpr int kNoDevice = -1;
 
+constexpr bool is_host_family(trace::Family family) {
+  return family == trace::Family::kPinned || family == trace::Family::kRegistered;
+}
+
 class MemoryUse {
 public:
   struct Family {
@@ -27,8 +31,8 @@ public:
 
   struct Device { // or the host, whose number is kNoDevice; so is that of a device that is not known
     int number = kNoDevice;
-    std::uint64_t live_bytes = 0, peak_bytes = 0, peak_order = 0; // of device memory
-    std::array<Family, kFamilies> families;                       // by trace::Family
+    std::uint64_t live_bytes = 0, peak_bytes = 0; // of device memory
+    std::array<Family, kFamilies> families;       // by trace::Family
   };
 
   // One cache line, since each allocation and each free touches one of many.
@@ -64,10 +68,7 @@ public:
     stack.bytes += block.bytes;
     ++stack.blocks;
     device.live_bytes += block.bytes;
-    if (device.live_bytes > device.peak_bytes) {
-      device.peak_bytes = device.live_bytes;
-      device.peak_order = block.born;
-    }
+    if (device.live_bytes > device.peak_bytes) device.peak_bytes = device.live_bytes;
     live_bytes_ += block.bytes;
     if (live_bytes_ > peak_bytes_) {
       peak_bytes_ = live_bytes_;
@@ -107,11 +108,8 @@ public:
   const std::vector<Stack>& stacks() const { return stacks_; }    // by StackId
 
 private:
-  static bool is_host(trace::Family family) {
-    return family == trace::Family::kPinned || family == trace::Family::kRegistered;
-  }
   Device& device_of(const Block& block) {
-    if (is_host(block.family)) return devices_[0];
+    if (is_host_family(block.family)) return devices_[0];
     if (block.context >= places_.size() || places_[block.context] == kUnset) return without_device(block);
     return devices_[places_[block.context]];
   }
@@ -133,6 +131,24 @@ private:
   std::vector<Stack> stacks_{1};
   std::uint64_t live_bytes_ = 0, peak_bytes_ = 0, peak_order_ = 0;
   std::uint64_t peak_number_ = 0;
+};
+
+// What successful copies moved, by direction: by what the memory is where the heap knows it (managed memory
+// counts as device memory), else by what the call declares. Fed by the analysis.
+class CopyUse {
+public:
+  enum Direction : std::uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice, kPeer, kHostToHost };
+  static constexpr std::size_t kDirections = kHostToHost + 1;
+  struct Sum {
+    std::uint64_t copies = 0, bytes = 0;
+    std::uint64_t pageable_bytes = 0; // of `bytes`, with host memory on a side that is not pinned
+  };
+
+  void add(const Event& copy, const Heap& heap); // after Heap::apply
+  const std::array<Sum, kDirections>& sums() const { return sums_; }
+
+private:
+  std::array<Sum, kDirections> sums_;
 };
 
 } // namespace gmt

@@ -82,23 +82,6 @@ Totals totals_of(const Report& report) {
   return sum;
 }
 
-Json json_of(const ProcessReport& process) {
-  Json lost = Json::object();
-  for (const auto& [cause, records] : process.lost) lost[cause] = records;
-  return {{"pid", process.pid},
-          {"host", process.host},
-          {"program", process.executable},
-          {"arguments", process.arguments},
-          {"ended", json_of(process.ended)},
-          {"trace", process.trace},
-          {"device", process.device.empty() ? "real" : process.device},
-          {"driver_version", text_or_null(process.driver_version)},
-          {"totals", json_of(process.totals)},
-          {"lost", std::move(lost)},
-          {"damaged", process.damaged},
-          {"torn", process.torn}};
-}
-
 Json json_of(const Frame& frame) {
   return {{"function", text_or_null(frame.function)},
           {"file", text_or_null(frame.file)},
@@ -115,6 +98,76 @@ Json json_of(const LabelledStack& stack, unsigned depth) {
   const std::size_t count = depth == 0 ? all : std::min<std::size_t>(depth, all);
   for (std::size_t i = 0; i < count; ++i) frames.push_back(json_of(stack.frames[i]));
   return {{"label", stack.label}, {"api", text_or_null(stack.api)}, {"frames", std::move(frames)}};
+}
+
+Json device_or_null(int device) { return device >= 0 ? Json(device) : Json(nullptr); }
+
+Json json_of(const MemoryTables::Family& f) {
+  return {{"family", f.family},
+          {"device", device_or_null(f.device)},
+          {"allocations", f.allocations},
+          {"allocated_bytes", f.allocated_bytes},
+          {"frees", f.frees},
+          {"peak_bytes", f.peak_bytes},
+          {"live_blocks", f.live_blocks},
+          {"live_bytes", f.live_bytes}};
+}
+
+Json json_of(const MemoryTables::Device& d) {
+  return {{"device", device_or_null(d.device)}, {"peak_bytes", d.peak_bytes}, {"live_bytes", d.live_bytes}};
+}
+
+Json json_of(const MemoryTables::Copies& c) {
+  return {{"direction", c.direction},
+          {"copies", c.copies},
+          {"bytes", c.bytes},
+          {"pageable_bytes", c.pageable_bytes}};
+}
+
+Json json_of(const MemoryTables::Module& m) {
+  return {{"module", text_or_null(m.path)},
+          {"owner", text_or_null(m.owner)},
+          {"allocations", m.allocations},
+          {"allocated_bytes", m.allocated_bytes},
+          {"peak_bytes", m.peak_bytes},
+          {"live_bytes", m.live_bytes}};
+}
+
+template <class Row> Json rows_of(const std::vector<Row>& rows) {
+  Json array = Json::array();
+  for (const Row& row : rows) array.push_back(json_of(row));
+  return array;
+}
+
+Json json_of(const MemoryTables& tables, unsigned depth) {
+  Json holders = Json::array();
+  for (const MemoryTables::Holder& h : tables.holders) {
+    holders.push_back({{"bytes", h.bytes}, {"blocks", h.blocks}, {"stack", json_of(h.stack, depth)}});
+  }
+  return {{"families", rows_of(tables.families)},
+          {"devices", rows_of(tables.devices)},
+          {"copies", rows_of(tables.copies)},
+          {"modules", rows_of(tables.modules)},
+          {"holders_at_peak", std::move(holders)},
+          {"other_holders", {{"stacks", tables.other_holders}, {"bytes", tables.other_bytes}}}};
+}
+
+Json json_of(const ProcessReport& process, unsigned depth) {
+  Json lost = Json::object();
+  for (const auto& [cause, records] : process.lost) lost[cause] = records;
+  return {{"pid", process.pid},
+          {"host", process.host},
+          {"program", process.executable},
+          {"arguments", process.arguments},
+          {"ended", json_of(process.ended)},
+          {"trace", process.trace},
+          {"device", process.device.empty() ? "real" : process.device},
+          {"driver_version", text_or_null(process.driver_version)},
+          {"totals", json_of(process.totals)},
+          {"memory", json_of(process.tables, depth)},
+          {"lost", std::move(lost)},
+          {"damaged", process.damaged},
+          {"torn", process.torn}};
 }
 
 Json json_of(const ReportedFinding& finding, const Report& report, unsigned depth) {
@@ -172,7 +225,7 @@ void write_json(const Report& report, const OutputOptions& options, std::ostream
   Json& processes = out["processes"] = Json::array();
   std::uint64_t lost = 0;
   for (const ProcessReport& process : report.processes) {
-    processes.push_back(json_of(process));
+    processes.push_back(json_of(process, options.stack_depth));
     lost += process.lost_events();
   }
   out["no_cuda_calls"] = report.no_cuda_calls;

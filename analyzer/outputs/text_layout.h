@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/report.h"
+#include "analyzer/output.h"
 
 namespace gmt::text {
 
@@ -26,6 +26,7 @@ std::string command_line(const ProcessReport& process);
 std::string location(const Frame& frame, const std::string& folder); // file:line below `folder` shortened
 std::string amount(const Finding& finding); // "64.0 MiB in 16 blocks", "2 times", empty
 std::string finding_text(const Finding& finding, unsigned stack_depth, bool color);
+std::string tables(const Report& report, TableChoice choice); // who used how much memory; may be empty
 std::string summary(const Report& report); // the last line
 
 } // namespace gmt::text

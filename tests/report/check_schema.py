@@ -60,10 +60,14 @@ def main():
         problems += [f"{name}: {'/'.join(map(str, e.absolute_path))}: {e.message}" for e in validator.iter_errors(report)]
     problems += [f"the schema accepts {name}" for name, report in broken_reports(reports["ordinary"])
                  if validator.is_valid(report)]
+    reports["tables"]["processes"][0]["memory"]["holders_at_peak"][0]["bytes"] = "1 GiB"
+    if validator.is_valid(reports["tables"]):
+        problems.append("the schema accepts a holder's size as text")
     limited = reports["limited"]
     if len(limited["findings"]) != 1 or limited["not_shown"]["limit"] != 3 or limited["summary"]["errors"] != 2:
         problems.append("limited: the limit must show one finding, count three, and leave the summary alone")
-    if any(len(s["frames"]) > 1 for f in limited["findings"] for s in f["stacks"]):
+    holders = limited["processes"][0]["memory"]["holders_at_peak"]
+    if any(len(s["frames"]) > 1 for f in limited["findings"] + holders for s in f.get("stacks") or [f["stack"]]):
         problems.append("limited: a stack is deeper than --stack-depth")
     text = (docs / "report-json.md").read_text(encoding="utf-8")
     problems += [f"report-json.md does not name `{field}`" for field in sorted(set(fields(schema))) if f"`{field}`" not in text]

@@ -102,6 +102,35 @@ inline ReportedFinding warning() {
   return f;
 }
 
+// Every table, with rows of every shape.
+inline MemoryTables tables() {
+  MemoryTables t;
+  t.families = {{"device memory", 0, 4001, 10'000'000'000, 3990, 11, 4096, 1'288'490'189},
+                {"stream-ordered device memory", 1, 90, 522'669'875, 90, 0, 0, 1 << 20},
+                {"pinned host memory", -1, 10, 4096, 5, 5, 67'104'768, 67'104'768}};
+  t.devices = {{0, 1'288'490'189, 4096}, {1, 1 << 20, 0}};
+  t.copies = {{"host to device", 10, 3000, 1000}, {"device to another device", 2, 1096, 0}};
+  Frame library = frame("", "", 0);
+  library.module = "/usr/lib/libcublas.so.13";
+  t.holders = {{1'000'000'000, 4, stack("allocated here", "cudaMalloc", {library, frame("step()", "/src/train.cu", 71)})},
+               {200'000'000, 1, stack("allocated here", "cudaMalloc", {frame("setup()", "/src/train.cu", 40)})},
+               {80'000'000, 2, stack("allocated here", "cuMemAlloc_v2", {})}};
+  t.other_holders = 3;
+  t.other_bytes = 8'490'189;
+  t.modules = {{"/usr/lib/libcublas.so.13", "cuBLAS", 1, 33'554'432, 33'554'432, 0},
+               {"/home/me/train", "", 4000, 10'000'000'000, 1'254'935'757, 67'108'864},
+               {"", "", 100, 1, 0, 0}};
+  return t;
+}
+
+inline Report with_tables() {
+  Report r;
+  r.tool_version = "0.1.0";
+  r.processes = {process()};
+  r.processes[0].tables = tables();
+  return r;
+}
+
 inline Report ordinary() {
   Report r;
   r.tool_version = "0.1.0";
@@ -131,6 +160,7 @@ inline Report troubled() {
   Report r = ordinary();
   r.processes[0].device = "simulated";
   r.processes[0].driver_version = "13.0";
+  r.processes[0].tables = tables();
   r.processes[0].lost = {{"disk full or file size limit", 3}};
   r.processes[0].damaged = 1;
   r.processes[0].torn = 2;
@@ -163,6 +193,10 @@ inline Report hostile() {
   r.processes[0].arguments = {bad, ""};
   r.processes[0].lost[bad] = UINT64_MAX / 2;
   r.processes[0].totals.peak_bytes = UINT64_MAX;
+  r.processes[0].tables = tables();
+  r.processes[0].tables.modules[0].path = r.processes[0].tables.modules[1].owner = bad;
+  r.processes[0].tables.holders[1].stack.frames[0].file = bad;
+  r.processes[0].tables.families[0].peak_bytes = UINT64_MAX;
   r.processes[0].ended = {Ending::How::kSignalled, 0, 999};
   r.findings[0].message = r.findings[0].advice = bad;
   r.findings[0].api = bad;

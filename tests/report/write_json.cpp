@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
       {"clean", test::clean(), {}},
       {"nothing_seen", test::nothing_seen(), {}},
       {"troubled", test::troubled(), {}},
+      {"tables", test::with_tables(), {}},
       {"hostile", test::hostile(), {}},
       {"limited", test::troubled(), {.color = true, .limit = 1, .stack_depth = 1}},
   };

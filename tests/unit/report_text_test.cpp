@@ -59,6 +59,62 @@ SUMMARY: gpumemtrace: 2 errors, 1 warning (1 double-free, 1 leak 64.0 MiB, 1 unu
 )");
 }
 
+TEST(ReportText, ShowsWhoUsedTheMemory) {
+  expect_contains(text_of(test::with_tables()), R"(
+memory                                     allocations   frees   allocated       peak   live at end
+  device memory, device 0                        4,001   3,990     9.3 GiB    1.2 GiB       4.0 KiB
+  stream-ordered device memory, device 1            90      90   498.5 MiB    1.0 MiB       0 bytes
+  pinned host memory                                10       5     4.0 KiB   64.0 MiB      64.0 MiB
+copied                       copies     bytes   from or to pageable memory
+  host to device                 10   2.9 KiB                  1,000 bytes
+  device to another device        2   1.1 KiB                            -
+allocated by                 allocations   allocated   device at peak   live at end
+  libcublas.so.13 (cuBLAS)             1    32.0 MiB         32.0 MiB       0 bytes
+  train                            4,000     9.3 GiB          1.2 GiB      64.0 MiB
+  (unknown)                          100      1 byte          0 bytes       0 bytes
+held at the peak of 1.2 GiB of device memory
+   77.6 %   953.7 MiB in 4 blocks   /src/train.cu:71  step()
+   15.5 %   190.7 MiB in 1 block    /src/train.cu:40  setup()
+    6.2 %   76.3 MiB in 2 blocks    (no call stack was recorded)
+  8.1 MiB in 3 other places
+
+peak 1.2 GiB of device memory )");
+}
+
+TEST(ReportText, ShowsOfLargeTablesAFewRowsAndOfSmallOnesNone) {
+  Report report = test::with_tables();
+  MemoryTables& tables = report.processes[0].tables;
+  tables.families.assign(7, tables.families[0]);
+  expect_contains(text_of(report), "\n  2 more rows not shown: --tables all shows all\n");
+  EXPECT_EQ(text_of(report, {.tables = TableChoice::kAll}).find("not shown"), std::string::npos);
+  EXPECT_EQ(text_of(report, {.tables = TableChoice::kNone}), text_of(test::clean()));
+  tables.families.resize(1);
+  tables.copies.resize(1);
+  tables.modules.resize(1);
+  tables.holders.resize(1);
+  EXPECT_EQ(text_of(report), text_of(test::clean())); // the totals say it all
+  expect_contains(text_of(report, {.tables = TableChoice::kAll}), "\n  host to device ");
+}
+
+TEST(ReportText, ShowsTheTablesOfTheProcessWithTheHighestPeak) {
+  Report report = test::with_tables();
+  report.processes.push_back(test::process(4712));
+  report.processes[1].tables.families = {test::tables().families[0], test::tables().families[2]};
+  report.processes[1].totals.peak_bytes *= 2;
+  expect_contains(text_of(report), "\nof the process with the highest peak, pid 4712:\nmemory  ");
+}
+
+TEST(ReportText, TellsHoldersAtOneLineByTheirCallers) {
+  Report report = test::with_tables();
+  auto& holders = report.processes[0].tables.holders;
+  holders.resize(2);
+  for (auto& holder : holders) {
+    holder.stack.frames = {test::frame("take(int)", "/src/take.cu", 33)};
+    holder.stack.frames.push_back(test::frame("main", "/src/main.cu", &holder == &holders[0] ? 7 : 8));
+  }
+  expect_contains(text_of(report), "/src/take.cu:33, called at /src/main.cu:8\n");
+}
+
 TEST(ReportText, SaysPlainlyThatNothingIsWrong) {
   const std::string text = text_of(test::clean());
   expect_contains(text, "ended: exit status 0");
