@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two devices exchange a block by cudaMemcpyPeer, with peer access where the machine allows it: then the copy goes
 // straight from one memory to the other. A machine with one device skips all of it.
-// Variants: clean (or no word); staged: nobody enables peer access, so the driver may take the way through host memory;
+// Variants: clean (or no word); without-peer-access: the same, where no device reaches another;
+//   staged: nobody enables peer access, so the driver may take the way through host memory;
 //   leak: the block on the second device is forgotten (nothing leaks where there is one device).
 //
 // run:
@@ -9,6 +10,10 @@
 // expect: clean
 // run: clean
 // env: GPUMEMTRACE_SIM_DEVICES=2
+// expect: clean
+// run: without-peer-access
+// env: GPUMEMTRACE_SIM_DEVICES=2
+// env: GPUMEMTRACE_SIM_PEER_ACCESS=0
 // expect: clean
 // run: staged
 // env: GPUMEMTRACE_SIM_DEVICES=2
@@ -71,7 +76,7 @@ int main(int argc, char** argv)
   for (size_t i = 0; i < kBytes; ++i)
     sent[i] = static_cast<unsigned char>(i % 251);
   CHECK(cudaMemcpy(first, sent.data(), kBytes, cudaMemcpyHostToDevice));
-  CHECK(cudaMemcpyPeer(second, 1, first, 0, kBytes));
+  CHECK(cudaMemcpyPeer(second, 1, first, 0, kBytes)); // @copy
   CHECK(cudaMemcpy(received.data(), second, kBytes, cudaMemcpyDeviceToHost));
 
   free_on(0, first);

@@ -295,6 +295,7 @@ CUresult ctx_enable_peer_access(CUcontext peer_handle, unsigned flags) {
   if (peer == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (peer->device == own->device) return CUDA_ERROR_INVALID_DEVICE;
+  if (state().settings.peer_access == 0) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
   if (own->peers[peer]) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
   own->peers[peer] = true;
   return CUDA_SUCCESS;

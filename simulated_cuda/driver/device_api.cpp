@@ -126,14 +126,14 @@ CUresult device_get_by_pci_bus_id(CUdevice* device, const char* text) {
 CUresult device_can_access_peer(int* can, CUdevice device, CUdevice peer) {
   if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (state().device(device) == nullptr || state().device(peer) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  *can = device != peer;
+  *can = device != peer && state().settings.peer_access != 0;
   return CUDA_SUCCESS;
 }
 
 CUresult device_get_p2p_attribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (state().device(from) == nullptr || state().device(to) == nullptr || from == to) return CUDA_ERROR_INVALID_DEVICE;
-  *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED;
+  *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED && state().settings.peer_access != 0;
   return CUDA_SUCCESS;
 }
 

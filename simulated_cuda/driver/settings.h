@@ -15,6 +15,7 @@ struct Settings {
   int texture_pitch_alignment = 32;
   int texture_alignment = 512;
   int device_count = 1;
+  int peer_access = 1;  // 0: no device can reach another's memory
 
   // GPUMEMTRACE_SIM_ABORT_IN=<symbol>[:n]: the n-th call of that driver function raises abort_signal inside the driver.
   std::string abort_symbol;

@@ -249,6 +249,20 @@ TEST(Devices, CopyBetweenTwoAndPeerAccess) {
   cudaGetLastError();
 }
 
+TEST(Devices, PeerAccessCanBeMissing) {
+  setenv("GPUMEMTRACE_SIM_PEER_ACCESS", "0", 1);
+  EXPECT_TRUE(child_succeeds("MissesPeerAccess", ""));
+  unsetenv("GPUMEMTRACE_SIM_PEER_ACCESS");
+}
+
+TEST(Child, MissesPeerAccess) {
+  if (shared_text() == nullptr) GTEST_SKIP();
+  int possible = -1;
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&possible, 0, 1), cudaSuccess);
+  EXPECT_EQ(possible, 0);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessUnsupported);
+}
+
 TEST(Devices, APoolOpensForAnotherDevice) {
   cudaMemPool_t pool = make_pool(cudaMemHandleTypeNone);
   cudaMemLocation other{cudaMemLocationTypeDevice, 1};
