@@ -142,6 +142,7 @@ void Call::complete(std::uint16_t result, bool changed) noexcept {
   }
   if (ticks != 0) slot_->order = trace::with_ticks(slot_->order, ticks);
   const trace::Head head = head_of(record, row_, result);
+  ThreadLog::prefetch_behind(slot_ + head.slots);
   if (changed) {
     log_->commit(slot_, record, head);
   } else {

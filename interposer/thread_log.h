@@ -38,6 +38,12 @@ public:
     __atomic_store_n(&slot->head, trace::pack(head), __ATOMIC_RELEASE);
   }
 
+  // The lines that the next record goes to come while the program computes; it would wait for them otherwise.
+  static void prefetch_behind(const trace::Slot* slot) noexcept {
+    __builtin_prefetch(slot, 1);
+    __builtin_prefetch(slot + 1, 1);
+  }
+
   // A record that is no CUDA call: order is the current one, nothing is in flight.
   void append(const Record& record, std::uint16_t api) noexcept;
   // False if it was lost.

@@ -6,6 +6,10 @@ set -euo pipefail
 pack=$1
 tool=$pack/install/bin/gpumemtrace
 python3 -B "$pack/bench/call_cost.py" --gpumemtrace "$tool" --program "$pack/bench/call_cost" --peer compute-sanitizer
+for how in "" "$tool record"; do
+  echo "free() of 64 bytes by pinned blocks alive, nanoseconds${how:+, under gpumemtrace}:"
+  (cd "$(mktemp -d)" && $how "$pack/bench/free_cost")
+done
 if python3 -c 'import torch' 2>/dev/null; then
   python3 -B "$pack/bench/torch_cost.py" --gpumemtrace "$tool" --peer compute-sanitizer
 else
