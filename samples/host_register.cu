@@ -12,6 +12,8 @@
 // expect: error double-free count=1 api=cudaHostUnregister stacks="registered here"@pin:LINE(register),"first unregistered here"@unpin:LINE(unregister),"unregistered again here"@close_file:LINE(again)
 // run: forgotten
 // expect: error leak bytes=65536 count=1 stacks="registered here"@pin:LINE(register)
+// run: freed
+// expect: error leak bytes=65536 count=1 stacks="registered here"@pin:LINE(register),"host memory freed here"@free_while_registered:LINE(free)
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -12,6 +12,10 @@
 // run: wrong-free
 // expect: error mismatched-free count=1 api=cudaFree stacks="allocated here"@sum_pinned:LINE(alloc-pinned),"freed here"@sum_pinned:LINE(wrong-free)
 // expect: error leak bytes=16384 count=1 stacks="allocated here"@sum_pinned:LINE(alloc-pinned)
+// run: host-free
+// exit: signal SIGSEGV
+// expect: error mismatched-free count=1 api=free stacks="allocated here"@sum_pinned:LINE(alloc-pinned),"host memory freed here"@sum_pinned:LINE(host-free)
+// not-checked: leak
 // run: forgotten
 // expect: error leak bytes=16384 count=1 stacks="allocated here"@sum_zero_copy:LINE(alloc-mapped)
 #include <cstdio>
