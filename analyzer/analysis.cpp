@@ -22,7 +22,8 @@ class Dispatch {
 public:
   explicit Dispatch(const ProcessFacts& facts) {
     std::vector<const DetectorInfo*> all = detectors();
-    std::ranges::stable_partition(all, [](const DetectorInfo* info) { return !info->comes_last; });
+    // Not std::ranges's: clang 14 cannot compile its result with libstdc++ 12.
+    std::stable_partition(all.begin(), all.end(), [](const DetectorInfo* info) { return !info->comes_last; });
     for (const DetectorInfo* info : all) {
       detectors_.push_back({info->wants, info->make(facts)});
       for (unsigned kind = 0; kind < by_kind_.size(); ++kind) {
