@@ -62,7 +62,14 @@ void Heap::State::apply(const Event& e) {
   case Kind::kSync: on_sync(e); break;
   default: break;
   }
-  if (e.result != 0 && sticky_code == 0 && is_sticky(e.result)) sticky_code = e.result;
+  if (e.result != 0 && is_sticky(e.result)) note_sticky(e);
+}
+
+void Heap::State::note_sticky(const Event& e) {
+  if (sticky_code == 0) sticky_code = e.result;
+  const bool known = e.context < contexts.size() && contexts[e.context].known;
+  for (Context& context : contexts) context.dead |= !known;
+  if (known) contexts[e.context].dead = true;
 }
 
 void Heap::State::on_alloc(const Event& e) {
@@ -80,6 +87,7 @@ void Heap::State::on_alloc(const Event& e) {
   if (block.family == Family::kStreamOrdered && !capturing.empty() && capturing.contains(block.stream)) {
     block.family = Family::kGraph;
   }
+  if (block.family == Family::kVmmMapping) note_mapping(block);
   const Id id = store.create(block);
   if (e.payload.size() > trace::kFirstPayloadWords) {
     BlockDetail& detail = store.detail_of(store[id]);
@@ -91,29 +99,45 @@ void Heap::State::on_alloc(const Event& e) {
     detail.pool = e.p(9);
     detail.flags = e.p(10);
   }
-  make_live(id);
+  if (block.family == Family::kGraph) note_graph_allocation(block);
+  if (make_live(id) != id) return; // one more reference of a block
   touched.push_back(
     {.block = &store[id], .access = Touch::Access::kBorn, .address = e.p(0), .bytes = e.p(1)});
 }
 
-void Heap::State::make_live(Id id) {
+Heap::State::Id Heap::State::make_live(Id id) {
   while (!store.insert_live(id)) {
     const Block& block = store[id];
     const Id other = store.find_exact(space_of(block.family), block.address);
     if (store[other].family == block.family && counts_references(block.family)) {
       ++store.detail_of(store[other]).references;
-      return store.discard(id);
+      store.discard(id);
+      return other;
     }
     store.end_unseen(other, block);
   }
+  return id;
+}
+
+// A mapping's `stream` names its physical memory from now on.
+void Heap::State::note_mapping(Block& mapping) {
+  const Id handle = store.find_exact(Space::kHandle, mapping.stream);
+  mapping.stream = handle != kNone ? store[handle].born : 0;
+  if (handle != kNone) ++mapped[mapping.stream].mappings;
+}
+
+void Heap::State::end_mapping(const Block& mapping) {
+  const auto at = mapped.find(mapping.stream);
+  if (at == mapped.end() || --at->second.mappings != 0) return;
+  if (at->second.is_released) store.use().died(at->second.released, Block::End::kFreed);
+  mapped.erase(at);
 }
 
 void Heap::State::on_free(const Event& e) {
   if (e.p(0) == 0) return; // releasing NULL is legal and a common way to force initialisation
   if (e.p(1) == static_cast<std::uint64_t>(FreeFunction::kHostFree)) return judge_host_free(e);
   if (e.p(1) == static_cast<std::uint64_t>(FreeFunction::kGraphFreeNode)) {
-    const Id id = e.succeeded() ? store.find_exact(Space::kAddress, e.p(0)) : kNone;
-    if (id != kNone) store[id].marks |= kHasFreeNode;
+    if (e.succeeded()) graphs[e.p(2)].frees.push_back(e.p(0));
     return;
   }
   if (!e.from_runtime() && e.succeeded()) return accept_free(e, true);
@@ -126,6 +150,7 @@ void Heap::State::accept_free(const Event& e, bool count_unseen) {
   const auto function = static_cast<FreeFunction>(e.p(1));
   const Space space = space_of(function);
   if (function == FreeFunction::kMemUnmap && e.p(3) != 0) return unmap(e);
+  if (function == FreeFunction::kMemFreeAsync && !capturing.empty() && note_captured_free(e)) return;
   if (end_accepted(space, e.p(0), e)) return;
   // CUDA accepts the destruction of a level or plane, and does nothing (measured on an H200, driver 580).
   if (space == Space::kArray && views.contains(e.p(0))) return;
@@ -151,6 +176,12 @@ bool Heap::State::end_accepted(Space space, std::uint64_t address, const Event& 
     --store.detail_of(store[id]).references;
   } else {
     const Block* dead = store.retire(id, Block::End::kFreed, e);
+    if (dead->family == Family::kVmmMapping) end_mapping(*dead);
+    if (dead->family == Family::kVmmHandle && mapped.contains(dead->born)) {
+      mapped[dead->born].is_released = true;
+      mapped[dead->born].released = *dead;
+      store.use().outlived(*dead);
+    }
     touched.push_back(
       {.block = dead, .access = Touch::Access::kEnded, .address = address, .bytes = dead->bytes});
   }
@@ -168,7 +199,7 @@ void Heap::State::unmap(const Event& e) {
     covered.push_back(id);
     at = BlockStore::end_of(store[id]);
   }
-  for (const Id id : covered) store.retire(id, Block::End::kFreed, e);
+  for (const Id id : covered) end_mapping(*store.retire(id, Block::End::kFreed, e));
   if (!covered.empty() || !e.succeeded()) return;
   ++unseen_allocations;
   add({.verdict = Verdict::kUnseenAllocation, .range_begin = begin});
@@ -189,6 +220,7 @@ void Heap::State::on_life(const Event& e) {
   const auto object = static_cast<trace::ObjectClass>(e.p(1));
   const auto op = static_cast<trace::LifeOp>(e.p(2));
   if (object == trace::ObjectClass::kArrayView && op == trace::LifeOp::kCreate) views[e.p(0)] = e.p(3);
+  if (object == trace::ObjectClass::kGraph || object == trace::ObjectClass::kGraphExec) on_graph_life(e);
   if (object == trace::ObjectClass::kContext && op == trace::LifeOp::kDestroy) end_context(e, e.p(0), -1);
   if (object != trace::ObjectClass::kPrimaryContext) return;
   const auto device = static_cast<std::int32_t>(e.p(0));
@@ -220,33 +252,6 @@ void Heap::State::end_context(const Event& e, std::uint64_t handle, std::int64_t
   }
   std::ranges::sort(ended, {}, [this](Id id) { return store[id].born; });
   for (const Id id : ended) store.retire(id, Block::End::kContextEnded, e);
-}
-
-void Heap::State::on_sync(const Event& e) {
-  const auto op = static_cast<trace::SyncOp>(e.p(2));
-  if (op == trace::SyncOp::kEndCapture) return end_capture(e);
-  if (!e.succeeded()) return;
-  if (op == trace::SyncOp::kGraphLaunch) last_kernel = e.order;
-  if (op == trace::SyncOp::kBeginCapture) capturing[e.p(0)] = e.p(0);
-  if (capturing.empty()) return;
-  // A stream that waits for an event of a capture takes part in it until it ends.
-  const auto origin = capturing.find(e.p(0));
-  if (op == trace::SyncOp::kEventRecord) {
-    if (origin != capturing.end()) captured_events[e.p(1)] = origin->second;
-    else captured_events.erase(e.p(1));
-  } else if (op == trace::SyncOp::kStreamWaitEvent && origin == capturing.end()) {
-    const auto event = captured_events.find(e.p(1));
-    if (event != captured_events.end()) capturing[e.p(0)] = event->second;
-  }
-}
-
-// A capture ends whatever the answer, except to the wrong thread.
-void Heap::State::end_capture(const Event& e) {
-  constexpr std::uint16_t kWrongThread = 908; // CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
-  if (e.in_flight() || e.result == kWrongThread) return;
-  const auto belongs = [&](const auto& entry) { return entry.second == e.p(0); };
-  std::erase_if(capturing, belongs);
-  std::erase_if(captured_events, belongs);
 }
 
 Heap::Heap() : state_(std::make_unique<State>()) {}
@@ -292,6 +297,7 @@ std::uint64_t Heap::peak_order() const { return state_->store.use().peak_order()
 const MemoryUse& Heap::use() const { return state_->store.use(); }
 bool Heap::sticky_error() const { return state_->sticky_code != 0; }
 std::uint16_t Heap::sticky_code() const { return state_->sticky_code; }
+bool Heap::is_dead(std::uint16_t context) const { return state_->is_dead(context); }
 std::uint64_t Heap::unseen_allocations() const { return state_->unseen_allocations; }
 std::uint64_t Heap::unseen_frees() const { return state_->store.unseen_frees(); }
 

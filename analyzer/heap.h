@@ -35,7 +35,7 @@ enum Mark : std::uint16_t {
   kWasBound = 8,     // to a texture, surface, tensor map or graph node, or named by a memory operation
   kWasExported = 16, // another process or API may touch it
   kWasHostFreed = 32,
-  kHasFreeNode = 64, // graph memory that a node of a graph frees
+  kGraphRan = 64, // graph memory that a launch allocated and nothing has freed since
 };
 
 // One allocation from birth to death, in one cache line. The newest kMaxFreed freed ones are kept to explain
@@ -157,7 +157,8 @@ public:
   std::uint64_t
   largest_freed_hole() const;        // adjacent freed, not reborn device memory; walks: not for every event
   bool sticky_error() const;         // a context died of an error
-  std::uint16_t sticky_code() const; // 700, 719, ...
+  std::uint16_t sticky_code() const; // 700, 719, ... of the first such error
+  bool is_dead(std::uint16_t context) const; // died of an error, or any did if this one is not known
   std::uint64_t unseen_allocations() const; // accepted releases of what we never saw born
   std::uint64_t unseen_frees() const;       // births on top of live blocks
   int device_of(const Block& block) const;  // ordinal, -1 unknown

@@ -58,7 +58,7 @@ Heap::State::Id Heap::State::array_of(std::uint64_t handle) const {
 void Heap::State::judge_refused_free(const Event& e) {
   const std::uint64_t address = e.p(0);
   const auto function = static_cast<FreeFunction>(e.p(1));
-  if (sticky_code != 0 || says_nothing_about_address(e.result, function)) return;
+  if (is_dead(e.context) || says_nothing_about_address(e.result, function)) return;
   if (function == FreeFunction::kUnknown || function == FreeFunction::kUnmapGraphics) return;
   const Space home = space_of(function);
 
@@ -161,7 +161,7 @@ void Heap::State::judge_set(const Event& e) {
 }
 
 void Heap::State::judge_use(const Event& e) {
-  if (sticky_code != 0 || is_sticky(e.result) || e.p(0) == 0) return;
+  if (is_dead(e.context) || is_sticky(e.result) || e.p(0) == 0) return;
   if (const Id array = array_of(e.p(0)); array != kNone) {
     if (e.succeeded()) touch(array, Touch::Access::kBound, e.p(0), e.p(1));
     return;
@@ -181,7 +181,7 @@ void Heap::State::judge_use(const Event& e) {
 // P4 and on are words of the kernel's arguments that could be pointers. A number that happens to look like an
 // address is told from a pointer by nothing but the heap, so only device memory is judged.
 void Heap::State::judge_launch(const Event& e) {
-  if (e.payload.size() <= trace::kFirstPayloadWords || sticky_code != 0) return;
+  if (e.payload.size() <= trace::kFirstPayloadWords || is_dead(e.context)) return;
   for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
     if (word == 0) continue;
     const std::uint64_t address = trace::argument_address(word);
@@ -198,7 +198,7 @@ void Heap::State::judge_launch(const Event& e) {
 
 void Heap::State::judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
                               trace::Side declared) {
-  if (address == 0 || bytes == 0 || sticky_code != 0) return;
+  if (address == 0 || bytes == 0 || is_dead(e.context)) return;
   const auto access = side == Side::kSource ? Touch::Access::kRead : Touch::Access::kWrite;
   if (const auto range = store.find(Space::kAddress, address)) {
     if (bytes > range.end - address) judge_live_range(e, range, address, bytes, side);

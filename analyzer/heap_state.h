@@ -33,12 +33,29 @@ struct Heap::State {
     std::int64_t device = -1;
     bool primary = false;
     bool known = false;
+    bool dead = false; // of a sticky error
   };
   std::vector<Context> contexts;                             // by id; 0 is "unknown"
   std::unordered_map<std::uint64_t, std::uint64_t> retained; // primary contexts: device -> seen retains
   std::unordered_map<std::uint64_t, std::uint64_t> views;    // levels and planes: handle -> array's handle
-  std::unordered_map<std::uint64_t, std::uint64_t> capturing;       // streams, and where the capture began
-  std::unordered_map<std::uint64_t, std::uint64_t> captured_events; // likewise: who waits for one joins it
+
+  // Physical memory (VMM) that is mapped, by its handle's birth: a released handle's memory lives while it is.
+  struct Mapped {
+    std::uint64_t mappings = 0;
+    bool is_released = false;
+    Block released; // the handle's
+  };
+  std::unordered_map<std::uint64_t, Mapped> mapped;
+
+  // What a graph allocates and frees at each launch.
+  struct Graph {
+    std::vector<Block> allocations; // as they were born
+    std::vector<std::uint64_t> frees;
+  };
+  std::unordered_map<std::uint64_t, Graph> graphs, executable_graphs; // by handle, those with memory alone
+  std::unordered_map<std::uint64_t, Graph> captures;                  // by the stream where they began
+  std::unordered_map<std::uint64_t, std::uint64_t> capturing;         // streams, and where the capture began
+  std::unordered_map<std::uint64_t, std::uint64_t> captured_events;   // likewise: who waits for one joins it
 
   // heap.cpp
   void apply(const Event& e);
@@ -46,14 +63,29 @@ struct Heap::State {
   void on_free(const Event& e);
   void on_context(const Event& e);
   void on_life(const Event& e);
-  void on_sync(const Event& e);
-  void end_capture(const Event& e);
-  void make_live(Id id);
+  Id make_live(Id id); // or the block that it is one more reference of
+  void note_mapping(Block& mapping);
+  void end_mapping(const Block& mapping);
   void accept_free(const Event& e, bool count_unseen);
   void unmap(const Event& e);
   bool end_accepted(Space space, std::uint64_t address, const Event& e);
   void end_context(const Event& e, std::uint64_t handle, std::int64_t device);
   bool ends_with(const Block& block, std::uint64_t handle, std::int64_t device) const;
+
+  bool is_dead(std::uint16_t context) const {
+    const bool known = context < contexts.size() && contexts[context].known;
+    return known ? contexts[context].dead : sticky_code != 0;
+  }
+  void note_sticky(const Event& e);
+
+  // heap_graphs.cpp
+  void on_sync(const Event& e);
+  void end_capture(const Event& e);
+  void note_graph_allocation(const Block& block);
+  bool note_captured_free(const Event& e); // false: it is not captured
+  void on_graph_life(const Event& e);
+  void run_graph(const Event& e);
+  Id bear_again(const Block& allocation, std::uint64_t order);
 
   // heap_judge.cpp
   void add(Judgement judgement) {

@@ -92,6 +92,21 @@ public:
     live_bytes_ -= block.bytes;
   }
 
+  // Device memory that outlives its block: takes the death back that was just counted. died() comes once more.
+  void outlived(const Block& block) {
+    Device& device = device_of(block);
+    Family& family = device.families[static_cast<std::size_t>(block.family)];
+    --family.frees;
+    ++family.live_blocks;
+    family.live_bytes += block.bytes;
+    Stack& stack = stack_of(block.allocated);
+    remember(stack);
+    stack.bytes += block.bytes;
+    ++stack.blocks;
+    device.live_bytes += block.bytes;
+    live_bytes_ += block.bytes;
+  }
+
   // Device memory of all devices.
   std::uint64_t live_bytes() const { return live_bytes_; }
   std::uint64_t peak_bytes() const { return peak_bytes_; }

@@ -20,7 +20,7 @@
 // run: use-after-free
 // expect: error use-after-free count=1 api=cudaMemsetAsync stacks="allocated here"@keep_scratch:LINE(keep),"freed here"@use_after_free:LINE(free),"set here"@use_after_free:LINE(set)
 // run: pool-destroyed
-// expect: error leak bytes=65536 count=1 stacks="allocated here"@destroy_pool_with_block:LINE(from-own-pool)
+// expect: error leak bytes=65536 count=1 message="its pool was destroyed" stacks="allocated here"@destroy_pool_with_block:LINE(from-own-pool),"pool destroyed here"@destroy_pool_with_block:LINE(destroy-pool)
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -97,7 +97,7 @@ static void destroy_pool_with_block(cudaStream_t stream)
   CHECK(cudaMemPoolCreate(&pool, &properties));
   CHECK(cudaMallocFromPoolAsync(&scratch, kScratch, pool, stream)); // @from-own-pool
   CHECK(cudaMemsetAsync(scratch, 1, kScratch, stream));
-  TRY(cudaMemPoolDestroy(pool));
+  TRY(cudaMemPoolDestroy(pool)); // @destroy-pool
 }
 
 int main(int argc, char** argv)

@@ -103,7 +103,7 @@ public:
     if (findings.refusal_explained()) return;
     if (e.kind == trace::Kind::kAlloc && e.result == 2) return; // out-of-memory
     if (is_expected(facts_.api_name(e.api), e.result) || is_expected(facts_.call_name(e), e.result)) return;
-    if (heap.sticky_error()) {
+    if (heap.is_dead(e.context)) {
       ++after_sticky_;
     } else if (is_retried(e.result) && !e.from_runtime()) {
       put_off(e, findings);

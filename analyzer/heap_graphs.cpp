@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA graphs and the memory they allocate. A node's address is fixed when the node is made, and from then on the
+// heap knows the block; the memory exists from a launch of its graph to its free, which is a node's or an ordinary
+// one (kGraphRan). Work of capturing streams becomes nodes. Source: CUDA programming guide, graph memory nodes.
+
+#include <utility>
+
+#include "analyzer/heap_state.h"
+
+namespace gmt {
+
+using trace::Family;
+using trace::SyncOp;
+
+void Heap::State::on_sync(const Event& e) {
+  const auto op = static_cast<SyncOp>(e.p(2));
+  if (op == SyncOp::kEndCapture) return end_capture(e);
+  if (!e.succeeded()) return;
+  if (op == SyncOp::kGraphLaunch) {
+    last_kernel = e.order;
+    run_graph(e);
+  }
+  if (op == SyncOp::kBeginCapture) capturing[e.p(0)] = e.p(0);
+  if (capturing.empty()) return;
+  // A stream that waits for an event of a capture takes part in it until it ends.
+  const auto origin = capturing.find(e.p(0));
+  if (op == SyncOp::kEventRecord) {
+    if (origin != capturing.end()) captured_events[e.p(1)] = origin->second;
+    else captured_events.erase(e.p(1));
+  } else if (op == SyncOp::kStreamWaitEvent && origin == capturing.end()) {
+    const auto event = captured_events.find(e.p(1));
+    if (event != captured_events.end()) capturing[e.p(0)] = event->second;
+  }
+}
+
+// A capture ends whatever the answer, except to the wrong thread.
+void Heap::State::end_capture(const Event& e) {
+  constexpr std::uint16_t kWrongThread = 908; // CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
+  if (e.in_flight() || e.result == kWrongThread) return;
+  const auto belongs = [&](const auto& entry) { return entry.second == e.p(0); };
+  std::erase_if(capturing, belongs);
+  std::erase_if(captured_events, belongs);
+  const auto capture = captures.extract(e.p(0));
+  if (capture.empty() || !e.succeeded()) return;
+  // Before format 1.1 the graph's handle is missing: those captures are graph 0, of every executable graph.
+  Graph& graph = graphs[e.p(1)];
+  const Graph& added = capture.mapped();
+  graph.allocations.insert(graph.allocations.end(), added.allocations.begin(), added.allocations.end());
+  graph.frees.insert(graph.frees.end(), added.frees.begin(), added.frees.end());
+}
+
+void Heap::State::note_graph_allocation(const Block& block) {
+  const auto origin = capturing.find(block.stream);
+  Graph& graph = origin != capturing.end() ? captures[origin->second] : graphs[block.stream];
+  graph.allocations.push_back(block);
+}
+
+bool Heap::State::note_captured_free(const Event& e) {
+  const auto origin = capturing.find(e.p(2));
+  if (origin == capturing.end()) return false;
+  captures[origin->second].frees.push_back(e.p(0));
+  return true;
+}
+
+void Heap::State::on_graph_life(const Event& e) {
+  const bool created = static_cast<trace::LifeOp>(e.p(2)) == trace::LifeOp::kCreate;
+  if (static_cast<trace::ObjectClass>(e.p(1)) == trace::ObjectClass::kGraph) {
+    graphs.erase(e.p(0));
+    return;
+  }
+  executable_graphs.erase(e.p(0));
+  if (!created) return;
+  auto graph = graphs.find(e.p(3));
+  if (graph == graphs.end()) graph = graphs.find(0);
+  if (graph != graphs.end()) executable_graphs.emplace(e.p(0), graph->second); // the graph may be gone before it
+}
+
+void Heap::State::run_graph(const Event& e) {
+  if (graphs.empty() && executable_graphs.empty()) return;
+  const auto known = executable_graphs.find(e.p(1));
+  const auto unnamed = graphs.find(0);
+  if (known == executable_graphs.end() && unnamed == graphs.end()) return;
+  const Graph& graph = known != executable_graphs.end() ? known->second : unnamed->second;
+  for (const Block& allocation : graph.allocations) {
+    Id id = store.find_exact(Space::kAddress, allocation.address);
+    if (id == kNone || store[id].family != Family::kGraph) id = bear_again(allocation, e.order);
+    store[id].marks |= kGraphRan;
+  }
+  for (const std::uint64_t address : graph.frees) {
+    const Id id = store.find_exact(Space::kAddress, address);
+    if (id != kNone) store[id].marks &= static_cast<std::uint16_t>(~kGraphRan);
+  }
+}
+
+// Freed since the last launch: the same block at the same address, touched as before.
+Heap::State::Id Heap::State::bear_again(const Block& allocation, std::uint64_t order) {
+  Block block = allocation;
+  block.born = order & trace::kOrderMask;
+  const Block* dead = store.find_dead(Space::kAddress, block.address);
+  if (dead != nullptr && dead->family == Family::kGraph) block.marks = dead->marks;
+  return make_live(store.create(block));
+}
+
+} // namespace gmt
