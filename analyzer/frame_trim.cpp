@@ -40,7 +40,10 @@ bool is_cuda_frame(const Frame& frame) {
   const std::string_view module = base_name(frame.module);
   if (starts_with_any(module, {"libgpumemtrace", "libcudart.", "libcudart-", "libcuda.", "libcuda-"}))
     return true;
-  if (equals_any(base_name(frame.file), {"cuda_runtime.h", "cuda_runtime_api.h"})) return true;
+  const std::string_view file = base_name(frame.file);
+  if (equals_any(file, {"cuda_runtime.h", "cuda_runtime_api.h"})) return true;
+  // What nvcc puts between a launch and the driver: its header's helper and the stub it generates.
+  if (file == "device_functions.h" || file.ends_with(".cudafe1.stub.c")) return true;
   if (!frame.file.empty()) return false;
   const std::string_view name = bare_function(frame.function);
   const bool entry =

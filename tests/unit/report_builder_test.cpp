@@ -231,6 +231,16 @@ TEST(TrimFrames, CutsRecorderRuntimeAndStartUp) {
   EXPECT_EQ(frames[2].function, "main");
 }
 
+TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunch) {
+  std::vector<Frame> frames = {
+      test::frame("__cudaLaunchKernel_helper", "/usr/local/cuda/include/crt/device_functions.h", 2963),
+      test::frame("__device_stub__Z4fillPf(float*)", "/tmp/tmpxft_00006427-6_fill.cudafe1.stub.c", 13),
+      test::frame("fill(float*)", "/home/me/fill.cu", 1), test::frame("main", "/home/me/fill.cu", 7)};
+  trim_frames(frames);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0].function, "fill(float*)");
+}
+
 TEST(TrimFrames, LeavesAStackOfNothingElseWhole) {
   std::vector<Frame> frames = {of_module("cuInit", "/usr/lib/libcuda.so.1"),
                                of_module("clone3", "/lib/libc.so.6")};
