@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `help`: everything here is printed from the registries (commands, detectors, outputs, options), so that it
-// cannot fall behind them. Called by dispatch(); goes to stdout with status 0.
+// `help`: everything here is printed from the registries (commands, detectors, outputs, options) and from
+// docs/findings.md, so that it cannot fall behind them. Called by dispatch(); goes to stdout with status 0.
 
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include "analyzer/command.h"
 #include "analyzer/console.h"
 #include "analyzer/detector.h"
+#include "analyzer/findings_text.h"
 #include "analyzer/output.h"
 
 namespace gmt {
@@ -30,23 +31,6 @@ std::string_view severity_name(Severity severity) {
   case Severity::kError: return "error";
   }
   return "?";
-}
-
-// Paragraphs come as one long line from the registries.
-std::string wrapped(std::string_view text, std::size_t width, const std::string& indent) {
-  std::string result, line;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(" \n", at), text.size());
-    const std::string_view word = text.substr(at, end - at);
-    at = end + 1;
-    if (word.empty()) continue;
-    if (!line.empty() && indent.size() + line.size() + 1 + word.size() > width) {
-      result += indent + line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + std::string(word);
-  }
-  return line.empty() ? result : result + indent + line + "\n";
 }
 
 std::string overview() {
@@ -83,9 +67,10 @@ std::string help_findings() {
 }
 
 std::string help_finding(const DetectorInfo& detector) {
-  return std::string(detector.id) + " (" + std::string(severity_name(detector.severity)) +
-         "): " + std::string(detector.title) + "\n\n" + wrapped(detector.explain, 100, "") +
-         "\nTo leave some of them out: --suppressions FILE with lines '" + std::string(detector.id) +
+  std::string text = std::string(detector.id) + "\n\n";
+  const std::string section = finding_section(detector.id);
+  text += section.empty() ? std::string(detector.title) + "\n" : section;
+  return text + "\nTo leave some of them out: --suppressions FILE with lines '" + std::string(detector.id) +
          ":GLOB'.\n";
 }
 

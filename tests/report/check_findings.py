@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds docs/findings.md to the truth.
+
+usage: check_findings.py sections GPUMEMTRACE FINDINGS.md
+       check_findings.py programs GPUMEMTRACE FINDINGS.md NVCC [--update]
+
+`sections`: every finding that the command knows or a source of the analyzer names has a section and every section a
+finding, with the same severity and title, and `help FINDING` prints the section. `programs`: compiles the program of each section, runs it on the simulated
+device and compares the kinds, the messages and the advice of the report with the one in the section; addresses,
+times and call stacks are not compared. With --update the reports are written into the file instead.
+
+Comments in a section: `<!-- gpu: REASON -->` its program needs a GPU and is only compiled; `<!-- environment: A=B -->`
+and `<!-- options: --x -->` are for its run.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HEADS = "#include <cstdint>\n#include <cstdlib>\n#include <cuda_runtime.h>\n\n"
+SECTION = re.compile(r"^## ([a-z-]+)\n\n(error|warning|note): ([^\n]*)\n(.*?)(?=^## |\Z)", re.M | re.S)
+PROGRAM = re.compile(r"^```cpp\n(.*?)^```$", re.M | re.S)
+REPORT = re.compile(r"^```text\n(.*?)^```$", re.M | re.S)
+
+DETECTORS = pathlib.Path(__file__).resolve().parents[2] / "analyzer" / "detectors"
+KIND = re.compile(r'\bkind = (?:[^;]*\? )?"([a-z-]+)"')
+
+
+def comment(body, key):
+    found = re.search(rf"^<!-- {key}: (.*) -->$", body, re.M)
+    return found[1] if found else ""
+
+
+def check_sections(command, sections):
+    def output(*words):
+        return subprocess.run([command, "help", *words], check=True, capture_output=True, text=True).stdout
+    rows = re.findall(r"^([a-z-]+) +(error|warning|note) +(.*)$", output("findings"), re.M)
+    known = {(kind, severity, title) for kind, severity, title in rows}
+    written = {(kind, severity, title) for kind, severity, title, _ in sections}
+    problems = [f"no section (or another severity or title): {row}" for row in sorted(known - written)]
+    problems += [f"no such finding: {row}" for row in sorted(written - known)]
+    named = {kind for source in DETECTORS.glob("*.cpp") for kind in KIND.findall(source.read_text(encoding="utf-8"))}
+    problems += [f"no section for what a detector reports: {kind}"
+                 for kind in sorted(named - {kind for kind, _, _, _ in sections})]
+    for kind, _, _, body in sections:
+        text = " ".join(output(kind).split())
+        for part in ("**What it is.**", "**Why it matters.**", "**How to fix it.**"):
+            if part not in body:
+                problems.append(f"{kind}: no '{part}'")
+            elif part.strip("*") not in text:
+                problems.append(f"help {kind} does not print '{part}'")
+        problems += [f"help {kind} does not print: {line}" for line in PROGRAM.search(body)[1].splitlines()
+                     if " ".join(line.split()) not in text]
+    return problems
+
+
+def findings_of(report):
+    """The findings of a text report, without what stands above and below them."""
+    lines = report.splitlines()
+    first = next((i for i, line in enumerate(lines) if re.match(r"(error|warning|note) +[a-z-]+", line)), len(lines))
+    last = next((i for i, line in enumerate(lines) if i > first and re.match(r"[a-z]+:|peak |not checked", line)), len(lines))
+    lines = [line for line in lines[first:last] if "simulated_cuda/" not in line]
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def comparable(report):
+    """Kinds, messages and advice in words, with figures that no two runs share left out."""
+    lines = [line for line in report.splitlines() if not line.startswith("    ")]
+    text = " ".join(" ".join(lines).split())
+    text = re.sub(r"0x[0-9a-f]+", "0x", text)
+    return re.sub(r"[0-9.,]+ (ns|us|ms|s|[KMG]iB/s|GB/s|MB/s)\b", r"N \1", text)
+
+
+def build(nvcc, kind, body, folder):
+    source = folder / f"{kind}.cu"
+    source.write_text(PROGRAM.search(body)[1])
+    return subprocess.run([nvcc, "-std=c++17", "-g", "-cudart", "shared", "-arch", "sm_90", "-include", "heads.h",
+                           "-o", kind, source.name], cwd=folder, capture_output=True, text=True)
+
+
+def run(command, kind, body, folder):
+    environment = dict(pair.split("=", 1) for pair in shlex.split(comment(body, "environment")))
+    words = [command, "--device", "simulated", "--tables", "none", "--trace-dir", str(folder / f"{kind}.traces"),
+             *shlex.split(comment(body, "options")), f"./{kind}"]
+    (folder / f"{kind}.traces").mkdir()
+    done = subprocess.run(words, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True)
+    return findings_of(done.stderr)
+
+
+def check_program(command, nvcc, section, folder):
+    """Returns the report and what is wrong."""
+    kind, _, _, body = section
+    compiled = build(nvcc, kind, body, folder)
+    if compiled.returncode:
+        return None, [f"{kind}: does not compile:\n{compiled.stderr}"]
+    if comment(body, "gpu"):
+        return None, []
+    report = run(command, kind, body, folder)
+    if not re.search(rf"^(error|warning|note) +{kind}\b", report, re.M):
+        return report, [f"{kind}: not found, but:\n{report}"]
+    written = REPORT.search(body)[1]
+    if comparable(report) != comparable(written):
+        return report, [f"{kind}: the report is\n{report}\nbut findings.md says\n{written}"]
+    return report, []
+
+
+def main():
+    mode, command, path = sys.argv[1], os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3])
+    text = path.read_text(encoding="utf-8")
+    sections = SECTION.findall(text)
+    if mode == "sections":
+        problems = check_sections(command, sections)
+    else:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "heads.h").write_text("#pragma once\n" + HEADS)
+            with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("GPUMEMTRACE_JOBS", os.cpu_count()))) as pool:
+                results = list(pool.map(lambda s: check_program(command, sys.argv[4], s, folder), sections))
+        problems = [problem for _, found in results for problem in found]
+        if "--update" in sys.argv:
+            for (kind, _, _, body), (report, _) in zip(sections, results):
+                if report:
+                    new = REPORT.sub(lambda _, report=report: f"```text\n{report}```", body, count=1)
+                    text = text.replace(body, new)
+            path.write_text(text, encoding="utf-8")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(f"{len(sections)} sections, {len(problems)} problems")
+    return 1 if problems or not sections else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
