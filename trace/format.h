@@ -15,7 +15,7 @@ namespace gmt::trace {
 // Readers accept every minor of their own major and refuse other majors by name.
 // A new kind, flag or `info` key raises the minor; any change of a slot's layout raises the major.
 inline constexpr std::uint32_t kFormatMajor = 1;
-inline constexpr std::uint32_t kFormatMinor = 1;
+inline constexpr std::uint32_t kFormatMinor = 2;
 
 inline constexpr std::size_t kSlotBytes = 64;
 inline constexpr std::size_t kLogHeaderBytes = 4096;
@@ -92,6 +92,20 @@ enum class Kind : std::uint8_t {
   // kGraphNode the graph or graph-exec (0 if the call names the node only). Flags: kUseReads, kUseWrites.
   // Second slot where rows are bound (2D textures, tensor maps): P4 pitch, P5 width in bytes, P6 height, P7 element size.
   kUse = 24,
+
+  // In-kernel allocations (since 1.2), in device-<n>.log only. All but kDeviceDrained are a DeviceSlot (trace/device_ring.h):
+  // P0 pointer (0 if result is kDeviceOutOfMemory), P1 requested bytes, P2 grid id, P3 block index; P4 alignment of kAlignedMalloc.
+  kDeviceAlloc = 32,
+  // P0 pointer, P2 grid id, P3 block index. Written before the real call, which can kill the context.
+  kDeviceFree = 33,
+  // A place in the source, before the first record that names it: P0 its id (from 1), P1 line, P2 bytes of function:32 file:32
+  // (low to high), P3.. their bytes, function first.
+  kDeviceSite = 34,
+  // A grid, about its first record: P0 grid id, P1 extents as pack_block(), P2 block's extents as pack_block().
+  kDeviceGrid = 35,
+  // The drain, behind what it read at one time, an ordinary Slot: context and time (host) stand in their fields, P0 how many
+  // slots it moved, P1 records lost since the ring's beginning because it was full, P2 torn slots passed over.
+  kDeviceDrained = 36,
 };
 
 // What an allocation is; decides which free function fits (analyzer/heap) and how a leak is named.
