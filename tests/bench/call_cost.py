@@ -4,8 +4,9 @@
 
 call_cost.py --gpumemtrace PATH --program CALL_COST [--peer compute-sanitizer] [--rounds 3]
 
-Runs are interleaved (plain, ours, plain, ours, ...), the figure is the best of the rounds; the peer runs once, at
-one setting, because it is an order of magnitude slower. Prints a table; exit status 1 if a run failed.
+Runs are interleaved (plain, ours, ours without the scan of launch arguments, plain, ...), the figure is the best of the
+rounds; the peer runs once, at one setting, because it is an order of magnitude slower, and the runs without the scan at
+one setting too. Prints a table; exit status 1 if a run failed.
 """
 import argparse
 import os
@@ -15,9 +16,10 @@ import sys
 import tempfile
 
 SETTINGS = ((10, 1), (25, 1), (10, 8), (25, 8))
-BUDGETS = {("cudaMallocAsync+cudaFreeAsync", 10): 1.5, ("cudaMallocAsync+cudaFreeAsync", 25): 1.9,
-           ("launch", 10): 1.05, ("launch", 25): 1.05, ("launch-2-pointers", 10): 1.05, ("launch-2-pointers", 25): 1.05,
-           ("launch-6-pointers", 10): 1.05, ("launch-6-pointers", 25): 1.05}
+NO_SCAN = "--launch-arguments=0"
+BUDGETS = {("cudaMallocAsync+cudaFreeAsync", 10): 1.5, ("cudaMallocAsync+cudaFreeAsync", 25): 1.9}
+LAUNCH_BUDGET = 1.15  # with whole stacks and the scan of the arguments
+LAUNCH_BUDGET_NO_SCAN = 1.05
 
 
 def figures(command, folder):
@@ -44,13 +46,15 @@ def main():
     parser.add_argument("--peer", default="")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    plain, ours, peer = {}, {}, {}
+    plain, ours, no_scan, peer = {}, {}, {}, {}
     for frames, threads in SETTINGS:
         words = [options.program, str(frames), str(threads)]
         for _ in range(options.rounds):
             with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
                 best(plain, figures(words, folder))
                 best(ours, figures([options.gpumemtrace, "record", *words], folder))
+                if (frames, threads) == SETTINGS[0]:
+                    best(no_scan, figures([options.gpumemtrace, "record", NO_SCAN, *words], folder))
     if options.peer and shutil.which(options.peer):
         with tempfile.TemporaryDirectory() as folder:
             found = figures([options.peer, "--tool", "memcheck", "--leak-check", "full", "--log-file",
@@ -60,10 +64,14 @@ def main():
           f"{'peer us':>9} {'ratio':>6}")
     for key in sorted(plain):
         call, frames, threads = key
-        budget = BUDGETS.get((call, frames))
-        theirs = peer.get(key)
+        budget = LAUNCH_BUDGET if call.startswith("launch") else BUDGETS.get((call, frames), "")
+        theirs = f"{peer[key]:9.3f} {peer[key] / plain[key]:6.2f}" if key in peer else ""
         print(f"{call:32} {frames:6} {threads:7} {plain[key]:9.3f} {ours[key]:9.3f} {ours[key] / plain[key]:6.2f} "
-              f"{budget if budget else '':>6} {f'{theirs:9.3f} {theirs / plain[key]:6.2f}' if theirs else ''}")
+              f"{budget:>6} {theirs}")
+    for call, frames, threads in (key for key in sorted(no_scan) if key[0].startswith("launch")):
+        mine, alone = no_scan[call, frames, threads], plain[call, frames, threads]
+        print(f"{call:18} {NO_SCAN} {frames:4} {threads:4} {alone:9.3f} {mine:9.3f} {mine / alone:6.2f} "
+              f"{LAUNCH_BUDGET_NO_SCAN:>6}")
 
 
 if __name__ == "__main__":
