@@ -48,6 +48,10 @@ static_assert(sizeof(DeviceSlot) == kSlotBytes);
 constexpr std::uint64_t pack_who(std::uint32_t site, unsigned x, unsigned y, unsigned z) {
   return std::uint64_t{site} | std::uint64_t{x & 1023u} << 32 | std::uint64_t{y & 1023u} << 42 | std::uint64_t{z & 63u} << 52;
 }
+// DeviceSlot::ticket. Only a record's first slot has one.
+constexpr std::uint64_t pack_ticket(std::uint64_t ticket, unsigned sub_ring) {
+  return (ticket & ((std::uint64_t{1} << 56) - 1)) | std::uint64_t{sub_ring} << 56;
+}
 // x:31 y:16 z:16 (low to high): a block's index, or a grid's extents.
 constexpr std::uint64_t pack_block(unsigned x, unsigned y, unsigned z) {
   return std::uint64_t{x & 0x7fffffffu} | std::uint64_t{y & 0xffffu} << 31 | std::uint64_t{z & 0xffffu} << 47;
