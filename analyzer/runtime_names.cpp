@@ -35,12 +35,13 @@ bool is_driver_name(std::string_view name) {
   return name.size() > 2 && name.starts_with("cu") && std::isupper(static_cast<unsigned char>(name[2])) != 0;
 }
 
-// Empty where no runtime function stands on the stack.
-std::string runtime_call(const std::vector<Frame>& frames) {
+// Empty where no runtime function stands on the stack. `inlined`: only those that CUDA's header defines.
+std::string runtime_call(const std::vector<Frame>& frames, bool inlined) {
   std::string found;
   for (auto frame = frames.begin(); frame != frames.end() && is_cuda_frame(*frame); ++frame) {
     const std::string_view name = bare_function(frame->function);
-    if (is_runtime_name(name)) found = name.substr(0, name.find('<')); // cudaMalloc<float> is the header's wrapper
+    if (!is_runtime_name(name) || (inlined && frame->file.empty())) continue;
+    found = name.substr(0, name.find('<')); // cudaMalloc<float> is the header's wrapper
   }
   return found;
 }
@@ -59,22 +60,25 @@ void replace_word(std::string& text, std::string_view word, std::string_view by)
 
 } // namespace
 
+// A shared runtime's own name may be that of a function below the one that the program wrote.
 void name_runtime_call(LabelledStack& stack) {
-  if (!is_driver_name(stack.api)) return;
-  std::string runtime = runtime_call(stack.frames);
+  const bool driver = is_driver_name(stack.api);
+  if (stack.api.starts_with("__cuda")) stack.api.erase(0, 2); // nvcc makes __cudaLaunchKernel of <<<>>>
+  if (!driver && !is_runtime_name(stack.api)) return;
+  std::string runtime = runtime_call(stack.frames, !driver);
   if (!runtime.empty()) stack.api = std::move(runtime);
 }
 
 void name_runtime_calls(Finding& finding) {
   bool named = false;
   for (LabelledStack& stack : finding.stacks) {
-    const std::string driver = stack.api;
+    const std::string recorded = stack.api;
     name_runtime_call(stack);
-    if (stack.api == driver) continue;
-    replace_word(finding.message, driver, stack.api);
-    replace_word(finding.advice, driver, stack.api);
-    if (finding.api == driver) finding.api = stack.api;
-    named = true;
+    if (stack.api == recorded) continue;
+    replace_word(finding.message, recorded, stack.api);
+    replace_word(finding.advice, recorded, stack.api);
+    if (finding.api == recorded) finding.api = stack.api;
+    named |= is_driver_name(recorded);
   }
   if (!named) return;
   for (const auto& [driver, runtime] : kReleases) replace_word(finding.advice, driver, runtime);

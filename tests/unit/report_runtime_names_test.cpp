@@ -35,6 +35,34 @@ TEST(RuntimeNames, TheOutermostCallIsTheProgramsOwn) {
   EXPECT_EQ(f.stacks[0].api, "cudaMallocHost");
 }
 
+Finding pinned_by(std::string api, std::vector<Frame> frames) {
+  Finding f = leak(std::move(frames));
+  f.message = "4.0 KiB allocated by " + api + " was never freed.";
+  f.stacks[0].api = std::move(api);
+  return f;
+}
+
+TEST(RuntimeNames, AnInlineFunctionOfTheHeaderIsTheProgramsOwnCall) {
+  Finding f = pinned_by("cudaHostAlloc", {frame("cudaHostAlloc"), frame("cudaMallocHost<int>", "/include/cuda_runtime.h"),
+                                          frame("main", "a.cu")});
+  name_runtime_calls(f);
+  EXPECT_EQ(f.stacks[0].api, "cudaMallocHost");
+  EXPECT_EQ(f.message, "4.0 KiB allocated by cudaMallocHost was never freed.");
+  EXPECT_EQ(f.advice, "Call cuMemFree for it; cuMemFreeAsync will not do."); // the runtime's name needed no driver's
+}
+
+TEST(RuntimeNames, AWrapperWithoutLinesIsNotTakenForTheRuntimesCall) {
+  Finding f = pinned_by("cudaHostAlloc", {frame("cudaHostAlloc"), frame("cudaTakePinned"), frame("main", "a.cu")});
+  name_runtime_calls(f);
+  EXPECT_EQ(f.stacks[0].api, "cudaHostAlloc");
+}
+
+TEST(RuntimeNames, ALaunchIsNotNamedByTheFunctionThatNvccCalls) {
+  Finding f = pinned_by("__cudaLaunchKernel", {frame("fill(float*)", "a.cu"), frame("main", "a.cu")});
+  name_runtime_calls(f);
+  EXPECT_EQ(f.message, "4.0 KiB allocated by cudaLaunchKernel was never freed.");
+}
+
 TEST(RuntimeNames, LeaveDriverProgramsAlone) {
   Finding f = leak({frame("take_memory", "app.cpp"), frame("main", "app.cpp")});
   name_runtime_calls(f);
