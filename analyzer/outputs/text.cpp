@@ -41,11 +41,13 @@ void add_device_line(std::string& out, const Report& report) {
     launches += process.totals.launches;
   }
   if (!simulated) return;
-  out += wrap(
-      fmt::format("simulated device: no GPU took part; kernels were not run ({} skipped), so this report "
-                  "knows only what the program asked of CUDA",
-                  format_count(launches) + (launches == 1 ? " launch" : " launches")),
-      2, 2);
+  const std::string kernels =
+      launches == 0 ? ""
+                    : fmt::format("; kernels were not run ({} {} skipped)", format_count(launches),
+                                  launches == 1 ? "launch" : "launches");
+  out += wrap("simulated device: no GPU took part" + kernels +
+                  ", so this report knows only what the program asked of CUDA",
+              2, 2);
 }
 
 void add_header(std::string& out, const Report& report) {
@@ -181,11 +183,13 @@ void add_totals(std::string& out, const Report& report) {
   for (const ProcessReport& process : report.processes) {
     if (process.totals.peak_bytes == peak) range = process.totals.peak_range;
   }
-  out += fmt::format("peak {}{}   allocated {} in {}   live at end {}{}\n", format_bytes(peak),
-                     report.processes.size() > 1 ? " in one process" : " of device memory",
+  out += wrap(fmt::format("peak {}{}{}", format_bytes(peak),
+                          report.processes.size() > 1 ? " in one process" : " of device memory",
+                          range.empty() ? "" : ", in range " + printable(range)),
+              2, 0);
+  out += fmt::format("in all, host memory included: allocated {} in {}, live at end {}{}\n",
                      format_bytes(allocated), format_plural(calls, "call"), format_bytes(live),
                      blocks == 0 ? "" : " in " + format_plural(blocks, "block"));
-  if (!range.empty()) out += wrap("the peak was in range " + printable(range), 2, 0);
 }
 
 void write_text(const Report& report, const OutputOptions& options, std::ostream& stream) {

@@ -53,8 +53,8 @@ warning  unused                  4.0 KiB in 1 block
   Device memory was allocated and never touched.
     allocated here, cudaMallocAsync   (no call stack was recorded)
 
-peak 1.2 GiB of device memory   allocated 9.8 GiB in 4,101 calls   live at end 64.0 MiB in 16 blocks
-the peak was in range epoch 2 / forward
+peak 1.2 GiB of device memory, in range epoch 2 / forward
+in all, host memory included: allocated 9.8 GiB in 4,101 calls, live at end 64.0 MiB in 16 blocks
 SUMMARY: gpumemtrace: 2 errors, 1 warning (1 double-free, 1 leak 64.0 MiB, 1 unused)
 )");
 }
@@ -78,7 +78,7 @@ held at the peak of 1.2 GiB of device memory
     6.2 %   76.3 MiB in 2 blocks    (no call stack was recorded)
   8.1 MiB in 3 other places
 
-peak 1.2 GiB of device memory )");
+peak 1.2 GiB of device memory)");
 }
 
 TEST(ReportText, ShowsOfLargeTablesAFewRowsAndOfSmallOnesNone) {
