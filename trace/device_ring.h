@@ -32,6 +32,11 @@ enum class DeviceOp : std::uint8_t {
   kMalloc = 1, kFree = 2, kAlignedMalloc = 3, kNew = 4, kNewArray = 5, kDelete = 6, kDeleteArray = 7,
 };
 inline constexpr std::uint16_t kDeviceOpMask = 15;
+// The next two flag bits of kDeviceFree: what kind of memory the pointer's window says it is in (__isShared, __isLocal). The
+// windows lie elsewhere in every process, so only the kernel can tell.
+enum class DeviceSpace : std::uint8_t { kUnknown = 0, kShared = 1, kLocal = 2 };
+inline constexpr unsigned kDeviceSpaceShift = 4;
+inline constexpr std::uint16_t kDeviceSpaceMask = 3 << kDeviceSpaceShift;
 inline constexpr std::uint16_t kDeviceOutOfMemory = 2; // Head.result of an allocation that gave NULL
 
 // The first slot of a record that a kernel wrote: a trace::Slot whose words 1 to 3 mean something else.
