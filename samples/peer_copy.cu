@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two devices exchange a block by cudaMemcpyPeer, with peer access where the machine allows it: then the copy goes
 // straight from one memory to the other. A machine with one device skips all of it.
-// Variants: clean (or no word); without-peer-access: the same, where no device reaches another;
-//   staged: nobody enables peer access, so the driver may take the way through host memory;
+// Variants: clean (or no word); without-peer-access: the same, where no device reaches another, and the
+//   copy goes by way of host memory;
+//   staged: nobody enables peer access, so the copy goes by way of host memory;
 //   leak: the block on the second device is forgotten (nothing leaks where there is one device).
 //
 // run:
@@ -15,9 +16,11 @@
 // env: GPUMEMTRACE_SIM_DEVICES=2
 // env: GPUMEMTRACE_SIM_PEER_ACCESS=0
 // expect: clean
+// expect-simulated: note copy-staged count=1 bytes=65536 api=cudaMemcpyPeer stacks="copied here"@main:LINE(copy)
 // run: staged
 // env: GPUMEMTRACE_SIM_DEVICES=2
 // expect: clean
+// expect-simulated: note copy-staged count=1 bytes=65536 api=cudaMemcpyPeer stacks="copied here"@main:LINE(copy)
 // run: leak
 // env: GPUMEMTRACE_SIM_DEVICES=2
 // device: simulated
