@@ -24,6 +24,16 @@ std::vector<const DetectorInfo*> detectors() {
   return all;
 }
 
+std::string why_uses_are_unseen(const ProcessFacts& facts, const Heap& heap) {
+  if (facts.lost_records() != 0)
+    return "records were lost, and among them may be the calls that used the memory";
+  if (heap.unseen_allocations() != 0 || heap.unseen_frees() != 0)
+    return "some calls were not seen, and among them may be those that used the memory";
+  if (const std::string_view library = facts.unseen_user(); !library.empty())
+    return cat({library, " is loaded, which reaches device memory by ways that are not recorded"});
+  return {};
+}
+
 std::string describe_bytes(std::uint64_t bytes, trace::Family family) {
   if (bytes == 0) return cat({family_noun(family), " of unknown size"});
   return cat({format_bytes(bytes), " of ", family_noun(family)});

@@ -66,6 +66,8 @@ public:
   virtual const Ending& ending() const = 0;       // final only in finish(): last words may stand last
   virtual std::uint64_t lost_records() const = 0; // final only in finish()
   virtual bool simulated() const = 0;
+  // A loaded library that reaches device memory by ways that are not recorded ("libibverbs"); empty if none.
+  virtual std::string_view unseen_user() const = 0;
   // The call as the program wrote it: the runtime's name where one led here, else the driver's.
   std::string_view call_name(const Event& e) const {
     return api_name(e.via != trace::kNoApi ? e.via : e.api);
@@ -124,6 +126,10 @@ public:
 
 // All registered detectors, sorted by id.
 std::vector<const DetectorInfo*> detectors();
+
+// Why memory that no recorded call used may have been used all the same; empty if it cannot have been. For
+// finish() only.
+std::string why_uses_are_unseen(const ProcessFacts& facts, const Heap& heap);
 
 // ---- wording that detectors share
 

@@ -102,6 +102,19 @@ const DeviceFacts* EventStream::device(int ordinal) const {
   return found == devices_.end() ? nullptr : &found->second;
 }
 
+// Network cards, disks and the host that read and write device memory themselves, and ray tracing, whose
+// launches take the driver's inner entries.
+std::string_view EventStream::unseen_user() const {
+  static constexpr std::string_view kUsers[] = {"libibverbs", "libcufile", "libgdrapi", "libnvoptix"};
+  for (const Module& module : trace_.modules) {
+    const std::string_view file = std::string_view(module.path).substr(module.path.rfind('/') + 1);
+    for (const std::string_view user : kUsers) {
+      if (file.starts_with(user) && file.substr(user.size()).starts_with(".so")) return user;
+    }
+  }
+  return {};
+}
+
 std::string_view EventStream::text(std::uint64_t id) const {
   const auto found = texts_.find(id);
   return found == texts_.end() ? std::string_view() : std::string_view(found->second);

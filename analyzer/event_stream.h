@@ -46,6 +46,7 @@ public:
   const Ending& ending() const override { return ending_; }
   std::uint64_t lost_records() const override { return stats().lost(); }
   bool simulated() const override { return trace_.info.device == "simulated"; }
+  std::string_view unseen_user() const override;
   const Kernel* kernel(std::uint64_t function) const override;
   const DeviceFacts* device(int ordinal) const override;
   std::string_view text(std::uint64_t id) const override;

@@ -54,12 +54,18 @@ void Heap::State::apply(const Event& e) {
   case Kind::kSet: judge_set(e); break;
   case Kind::kUse: judge_use(e); break;
   case Kind::kLaunch:
-    if (e.succeeded()) last_kernel = e.order;
+    if (e.succeeded()) {
+      last_kernel = e.order;
+      if ((e.flags & trace::kLaunchScanned) == 0) last_blind_call = e.order;
+    }
     judge_launch(e);
     break;
   case Kind::kContext: on_context(e); return;
   case Kind::kLife: on_life(e); break;
   case Kind::kSync: on_sync(e); break;
+  case Kind::kNote:
+    if (e.succeeded() && !e.from_runtime()) last_blind_call = e.order;
+    break;
   default: break;
   }
   if (e.result != 0 && is_sticky(e.result)) note_sticky(e);
@@ -309,6 +315,7 @@ int Heap::device_of_context(std::uint16_t context) const {
 }
 
 std::uint64_t Heap::last_kernel() const { return state_->last_kernel; }
+std::uint64_t Heap::last_blind_call() const { return state_->last_blind_call; }
 
 bool Heap::is_capturing(std::uint64_t stream) const { return state_->capturing.contains(stream); }
 

@@ -36,6 +36,7 @@ enum Mark : std::uint16_t {
   kWasExported = 16, // another process or API may touch it
   kWasHostFreed = 32,
   kGraphRan = 64, // graph memory that a launch allocated and nothing has freed since
+  kWasTried = 128, // a copy, set, bind or launch that CUDA refused named it
 };
 
 // One allocation from birth to death, in one cache line. The newest kMaxFreed freed ones are kept to explain
@@ -164,6 +165,9 @@ public:
   int device_of(const Block& block) const;  // ordinal, -1 unknown
   int device_of_context(std::uint16_t context) const;
   std::uint64_t last_kernel() const;              // order of the newest launch of a kernel or graph, 0 none
+  // Order of the newest call that may use memory which its record does not name: a graph's launch, a kernel's
+  // whose arguments were not read, any other unread call.
+  std::uint64_t last_blind_call() const;
   bool is_capturing(std::uint64_t stream) const;  // its work becomes a graph instead of running
 
 private:

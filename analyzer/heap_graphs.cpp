@@ -17,7 +17,7 @@ void Heap::State::on_sync(const Event& e) {
   if (op == SyncOp::kEndCapture) return end_capture(e);
   if (!e.succeeded()) return;
   if (op == SyncOp::kGraphLaunch) {
-    last_kernel = e.order;
+    last_kernel = last_blind_call = e.order;
     run_graph(e);
   }
   if (op == SyncOp::kBeginCapture) capturing[e.p(0)] = e.p(0);

@@ -131,11 +131,15 @@ void Heap::State::judge_host_free(const Event& e) {
        .range_begin = e.p(0)});
 }
 
-void Heap::State::touch(Id id, Touch::Access access, std::uint64_t address, std::uint64_t bytes,
-                        unsigned parameter) {
+void Heap::State::touch(const Event& e, Id id, Touch::Access access, std::uint64_t address,
+                        std::uint64_t bytes, unsigned parameter) {
   // By access.
   static constexpr std::uint16_t kMarks[] = {kWasRead, kWasWritten, kWasArgument, kWasBound, 0, 0};
   Block& block = store[id];
+  if (!e.succeeded()) {
+    block.marks |= kWasTried;
+    return;
+  }
   block.marks |= kMarks[static_cast<unsigned>(access)];
   touched.push_back({&block, access, static_cast<std::uint8_t>(parameter), address, bytes});
 }
@@ -151,8 +155,8 @@ void Heap::State::judge_copy_side(const Event& e, Side side) {
   const std::uint64_t address = e.p(to ? 0 : 1);
   if (declared != trace::Side::kArray) return judge_range(e, address, copy_extent(e, side), side, declared);
   const Id id = array_of(address);
-  if (id != kNone && e.succeeded()) {
-    touch(id, to ? Touch::Access::kWrite : Touch::Access::kRead, address, e.p(2));
+  if (id != kNone) {
+    touch(e, id, to ? Touch::Access::kWrite : Touch::Access::kRead, address, e.p(2));
   }
 }
 
@@ -163,16 +167,15 @@ void Heap::State::judge_set(const Event& e) {
 void Heap::State::judge_use(const Event& e) {
   if (is_dead(e.context) || is_sticky(e.result) || e.p(0) == 0) return;
   if (const Id array = array_of(e.p(0)); array != kNone) {
-    if (e.succeeded()) touch(array, Touch::Access::kBound, e.p(0), e.p(1));
+    touch(e, array, Touch::Access::kBound, e.p(0), e.p(1));
     return;
   }
   for (const Space space : {Space::kAddress, Space::kRegistered}) {
     const auto range = store.find(space, e.p(0));
     if (!range) continue;
-    if (!e.succeeded()) return;
-    const bool exported = e.p(2) == static_cast<std::uint64_t>(trace::UseClass::kExport);
+    const bool exported = e.succeeded() && e.p(2) == static_cast<std::uint64_t>(trace::UseClass::kExport);
     if (exported) store[range.value].marks |= kWasExported;
-    return touch(range.value, Touch::Access::kBound, e.p(0), e.p(1));
+    return touch(e, range.value, Touch::Access::kBound, e.p(0), e.p(1));
   }
   if (live_containing(e.p(0)) != nullptr) return; // reserved address space
   judge_freed_range(e, e.p(0), e.p(1), Side::kNone, trace::Side::kUnified);
@@ -190,8 +193,8 @@ void Heap::State::judge_launch(const Event& e) {
     if (!range) range = store.find(Space::kRegistered, address);
     if (!range) {
       judge_freed_range(e, address, 0, Side::kNone, trace::Side::kHost, parameter);
-    } else if (e.succeeded()) {
-      touch(range.value, Touch::Access::kArgument, address, 0, parameter);
+    } else {
+      touch(e, range.value, Touch::Access::kArgument, address, 0, parameter);
     }
   }
 }
@@ -202,13 +205,13 @@ void Heap::State::judge_range(const Event& e, std::uint64_t address, std::uint64
   const auto access = side == Side::kSource ? Touch::Access::kRead : Touch::Access::kWrite;
   if (const auto range = store.find(Space::kAddress, address)) {
     if (bytes > range.end - address) judge_live_range(e, range, address, bytes, side);
-    if (e.succeeded()) touch(range.value, access, address, bytes);
+    touch(e, range.value, access, address, bytes);
     return;
   }
   if (const auto range = store.find(Space::kRegistered, address)) {
     // The host memory behind a registered range may well go on: only a refusal makes it a mistake.
     if (bytes > range.end - address && !e.succeeded()) judge_live_range(e, range, address, bytes, side);
-    if (e.succeeded()) touch(range.value, access, address, bytes);
+    touch(e, range.value, access, address, bytes);
     return;
   }
   judge_freed_range(e, address, bytes, side, declared);

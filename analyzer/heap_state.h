@@ -23,7 +23,7 @@ struct Heap::State {
   std::array<Judgement, 8> judgements; // more mistakes than these in one call say nothing new
   std::size_t judged = 0;
   std::vector<Touch> touched;
-  std::uint64_t last_kernel = 0;
+  std::uint64_t last_kernel = 0, last_blind_call = 0;
 
   std::uint64_t unseen_allocations = 0;
   std::uint16_t sticky_code = 0;
@@ -91,8 +91,8 @@ struct Heap::State {
   void add(Judgement judgement) {
     if (judged < judgements.size()) judgements[judged++] = judgement;
   }
-  // A call went well and touched this block.
-  void touch(Id id, Touch::Access access, std::uint64_t address, std::uint64_t bytes,
+  // A call names this block: touched if it went well.
+  void touch(const Event& e, Id id, Touch::Access access, std::uint64_t address, std::uint64_t bytes,
              unsigned parameter = trace::kNoParameter);
   void judge_refused_free(const Event& e);
   void judge_host_free(const Event& e);

@@ -96,17 +96,19 @@ std::string_view owner_of_module(std::string_view path) {
 }
 
 void apply_owner_rules(Finding& finding) {
+  const bool leak = finding.kind == "leak";
   const bool churn = finding.kind == "churn";
-  if (finding.kind != "leak" && !churn) return;
+  if (!leak && !churn && finding.kind != "unused") return;
   for (const LabelledStack& stack : finding.stacks) {
     if (stack.label != "allocated here" && stack.label != "registered here") continue;
     const OwnerRule* rule = owner_of(stack.frames);
     if (rule == nullptr) continue;
     finding.severity = Severity::kNote;
     if (finding.message.ends_with('.')) finding.message.pop_back();
-    finding.message += churn ? cat({"; ", rule->owner, " does that itself."})
-                             : cat({"; ", rule->owner, " holds it: ", rule->why, "."});
-    finding.advice = churn ? "Nothing to do." : "Nothing to do, unless it grows from run to run.";
+    finding.message += leak    ? cat({"; ", rule->owner, " holds it: ", rule->why, "."})
+                       : churn ? cat({"; ", rule->owner, " does that itself."})
+                               : cat({"; ", rule->owner, " allocated it for itself."});
+    finding.advice = leak ? "Nothing to do, unless it grows from run to run." : "Nothing to do.";
     return;
   }
 }

@@ -268,6 +268,17 @@ TEST(Owners, ChurnOfAnOwnerIsItsOwnBusiness) {
   EXPECT_EQ(f.message, "20.0 MiB of device memory was never freed; NCCL does that itself.");
 }
 
+TEST(Owners, WhatAnOwnerDoesNotUseIsItsOwnBusiness) {
+  Finding f = leak_with({frame("/usr/lib/libcudnn_graph.so.9", "")});
+  f.kind = "unused";
+  f.severity = Severity::kWarning;
+  f.message = "1.0 MiB of device memory was never used.";
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kNote);
+  EXPECT_EQ(f.message, "1.0 MiB of device memory was never used; cuDNN allocated it for itself.");
+  EXPECT_EQ(f.advice, "Nothing to do.");
+}
+
 TEST(Owners, OtherFindingsAreLeftAlone) {
   Finding f = leak_with({frame("/usr/lib/libcublas.so.13", "")});
   f.kind = "double-free";

@@ -107,6 +107,7 @@ TEST_F(Pitch, WhatNeedsNoAlignment) {
   cuda_malloc(kA, kMiB);
   cuda_malloc_host(kB, kMiB);
   malloc_pitch(kC, 512, 400, 64);
+  set_2d(kC, 512, 400, 64);
   copy_2d(kA, 512, kHost, 400, {400, 64});                                // the host may have any pitch
   copy_2d(kA, 512, kB, 400, {400, 64});                                   // pinned or not
   copy_2d(kB, 400, kC, 512, {400, 64}, Side::kHost, Side::kDevice);       // rows of pitched memory
@@ -201,6 +202,7 @@ TEST_F(Pitch, PitchesThatFit) {
 TEST_F(Pitch, FlatCopyOverRows) {
   malloc_pitch(kA, 512, 400, 64);
   malloc_pitch(kB, 1024, 800, 32);
+  set_2d(kA, 512, 400, 64);
   cuda_memcpy(kA, kHost, 400 * 64); // 50 whole pitches, as it happens
   log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset"}, kA, 400 * 64 - 512 * 49); // 512 bytes: whole
   log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset"}, kA, 400 * 63);

@@ -50,6 +50,7 @@ TEST_F(StreamUses, CopiesThatWait) {
 TEST_F(StreamUses, CopiesThatDoNotWait) {
   cuda_malloc_host(kB, kMiB);
   malloc_on(kS);
+  set_on(kS);
   copy(kB, kA, kS, true, Side::kHost, Side::kDevice); // to pinned memory
   set_on(kT);
   free_all();

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// uninitialized-read: a copy reads device memory that nothing we saw ever wrote. What copies and sets wrote
+// is kept as ranges, only for blocks that no kernel, texture or other process can have written instead: those
+// are taken for written. 2D writes count as written from their first to their last byte. Each byte is
+// reported once.
+//
+// Invariants: at most kMostRanges ranges a block, and as many blocks as are alive (within a factor of two).
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "analyzer/detector.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+
+// A block written in more separate pieces than these is taken for written: it is being filled piece by piece.
+constexpr std::size_t kMostRanges = 64;
+constexpr std::size_t kFirstSweep = 4096; // blocks kept before the first look for dead ones
+
+class Ranges {
+public:
+  void add(std::uint64_t begin, std::uint64_t end) {
+    const auto first = std::ranges::find_if(ranges_, [&](const Range& range) { return range.end >= begin; });
+    auto last = first;
+    for (; last != ranges_.end() && last->begin <= end; ++last) {
+      begin = std::min(begin, last->begin);
+      end = std::max(end, last->end);
+    }
+    ranges_.insert(ranges_.erase(first, last), {begin, end});
+    if (ranges_.size() > kMostRanges) ranges_ = {{0, UINT64_MAX}};
+  }
+
+  std::uint64_t missing(std::uint64_t begin, std::uint64_t end) const {
+    std::uint64_t missing = end - begin;
+    for (const Range& range : ranges_) {
+      const std::uint64_t from = std::max(begin, range.begin), to = std::min(end, range.end);
+      if (from < to) missing -= to - from;
+    }
+    return missing;
+  }
+
+private:
+  struct Range {
+    std::uint64_t begin, end;
+  };
+  std::vector<Range> ranges_; // sorted, apart
+};
+
+// Ours alone: not the host's to write, not another process's, no pool that may lie on the host.
+bool is_private(const Block& block) {
+  switch (block.family) {
+  case Family::kDevice:
+  case Family::kPitched: return true;
+  case Family::kStreamOrdered: return block.shape().pool == 0;
+  default: return false;
+  }
+}
+
+// What a copy reads of a block, row by row: padding between rows is no data, and nobody writes it.
+class Reading {
+public:
+  Reading(const Event& copy, const Touch& touch)
+      : begin_(touch.address),
+        end_(std::min(touch.address + touch.bytes, touch.block->address + touch.block->bytes)),
+        rows_(rows_of(copy, Judgement::Side::kSource)) {
+    const BlockDetail& shape = touch.block->shape();
+    if (rows_.pitch != 0 || shape.pitch == 0) return;
+    rows_ = {.address = touch.block->address, .pitch = shape.pitch, .width = shape.width};
+    rows_.height = rows_.slice = touch.block->bytes / shape.pitch; // of all slices
+  }
+
+  std::uint64_t begin() const { return begin_; }
+  std::uint64_t end() const { return end_; }
+
+  struct Bytes {
+    std::uint64_t read = 0, missing = 0;
+  };
+  Bytes bytes(const Ranges& written) const {
+    if (end_ <= begin_) return {};
+    const Bytes flat{end_ - begin_, written.missing(begin_, end_)};
+    if (flat.missing == 0 || rows_.pitch <= rows_.width) return flat;
+    if (rows_.count() > kMostRows) return {};
+    Bytes all;
+    for (std::uint64_t row = 0; row < rows_.count(); ++row) {
+      const std::uint64_t slice = row / rows_.height * rows_.slice;
+      const std::uint64_t at = rows_.address + (slice + row % rows_.height) * rows_.pitch;
+      const std::uint64_t from = std::max(at, begin_), to = std::min(at + rows_.width, end_);
+      if (from >= to) continue;
+      all.read += to - from;
+      all.missing += written.missing(from, to);
+    }
+    return all;
+  }
+
+private:
+  static constexpr std::uint64_t kMostRows = 1 << 16; // more are taken for written
+
+  std::uint64_t begin_, end_;
+  Rows rows_;
+};
+
+// Whether the data leaves the device. A side that the heap does not know is the host's unless declared
+// otherwise.
+bool goes_to_host(const Event& copy, const Heap& heap) {
+  for (const Touch& touch : heap.touched()) {
+    if (touch.access != Touch::Access::kWrite) continue;
+    return touch.block->family == Family::kPinned || touch.block->family == Family::kRegistered;
+  }
+  const trace::Side declared = declared_side(copy, Judgement::Side::kDestination);
+  return declared == trace::Side::kHost || declared == trace::Side::kUnified;
+}
+
+class UninitializedRead : public Detector {
+public:
+  explicit UninitializedRead(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
+    for (const Touch& touch : heap.touched()) { // before what the same copy writes
+      if (touch.access == Touch::Access::kRead && may_judge(*touch.block, heap)) judge(e, touch, heap);
+    }
+    for (const Touch& touch : heap.touched()) {
+      if (touch.access == Touch::Access::kWrite && may_judge(*touch.block, heap)) {
+        const std::uint64_t end = touch.address + touch.bytes;
+        if (end > touch.address) written(*touch.block, heap).add(touch.address, end);
+      }
+    }
+  }
+
+  void finish(const Heap& heap, Findings& findings) override {
+    if (found_.empty()) return;
+    if (std::string why = why_uses_are_unseen(facts_, heap); !why.empty()) {
+      findings.not_checked({"uninitialized-read", std::move(why)});
+      return;
+    }
+    for (Finding& finding : found_) findings.add(std::move(finding));
+  }
+
+private:
+  struct Entry {
+    std::uint64_t born = 0;
+    Ranges ranges;
+  };
+
+  static bool may_judge(const Block& block, const Heap& heap) {
+    return (block.marks & (kWasArgument | kWasBound | kWasExported)) == 0 && is_private(block) &&
+           block.born > heap.last_blind_call();
+  }
+
+  Ranges& written(const Block& block, const Heap& heap) {
+    if (blocks_.size() >= sweep_at_) sweep(heap);
+    Entry& entry = blocks_[block.address];
+    if (entry.born != block.born) entry = {block.born, {}};
+    return entry.ranges;
+  }
+
+  void sweep(const Heap& heap) {
+    std::erase_if(blocks_, [&](const auto& entry) {
+      const Block* block = heap.find_live(entry.first);
+      return block == nullptr || block->born != entry.second.born || !may_judge(*block, heap);
+    });
+    sweep_at_ = std::max(kFirstSweep, 2 * blocks_.size());
+  }
+
+  void judge(const Event& e, const Touch& touch, const Heap& heap) {
+    if (heap.is_capturing(e.p(3))) return; // reads when its graph is launched
+    const Block& block = *touch.block;
+    const Reading reading(e, touch);
+    Ranges& ranges = written(block, heap);
+    const Reading::Bytes bytes = reading.bytes(ranges);
+    if (bytes.missing == 0) return;
+    ranges.add(reading.begin(), reading.end()); // told
+    const bool kernels_ran = heap.last_kernel() > block.born;
+    // Growing a buffer moves its unused part along: only what leaves the device is surely a mistake.
+    const bool sure = !kernels_ran && goes_to_host(e, heap);
+    Finding f;
+    f.kind = "uninitialized-read";
+    f.severity = sure ? Severity::kError : Severity::kNote;
+    f.api = facts_.call_name(e);
+    f.message = cat(
+      {f.api, " reads ", format_exact_bytes(bytes.read), " of a block of ", describe_block(block, facts_),
+       bytes.missing == bytes.read ? ", which nothing has written: "
+                                   : cat({", and nothing has written ", format_count(bytes.missing),
+                                          " of them: "}),
+       kernels_ran ? "no copy, no set, and no kernel was given a pointer into the block, though one may "
+                     "have found it in memory."
+                   : "no copy, no set, and no kernel has run since the block was allocated."});
+    f.advice = cat({"Write the memory before it is read: copy to it, or set it with ",
+                    is_runtime_name(f.api) ? "cudaMemset." : "cuMemsetD8."});
+    f.bytes = bytes.missing;
+    f.address = reading.begin();
+    f.range = facts_.ranges().text(facts_.ranges().here());
+    f.group = sure ? "" : "note";
+    f.stacks.push_back(labelled("copied here", e.stack, f.api));
+    f.stacks.push_back(birth_stack(block, facts_));
+    add(std::move(f), block);
+  }
+
+  // Told at the end, when it is known that no record was lost; added up until then.
+  void add(Finding finding, const Block& block) {
+    std::string key =
+      cat({finding.api, ",", finding.group, ",", std::to_string(finding.stacks[0].stack.value), ",",
+           std::to_string(block.allocated.value), ",", std::to_string(block.api)});
+    if (facts_.groups_by_range()) key += finding.range;
+    const auto [at, is_new] = by_place_.try_emplace(std::move(key), found_.size());
+    if (is_new) {
+      found_.push_back(std::move(finding));
+      return;
+    }
+    ++found_[at->second].count;
+    found_[at->second].bytes += finding.bytes;
+  }
+
+  const ProcessFacts& facts_;
+  std::unordered_map<std::uint64_t, Entry> blocks_; // by address
+  std::size_t sweep_at_ = kFirstSweep;
+  std::vector<Finding> found_;
+  std::unordered_map<std::string, std::size_t> by_place_;
+};
+
+const DetectorRegistration kUninitializedRead{{
+  .id = "uninitialized-read",
+  .severity = Severity::kError,
+  .title = "copy of device memory that nothing wrote",
+  .explain =
+    "A copy to the host from device memory that no copy and no set has written since it was allocated, "
+    "while no kernel has run that could have: what arrives is left over from an earlier use. It is a note "
+    "if kernels ran but none was given a pointer into that memory, since a kernel may find the pointer in "
+    "memory, and if the copy stays on the device. Each byte is reported once, and padding between rows is "
+    "no data. Memory that a kernel, texture, graph, other process or unread call was given is not judged, "
+    "and neither is managed, host, imported or mapped memory, or anything after launches whose arguments "
+    "were not recorded.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<UninitializedRead>(facts);
+  },
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet),
+}};
+
+} // namespace
+} // namespace gmt
