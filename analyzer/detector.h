@@ -50,6 +50,12 @@ struct DeviceFacts {
   bool concurrent_managed = false;
 };
 
+// Who made a CUDA call: the first frame of its stack that is not CUDA's.
+struct Caller {
+  std::string_view module; // path of the executable or library, empty if unknown
+  std::string_view owner;  // "cuBLAS", empty if it is no library that is known by name
+};
+
 // Names and facts of the process that detectors may ask for.
 class ProcessFacts {
 public:
@@ -60,6 +66,7 @@ public:
   virtual const Kernel* kernel(std::uint64_t function) const = 0; // as of now; null if not described
   virtual const DeviceFacts* device(int ordinal) const = 0;       // null if not described (older traces)
   virtual std::string_view text(std::uint64_t id) const = 0;      // of a kText record, empty if unknown
+  virtual Caller caller(StackId stack) const = 0; // walks all modules: not for every event
   virtual const Ranges& ranges() const = 0;
   virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
   virtual double nanoseconds(std::uint64_t ticks) const = 0;      // 0 if the clock's speed is not known

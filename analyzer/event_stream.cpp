@@ -7,6 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include "analyzer/modules.h"
+#include "analyzer/owners.h"
+
 namespace gmt {
 namespace fs = std::filesystem;
 namespace {
@@ -118,6 +121,11 @@ std::string_view EventStream::unseen_user() const {
 std::string_view EventStream::text(std::uint64_t id) const {
   const auto found = texts_.find(id);
   return found == texts_.end() ? std::string_view() : std::string_view(found->second);
+}
+
+Caller EventStream::caller(StackId stack) const {
+  const Module* module = calling_module(trace_.modules, stacks_.frames(stack));
+  return module == nullptr ? Caller() : Caller{module->path, owner_of_module(module->path)};
 }
 
 void EventStream::note_name(const Event& e) {

@@ -50,6 +50,7 @@ public:
   const Kernel* kernel(std::uint64_t function) const override;
   const DeviceFacts* device(int ordinal) const override;
   std::string_view text(std::uint64_t id) const override;
+  Caller caller(StackId stack) const override;
   const Ranges& ranges() const override { return ranges_; }
   Ranges& ranges() { return ranges_; }
   bool groups_by_range() const override { return options_.group_by_range; }

@@ -4,6 +4,7 @@
 // Sizes are bytes, addresses are the program's own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,6 +34,49 @@ struct LabelledStack {
   std::vector<Frame> frames; // filled by the report, innermost first
 };
 
+// Who had what when an allocation failed: of one device's memory, or of the host's that CUDA has pinned.
+struct HeldMemory {
+  struct Holder {
+    std::size_t stack = 0; // index into Finding::stacks
+    std::uint64_t bytes = 0, blocks = 0;
+  };
+  struct Module {      // who allocated it: the first frame that is not CUDA's
+    std::string path;  // empty if unknown
+    std::string owner; // "cuBLAS", empty if it is no known library
+    std::uint64_t bytes = 0, blocks = 0;
+  };
+  // Where addresses come from: a memory pool, or what cudaMalloc and cudaMallocPitch draw from. How much of
+  // the freed memory the driver has given to others is not in the trace.
+  struct Pool {
+    std::string name;                    // "default pool", "outside pools"
+    std::uint64_t bytes = 0, blocks = 0; // held
+    std::uint64_t freed_bytes = 0;       // and not taken again
+    std::uint64_t largest_freed = 0;     // in one piece
+    std::optional<std::uint64_t> release_threshold; // if the program set one
+
+    // The share of the freed memory that lies outside its largest piece, 0 to 1.
+    double fragmentation() const {
+      return freed_bytes == 0 ? 0 : 1 - static_cast<double>(largest_freed) / static_cast<double>(freed_bytes);
+    }
+  };
+  std::uint64_t requested_bytes = 0;
+  bool is_host = false;
+  int device = -1;                                      // -1: not known, then all devices' memory counts
+  std::uint64_t bytes = 0, blocks = 0;                  // held by the program
+  std::optional<std::uint64_t> free_bytes, total_bytes; // of the device, as the driver said right after
+  std::vector<Holder> holders;                          // the largest, largest first
+  std::uint64_t other_holders = 0, other_bytes = 0;     // call stacks that held less
+  std::vector<Module> modules;                          // those that held most first
+  std::vector<Pool> pools;
+
+  // An estimate of what nobody that was traced held: contexts, code, memory that pools keep, other programs.
+  std::optional<std::uint64_t> untraced_bytes() const {
+    if (!free_bytes || !total_bytes) return std::nullopt;
+    const std::uint64_t taken = *total_bytes - std::min(*free_bytes, *total_bytes);
+    return taken - std::min(bytes, taken);
+  }
+};
+
 struct Finding {
   std::string kind; // its detector's id: "leak", "double-free", ...
   Severity severity = Severity::kError;
@@ -44,6 +88,7 @@ struct Finding {
   std::string range;   // NVTX ranges open at the example (a leak's birth), "epoch 2 / forward"; empty if none
   std::string api;     // the call at fault as the program wrote it; empty for leaks' absence of one
   std::vector<LabelledStack> stacks;    // the call at fault first, then backwards in time
+  std::optional<HeldMemory> held;       // out-of-memory alone
 
   // Findings of one kind with equal keys are merged by grouping: counts and bytes add up, the first stays the
   // example. A detector puts here what must be equal besides kind, api and stacks (a family, an error code).

@@ -105,6 +105,7 @@ void Heap::State::on_alloc(const Event& e) {
     detail.pool = e.p(9);
     detail.flags = e.p(10);
   }
+  if (block.family == Family::kStreamOrdered && !current_pools.empty()) note_current_pool(store[id]);
   if (block.family == Family::kGraph) note_graph_allocation(block);
   if (make_live(id) != id) return; // one more reference of a block
   touched.push_back(
@@ -123,6 +124,13 @@ Heap::State::Id Heap::State::make_live(Id id) {
     store.end_unseen(other, block);
   }
   return id;
+}
+
+// cuMemAllocAsync names no pool: it takes the one that its device was given (cuDeviceSetMemPool).
+void Heap::State::note_current_pool(Block& block) {
+  if (block.shape().pool != 0 || block.context >= contexts.size()) return;
+  const auto at = current_pools.find(contexts[block.context].device);
+  if (at != current_pools.end()) store.detail_of(block).pool = at->second;
 }
 
 // A mapping's `stream` names its physical memory from now on.
@@ -227,6 +235,10 @@ void Heap::State::on_life(const Event& e) {
   const auto op = static_cast<trace::LifeOp>(e.p(2));
   if (object == trace::ObjectClass::kArrayView && op == trace::LifeOp::kCreate) views[e.p(0)] = e.p(3);
   if (object == trace::ObjectClass::kGraph || object == trace::ObjectClass::kGraphExec) on_graph_life(e);
+  if (object == trace::ObjectClass::kPool && op == trace::LifeOp::kUse)
+    current_pools[static_cast<std::int32_t>(e.p(3))] = e.p(0);
+  if (object == trace::ObjectClass::kPool && op == trace::LifeOp::kDestroy) // the default one is back
+    std::erase_if(current_pools, [&](const auto& entry) { return entry.second == e.p(0); });
   if (object == trace::ObjectClass::kContext && op == trace::LifeOp::kDestroy) end_context(e, e.p(0), -1);
   if (object != trace::ObjectClass::kPrimaryContext) return;
   const auto device = static_cast<std::int32_t>(e.p(0));
@@ -319,26 +331,19 @@ std::uint64_t Heap::last_blind_call() const { return state_->last_blind_call; }
 
 bool Heap::is_capturing(std::uint64_t stream) const { return state_->capturing.contains(stream); }
 
-std::uint64_t Heap::largest_freed_hole() const {
+void Heap::for_each_freed(const VisitFreed& visit) const {
   const auto& live = state_->store.ordered(Space::kAddress);
-  std::uint64_t largest = 0, begin = 0, end = 0;
   state_->store.for_each_dead(Space::kAddress,
                               [&](std::uint64_t at, std::uint64_t range_end, const Block& block) {
-    if (!is_device_family(block.family)) return;
-    // What is live again is no hole: walk the gaps inside the range.
+    // What is live again is not free: walk the gaps inside the range.
     while (at < range_end) {
       const auto alive = live.first_ending_after(at);
       const bool inside = alive && alive.begin < range_end;
       const std::uint64_t stop = inside ? std::max(alive.begin, at) : range_end;
-      if (stop > at) {
-        if (at != end) begin = at;
-        end = stop;
-        largest = std::max(largest, end - begin);
-      }
+      if (stop > at) visit(at, stop, block);
       at = inside ? alive.end : range_end;
     }
   });
-  return largest;
 }
 
 } // namespace gmt

@@ -155,8 +155,10 @@ public:
   std::uint64_t peak_device_bytes() const;
   std::uint64_t peak_order() const;
   const MemoryUse& use() const; // sums by family, device and stack
-  std::uint64_t
-  largest_freed_hole() const;        // adjacent freed, not reborn device memory; walks: not for every event
+  // Each piece of freed memory that nothing has taken again, by address, with the newest block that was there. The
+  // last piece and the next may touch. Walks all freed blocks: not for every event.
+  using VisitFreed = std::function<void(std::uint64_t begin, std::uint64_t end, const Block&)>;
+  void for_each_freed(const VisitFreed& visit) const;
   bool sticky_error() const;         // a context died of an error
   std::uint16_t sticky_code() const; // 700, 719, ... of the first such error
   bool is_dead(std::uint16_t context) const; // died of an error, or any did if this one is not known

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA graphs and the memory they allocate. A node's address is fixed when the node is made, and from then on the
-// heap knows the block; the memory exists from a launch of its graph to its free, which is a node's or an ordinary
-// one (kGraphRan). Work of capturing streams becomes nodes. Source: CUDA programming guide, graph memory nodes.
+// CUDA graphs and the memory they allocate. A node's address is fixed when the node is made, and from then on
+// the heap knows the block; the memory exists from a launch of its graph to its free, which is a node's or an
+// ordinary one (kGraphRan). Work of capturing streams becomes nodes. Source: CUDA programming guide, graph
+// memory nodes.
 
 #include <utility>
 
@@ -72,7 +73,8 @@ void Heap::State::on_graph_life(const Event& e) {
   if (!created) return;
   auto graph = graphs.find(e.p(3));
   if (graph == graphs.end()) graph = graphs.find(0);
-  if (graph != graphs.end()) executable_graphs.emplace(e.p(0), graph->second); // the graph may be gone before it
+  // A copy, since the graph may be destroyed before what was made of it.
+  if (graph != graphs.end()) executable_graphs.emplace(e.p(0), graph->second);
 }
 
 void Heap::State::run_graph(const Event& e) {

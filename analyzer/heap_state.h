@@ -39,6 +39,8 @@ struct Heap::State {
   std::unordered_map<std::uint64_t, std::uint64_t> retained; // primary contexts: device -> seen retains
   std::unordered_map<std::uint64_t, std::uint64_t> views;    // levels and planes: handle -> array's handle
 
+  std::unordered_map<std::int64_t, std::uint64_t> current_pools; // device -> pool, where the program chose one
+
   // Physical memory (VMM) that is mapped, by its handle's birth: a released handle's memory lives while it is.
   struct Mapped {
     std::uint64_t mappings = 0;
@@ -64,6 +66,7 @@ struct Heap::State {
   void on_context(const Event& e);
   void on_life(const Event& e);
   Id make_live(Id id); // or the block that it is one more reference of
+  void note_current_pool(Block& block);
   void note_mapping(Block& mapping);
   void end_mapping(const Block& mapping);
   void accept_free(const Event& e, bool count_unseen);

@@ -4,40 +4,20 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 
-#include "analyzer/frame_trim.h"
 #include "analyzer/modules.h"
 #include "analyzer/owners.h"
 #include "analyzer/stack_table.h"
-#include "analyzer/symbols.h"
 #include "analyzer/tables.h"
 
 namespace gmt {
-namespace {
-
-bool is_cuda_module(const Module& module) {
-  Frame frame;
-  frame.module = module.path;
-  return is_cuda_frame(frame);
-}
-
-const Module* allocating_module(std::span<const std::uint64_t> addresses, std::span<const Module> modules) {
-  for (const std::uint64_t address : addresses) {
-    const Module* module = find_module(modules, address);
-    if (module != nullptr && !is_cuda_module(*module)) return module;
-  }
-  return nullptr;
-}
-
-} // namespace
 
 std::vector<MemoryTables::Module> use_by_module(std::span<const StackUse> uses, const StackTable& stacks,
                                                 std::span<const Module> modules) {
   std::map<std::string, MemoryTables::Module> by_path;
   for (const StackUse& use : uses) {
-    const Module* module = allocating_module(stacks.frames(use.stack), modules);
+    const Module* module = calling_module(modules, stacks.frames(use.stack));
     const std::string path = module != nullptr ? module->path : std::string();
     MemoryTables::Module& row = by_path[path];
     row.path = path;

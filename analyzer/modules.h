@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,15 @@ struct Module {
   std::uint64_t loaded = 0;              // order
   std::uint64_t unloaded = UINT64_MAX;   // order
 };
+
+inline constexpr std::uint64_t kAnyOrder = UINT64_MAX;
+
+// The module that held the address at that order; with kAnyOrder the one loaded last. nullptr if none did.
+const Module* find_module(std::span<const Module> modules, std::uint64_t address,
+                          std::uint64_t order = kAnyOrder);
+
+// Who called CUDA: the first frame of a stack that is neither CUDA's runtime, its driver nor the recorder. nullptr if
+// there is none. Addresses innermost first.
+const Module* calling_module(std::span<const Module> modules, std::span<const std::uint64_t> addresses);
 
 } // namespace gmt

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,12 +18,6 @@
 #include "analyzer/modules.h"
 
 namespace gmt {
-
-inline constexpr std::uint64_t kAnyOrder = UINT64_MAX;
-
-// The module that held the address at that order; with kAnyOrder the one loaded last. nullptr if none did.
-const Module* find_module(std::span<const Module> modules, std::uint64_t address,
-                          std::uint64_t order = kAnyOrder);
 
 struct SymbolOptions {
   std::vector<std::filesystem::path> debug_roots{"/usr/lib/debug"}; // where separate debug files are

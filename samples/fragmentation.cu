@@ -11,9 +11,9 @@
 // run: clean
 // expect: clean
 // run: too-large
-// expect: warning out-of-memory count=1 api=cudaMalloc stacks="failed here"@grow_table:LINE(grow),"held here"@take
+// expect: warning out-of-memory count=1 api=cudaMalloc message="largest piece" stacks="failed here"@grow_table:LINE(grow),"held here"@take
 // run: fragmented
-// expect-simulated: warning out-of-memory count=1 api=cudaMalloc message="largest piece" stacks="failed here"@grow_table:LINE(grow),"held here"@take
+// expect-simulated: warning out-of-memory count=1 api=cudaMalloc message="not in one piece" stacks="failed here"@grow_table:LINE(grow),"held here"@take
 // expect-real: clean
 #include <cstdio>
 #include <cstdlib>

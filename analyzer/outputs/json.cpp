@@ -133,6 +133,27 @@ Json json_of(const MemoryTables::Module& m) {
           {"live_bytes", m.live_bytes}};
 }
 
+template <class Number> Json number_or_null(const std::optional<Number>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json json_of(const HeldMemory::Module& m) {
+  return {{"module", text_or_null(m.path)},
+          {"owner", text_or_null(m.owner)},
+          {"bytes", m.bytes},
+          {"blocks", m.blocks}};
+}
+
+Json json_of(const HeldMemory::Pool& p) {
+  return {{"pool", p.name},
+          {"bytes", p.bytes},
+          {"blocks", p.blocks},
+          {"freed_bytes", p.freed_bytes},
+          {"largest_freed_bytes", p.largest_freed},
+          {"fragmentation", p.freed_bytes != 0 ? Json(p.fragmentation()) : Json(nullptr)},
+          {"release_threshold", number_or_null(p.release_threshold)}};
+}
+
 template <class Row> Json rows_of(const std::vector<Row>& rows) {
   Json array = Json::array();
   for (const Row& row : rows) array.push_back(json_of(row));
@@ -170,6 +191,25 @@ Json json_of(const ProcessReport& process, unsigned depth) {
           {"torn", process.torn}};
 }
 
+Json json_of(const HeldMemory& held) {
+  Json holders = Json::array();
+  for (const HeldMemory::Holder& h : held.holders) {
+    holders.push_back({{"stack", h.stack}, {"bytes", h.bytes}, {"blocks", h.blocks}});
+  }
+  return {{"requested_bytes", held.requested_bytes},
+          {"memory", held.is_host ? "host" : "device"},
+          {"device", device_or_null(held.device)},
+          {"bytes", held.bytes},
+          {"blocks", held.blocks},
+          {"free_bytes", number_or_null(held.free_bytes)},
+          {"total_bytes", number_or_null(held.total_bytes)},
+          {"untraced_bytes_estimate", number_or_null(held.untraced_bytes())},
+          {"holders", std::move(holders)},
+          {"other_holders", {{"stacks", held.other_holders}, {"bytes", held.other_bytes}}},
+          {"modules", rows_of(held.modules)},
+          {"pools", rows_of(held.pools)}};
+}
+
 Json json_of(const ReportedFinding& finding, const Report& report, unsigned depth) {
   Json stacks = Json::array();
   for (const LabelledStack& stack : finding.stacks) stacks.push_back(json_of(stack, depth));
@@ -185,7 +225,8 @@ Json json_of(const ReportedFinding& finding, const Report& report, unsigned dept
           {"api", text_or_null(finding.api)},
           {"process", known ? Json(report.processes[finding.process].pid) : Json(nullptr)},
           {"process_index", finding.process},
-          {"stacks", std::move(stacks)}};
+          {"stacks", std::move(stacks)},
+          {"held", finding.held ? json_of(*finding.held) : Json(nullptr)}};
 }
 
 void add_program(Json& out, const Report& report) {

@@ -133,6 +133,7 @@ std::string finding_text(const Finding& finding, unsigned stack_depth, bool colo
     out += wrap(cat({finding.count > 1 ? "first in range " : "in range ", printable(finding.range)}), 4, 2);
   }
   add_stacks(out, finding, stack_depth);
+  if (finding.held) out += held_text(*finding.held);
   if (!finding.advice.empty()) out += wrap(printable(finding.advice), 2, 2);
   return out;
 }

@@ -90,6 +90,27 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t first_in
   return out + "\n";
 }
 
+std::string lines_of(const Table& table, std::size_t rows, std::size_t indent) {
+  std::vector<std::size_t> widths;
+  for (const std::string& head : table.heads) widths.push_back(columns(head));
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < table.rows[r].size(); ++c) {
+      widths[c] = std::max(widths[c], columns(table.rows[r][c]) + (c == 0 ? 2 : 0));
+    }
+  }
+  std::string out;
+  const auto add_row = [&](const Table::Row& row, std::size_t further) {
+    std::string line = std::string(indent + further, ' ') + pad(row[0], widths[0] - further);
+    for (std::size_t c = 1; c < row.size(); ++c) {
+      line.append(3 + widths[c] - columns(row[c]), ' ').append(row[c]);
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  };
+  add_row(table.heads, 0);
+  for (std::size_t r = 0; r < rows; ++r) add_row(table.rows[r], 2);
+  return out;
+}
+
 std::string ending_words(const Ending& ending) {
   switch (ending.how) {
   case Ending::How::kExited: return fmt::format("exit status {}", ending.status);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/output.h"
 
@@ -21,10 +22,19 @@ std::string pad(std::string_view text, std::size_t width); // never cuts
 // Words on lines of at most kWidth, each line indented; ends with a newline.
 std::string wrap(std::string_view text, std::size_t indent, std::size_t first_indent);
 
+// Aligned columns: a line of heads, and the rows below it two columns further in.
+struct Table {
+  using Row = std::vector<std::string>; // a cell a column; the first one is left-aligned, the others right
+  Row heads;
+  std::vector<Row> rows;
+};
+std::string lines_of(const Table& table, std::size_t rows, std::size_t indent); // the first `rows` rows
+
 std::string ending_words(const Ending& ending); // "exit status 0", "killed by SIGKILL"
 std::string command_line(const ProcessReport& process);
 std::string location(const Frame& frame, const std::string& folder); // file:line below `folder` shortened
 std::string amount(const Finding& finding); // "64.0 MiB in 16 blocks", "2 times", empty
+std::string held_text(const HeldMemory& held); // below the stacks of a finding
 std::string finding_text(const Finding& finding, unsigned stack_depth, bool color);
 std::string tables(const Report& report, TableChoice choice); // who used how much memory; may be empty
 std::string summary(const Report& report); // the last line

@@ -17,15 +17,8 @@
 namespace gmt::text {
 namespace {
 
-using Row = std::vector<std::string>; // a cell a column; the first one is left-aligned, the others right
-
 constexpr std::size_t kFamilies = 5, kModules = 3; // rows that are shown without being asked for
 constexpr std::size_t kWidestName = 44;
-
-struct Table {
-  Row heads;
-  std::vector<Row> rows;
-};
 
 // A name too long keeps its end, which tells paths apart.
 std::string fitted(const std::string& name) {
@@ -37,22 +30,7 @@ void add_table(std::string& out, const Table& table, std::size_t most, TableChoi
   const bool all = choice == TableChoice::kAll;
   if (table.rows.size() < (all ? 1u : 2u)) return;
   const std::size_t count = all ? table.rows.size() : std::min(most, table.rows.size());
-  std::vector<std::size_t> widths;
-  for (const std::string& head : table.heads) widths.push_back(columns(head));
-  for (std::size_t r = 0; r < count; ++r) {
-    for (std::size_t c = 0; c < table.rows[r].size(); ++c) {
-      widths[c] = std::max(widths[c], columns(table.rows[r][c]) + (c == 0 ? 2 : 0));
-    }
-  }
-  const auto add_row = [&](const Row& row, std::size_t indent) {
-    std::string line = std::string(indent, ' ') + pad(row[0], widths[0] - indent);
-    for (std::size_t c = 1; c < row.size(); ++c) {
-      line.append(3 + widths[c] - columns(row[c]), ' ').append(row[c]);
-    }
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  };
-  add_row(table.heads, 0);
-  for (std::size_t r = 0; r < count; ++r) add_row(table.rows[r], 2);
+  out += lines_of(table, count, 0);
   if (const std::size_t more = table.rows.size() - count; more != 0) {
     out += fmt::format("  {} not shown: --tables all shows all\n", format_plural(more, "more row"));
   }

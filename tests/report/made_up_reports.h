@@ -155,6 +155,43 @@ inline Report nothing_seen() {
   return r;
 }
 
+// An allocation that failed, with all that can be known about it.
+inline ReportedFinding out_of_memory() {
+  ReportedFinding f;
+  f.kind = "out-of-memory";
+  f.severity = Severity::kWarning;
+  f.message = "cudaMalloc of 2.0 GiB of device memory failed for lack of memory.";
+  f.bytes = 2ull << 30;
+  f.api = "cudaMalloc";
+  f.stacks = {stack("failed here", "cudaMalloc", {frame("grow()", "/src/train.cu", 60)}),
+              stack("held here: 1.0 GiB in 4 blocks", "cudaMalloc", {frame("step()", "/src/train.cu", 71)})};
+  f.held = HeldMemory{.requested_bytes = 2ull << 30,
+                      .device = 0,
+                      .bytes = 3ull << 29,
+                      .blocks = 6,
+                      .free_bytes = 1ull << 30,
+                      .total_bytes = 4ull << 30,
+                      .holders = {{1, 1ull << 30, 4}},
+                      .other_holders = 2,
+                      .other_bytes = 1ull << 29,
+                      .modules = {{"/home/me/train", "", 1ull << 30, 4},
+                                  {"/usr/lib/libcublas.so.13", "cuBLAS", 1ull << 29, 1},
+                                  {"", "", 0, 1}},
+                      .pools = {{"default pool", 1ull << 29, 2, 0, 0, std::nullopt},
+                                {"pool 0x5000", 0, 0, 64 << 20, 64 << 20, UINT64_MAX},
+                                {"outside pools", 1ull << 30, 4, 64 << 20, 16 << 20, std::nullopt}}};
+  return f;
+}
+
+inline Report short_of_memory() {
+  Report r = clean();
+  r.findings = {out_of_memory(), out_of_memory()};
+  HeldMemory& host = r.findings[1].held.emplace();
+  host.is_host = true;
+  host.requested_bytes = host.bytes = 4096;
+  return r;
+}
+
 // Several processes, every limit, every loss.
 inline Report troubled() {
   Report r = ordinary();
@@ -207,6 +244,8 @@ inline Report hostile() {
   r.findings[0].stacks[0].frames[0].file = bad;
   r.findings[0].stacks[0].frames[0].module = bad;
   r.findings[1].process = 99;
+  r.findings.push_back(out_of_memory());
+  r.findings[3].held->modules[0].path = r.findings[3].held->pools[0].name = bad;
   r.remarks = {bad};
   r.not_checked = {{bad, bad}};
   return r;

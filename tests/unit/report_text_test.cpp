@@ -115,6 +115,30 @@ TEST(ReportText, TellsHoldersAtOneLineByTheirCallers) {
   expect_contains(text_of(report), "/src/take.cu:33, called at /src/main.cu:8\n");
 }
 
+TEST(ReportText, ShowsWhoHeldWhatWhenAnAllocationFailed) {
+  Report report = test::short_of_memory();
+  expect_contains(text_of(report), R"(
+    failed here                      /src/train.cu:60  grow()
+    held here: 1.0 GiB in 4 blocks   /src/train.cu:71  step()
+    held in 2 other places: 512.0 MiB
+    Right after it device 0 had 1.0 GiB of 4.0 GiB free; about 1.5 GiB (an estimate) were held by
+    nobody that was traced: contexts, code, memory that pools keep, other programs.
+    held by                      blocks       bytes
+      train                           4     1.0 GiB
+      libcublas.so.13 (cuBLAS)        1   512.0 MiB
+      (unknown)                       1     0 bytes
+    pool                   held      freed   largest piece   fragmentation   release threshold
+      default pool    512.0 MiB    0 bytes               -               -                   -
+      pool 0x5000       0 bytes   64.0 MiB        64.0 MiB             0 %                 all
+      outside pools     1.0 GiB   64.0 MiB        16.0 MiB            75 %                   -
+)");
+  report.findings.erase(report.findings.begin()); // of the host nothing more is known
+  EXPECT_EQ(text_of(report).find("Right after it"), std::string::npos);
+  EXPECT_EQ(text_of(report).find("not known"), std::string::npos);
+  report.findings[0].held->is_host = false;
+  expect_contains(text_of(report), "How much of the device was free, and what others held, is not known");
+}
+
 TEST(ReportText, SaysPlainlyThatNothingIsWrong) {
   const std::string text = text_of(test::clean());
   expect_contains(text, "ended: exit status 0");
