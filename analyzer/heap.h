@@ -170,6 +170,7 @@ public:
   // Order of the newest call that may use memory which its record does not name: a graph's launch, a kernel's
   // whose arguments were not read, any other unread call.
   std::uint64_t last_blind_call() const;
+  const Block* unfreed_of_graph(std::uint64_t executable) const; // of its last launch; null if all is freed
   bool is_capturing(std::uint64_t stream) const;  // its work becomes a graph instead of running
 
 private:

@@ -103,4 +103,14 @@ Heap::State::Id Heap::State::bear_again(const Block& allocation, std::uint64_t o
   return make_live(store.create(block));
 }
 
+const Block* Heap::unfreed_of_graph(std::uint64_t executable) const {
+  const auto graph = state_->executable_graphs.find(executable);
+  if (graph == state_->executable_graphs.end()) return nullptr;
+  for (const Block& allocation : graph->second.allocations) {
+    const State::Id id = state_->store.find_exact(Space::kAddress, allocation.address);
+    if (id != State::kNone && (state_->store[id].marks & kGraphRan) != 0) return &state_->store[id];
+  }
+  return nullptr;
+}
+
 } // namespace gmt

@@ -93,6 +93,7 @@ public:
                 Findings& findings) override {
     if (e.result == 0) {
       if (!retries_.empty()) forgive_retry(e);
+      if (e.kind == trace::Kind::kLife) follow_pools(e);
       return;
     }
     if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || !is_call(e)) return;
@@ -108,7 +109,9 @@ public:
     } else if (is_retried(e.result) && !e.from_runtime()) {
       put_off(e, findings);
     } else {
-      findings.add(finding(e));
+      Finding f = finding(e);
+      explain(e, heap, f);
+      findings.add(std::move(f));
     }
   }
 
@@ -155,6 +158,41 @@ private:
     return f;
   }
 
+  void follow_pools(const Event& e) {
+    if (static_cast<trace::ObjectClass>(e.p(1)) != trace::ObjectClass::kPool || e.from_runtime()) return;
+    const auto op = static_cast<trace::LifeOp>(e.p(2));
+    if (op == trace::LifeOp::kCreate) destroyed_pools_.erase(e.p(0));
+    if (op == trace::LifeOp::kDestroy)
+      destroyed_pools_[e.p(0)] = labelled("pool destroyed here", e.stack, facts_.call_name(e));
+  }
+
+  // The pool that a call names, 0 if it names none.
+  static std::uint64_t named_pool(const Event& e) {
+    if (e.kind == trace::Kind::kAlloc) return e.p(9);
+    const bool life = e.kind == trace::Kind::kLife &&
+                      static_cast<trace::ObjectClass>(e.p(1)) == trace::ObjectClass::kPool;
+    return life ? e.p(0) : 0;
+  }
+
+  // CUDA says "invalid value" to both of these (measured on an H200, driver 580).
+  void explain(const Event& e, const Heap& heap, Finding& f) const {
+    const auto because = [&f](std::string_view why) { f.message.replace(f.message.size() - 1, 1, why); };
+    if (const auto pool = destroyed_pools_.find(named_pool(e)); pool != destroyed_pools_.end()) {
+      because(": this pool had been destroyed.");
+      f.advice = "Destroy the pool after its last use, once.";
+      f.stacks.push_back(pool->second);
+    }
+    const bool launch = e.kind == trace::Kind::kSync &&
+                        static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kGraphLaunch;
+    if (const Block* block = launch ? heap.unfreed_of_graph(e.p(1)) : nullptr; block != nullptr) {
+      because(": memory that the graph's last launch allocated has not been freed.");
+      f.advice = cat({"Free it before the graph is launched again, or instantiate the graph with ",
+                      is_runtime_name(f.api) ? "cudaGraphInstantiateFlagAutoFreeOnLaunch."
+                                             : "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH."});
+      f.stacks.push_back(birth_stack(*block, facts_));
+    }
+  }
+
   void report_sticky(const Event& e) {
     if (sticky_) {
       ++after_sticky_;
@@ -183,6 +221,7 @@ private:
 
   const ProcessFacts& facts_;
   std::unordered_map<std::uint32_t, Retry> retries_; // by thread: failures that the runtime may repeat
+  std::unordered_map<std::uint64_t, LabelledStack> destroyed_pools_; // by handle, until it is used again
   std::optional<Finding> sticky_;
   std::uint64_t after_sticky_ = 0;
 };

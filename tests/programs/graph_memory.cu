@@ -8,6 +8,8 @@
 // expect: error double-free count=1 api=cudaFree stacks="allocated here"@capture:LINE(capture),"first freed here"@free_twice:LINE(first),"freed again here"@free_twice:LINE(again)
 // run: forgotten
 // expect: error leak bytes=4096 count=1 stacks="allocated here"@capture:LINE(capture)
+// run: relaunch
+// expect: warning api-error count=1 api=cudaGraphLaunch message="has not been freed" stacks="failed here"@launch_again:LINE(again-launch),"allocated here"@capture:LINE(capture)
 // run: free-node
 // expect: clean
 #include "answers.h"
@@ -46,6 +48,13 @@ static void free_twice(void* block)
   ANSWERS(cudaErrorInvalidValue, cudaFree(block)); // @again
 }
 
+static void launch_again(const Captured& captured, cudaStream_t stream)
+{
+  ANSWERS(cudaErrorInvalidValue, cudaGraphLaunch(captured.exec, stream)); // @again-launch
+  CHECK(cudaFreeAsync(captured.block, stream));
+  CHECK(cudaStreamSynchronize(stream));
+}
+
 int main(int argc, char** argv)
 {
   bool free_node = started_with(argc, argv, "free-node");
@@ -57,6 +66,8 @@ int main(int argc, char** argv)
     launch(captured, stream);
   } else if (started_with(argc, argv, "twice")) {
     free_twice(captured.block);
+  } else if (started_with(argc, argv, "relaunch")) {
+    launch_again(captured, stream);
   } else if (!started_with(argc, argv, "forgotten")) {
     CHECK(cudaFreeAsync(captured.block, stream));
     launch(captured, stream);

@@ -61,6 +61,28 @@ TEST_F(Families, GraphMemoryIsAliveAfterALaunch) {
   EXPECT_TRUE(result.not_checked.empty());
 }
 
+TEST_F(Families, ARefusedRelaunchNamesWhatIsNotFreed) {
+  const auto refused = [this] {
+    log().record(Kind::kSync, {.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .result = 1, .stack = {0x500}},
+                 {kStream, kExec, static_cast<std::uint64_t>(SyncOp::kGraphLaunch), 0});
+  };
+  alloc_node(kGraph);
+  instantiate(kExec, kGraph);
+  launch(kExec);
+  refused();
+  free_on_stream();
+  refused(); // of another reason
+  run();
+  ASSERT_EQ(kinds(), "api-error api-error");
+  EXPECT_EQ(result.findings[0].message,
+            "cudaGraphLaunch failed with cudaErrorInvalidValue (1): memory that the graph's last launch "
+            "allocated has not been freed.");
+  EXPECT_NE(result.findings[0].advice.find("cudaGraphInstantiateFlagAutoFreeOnLaunch"), std::string::npos);
+  EXPECT_EQ(labels(result.findings[0]), "failed here|allocated here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x100u);
+  EXPECT_EQ(result.findings[1].message, "cudaGraphLaunch failed with cudaErrorInvalidValue (1).");
+}
+
 TEST_F(Families, GraphsThatFreeTheirMemory) {
   alloc_node(kGraph);
   free_node(kGraph);
@@ -138,6 +160,28 @@ TEST_F(Families, ABlockOutlivesItsPool) {
   free_on_stream();
   run();
   EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(Families, CallsOnADestroyedPool) {
+  const auto allocate = [this] {
+    log().alloc({.api = "cuMemAllocFromPoolAsync", .result = 1}, Family::kStreamOrdered, 0, kMiB, kStream,
+                {0, 0, 0, 0, 0, 0x50, 0});
+  };
+  life(ObjectClass::kPool, LifeOp::kCreate, 0x50);
+  allocate(); // of another reason
+  life(ObjectClass::kPool, LifeOp::kDestroy, 0x50);
+  allocate();
+  log().record(Kind::kLife, {.api = "cuMemPoolDestroy", .result = 1},
+               {0x50, static_cast<std::uint64_t>(ObjectClass::kPool),
+                static_cast<std::uint64_t>(LifeOp::kDestroy), 0});
+  run();
+  ASSERT_EQ(kinds(), "api-error api-error api-error");
+  EXPECT_EQ(labels(result.findings[0]), "failed here");
+  EXPECT_EQ(labels(result.findings[1]), "failed here|pool destroyed here");
+  EXPECT_EQ(result.findings[1].message,
+            "cuMemAllocFromPoolAsync failed with CUDA_ERROR_INVALID_VALUE (1): this pool had been destroyed.");
+  EXPECT_EQ(labels(result.findings[2]), "failed here|pool destroyed here");
+  EXPECT_EQ(address_of(result.findings[2].stacks[1]), 0x400u);
 }
 
 TEST_F(Families, APoolThatStaysIsANote) {
