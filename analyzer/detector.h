@@ -75,6 +75,8 @@ public:
   virtual bool simulated() const = 0;
   // A loaded library that reaches device memory by ways that are not recorded ("libibverbs"); empty if none.
   virtual std::string_view unseen_user() const = 0;
+  // In the program's heap or the main thread's stack, where nothing is the GPU's unless it was registered.
+  virtual bool is_plain_host_memory(std::uint64_t address) const = 0;
   // The call as the program wrote it: the runtime's name where one led here, else the driver's.
   std::string_view call_name(const Event& e) const {
     return api_name(e.via != trace::kNoApi ? e.via : e.api);

@@ -45,6 +45,11 @@ public:
   std::string_view handle_name(std::uint64_t handle) const override;
   const Ending& ending() const override { return ending_; }
   std::uint64_t lost_records() const override { return stats().lost(); }
+  bool is_plain_host_memory(std::uint64_t address) const override {
+    const TraceInfo& info = trace_.info;
+    return (address >= info.heap_begin && address < info.heap_end) ||
+           (address >= info.stack_begin && address < info.stack_end);
+  }
   bool simulated() const override { return trace_.info.device == "simulated"; }
   std::string_view unseen_user() const override;
   const Kernel* kernel(std::uint64_t function) const override;

@@ -112,6 +112,10 @@ private:
     if (key == "monotonic_ns") return number(value, i.monotonic_ns);
     if (key == "realtime_ns") return number(value, i.realtime_ns);
     if (key == "stack_depth") return number(value, i.stack_depth);
+    if (key == "heap_begin") return number(value, i.heap_begin);
+    if (key == "heap_end") return number(value, i.heap_end);
+    if (key == "stack_begin") return number(value, i.stack_begin);
+    if (key == "stack_end") return number(value, i.stack_end);
     if (key == "driver") return driver(value);
     const std::pair<std::string_view, std::string*> texts[] = {{"tool", &i.tool},     {"run", &i.run},
                                                                {"host", &i.host},     {"exe", &i.executable},

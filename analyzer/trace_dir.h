@@ -28,6 +28,8 @@ struct TraceInfo {
   std::string driver_version;         // "13.0", empty if unknown
   std::uint64_t tsc = 0, monotonic_ns = 0, realtime_ns = 0;
   std::uint32_t stack_depth = 0;
+  std::uint64_t heap_begin = 0, heap_end = 0;   // where the program's heap may lie
+  std::uint64_t stack_begin = 0, stack_end = 0; // the main thread's
   std::map<std::string, std::string> options;
 };
 

@@ -18,6 +18,7 @@
 #include "interposer/device_facts.h"
 #include "interposer/fork_guard.h"
 #include "interposer/host_free.h"
+#include "interposer/host_ranges.h"
 #include "interposer/kernels.h"
 #include "interposer/modules.h"
 #include "interposer/process_hooks.h"
@@ -252,6 +253,11 @@ bool Process::write_info() noexcept {
   clock_gettime(CLOCK_REALTIME, &now);
   info.number("realtime_ns", static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec));
   info.number("stack_depth", options_.stack_depth);
+  const HostRanges host_memory = host_ranges();
+  info.number("heap_begin", host_memory.heap_begin);
+  info.number("heap_end", host_memory.heap_end);
+  info.number("stack_begin", host_memory.stack_begin);
+  info.number("stack_end", host_memory.stack_end);
 #define GMT_OPTION(type, name, environment, default_value, sentence) info.number("option." #name, options_.name);
 #include "trace/shim_options.def"
   return info.good();

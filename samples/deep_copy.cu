@@ -12,7 +12,7 @@
 // run: members
 // expect: error leak bytes=16384 count=4 stacks="allocated here"@upload_array:LINE(alloc-member)
 // run: shallow
-// expect-simulated: clean
+// expect: warning host-pointer count=1 message="passes in parameter 1 the pointer" stacks="launched here"
 // expect-real: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@weigh_shallow:LINE(wait)
 // not-checked-real: leak
 #include <cstdio>
