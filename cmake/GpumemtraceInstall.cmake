@@ -13,6 +13,3 @@ endif()
 
 install(FILES README.md LICENSE trace/FORMAT.md DESTINATION share/doc/gpumemtrace)
 install(DIRECTORY docs/ DESTINATION share/doc/gpumemtrace FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
-if(EXISTS ${PROJECT_SOURCE_DIR}/device_hooks/include)
-  install(DIRECTORY device_hooks/include/ DESTINATION include)
-endif()

@@ -12,7 +12,7 @@
 // raises `consumed`. C++17, includes nothing of CUDA's.
 #pragma once
 
-#include "trace/format.h"
+#include "format.h" // beside this file also where device_hooks installs both
 
 namespace gmt::trace {
 
@@ -50,15 +50,15 @@ struct DeviceSlot {
 static_assert(sizeof(DeviceSlot) == kSlotBytes);
 
 // site:32 thread x:10 y:10 z:6 (low to high); 6 bits are free.
-constexpr std::uint64_t pack_who(std::uint32_t site, unsigned x, unsigned y, unsigned z) {
+GMT_HOST_DEVICE constexpr std::uint64_t pack_who(std::uint32_t site, unsigned x, unsigned y, unsigned z) {
   return std::uint64_t{site} | std::uint64_t{x & 1023u} << 32 | std::uint64_t{y & 1023u} << 42 | std::uint64_t{z & 63u} << 52;
 }
 // DeviceSlot::ticket. Only a record's first slot has one.
-constexpr std::uint64_t pack_ticket(std::uint64_t ticket, unsigned sub_ring) {
+GMT_HOST_DEVICE constexpr std::uint64_t pack_ticket(std::uint64_t ticket, unsigned sub_ring) {
   return (ticket & ((std::uint64_t{1} << 56) - 1)) | std::uint64_t{sub_ring} << 56;
 }
 // x:31 y:16 z:16 (low to high): a block's index, or a grid's extents.
-constexpr std::uint64_t pack_block(unsigned x, unsigned y, unsigned z) {
+GMT_HOST_DEVICE constexpr std::uint64_t pack_block(unsigned x, unsigned y, unsigned z) {
   return std::uint64_t{x & 0x7fffffffu} | std::uint64_t{y & 0xffffu} << 31 | std::uint64_t{z & 0xffffu} << 47;
 }
 struct Index3 {
@@ -88,7 +88,7 @@ struct alignas(128) RingCounters {
 };
 static_assert(sizeof(RingCounters) == 128);
 
-constexpr std::size_t ring_slots_offset(unsigned sub_rings) { return kRingHeaderBytes + sub_rings * sizeof(RingCounters); }
+GMT_HOST_DEVICE constexpr std::size_t ring_slots_offset(unsigned sub_rings) { return kRingHeaderBytes + sub_rings * sizeof(RingCounters); }
 constexpr std::size_t ring_bytes(unsigned sub_rings, unsigned slots_per_sub_ring) {
   return ring_slots_offset(sub_rings) + std::size_t{sub_rings} * slots_per_sub_ring * kSlotBytes;
 }

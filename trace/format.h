@@ -10,6 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#if defined(__CUDACC__) // nvcc lets kernels call only what says that they may
+#define GMT_HOST_DEVICE __host__ __device__
+#else
+#define GMT_HOST_DEVICE
+#endif
+
 namespace gmt::trace {
 
 // Readers accept every minor of their own major and refuse other majors by name.
@@ -98,7 +104,7 @@ enum class Kind : std::uint8_t {
   kDeviceAlloc = 32,
   // P0 pointer, P2 grid id, P3 block index. Written before the real call, which can kill the context.
   kDeviceFree = 33,
-  // A place in the source, before the first record that names it: P0 its id (from 1), P1 line, P2 bytes of function:32 file:32
+  // A place in the source, written by the first thread that names it; others may be faster with their records: P0 its id (from 1), P1 line, P2 bytes of function:32 file:32
   // (low to high), P3.. their bytes, function first.
   kDeviceSite = 34,
   // A grid, about its first record: P0 grid id, P1 extents as pack_block(), P2 block's extents as pack_block().
@@ -240,7 +246,7 @@ struct Head {
 };
 static_assert(sizeof(Head) == 8);
 
-constexpr std::uint64_t pack(Head h) {
+GMT_HOST_DEVICE constexpr std::uint64_t pack(Head h) {
   return static_cast<std::uint64_t>(h.kind) | std::uint64_t{h.slots} << 8 | std::uint64_t{h.api} << 16 |
          std::uint64_t{h.flags} << 32 | std::uint64_t{h.result} << 48;
 }
@@ -279,7 +285,7 @@ struct LogHeader {
 static_assert(sizeof(LogHeader) <= kLogHeaderBytes);
 inline constexpr char kLogMagic[8] = {'G', 'M', 'T', 'L', 'O', 'G', '1', '\n'};
 
-constexpr unsigned slots_for(unsigned payload_words) {
+GMT_HOST_DEVICE constexpr unsigned slots_for(unsigned payload_words) {
   return payload_words <= kFirstPayloadWords
              ? 1u
              : 1u + (payload_words - kFirstPayloadWords + kMorePayloadWords - 1) / kMorePayloadWords;

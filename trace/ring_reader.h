@@ -73,8 +73,8 @@ class SubRingReader {
     return read(begin, begin + (most < capacity_ ? most : capacity_), false, take);
   }
 
-  // Takes all that is left. Slots that were never written are torn if a later slot is written; others are not told apart from free
-  // ones.
+  // Takes all that is left. Slots that were never written are torn if a later slot is written; others are not told apart
+  // from free ones.
   template <typename Take>
   RingProgress drain_rest(Take&& take) {
     const std::uint64_t begin = consumed();

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts records into a ring (gpumemtrace/trace/device_ring.h), in a kernel or, in tests, in a thread of the host. Called
+// by device_event.h.
+//
+// Invariants: of the lanes of a warp that arrive together one reserves for all, so that a full warp meets at the
+// counter once. Tickets are only given out for slots that the reader has given back; a full ring loses the record and
+// counts it, or waits. A record's first head is stored last, with release order at system scope: who sees it sees the
+// whole record.
+#pragma once
+
+#include <cuda/atomic>
+
+#include "gpumemtrace/trace/device_ring.h"
+
+namespace gmt::device {
+
+inline constexpr std::uint64_t kNoTicket = ~std::uint64_t{0};
+
+// The lanes that come here together with records of the same length. A thread of the host comes alone.
+struct Team {
+  unsigned mask, rank, size;
+
+  GMT_HOST_DEVICE explicit Team(unsigned slots) {
+#if defined(__CUDA_ARCH__)
+    unsigned lanes_before;
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
+    mask = __match_any_sync(__activemask(), slots);
+    rank = static_cast<unsigned>(__popc(mask & lanes_before));
+    size = static_cast<unsigned>(__popc(mask));
+#else
+    (void)slots;
+    mask = 1, rank = 0, size = 1;
+#endif
+  }
+  // The value of the lane of rank 0.
+  template <typename T>
+  GMT_HOST_DEVICE T of_leader(T value) const {
+#if defined(__CUDA_ARCH__)
+    return __shfl_sync(mask, value, __ffs(static_cast<int>(mask)) - 1);
+#else
+    return value;
+#endif
+  }
+};
+
+class RingWriter {
+ public:
+  GMT_HOST_DEVICE RingWriter(trace::DeviceControl& control, unsigned sub_ring)
+      : control_(control), index_(sub_ring & (control.sub_rings - 1)) {}
+
+  // The ticket of the first of `slots` neighbouring slots, or kNoTicket: the ring is full and the loss is counted. Not
+  // inlined: what it needs in registers is not needed beside what its callers need.
+  __attribute__((noinline)) GMT_HOST_DEVICE std::uint64_t reserve(unsigned slots) {
+    for (;;) {
+      const Team team(slots);
+      std::uint64_t first = 0;
+      unsigned granted = 0;
+      if (team.rank == 0)
+        granted = take(team.size, slots, first);
+      first = team.of_leader(static_cast<unsigned long long>(first));
+      granted = team.of_leader(granted);
+      if (team.rank < granted)
+        return first + std::uint64_t{team.rank} * slots;
+      if (control_.wait_when_full == 0 || slots > control_.slots_per_sub_ring) {
+        if (team.rank == granted)
+          device_counter(counters().lost).fetch_add(team.size - granted, cuda::std::memory_order_relaxed);
+        return kNoTicket;
+      }
+#if defined(__CUDA_ARCH__)
+      __nanosleep(1000);
+#endif
+    }
+  }
+
+  // Writes a record of head.slots slots where reserve() said; word(i) is its payload's word i.
+  template <typename Words>
+  GMT_HOST_DEVICE void publish(std::uint64_t ticket, trace::Head head, std::uint64_t time, std::uint64_t who,
+                               Words word) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+    for (unsigned i = 1; i < head.slots; ++i) {
+      std::uint64_t* const more = slot(ticket + i);
+      const unsigned from = trace::kFirstPayloadWords + (i - 1) * trace::kMorePayloadWords;
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+      for (unsigned k = 0; k < trace::kMorePayloadWords; ++k)
+        more[1 + k] = word(from + k);
+      Shared(more[0]).store(trace::pack({trace::Kind::kMore, 0, trace::kNoApi, 0, 0}), cuda::std::memory_order_relaxed);
+    }
+    std::uint64_t* const first = slot(ticket);
+    first[1] = time;
+    // 16 bytes at a time: half as many writes cross the bus.
+    Pair* const pairs = reinterpret_cast<Pair*>(first);
+    pairs[1] = {trace::pack_ticket(ticket, index_), who};
+    pairs[2] = {word(0), word(1)};
+    pairs[3] = {word(2), word(3)};
+    Shared(first[0]).store(trace::pack(head), cuda::std::memory_order_release);
+  }
+
+ private:
+  using Counter = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
+  using Shared = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>; // the host takes part
+  struct alignas(16) Pair {
+    std::uint64_t low, high;
+  };
+
+  GMT_HOST_DEVICE static Counter device_counter(std::uint64_t& word) { return Counter(word); }
+
+  GMT_HOST_DEVICE trace::RingCounters& counters() const {
+    return reinterpret_cast<trace::RingCounters*>(control_.ring + trace::kRingHeaderBytes)[index_];
+  }
+  GMT_HOST_DEVICE std::uint64_t* slot(std::uint64_t ticket) const {
+    const std::uint64_t capacity = control_.slots_per_sub_ring;
+    const std::uint64_t place = index_ * capacity + (ticket & (capacity - 1));
+    const std::uint64_t slots = control_.ring + trace::ring_slots_offset(control_.sub_rings);
+    return reinterpret_cast<std::uint64_t*>(slots + place * trace::kSlotBytes);
+  }
+
+  // Reserves for as many of `wanted` records as there is room for; says for how many.
+  GMT_HOST_DEVICE unsigned take(unsigned wanted, unsigned slots, std::uint64_t& first) {
+    trace::DeviceControl::SubRing& sub = control_.sub[index_];
+    const Counter reserved(sub.reserved), seen(sub.consumed_seen);
+    std::uint64_t consumed = seen.load(cuda::std::memory_order_acquire);
+    std::uint64_t ticket = reserved.load(cuda::std::memory_order_relaxed);
+    for (bool looked = false;;) {
+      // 32 bits do. Negative if what was seen is older than a ring ago; more than a ring if ticket is, and then the
+      // exchange fails.
+      const int room = static_cast<int>(consumed + control_.slots_per_sub_ring - ticket);
+      const int needed = static_cast<int>(wanted * slots);
+      if (room < needed && !looked) { // what the host says is across the bus: asked only when it matters
+        consumed = Shared(counters().consumed).load(cuda::std::memory_order_acquire);
+        seen.store(consumed, cuda::std::memory_order_release);
+        ticket = reserved.load(cuda::std::memory_order_relaxed);
+        looked = true;
+        continue;
+      }
+      const unsigned granted = room >= needed ? wanted : room > 0 ? static_cast<unsigned>(room) / slots : 0;
+      if (granted == 0)
+        return 0;
+      first = ticket;
+      if (reserved.compare_exchange_weak(ticket, ticket + std::uint64_t{granted} * slots,
+                                         cuda::std::memory_order_relaxed)) {
+        return granted;
+      }
+    }
+  }
+
+  trace::DeviceControl& control_;
+  unsigned index_;
+};
+
+} // namespace gmt::device
