@@ -48,6 +48,15 @@ __device__ inline unsigned multiprocessor() {
   return id;
 }
 
+// In asm, because clang has no __isShared.
+__device__ inline trace::DeviceSpace space_of(const void* pointer) {
+  unsigned shared, local;
+  asm("{ .reg .pred p; isspacep.shared p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(shared) : "l"(pointer));
+  asm("{ .reg .pred p; isspacep.local p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(local) : "l"(pointer));
+  return shared != 0 ? trace::DeviceSpace::kShared : local != 0 ? trace::DeviceSpace::kLocal
+                                                                : trace::DeviceSpace::kUnknown;
+}
+
 __device__ inline unsigned length(const char* text, unsigned most) {
   unsigned n = 0;
 #pragma unroll 1 // here and below: speed does not matter, registers do
@@ -152,8 +161,12 @@ __device__ __noinline__ inline void log_event(std::uint64_t address, const Event
   describe_grid(control);
   const std::uint32_t site = event.file != nullptr ? site_id(control, event) : 0;
   const bool failed = event.kind == trace::Kind::kDeviceAlloc && event.pointer == nullptr && event.bytes != 0;
+  unsigned flags = static_cast<unsigned>(event.op);
+  if (event.kind == trace::Kind::kDeviceFree) {
+    flags |= static_cast<unsigned>(space_of(event.pointer)) << trace::kDeviceSpaceShift;
+  }
   const Record record{{event.kind, static_cast<std::uint8_t>(event.alignment != 0 ? 2 : 1), trace::kNoApi,
-                       static_cast<std::uint16_t>(event.op), failed ? trace::kDeviceOutOfMemory : std::uint16_t{0}},
+                       static_cast<std::uint16_t>(flags), failed ? trace::kDeviceOutOfMemory : std::uint16_t{0}},
                       trace::pack_who(site, threadIdx.x, threadIdx.y, threadIdx.z),
                       {reinterpret_cast<std::uint64_t>(event.pointer), event.bytes, grid_id(),
                        trace::pack_block(blockIdx.x, blockIdx.y, blockIdx.z), event.alignment}};
