@@ -53,6 +53,7 @@ std::string help_of(const CommandInfo& command) {
   std::string text = "gpumemtrace " + std::string(command.name) + ": " + std::string(command.summary) +
                      "\n\n  gpumemtrace " + std::string(command.usage) + "\n\nExamples\n" +
                      std::string(command.examples);
+  if (command.id == CommandId::kNvcc) return text; // the compiler's options
   return text + "\nOptions\n" + options_text(command.id);
 }
 

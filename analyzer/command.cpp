@@ -44,6 +44,12 @@ constexpr CommandInfo kCommands[] = {
      command_report},
     {"dump", CommandId::kDump, "dump TRACE", "print every event of a trace as one line",
      "  gpumemtrace dump gpumemtrace.app.host.4711 | grep cuMemFree\n", command_dump},
+    {"nvcc", CommandId::kNvcc, "nvcc [COMPILER] [ARGUMENT...]",
+     "compile so that malloc and free in kernels are checked",
+     "  gpumemtrace nvcc -O2 -c kernels.cu       nvcc with one more include; all words are nvcc's own\n"
+     "  gpumemtrace nvcc /opt/cuda/bin/nvcc -c kernels.cu\n"
+     "  cmake -DCMAKE_CUDA_COMPILER_LAUNCHER='gpumemtrace;nvcc' .\n",
+     command_nvcc},
     {"help", CommandId::kHelp, "help [COMMAND|FINDING|findings|options]",
      "explain a command, a finding, all findings or all options",
      "  gpumemtrace help check\n  gpumemtrace help leak\n", command_help},
@@ -76,6 +82,11 @@ int dispatch(std::vector<std::string> arguments) {
     rest = rest.subspan(1);
   } else {
     command = find_command("run");
+  }
+  if (command->id == CommandId::kNvcc) { // options are the compiler's, also --help
+    Settings settings;
+    settings.words.assign(rest.begin(), rest.end());
+    return command->run(settings);
   }
   const Settings settings = parse_options(command->id, rest);
   if (settings.help) {

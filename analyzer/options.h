@@ -20,7 +20,7 @@
 namespace gmt {
 
 // Bits, so that one option can belong to several commands.
-enum class CommandId : unsigned { kRun = 1, kCheck = 2, kRecord = 4, kReport = 8, kDump = 16, kHelp = 32 };
+enum class CommandId : unsigned { kRun = 1, kCheck = 2, kRecord = 4, kReport = 8, kDump = 16, kHelp = 32, kNvcc = 64 };
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };
 enum class ColorChoice : std::uint8_t { kAuto, kAlways, kNever };

@@ -129,6 +129,12 @@ class Forms(unittest.TestCase):
     def test_included_and_forced(self):
         self.ptx("included.cu", *FORCED)
 
+    def test_the_commands_nvcc(self):
+        status, text = run(GPUMEMTRACE, "nvcc", NVCC, *FLAGS, "-ptx", self.source("every_call.cu"), "-o",
+                           self.folder / "by_command.ptx")
+        self.assertEqual(status, 0, text)
+        self.assertIn(CONTROL, (self.folder / "by_command.ptx").read_text())
+
     def test_host_file(self):
         self.expect_runs(self.nvcc(self.source("host_only.cpp"), *FORCED, output="host"))
 
