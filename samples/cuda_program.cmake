@@ -4,7 +4,8 @@
 #
 #   gmt_add_cuda_program(<source> <folder> <out-variable>)
 # sets <out-variable> to the list of binaries, each named <folder>/<name>-<O0|O2>-<shared|static>. A source with the
-# line "// libs: cuda" is linked to the driver library and to no runtime; it exists as -shared only.
+# line "// libs: cuda" is linked to the driver library and to no runtime; it exists as -shared only. A source with the line
+# "// device hooks: all calls" has the malloc and free of its kernels logged; its O2-static flavour is built with -rdc=true.
 include_guard(DIRECTORY) # the variables below belong to the including folder
 
 find_program(GMT_NVCC nvcc PATHS ENV CUDA_PATH ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES bin
@@ -35,7 +36,14 @@ set(gmt_nvcc_flags -std=c++17 -g -lineinfo -Xcompiler -Wall,-Wextra
 function(gmt_add_cuda_program source folder out)
     get_filename_component(name "${source}" NAME_WE)
     file(STRINGS "${source}" libs REGEX "^// libs: cuda$")
+    file(STRINGS "${source}" hooks REGEX "^// device hooks: all calls$")
     file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
+    set(hook_flags "")
+    if(hooks)
+        set(hook_flags -I "${CMAKE_BINARY_DIR}/include" -include gpumemtrace/device.h)
+        file(GLOB_RECURSE hook_headers CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/device_hooks/include/*.h")
+        list(APPEND headers ${hook_headers})
+    endif()
     file(MAKE_DIRECTORY "${folder}/objects")
     set(binaries "")
     if(libs AND NOT GMT_CUDA_STUB)
@@ -46,7 +54,7 @@ function(gmt_add_cuda_program source folder out)
     foreach(level O0 O2)
         set(object "${folder}/objects/${name}-${level}.o")
         add_custom_command(OUTPUT "${object}"
-            COMMAND "${GMT_NVCC}" -${level} ${gmt_nvcc_flags} ${gmt_nvcc_extra} -c "${source}" -o "${object}"
+            COMMAND "${GMT_NVCC}" -${level} ${gmt_nvcc_flags} ${gmt_nvcc_extra} ${hook_flags} -c "${source}" -o "${object}"
             DEPENDS "${source}" ${headers} COMMENT "nvcc ${name} -${level}" VERBATIM)
         foreach(link shared static)
             set(link_flags -cudart ${link})
@@ -56,9 +64,14 @@ function(gmt_add_cuda_program source folder out)
                 set(link_flags -cudart none "${GMT_CUDA_STUB}")
             endif()
             set(binary "${folder}/${name}-${level}-${link}")
+            set(input "${object}")
+            if(hooks AND level STREQUAL "O2" AND link STREQUAL "static")
+                set(input "${source}")
+                list(APPEND link_flags -O2 -rdc=true ${hook_flags})
+            endif()
             add_custom_command(OUTPUT "${binary}"
-                COMMAND "${GMT_NVCC}" ${gmt_nvcc_flags} ${gmt_nvcc_extra} "${object}" ${link_flags} -o "${binary}"
-                DEPENDS "${object}" COMMENT "nvcc ${name} -${level}, ${link} runtime" VERBATIM)
+                COMMAND "${GMT_NVCC}" ${gmt_nvcc_flags} ${gmt_nvcc_extra} "${input}" ${link_flags} -o "${binary}"
+                DEPENDS "${input}" ${headers} COMMENT "nvcc ${name} -${level}, ${link} runtime" VERBATIM)
             list(APPEND binaries "${binary}")
         endforeach()
     endforeach()

@@ -15,7 +15,8 @@ LABELS = ("allocated here", "registered here", "looked up here", "held here", "f
           "released again here", "first unmapped here", "unmapped again here", "freed here",
           "first freed here", "freed again here", "copied here", "set here", "used here", "called here",
           "launched here", "failed here", "host memory freed here", "context ended here",
-          "pool destroyed here", "created here", "imported here")
+          "pool destroyed here", "created here", "imported here", "captured here", "limit refused here",
+          "freed by the host here")
 TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
 DIRECTIVE = re.compile(r"^//\s(run|exit|device|env|expect|not-checked|processes)((?:-\w+)*):\s*(.*?)\s*$")
 STACK = re.compile(r'"([^"]+)"(?:@([\w~]+))?(?::(?:(\d+)|LINE\(([\w-]+)\)))?')
