@@ -106,6 +106,7 @@ std::string_view cause_in_words(std::size_t cause) {
   case trace::LossCause::kTraceLimit: return "size limit of the trace (--max-trace)";
   case trace::LossCause::kReentry: return "signal handler during recording";
   case trace::LossCause::kNoLog: return "no log could be made for a thread";
+  case trace::LossCause::kNoRing: return "no device ring could be made";
   }
   return "unknown cause";
 }
@@ -196,7 +197,16 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
     if (e->kind == Kind::kCopy) copies.add(*e, heap);
     detectors.on_event(*e, judgements, heap, findings);
   }
-  const ReadStats stats = stream.stats();
+  ReadStats stats = stream.stats();
+  // Counts modules, not records: says nothing about the host's calls.
+  const std::uint64_t no_ring =
+    std::exchange(stats.total.lost[static_cast<std::size_t>(trace::LossCause::kNoRing)], 0);
+  if (no_ring != 0) {
+    findings.not_checked({"in-kernel malloc",
+                          cat({format_plural(no_ring, "module"), " with instrumented kernels could not be given a "
+                                                                 "ring in shared memory: malloc and free in them "
+                                                                 "were not recorded"})});
+  }
   for (std::size_t cause = 0; cause < stats.total.lost.size(); ++cause) {
     if (const std::uint64_t n = stats.total.lost[cause]) {
       analysis.process.lost[std::string(cause_in_words(cause))] += n;

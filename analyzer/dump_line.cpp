@@ -61,7 +61,7 @@ constexpr std::string_view kUses[] = {"?",      "texture", "prefetch", "advise",
 constexpr std::string_view kRangeOps[] = {"?",    "push",        "pop",         "start",         "end",
                                           "mark", "name-domain", "name-thread", "name-resource", "thread"};
 constexpr std::string_view kExitWays[] = {"?", "exit", "_exit", "exec", "exec-failed"};
-constexpr std::string_view kCauses[] = {"?", "no-space", "trace-limit", "re-entry", "no-log"};
+constexpr std::string_view kCauses[] = {"?", "no-space", "trace-limit", "re-entry", "no-log", "no-ring"};
 
 enum class Form : std::uint8_t { kHex, kDecimal, kName, kGrid, kBlock, kHandle, kText };
 

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
+#include <sstream>
 
 #include "analyzer/output.h"
 #include "analyzer/user_error.h"
@@ -71,10 +73,26 @@ std::string shown(ShimType type, std::uint64_t value) {
   return std::to_string(value);
 }
 
+std::vector<std::string> words_of(const char* text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), std::istream_iterator<std::string>()};
+}
+
 ShimOption make_shim(ShimType type, std::string flag, const char* environment, std::uint64_t value,
-                     const char* sentence) {
+                     const char* sentence, const char* words = "") {
   std::replace(flag.begin(), flag.end(), '_', '-');
-  return {type, flag, std::string("GPUMEMTRACE_") + environment, shown(type, value), sentence};
+  const std::vector<std::string> choices = words_of(words);
+  const std::string shown_value = choices.empty() ? shown(type, value) : choices.at(value);
+  return {type, flag, std::string("GPUMEMTRACE_") + environment, shown_value, sentence, choices};
+}
+
+std::uint64_t choice_number(const ShimOption& option, const std::string& text) {
+  std::string allowed;
+  for (std::size_t i = 0; i < option.choices.size(); ++i) {
+    if (option.choices[i] == text) return i;
+    allowed += (i == 0 ? "" : i + 1 == option.choices.size() ? " or " : ", ") + option.choices[i];
+  }
+  wrong_value(option.flag, text, allowed);
 }
 
 std::uint64_t shim_value(const ShimOption& option, const std::string& text) {
@@ -82,6 +100,7 @@ std::uint64_t shim_value(const ShimOption& option, const std::string& text) {
   case ShimType::kUint: return number(option.flag, text, 0, std::numeric_limits<std::uint32_t>::max());
   case ShimType::kSize: return size(option.flag, text);
   case ShimType::kBool: return number(option.flag, text, 0, 1);
+  case ShimType::kChoice: return choice_number(option, text);
   }
   return 0;
 }
@@ -129,6 +148,8 @@ std::span<const ShimOption> shim_options() {
 #define GMT_TYPE_BOOL kBool
 #define GMT_OPTION(type, name, environment, value, sentence) \
   make_shim(GMT_TYPE_##type, #name, #environment, value, sentence),
+#define GMT_CHOICE(name, environment, value, words, sentence) \
+  make_shim(kChoice, #name, #environment, value, sentence, words),
 #include "trace/shim_options.def"
 #undef GMT_TYPE_UINT
 #undef GMT_TYPE_SIZE

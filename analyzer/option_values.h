@@ -8,12 +8,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "analyzer/options.h"
 
 namespace gmt {
 
-enum class ShimType : std::uint8_t { kUint, kSize, kBool };
+enum class ShimType : std::uint8_t { kUint, kSize, kBool, kChoice };
 
 // One row of trace/shim_options.def.
 struct ShimOption {
@@ -22,6 +23,7 @@ struct ShimOption {
   std::string environment; // "GPUMEMTRACE_STACK_DEPTH"
   std::string shown_default;
   std::string sentence;
+  std::vector<std::string> choices; // kChoice: the words; their numbers are passed on
 };
 
 std::span<const ShimOption> shim_options();

@@ -66,7 +66,10 @@ std::vector<Row> make_rows() {
   };
   for (const ShimOption& option : shim_options()) {
     const bool is_switch = option.type == ShimType::kBool;
-    const std::string value = is_switch ? "" : option.type == ShimType::kSize ? "SIZE" : "N";
+    const std::string value = is_switch                            ? ""
+                              : option.type == ShimType::kSize     ? "SIZE"
+                              : option.type == ShimType::kChoice ? "WHAT"
+                                                                 : "N";
     const std::string sentence = option.sentence + " (default " + option.shown_default + ")";
     rows.push_back({option.flag, value, kPrograms, sentence, {}, is_switch});
   }

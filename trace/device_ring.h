@@ -23,6 +23,11 @@ inline constexpr char kRingMagic[8] = {'G', 'M', 'T', 'R', 'I', 'N', 'G', '1'};
 // that of device_hooks' variable template; it is in every module that includes the header, and once in each linked one.
 inline constexpr char kControlSymbol[] = "_ZN3gmt6device7controlILi1EEE";
 
+// An ELF note (PT_NOTE) of host code that was built with instrumented kernels: a context gets its ring when it is made if
+// a loaded object has one, else when the first instrumented kernel is launched.
+inline constexpr char kNoteOwner[] = "gpumemtrace";
+inline constexpr std::uint32_t kNoteType = 1;
+
 inline constexpr unsigned kMaxSubRings = 256;
 inline constexpr unsigned kMaxDeviceSites = 4096; // a power of two; further ones are site 0, "somewhere"
 inline constexpr unsigned kGridTableEntries = 1024;

@@ -183,6 +183,7 @@ enum class LossCause : std::uint8_t {
   kTraceLimit = 2, // --max-trace reached: launches and copies first, allocations and frees last
   kReentry = 3,    // a signal handler cut into a growing log
   kNoLog = 4,      // no log could be made for a thread
+  kNoRing = 5,     // modules whose kernels could be given no device ring (since 1.2): their malloc and free are not recorded
 };
 
 // Where memory of a copy's side lives as the call declares it.

@@ -63,6 +63,8 @@ class Environment(CommandCase):
         self.assertEqual(self.seen("GPUMEMTRACE_MAX_TRACE", "--max-trace=1GiB"), str(1 << 30))
         self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH", "--stack-depth", "12"), "12")
         self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH"), "(unset)")
+        self.assertEqual(self.seen("GPUMEMTRACE_DEVICE_RING_FULL", "--device-ring-full=wait"), "1")
+        self.assertEqual(self.seen("GPUMEMTRACE_DEVICE_RING_FULL", "--device-ring-full", "drop"), "0")
 
     def test_shim_options_of_the_environment_stay(self):
         self.environment["GPUMEMTRACE_STACK_DEPTH"] = "7"

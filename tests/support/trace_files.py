@@ -16,10 +16,11 @@ NO_API = 0xFFFF
 FLAG_NESTED = 1 << 12
 FLAG_NO_STACK = 1 << 13
 FLAG_RUNTIME = 1 << 15
-CAUSES = {1: "space", 2: "limit", 3: "reentry", 4: "no log"}
+CAUSES = {1: "space", 2: "limit", 3: "reentry", 4: "no log", 5: "no ring"}
 KINDS = {1: "more", 2: "abandoned", 3: "stack", 4: "name", 5: "context", 6: "exit", 7: "loss", 8: "kernel",
          9: "device", 10: "memory-info", 11: "range", 12: "text", 16: "alloc", 17: "free", 18: "copy", 19: "set",
-         20: "launch", 21: "life", 22: "sync", 23: "note", 24: "use"}
+         20: "launch", 21: "life", 22: "sync", 23: "note", 24: "use",
+         32: "device-alloc", 33: "device-free", 34: "device-site", 35: "device-grid", 36: "drained"}
 CALLS = {"alloc", "free", "copy", "set", "launch", "life", "sync", "note", "use"}
 
 
@@ -53,7 +54,7 @@ class Log:
         with open(path, "rb") as file:
             data = file.read()
         magic, major, minor, self.pid, self.tid = struct.unpack_from("<8sIIII", data)
-        assert magic == b"GMTLOG1\n" and (major, minor) == (1, 1), f"{path}: {magic} {major}.{minor}"
+        assert magic == b"GMTLOG1\n" and (major, minor) == (1, 2), f"{path}: {magic} {major}.{minor}"
         lost = struct.unpack_from("<8Q", data, 40)
         self.lost = {CAUSES.get(cause, cause): count for cause, count in enumerate(lost) if count}
         self.records, self.torn = [], 0
