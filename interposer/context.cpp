@@ -25,19 +25,12 @@ void* query(std::atomic<void*>& slot, const char* name) noexcept {
   return f;
 }
 
-bool is_primary(std::uint64_t handle) noexcept {
-  for (const auto& p : primary_contexts) {
-    if (p.load(std::memory_order_relaxed) == handle) return true;
-  }
-  return false;
-}
-
 std::uint16_t introduce(ThreadLog& log, unsigned index, std::uint64_t handle) noexcept {
   int device = -1;
   if (void* f = query(get_device, "cuCtxGetDevice")) reinterpret_cast<int (*)(int*)>(f)(&device);
   const auto id = static_cast<std::uint16_t>(index + 1);
   const std::uint64_t words[3] = {handle, static_cast<std::uint64_t>(static_cast<std::int64_t>(device)),
-                                  is_primary(handle) ? 1u : 0u};
+                                  is_primary_context(handle) ? 1u : 0u};
   describe_device(log, device);
   log.append_words(trace::Kind::kContext, words, 3, id);
   return id;
@@ -62,6 +55,13 @@ std::uint16_t current_context(ThreadLog& log) noexcept {
     if (known == handle) return static_cast<std::uint16_t>(i + 1);
   }
   return 0;
+}
+
+bool is_primary_context(std::uint64_t handle) noexcept {
+  for (const auto& p : primary_contexts) {
+    if (p.load(std::memory_order_relaxed) == handle) return true;
+  }
+  return false;
 }
 
 void remember_primary_context(std::uint64_t handle) noexcept {

@@ -26,6 +26,7 @@ std::uint64_t current_context_handle() noexcept; // CUcontext, 0 if there is non
 std::uint16_t current_context(ThreadLog& log) noexcept;
 // Told of every successful cuDevicePrimaryCtxRetain.
 void remember_primary_context(std::uint64_t handle) noexcept;
+bool is_primary_context(std::uint64_t handle) noexcept; // as far as we were told
 void forget_contexts() noexcept; // a forked child numbers anew
 
 } // namespace gmt::interposer

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorders of graph nodes: what memory a node names is recorded when the node is made or changed, since its launches
-// name the graph only. Copies and sets are uses (kGraphNode), allocation and free nodes what they are; P3 (P2 of a
+// name the graph only. Kernel nodes leave a note; their modules get the context's ring. Copies and sets are uses (kGraphNode), allocation and free nodes what they are; P3 (P2 of a
 // free) holds the graph or graph-exec, 0 where the call names the node only. Arguments of kernel nodes are not read.
 // Same rules as recorders.h.
 #pragma once
 
 #include "interposer/batch_recorders.h"
+#include "interposer/device_ring.h"
 
 namespace gmt::interposer {
 
@@ -81,11 +82,29 @@ template <int Graph, int Params> struct GraphMemoryOperations : Recorder {
   }
 };
 
+// Of a node's parameters: its kernel, as whichever handle they name.
+template <class Params> std::uint64_t kernel_of(const Params& p) {
+  if constexpr (requires { p.kern; }) {
+    return p.func != nullptr ? as_word(p.func) : as_word(p.kern);
+  } else {
+    return as_word(p.func);
+  }
+}
+
+template <int Params> struct GraphKernel : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    const auto* params = std::get<Params>(a);
+    if (params != nullptr) hand_over_ring(kernel_of(*params));
+    Note::before(r, a);
+  }
+};
+
 // A node of any type; those that name no memory leave a note.
 template <int Graph, int Params> struct GraphNode : Recorder {
   template <class T> static std::size_t members(const T& a) {
     const CUgraphNodeParams* p = std::get<Params>(a);
     if (p == nullptr) return 0;
+    if (p->type == CU_GRAPH_NODE_TYPE_KERNEL) hand_over_ring(kernel_of(p->kernel));
     switch (p->type) {
     case CU_GRAPH_NODE_TYPE_MEMCPY: return 2;
     case CU_GRAPH_NODE_TYPE_MEMSET:

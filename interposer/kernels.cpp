@@ -8,10 +8,12 @@
 #include <cstring>
 #include <ctime>
 
+#include "interposer/device_ring.h"
 #include "interposer/fork_guard.h"
 #include "interposer/process.h"
 #include "interposer/quiet.h"
 #include "interposer/resolve.h"
+#include "interposer/ring_drain.h"
 #include "interposer/session.h"
 #include "interposer/thread_log.h"
 
@@ -39,9 +41,13 @@ constexpr std::uint32_t kArenaUnits = 1 << 18;
 constinit std::uint64_t arena[kArenaUnits] = {};
 constexpr std::uint32_t kUnknown = 0;
 constinit std::uint32_t arena_used = 1;
+// Added to the unit of kernels that leave records of malloc and free: their launches are to be told to device_ring.h.
+constexpr std::uint32_t kInstrumented = 1 << 23;
+constexpr std::uint32_t kNotKept = UINT32_MAX;
+static_assert(kArenaUnits <= kInstrumented);
 
 // Handle and layout of a kernel: open addressing over a few places. `key` is tied to `value`, so that one read with the
-// other's successor never matches; `value` is generation << 24 | unit in the arena, 0 empty.
+// other's successor never matches; `value` is generation << 24 | unit in the arena (+ kInstrumented), 0 empty.
 struct Entry {
   std::atomic<std::uint64_t> key, value;
 };
@@ -61,17 +67,17 @@ Entry* home_of(std::uint64_t function) noexcept {
   return entries + (function * 0x9fb21c651e98df25u >> 51); // 13 bits
 }
 
-// Unit of the kernel's layout, -1 if it has to be asked for.
-std::int32_t find(std::uint64_t function) noexcept {
+// Unit of the kernel's layout, kNotKept if it has to be asked for.
+std::uint32_t find(std::uint64_t function) noexcept {
   const std::uint64_t generation = state.load(std::memory_order_relaxed) >> kGenerationShift;
   const Entry* entry = home_of(function);
   for (unsigned probe = 0; probe < kProbes; ++probe, ++entry) {
     const std::uint64_t value = entry->value.load(std::memory_order_acquire);
     if (value >> kGenerationShift == generation && entry->key.load(std::memory_order_relaxed) == key_of(function, value)) {
-      return static_cast<std::int32_t>(value & (kNextGeneration - 1));
+      return static_cast<std::uint32_t>(value & (kNextGeneration - 1));
     }
   }
-  return -1;
+  return kNotKept;
 }
 
 // Addresses below the first are never mapped, those above the last do not exist.
@@ -289,23 +295,32 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
   Description description;
   description.function = function;
   if (!describe(description)) return;
+  const bool instrumented = hand_over_ring(function);
+  if (instrumented) expect_records();
   const Quiet quiet;
   const InsideLocks guard;
   const Lock lock;
   if (!lock.held()) return;
   announce(*log, description);
-  const std::uint32_t unit = layout_of(description);
-  keep(function, unit, seen);
+  const std::uint32_t unit = Process::options().launch_arguments != 0 ? layout_of(description) : kUnknown;
+  keep(function, instrumented ? unit + kInstrumented : unit, seen);
   scan_launch(r, unit, parameters, extra);
 }
 
 } // namespace
 
 void record_arguments(Record& r, std::uint64_t function, void* const* parameters, void* const* extra) noexcept {
-  if (Process::options().launch_arguments == 0) return;
-  const std::int32_t unit = find(function);
-  if (unit >= 0) [[likely]] return scan_launch(r, static_cast<std::uint32_t>(unit), parameters, extra);
-  learn(r, function, parameters, extra);
+  const std::uint32_t unit = find(function);
+  if (unit < kInstrumented) [[likely]] return scan_launch(r, unit, parameters, extra);
+  if (unit == kNotKept) return learn(r, function, parameters, extra);
+  hand_over_ring(function); // a CUkernel is launched in several contexts
+  expect_records();
+  scan_launch(r, unit - kInstrumented, parameters, extra);
+}
+
+std::uint64_t code_generation() noexcept {
+  const std::uint64_t now = state.load();
+  return (now & (kNextGeneration - 1)) == 0 ? now >> kGenerationShift : 0;
 }
 
 UnloadingCode::UnloadingCode() noexcept { state.fetch_add(kNextGeneration + 1); }

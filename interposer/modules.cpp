@@ -54,26 +54,35 @@ Bounds bounds_of(const dl_phdr_info& info) noexcept {
   return b;
 }
 
-// The build id as hex into `text` (at least 129 bytes), "-" if there is none.
-void build_id_of(const dl_phdr_info& info, char* text) noexcept {
-  std::strcpy(text, "-");
+// The value of the note with this owner and type, null if the object has none.
+const char* find_note(const dl_phdr_info& info, const char* owner, std::uint32_t type, std::uint32_t& length) noexcept {
+  const std::size_t owner_bytes = std::strlen(owner) + 1;
   for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& p = info.dlpi_phdr[i];
     if (p.p_type != PT_NOTE) continue;
+    const std::uint64_t step = p.p_align == 8 ? 7 : 3;
     const char* at = reinterpret_cast<const char*>(info.dlpi_addr + p.p_vaddr);
     const char* end = at + p.p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
       const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
       const char* name = at + sizeof *note;
       const char* value = name + ((note->n_namesz + 3) & ~3u);
-      if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
-        for (unsigned b = 0; b < note->n_descsz && b < 64; ++b) {
-          std::snprintf(text + 2 * b, 3, "%02x", static_cast<unsigned char>(value[b]));
-        }
-        return;
+      if (note->n_type == type && note->n_namesz == owner_bytes && std::memcmp(name, owner, owner_bytes) == 0) {
+        return length = note->n_descsz, value;
       }
-      at = value + ((note->n_descsz + 3) & ~3u);
+      at = value + ((note->n_descsz + step) & ~step);
     }
+  }
+  return nullptr;
+}
+
+// The build id as hex into `text` (at least 129 bytes), "-" if there is none.
+void build_id_of(const dl_phdr_info& info, char* text) noexcept {
+  std::strcpy(text, "-");
+  std::uint32_t length = 0;
+  const char* value = find_note(info, "GNU", NT_GNU_BUILD_ID, length);
+  for (unsigned b = 0; value != nullptr && b < length && b < 64; ++b) {
+    std::snprintf(text + 2 * b, 3, "%02x", static_cast<unsigned char>(value[b]));
   }
 }
 
@@ -243,6 +252,20 @@ void for_each_object_named(const char* prefix, bool (*visit)(void*, const char*,
         return w.visit(w.context, info->dlpi_name, reinterpret_cast<const void*>(bounds_of(*info).start)) ? 0 : 1;
       },
       &walk);
+}
+
+bool any_object_has_note(const char* owner, std::uint32_t type) noexcept {
+  struct Wanted {
+    const char* owner;
+    std::uint32_t type;
+  } wanted{owner, type};
+  return walk_objects(
+             [](dl_phdr_info* info, std::size_t, void* data) noexcept -> int {
+               const auto& w = *static_cast<const Wanted*>(data);
+               std::uint32_t length = 0;
+               return find_note(*info, w.owner, w.type, length) != nullptr ? 1 : 0;
+             },
+             &wanted) != 0;
 }
 
 bool is_own_code(const void* address) noexcept {

@@ -29,6 +29,9 @@ bool object_of(const void* address, ObjectFile& object) noexcept;
 void for_each_object_named(const char* prefix, bool (*visit)(void* context, const char* path, const void* inside),
                            void* context) noexcept;
 
+// Whether a loaded object has an ELF note of this owner and type.
+bool any_object_has_note(const char* owner, std::uint32_t type) noexcept;
+
 bool is_own_code(const void* address) noexcept;
 bool own_folder(char* buffer, std::size_t size) noexcept; // of this library, without the last slash
 

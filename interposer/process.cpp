@@ -16,6 +16,7 @@
 
 #include "interposer/context.h"
 #include "interposer/device_facts.h"
+#include "interposer/device_ring.h"
 #include "interposer/fork_guard.h"
 #include "interposer/host_free.h"
 #include "interposer/host_ranges.h"
@@ -158,6 +159,7 @@ bool Process::start() noexcept {
   forget_devices();
   forget_texts();
   forget_kernels();
+  forget_device_rings();
   forget_host_memory();
   if (!make_directory()) return false;
   if (!write_info() || !write_names() || !map_fork_page()) {

@@ -17,6 +17,7 @@
 #include "interposer/process.h"
 #include "interposer/quiet.h"
 #include "interposer/resolve.h"
+#include "interposer/ring_drain.h"
 #include "interposer/session.h"
 
 #define GMT_EXPORT extern "C" __attribute__((visibility("default")))
@@ -29,13 +30,14 @@ bool is_recorded_process() noexcept {
   return Process::is_on() && static_cast<int>(syscall(SYS_getpid)) == Process::pid();
 }
 
-void on_exit_call(int status, void*) noexcept {
-  if (is_recorded_process()) record_exit(trace::ExitWay::kExit, static_cast<std::uint64_t>(status & 0xff));
+void record_last_words(trace::ExitWay way, int status) noexcept {
+  if (!is_recorded_process()) return;
+  record_exit(way, static_cast<std::uint64_t>(status & 0xff));
+  drain_rings();
 }
 
-void record_end(int status) noexcept {
-  if (is_recorded_process()) record_exit(trace::ExitWay::kUnderscoreExit, static_cast<std::uint64_t>(status & 0xff));
-}
+void on_exit_call(int status, void*) noexcept { record_last_words(trace::ExitWay::kExit, status); }
+void record_end(int status) noexcept { record_last_words(trace::ExitWay::kUnderscoreExit, status); }
 
 bool keeps_us(char* const* environment) noexcept {
   for (; environment != nullptr && *environment != nullptr; ++environment) {
@@ -53,7 +55,7 @@ void report_unhooked(const char* program, char* const* environment) noexcept {
 
 void before_exec(const char* program, char* const* environment) noexcept {
   report_unhooked(program, environment);
-  if (is_recorded_process()) record_exit(trace::ExitWay::kExec, 0);
+  record_last_words(trace::ExitWay::kExec, 0);
 }
 
 template <class Result> Result exec_failed(Result result) noexcept {

@@ -11,6 +11,7 @@
 #include "interposer/context.h"
 #include "interposer/kernels.h"
 #include "interposer/record.h"
+#include "interposer/ring_drain.h"
 #include "interposer/shapes.h"
 
 namespace gmt::interposer {
@@ -261,9 +262,15 @@ template <ObjectClass C, LifeOp Op, int Handle, int Extra = -1> struct Life : Re
   }
 };
 
+// Before a context ends: what its kernels have written, while it is surely there.
+struct EndingContext : UnloadingCode {
+  EndingContext() noexcept { drain_rings(); }
+};
+
 // The end of a module, library or context, and with it of functions whose handles may come back.
 template <ObjectClass C, LifeOp Op, int Handle> struct Unload : Life<C, Op, Handle> {
-  using Around = UnloadingCode;
+  using Around =
+      std::conditional_t<C == ObjectClass::kContext || C == ObjectClass::kPrimaryContext, EndingContext, UnloadingCode>;
 };
 
 template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Recorder {
@@ -287,6 +294,7 @@ template <int Out, int Device> struct RetainPrimary : Recorder {
 
 template <SyncOp Op, int Stream, int Event> struct Sync : Recorder {
   template <class T> static void before(Record& r, const T& a) {
+    if constexpr (Op == SyncOp::kGraphLaunch) expect_records();
     r.kind = Kind::kSync;
     r.use(4);
     r.set(0, arg<Stream>(a));

@@ -5,6 +5,7 @@
 
 #include "interposer/context.h"
 #include "interposer/device_facts.h"
+#include "interposer/device_ring.h"
 #include "interposer/host_free.h"
 #include "interposer/modules.h"
 #include "interposer/nvtx_ranges.h"
@@ -67,6 +68,24 @@ void fill(trace::Slot& slot, const Record& record) noexcept {
 
 trace::Head head_of(const Record& record, std::uint16_t api, std::uint16_t result) noexcept {
   return {record.kind, static_cast<std::uint8_t>(trace::slots_for(record.words)), api, record.flags, result};
+}
+
+// Contexts that come and go, with what the tool keeps for them.
+void follow_contexts(ThreadLog& log, const Record& record) noexcept {
+  const auto object = static_cast<trace::ObjectClass>(record.w[1]);
+  const auto op = static_cast<trace::LifeOp>(record.w[2]);
+  if (object == trace::ObjectClass::kContext) {
+    if (op == trace::LifeOp::kCreate) context_was_made(record.w[0]);
+    if (op == trace::LifeOp::kDestroy) context_has_ended(record.w[0]);
+  } else if (object == trace::ObjectClass::kPrimaryContext) {
+    const auto device = static_cast<int>(record.w[0]);
+    if (op == trace::LifeOp::kRetain) {
+      describe_device(log, device); // a runtime's first step: known before any memory is
+      context_was_made(record.w[3]);
+    } else if (op == trace::LifeOp::kRelease || op == trace::LifeOp::kReset) {
+      primary_context_was_left(device, op == trace::LifeOp::kReset);
+    }
+  }
 }
 
 } // namespace
@@ -178,10 +197,8 @@ void Call::note_facts(std::uint16_t result) noexcept {
   constexpr std::uint16_t kOutOfMemory = 2; // CUDA_ERROR_OUT_OF_MEMORY
   if (record.kind == trace::Kind::kAlloc && result == kOutOfMemory) [[unlikely]] {
     append_memory_info(*log_, current_context(*log_));
-  } else if (record.kind == trace::Kind::kLife && result == 0 &&
-             record.w[1] == static_cast<std::uint64_t>(trace::ObjectClass::kPrimaryContext) &&
-             record.w[2] == static_cast<std::uint64_t>(trace::LifeOp::kRetain)) {
-    describe_device(*log_, static_cast<int>(record.w[0])); // a runtime's first step: known before any memory is
+  } else if (record.kind == trace::Kind::kLife && result == 0) {
+    follow_contexts(*log_, record);
   }
 }
 

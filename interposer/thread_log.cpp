@@ -42,11 +42,20 @@ std::uint64_t largest_window() noexcept {
 
 } // namespace
 
-ThreadLog* ThreadLog::create(std::uint32_t sequence) noexcept {
+ThreadLog* ThreadLog::create(std::uint32_t sequence) noexcept { return create(sequence, false); }
+ThreadLog* ThreadLog::create_for_ring(std::uint32_t number) noexcept { return create(number, true); }
+
+void ThreadLog::end(ThreadLog* log) noexcept {
+  munmap(log->header_, trace::kLogHeaderBytes + std::uint64_t{log->window_} * trace::kSlotBytes);
+  munmap(log, sizeof(ThreadLog));
+}
+
+ThreadLog* ThreadLog::create(std::uint32_t sequence, bool of_ring) noexcept {
   void* memory = mmap(nullptr, sizeof(ThreadLog), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto* log = new (memory) ThreadLog;
   log->sequence_ = sequence;
+  log->of_ring_ = of_ring;
   if (log->open_file()) return log;
   munmap(memory, sizeof(ThreadLog));
   return nullptr;
@@ -55,7 +64,13 @@ ThreadLog* ThreadLog::create(std::uint32_t sequence) noexcept {
 bool ThreadLog::open_file() noexcept {
   char name[64];
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
-  std::snprintf(name, sizeof name, "t%u-%u.%u.log", tid, sequence_, file_);
+  if (!of_ring_) {
+    std::snprintf(name, sizeof name, "t%u-%u.%u.log", tid, sequence_, file_);
+  } else if (file_ == 0) {
+    std::snprintf(name, sizeof name, "device-%u.log", sequence_);
+  } else {
+    std::snprintf(name, sizeof name, "device-%u.%u.log", sequence_, file_);
+  }
   if (!Process::path_of(name, path_, sizeof path_)) return false;
   if (!within_file_size_limit(kFirstBytes)) return errno = EFBIG, false;
   if (!Process::take_budget(kFirstBytes, true)) return errno = EDQUOT, false;

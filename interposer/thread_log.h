@@ -19,6 +19,9 @@ class ThreadLog {
 public:
   // A new log for this thread, null if no file could be made. The object lives in memory mapped for it alone.
   static ThreadLog* create(std::uint32_t sequence) noexcept;
+  // The log of a device ring, device-<number>.log: leased to nobody, written under a lock of its owner's.
+  static ThreadLog* create_for_ring(std::uint32_t number) noexcept;
+  static void end(ThreadLog* log) noexcept; // nobody will write to it or patch its slots any more
 
   // `slots` consecutive slots, or null: the loss is counted by cause.
   trace::Slot* reserve(unsigned slots, bool droppable) noexcept {
@@ -69,6 +72,7 @@ private:
     asm volatile("xaddl %0, %1" : "+r"(index), "+m"(next_) : : "memory");
     return index;
   }
+  static ThreadLog* create(std::uint32_t sequence, bool of_ring) noexcept;
   trace::Slot* grow(std::uint32_t index, unsigned slots, bool droppable) noexcept;
   bool extend_to(std::uint32_t slots, bool droppable) noexcept;
   bool open_file() noexcept;
@@ -85,6 +89,7 @@ private:
   trace::LogHeader* header_ = nullptr;
   StackInterner stacks_;
   std::uint32_t sequence_ = 0;
+  bool of_ring_ = false;
   std::uint32_t file_ = 0;     // number of files this log has begun
   char path_[4200] = {};
   char unfinished_[4208] = {}; // path_ while the file is being made; a thread's stack may be too small for it

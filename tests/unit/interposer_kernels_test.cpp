@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "interposer/device_ring.h"
 #include "interposer/kernels.h"
 #include "interposer/process.h"
 #include "interposer/resolve.h"
+#include "interposer/ring_drain.h"
 #include "interposer/session.h"
 #include "interposer/thread_log.h"
 
@@ -25,11 +27,13 @@ struct Kernel {
   std::string name;
   std::vector<std::pair<std::size_t, std::size_t>> parameters; // offset, size
   bool is_function = true;                                     // else a CUkernel
+  bool is_instrumented = false;
 };
 std::map<std::uint64_t, Kernel> driver_kernels;
 std::atomic<unsigned> questions = 0;
 std::map<std::uint64_t, Kernel> announced; // by kKernel and kName records
 ThreadLog* the_log = nullptr;
+std::atomic<unsigned> handed_over = 0, announcements = 0; // calls about rings
 
 constexpr int kOk = 0, kInvalidValue = 1, kInvalidHandle = 400;
 
@@ -62,6 +66,12 @@ int kernel_name(const char** name, std::uint64_t handle) { return name_of(false,
 // What the code under test asks of the rest of the interposer.
 Options Process::options_{};
 ThreadLog* session_log() noexcept { return the_log; }
+bool hand_over_ring(std::uint64_t function) noexcept {
+  ++handed_over;
+  const auto it = driver_kernels.find(function);
+  return it != driver_kernels.end() && it->second.is_instrumented;
+}
+void expect_records() noexcept { ++announcements; }
 void* driver_symbol(const char* name) noexcept {
   const std::string wanted = name;
   if (wanted == "cuFuncGetParamInfo") return reinterpret_cast<void*>(&function_parameter);
@@ -96,7 +106,7 @@ protected:
     forget_kernels();
     driver_kernels.clear();
     announced.clear();
-    questions = 0;
+    questions = handed_over = announcements = 0;
     static ThreadLog log;
     the_log = &log;
   }
@@ -248,6 +258,19 @@ TEST_F(KernelScan, UnknownHandlesAreAskedAboutAgain) {
   EXPECT_FALSE(complete);
   driver_kernels[0x10] = {"late", {{0, 8}}};
   EXPECT_EQ(launch(0x10, {&pointer}).size(), 1u);
+}
+
+TEST_F(KernelScan, EveryLaunchOfAnInstrumentedKernelIsToldToTheRings) {
+  driver_kernels[0x10] = {"instrumented", {{0, 8}}, true, true};
+  driver_kernels[0x20] = {"plain", {{0, 8}}};
+  std::uint64_t pointer = kAddress;
+  for (unsigned launches = 1; launches < 4; ++launches) {
+    EXPECT_EQ(launch(0x10, {&pointer}), (Words{{kAddress, 0}}));
+    EXPECT_TRUE(complete);
+    EXPECT_EQ(launch(0x20, {&pointer}), (Words{{kAddress, 0}}));
+    EXPECT_EQ(handed_over, launches + 1); // of the plain one, the first
+    EXPECT_EQ(announcements, launches);
+  }
 }
 
 TEST_F(KernelScan, AHandleThatComesBackHasItsNewParameters) {

@@ -17,10 +17,12 @@
 #include <thread>
 #include <vector>
 
+#include "interposer/device_ring.h"
 #include "interposer/host_free.h"
 #include "interposer/process.h"
 #include "interposer/process_hooks.h"
 #include "interposer/resolve.h"
+#include "interposer/ring_drain.h"
 #include "interposer/session.h"
 #include "interposer/thread_log.h"
 #include "interposer/unwinder.h"
@@ -32,6 +34,9 @@ void watch_process_end() noexcept {}
 void forget_thread_log() noexcept {}
 ThreadLog* session_log() noexcept { return nullptr; }
 void forget_host_memory() noexcept {}
+void forget_device_rings() noexcept {}
+bool hand_over_ring(std::uint64_t) noexcept { return false; }
+void expect_records() noexcept {}
 void* real_dlsym(void* handle, const char* name) noexcept { return dlsym(handle, name); }
 void* driver_symbol(const char*) noexcept { return nullptr; }
 
