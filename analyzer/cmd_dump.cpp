@@ -10,6 +10,7 @@
 #include "analyzer/command.h"
 #include "analyzer/console.h"
 #include "analyzer/dump_line.h"
+#include "analyzer/leftover_rings.h"
 #include "analyzer/words.h"
 
 namespace gmt {
@@ -38,6 +39,8 @@ int command_dump(const Settings& settings) {
   if (settings.words.size() != 1) {
     throw UserError("dump takes one trace: 'gpumemtrace dump gpumemtrace.app.host.4711'", ExitStatus::kUsage);
   }
+  const std::string problem = collect_rings(settings.words[0]);
+  if (!problem.empty()) say(problem);
   EventStream stream(settings.words[0]);
   std::vector<std::string> threads;
   for (const std::filesystem::path& log : stream.trace().logs) threads.push_back(log.stem().string());

@@ -9,6 +9,7 @@
 #include "analyzer/command.h"
 #include "analyzer/console.h"
 #include "analyzer/launch_traces.h"
+#include "analyzer/leftover_rings.h"
 #include "analyzer/render.h"
 #include "analyzer/trace_dir.h"
 
@@ -49,6 +50,10 @@ std::vector<fs::path> chosen_traces(const std::vector<std::string>& words) {
 
 int command_report(const Settings& settings) {
   const std::vector<fs::path> paths = chosen_traces(settings.words);
+  for (const fs::path& path : paths) {
+    const std::string problem = collect_rings(path);
+    if (!problem.empty()) say(problem);
+  }
   OutputFile output(settings.output, STDOUT_FILENO);
   const Report report = build_report(paths, report_options(settings));
   output.write(render(report, settings, output.descriptor()));

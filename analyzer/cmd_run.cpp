@@ -10,6 +10,7 @@
 #include "analyzer/command.h"
 #include "analyzer/console.h"
 #include "analyzer/launch_environment.h"
+#include "analyzer/leftover_rings.h"
 #include "analyzer/program_check.h"
 #include "analyzer/render.h"
 #include "analyzer/run_facts.h"
@@ -82,6 +83,10 @@ RunFacts run_program(const Settings& settings) {
   for (const Note& note : facts.notes)
     if (note.word == "moved") moved.emplace_back(note.text);
   facts.traces = traces_of_run(in.trace_dir, in.run_id, facts.outcome.program().pid, moved);
+  for (const RunTrace& trace : facts.traces) {
+    const std::string problem = collect_rings(trace.path);
+    if (!problem.empty()) facts.remarks.push_back(problem);
+  }
   const std::string problem = write_endings(facts.traces, facts.outcome.ended);
   if (!problem.empty()) facts.remarks.push_back(problem);
   return facts;

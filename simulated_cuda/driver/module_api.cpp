@@ -163,6 +163,11 @@ CUresult declare_variable(CUlibrary handle, const char* name, size_t bytes, int 
   return CUDA_SUCCESS;
 }
 
+void* host_view(CUdeviceptr address, size_t bytes) {
+  DriverLock lock;
+  return state().blocks.view(address, bytes);
+}
+
 }  // namespace
 
 void unload_from_context(Context* context) {
@@ -270,7 +275,7 @@ CUresult library_get_managed(CUdeviceptr* address, size_t* bytes, CUlibrary hand
 }
 
 CUresult get_export_table(const void** table, const CUuuid* id) {
-  static const SimulatedRuntimeTable kOwn{sizeof(SimulatedRuntimeTable), declare_variable};
+  static const SimulatedRuntimeTable kOwn{sizeof(SimulatedRuntimeTable), declare_variable, host_view};
   if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (std::memcmp(id->bytes, kSimulatedRuntimeTable, sizeof kSimulatedRuntimeTable) == 0) {
     *table = &kOwn;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What player.cpp needs to play a program with instrumented kernels on the simulated device, where kernels do not run: a module
+// with the hooks' variable, and the kernel's part, done by the host through the simulated device's view of its memory.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "simulated_cuda/common/private_table.h"
+#include "trace/device_ring.h"
+
+namespace gmt::rings {
+
+inline void check(int result, int line) {
+  if (result == 0) return;
+  std::fprintf(stderr, "line %d: CUDA answered %d\n", line, result);
+  std::exit(1);
+}
+#define CHECK(call) gmt::rings::check(call, __LINE__)
+
+// One kernel and the variable that it looks at; `plain` has no such variable.
+struct Module {
+  explicit Module(bool plain = false) {
+    char code[512];
+    std::snprintf(code, sizeof code,
+                  ".version 9.0\n.target sm_90\n.address_size 64\n.visible .global .align 8 .u64 %s;\n"
+                  ".visible .entry play()\n{\n\tret;\n}\n",
+                  plain ? "another" : trace::kControlSymbol);
+    CHECK(cuModuleLoadData(&handle, code));
+    CHECK(cuModuleGetFunction(&kernel, handle, "play"));
+  }
+  CUresult launch(CUstream stream = nullptr) const {
+    return cuLaunchKernel(kernel, 2, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr);
+  }
+  CUmodule handle = nullptr;
+  CUfunction kernel = nullptr;
+};
+
+inline void* host_view(CUdeviceptr address, std::size_t bytes) {
+  CUuuid id;
+  std::memcpy(id.bytes, sim::kSimulatedRuntimeTable, sizeof id.bytes);
+  const void* table = nullptr;
+  CHECK(cuGetExportTable(&table, &id));
+  return static_cast<const sim::SimulatedRuntimeTable*>(table)->host_view(address, bytes);
+}
+
+// What the kernel finds in its variable; null if nobody listens.
+inline trace::DeviceControl* control_of(const Module& module) {
+  CUdeviceptr variable = 0;
+  std::size_t bytes = 0;
+  CHECK(cuModuleGetGlobal(&variable, &bytes, module.handle, trace::kControlSymbol));
+  const auto address = *static_cast<const CUdeviceptr*>(host_view(variable, bytes));
+  return address == 0 ? nullptr : static_cast<trace::DeviceControl*>(host_view(address, sizeof(trace::DeviceControl)));
+}
+
+// The part of a kernel that leaves records, one thread a sub-ring. device_hooks has the real one.
+class Kernel {
+public:
+  explicit Kernel(trace::DeviceControl* control) : control_(*control) {}
+
+  std::uint64_t capacity() const { return control_.slots_per_sub_ring; }
+  bool waits() const { return control_.wait_when_full != 0; }
+
+  // False if there was no room and the record was dropped.
+  bool reserve(unsigned sub, unsigned slots, std::uint64_t& ticket, bool wait = false) {
+    for (;;) {
+      ticket = control_.sub[sub].reserved;
+      const std::uint64_t consumed = __atomic_load_n(&counters(sub).consumed, __ATOMIC_ACQUIRE);
+      if (ticket + slots <= consumed + capacity()) return control_.sub[sub].reserved += slots, true;
+      if (!wait && !waits()) return __atomic_fetch_add(&counters(sub).lost, 1, __ATOMIC_RELAXED), false;
+    }
+  }
+  void publish(unsigned sub, std::uint64_t ticket, trace::Kind kind, std::uint64_t word, unsigned slots = 1) {
+    for (unsigned i = 1; i < slots; ++i) {
+      auto& more = reinterpret_cast<trace::MoreSlot&>(slot(sub, ticket + i));
+      for (std::uint64_t& payload : more.payload) payload = word;
+      __atomic_store_n(&more.head, trace::pack({trace::Kind::kMore, 0, trace::kNoApi, 0, 0}), __ATOMIC_RELAXED);
+    }
+    trace::DeviceSlot& first = slot(sub, ticket);
+    first.time = word;
+    first.ticket = trace::pack_ticket(ticket, sub);
+    first.who = trace::pack_who(1, sub, 0, 0);
+    first.a[0] = word;
+    for (unsigned i = 1; i < trace::kFirstPayloadWords; ++i) first.a[i] = 0;
+    const trace::Head head{kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
+    __atomic_store_n(&first.head, trace::pack(head), __ATOMIC_RELEASE);
+  }
+  bool record(unsigned sub, std::uint64_t word, bool wait = false) {
+    std::uint64_t ticket = 0;
+    if (!reserve(sub, 1, ticket, wait)) return false;
+    publish(sub, ticket, trace::Kind::kDeviceAlloc, word);
+    return true;
+  }
+
+private:
+  trace::RingCounters& counters(unsigned sub) const {
+    return reinterpret_cast<trace::RingCounters*>(control_.ring + trace::kRingHeaderBytes)[sub];
+  }
+  trace::DeviceSlot& slot(unsigned sub, std::uint64_t ticket) const {
+    auto* slots = reinterpret_cast<trace::DeviceSlot*>(control_.ring + trace::ring_slots_offset(control_.sub_rings));
+    return slots[sub * capacity() + (ticket & (capacity() - 1))];
+  }
+
+  trace::DeviceControl& control_;
+};
+
+} // namespace gmt::rings
