@@ -64,17 +64,22 @@ private:
   std::array<std::vector<Detector*>, 32> by_kind_; // whom a call that went well concerns; kinds are below 32
 };
 
+// Neither what was only looked up, nor parts of what is counted already.
+bool counts(trace::Family family) { return can_leak(family) && family != trace::Family::kSubAllocation; }
+
 void count(Totals& totals, const Event& e) {
   if (!is_call(e.kind)) return;
   ++totals.events;
   if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0 || e.p(0) == 0) return;
   switch (e.kind) {
   case Kind::kAlloc:
-    if (!can_leak(static_cast<trace::Family>(e.p(2)))) break; // a look-up, not an allocation
+    if (!counts(static_cast<trace::Family>(e.p(2)))) break;
     ++totals.allocations;
     totals.allocated_bytes += e.p(1);
     break;
-  case Kind::kFree: ++totals.frees; break;
+  case Kind::kFree:
+    if (e.p(1) != static_cast<std::uint64_t>(trace::FreeFunction::kRegionUnregister)) ++totals.frees;
+    break;
   case Kind::kCopy:
     ++totals.copies;
     totals.copied_bytes += e.p(2);
@@ -94,7 +99,7 @@ void finish_totals(Totals& totals, const Heap& heap) {
   totals.peak_bytes = heap.peak_device_bytes();
   totals.peak_order = heap.peak_order();
   heap.for_each_live([&totals](const Block& block) {
-    if (!can_leak(block.family)) return;
+    if (!counts(block.family)) return;
     ++totals.live_blocks;
     totals.live_bytes += block.bytes;
   });

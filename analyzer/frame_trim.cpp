@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which frames are nobody's business, see frame_trim.h. CUDA's runtime is recognised as a library, as the
 // static archive inside an executable (no line information, names of its own), and as inline wrappers of its
-// headers.
+// headers; so are NVTX's.
 #include "analyzer/frame_trim.h"
 
 #include <algorithm>
@@ -44,6 +44,7 @@ bool is_cuda_frame(const Frame& frame) {
   if (equals_any(file, {"cuda_runtime.h", "cuda_runtime_api.h"})) return true;
   // What nvcc puts between a launch and the driver: its header's helper and the stub it generates.
   if (file == "device_functions.h" || file.ends_with(".cudafe1.stub.c")) return true;
+  if (frame.file.find("/nvtx3/") != std::string::npos) return true; // all of NVTX is in its headers
   if (!frame.file.empty()) return false;
   const std::string_view name = bare_function(frame.function);
   const bool entry =

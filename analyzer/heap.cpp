@@ -94,6 +94,7 @@ void Heap::State::on_alloc(const Event& e) {
     block.family = Family::kGraph;
   }
   if (block.family == Family::kVmmMapping) note_mapping(block);
+  has_regions = has_regions || block.family == Family::kSubAllocation;
   const Id id = store.create(block);
   if (e.payload.size() > trace::kFirstPayloadWords) {
     BlockDetail& detail = store.detail_of(store[id]);
@@ -166,6 +167,7 @@ void Heap::State::accept_free(const Event& e, bool count_unseen) {
   if (function == FreeFunction::kMemUnmap && e.p(3) != 0) return unmap(e);
   if (function == FreeFunction::kMemFreeAsync && !capturing.empty() && note_captured_free(e)) return;
   if (end_accepted(space, e.p(0), e)) return;
+  if (space == Space::kSubAllocation) return judge_region_release(e);
   // CUDA accepts the destruction of a level or plane, and does nothing (measured on an H200, driver 580).
   if (space == Space::kArray && views.contains(e.p(0))) return;
   if (!count_unseen || function == FreeFunction::kUnmapGraphics) return;
@@ -198,6 +200,7 @@ bool Heap::State::end_accepted(Space space, std::uint64_t address, const Event& 
     }
     touched.push_back(
       {.block = dead, .access = Touch::Access::kEnded, .address = address, .bytes = dead->bytes});
+    if (space == Space::kAddress) end_regions_inside(e, address, dead->bytes);
   }
   return true;
 }
@@ -214,6 +217,7 @@ void Heap::State::unmap(const Event& e) {
     at = BlockStore::end_of(store[id]);
   }
   for (const Id id : covered) end_mapping(*store.retire(id, Block::End::kFreed, e));
+  end_regions_inside(e, begin, e.p(3));
   if (!covered.empty() || !e.succeeded()) return;
   ++unseen_allocations;
   add({.verdict = Verdict::kUnseenAllocation, .range_begin = begin});
@@ -233,6 +237,7 @@ void Heap::State::on_life(const Event& e) {
   if (!e.succeeded() || e.from_runtime()) return;
   const auto object = static_cast<trace::ObjectClass>(e.p(1));
   const auto op = static_cast<trace::LifeOp>(e.p(2));
+  if (object == trace::ObjectClass::kUserHeap) return on_user_heap(e);
   if (object == trace::ObjectClass::kArrayView && op == trace::LifeOp::kCreate) views[e.p(0)] = e.p(3);
   if (object == trace::ObjectClass::kGraph || object == trace::ObjectClass::kGraphExec) on_graph_life(e);
   if (object == trace::ObjectClass::kPool && op == trace::LifeOp::kUse)
@@ -269,7 +274,10 @@ void Heap::State::end_context(const Event& e, std::uint64_t handle, std::int64_t
     });
   }
   std::ranges::sort(ended, {}, [this](Id id) { return store[id].born; });
-  for (const Id id : ended) store.retire(id, Block::End::kContextEnded, e);
+  for (const Id id : ended) {
+    const Block* dead = store.retire(id, Block::End::kContextEnded, e);
+    if (space_of(dead->family) == Space::kAddress) end_regions_inside(e, dead->address, dead->bytes);
+  }
 }
 
 Heap::Heap() : state_(std::make_unique<State>()) {}

@@ -190,6 +190,7 @@ void Heap::State::judge_launch(const Event& e) {
     const std::uint64_t address = trace::argument_address(word);
     const unsigned parameter = trace::argument_parameter(word);
     auto range = store.find(Space::kAddress, address);
+    if (range) judge_in_pool(e, range, {address, 0, Touch::Access::kArgument, Side::kNone, parameter});
     if (!range) range = store.find(Space::kRegistered, address);
     if (!range) {
       judge_freed_range(e, address, 0, Side::kNone, trace::Side::kHost, parameter);
@@ -204,7 +205,8 @@ void Heap::State::judge_range(const Event& e, std::uint64_t address, std::uint64
   if (address == 0 || bytes == 0 || is_dead(e.context)) return;
   const auto access = side == Side::kSource ? Touch::Access::kRead : Touch::Access::kWrite;
   if (const auto range = store.find(Space::kAddress, address)) {
-    if (bytes > range.end - address) judge_live_range(e, range, address, bytes, side);
+    const bool in_pool = judge_in_pool(e, range, {address, bytes, access, side});
+    if (!in_pool && bytes > range.end - address) judge_live_range(e, range, address, bytes, side);
     touch(e, range.value, access, address, bytes);
     return;
   }

@@ -90,6 +90,27 @@ struct Heap::State {
   void run_graph(const Event& e);
   Id bear_again(const Block& allocation, std::uint64_t order);
 
+  // heap_pools.cpp
+  struct UserHeap { // registered by NVTX; 0 bytes if it did not say where
+    std::uint64_t begin = 0, bytes = 0;
+    bool contains(std::uint64_t address) const { return address - begin < bytes; }
+  };
+  struct PoolAccess {
+    std::uint64_t address = 0, bytes = 0; // bytes 0: length unknown
+    Touch::Access access = Touch::Access::kRead;
+    Side side = Side::kNone;
+    unsigned parameter = trace::kNoParameter;
+  };
+  std::unordered_map<std::uint64_t, UserHeap> user_heaps; // by handle
+  bool has_regions = false;                               // there has been one
+  void on_user_heap(const Event& e);
+  void end_regions(const Event& e, Block::End how, std::vector<Id> regions);
+  void end_regions_of(const Event& e, Block::End how, std::uint64_t handle);
+  void end_regions_inside(const Event& e, std::uint64_t begin, std::uint64_t bytes);
+  void judge_region_release(const Event& e);
+  bool judge_in_pool(const Event& e, const BlockStore::Range& backing, const PoolAccess& a);
+  const UserHeap* user_heap_of(std::uint64_t address) const;
+
   // heap_judge.cpp
   void add(Judgement judgement) {
     if (judged < judgements.size()) judgements[judged++] = judgement;

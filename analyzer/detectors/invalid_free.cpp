@@ -60,11 +60,12 @@ private:
   void ended(Finding& f, const std::string& what, const Judgement& j) const {
     const Block& block = *j.block;
     const std::string_view end_api = facts_.api_name(block.freed_api);
-    f.message = cat({what, "ended with its context: ", end_api, " had already released ",
+    const std::string_view place = block.family == trace::Family::kSubAllocation ? "pool" : "context";
+    f.message = cat({what, "ended with its ", place, ": ", end_api, " had already released ",
                      describe_block(block, facts_), "."});
     f.advice = cat({"Free memory before ", end_api, ", or not at all after it."});
     f.group = "ended";
-    f.stacks.push_back(labelled("context ended here", block.freed, end_api));
+    f.stacks.push_back(labelled(cat({place, " ended here"}), block.freed, end_api));
     add_birth(f, block);
   }
 

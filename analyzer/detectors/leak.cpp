@@ -174,9 +174,10 @@ private:
     f.stacks.push_back(birth_stack(block, facts_));
     const std::string_view word = released_word(block.family);
     if (ended) {
-      f.message = cat({amount, " was still not ", word, " when ", end_api, " ended its context."});
+      const std::string_view place = block.family == trace::Family::kSubAllocation ? "pool" : "context";
+      f.message = cat({amount, " was still not ", word, " when ", end_api, " ended its ", place, "."});
       f.advice = cat({"Call ", release, " before ", end_api, "."});
-      f.stacks.push_back(labelled("context ended here", block.freed, end_api));
+      f.stacks.push_back(labelled(cat({place, " ended here"}), block.freed, end_api));
     } else if ((block.marks & kWasHostFreed) != 0) {
       f.message = cat({amount, " was never ", word, ", though the host freed the memory behind it."});
       f.advice = cat({"Call ", release, " before the memory is freed."});

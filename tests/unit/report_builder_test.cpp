@@ -219,6 +219,7 @@ TEST(TrimFrames, CutsRecorderRuntimeAndStartUp) {
       of_module("libcudart_static_0123", "/home/me/app"),
       of_module("cudaMalloc", "/home/me/app"),
       test::frame("cudaError cudaMalloc<float>(float**, unsigned long)", "/c/cuda_runtime.h", 9),
+      test::frame("nvtxMemRegionsRegister", "/c/include/nvtx3/nvtxDetail/nvtxExtImplMem_v1.h", 140),
       test::frame("cudaWrapper(int)", "/src/mine.cu", 3), // has a source file: the user's
       of_module("cudnnCreate", "/py/libcudnn.so.9"),
       of_module("main", "/home/me/app"),
