@@ -17,6 +17,7 @@
 #include "analyzer/event.h"
 #include "analyzer/finding.h"
 #include "analyzer/heap.h"
+#include "analyzer/policy.h"
 #include "analyzer/ranges.h"
 
 namespace gmt {
@@ -68,6 +69,7 @@ public:
   virtual std::string_view text(std::uint64_t id) const = 0;      // of a kText record, empty if unknown
   virtual Caller caller(StackId stack) const = 0; // walks all modules: not for every event
   virtual const Ranges& ranges() const = 0;
+  virtual std::span<const PolicyRule> policies() const = 0;
   virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
   virtual double nanoseconds(std::uint64_t ticks) const = 0;      // 0 if the clock's speed is not known
   virtual const Ending& ending() const = 0;       // final only in finish(): last words may stand last

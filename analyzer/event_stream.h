@@ -26,6 +26,7 @@ struct ReadStats {
 // What the reader of a report asked of the analysis.
 struct AnalysisOptions {
   bool group_by_range = false;
+  std::vector<PolicyRule> policies = {};
 };
 
 class EventStream final : public ProcessFacts {
@@ -58,6 +59,7 @@ public:
   Caller caller(StackId stack) const override;
   const Ranges& ranges() const override { return ranges_; }
   Ranges& ranges() { return ranges_; }
+  std::span<const PolicyRule> policies() const override { return options_.policies; }
   bool groups_by_range() const override { return options_.group_by_range; }
   double nanoseconds(std::uint64_t ticks) const override {
     return static_cast<double>(ticks) * nanoseconds_per_tick_;

@@ -49,6 +49,10 @@ std::vector<Row> make_rows() {
       {"skip", "KIND", kReports, "leave out this kind of finding; may be repeated"},
       {"group-by", "WHAT", kReports,
        "stack: equal call stacks are one finding (default); range: only within equal NVTX ranges"},
+      {"policy", "RULE", kReports,
+       "a rule that the program must keep, as in --policy 'max-device-bytes 2G' (see 'gpumemtrace help "
+       "policy'); may be repeated"},
+      {"policy-file", "FILE", kReports, "a file of such rules, one a line; may be repeated"},
       {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
       {"print-suppressions", "", kReports, "print a suppression rule for each finding, ready to paste"},
       {"tables", "WHICH", kReports,
@@ -195,6 +199,10 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   settings.suppressions = all("suppressions");
   settings.only = all("only");
   settings.skip = all("skip");
+  for (const std::string& rule : all("policy")) settings.policies.push_back(parse_policy(rule));
+  for (const std::string& file : all("policy-file")) {
+    for (PolicyRule& rule : read_policy_file(file)) settings.policies.push_back(std::move(rule));
+  }
   const auto last = [&](const std::string& name) -> std::optional<std::string> {
     const std::vector<std::string> given = all(name);
     return given.empty() ? std::nullopt : std::optional(given.back());

@@ -16,6 +16,7 @@
 
 #include "analyzer/finding.h"
 #include "analyzer/output.h"
+#include "analyzer/policy.h"
 
 namespace gmt {
 
@@ -39,6 +40,7 @@ struct Settings {
   std::vector<std::string> only, skip; // kinds of findings, globs
   bool print_suppressions = false;
   bool group_by_range = false;
+  std::vector<PolicyRule> policies;
   bool symbols = true;
   std::optional<unsigned> stack_depth;
   TableChoice tables = TableChoice::kAuto;

@@ -19,6 +19,7 @@ ReportOptions report_options(const Settings& settings) {
   options.only = settings.only;
   options.skip = settings.skip;
   options.analysis.group_by_range = settings.group_by_range;
+  options.analysis.policies = settings.policies;
   options.symbols = settings.symbols;
   options.write_symbols =
       settings.symbols && settings.command != CommandId::kReport; // the binaries are here now

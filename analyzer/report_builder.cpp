@@ -29,6 +29,16 @@ void add_once(std::vector<NotChecked>& list, NotChecked entry) {
   if (!known) list.push_back(std::move(entry));
 }
 
+// A policy's mark or range that never came in one process came in another.
+bool is_answered_elsewhere(const NotChecked& entry, const std::vector<Analysis>& analyses) {
+  if (entry.what != "policy") return false;
+  return !std::all_of(analyses.begin(), analyses.end(), [&](const Analysis& analysis) {
+    return std::any_of(analysis.not_checked.begin(), analysis.not_checked.end(), [&](const NotChecked& other) {
+      return other.what == entry.what && other.why == entry.why;
+    });
+  });
+}
+
 // The symbols of one process: what its trace knows already, and what is asked of the binaries.
 class ProcessSymbols {
 public:
@@ -194,8 +204,10 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
   report.tool_version = GPUMEMTRACE_VERSION;
   Suppressions suppressions;
   for (const fs::path& file : options.suppression_files) suppressions.add_file(file);
-  for (Analysis& analysis : analyses) {
-    for (NotChecked& entry : analysis.not_checked) add_once(report.not_checked, std::move(entry));
+  for (const Analysis& analysis : analyses) {
+    for (const NotChecked& entry : analysis.not_checked) {
+      if (!is_answered_elsewhere(entry, analyses)) add_once(report.not_checked, entry);
+    }
     note_reused_addresses(analysis, report);
   }
   symbolise(analyses, traces, options, report);

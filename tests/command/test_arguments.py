@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: which words are options, what a wrong one is answered with, and help."""
 
+import os
 import unittest
 
-from command_case import PROGRAM, CommandCase
+from command_case import PROGRAM, CommandCase, flat
 
 
 class Arguments(CommandCase):
@@ -44,6 +45,38 @@ class Arguments(CommandCase):
         self.assert_usage_error(["--limit=", "true"], "'--limit' needs a value")
         self.assert_usage_error(["--output"], "'--output' needs a value: --output FILE")
         self.assert_usage_error(["--print-suppressions=yes", "true"], "takes no value")
+
+    def test_policies(self):
+        self.assert_usage_error(["--policy", "no-direct-maloc", "true"], "'no-direct-maloc' is no policy",
+                                "did you mean 'no-direct-malloc'?")
+        self.assert_usage_error(["--policy", "zzz", "true"], "the rules are no-direct-malloc [after MARK], no-alloc-in")
+        self.assert_usage_error(["--policy", "no-alloc-in", "true"], "it is written no-alloc-in RANGE")
+        self.assert_usage_error(["--policy", "no-direct-malloc before x", "true"], "no-direct-malloc [after MARK]")
+        self.assert_usage_error(["--policy", "no-alloc-during-capture now", "true"], "it is written")
+        self.assert_usage_error(["check", "--policy", "max-device-bytes 2X", "true"], "a size such as")
+        self.assert_usage_error(["--policy", "max-allocations 1K", "true"], "takes a number")
+        self.assert_usage_error(["--policy-file", "missing", "true"], "cannot read the policies in 'missing'")
+        self.assert_usage_error(["--group-by", "thread", "true"], "stack or range")
+        with open(os.path.join(self.folder, "rules"), "w", encoding="utf-8") as file:
+            file.write("# a comment\n\n  max-allocations\t 5 \nno-aloc-in x\n")
+        self.assert_usage_error(["--policy-file", "rules", "true"], "rules:4: ", "'no-alloc-in'")
+
+    def test_policies_are_for_reports(self):
+        self.assert_usage_error(["record", "--policy", "max-allocations 1", "true"], "--policy")
+        self.assertIn("no-alloc-in", flat(self.run_command("help", "policy").stdout))
+
+    def test_policies_of_files_and_of_the_command_line_all_hold(self):
+        rules = os.path.join(self.folder, "rules")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write("# limits\n\n  max-allocations\t 2 \r\nmax-device-bytes 1G\n")
+        trace = os.path.join(os.path.dirname(__file__), "..", "fixtures", "first_steps.clean.static")
+        kept = self.run_command("report", "--policy", "max-device-bytes 1G", trace)
+        self.assertEqual(kept.returncode, 0, kept)
+        broken = self.run_command("report", "--policy-file", rules, "--policy", "no-direct-malloc", trace)
+        self.assertEqual(broken.returncode, 1, broken)
+        for text in ("rule 'max-allocations 2'", "breaks the rule 'no-direct-malloc'"):
+            self.assertIn(text, flat(broken.stdout))
+        self.assertNotIn("rule 'max-device-bytes", flat(broken.stdout))
 
     def test_wrong_suppression_file_is_found_before_the_run(self):
         result = self.run_command("--suppressions", "missing.supp", "touch", "ran")

@@ -11,6 +11,7 @@ Expectations are comments in the source, one a line, each belonging to the `run:
     // exit: 0                      the program's exit status, or "signal 9"; default 0
     // device: any                  or gpu (needs kernels that run) or simulated; default any
     // env: NAME=value              set for this run
+    // options: --policy "RULE"     of gpumemtrace; with "check" first, the command must fail if an error is expected
     // expect: error double-free count=1 api=cudaFree stacks="allocated here"@make_rows:LINE(alloc),"freed here"@main
     // expect: clean                no finding of severity error or warning
     // expect: silent               no finding at all, notes included
@@ -18,11 +19,11 @@ Expectations are comments in the source, one a line, each belonging to the `run:
     // processes: 2                 so many processes are in the report; default: not compared
 
 Every run lists all its findings of severity error and warning: any other one is a failure. Notes that are not listed
-are allowed. Keys that are left out (count, bytes, api, message, stacks) are not compared; message="text" looks for the
-text in the finding's message and advice. `stacks` lists every labelled stack, in any order. `@name` is the function and
-`:12` or `:LINE(tag)` the line of the innermost frame that lies in the program's own source; LINE(tag) is the line that
-ends in `// @tag`. A tag behind the word restricts a line to a flavour: `expect-static:`, `expect-shared-real:`; tags
-are shared, static, simulated, real, O0, O2.
+are allowed. Keys that are left out (count, bytes, api, message, range, stacks) are not compared; message="text" looks
+for the text in the finding's message and advice, range="outer / inner" is the NVTX ranges. `stacks` lists every
+labelled stack, in any order. `@name` is the function and `:12` or `:LINE(tag)` the line of the innermost frame that lies
+in the program's own source; LINE(tag) is the line that ends in `// @tag`. A tag behind the word restricts a line to a
+flavour: `expect-static:`, `expect-shared-real:`; tags are shared, static, simulated, real, O0, O2.
 
 Calls into a static runtime are known by its symbols in the call stack, so api= holds there too. Versions of driver functions (_v2, _ptsz) are not compared. Checked in every run, without being written down: how the
 program ended, that leaks were checked unless listed under not-checked, and that no event was lost.
@@ -110,6 +111,8 @@ def finding_difference(expected, finding, source):
         text = f"{finding.get('message')} {finding.get('advice')}"
         if expected.message.lower() not in text.lower():
             return f"the message does not contain '{expected.message}'"
+    if expected.range is not None and (finding.get("range") or "") != expected.range:
+        return f"range is {finding.get('range')}, not {expected.range}"
     return stacks_difference(expected.stacks, finding, source) if expected.stacks is not None else ""
 
 
@@ -188,7 +191,8 @@ def why_skipped(run, options):
 def run_program(run, options, folder):
     """Returns the problems found, after leaving everything worth looking at in `folder`."""
     report_path = folder / "out.json"
-    command = [str(options.gpumemtrace), "--device", options.device, "--format", "json", "--output",
+    checks = run.options[:1] == ["check"]
+    command = [str(options.gpumemtrace), *run.options, "--device", options.device, "--format", "json", "--output",
                str(report_path), str(options.binary), *run.arguments]
     (folder / "command").write_text(shlex.join(command) + "\n")
     try:
@@ -201,6 +205,8 @@ def run_program(run, options, folder):
     problems = []
     # A tool that cannot die by the program's signal itself answers as a shell does.
     statuses = [run.exit_status] if run.exit_status >= 0 else [run.exit_status, 128 - run.exit_status]
+    if checks and run.exit_status == 0 and any(expected.severity == "error" for expected in run.expectations):
+        statuses = [23]
     if done.returncode not in statuses:
         problems.append(f"exit status {done.returncode}, expected {statuses[0]}")
     try:

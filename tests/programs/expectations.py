@@ -7,6 +7,7 @@ its line number: a mistyped expectation must not pass as an absent one.
 
 import dataclasses
 import re
+import shlex
 import signal
 
 SEVERITIES = ("error", "warning", "note")
@@ -15,10 +16,10 @@ LABELS = ("allocated here", "registered here", "looked up here", "held here", "f
           "released again here", "first unmapped here", "unmapped again here", "freed here",
           "first freed here", "freed again here", "copied here", "set here", "used here", "called here",
           "launched here", "failed here", "host memory freed here", "context ended here",
-          "pool destroyed here", "created here", "imported here", "captured here", "limit refused here",
-          "freed by the host here")
+          "pool ended here", "pool destroyed here", "created here", "imported here", "captured here",
+          "limit refused here", "freed by the host here")
 TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
-DIRECTIVE = re.compile(r"^//\s(run|exit|device|env|expect|not-checked|processes)((?:-\w+)*):\s*(.*?)\s*$")
+DIRECTIVE = re.compile(r"^//\s(run|exit|device|env|options|expect|not-checked|processes)((?:-\w+)*):\s*(.*?)\s*$")
 STACK = re.compile(r'"([^"]+)"(?:@([\w~]+))?(?::(?:(\d+)|LINE\(([\w-]+)\)))?')
 
 
@@ -45,11 +46,12 @@ class Expectation:
     count: int = None
     api: str = None
     message: str = None
+    range: str = None
     stacks: list = None
 
     def __str__(self):
         parts = [self.severity, self.kind]
-        parts += [f"{key}={value}" for key in ("count", "bytes", "api", "message")
+        parts += [f"{key}={value}" for key in ("count", "bytes", "api", "message", "range")
                   if (value := getattr(self, key)) is not None]
         return " ".join(parts) + "".join(f"\n      {stack}" for stack in self.stacks or [])
 
@@ -62,6 +64,7 @@ class Run:
     exit_status: int = 0       # negative: died by this signal
     device: str = "any"
     environment: dict = dataclasses.field(default_factory=dict)
+    options: list = dataclasses.field(default_factory=list) # of gpumemtrace, "check" first if it is that
     expectations: list = dataclasses.field(default_factory=list)
     not_checked: list = dataclasses.field(default_factory=list)
     processes: int = None
@@ -111,6 +114,8 @@ def parse_expectation(text, tagged_lines):
             result.api = value
         elif key == "message":
             result.message = value.strip('"')
+        elif key == "range":
+            result.range = value.strip('"')
         elif key == "stacks":
             result.stacks = parse_stacks(value, tagged_lines)
         else:
@@ -140,6 +145,8 @@ def apply_directive(run, name, value, tagged_lines):
         if not equals:
             raise GrammarError("env: needs NAME=value")
         run.environment[key] = content
+    elif name == "options":
+        run.options += shlex.split(value)
     elif name == "not-checked":
         run.not_checked.append(value)
     elif name == "processes":

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads rules; see policy.h. Part of the command: a wrong rule must be found before the program runs.
+
+#include "analyzer/policy.h"
+
+#include <charconv>
+#include <fstream>
+
+#include "analyzer/options.h"
+#include "analyzer/user_error.h"
+
+namespace gmt {
+
+namespace {
+
+using Kind = PolicyRule::Kind;
+
+enum class Takes : std::uint8_t { kNothing, kAfterMark, kName, kSize, kCount };
+
+struct Form {
+  std::string_view word;
+  Kind kind;
+  Takes takes;
+  std::string_view written; // how the whole rule is written
+};
+
+constexpr Form kForms[] = {
+    {"no-direct-malloc", Kind::kNoDirectMalloc, Takes::kAfterMark, "no-direct-malloc [after MARK]"},
+    {"no-alloc-in", Kind::kNoAllocIn, Takes::kName, "no-alloc-in RANGE"},
+    {"no-alloc-during-capture", Kind::kNoAllocDuringCapture, Takes::kNothing, "no-alloc-during-capture"},
+    {"max-device-bytes", Kind::kMaxDeviceBytes, Takes::kSize, "max-device-bytes SIZE"},
+    {"max-allocations", Kind::kMaxAllocations, Takes::kCount, "max-allocations N"},
+};
+
+constexpr std::string_view kBlanks = " \t\r";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+// Cuts the first word off.
+std::string_view take_word(std::string_view& text) {
+  const std::size_t end = std::min(text.find_first_of(kBlanks), text.size());
+  const std::string_view word = text.substr(0, end);
+  text = trimmed(text.substr(end));
+  return word;
+}
+
+[[noreturn]] void wrong_rule(std::string_view text, const std::string& why) {
+  throw UserError("'" + std::string(text) + "' is no policy: " + why, ExitStatus::kUsage);
+}
+
+const Form& form_of(std::string_view text, std::string_view word) {
+  std::vector<std::string> words;
+  std::string all;
+  for (const Form& form : kForms) {
+    if (form.word == word) return form;
+    words.emplace_back(form.word);
+    all += (all.empty() ? "" : ", ") + std::string(form.written);
+  }
+  const std::string near = nearest(word, words);
+  wrong_rule(text, (near.empty() ? "" : "did you mean '" + near + "'? ") + "the rules are " + all);
+}
+
+std::uint64_t count(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    wrong_rule(text, "max-allocations takes a number");
+  }
+  return value;
+}
+
+std::uint64_t size(std::string_view text) {
+  const auto value = parse_size(text);
+  if (!value) wrong_rule(text, "max-device-bytes takes a size such as 512M or 2G");
+  return *value;
+}
+
+} // namespace
+
+PolicyRule parse_policy(std::string_view text) {
+  std::string_view rest = trimmed(text);
+  const Form& form = form_of(text, take_word(rest));
+  PolicyRule rule{.kind = form.kind, .text = std::string(form.word)};
+  const auto must = [&](bool good) {
+    if (!good) wrong_rule(text, "it is written " + std::string(form.written));
+  };
+  if (!rest.empty()) rule.text += " " + std::string(rest);
+  switch (form.takes) {
+  case Takes::kNothing: must(rest.empty()); break;
+  case Takes::kAfterMark:
+    if (rest.empty()) break;
+    must(take_word(rest) == "after" && !rest.empty());
+    rule.name = rest;
+    break;
+  case Takes::kName:
+    must(!rest.empty());
+    rule.name = rest;
+    break;
+  case Takes::kSize:
+    must(!rest.empty());
+    rule.limit = size(rest);
+    break;
+  case Takes::kCount:
+    must(!rest.empty());
+    rule.limit = count(rest);
+    break;
+  }
+  return rule;
+}
+
+std::vector<PolicyRule> read_policy_file(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) throw UserError("cannot read the policies in '" + file.string() + "'", ExitStatus::kUsage);
+  std::vector<PolicyRule> rules;
+  std::string line;
+  for (unsigned number = 1; std::getline(stream, line); ++number) {
+    const std::string_view rule = trimmed(line);
+    if (rule.empty() || rule[0] == '#') continue;
+    try {
+      rules.push_back(parse_policy(rule));
+    } catch (const UserError& error) {
+      throw UserError(file.string() + ":" + std::to_string(number) + ": " + error.what(), error.status());
+    }
+  }
+  return rules;
+}
+
+} // namespace gmt
