@@ -32,12 +32,14 @@ static void forward() {
   nvtxRangePushA("forward");
   void* memory = nullptr;
   cudaMalloc(&memory, 1024); // @leak
+  cudaMemset(memory, 0, 1024);
   nvtxRangePop();
 }
 
 int main() {
   void* workspace = nullptr;
   cudaMalloc(&workspace, 1024);
+  cudaMemset(workspace, 0, 1024);
   nvtxMarkA("ready");
   for (int epoch = 0; epoch < 3; ++epoch) {
     nvtxRangePushA(("epoch " + std::to_string(epoch)).c_str());
