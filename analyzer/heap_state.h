@@ -67,10 +67,7 @@ struct Heap::State {
   void on_life(const Event& e);
   Id make_live(Id id); // or the block that it is one more reference of
   void note_current_pool(Block& block);
-  void note_mapping(Block& mapping);
-  void end_mapping(const Block& mapping);
   void accept_free(const Event& e, bool count_unseen);
-  void unmap(const Event& e);
   bool end_accepted(Space space, std::uint64_t address, const Event& e);
   void end_context(const Event& e, std::uint64_t handle, std::int64_t device);
   bool ends_with(const Block& block, std::uint64_t handle, std::int64_t device) const;
@@ -89,6 +86,11 @@ struct Heap::State {
   void on_graph_life(const Event& e);
   void run_graph(const Event& e);
   Id bear_again(const Block& allocation, std::uint64_t order);
+
+  // heap_mappings.cpp
+  void note_mapping(Block& mapping);
+  void end_mapping(const Block& mapping);
+  void unmap(const Event& e);
 
   // heap_pools.cpp
   struct UserHeap { // registered by NVTX; 0 bytes if it did not say where

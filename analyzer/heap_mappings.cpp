@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual memory: which mapping holds which physical memory, so that memory whose handle was released lives
+// on while it is mapped, and what one cuMemUnmap ends. Called by heap.cpp at births and ends of mappings.
+
+#include <vector>
+
+#include "analyzer/heap_state.h"
+
+namespace gmt {
+
+using trace::Family;
+
+// A mapping's `stream` names its physical memory from now on.
+void Heap::State::note_mapping(Block& mapping) {
+  const Id handle = store.find_exact(Space::kHandle, mapping.stream);
+  mapping.stream = handle != kNone ? store[handle].born : 0;
+  if (handle != kNone) ++mapped[mapping.stream].mappings;
+}
+
+void Heap::State::end_mapping(const Block& mapping) {
+  const auto at = mapped.find(mapping.stream);
+  if (at == mapped.end() || --at->second.mappings != 0) return;
+  if (at->second.is_released) store.use().died(at->second.released, Block::End::kFreed);
+  mapped.erase(at);
+}
+
+// One cuMemUnmap may cover several mappings that lie side by side.
+void Heap::State::unmap(const Event& e) {
+  const std::uint64_t begin = e.p(0);
+  const std::uint64_t end = begin > UINT64_MAX - e.p(3) ? UINT64_MAX : begin + e.p(3);
+  std::vector<Id> covered;
+  for (std::uint64_t at = begin; at < end;) {
+    const Id id = store.find_exact(Space::kAddress, at);
+    if (id == kNone || store[id].family != Family::kVmmMapping) break;
+    covered.push_back(id);
+    at = BlockStore::end_of(store[id]);
+  }
+  for (const Id id : covered) end_mapping(*store.retire(id, Block::End::kFreed, e));
+  end_regions_inside(e, begin, e.p(3));
+  if (!covered.empty() || !e.succeeded()) return;
+  ++unseen_allocations;
+  add({.verdict = Verdict::kUnseenAllocation, .range_begin = begin});
+}
+
+} // namespace gmt
