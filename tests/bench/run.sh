@@ -10,6 +10,9 @@ for how in "" "$tool record"; do
   echo "free() of 64 bytes by pinned blocks alive, nanoseconds${how:+, under gpumemtrace}:"
   (cd "$(mktemp -d)" && $how "$pack/bench/free_cost")
 done
+python3 -B "$pack/bench/device_malloc_cost.py" --gpumemtrace "$tool" --plain "$pack/bench/device_malloc_cost" \
+  --logged "$pack/bench/device_malloc_cost_logged" --peer compute-sanitizer
+"$pack/bench/ring_throughput"
 if python3 -c 'import torch' 2>/dev/null; then
   python3 -B "$pack/bench/torch_cost.py" --gpumemtrace "$tool" --peer compute-sanitizer
 else

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many records a second kernels can leave in a ring of host memory: kernels that only log, on 1 to all
+// multiprocessors, with sub-rings and with a single counter for all. The ring is drained meanwhile, by the reader that
+// the interposer uses, and kernels wait when it is full, so that the figure is what can be kept up with no loss. The second
+// table leaves the drain out and compares slots of 64 and of 32 bytes. Usage: ring_throughput [RECORDS A THREAD]
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+#include "gpumemtrace/detail/ring_writer.h"
+#include "trace/ring_reader.h"
+
+namespace {
+
+using gmt::device::kNoTicket;
+using gmt::device::RingWriter;
+namespace trace = gmt::trace;
+
+#define CHECK(call)                                                                                                   \
+  do {                                                                                                                \
+    if (cudaError_t error = (call); error != cudaSuccess) {                                                           \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error));                  \
+      std::exit(1);                                                                                                   \
+    }                                                                                                                 \
+  } while (0)
+
+constexpr unsigned kThreads = 256;
+
+__device__ unsigned multiprocessor() {
+  unsigned id;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+  return id;
+}
+
+__global__ void only_log(trace::DeviceControl* control, unsigned records) {
+  RingWriter ring(*control, multiprocessor());
+  for (unsigned i = 0; i < records; ++i) {
+    const std::uint64_t ticket = ring.reserve(1);
+    if (ticket == kNoTicket) continue;
+    ring.publish(ticket, {trace::Kind::kDeviceAlloc, 1, trace::kNoApi, 1, 0}, i, threadIdx.x,
+                 [=](unsigned word) -> std::uint64_t { return i + word; });
+  }
+}
+
+// The same with slots of half the size: head, time and two words.
+__global__ void only_log_32_bytes(trace::DeviceControl* control, unsigned records, std::uint64_t* slots) {
+  const unsigned sub_ring = multiprocessor() & (control->sub_rings - 1);
+  RingWriter ring(*control, sub_ring);
+  const std::uint64_t mask = control->slots_per_sub_ring - 1;
+  for (unsigned i = 0; i < records; ++i) {
+    const std::uint64_t ticket = ring.reserve(1);
+    if (ticket == kNoTicket) continue;
+    std::uint64_t* const slot = slots + (std::uint64_t{sub_ring} * (mask + 1) + (ticket & mask)) * 4;
+    slot[1] = i;
+    *reinterpret_cast<ulonglong2*>(slot + 2) = {i, threadIdx.x};
+    cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(slot[0]).store(1, cuda::std::memory_order_release);
+  }
+}
+
+// A ring in pinned host memory and its control in device memory.
+struct Ring {
+  Ring(unsigned sub_rings, unsigned slots, bool wait) : sub_rings(sub_rings) {
+    const std::size_t bytes = trace::ring_bytes(sub_rings, slots);
+    CHECK(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped));
+    std::memset(memory, 0, bytes);
+    trace::RingHeader& header = trace::ring_header(memory);
+    std::memcpy(header.magic, trace::kRingMagic, sizeof header.magic);
+    header.version = trace::kRingVersion;
+    header.sub_rings = sub_rings;
+    header.slots_per_sub_ring = slots;
+    trace::DeviceControl made{};
+    made.version = trace::kRingVersion;
+    made.wait_when_full = wait;
+    made.sub_rings = sub_rings;
+    made.slots_per_sub_ring = slots;
+    made.ring = reinterpret_cast<std::uint64_t>(memory);
+    CHECK(cudaMalloc(&control, sizeof made));
+    CHECK(cudaMemcpy(control, &made, sizeof made, cudaMemcpyHostToDevice));
+  }
+  ~Ring() {
+    CHECK(cudaFree(control));
+    CHECK(cudaFreeHost(memory));
+  }
+  unsigned sub_rings;
+  void* memory = nullptr;
+  trace::DeviceControl* control = nullptr;
+};
+
+// Copies records out of the ring until told to stop, as the interposer's thread does.
+std::uint64_t drain(Ring& ring, const std::atomic<bool>& stop) {
+  std::vector<trace::Slot> log(1 << 16);
+  std::uint64_t taken = 0;
+  for (bool last = false; !last;) {
+    last = stop;
+    std::uint64_t found = 0;
+    do {
+      found = 0;
+      for (unsigned i = 0; i < ring.sub_rings; ++i) {
+        found += trace::SubRingReader(ring.memory, i)
+                     .drain(4096, [&](const trace::RingRecord& record) { record.copy_to(&log[taken++ % log.size()]); })
+                     .slots;
+      }
+    } while (found != 0);
+  }
+  return taken;
+}
+
+template <typename Launch>
+double seconds(Launch launch) {
+  const auto begin = std::chrono::steady_clock::now();
+  launch();
+  CHECK(cudaGetLastError());
+  CHECK(cudaDeviceSynchronize());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double drained_rate(unsigned blocks, unsigned sub_rings, unsigned records) {
+  Ring ring(sub_rings, (1 << 18) / sub_rings, true);
+  std::atomic<bool> stop{false};
+  std::uint64_t taken = 0;
+  std::thread drainer([&] { taken = drain(ring, stop); });
+  const double spent = seconds([&] { only_log<<<blocks, kThreads>>>(ring.control, records); });
+  stop = true;
+  drainer.join();
+  const std::uint64_t all = std::uint64_t{blocks} * kThreads * records;
+  if (taken != all) std::printf("only %llu of %llu records arrived\n", static_cast<unsigned long long>(taken),
+                                static_cast<unsigned long long>(all));
+  return static_cast<double>(all) / spent / 1e6;
+}
+
+// Everything fits into the ring, and nobody reads.
+double undrained_rate(unsigned blocks, unsigned records, bool half_slots) {
+  const unsigned sub_rings = 128;
+  unsigned slots = 1;
+  while (slots < 2 * blocks * kThreads * records / sub_rings || slots < 4 * kThreads * records) slots *= 2;
+  Ring ring(sub_rings, slots, false);
+  auto* const begin = reinterpret_cast<std::uint64_t*>(static_cast<char*>(ring.memory) + trace::ring_slots_offset(sub_rings));
+  const double spent = seconds([&] {
+    if (half_slots) {
+      only_log_32_bytes<<<blocks, kThreads>>>(ring.control, records, begin);
+    } else {
+      only_log<<<blocks, kThreads>>>(ring.control, records);
+    }
+  });
+  for (unsigned i = 0; i < sub_rings; ++i) {
+    if (trace::SubRingReader(ring.memory, i).lost() != 0) std::printf("records were lost\n");
+  }
+  return static_cast<double>(blocks) * kThreads * records / spent / 1e6;
+}
+
+} // namespace
+
+int main(int count, char** words) {
+  const unsigned records = count > 1 ? static_cast<unsigned>(std::atoi(words[1])) : 64;
+  cudaDeviceProp device{};
+  CHECK(cudaGetDeviceProperties(&device, 0));
+  const auto all = static_cast<unsigned>(device.multiProcessorCount);
+  drained_rate(1, 128, 1); // loads the code
+  std::printf("million records a second, %u threads a multiprocessor, drained, none lost\n", kThreads);
+  std::printf("%15s %12s %12s\n", "multiprocessors", "1 counter", "128 counters");
+  for (unsigned blocks = 1; blocks <= all; blocks = blocks < all && blocks * 2 > all ? all : blocks * 2) {
+    std::printf("%15u %12.2f %12.2f\n", blocks, drained_rate(blocks, 1, records), drained_rate(blocks, 128, records));
+    std::fflush(stdout);
+  }
+  std::printf("the same, not drained, by the slot's size\n%15s %12s %12s\n", "multiprocessors", "64 bytes", "32 bytes");
+  for (unsigned blocks = 1; blocks <= all; blocks = blocks < all && blocks * 2 > all ? all : blocks * 2) {
+    std::printf("%15u %12.2f %12.2f\n", blocks, undrained_rate(blocks, records / 4, false),
+                undrained_rate(blocks, records / 4, true));
+    std::fflush(stdout);
+  }
+  return 0;
+}
