@@ -100,7 +100,7 @@ enum class Kind : std::uint8_t {
   kUse = 24,
 
   // In-kernel allocations (since 1.2), in device-<n>.log only. All but kDeviceDrained are a DeviceSlot (trace/device_ring.h):
-  // P0 pointer (0 if result is kDeviceOutOfMemory), P1 requested bytes, P2 grid id, P3 block index; P4 alignment of kAlignedMalloc.
+  // P0 pointer (0 if result is kDeviceOutOfMemory), P1 requested bytes, P2 grid id, P3 block index; P4 the alignment where one was asked for (kAlignedMalloc; kNew, kNewArray of wide types).
   kDeviceAlloc = 32,
   // P0 pointer, P2 grid id, P3 block index. Written before the real call, which can kill the context.
   kDeviceFree = 33,

@@ -70,6 +70,7 @@ class Forms(unittest.TestCase):
         self.assertRegex(text, rf"\n\.global \.align 8 \.u64 {CONTROL};")
         self.expect_calls(functions, "by_name", 3, 2)
         self.expect_calls(functions, "by_operator", 2, 2)
+        self.expect_calls(functions, "by_aligned_operator", 2, 2)
         self.expect_calls(functions, "by_lambda", 1, 1)
         self.expect_calls(functions, "by_template", 1, 0)
         self.expect_calls(functions, "without", 0, 0)

@@ -9,7 +9,7 @@
 // does not compile with the renaming: define GPUMEMTRACE_NO_RENAME for such a file, or write #undef free (and malloc)
 // in it behind its includes; calls of gpumemtrace_malloc() and gpumemtrace_free() are logged there all the same.
 // GPUMEMTRACE_NO_OPERATORS leaves new and delete alone, for programs that define their own. Files that are not CUDA are
-// left as they are.
+// left as they are. In clang's CUDA mode new, delete and __nv_aligned_device_malloc are not logged.
 #if defined(__CUDACC__) && !defined(GPUMEMTRACE_DEVICE_H)
 #define GPUMEMTRACE_DEVICE_H
 

@@ -41,6 +41,18 @@ __global__ void by_operator(Node** out) // 2 and 2
   delete[] out[1];
 }
 
+struct alignas(64) Wide {
+  int values[16];
+};
+
+__global__ void by_aligned_operator(Wide** out) // 2 and 2
+{
+  out[0] = new Wide;
+  delete out[0];
+  out[1] = new Wide[3];
+  delete[] out[1];
+}
+
 __global__ void by_lambda(void** out) // 1 and 1
 {
   const auto make = [](std::size_t n) { return malloc(n); };

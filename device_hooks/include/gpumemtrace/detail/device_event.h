@@ -65,7 +65,7 @@ __device__ inline unsigned length(const char* text, unsigned most) {
   return n;
 }
 
-__device__ inline std::uint64_t site_word(const Event& event, std::uint32_t site, unsigned i) {
+__device__ __noinline__ inline std::uint64_t site_word(const Event& event, std::uint32_t site, unsigned i) {
   if (i == 0)
     return site;
   if (i == 1)

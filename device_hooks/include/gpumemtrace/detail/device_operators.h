@@ -6,24 +6,22 @@
 // of a program brings them. Placement new is not touched.
 #pragma once
 
+#include <new>
+
 #include "gpumemtrace/device_calls.h"
 
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && defined(__NVCC__) // clang brings bodies of its own, which cannot be replaced
 
-#if defined(__NVCC__)
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 2620 // declaring a new or delete operator "inline" is nonstandard
-#elif defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Winline-new-delete"
-#endif
 
 namespace gmt::device {
 
-__device__ __forceinline__ void* logged_new(trace::DeviceOp op, std::size_t bytes) {
-  void* const pointer = ::malloc(bytes);
+// alignment 0: none was asked for.
+__device__ __forceinline__ void* logged_new(trace::DeviceOp op, std::size_t bytes, std::size_t alignment = 0) {
+  void* const pointer = alignment == 0 ? ::malloc(bytes) : ::__nv_aligned_device_malloc(bytes, alignment);
   if (const std::uint64_t address = control<1>; address != 0) {
-    log_event(address, {trace::Kind::kDeviceAlloc, op, 0, nullptr, nullptr, pointer, bytes, 0});
+    log_event(address, {trace::Kind::kDeviceAlloc, op, 0, nullptr, nullptr, pointer, bytes, alignment});
   }
   return pointer;
 }
@@ -56,10 +54,26 @@ __device__ inline void operator delete[](void* pointer, std::size_t) noexcept {
   gmt::device::logged_delete(gmt::trace::DeviceOp::kDeleteArray, pointer);
 }
 
-#if defined(__NVCC__)
-#pragma nv_diagnostic pop
-#elif defined(__clang__)
-#pragma clang diagnostic pop
-#endif
+// Of types with a larger alignment than malloc gives.
+__device__ inline void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return gmt::device::logged_new(gmt::trace::DeviceOp::kNew, bytes, static_cast<std::size_t>(alignment));
+}
+__device__ inline void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return gmt::device::logged_new(gmt::trace::DeviceOp::kNewArray, bytes, static_cast<std::size_t>(alignment));
+}
+__device__ inline void operator delete(void* pointer, std::align_val_t) noexcept {
+  gmt::device::logged_delete(gmt::trace::DeviceOp::kDelete, pointer);
+}
+__device__ inline void operator delete[](void* pointer, std::align_val_t) noexcept {
+  gmt::device::logged_delete(gmt::trace::DeviceOp::kDeleteArray, pointer);
+}
+__device__ inline void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept {
+  gmt::device::logged_delete(gmt::trace::DeviceOp::kDelete, pointer);
+}
+__device__ inline void operator delete[](void* pointer, std::size_t, std::align_val_t) noexcept {
+  gmt::device::logged_delete(gmt::trace::DeviceOp::kDeleteArray, pointer);
+}
 
-#endif // __CUDA_ARCH__
+#pragma nv_diagnostic pop
+
+#endif
