@@ -136,6 +136,29 @@ class Forms(unittest.TestCase):
         self.assertEqual(status, 0, text)
         self.assertIn(CONTROL, (self.folder / "by_command.ptx").read_text())
 
+    def test_cmake_function_and_launcher(self):
+        package = pathlib.Path(INCLUDE).parent
+        def configure(folder, *arguments):
+            return run("cmake", "-S", SOURCES, "-B", self.folder / folder, f"-DCMAKE_PREFIX_PATH={package}",
+                       f"-DCMAKE_CUDA_COMPILER={NVCC}", "-DCMAKE_CUDA_ARCHITECTURES=90", "-DCMAKE_CUDA_FLAGS=-no-compress", *arguments)
+
+        status, text = configure("function")
+        if status != 0 and "CMAKE_CUDA_COMPILER" in text:
+            self.skipTest("CMake cannot use this toolkit, as those made of Python wheels:\n" + text[-300:])
+        self.assertEqual(status, 0, text)
+        status, text = run("cmake", "--build", self.folder / "function", "-j2")
+        self.assertEqual(status, 0, text)
+        for name in ("logged", "separable", "host_file", "plain"):
+            binary = self.folder / "function" / name
+            self.expect_runs(binary)
+            self.assertEqual(CONTROL.encode() in binary.read_bytes(), name in ("logged", "separable"), name)
+
+        status, text = configure("launcher", f"-DCMAKE_CUDA_COMPILER_LAUNCHER={GPUMEMTRACE};nvcc")
+        self.assertEqual(status, 0, text)
+        status, text = run("cmake", "--build", self.folder / "launcher", "--target", "plain")
+        self.assertEqual(status, 0, text)
+        self.assertIn(CONTROL.encode(), (self.folder / "launcher" / "plain").read_bytes())
+
     def test_host_file(self):
         self.expect_runs(self.nvcc(self.source("host_only.cpp"), *FORCED, output="host"))
 
