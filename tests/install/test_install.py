@@ -41,7 +41,8 @@ def install(options, folder):
 def check_files(prefix):
     for name in ("bin/gpumemtrace", "lib/gpumemtrace/libgpumemtrace.so", "lib/gpumemtrace/libunwind.so.8",
                  "lib/gpumemtrace/simulated/libcuda.so.1", "lib/gpumemtrace/simulated/libcudart.so.13",
-                 "share/doc/gpumemtrace/README.md", "share/doc/gpumemtrace/LICENSE"):
+                 "include/gpumemtrace/device.h", "include/gpumemtrace/trace/device_ring.h",
+                 "lib/cmake/gpumemtrace/gpumemtrace-config.cmake", "share/doc/gpumemtrace/README.md", "share/doc/gpumemtrace/LICENSE"):
         check((prefix / name).is_file(), f"{name} is missing")
 
 
