@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "gpumemtrace/detail/ring_writer.h"
 #include "simulated_cuda/common/private_table.h"
 #include "trace/device_ring.h"
 
@@ -56,7 +57,7 @@ inline trace::DeviceControl* control_of(const Module& module) {
   return address == 0 ? nullptr : static_cast<trace::DeviceControl*>(host_view(address, sizeof(trace::DeviceControl)));
 }
 
-// The part of a kernel that leaves records, one thread a sub-ring. device_hooks has the real one.
+// The part of a kernel that leaves records: the kernels' own code, run by the host. A thread has its own sub-rings.
 class Kernel {
 public:
   explicit Kernel(trace::DeviceControl* control) : control_(*control) {}
@@ -64,46 +65,26 @@ public:
   std::uint64_t capacity() const { return control_.slots_per_sub_ring; }
   bool waits() const { return control_.wait_when_full != 0; }
 
-  // False if there was no room and the record was dropped.
-  bool reserve(unsigned sub, unsigned slots, std::uint64_t& ticket, bool wait = false) {
-    for (;;) {
-      ticket = control_.sub[sub].reserved;
-      const std::uint64_t consumed = __atomic_load_n(&counters(sub).consumed, __ATOMIC_ACQUIRE);
-      if (ticket + slots <= consumed + capacity()) return control_.sub[sub].reserved += slots, true;
-      if (!wait && !waits()) return __atomic_fetch_add(&counters(sub).lost, 1, __ATOMIC_RELAXED), false;
-    }
-  }
+  std::uint64_t reserve(unsigned sub, unsigned slots) { return device::RingWriter(control_, sub).reserve(slots); }
   void publish(unsigned sub, std::uint64_t ticket, trace::Kind kind, std::uint64_t word, unsigned slots = 1) {
-    for (unsigned i = 1; i < slots; ++i) {
-      auto& more = reinterpret_cast<trace::MoreSlot&>(slot(sub, ticket + i));
-      for (std::uint64_t& payload : more.payload) payload = word;
-      __atomic_store_n(&more.head, trace::pack({trace::Kind::kMore, 0, trace::kNoApi, 0, 0}), __ATOMIC_RELAXED);
-    }
-    trace::DeviceSlot& first = slot(sub, ticket);
-    first.time = word;
-    first.ticket = trace::pack_ticket(ticket, sub);
-    first.who = trace::pack_who(1, sub, 0, 0);
-    first.a[0] = word;
-    for (unsigned i = 1; i < trace::kFirstPayloadWords; ++i) first.a[i] = 0;
     const trace::Head head{kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
-    __atomic_store_n(&first.head, trace::pack(head), __ATOMIC_RELEASE);
+    device::RingWriter(control_, sub).publish(ticket, head, word, trace::pack_who(1, sub, 0, 0),
+                                              [word](unsigned) { return word; });
   }
-  bool record(unsigned sub, std::uint64_t word, bool wait = false) {
-    std::uint64_t ticket = 0;
-    if (!reserve(sub, 1, ticket, wait)) return false;
+  // False if there was no room and the record was dropped.
+  bool record(unsigned sub, std::uint64_t word) {
+    const std::uint64_t ticket = reserve(sub, 1);
+    if (ticket == device::kNoTicket) return false;
     publish(sub, ticket, trace::Kind::kDeviceAlloc, word);
     return true;
   }
+  void wait_for_room(unsigned sub) const {
+    const auto* counters = reinterpret_cast<const trace::RingCounters*>(control_.ring + trace::kRingHeaderBytes);
+    while (control_.sub[sub].reserved == __atomic_load_n(&counters[sub].consumed, __ATOMIC_ACQUIRE) + capacity()) {
+    }
+  }
 
 private:
-  trace::RingCounters& counters(unsigned sub) const {
-    return reinterpret_cast<trace::RingCounters*>(control_.ring + trace::kRingHeaderBytes)[sub];
-  }
-  trace::DeviceSlot& slot(unsigned sub, std::uint64_t ticket) const {
-    auto* slots = reinterpret_cast<trace::DeviceSlot*>(control_.ring + trace::ring_slots_offset(control_.sub_rings));
-    return slots[sub * capacity() + (ticket & (capacity() - 1))];
-  }
-
   trace::DeviceControl& control_;
 };
 

@@ -37,10 +37,11 @@ void play(const char* end, std::uint64_t count) {
   const Module module;
   CHECK(module.launch());
   Kernel kernel(control_of(module));
-  std::uint64_t ticket = 0;
-  kernel.reserve(0, 3, ticket);
-  kernel.publish(0, ticket, trace::Kind::kDeviceSite, 77, 3);
-  for (std::uint64_t i = 0; i < count; ++i) kernel.record(i % 4, i + 1, true);
+  kernel.publish(0, kernel.reserve(0, 3), trace::Kind::kDeviceSite, 77, 3);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    kernel.wait_for_room(i % 4);
+    kernel.record(i % 4, i + 1);
+  }
   const std::string_view how = end;
   if (how == "kill") raise(SIGKILL);
   if (how == "_exit") _exit(3);
@@ -58,9 +59,8 @@ void torn(bool destroy) {
   const Module module;
   CHECK(module.launch());
   Kernel kernel(control_of(module));
-  std::uint64_t ticket = 0;
   for (std::uint64_t i = 0; i < 10; ++i) {
-    kernel.reserve(5, 1, ticket);
+    const std::uint64_t ticket = kernel.reserve(5, 1);
     if (i != 4) kernel.publish(5, ticket, trace::Kind::kDeviceFree, i);
   }
   settle();
@@ -74,8 +74,7 @@ void full() {
   const Module module;
   CHECK(module.launch());
   Kernel kernel(control_of(module));
-  std::uint64_t ticket = 0;
-  kernel.reserve(2, 1, ticket);
+  const std::uint64_t ticket = kernel.reserve(2, 1);
   std::uint64_t dropped = 0;
   for (std::uint64_t i = 1; i < kernel.capacity() + 100; ++i) dropped += kernel.record(2, i) ? 0 : 1;
   std::printf("dropped %lu capacity %lu\n", dropped, kernel.capacity());
