@@ -1,12 +1,21 @@
-# The interposer's logs and stacks as a host program, so that the sanitizers see them; nothing of CUDA in it.
+# The interposer's logs, stacks and drain as a host program, so that the sanitizers see them; nothing of CUDA in it.
 set(interposer ${PROJECT_SOURCE_DIR}/interposer)
 add_executable(interposer_log_test interposer_log_test.cpp
-  ${interposer}/context.cpp ${interposer}/device_facts.cpp ${interposer}/fork_guard.cpp ${interposer}/kernels.cpp
-  ${interposer}/modules.cpp ${interposer}/options.cpp ${interposer}/process.cpp
-  ${interposer}/stack.cpp ${interposer}/texts.cpp ${interposer}/thread_log.cpp)
+  ${interposer}/context.cpp ${interposer}/device_facts.cpp ${interposer}/fork_guard.cpp ${interposer}/host_ranges.cpp
+  ${interposer}/kernels.cpp ${interposer}/modules.cpp ${interposer}/options.cpp ${interposer}/process.cpp
+  ${interposer}/ring_drain.cpp ${interposer}/ring_memory.cpp ${interposer}/stack.cpp ${interposer}/texts.cpp
+  ${interposer}/thread_log.cpp)
 target_compile_definitions(interposer_log_test PRIVATE GPUMEMTRACE_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
 target_link_libraries(interposer_log_test PRIVATE gmt_trace gmt_warnings gmt_sanitize GTest::gtest_main ${CMAKE_DL_LIBS})
-add_test(NAME InterposerLog COMMAND interposer_log_test)
+if(TARGET gmt_device_hooks)
+  target_sources(interposer_log_test PRIVATE interposer_ring_test.cpp)
+  target_link_libraries(interposer_log_test PRIVATE gmt_device_hooks)
+  add_test(NAME InterposerRing COMMAND interposer_log_test --gtest_filter=InterposerRing.*)
+  set_tests_properties(InterposerRing PROPERTIES LABELS unit TIMEOUT 120
+    ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_ring")
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_ring)
+endif()
+add_test(NAME InterposerLog COMMAND interposer_log_test --gtest_filter=InterposerLog.*)
 set_tests_properties(InterposerLog PROPERTIES LABELS unit TIMEOUT 120
   ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_log")
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_log)

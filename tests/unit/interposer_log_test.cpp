@@ -22,7 +22,6 @@
 #include "interposer/process.h"
 #include "interposer/process_hooks.h"
 #include "interposer/resolve.h"
-#include "interposer/ring_drain.h"
 #include "interposer/session.h"
 #include "interposer/thread_log.h"
 #include "interposer/unwinder.h"
@@ -36,7 +35,6 @@ ThreadLog* session_log() noexcept { return nullptr; }
 void forget_host_memory() noexcept {}
 void forget_device_rings() noexcept {}
 bool hand_over_ring(std::uint64_t) noexcept { return false; }
-void expect_records() noexcept {}
 void* real_dlsym(void* handle, const char* name) noexcept { return dlsym(handle, name); }
 void* driver_symbol(const char*) noexcept { return nullptr; }
 
