@@ -12,8 +12,10 @@ namespace gmt::interposer {
 class ThreadLog;
 
 // Whether the record's meaning depends on a context: memory that ends with it (stream-ordered memory does not), and
-// streams, whose device findings name.
-inline bool needs_context(const Record& r) noexcept {
+// streams, whose device findings name. (Of notes, only those on a context are asked about: see ContextNote.)
+inline bool needs_context(const Record& r, std::uint16_t result) noexcept {
+  if (r.kind == trace::Kind::kNote) return true;
+  if (result != 0) return false;
   if (r.kind == trace::Kind::kLife) return r.w[1] == static_cast<std::uint64_t>(trace::ObjectClass::kStream);
   if (r.kind != trace::Kind::kAlloc) return false;
   const auto family = static_cast<trace::Family>(r.w[2]);

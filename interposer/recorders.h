@@ -322,6 +322,14 @@ struct Note : Recorder {
   }
 };
 
+// A note on the current context, for which it is asked after the call, whatever that answers.
+struct ContextNote : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Note::before(r, a);
+    r.order_at = OrderAt::kAfter;
+  }
+};
+
 // Registration of kernels and variables runs before main, in every process that links a CUDA library: recorded
 // only when the trace exists anyway, because a trace begins with the first CUDA call.
 struct Registration : Note {};

@@ -156,7 +156,7 @@ void Call::complete(std::uint16_t result, bool changed) noexcept {
   const std::uint64_t ticks = record.is_timed() ? read_tsc() - time_ : 0;
   if (changed) fill(*slot_, record);
   if (record.order_at == OrderAt::kAfter) {
-    if (result == 0 && needs_context(record)) slot_->context = current_context(*log_);
+    if (needs_context(record, result)) slot_->context = current_context(*log_);
     slot_->order = Process::next_order();
   }
   if (ticks != 0) slot_->order = trace::with_ticks(slot_->order, ticks);

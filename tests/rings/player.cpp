@@ -46,6 +46,12 @@ void play(const char* end, std::uint64_t count) {
   if (how == "kill") raise(SIGKILL);
   if (how == "_exit") _exit(3);
   if (how == "exec") execl("/bin/true", "true", nullptr);
+  if (how == "wait") {
+    settle();
+    std::puts("ready");
+    std::fflush(stdout);
+    pause();
+  }
   if (how == "destroy") CHECK(cuCtxDestroy(context));
   if (how == "pause") {
     settle();

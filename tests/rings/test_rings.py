@@ -3,6 +3,7 @@
 
 import glob
 import os
+import shutil
 import signal
 import subprocess
 
@@ -96,6 +97,38 @@ class Rings(InterposedCase):
                 self.assertEqual(glob.glob(os.path.join(self.folder, "*", "*.ring")), [])
                 self.assert_whole(self.device_records(self.only_trace()), 3000)
 
+    def test_killed_between_writing_and_giving_back(self):
+        """What stands in the log and in the ring is told once."""
+        self.play("kill", 1000, check=False)
+        link = glob.glob(os.path.join(self.only_trace().path, "*.ring"))[0]
+        file = os.readlink(link)
+        shutil.copy(file, os.path.join(self.folder, "copy"))
+        self.assert_whole(self.device_records(self.collect()), 1000)
+        self.assertFalse(os.path.exists(file))
+        shutil.copy(os.path.join(self.folder, "copy"), file)
+        os.symlink(file, link)
+        self.assert_whole(self.device_records(self.collect()), 1000)
+
+    def test_report_on_a_process_that_runs(self):
+        environment = self.environment(GPUMEMTRACE_SIM_MEMORY="256M", STANDIN_LOG="/dev/null")
+        with subprocess.Popen([self.binary("rings_player"), "wait", "100"], env=environment, cwd=self.folder,
+                              stdout=subprocess.PIPE) as program:
+            self.assertEqual(program.stdout.readline(), b"ready\n")
+            trace = self.collect()
+            self.assert_whole(self.device_records(trace), 100)
+            self.assertEqual(len(glob.glob(os.path.join(trace.path, "*.ring"))), 1, "it is the process's")
+            program.kill()
+
+    def test_links_to_other_files_are_left_alone(self):
+        self.play("nothing")
+        other = os.path.join(self.folder, "precious")
+        open(other, "wb").close()
+        link = os.path.join(self.only_trace().path, "device-7.ring")
+        os.symlink(other, link)
+        self.collect()
+        self.assertTrue(os.path.exists(link) and os.path.exists(other))
+        os.unlink(link)
+
     def test_torn(self):
         for end in ("torn-destroy", "torn-kill"):
             with self.subTest(end=end):
@@ -186,6 +219,7 @@ class Rings(InterposedCase):
     def test_nothing_of_it_is_recorded(self):
         self.play("exit", 100)
         trace = self.collect()
+        self.assertEqual(self.drained(trace), (103, 0, 0))
         self.assertEqual([call.api for call in trace.calls if call.kind in ("alloc", "free", "copy", "set")],
                          ["cuModuleGetGlobal_v2"])
         self.assertEqual(trace.lost, {})

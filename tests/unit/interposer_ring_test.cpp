@@ -98,6 +98,11 @@ protected:
     ASSERT_NE(Process::enter_thread(epoch), nullptr);
     ASSERT_TRUE(start_drain_thread());
   }
+  static void TearDownTestSuite() {
+    char trace[4096];
+    ASSERT_TRUE(Process::path_of(".", trace, sizeof trace));
+    fs::remove_all(fs::path(trace).parent_path());
+  }
   // All threads write to the ring until they are done; what each has written.
   static std::vector<unsigned> write_all(trace::DeviceControl& control) {
     std::vector<unsigned> written(kThreads);
