@@ -62,6 +62,10 @@ class Forms(unittest.TestCase):
         self.assertNotRegex(symbols, r" [TtWV] (_Znwm|_Znam|_ZdlPv|_ZdaPv)\b")
         self.assertNotRegex(symbols, r" U \w*gpumemtrace")
 
+    def expect_note(self, binary, wanted=True):
+        """By which the interposer knows the program."""
+        self.assertEqual(".note.gpumemtrace" in run("readelf", "-n", binary)[1], wanted)
+
     def expect_runs(self, binary):
         self.assertEqual(run(binary), (0, ""))
 
@@ -76,6 +80,7 @@ class Forms(unittest.TestCase):
         self.expect_calls(functions, "without", 0, 0)
         binary = self.nvcc(self.source("every_call.cu"), *FORCED, output="every_call")
         self.assertIn(CONTROL.encode(), binary.read_bytes())
+        self.expect_note(binary)
         self.expect_host_untouched(binary)
         self.expect_runs(binary)
 
@@ -94,6 +99,7 @@ class Forms(unittest.TestCase):
     def test_shared_library(self):
         library = self.nvcc("-shared", "-Xcompiler", "-fPIC", self.source("second_file.cu"), "-rdc=true", *FORCED,
                             output="libsecond.so")
+        self.expect_note(library)
         _, symbols = run("nm", "-D", library)
         self.assertNotIn("control", symbols)  # a unique symbol would keep the library from being unloaded
         self.assertRegex(symbols, r" U malloc\b")
@@ -160,7 +166,9 @@ class Forms(unittest.TestCase):
         self.assertIn(CONTROL.encode(), (self.folder / "launcher" / "plain").read_bytes())
 
     def test_host_file(self):
-        self.expect_runs(self.nvcc(self.source("host_only.cpp"), *FORCED, output="host"))
+        binary = self.nvcc(self.source("host_only.cpp"), *FORCED, output="host")
+        self.expect_note(binary, wanted=False)
+        self.expect_runs(binary)
 
     def test_too_old_a_language(self):
         status, text = run(NVCC, "-std=c++14", *FORCED, "-c", self.source("included.cu"), "-o", self.folder / "old.o")

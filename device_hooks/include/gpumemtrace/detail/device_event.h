@@ -15,6 +15,16 @@ namespace gmt::device {
 template <int>
 __attribute__((visibility("hidden"))) __device__ std::uint64_t control = 0;
 
+#if !defined(__CUDA_ARCH__)
+// The note by which the interposer knows such code in a host object: trace::kNoteOwner, kNoteType, no content.
+asm(".pushsection .note.gpumemtrace,\"a\",@note\n"
+    ".balign 4\n"
+    ".long 12, 0, 1\n"
+    ".asciz \"gpumemtrace\"\n"
+    ".popsection");
+static_assert(sizeof trace::kNoteOwner == 12 && trace::kNoteType == 1);
+#endif
+
 // What a call leaves behind. It lies in the calling thread's stack and is passed by address, so that it does not take
 // registers away from the kernel; file is null where the place is not known, as in operators.
 struct Event {
