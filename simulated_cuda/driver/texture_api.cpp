@@ -43,8 +43,13 @@ CUresult check_resource(const CUDA_RESOURCE_DESC& resource) {
   }
 }
 
+// Kernels take these handles by value: one that looked like an address of the host's would be taken for a mistake.
+constexpr unsigned long long kNoAddress = 1ull << 63;
+
+unsigned long long handle_of(const Texture* texture) { return reinterpret_cast<unsigned long long>(texture) | kNoAddress; }
+
 Texture* find(unsigned long long handle, bool surface) {
-  Texture* texture = state().textures.get(handle);
+  Texture* texture = state().textures.get(handle & ~kNoAddress);
   return texture != nullptr && texture->surface == surface ? texture : nullptr;
 }
 
@@ -66,7 +71,7 @@ CUresult tex_object_create(CUtexObject* out, const CUDA_RESOURCE_DESC* resource,
   texture->resource = *resource;
   texture->texture = *description;
   if (view != nullptr) texture->view = *view;
-  *out = reinterpret_cast<CUtexObject>(state().textures.add(std::move(texture)));
+  *out = handle_of(state().textures.add(std::move(texture)));
   return CUDA_SUCCESS;
 }
 
@@ -95,7 +100,7 @@ CUresult surf_object_create(CUsurfObject* out, const CUDA_RESOURCE_DESC* resourc
   surface->context = this_thread().current();
   surface->surface = true;
   surface->resource = *resource;
-  *out = reinterpret_cast<CUsurfObject>(state().textures.add(std::move(surface)));
+  *out = handle_of(state().textures.add(std::move(surface)));
   return CUDA_SUCCESS;
 }
 
