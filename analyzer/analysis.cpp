@@ -159,6 +159,42 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
   }
 }
 
+// What kernels wrote and nobody read, as part of the process's losses too.
+void explain_device_losses(const DeviceHeaps& heaps, ProcessReport& process, Findings& findings) {
+  std::uint64_t lost = 0, torn = 0, damaged = 0, unseen = 0, unjudged = 0;
+  for (const auto& context : heaps.contexts()) {
+    lost += context->heap.lost();
+    torn += context->heap.torn();
+    damaged += context->stats.damaged;
+    unseen += context->heap.unseen_frees();
+    unjudged += context->heap.unjudged();
+    for (std::size_t cause = 0; cause < context->stats.lost.size(); ++cause) {
+      const std::uint64_t n = context->stats.lost[cause];
+      if (n != 0) process.lost[std::string(cause_in_words(cause))] += n;
+    }
+    if (!context->stats.skipped.empty()) {
+      findings.not_checked(
+        {"in-kernel malloc and free", cat({context->log, " could not be read: ", context->stats.skipped})});
+    }
+  }
+  if (lost != 0) process.lost["ring of device records full"] += lost;
+  process.torn += torn;
+  process.damaged += damaged;
+  const auto say = [&](std::uint64_t n, std::string_view noun, std::string_view what) {
+    if (n != 0) findings.not_checked({"in-kernel malloc and free", cat({format_plural(n, noun), what})});
+  };
+  say(lost, "record",
+      " of malloc or free in kernels found no room in the ring: a block listed as leaked may "
+      "have been freed by one of them; a larger ring, or --device-ring-full=wait, loses none");
+  say(unjudged, "free",
+      " in kernels behind that loss could not be judged: the allocation may be among what was lost");
+  say(torn, "record", " of malloc or free in kernels never finished, because their context or process died");
+  say(damaged, "record", " of malloc or free in kernels damaged and left out");
+  say(unseen, "block",
+      " of a device heap replaced by a new one at the same address: the free was not seen, as in "
+      "code that is not instrumented");
+}
+
 void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals, Findings& findings) {
   if (trace.damaged_lines != 0) {
     findings.not_checked({"names and modules", cat({format_plural(trace.damaged_lines, "line"),
@@ -195,9 +231,15 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   CopyUse copies;
   Grouping findings(stream.ranges(), options.group_by_range);
   Dispatch detectors(stream);
+  DeviceHeaps& device_heaps = stream.device_heaps();
+  device_heaps.read(stream.trace().device_logs);
   while (const Event* e = stream.next()) {
     count(totals, *e);
-    const auto judgements = heap.apply(*e);
+    auto judgements = heap.apply(*e);
+    if (device_heaps.any()) {
+      device_heaps.follow(*e, heap, stream);
+      if (device_heaps.misused_by(*e, heap) != 0) judgements = {}; // heap-mixed knows better
+    }
     if (stream.ranges().any()) follow_ranges(*e, heap, stream.ranges(), totals);
     if (e->kind == Kind::kCopy) copies.add(*e, heap);
     detectors.on_event(*e, judgements, heap, findings);
@@ -222,10 +264,12 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   analysis.process.ended = stream.ending();
   finish_totals(totals, heap);
   findings.at_end();
+  device_heaps.conclude();
   analysis.process.tables = memory_tables(heap, copies, stream);
   analysis.use_by_stack = use_by_stack(heap);
   detectors.finish(heap, findings);
   explain_losses(analysis.process, stats, findings);
+  explain_device_losses(device_heaps, analysis.process, findings);
   explain_gaps(stream.trace(), heap, totals, findings);
   analysis.findings = findings.take_findings();
   analysis.not_checked = findings.take_not_checked();

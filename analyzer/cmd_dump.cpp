@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dump`: every event of one trace in the merged order, one line each, and each call stack once, before its
-// first use. For people, grep and bug reports: it shows what was recorded, before any judgement. Called by
+// first use; then what kernels wrote, log by log in the order of their reading. For people, grep and bug reports: it shows what was recorded, before any judgement. Called by
 // dispatch().
 
 #include <unistd.h>
@@ -59,6 +59,13 @@ int command_dump(const Settings& settings) {
     shown[stack] = true;
     text += dump_line(*event, stream, event->thread < threads.size() ? threads[event->thread] : "?") + "\n";
     if (text.size() >= kFlushBytes && !flush()) return 0;
+  }
+  for (const DeviceLogFiles& files : stream.trace().device_logs) {
+    DeviceLogReader reader(files);
+    while (const DeviceRecord* record = reader.next()) {
+      text += dump_line(*record, files.name) + "\n";
+      if (text.size() >= kFlushBytes && !flush()) return 0;
+    }
   }
   text += last_line(stream.stats());
   flush();

@@ -47,7 +47,7 @@ std::string describe_block(const Block& block, const ProcessFacts& facts) {
 }
 
 LabelledStack labelled(std::string label, StackId stack, std::string_view api) {
-  return {.label = std::move(label), .stack = stack, .api = std::string(api), .frames = {}};
+  return {.label = std::move(label), .stack = stack, .api = std::string(api), .frames = {}, .device = {}};
 }
 
 LabelledStack birth_stack(const Block& block, const ProcessFacts& facts) {
@@ -81,6 +81,18 @@ std::string_view released_word(trace::Family family) {
 
 std::string_view right_release_for(const Block& block, std::string_view api) {
   return right_release(block.family, is_runtime_name(api));
+}
+
+std::string why_not_a_leak(const Ending& ending) {
+  switch (ending.how) {
+  case Ending::How::kExited: return {};
+  case Ending::How::kSignalled:
+    return cat({"the program was killed by signal ", std::to_string(ending.signal)});
+  case Ending::How::kExec: return "the program replaced itself by another one (exec)";
+  case Ending::How::kRunning: return "the program is still running";
+  case Ending::How::kUnknown: break;
+  }
+  return "how the program ended is not known";
 }
 
 } // namespace gmt

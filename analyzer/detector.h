@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/device_heaps.h"
 #include "analyzer/event.h"
 #include "analyzer/finding.h"
 #include "analyzer/heap.h"
@@ -70,6 +71,8 @@ public:
   virtual Caller caller(StackId stack) const = 0; // walks all modules: not for every event
   virtual const Ranges& ranges() const = 0;
   virtual std::span<const PolicyRule> policies() const = 0;
+  virtual const DeviceHeaps& device_heaps() const = 0; // launches are matched only in finish()
+  virtual std::uint64_t realtime(const Event& e) const = 0; // nanoseconds of CLOCK_REALTIME, 0 if not known
   virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
   virtual double nanoseconds(std::uint64_t ticks) const = 0;      // 0 if the clock's speed is not known
   virtual const Ending& ending() const = 0;       // final only in finish(): last words may stand last
@@ -156,5 +159,7 @@ std::string_view released_word(trace::FreeFunction function); // "freed", "unreg
 std::string_view released_word(trace::Family family);         // what its right release does
 // The right release as the caller of `api` would write it: the runtime's name for a runtime name.
 std::string_view right_release_for(const Block& block, std::string_view api);
+// Why memory that is alive at the end is no leak: the program was killed, or the like. Empty if it is one.
+std::string why_not_a_leak(const Ending& ending);
 
 } // namespace gmt

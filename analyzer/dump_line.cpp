@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <span>
 
+#include "analyzer/device_heap.h"
 #include "analyzer/words.h"
 
 namespace gmt {
@@ -248,6 +249,39 @@ std::string dump_line(const Event& event, const EventStream& stream, std::string
   if (event.context != 0) line += " context=" + std::to_string(event.context);
   if (event.stack) line += " stack=" + std::to_string(event.stack.value);
   return line;
+}
+
+std::string dump_line(const DeviceRecord& record, std::string_view log) {
+  const auto index = [](trace::Index3 i) {
+    return cat({std::to_string(i.x), ",", std::to_string(i.y), ",", std::to_string(i.z)});
+  };
+  if (record.head.kind == trace::Kind::kDeviceDrained) {
+    return cat({log, " drained slots=", std::to_string(record.p(0)), " lost=", std::to_string(record.p(1)),
+                " torn=", std::to_string(record.p(2)),
+                " context=", std::to_string(record.host_slot().context)});
+  }
+  std::string line = cat({std::to_string(record.slot.time), " ", log, " "});
+  if (record.head.kind == trace::Kind::kDeviceSite) {
+    const DeviceSite site = site_of(record);
+    return line + cat({"site id=", std::to_string(record.p(0)), " function=", gmt::quoted(site.function),
+                       " file=", gmt::quoted(site.file), " line=", std::to_string(site.line)});
+  }
+  if (record.head.kind == trace::Kind::kDeviceGrid) {
+    return line + cat({"grid id=", std::to_string(record.p(0)), " grid=", index(trace::block_of(record.p(1))),
+                       " block=", index(trace::block_of(record.p(2)))});
+  }
+  line += cat({device_call(record.op()), " pointer=", format_address(record.p(0))});
+  if (record.head.kind == trace::Kind::kDeviceAlloc) line += cat({" bytes=", std::to_string(record.p(1))});
+  if (record.op() == trace::DeviceOp::kAlignedMalloc) {
+    line += cat({" alignment=", std::to_string(record.p(4))});
+  }
+  if (record.space() != trace::DeviceSpace::kUnknown && record.head.kind == trace::Kind::kDeviceFree) {
+    line += record.space() == trace::DeviceSpace::kShared ? " shared" : " local";
+  }
+  line += cat({" grid=", std::to_string(record.p(2)), " block=", index(trace::block_of(record.p(3))),
+               " thread=", index(trace::thread_of(record.slot.who)),
+               " site=", std::to_string(trace::site_of(record.slot.who))});
+  return record.head.result == trace::kDeviceOutOfMemory ? line + " = NULL" : line;
 }
 
 } // namespace gmt

@@ -128,6 +128,12 @@ Caller EventStream::caller(StackId stack) const {
   return module == nullptr ? Caller() : Caller{module->path, owner_of_module(module->path)};
 }
 
+std::uint64_t EventStream::realtime(const Event& e) const {
+  const TraceInfo& info = trace_.info;
+  if (nanoseconds_per_tick_ <= 0 || info.realtime_ns == 0 || e.time < info.tsc) return 0;
+  return info.realtime_ns + static_cast<std::uint64_t>(nanoseconds(e.time - info.tsc));
+}
+
 void EventStream::note_name(const Event& e) {
   std::optional<std::string> name = text_of(e);
   if (!name) return;

@@ -60,6 +60,9 @@ public:
   const Ranges& ranges() const override { return ranges_; }
   Ranges& ranges() { return ranges_; }
   std::span<const PolicyRule> policies() const override { return options_.policies; }
+  const DeviceHeaps& device_heaps() const override { return device_heaps_; }
+  DeviceHeaps& device_heaps() { return device_heaps_; } // empty until the analysis reads them
+  std::uint64_t realtime(const Event& e) const override;
   bool groups_by_range() const override { return options_.group_by_range; }
   double nanoseconds(std::uint64_t ticks) const override {
     return static_cast<double>(ticks) * nanoseconds_per_tick_;
@@ -82,6 +85,7 @@ private:
   Ranges ranges_{texts_};
   std::unordered_map<std::uint64_t, Kernel> kernels_; // by function handle
   std::map<int, DeviceFacts> devices_;
+  DeviceHeaps device_heaps_;
   double nanoseconds_per_tick_ = 0;
   Ending ending_;
   Ending last_words_; // from kExit records

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,11 +28,19 @@ struct Frame {
   bool inlined = false;
 };
 
+// Who ran device code: what tells one thread of a kernel from the others.
+struct DeviceThread {
+  std::string kernel;       // demangled, empty if unknown
+  std::uint64_t launch = 0; // which of the kernel's launches, from 1; 0 unknown
+  std::array<std::uint32_t, 3> block{}, thread{};
+};
+
 struct LabelledStack {
   std::string label; // "allocated here", "first freed here", "freed again here", ...
   StackId stack;
   std::string api;   // the call as the program wrote it: cudaMalloc, else cuMemAlloc_v2
   std::vector<Frame> frames; // filled by the report, innermost first
+  std::optional<DeviceThread> device = {}; // a place in a kernel: its frames are the detector's, `stack` is 0
 };
 
 // Who had what when an allocation failed: of one device's memory, or of the host's that CUDA has pinned.

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/words.h"
+
 namespace gmt {
 
 std::string Grouping::key_of(const Finding& finding) const {
@@ -19,6 +21,9 @@ std::string Grouping::key_of(const Finding& finding) const {
     key += std::to_string(stack.stack.value);
     key += stack.api; // without a stack the calls' names are all that tells them apart
     key += '\0';
+    if (!stack.device) continue;
+    for (const Frame& frame : stack.frames)
+      key += cat({frame.function, frame.file, std::to_string(frame.line)});
   }
   if (by_range_) key += finding.range;
   return key;

@@ -206,6 +206,15 @@ void check_version(const TraceDir& dir) {
          ".x: use the version that wrote it", info.major > trace::kFormatMajor ? " or a newer one" : ""}));
 }
 
+void add_device_file(TraceDir& dir, const fs::path& file) {
+  const bool ring = file.extension() == ".ring";
+  if (!ring && file.extension() != ".log") return;
+  const std::string name = file.stem().string();
+  auto at = std::ranges::find(dir.device_logs, name, &DeviceLogFiles::name);
+  if (at == dir.device_logs.end()) at = dir.device_logs.insert(at, {.name = name, .log = {}, .ring = {}});
+  (ring ? at->ring : at->log) = file;
+}
+
 } // namespace
 
 std::string unescape(std::string_view text) {
@@ -246,9 +255,12 @@ TraceDir open_trace(const fs::path& path) {
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     std::error_code ignored;
     const fs::path& log = entry.path();
-    if (log.extension() == ".log" && entry.is_regular_file(ignored)) dir.logs.push_back(log);
+    if (!entry.is_regular_file(ignored)) continue; // links to files included
+    if (log.filename().string().starts_with("device-")) add_device_file(dir, log);
+    else if (log.extension() == ".log") dir.logs.push_back(log);
   }
   std::ranges::sort(dir.logs);
+  std::ranges::sort(dir.device_logs, {}, &DeviceLogFiles::name);
   return dir;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analyzer/detector.h"
+#include "analyzer/device_log.h"
 #include "analyzer/modules.h"
 
 namespace gmt {
@@ -48,6 +49,7 @@ struct TraceDir {
   std::optional<Completion> completion;
   std::vector<std::filesystem::path>
     logs; // sorted by name; may be empty: a process that made no recorded call
+  std::vector<DeviceLogFiles> device_logs; // sorted by name: what kernels wrote
   std::uint64_t damaged_lines = 0;
 
   std::string_view api_name(std::uint16_t api) const {

@@ -105,6 +105,7 @@ private:
     const trace::Side as = declared(e, side);
     if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};
     const Block* block = heap.find_live(address);
+    if (block == nullptr && facts_.device_heaps().spans(address)) return {}; // heap-mixed
     if (as == trace::Side::kHost) return {block != nullptr && is_device_only(*block, false), block};
     return {block == nullptr && !device_reads_host_memory(e, heap), nullptr};
   }

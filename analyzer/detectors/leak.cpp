@@ -51,7 +51,7 @@ public:
     const std::string dead =
       cat({"a kernel or the device failed with ", error_name(heap.sticky_code(), false),
            ", after which nothing can be freed"});
-    const std::string excuse = why_not_a_leak();
+    const std::string excuse = why_not_a_leak(facts_.ending());
     report(alive, excuse, "memory alive then", findings);
     report(alive_in_dead, dead, "memory alive then", findings);
     // What a reset took before the program was killed is a leak.
@@ -122,20 +122,6 @@ private:
 
   Ranges::Path group_of(const Block& block) const {
     return facts_.groups_by_range() ? facts_.ranges().birth_of(block) : 0;
-  }
-
-  // Empty if the program ended in a way that makes what is alive a leak.
-  std::string why_not_a_leak() const {
-    const Ending& ending = facts_.ending();
-    switch (ending.how) {
-    case Ending::How::kExited: return {};
-    case Ending::How::kSignalled:
-      return cat({"the program was killed by signal ", std::to_string(ending.signal)});
-    case Ending::How::kExec: return "the program replaced itself by another one (exec)";
-    case Ending::How::kRunning: return "the program is still running";
-    case Ending::How::kUnknown: break;
-    }
-    return "how the program ended is not known";
   }
 
   void report(const Groups& groups, const std::string& excuse, std::string_view what,

@@ -92,12 +92,22 @@ Json json_of(const Frame& frame) {
           {"inlined", frame.inlined}};
 }
 
+Json json_of(const DeviceThread& thread) {
+  return {{"kernel", text_or_null(thread.kernel)},
+          {"launch", thread.launch != 0 ? Json(thread.launch) : Json(nullptr)},
+          {"block", thread.block},
+          {"thread", thread.thread}};
+}
+
 Json json_of(const LabelledStack& stack, unsigned depth) {
   Json frames = Json::array();
   const std::size_t all = stack.frames.size();
   const std::size_t count = depth == 0 ? all : std::min<std::size_t>(depth, all);
   for (std::size_t i = 0; i < count; ++i) frames.push_back(json_of(stack.frames[i]));
-  return {{"label", stack.label}, {"api", text_or_null(stack.api)}, {"frames", std::move(frames)}};
+  return {{"label", stack.label},
+          {"api", text_or_null(stack.api)},
+          {"frames", std::move(frames)},
+          {"device", stack.device ? json_of(*stack.device) : Json(nullptr)}};
 }
 
 Json device_or_null(int device) { return device >= 0 ? Json(device) : Json(nullptr); }

@@ -53,6 +53,22 @@ std::size_t shown(const LabelledStack& stack, unsigned depth) {
   return depth == 0 ? stack.frames.size() : std::min<std::size_t>(depth, stack.frames.size());
 }
 
+// Which thread it was, below its frame: "launch 3 of step(int*), block (0, 1, 0), thread (31, 0, 0)".
+std::string device_thread(const LabelledStack& stack) {
+  const auto index = [](const std::array<std::uint32_t, 3>& i) {
+    return fmt::format("({}, {}, {})", i[0], i[1], i[2]);
+  };
+  const DeviceThread& thread = *stack.device;
+  const bool in_kernel = !stack.frames.empty() && stack.frames[0].function == thread.kernel;
+  std::string text = thread.launch != 0 ? fmt::format("launch {}", thread.launch) : "";
+  if (!thread.kernel.empty() && !in_kernel) {
+    const std::string name = printable(shorten_function(thread.kernel, kNarrowestFunction));
+    text += (text.empty() ? "in " : " of ") + name;
+  }
+  return fmt::format("{}{}block {}, thread {}", text, text.empty() ? "" : ", ", index(thread.block),
+                     index(thread.thread));
+}
+
 void add_stack(std::string& out, const LabelledStack& stack, const std::string& label,
                std::size_t label_width, std::size_t location_width, unsigned depth,
                const std::string& folder) {
@@ -73,6 +89,7 @@ void add_stack(std::string& out, const LabelledStack& stack, const std::string& 
     const std::string function = printable(shorten_function(frame.function, room));
     out += (function.empty() ? place : pad(place, location_width) + "  " + function) + "\n";
   }
+  if (stack.device) out.append(frames_at, ' ').append(device_thread(stack) + "\n");
   if (const std::size_t more = stack.frames.size() - count; more != 0) {
     out.append(frames_at, ' ').append(fmt::format("({} not shown)\n", format_plural(more, "outer frame")));
   }

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../unit/device_log_writer.h"
 #include "../unit/trace_writer.h"
 #include "analyzer/analysis.h"
 #include "analyzer/user_error.h"
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kNames[] = {"info",     "apis",     "modules",     "complete",
-                                  "t1-0.log", "t2-0.log", "device-0.log"};
+                                  "t1-0.log", "t2-0.log", "device-0.log", "device-0.ring"};
 
 // The next part of the input up to a newline.
 std::string_view take_line(std::string_view& input) {
@@ -100,6 +101,17 @@ std::string seed_input() {
   trace.log(0).exit(trace::ExitWay::kExit, 0);
   const TemporaryDirectory directory;
   trace.write(directory.path());
+  DeviceLogWriter device;
+  device.site(1, "step", "/src/step.cu", 12);
+  for (std::uint64_t i = 1; i < 6; ++i) {
+    device.grid(i, 1, 1);
+    device.device_malloc({.grid = i, .op = trace::DeviceOp::kAlignedMalloc, .alignment = 16 * i}, 4096 * i, 64);
+    device.device_free({.grid = i}, 4096 * i + i % 2);
+    device.device_malloc({.grid = i}, 0, 64);
+    device.drained();
+  }
+  device.write(directory.path());
+  device.write_ring(directory.path(), 1, 4);
   fs::rename(directory.path() / "t1000-0.log", directory.path() / "t1-0.log");
   fs::rename(directory.path() / "t1001-0.log", directory.path() / "t2-0.log");
   return pack_trace(directory.path().string());

@@ -76,11 +76,11 @@ def comparable(report):
     return re.sub(r"[0-9.,]+ (ns|us|ms|s|[KMG]iB/s|GB/s|MB/s)\b", r"N \1", text)
 
 
-def build(nvcc, kind, body, folder):
+def build(nvcc, include, kind, body, folder):
     source = folder / f"{kind}.cu"
     source.write_text(PROGRAM.search(body)[1])
     return subprocess.run([nvcc, "-std=c++17", "-g", "-cudart", "shared", "-arch", "sm_90", "-include", "heads.h",
-                           "-o", kind, source.name], cwd=folder, capture_output=True, text=True)
+                           "-I", include, "-o", kind, source.name], cwd=folder, capture_output=True, text=True)
 
 
 def run(command, kind, body, folder):
@@ -95,7 +95,8 @@ def run(command, kind, body, folder):
 def check_program(command, nvcc, section, folder):
     """Returns the report and what is wrong."""
     kind, _, _, body = section
-    compiled = build(nvcc, kind, body, folder)
+    include = pathlib.Path(command).parents[1] / "include" # of the build, or of an install
+    compiled = build(nvcc, include, kind, body, folder)
     if compiled.returncode:
         return None, [f"{kind}: does not compile:\n{compiled.stderr}"]
     if comment(body, "gpu"):

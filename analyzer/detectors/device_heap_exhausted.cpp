@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// device-heap-exhausted: malloc or new in a kernel that gave NULL. Says what was alive, the limit in force
+// and the call that raises it. The limit can only be set before a kernel that allocates is loaded: later
+// CUDA refuses the call with "invalid value" (measured on an H200, driver 580), which this finding explains
+// too.
+
+#include "analyzer/device_stacks.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::uint64_t kMallocHeapSize = 2; // cudaLimitMallocHeapSize
+
+class DeviceHeapExhausted : public Detector {
+public:
+  explicit DeviceHeapExhausted(const ProcessFacts& facts) : facts_(facts) {}
+
+  // A refused limit is part of the finding.
+  void on_event(const Event& e, std::span<const Judgement>, const Heap&, Findings& findings) override {
+    if (e.kind != trace::Kind::kNote || e.p(0) != kMallocHeapSize) return;
+    for (const auto& context : facts_.device_heaps().contexts()) {
+      if (context->heap.refusals().empty() || context->refused.empty()) continue;
+      const HeapLimitCall& call = context->refused.back();
+      if (call.stack == e.stack && call.bytes == e.p(1) && call.result == e.result)
+        findings.explain_refusal();
+    }
+  }
+
+  void finish(const Heap&, Findings& findings) override {
+    for (const auto& context : facts_.device_heaps().contexts()) {
+      for (const DeviceRefusal& refusal : context->heap.refusals()) findings.add(finding(refusal, *context));
+    }
+  }
+
+private:
+  Finding finding(const DeviceRefusal& refusal, const DeviceContext& context) const {
+    Finding f;
+    f.kind = "device-heap-exhausted";
+    f.severity = Severity::kWarning;
+    f.api = device_call(refusal.first.op);
+    f.bytes = refusal.bytes;
+    f.count = refusal.count;
+    f.message =
+      cat({f.api, " of ", format_bytes(refusal.asked), " in ", kernel_of(refusal.first, context), " got NULL",
+           refusal.count == 1 ? "" : cat({" (the first of ", format_count(refusal.count), " times)"}), ": ",
+           format_bytes(refusal.live_bytes), " in ", format_plural(refusal.live_blocks, "block"),
+           " were alive on the device heap, whose limit is ", format_bytes(context.limit)});
+    add_device_stack(f, "failed here", refusal.first, context, facts_);
+    const HeapLimitCall* late = context.refused.empty() ? nullptr : &context.refused.back();
+    if (late != nullptr) explain(f, *late);
+    f.message += ".";
+    const std::uint64_t bytes =
+      late != nullptr ? std::max(late->bytes, sufficient_limit(context)) : sufficient_limit(context);
+    f.advice = cat(
+      {late != nullptr ? "Move the call before the first launch: cudaDeviceSetLimit(cudaLimitMallocHeapSize, "
+                       : "Call cudaDeviceSetLimit(cudaLimitMallocHeapSize, ",
+       std::to_string(bytes),
+       late != nullptr ? ") must come" : ") before the first kernel is launched: it must come",
+       " before any kernel that allocates is loaded. Test in the kernel what ", f.api, " gave."});
+    return f;
+  }
+
+  void explain(Finding& f, const HeapLimitCall& late) const {
+    const std::string_view api = facts_.api_name(late.api);
+    f.message +=
+      cat({"; ", api, " had asked for ", format_bytes(late.bytes),
+           ", but came too late and was refused with ", error_name(late.result, is_runtime_name(api))});
+    f.stacks.push_back(labelled("limit refused here", late.stack, api));
+  }
+
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kDeviceHeapExhausted{{
+  .id = "device-heap-exhausted",
+  .severity = Severity::kWarning,
+  .title = "malloc in a kernel that got NULL",
+  .explain =
+    "The device heap was full, or its free memory in too small pieces, so malloc or new gave NULL to a "
+    "kernel. "
+    "The heap holds 8 MiB unless the program sets cudaLimitMallocHeapSize, and that can be set only before a "
+    "kernel that allocates is loaded: put the call that the finding names in front of the first launch. The "
+    "size named holds twice what the kernels asked for, since the allocator needs room of its own.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<DeviceHeapExhausted>(facts);
+  },
+  .wants = kWantsFailures,
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// device-heap-freed-elsewhere: a note on blocks that another kernel or another thread block frees than the
+// one that allocated them. Legal, but it needs an order that nothing enforces between blocks. DeviceHeap
+// collects the pairs.
+
+#include "analyzer/device_stacks.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+class DeviceHeapFreedElsewhere : public Detector {
+public:
+  explicit DeviceHeapFreedElsewhere(const ProcessFacts& facts) : facts_(facts) {}
+
+  void finish(const Heap&, Findings& findings) override {
+    for (const auto& context : facts_.device_heaps().contexts()) {
+      for (const ForeignFree& pair : context->heap.foreign_frees()) add(pair, *context, findings);
+    }
+  }
+
+private:
+  void add(const ForeignFree& pair, const DeviceContext& context, Findings& findings) const {
+    const DeviceBlock& block = pair.example;
+    const std::string birth = kernel_of(block.allocated, context), end = kernel_of(block.freed, context);
+    const bool same_grid = block.allocated.grid == block.freed.grid;
+    if (!same_grid && birth == end) return; // a later launch of the kernel: its own
+    Finding f;
+    f.kind = "device-heap-freed-elsewhere";
+    f.severity = Severity::kNote;
+    f.api = device_call(block.freed.op);
+    f.group = same_grid ? "block" : "kernel";
+    f.bytes = pair.bytes;
+    f.count = pair.count;
+    f.address = block.address;
+    f.message = same_grid
+                  ? cat({format_plural(pair.count, "block"), " of the device heap that one thread block of ",
+                         birth, " allocated", pair.count == 1 ? " was" : " were", " freed by another."})
+                  : cat({format_plural(pair.count, "block"), " of the device heap allocated in ", birth,
+                         pair.count == 1 ? " was" : " were", " freed in ", end, "."});
+    f.advice =
+      same_grid
+        ? "Make sure that the block that frees waits for the others: thread blocks run in no order."
+        : "Make sure that the kernels run one after the other: in one stream, or ordered by an event.";
+    add_device_stack(f, "freed here", block.freed, context, facts_);
+    add_device_stack(f, "allocated here", block.allocated, context, facts_);
+    findings.add(std::move(f));
+  }
+
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kDeviceHeapFreedElsewhere{{
+  .id = "device-heap-freed-elsewhere",
+  .severity = Severity::kNote,
+  .title = "memory of a kernel's malloc freed by another kernel or thread block",
+  .explain =
+    "The device heap outlives kernels, so a block may be freed by another kernel, or by another thread "
+    "block, "
+    "than the one that allocated it. That is legal where something orders the two: a stream, an event, a "
+    "grid-wide barrier. The note names the pair, so that the order can be checked. A free in a later launch "
+    "of "
+    "the same kernel is not told of.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<DeviceHeapFreedElsewhere>(facts);
+  },
+  .wants = kWantsNothing,
+}};
+
+} // namespace
+} // namespace gmt

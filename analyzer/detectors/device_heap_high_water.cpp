@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// device-heap-high-water: a note where kernels held most of what the device heap may hold, though nothing
+// was refused. The next larger problem will be: device-heap-exhausted.
+
+#include "analyzer/device_stacks.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::uint64_t kPercent = 75; // the allocator's own bookkeeping takes a part of the limit too
+
+class DeviceHeapHighWater : public Detector {
+public:
+  explicit DeviceHeapHighWater(const ProcessFacts& facts) : facts_(facts) {}
+
+  void finish(const Heap&, Findings& findings) override {
+    for (const auto& context : facts_.device_heaps().contexts()) {
+      const DeviceHeap& heap = context->heap;
+      const std::uint64_t percent = context->limit == 0 ? 0 : heap.peak_bytes() / (context->limit / 100 + 1);
+      if (percent < kPercent || !heap.refusals().empty()) continue;
+      Finding f;
+      f.kind = "device-heap-high-water";
+      f.severity = Severity::kNote;
+      f.bytes = heap.peak_bytes();
+      f.message = cat({"Kernels held ", format_bytes(heap.peak_bytes()), " of the device heap at most, ",
+                       std::to_string(percent), " % of its limit of ", format_bytes(context->limit), "."});
+      f.advice = cat({"For larger problems call cudaDeviceSetLimit(cudaLimitMallocHeapSize, ",
+                      std::to_string(sufficient_limit(*context)), ") before the first kernel is launched."});
+      add_device_stack(f, "allocated here", heap.peak(), *context, facts_);
+      findings.add(std::move(f));
+    }
+  }
+
+private:
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kDeviceHeapHighWater{{
+  .id = "device-heap-high-water",
+  .severity = Severity::kNote,
+  .title = "device heap that was nearly full",
+  .explain =
+    "Kernels held at least three quarters of what the device heap may hold (8 MiB unless the program sets "
+    "cudaLimitMallocHeapSize). Nothing was refused, but a larger problem, or more threads, will get NULL "
+    "from "
+    "malloc. The size can be set only before a kernel that allocates is loaded.",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<DeviceHeapHighWater>(facts);
+  },
+  .wants = kWantsNothing,
+}};
+
+} // namespace
+} // namespace gmt

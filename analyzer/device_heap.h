@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels allocated and freed in one context, from the records that they left in its ring: which
+// blocks of the device's heap are alive, which calls were mistakes, what was refused. Filled by
+// DeviceHeaps, read by detectors.
+//
+// Records come in the order of their rings' reading and are put in the order of the device's clock over a
+// window. A malloc's time is taken behind it, a free's before it, so that a block given out again is always
+// freed before it is born again; where times are equal, what is possible came first. Memory grows with live
+// blocks, grids and places in the source, and a bounded number of freed blocks (the newest kMaxFreed),
+// never with events.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/device_log.h"
+#include "analyzer/range_map.h"
+
+namespace gmt {
+
+// One call in a kernel.
+struct DevicePlace {
+  std::uint64_t time = 0;  // of the device's clock, in nanoseconds
+  std::uint64_t grid = 0;  // id
+  std::uint64_t block = 0; // trace::block_of() tells the index
+  std::uint64_t who = 0;   // trace::site_of() and trace::thread_of()
+  trace::DeviceOp op = trace::DeviceOp::kMalloc;
+};
+
+struct DeviceBlock {
+  std::uint64_t address = 0, bytes = 0;
+  DevicePlace allocated = {}, freed = {};
+  bool is_freed = false;
+};
+
+struct DeviceGrid {
+  std::uint64_t id = 0;
+  std::uint64_t extents = 0, block_extents = 0; // trace::block_of() tells them
+  std::uint64_t time = 0;                       // of its first record
+  std::uint32_t site = 0;                       // of its first record; 0 unknown
+};
+
+// Equal mistakes (same kind, same places in the source) as one, with the first as example.
+struct DeviceMistake {
+  enum class What : std::uint8_t {
+    kDoubleFree, // block: the freed one
+    kInside,     // block: the live one that the pointer lies inside of, `offset` bytes from its base
+    kNeverAllocated,
+    kShared,     // shared memory of the block
+    kLocal,      // local memory of the thread
+    kMismatched, // block: the one freed, by the wrong function
+    kAlignment,  // no free: an aligned malloc whose alignment (`offset`) is no power of two
+  };
+  What what = What::kDoubleFree;
+  DevicePlace at = {};
+  std::uint64_t address = 0, offset = 0;
+  DeviceBlock block = {};
+  std::uint64_t count = 0, bytes = 0;
+};
+
+// malloc that gave NULL, at one place in the source.
+struct DeviceRefusal {
+  DevicePlace first = {};
+  std::uint64_t asked = 0;                       // bytes, the first time
+  std::uint64_t live_bytes = 0, live_blocks = 0; // at that moment
+  std::uint64_t count = 0, bytes = 0;            // bytes: all that was asked for and refused
+};
+
+// Blocks that another block or grid freed than the one that allocated them.
+struct ForeignFree {
+  DeviceBlock example = {};
+  std::uint64_t count = 0, bytes = 0;
+};
+
+class DeviceHeap {
+public:
+  static constexpr std::size_t kMaxFreed = 1'000'000;
+  static constexpr std::size_t kMaxGroups = 10'000; // of equal mistakes, and of foreign frees
+  static constexpr std::size_t kMaxGrids = 1'000'000;
+
+  void read(DeviceLogReader& log); // all of it
+
+  std::uint16_t context() const { return context_; } // kContext id, 0 unknown
+  const DeviceSite& site(std::uint64_t who) const;
+  const std::vector<DeviceGrid>& grids() const { return grids_; } // by id
+
+  // The block that contains the address: a live one, else the newest freed one (may look through all of them).
+  const DeviceBlock* find(std::uint64_t address) const;
+  // Whether the address lies between the first and the last byte that the heap ever gave out.
+  bool spans(std::uint64_t address) const { return address >= lowest_ && address < highest_; }
+  void for_each_live(const std::function<void(const DeviceBlock&)>& visit) const; // in the order of addresses
+
+  const std::vector<DeviceMistake>& mistakes() const { return mistakes_; }
+  const std::vector<DeviceRefusal>& refusals() const { return refusals_; }
+  const std::vector<ForeignFree>& foreign_frees() const { return foreign_; }
+
+  std::uint64_t records() const { return records_; }
+  std::uint64_t live_bytes() const { return live_bytes_; }
+  std::uint64_t live_blocks() const { return live_.size(); }
+  std::uint64_t peak_bytes() const { return peak_bytes_; }
+  const DevicePlace& peak() const { return peak_; } // the malloc that reached it
+  // The most that was alive or asked for and refused at one time.
+  std::uint64_t wanted_bytes() const { return wanted_bytes_; }
+  std::uint64_t lost() const { return lost_; } // records that found the ring full
+  std::uint64_t torn() const { return torn_; }
+  std::uint64_t unseen_frees() const { return unseen_frees_; } // blocks replaced by a new one on top of them
+  std::uint64_t unjudged() const { return unjudged_; }         // frees that a lost record may explain
+
+private:
+  struct Pending {
+    std::uint64_t time, ticket, who;
+    std::uint64_t pointer, bytes, grid, block, alignment;
+    trace::DeviceOp op;
+    trace::DeviceSpace space;
+    bool is_free, refused;
+  };
+  using Group = std::array<std::uint64_t, 4>;
+
+  void on_grid(const DeviceRecord& record);
+  void on_drained(const DeviceRecord& record);
+  void hold(const DeviceRecord& record);
+  void release(std::uint64_t until); // applies what is not later
+  void apply_tie(std::size_t begin, std::size_t end);
+  void on_alloc(const Pending& r);
+  void on_free(const Pending& r);
+  void on_unknown_free(const Pending& r);
+  void bear(const Pending& r);
+  void bury(std::uint32_t id, const Pending& r);
+  void remember_freed(const DeviceBlock& block);
+  void refuse(const Pending& r);
+  void note_foreign(const DeviceBlock& block);
+  void add(DeviceMistake mistake);
+  const DeviceBlock* find_freed(std::uint64_t base) const;
+
+  std::uint16_t context_ = 0;
+  std::unordered_map<std::uint32_t, DeviceSite> sites_;
+  std::vector<DeviceGrid> grids_;
+
+  std::vector<Pending> pending_, deferred_;
+  std::size_t enough_ = 0; // pending records that make a release worth while
+  std::uint64_t newest_ = 0,
+                newest_before_ = 0; // times: of all records, and of those before the drain's last round
+
+  RangeMap<64> live_; // to indices of blocks_
+  std::vector<DeviceBlock> blocks_;
+  std::vector<std::uint32_t> free_ids_;
+  std::vector<DeviceBlock> freed_; // a ring of the newest
+  std::size_t next_freed_ = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> freed_by_base_;
+  std::uint64_t lowest_ = UINT64_MAX, highest_ = 0;
+
+  std::vector<DeviceMistake> mistakes_;
+  std::vector<DeviceRefusal> refusals_;
+  std::vector<ForeignFree> foreign_;
+  std::map<Group, std::size_t> mistake_groups_, foreign_groups_;
+  std::map<std::uint64_t, std::size_t> refusal_groups_;
+
+  std::uint64_t records_ = 0, live_bytes_ = 0, peak_bytes_ = 0, wanted_bytes_ = 0;
+  std::uint64_t refused_grid_ = 0, refused_bytes_ = 0; // of the newest grid that was refused anything
+  DevicePlace peak_;
+  std::uint64_t lost_ = 0, torn_ = 0, unseen_frees_ = 0, unjudged_ = 0;
+  std::uint64_t lost_after_ = UINT64_MAX; // time of the last record that surely came before the first loss
+};
+
+// "malloc", "free", "__nv_aligned_device_malloc", "new", "new[]", "delete", "delete[]".
+std::string_view device_call(trace::DeviceOp op);
+// The release that fits: "free", "delete", "delete[]".
+trace::DeviceOp device_release(trace::DeviceOp allocation);
+
+} // namespace gmt

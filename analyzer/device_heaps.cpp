@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// All device heaps of a process, see device_heaps.h.
+
+#include "analyzer/device_heaps.h"
+
+#include "analyzer/detector.h"
+
+namespace gmt {
+namespace {
+
+using trace::Kind;
+
+constexpr std::uint64_t kMallocHeapSize = 2; // CU_LIMIT_MALLOC_HEAP_SIZE, cudaLimitMallocHeapSize
+
+// kLaunch's words as the device's records have them.
+std::uint64_t grid_extents(std::uint64_t word) {
+  return trace::pack_block(static_cast<unsigned>(word & 0xffffffff),
+                           static_cast<unsigned>(word >> 32 & 0xffff), static_cast<unsigned>(word >> 48));
+}
+std::uint64_t block_extents(std::uint64_t word) {
+  return trace::pack_block(static_cast<unsigned>(word & 0xffff), static_cast<unsigned>(word >> 16 & 0xffff),
+                           static_cast<unsigned>(word >> 32 & 0xffff));
+}
+
+std::uint16_t call_of(const Event& e) { return e.via != trace::kNoApi ? e.via : e.api; }
+
+bool is_of(const DeviceContext& context, std::uint16_t id) {
+  return id == 0 || context.heap.context() == 0 || context.heap.context() == id;
+}
+
+} // namespace
+
+void DeviceHeaps::read(const std::vector<DeviceLogFiles>& files) {
+  for (const DeviceLogFiles& file : files) {
+    auto context = std::make_unique<DeviceContext>();
+    context->log = file.name;
+    DeviceLogReader reader(file);
+    context->heap.read(reader);
+    context->stats = reader.stats();
+    contexts_.push_back(std::move(context));
+  }
+}
+
+void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+  switch (e.kind) {
+  case Kind::kLaunch: on_launch(e, heap, facts); break;
+  case Kind::kNote:
+    if (e.p(0) == kMallocHeapSize && !e.in_flight()) on_limit(e, facts);
+    break;
+  case Kind::kSync:
+    if (e.succeeded() && static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kEndCapture) {
+      graphs_[e.p(1)] = std::exchange(capturing_, {});
+    }
+    break;
+  case Kind::kLife: {
+    if (!e.succeeded() || e.from_runtime()) break;
+    const auto object = static_cast<trace::ObjectClass>(e.p(1));
+    const auto op = static_cast<trace::LifeOp>(e.p(2));
+    if (object == trace::ObjectClass::kGraphExec && op == trace::LifeOp::kCreate) {
+      if (const auto graph = graphs_.find(e.p(3)); graph != graphs_.end()) {
+        for (const Captured& c : graph->second) add(c.context, c.launch, c.name);
+      }
+    } else if (object == trace::ObjectClass::kGraph && op == trace::LifeOp::kDestroy) {
+      graphs_.erase(e.p(0));
+    }
+    break;
+  }
+  default: break;
+  }
+}
+
+void DeviceHeaps::on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
+  KernelLaunch launch{.extents = grid_extents(e.p(2)),
+                      .block_extents = block_extents(e.p(3)),
+                      .realtime = facts.realtime(e),
+                      .stack = e.stack,
+                      .api = call_of(e)};
+  const std::string_view name = facts.handle_name(e.p(0));
+  if (!heap.is_capturing(e.p(1))) return add(e.context, launch, name);
+  launch.captured = true;
+  capturing_.push_back({e.context, launch, std::string(name)});
+}
+
+void DeviceHeaps::add(std::uint16_t id, const KernelLaunch& launch, std::string_view name) {
+  for (const auto& context : contexts_) {
+    if (is_of(*context, id)) context->launches.add(launch, name);
+  }
+}
+
+void DeviceHeaps::on_limit(const Event& e, const ProcessFacts& facts) {
+  const std::string_view api = facts.api_name(e.api);
+  if (api != "cuCtxSetLimit" && api != "cudaDeviceSetLimit" && api != "cudaThreadSetLimit") return;
+  for (const auto& context : contexts_) {
+    if (!is_of(*context, e.context)) continue;
+    if (e.succeeded()) context->limit = e.p(1);
+    else context->refused.push_back({e.p(1), e.result, call_of(e), e.stack});
+  }
+}
+
+void DeviceHeaps::conclude() {
+  for (const auto& context : contexts_) context->launches.conclude();
+}
+
+std::uint64_t DeviceHeaps::misused_by(const Event& e, const Heap& heap) const {
+  if (!any() || (e.flags & trace::kFlagNested) != 0 || heap.is_dead(e.context)) return 0;
+  const auto is_heap = [&](std::uint64_t address) {
+    return spans(address) && heap.find_live(address) == nullptr;
+  };
+  switch (e.kind) {
+  case Kind::kFree:
+  case Kind::kSet:
+  case Kind::kUse: return is_heap(e.p(0)) ? e.p(0) : 0;
+  case Kind::kCopy:
+    for (const auto side : {Judgement::Side::kSource, Judgement::Side::kDestination}) {
+      const std::uint64_t address = e.p(side == Judgement::Side::kSource ? 1 : 0);
+      if (declared_side(e, side) != trace::Side::kArray && is_heap(address)) return address;
+    }
+    return 0;
+  default: return 0;
+  }
+}
+
+bool DeviceHeaps::spans(std::uint64_t address) const {
+  for (const auto& context : contexts_) {
+    if (context->heap.spans(address)) return true;
+  }
+  return false;
+}
+
+DeviceHeaps::Found DeviceHeaps::find(std::uint64_t address) const {
+  for (const auto& context : contexts_) {
+    if (!context->heap.spans(address)) continue;
+    return {context.get(), context->heap.find(address)};
+  }
+  return {};
+}
+
+} // namespace gmt

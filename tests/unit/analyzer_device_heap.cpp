@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings about the device heap, on synthetic records of what kernels did. Each with its opposite.
+
+#include "device_heap_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+using trace::DeviceOp;
+using trace::DeviceSpace;
+
+TEST_F(DeviceHeapTest, WhatKernelsFreeIsNoFinding) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  device.device_malloc({.op = DeviceOp::kNewArray}, kQ, 64);
+  device.device_free({}, kP);
+  device.device_free({.op = DeviceOp::kDeleteArray}, kQ);
+  device.device_free({}, 0);
+  run_device();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(result.not_checked.empty());
+}
+
+TEST_F(DeviceHeapTest, LeaksAreGroupedByKernelAndLine) {
+  for (std::uint64_t grid = 1; grid <= 3; ++grid) {
+    run_kernel(kStep, grid);
+    for (unsigned i = 0; i < 10; ++i) {
+      const std::uint64_t at = kP + grid * 0x100000 + i * 0x1000;
+      device.device_malloc({.grid = grid, .block = {1, 0, 0}, .thread = {i, 2, 0}}, at, 1024);
+    }
+  }
+  device.device_malloc({.grid = 3, .site = 3}, kP, 100);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-leak device-heap-leak");
+  const Finding& f = result.findings[1].bytes == 100 ? result.findings[0] : result.findings[1];
+  EXPECT_EQ(f.message,
+            "30.0 KiB of the device heap in 30 blocks, allocated by malloc in launches 1 to 3 of "
+            "step(int*) at step.cu:12, was never freed; at 10.0 KiB a launch the heap of 8.0 MiB is "
+            "full at launch 820 at the latest.");
+  EXPECT_EQ(f.count, 30u);
+  EXPECT_EQ(f.bytes, 30u * 1024);
+  ASSERT_EQ(labels(f), "allocated here|launched here");
+  ASSERT_TRUE(f.stacks[0].device);
+  EXPECT_EQ(f.stacks[0].device->kernel, "step(int*)");
+  EXPECT_EQ(f.stacks[0].device->launch, 1u);
+  EXPECT_EQ(f.stacks[0].device->block, (std::array<std::uint32_t, 3>{1, 0, 0}));
+  EXPECT_EQ(f.stacks[0].device->thread, (std::array<std::uint32_t, 3>{0, 2, 0}));
+  ASSERT_EQ(f.stacks[0].frames.size(), 1u);
+  EXPECT_EQ(f.stacks[0].frames[0].function, "step(int*)");
+  EXPECT_EQ(f.stacks[0].frames[0].file, "/src/step.cu");
+  EXPECT_EQ(f.stacks[0].frames[0].line, 12u);
+  EXPECT_EQ(address_of(f.stacks[1]), 0x400u);
+  const Finding& helper = &f == &result.findings[0] ? result.findings[1] : result.findings[0];
+  EXPECT_EQ(helper.stacks[0].frames[0].function, "make_node");
+  EXPECT_EQ(helper.stacks[0].device->kernel, "step(int*)");
+}
+
+TEST_F(DeviceHeapTest, WhatIsAliveAfterASignalOrADeadContextIsNoLeak) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  trace.complete = "how=signalled\nstatus=0\nsignal=9\ncore=0\n";
+  run_device();
+  EXPECT_EQ(find("device-heap-leak"), nullptr);
+  EXPECT_TRUE(is_not_checked("device-heap-leak", "killed by signal 9"));
+  trace.complete = "how=exited\nstatus=0\nsignal=0\ncore=0\n";
+  kill_context(700);
+  run();
+  EXPECT_EQ(find("device-heap-leak"), nullptr);
+  EXPECT_TRUE(is_not_checked("device-heap-leak", "a kernel failed"));
+}
+
+TEST_F(DeviceHeapTest, DoubleFreeShowsBothFreesAndTheAllocation) {
+  run_kernel(kStep, 1);
+  device.device_malloc({.thread = {1, 0, 0}}, kP, 64);
+  run_kernel(kClean, 2, 0x410);
+  device.device_free({.grid = 2, .site = 2, .thread = {2, 0, 0}}, kP);
+  for (unsigned i = 0; i < 3; ++i) device.device_free({.grid = 2, .site = 2, .thread = {3 + i, 0, 0}}, kP);
+  run_device();
+  const Finding* f = find("device-heap-double-free");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->message,
+            "free of 0x205dff920 in void ns::clean<int>(int*), which was already freed in void "
+            "ns::clean<int>(int*): 64 bytes of the device heap allocated by malloc in step(int*).");
+  EXPECT_EQ(f->count, 3u);
+  ASSERT_EQ(labels(*f), "freed again here|launched here|first freed here|allocated here|launched here");
+  EXPECT_EQ(f->stacks[0].device->thread[0], 3u);
+  EXPECT_EQ(f->stacks[2].device->thread[0], 2u);
+  EXPECT_EQ(f->stacks[3].device->thread[0], 1u);
+  EXPECT_EQ(address_of(f->stacks[1]), 0x410u);
+  EXPECT_EQ(address_of(f->stacks[4]), 0x400u);
+}
+
+TEST_F(DeviceHeapTest, AnAddressGivenOutAgainIsNotFreedTwice) {
+  run_kernel(kStep, 1);
+  for (int i = 0; i < 3; ++i) {
+    device.device_malloc({}, kP, 64);
+    device.device_free({}, kP);
+  }
+  run_device();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(DeviceHeapTest, FreeInsideABlockNamesItAndTheOffset) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  device.device_free({}, kP + 16);
+  device.device_free({}, kP);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-invalid-free");
+  EXPECT_EQ(
+    result.findings[0].message,
+    "free of 0x205dff930 in step(int*), which is 16 bytes inside a block that begins at 0x205dff920: 64 "
+    "bytes of the device heap allocated by malloc in step(int*).");
+  EXPECT_EQ(labels(result.findings[0]), "freed here|launched here|allocated here");
+}
+
+TEST_F(DeviceHeapTest, FreeOfSharedAndLocalMemory) {
+  run_kernel(kStep, 1);
+  device.device_free({.space = DeviceSpace::kShared}, 0x7f0012000010);
+  device.device_free({.space = DeviceSpace::kLocal}, 0x7f00130000f0);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-invalid-free device-heap-invalid-free");
+  EXPECT_NE(result.findings[0].message.find("which is shared memory of the block."), std::string::npos);
+  EXPECT_NE(result.findings[1].message.find("which is local memory of the thread"), std::string::npos);
+}
+
+TEST_F(DeviceHeapTest, FreeOfWhatNobodyAllocated) {
+  run_kernel(kStep, 1);
+  device.device_free({}, 0x12345670);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-invalid-free");
+  EXPECT_NE(result.findings[0].message.find("which no malloc or new of a kernel gave out."),
+            std::string::npos);
+}
+
+TEST_F(DeviceHeapTest, AFreeThatCudaAcceptedMeansCodeThatIsNotInstrumented) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  device.device_malloc({}, kQ, 64);
+  device.device_free({}, kP + 0x200); // between the two
+  device.device_free({}, kP);
+  device.device_free({}, kQ);
+  run_device();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("in-kernel malloc and free", "1 free in kernels"));
+  kill_context(700);
+  run();
+  EXPECT_NE(find("device-heap-invalid-free"), nullptr);
+}
+
+TEST_F(DeviceHeapTest, ArrayFreedByDelete) {
+  run_kernel(kStep, 1);
+  device.device_malloc({.op = DeviceOp::kNewArray}, kP, 64);
+  device.device_free({.op = DeviceOp::kDelete}, kP);
+  device.device_malloc({.op = DeviceOp::kNew}, kQ, 8);
+  device.device_free({.op = DeviceOp::kDelete}, kQ);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-mismatched-free");
+  const Finding& f = result.findings[0];
+  EXPECT_EQ(f.message,
+            "delete in step(int*) of 64 bytes of the device heap allocated by new[] in step(int*).");
+  EXPECT_EQ(f.advice, "Free what new[] gave with delete[].");
+}
+
+TEST_F(DeviceHeapTest, AlignmentThatIsNoPowerOfTwo) {
+  run_kernel(kStep, 1);
+  device.device_malloc({.op = DeviceOp::kAlignedMalloc, .alignment = 256}, kP, 64);
+  device.device_malloc({.op = DeviceOp::kAlignedMalloc, .alignment = 48}, 0, 64);
+  device.device_free({}, kP);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-alignment");
+  EXPECT_EQ(result.findings[0].message,
+            "__nv_aligned_device_malloc in step(int*) asked for an alignment of 48, "
+            "which is no power of two, and got NULL.");
+  EXPECT_EQ(result.findings[0].advice, "Pass a power of two, such as 64.");
+}
+
+TEST_F(DeviceHeapTest, ExhaustedHeapNamesTheCallThatHelps) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 7 * kMiB);
+  for (int i = 0; i < 4; ++i) device.device_malloc({}, 0, kMiB);
+  device.device_free({}, kP);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-exhausted");
+  const Finding& f = result.findings[0];
+  EXPECT_EQ(f.severity, Severity::kWarning);
+  EXPECT_EQ(f.message,
+            "malloc of 1.0 MiB in step(int*) got NULL (the first of 4 times): 7.0 MiB in 1 block were "
+            "alive on the device heap, whose limit is 8.0 MiB.");
+  EXPECT_NE(f.advice.find("cudaDeviceSetLimit(cudaLimitMallocHeapSize, 33554432)"), std::string::npos);
+  EXPECT_EQ(labels(f), "failed here|launched here");
+}
+
+TEST_F(DeviceHeapTest, ALimitThatCameTooLateIsExplained) {
+  run_kernel(kStep, 1);
+  set_limit(64 * kMiB, 1);
+  device.device_malloc({}, 0, 9 * kMiB);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-exhausted"); // and no api-error
+  const Finding& f = result.findings[0];
+  EXPECT_NE(
+    f.message.find("cudaDeviceSetLimit had asked for 64.0 MiB, but came too late and was refused with "
+                   "cudaErrorInvalidValue (1)."),
+    std::string::npos);
+  EXPECT_NE(f.advice.find("Move the call before the first launch: "
+                          "cudaDeviceSetLimit(cudaLimitMallocHeapSize, 67108864)"),
+            std::string::npos);
+  EXPECT_EQ(labels(f), "failed here|launched here|limit refused here");
+}
+
+TEST_F(DeviceHeapTest, ARefusedLimitWithoutNeedIsAnOrdinaryError) {
+  run_kernel(kStep, 1);
+  set_limit(64 * kMiB, 1);
+  run_device();
+  EXPECT_EQ(kinds(), "api-error");
+}
+
+TEST_F(DeviceHeapTest, ANearlyFullHeapIsANote) {
+  set_limit(16 * kMiB, 0);
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 13 * kMiB);
+  device.device_free({}, kP);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-high-water");
+  EXPECT_EQ(result.findings[0].message,
+            "Kernels held 13.0 MiB of the device heap at most, 81 % of its limit of 16.0 MiB.");
+  set_limit(64 * kMiB, 0);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(DeviceHeapTest, BlocksFreedElsewhereAreNoted) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  device.device_malloc({.block = {1, 0, 0}}, kQ, 64);
+  device.device_free({.block = {2, 0, 0}}, kQ); // another block
+  run_kernel(kClean, 2);
+  device.device_free({.grid = 2, .site = 2}, kP); // another kernel
+  run_kernel(kStep, 3);
+  device.device_malloc({.grid = 3}, kP, 64);
+  run_kernel(kStep, 4);
+  device.device_free({.grid = 4}, kP); // a later launch of the same
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-freed-elsewhere device-heap-freed-elsewhere");
+  EXPECT_EQ(result.findings[0].severity, Severity::kNote);
+  EXPECT_EQ(result.findings[0].message,
+            "1 block of the device heap that one thread block of step(int*) allocated "
+            "was freed by another.");
+  EXPECT_EQ(result.findings[1].message,
+            "1 block of the device heap allocated in step(int*) was freed in void ns::clean<int>(int*).");
+}
+
+TEST_F(DeviceHeapTest, HostCallsOnTheDeviceHeap) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  cuda_free(kP, 1);
+  cuda_memcpy(kHost, kP + 8, 8, 1, Side::kHost, Side::kDevice);
+  log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .stack = {0x310}}, kP, 64);
+  device.device_free({}, kP);
+  run_device();
+  ASSERT_EQ(kinds(), "heap-mixed heap-mixed heap-mixed"); // no invalid-free, copy-direction or api-error
+  std::string all;
+  for (const Finding& f : result.findings) {
+    all += f.message + "\n";
+    EXPECT_EQ(f.stacks.size(), 3u);
+    EXPECT_EQ(f.stacks[1].label, "allocated here");
+  }
+  EXPECT_NE(all.find("cudaFree of 0x205dff920, which is 64 bytes of the device heap allocated by malloc in "
+                     "step(int*); CUDA refused it."),
+            std::string::npos);
+  EXPECT_NE(all.find("cudaMemcpy from 0x205dff928, which is 8 bytes inside 64 bytes of the device heap"),
+            std::string::npos);
+  EXPECT_NE(all.find("cudaMemset of 0x205dff920, which is 64 bytes of the device heap allocated by malloc in "
+                     "step(int*); CUDA accepted it silently."),
+            std::string::npos);
+}
+
+TEST_F(DeviceHeapTest, HostCallsOnOtherMemoryAreLeftAlone) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  device.device_free({}, kP);
+  cuda_malloc(kA, 64);
+  log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .stack = {0x310}}, kA, 64);
+  cuda_free(kA);
+  cuda_free(kB, 1);
+  run_device();
+  EXPECT_EQ(kinds(), "invalid-free");
+}
+
+TEST_F(DeviceHeapTest, FreeInAKernelOfTheHostsMemory) {
+  cuda_malloc(kA, 4096);
+  run_kernel(kStep, 1);
+  device.device_free({}, kA);
+  kill_context(700);
+  run_device();
+  const Finding* f = find("heap-mixed");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(find("device-heap-invalid-free"), nullptr);
+  EXPECT_EQ(f->message,
+            "free in step(int*) of 0x7f32a0000000, which is 4.0 KiB of device memory allocated by "
+            "cudaMalloc; that ends the context.");
+  EXPECT_NE(f->advice.find("cudaFree"), std::string::npos);
+  EXPECT_EQ(labels(*f), "freed here|launched here|allocated here");
+}
+
+} // namespace
+} // namespace gmt::test

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// How records of kernels are read: order, losses, damage, what is left in a ring; and which launch a grid is.
+
+#include <algorithm>
+
+#include "analyzer/device_heaps.h"
+#include "device_heap_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+TEST_F(DeviceHeapTest, RecordsOfSubRingsAreOrderedByTheDevicesClock) {
+  run_kernel(kStep, 1);
+  const std::uint64_t t = 1'800'000'000'000'000'000;
+  // One SM's records were read before those of the other, where the block was born and born again.
+  device.device_free({.time = t + 64, .sub_ring = 1}, kP);
+  device.device_free({.time = t + 192, .sub_ring = 1}, kP);
+  device.device_malloc({.time = t + 32, .sub_ring = 0}, kP, 64);
+  device.device_malloc({.time = t + 128, .sub_ring = 0}, kP, 64);
+  run_device();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(DeviceHeapTest, AtOneTimeWhatIsPossibleCameFirst) {
+  run_kernel(kStep, 1);
+  const std::uint64_t t = 1'800'000'000'000'000'000;
+  device.device_malloc({.time = t, .sub_ring = 3}, kP, 64);
+  device.device_free({.time = t, .sub_ring = 2}, kP); // of the new block
+  device.device_malloc({.time = t + 32, .sub_ring = 1}, kP, 64);
+  device.device_malloc({.time = t + 64, .sub_ring = 1}, kP, 64); // in place of the one freed then
+  device.device_free({.time = t + 64, .sub_ring = 2}, kP);
+  device.device_free({.time = t + 96}, kP);
+  run_device();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(result.not_checked.empty());
+}
+
+TEST_F(DeviceHeapTest, ALongLogIsReadInWindows) {
+  run_kernel(kStep, 1);
+  std::uint64_t t = 1'800'000'000'000'000'000;
+  for (unsigned round = 0; round < 100; ++round) {
+    for (unsigned i = 0; i < 1000; ++i) {
+      const std::uint64_t at = kP + i * 64;
+      device.device_free({.time = t + 500'000 + i, .sub_ring = 1}, at); // read before the birth
+      device.device_malloc({.time = t + i, .sub_ring = 0}, at, 64);
+    }
+    device.drained();
+    t += 1'000'000;
+  }
+  run_device();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(result.not_checked.empty());
+}
+
+TEST_F(DeviceHeapTest, LossesAreToldAndForgiveFreesBehindThem) {
+  run_kernel(kStep, 1);
+  const std::uint64_t t = 1'800'000'000'000'000'000;
+  device.device_malloc({.time = t}, kP, 64);
+  device.device_free({.time = t + 100}, kP);
+  device.device_free({.time = t + 200}, kP); // surely twice
+  device.drained();
+  device.device_malloc({.time = t + 300}, kQ, 64);
+  device.drained(1, 5, 2);
+  device.device_free({.time = t + 400}, kP); // its malloc may be lost
+  device.drained(1, 7);
+  run_device();
+  ASSERT_NE(find("device-heap-double-free"), nullptr);
+  EXPECT_EQ(find("device-heap-double-free")->count, 1u);
+  EXPECT_TRUE(is_not_checked("in-kernel malloc and free", "7 records of malloc or free"));
+  EXPECT_TRUE(is_not_checked("in-kernel malloc and free", "1 free in kernels behind that loss"));
+  EXPECT_TRUE(
+    is_not_checked("in-kernel malloc and free", "2 records of malloc or free in kernels never finished"));
+  EXPECT_EQ(result.process.lost.at("ring of device records full"), 7u);
+}
+
+TEST_F(DeviceHeapTest, WhatADeadProcessLeftInItsRingIsRead) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  device.device_free({}, kP);
+  device.torn();
+  const std::size_t drained = device.size();
+  std::filesystem::create_directories(directory.path() / "trace");
+  device.write(directory.path() / "trace"); // moved to the log, but not taken out of the ring
+  device.device_free({}, kP);
+  ASSERT_GT(device.size(), drained);
+  device.write_ring(directory.path() / "trace", 1, 0);
+  run();
+  ASSERT_NE(find("device-heap-double-free"), nullptr);
+  EXPECT_EQ(find("device-heap-double-free")->count, 1u);
+  EXPECT_EQ(labels(*find("device-heap-double-free")),
+            "freed again here|launched here|first freed here|allocated here");
+}
+
+TEST_F(DeviceHeapTest, DamageIsCountedAndSkipped) {
+  run_kernel(kStep, 1);
+  trace::Slot bad{};
+  bad.head = trace::pack({Kind::kDeviceAlloc, 3, trace::kNoApi, 1, 0}); // two more slots that are not there
+  device.slot(bad);
+  bad.head = trace::pack({Kind::kMore, 1, trace::kNoApi, 0, 0});
+  device.slot(bad);
+  device.device_malloc({}, kP, 64);
+  run_device();
+  EXPECT_NE(find("device-heap-leak"), nullptr);
+  EXPECT_EQ(result.process.damaged, 1u);
+  write_file(directory.path() / "trace" / "device-0.log", "short");
+  run();
+  EXPECT_TRUE(is_not_checked("in-kernel malloc and free", "shorter than its header"));
+}
+
+// Which launch each grid's leak is shown at.
+class LaunchOfGrid : public DeviceHeapTest {
+protected:
+  void leak_in(std::uint64_t grid, std::uint32_t site = 1) {
+    device.grid(grid, 4, 64, site);
+    device.device_malloc({.grid = grid, .site = site}, kP + grid * 4096, 100 + grid);
+  }
+  std::string launches() { // "1:0x401 ..." number and place of the launches that leaked, by grid
+    std::vector<const Finding*> leaks;
+    for (const Finding& f : run_device().findings) leaks.push_back(&f);
+    std::sort(leaks.begin(), leaks.end(),
+              [](const Finding* a, const Finding* b) { return a->bytes < b->bytes; });
+    std::string all;
+    for (const Finding* f : leaks) {
+      const std::uint64_t from = f->stacks.size() > 1 ? address_of(f->stacks[1]) : 0;
+      all += std::to_string(f->stacks[0].device->launch) + ":" + std::to_string(from) + " ";
+    }
+    return all;
+  }
+};
+
+TEST_F(LaunchOfGrid, IdsCountLaunches) {
+  launch(kStep, 4, 64, 401);
+  launch(kClean, 4, 64, 402);
+  leak_in(1);
+  leak_in(2, 2);
+  EXPECT_EQ(launches(), "1:401 1:402 ");
+}
+
+TEST_F(LaunchOfGrid, WhatHidesTakesIdsToo) {
+  launch(kStep, 4, 64, 401);
+  launch(kClean, 4, 64, 402);
+  leak_in(3);    // two sets of memory came first
+  leak_in(5, 2); // and a copy between
+  EXPECT_EQ(launches(), "1:401 1:402 ");
+}
+
+TEST_F(LaunchOfGrid, OtherExtentsAndKernelsAreNotMeant) {
+  launch(kStep, 4, 64, 401);
+  launch(kStep, 8, 64, 402);
+  launch(kClean, 4, 64, 403);
+  leak_in(3);
+  EXPECT_EQ(launches(), "1:401 ");
+}
+
+TEST_F(LaunchOfGrid, EarlierGridsGiveWayToLaterOnes) {
+  for (std::uint64_t i = 1; i <= 3; ++i) launch(kStep, 4, 64, 400 + i);
+  launch(kClean, 4, 64, 404);
+  device.grid(2, 4, 64); // one id was taken before: the first launch
+  device.grid(3, 4, 64);
+  leak_in(4); // nothing is left for it but what the second seemed to be
+  leak_in(5, 2);
+  EXPECT_EQ(launches(), "3:403 1:404 ");
+}
+
+TEST_F(LaunchOfGrid, AGraphsKernelsAreNumberedWhenItIsInstantiated) {
+  log().record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {0x77, 0, 10, 0});
+  launch(kStep, 4, 64, 401, 0x77);
+  log().record(Kind::kSync, {.api = "cuStreamEndCapture"}, {0x77, 0x99, 11, 0});
+  launch(kClean, 4, 64, 402);
+  log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, 0x99});
+  leak_in(1, 2);
+  leak_in(2);
+  EXPECT_EQ(launches(), "1:402 0:401 ");
+}
+
+TEST_F(LaunchOfGrid, WithoutALaunchThePlaceIsStillTold) {
+  leak_in(7);
+  EXPECT_EQ(launches(), "0:0 ");
+  EXPECT_EQ(result.findings[0].stacks[0].frames[0].function, "step");
+  EXPECT_EQ(labels(result.findings[0]), "allocated here");
+}
+
+} // namespace
+} // namespace gmt::test
