@@ -7,6 +7,7 @@
 #include <span>
 #include <tuple>
 
+#include "analyzer/fatbin.h"
 #include "analyzer/frame_trim.h"
 #include "analyzer/owners.h"
 #include "analyzer/runtime_names.h"
@@ -21,6 +22,8 @@
 namespace gmt {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr std::chrono::milliseconds kLookForMalloc{200}; // in device code, all modules together
 
 void add_once(std::vector<NotChecked>& list, NotChecked entry) {
   const bool known = std::any_of(list.begin(), list.end(), [&](const NotChecked& n) {
@@ -131,7 +134,9 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
         report.remarks.push_back(std::move(*failure));
     }
     for (Finding& finding : analyses[i].findings) {
-      for (LabelledStack& stack : finding.stacks) stack.frames = processes[i].frames(stack.stack, resolver);
+      for (LabelledStack& stack : finding.stacks) {
+        if (!stack.device) stack.frames = processes[i].frames(stack.stack, resolver);
+      }
     }
     fill_tables(analyses[i], processes[i], resolver);
   }
@@ -156,6 +161,33 @@ void note_reused_addresses(const Analysis& analysis, Report& report) {
   }
 }
 
+bool has_device_log(const fs::path& trace) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(trace, error)) {
+    if (entry.path().filename().string().starts_with("device-")) return true;
+  }
+  return false;
+}
+
+// Kernels of the program's own that allocate and say nothing of it. Libraries that are known by name are left
+// out: nobody here can build them anew.
+void note_unlogged_malloc(const Analysis& analysis, const fs::path& trace, Deadline deadline,
+                          Report& report) {
+  if (analysis.process.device == "simulated" || has_device_log(trace)) return;
+  for (const Module& module : analysis.modules) {
+    if (std::chrono::steady_clock::now() > deadline) return;
+    Frame frame;
+    frame.module = module.path;
+    if (is_cuda_frame(frame) || !owner_of_module(module.path).empty()) continue;
+    if (device_malloc_in(fs::path(module.path), deadline) != DeviceMalloc::kCalled) continue;
+    add_once(
+      report.not_checked,
+      {"in-kernel malloc", "kernels in " + module.path +
+                             " call malloc, new or free, and what they do is not seen: compile them with "
+                             "'gpumemtrace nvcc', or include <gpumemtrace/device.h>"});
+  }
+}
+
 bool wanted_kind(const std::string& kind, const ReportOptions& options) {
   const auto any = [&kind](const std::vector<std::string>& globs) {
     return std::any_of(globs.begin(), globs.end(),
@@ -174,7 +206,9 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
   for (Finding& finding : findings) {
     apply_owner_rules(finding); // sees whole stacks: an owner may be what the next line cuts away
     name_runtime_calls(finding);
-    for (LabelledStack& stack : finding.stacks) trim_frames(stack.frames);
+    for (LabelledStack& stack : finding.stacks) {
+      if (!stack.device) trim_frames(stack.frames);
+    }
     if (!wanted_kind(finding.kind, options)) {
       ++report.other_kinds;
     } else if (suppressions.suppress(finding)) {
@@ -209,6 +243,10 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
       if (!is_answered_elsewhere(entry, analyses)) add_once(report.not_checked, entry);
     }
     note_reused_addresses(analysis, report);
+  }
+  const Deadline deadline = std::chrono::steady_clock::now() + kLookForMalloc;
+  for (std::size_t i = 0; i < analyses.size(); ++i) {
+    note_unlogged_malloc(analyses[i], traces[i], deadline, report);
   }
   symbolise(analyses, traces, options, report);
   report.no_cuda_calls = true;

@@ -11,6 +11,7 @@ set_target_properties(report_symbols_target PROPERTIES PREFIX "")
 
 add_executable(report_tests
   report_builder_test.cpp
+  report_fatbin_test.cpp
   report_names_test.cpp
   report_runtime_names_test.cpp
   report_suppressions_test.cpp
