@@ -140,6 +140,31 @@ inline Report ordinary() {
   return r;
 }
 
+// Told by a kernel: one frame and the thread that ran it.
+inline ReportedFinding device_heap_leak() {
+  ReportedFinding f;
+  f.kind = "device-heap-leak";
+  f.message = "128 bytes of the device heap were never freed.";
+  f.bytes = 128;
+  f.count = 2;
+  Frame in_kernel;
+  in_kernel.function = "make_node";
+  in_kernel.file = "/src/node.h";
+  in_kernel.line = 5;
+  LabelledStack place = stack("allocated here", "malloc", {in_kernel});
+  place.device = {.kernel = "step(int*)", .launch = 3, .block = {0, 1, 0}, .thread = {31, 0, 0}};
+  LabelledStack unknown = stack("freed here", "free", {Frame{}});
+  unknown.device.emplace();
+  f.stacks = {place, unknown, stack("launched here", "cudaLaunchKernel", {frame("main", "/src/train.cu", 7)})};
+  return f;
+}
+
+inline Report with_kernels() {
+  Report r = ordinary();
+  r.findings = {device_heap_leak()};
+  return r;
+}
+
 inline Report clean() {
   Report r;
   r.tool_version = "0.1.0";

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
       {"clean", test::clean(), {}},
       {"nothing_seen", test::nothing_seen(), {}},
       {"troubled", test::troubled(), {}},
+      {"kernels", test::with_kernels(), {}},
       {"tables", test::with_tables(), {}},
       {"short_of_memory", test::short_of_memory(), {}},
       {"hostile", test::hostile(), {}},

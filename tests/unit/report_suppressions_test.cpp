@@ -50,6 +50,12 @@ TEST(Suppressions, MatchFunctionFileAndModuleOfAnyFrame) {
   EXPECT_FALSE(suppressed_by("*:?*", test::warning()));
 }
 
+TEST(Suppressions, SeeTheFunctionsAndFilesOfKernels) {
+  EXPECT_TRUE(suppressed_by("device-heap-*:make_node", test::device_heap_leak()));
+  EXPECT_TRUE(suppressed_by("device-heap-leak:node.h", test::device_heap_leak()));
+  EXPECT_FALSE(suppressed_by("device-heap-leak:step", test::device_heap_leak()));
+}
+
 TEST(Suppressions, CountTheFirstRuleThatMatches) {
   Suppressions suppressions;
   suppressions.add_line("# comment", "a.supp", 1);

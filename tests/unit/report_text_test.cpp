@@ -139,6 +139,16 @@ TEST(ReportText, ShowsWhoHeldWhatWhenAnAllocationFailed) {
   expect_contains(text_of(report), "How much of the device was free, and what others held, is not known");
 }
 
+TEST(ReportText, ShowsWhichThreadOfAKernelItWas) {
+  const std::string text = text_of(test::with_kernels());
+  const std::string indent(38, ' ');
+  expect_contains(text, "    allocated here, malloc            /src/node.h:5    make_node\n" + indent +
+                          "launch 3 of step(int*), block (0, 1, 0), thread (31, 0, 0)\n");
+  expect_contains(text, "    freed here                        (line unknown)\n" + indent +
+                          "block (0, 0, 0), thread (0, 0, 0)\n");
+  expect_contains(text, "    launched here, cudaLaunchKernel   /src/train.cu:7  main\n");
+}
+
 TEST(ReportText, SaysPlainlyThatNothingIsWrong) {
   const std::string text = text_of(test::clean());
   expect_contains(text, "ended: exit status 0");
