@@ -16,8 +16,13 @@
 namespace gmt {
 namespace {
 
-// The driver's releases as advice names them, and what a runtime program calls instead.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kReleases{{
+// The driver's calls as advice names them, and what a runtime program calls instead.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kAdvised{{
+  {"cuMemAllocAsync", "cudaMallocAsync"},
+  {"cuMemAllocHost", "cudaMallocHost"},
+  {"cuMemHostRegister", "cudaHostRegister"},
+  {"cuMemPoolSetAttribute", "cudaMemPoolSetAttribute"},
+  {"CU_MEMPOOL_ATTR_RELEASE_THRESHOLD", "cudaMemPoolAttrReleaseThreshold"},
   {"cuMemFree", "cudaFree"},
   {"cuMemFreeAsync", "cudaFreeAsync"},
   {"cuMemFreeHost", "cudaFreeHost"},
@@ -81,7 +86,7 @@ void name_runtime_calls(Finding& finding) {
     named |= is_driver_name(recorded);
   }
   if (!named) return;
-  for (const auto& [driver, runtime] : kReleases) replace_word(finding.advice, driver, runtime);
+  for (const auto& [driver, runtime] : kAdvised) replace_word(finding.advice, driver, runtime);
 }
 
 } // namespace gmt

@@ -12,9 +12,9 @@
 // run: members
 // expect: error leak bytes=16384 count=4 stacks="allocated here"@upload_array:LINE(alloc-member)
 // run: shallow
-// expect: warning host-pointer count=1 message="passes in parameter 1 the pointer" stacks="launched here"
+// expect-simulated: clean
+// expect-real: warning host-pointer count=1 message="passes in parameter 1 the pointer" stacks="launched here","reported here"@weigh_shallow:LINE(wait)
 // expect-real: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@weigh_shallow:LINE(wait)
-// not-checked-real: leak
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -22,6 +22,7 @@
 // run: pool-destroyed
 // expect: error leak bytes=65536 count=1 message="its pool was destroyed" stacks="allocated here"@destroy_pool_with_block:LINE(from-own-pool),"pool destroyed here"@destroy_pool_with_block:LINE(destroy-pool)
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -72,6 +73,12 @@ static void* keep_scratch(cudaStream_t stream)
 
 static void free_on_other_stream(cudaStream_t stream)
 {
+  // The pool keeps what is freed. Without this the free may unmap the memory under the memset, whose illegal
+  // address ends the context; with it the mistake goes unnoticed, as it does in most programs.
+  cudaMemPool_t pool;
+  std::uint64_t keep_all = UINT64_MAX;
+  CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
+  CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
   cudaStream_t other;
   CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
   void* scratch = keep_scratch(stream);

@@ -2,9 +2,18 @@
 // host-pointer: a kernel is given the address of host memory that its GPU cannot read. What counts as such
 // memory: the program's heap, the main thread's stack, and what copies used as pageable host memory; unless
 // CUDA knows it by now (pinned, registered, managed) or the device reads pageable memory.
+//
+// Structures passed by value hold words that no kernel reads: padding with what the stack held before, pairs
+// of numbers. A word therefore counts at once only as a parameter that the kernel's name declares a pointer;
+// others are told when the context has died of an illegal address behind them.
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "analyzer/detector.h"
 #include "analyzer/function_name.h"
@@ -15,14 +24,38 @@ namespace {
 
 constexpr std::size_t kMostRanges = 4096; // of pageable memory remembered
 constexpr std::size_t kLongestName = 120; // of a kernel: templates make them long
+constexpr std::uint16_t kIllegalAddress = 700;
+
+// Which parameters a demangled function name declares as pointers; empty if it has no parameter list.
+std::vector<bool> pointer_parameters(std::string_view name) {
+  if (!name.ends_with(')')) return {};
+  std::size_t open = name.size();
+  for (int depth = 0; open-- > 0;) {
+    if (name[open] == ')') ++depth;
+    if (name[open] == '(' && --depth == 0) break;
+  }
+  if (open >= name.size()) return {};
+  std::vector<bool> pointers;
+  int depth = 0;
+  for (std::size_t at = open + 1; at < name.size(); ++at) {
+    const char c = name[at];
+    if ((c == ',' || at + 1 == name.size()) && depth == 0) pointers.push_back(name[at - 1] == '*');
+    if (c == '(' || c == '<' || c == '{' || c == '[') ++depth;
+    if (c == ')' || c == '>' || c == '}' || c == ']') --depth;
+  }
+  return pointers;
+}
 
 class HostPointer : public Detector {
 public:
   explicit HostPointer(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+    if (e.result == kIllegalAddress) return explain_death(e, findings);
     if (!e.succeeded()) return;
     if (e.kind == trace::Kind::kCopy) return remember(e, heap);
+    if (e.kind == trace::Kind::kSync) return forget_launches(e);
+    if (e.kind != trace::Kind::kLaunch) return;
     if (e.payload.size() > trace::kFirstPayloadWords + heap.touched().size()) judge(e, heap, findings);
   }
 
@@ -61,7 +94,17 @@ private:
     return address < range.end ? &range : nullptr;
   }
 
-  void judge(const Event& e, const Heap& heap, Findings& findings) const {
+  // A word that is host memory if it is an address.
+  struct Suspect {
+    std::uint64_t function = 0, address = 0;
+    unsigned parameter = 0;
+    StackId stack;
+    std::uint16_t context = 0;
+    std::string_view api;
+    std::optional<Range> copied;
+  };
+
+  void judge(const Event& e, const Heap& heap, Findings& findings) {
     // A program that only launches has a context that nothing names yet.
     const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
     if (device == nullptr || device->reads_pageable_memory) return;
@@ -73,40 +116,81 @@ private:
       const Range* copied = copied_range(address);
       if (copied == nullptr && !facts_.is_plain_host_memory(address)) continue;
       if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
-      findings.add(finding(e, address, parameter, copied));
+      Suspect suspect{e.p(0), address, parameter, e.stack, e.context, facts_.call_name(e), {}};
+      if (copied != nullptr) suspect.copied = *copied;
+      if (is_pointer(suspect)) {
+        findings.add(finding(suspect));
+      } else {
+        suspects_[next_suspect_++ % suspects_.size()] = suspect;
+      }
       last = parameter;
     }
   }
 
-  Finding finding(const Event& e, std::uint64_t address, unsigned parameter, const Range* copied) const {
-    const Kernel* kernel = facts_.kernel(e.p(0));
+  // Whether the kernel declares the parameter as a pointer. C names do not tell.
+  bool is_pointer(const Suspect& suspect) {
+    const std::string_view name = facts_.handle_name(suspect.function);
+    auto& [known_name, pointers] = declared_[suspect.function];
+    if (known_name != name) { // a new one, or another kernel's at the same place
+      known_name = name;
+      pointers = pointer_parameters(demangle(name));
+    }
+    const Kernel* kernel = facts_.kernel(suspect.function);
+    return kernel != nullptr && kernel->parameters.size() == pointers.size() &&
+           suspect.parameter < pointers.size() && pointers[suspect.parameter];
+  }
+
+  // What has been waited for has not died.
+  void forget_launches(const Event& e) {
+    if (e.p(2) != static_cast<std::uint64_t>(trace::SyncOp::kContextSynchronize)) return;
+    for (Suspect& suspect : suspects_) {
+      if (suspect.context == e.context) suspect = {};
+    }
+  }
+
+  // Every later call fails alike: only the first is a death.
+  void explain_death(const Event& e, Findings& findings) {
+    for (Suspect& suspect : suspects_) {
+      if (suspect.address == 0 || suspect.context != e.context) continue;
+      Finding f = finding(suspect);
+      f.severity = Severity::kWarning;
+      f.message.pop_back();
+      f.message += cat({"; behind it ", facts_.call_name(e), " reported an illegal address."});
+      f.stacks.push_back(labelled("reported here", e.stack, facts_.call_name(e)));
+      findings.add(std::move(f));
+      suspect = {};
+    }
+  }
+
+  Finding finding(const Suspect& suspect) const {
+    const Kernel* kernel = facts_.kernel(suspect.function);
+    const unsigned parameter = suspect.parameter;
     const bool whole = kernel != nullptr && parameter < kernel->parameters.size() &&
-                       kernel->parameters[parameter].bytes == sizeof address;
-    const std::string name = demangle(facts_.handle_name(e.p(0)));
+                       kernel->parameters[parameter].bytes == sizeof suspect.address;
+    const std::string name = demangle(facts_.handle_name(suspect.function));
     Finding f;
     f.kind = "host-pointer";
-    f.api = facts_.call_name(e);
-    f.address = address;
+    f.api = suspect.api;
+    f.address = suspect.address;
     f.group = std::to_string(parameter);
-    f.message =
-      cat({"The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName),
-           whole ? " passes as parameter " : " passes in parameter ", std::to_string(parameter + 1),
-           " the pointer ", format_address(address), ", which is ordinary host memory that the GPU cannot read",
-           copied != nullptr ? cat({"; ", facts_.api_name(copied->api), " used it as such."}) : "."});
+    f.message = cat({"The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName),
+                     whole ? " passes as parameter " : " passes in parameter ",
+                     std::to_string(parameter + 1), " the pointer ", format_address(suspect.address),
+                     ", which is ordinary host memory that the GPU cannot read."});
     f.advice = "Pass the device's copy of the data, or allocate it with cudaMallocManaged or cudaMallocHost.";
-    if (!whole) {
-      f.severity = Severity::kWarning;
-      f.advice += " It is a mistake only if the kernel uses that field.";
-    }
-    f.stacks.push_back(labelled("launched here", e.stack, f.api));
-    if (copied != nullptr) {
-      f.stacks.push_back(labelled("host memory copied here", copied->copied, facts_.api_name(copied->api)));
+    f.stacks.push_back(labelled("launched here", suspect.stack, f.api));
+    if (suspect.copied) {
+      const std::string_view api = facts_.api_name(suspect.copied->api);
+      f.stacks.push_back(labelled("host memory copied here", suspect.copied->copied, api));
     }
     return f;
   }
 
   const ProcessFacts& facts_;
   std::map<std::uint64_t, Range> pageable_; // by first address
+  std::unordered_map<std::uint64_t, std::pair<std::string, std::vector<bool>>> declared_; // by function
+  std::array<Suspect, 8> suspects_;                                                       // the newest
+  std::size_t next_suspect_ = 0;
 };
 
 const DetectorRegistration kHostPointer{{
@@ -117,13 +201,12 @@ const DetectorRegistration kHostPointer{{
     "A launch passes an address of the program's heap or stack, or of memory that a copy used as pageable "
     "host memory. Where the GPU cannot read such memory (cudaDevAttrPageableMemoryAccess is 0) the kernel that "
     "uses it dies of an illegal address, and the context with it. Often the host's array was passed instead "
-    "of the device's, or a structure was copied whose members still point to the host. A pointer inside a structure "
-    "passed by value is a warning, because the kernel may not use it. Other threads' stacks and memory "
-    "mapped apart from the heap are known only where a copy named them.",
+    "of the device's, or a structure was copied whose members still point to the host. Other threads' stacks "
+    "and memory mapped apart from the heap are known only where a copy named them.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<HostPointer>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kLaunch),
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kLaunch) | wants(trace::Kind::kSync) | kWantsFailures,
 }};
 
 } // namespace

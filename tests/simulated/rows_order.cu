@@ -23,12 +23,11 @@ std::string destroyed_pool() {
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
   cudaMemPool_t pool = nullptr;
-  void *block = nullptr, *second = nullptr;
+  void* block = nullptr;
   cudaMemPoolCreate(&pool, &properties);
   cudaMallocFromPoolAsync(&block, kBytes, pool, own.stream);
-  // The handle is used after its end on purpose: only while a block keeps the pool is that more than luck.
+  // A second use of the handle may unmap the block under the memset (seen on an H100: 700).
   return answers({cudaMemPoolDestroy(pool), cudaMemsetAsync(block, 0, kBytes, own.stream),
-                  cudaMallocFromPoolAsync(&second, kBytes, pool, own.stream), cudaMemPoolDestroy(pool),
                   cudaFreeAsync(block, own.stream), cudaStreamSynchronize(own.stream)});
 }
 
@@ -149,7 +148,7 @@ std::string batch() {
 
 const std::vector<Row>& order_rows() {
   static const std::vector<Row> rows = {
-      {"pool with a live block: destroy, set, allocate, destroy, free, sync", "0 0 1 1 0 0", destroyed_pool},
+      {"pool with a live block: destroy, set, free, sync", "0 0 0 0", destroyed_pool},
       {"cudaFreeAsync on another stream, then cudaMemsetAsync", "0 1", free_on_other_stream},
       {"allocating graph: launch, launch, free async, launch, free, free", "0 1 0 0 0 1", relaunch},
       {"allocating graph with auto-free: launch, launch, free", "0 0 0", relaunch_with_auto_free},

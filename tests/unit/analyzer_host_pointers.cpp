@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // host-pointer: kernels that are given addresses of host memory.
 
+#include <cstring>
+
 #include "analysis_fixture.h"
 
 namespace gmt::test {
@@ -20,9 +22,21 @@ protected:
   void machine(bool reads_pageable_memory) {
     const std::uint64_t reads = reads_pageable_memory ? 1 : 0;
     log().record(Kind::kDevice, {}, {0, 96ull << 30, 512, 32, 512, reads, 0, 90, 1, 0, 0});
-    // Parameters of 8 and of 24 bytes; the kernel's name.
+    kernel("_Z1kPf4Rows"); // k(float*, Rows)
+  }
+  // Parameters of 8 and of 24 bytes.
+  void kernel(const std::string& name) {
     log().record(Kind::kKernel, {}, {kFunction, 2, 0 | 8ull << 32, 8 | 24ull << 32});
-    log().record(Kind::kName, {}, {kFunction, 1, 'k'});
+    std::vector<std::uint64_t> words(2 + (name.size() + 7) / 8);
+    words[0] = kFunction;
+    words[1] = name.size();
+    std::memcpy(words.data() + 2, name.data(), name.size());
+    log().record(Kind::kName, {}, words);
+  }
+  void synchronize(std::uint16_t code = 0) {
+    log().record(Kind::kSync,
+                 {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = code, .stack = {0x600}},
+                 {0, 0, static_cast<std::uint64_t>(trace::SyncOp::kContextSynchronize)});
   }
   void launch(std::uint64_t first, std::uint64_t second = 0, std::uint16_t code = 0) {
     log().record(Kind::kLaunch,
@@ -44,18 +58,45 @@ TEST_F(HostPointers, HeapAndStackAsParametersAreErrors) {
   const Finding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.count, 2u);
-  EXPECT_EQ(f.message, "The launch of k passes as parameter 1 the pointer 0x55d000000040, which is ordinary host "
+  EXPECT_EQ(f.message, "The launch of k(float*, Rows) passes as parameter 1 the pointer 0x55d000000040, which is ordinary host "
                        "memory that the GPU cannot read.");
   EXPECT_EQ(labels(f), "launched here");
 }
 
-TEST_F(HostPointers, FieldOfAStructureIsAWarning) {
+// Padding holds what the stack held before; only a death behind it makes such a word worth telling.
+TEST_F(HostPointers, FieldOfAStructureIsToldWhenTheContextDies) {
   machine(false);
   launch(0, kHeap);
+  synchronize();
+  launch(0, kHeap + 8);
   run();
-  ASSERT_EQ(kinds(), "host-pointer");
-  EXPECT_EQ(result.findings[0].severity, Severity::kWarning);
-  EXPECT_NE(result.findings[0].message.find("passes in parameter 2 the pointer"), std::string::npos);
+  EXPECT_EQ(kinds(), "");
+  synchronize(700);
+  run();
+  const Finding* f = find("host-pointer");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->severity, Severity::kWarning);
+  EXPECT_EQ(f->count, 1u);
+  EXPECT_EQ(f->address, kHeap + 8);
+  EXPECT_EQ(f->message, "The launch of k(float*, Rows) passes in parameter 2 the pointer 0x55d000000008, which is "
+                        "ordinary host memory that the GPU cannot read; behind it cudaDeviceSynchronize reported an "
+                        "illegal address.");
+  EXPECT_EQ(labels(*f), "launched here|reported here");
+}
+
+TEST_F(HostPointers, OnlyDeclaredPointersCountAtOnce) {
+  for (const std::string& name : {std::string("_Z1km4Rows"), std::string("plain_c"), std::string("_Z1kPfS_S_")}) {
+    SCOPED_TRACE(name);
+    machine(false);
+    kernel(name); // k(unsigned long, Rows); no types; one parameter more than the driver knows
+    launch(kHeap);
+    run();
+    EXPECT_EQ(kinds(), "");
+  }
+  kernel("_Z1kIiEvPKT_4RowsIS0_iE"); // void k<int>(int const*, Rows<int, int>)
+  launch(kHeap);
+  run();
+  EXPECT_EQ(kinds(), "host-pointer");
 }
 
 TEST_F(HostPointers, MemoryThatACopyUsedIsKnown) {
