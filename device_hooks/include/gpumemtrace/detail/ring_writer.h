@@ -106,6 +106,17 @@ class RingWriter {
     std::uint64_t low, high;
   };
 
+  // consumed_seen passes on what the host did before it raised `consumed`. On the device no order is needed for that: the
+  // lane that looked has waited for the host's word, and a write that depends on it cannot reach the bus before.
+  // There an acquire would empty the cache at every call.
+#if defined(__CUDA_ARCH__)
+  static constexpr cuda::std::memory_order kAcquireSeen = cuda::std::memory_order_relaxed;
+  static constexpr cuda::std::memory_order kReleaseSeen = cuda::std::memory_order_relaxed;
+#else
+  static constexpr cuda::std::memory_order kAcquireSeen = cuda::std::memory_order_acquire;
+  static constexpr cuda::std::memory_order kReleaseSeen = cuda::std::memory_order_release;
+#endif
+
   GMT_HOST_DEVICE static Counter device_counter(std::uint64_t& word) { return Counter(word); }
 
   GMT_HOST_DEVICE trace::RingCounters& counters() const {
@@ -122,7 +133,7 @@ class RingWriter {
   GMT_HOST_DEVICE unsigned take(unsigned wanted, unsigned slots, std::uint64_t& first) {
     trace::DeviceControl::SubRing& sub = control_.sub[index_];
     const Counter reserved(sub.reserved), seen(sub.consumed_seen);
-    std::uint64_t consumed = seen.load(cuda::std::memory_order_acquire);
+    std::uint64_t consumed = seen.load(kAcquireSeen);
     std::uint64_t ticket = reserved.load(cuda::std::memory_order_relaxed);
     for (bool looked = false;;) {
       // 32 bits do. Negative if what was seen is older than a ring ago; more than a ring if ticket is, and then the
@@ -131,7 +142,7 @@ class RingWriter {
       const int needed = static_cast<int>(wanted * slots);
       if (room < needed && !looked) { // what the host says is across the bus: asked only when it matters
         consumed = Shared(counters().consumed).load(cuda::std::memory_order_acquire);
-        seen.store(consumed, cuda::std::memory_order_release);
+        seen.store(consumed, kReleaseSeen);
         ticket = reserved.load(cuda::std::memory_order_relaxed);
         looked = true;
         continue;
