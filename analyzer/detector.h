@@ -122,10 +122,9 @@ inline constexpr Wants kWantsAll = ~Wants{0};
 inline constexpr Wants kWantsNothing = 0; // finish() only
 
 struct DetectorInfo {
-  std::string_view id;      // the finding's id
-  Severity severity;        // default
-  std::string_view title;   // half a line for `help findings`
-  std::string_view explain; // one paragraph: what it means, what to do, where the rule comes from
+  std::string_view id;    // the finding's id
+  Severity severity;      // default
+  std::string_view title; // half a line for `help findings`
   std::unique_ptr<Detector> (*make)(const ProcessFacts&);
   Wants wants = kWantsAll;
   bool comes_last = false; // called when all others have seen the event

@@ -230,12 +230,6 @@ const DetectorRegistration kApiError{{
   .id = "api-error",
   .severity = Severity::kWarning,
   .title = "failed call that no other finding explains",
-  .explain =
-    "A CUDA call that returned an error which none of the other findings explains, and which is not one of "
-    "the calls that programs use to ask (is this pointer known, is the stream ready, is peer access "
-    "enabled). After an illegal address, a failed assertion or the like, the context is dead and every "
-    "later call reports the same error: then one finding names the first call that reported it. That call "
-    "is rarely the culprit: an earlier kernel is.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<ApiError>(facts);
   },

@@ -159,17 +159,6 @@ const DetectorRegistration kChurn{{
   .id = "churn",
   .severity = Severity::kWarning,
   .title = "memory allocated and freed over and over",
-  .explain =
-    "At least 1,000 times memory of one size was allocated from one call stack and freed again. cudaMalloc "
-    "and "
-    "cudaFree change the mapping of the device's memory and may wait for the device, about 60 us a pair on "
-    "an "
-    "H200 where the same from a pool takes 1 us; pinning host memory is slower still. Allocate before the "
-    "loop, or "
-    "use cudaMallocAsync and cudaFreeAsync. Those count as churn only where a pair takes 20 us or more: then "
-    "the "
-    "pool has given the memory back in between, which its release threshold prevents. The time is what the "
-    "program spent inside the calls. For each call stack the four most frequent sizes are counted.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<Churn>(facts);
   },

@@ -186,19 +186,6 @@ const DetectorRegistration kCopyDirection{{
   .id = "copy-direction",
   .severity = Severity::kError,
   .title = "host pointer where device is declared, or the reverse",
-  .explain =
-    "A copy that declares a side as host memory although it is device memory, or as device memory although "
-    "it is "
-    "the host's; the same for the target of a set. The kind of cudaMemcpy and the name of a driver function "
-    "(HtoD, "
-    "DtoH, DtoD) are such declarations. CUDA refuses a host pointer that is declared device with 'invalid "
-    "value', "
-    "but accepts device memory declared as host in silence where both sides are device memory; the manual "
-    "calls "
-    "the result undefined. Managed memory fits both declarations. Pinned and registered host memory may be "
-    "declared device, since devices reach it at the same address, and so may all host memory on machines "
-    "whose "
-    "devices read pageable memory.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyDirection>(facts);
   },

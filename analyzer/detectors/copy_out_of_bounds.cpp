@@ -63,12 +63,6 @@ const DetectorRegistration kCopyOutOfBounds{{
   .id = "copy-out-of-bounds",
   .severity = Severity::kError,
   .title = "copy or set past the end of an allocation",
-  .explain =
-    "A copy or set that begins inside an allocation and goes past the size that was asked for (for pitched "
-    "memory past pitch x height), on either side. CUDA refuses most of these with 'invalid value' and "
-    "copies nothing. Usual causes: a count of elements where bytes are meant or the reverse, a size of the "
-    "wrong buffer, swapped width and height, a pitch taken for a width. The finding gives the side, how many "
-    "bytes lie past the end, and the allocation.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyOutOfBounds>(facts);
   },

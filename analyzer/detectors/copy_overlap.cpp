@@ -124,13 +124,6 @@ const DetectorRegistration kCopyOverlap{{
   .id = "copy-overlap",
   .severity = Severity::kError,
   .title = "source and destination of a copy overlap",
-  .explain = "A copy whose source and destination share bytes. The manual forbids it for asynchronous, 2D, "
-             "3D and symbol "
-             "copies, and promises nothing for the others: CUDA moves data in pieces and in no defined "
-             "order, so that bytes "
-             "may be read after they were overwritten. It reports no error. Rows of 2D and 3D copies are "
-             "compared exactly, so "
-             "columns of one matrix may be copied beside each other. A copy of memory onto itself is a note.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyOverlap>(facts);
   },

@@ -124,12 +124,6 @@ const DetectorRegistration kCopyStaged{{
   .id = "copy-staged",
   .severity = Severity::kNote,
   .title = "copy between devices that goes through host memory",
-  .explain =
-    "A copy between the memory of two devices while neither has access to the other's. It gives the right "
-    "result, but goes by way of host memory, which costs bandwidth and time (CUDA programming guide, "
-    "peer-to-peer memory copy). Where cudaDeviceCanAccessPeer allows it, cudaDeviceEnablePeerAccess, "
-    "called once in either direction, lets the copy go straight. Memory of pools and mappings, whose "
-    "access is given block by block, is not judged.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyStaged>(facts);
   },

@@ -46,9 +46,6 @@ const DetectorRegistration kDeviceHeapAlignment{{
   .id = "device-heap-alignment",
   .severity = Severity::kError,
   .title = "aligned malloc in a kernel whose alignment is no power of two",
-  .explain =
-    "__nv_aligned_device_malloc takes an alignment that is a power of two, and not zero. For anything else "
-    "its result is undefined: NULL, or a block that is not aligned as asked.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapAlignment>(facts);
   },

@@ -47,11 +47,6 @@ const DetectorRegistration kDeviceHeapDoubleFree{{
   .id = "device-heap-double-free",
   .severity = Severity::kError,
   .title = "memory of a kernel's malloc freed twice",
-  .explain =
-    "A free or delete in a kernel of a block that a kernel had freed before and that was not allocated again "
-    "since. CUDA ends the context, and every later call fails. The finding shows both frees and the "
-    "allocation, each with kernel, line, block, thread and launch. Often all threads of a block free a "
-    "pointer that they share: let one of them do it, behind a barrier.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapDoubleFree>(facts);
   },

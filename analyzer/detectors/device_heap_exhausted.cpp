@@ -76,12 +76,6 @@ const DetectorRegistration kDeviceHeapExhausted{{
   .id = "device-heap-exhausted",
   .severity = Severity::kWarning,
   .title = "malloc in a kernel that got NULL",
-  .explain =
-    "The device heap was full, or its free memory in too small pieces, so malloc or new gave NULL to a "
-    "kernel. "
-    "The heap holds 8 MiB unless the program sets cudaLimitMallocHeapSize, and that can be set only before a "
-    "kernel that allocates is loaded: put the call that the finding names in front of the first launch. The "
-    "size named holds twice what the kernels asked for, since the allocator needs room of its own.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapExhausted>(facts);
   },

@@ -54,13 +54,6 @@ const DetectorRegistration kDeviceHeapFreedElsewhere{{
   .id = "device-heap-freed-elsewhere",
   .severity = Severity::kNote,
   .title = "memory of a kernel's malloc freed by another kernel or thread block",
-  .explain =
-    "The device heap outlives kernels, so a block may be freed by another kernel, or by another thread "
-    "block, "
-    "than the one that allocated it. That is legal where something orders the two: a stream, an event, a "
-    "grid-wide barrier. The note names the pair, so that the order can be checked. A free in a later launch "
-    "of "
-    "the same kernel is not told of.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapFreedElsewhere>(facts);
   },

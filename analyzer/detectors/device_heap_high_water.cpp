@@ -40,11 +40,6 @@ const DetectorRegistration kDeviceHeapHighWater{{
   .id = "device-heap-high-water",
   .severity = Severity::kNote,
   .title = "device heap that was nearly full",
-  .explain =
-    "Kernels held at least three quarters of what the device heap may hold (8 MiB unless the program sets "
-    "cudaLimitMallocHeapSize). Nothing was refused, but a larger problem, or more threads, will get NULL "
-    "from "
-    "malloc. The size can be set only before a kernel that allocates is loaded.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapHighWater>(facts);
   },

@@ -96,12 +96,6 @@ const DetectorRegistration kDeviceHeapInvalidFree{{
   .id = "device-heap-invalid-free",
   .severity = Severity::kError,
   .title = "free in a kernel of what is no block of the device heap",
-  .explain =
-    "A free or delete in a kernel whose pointer no malloc or new of a kernel gave out. It lies inside a "
-    "block "
-    "(the finding says in which and at what offset), in shared or local memory, or nowhere in the device "
-    "heap. CUDA ends the context with an illegal address or a launch failure, and every later call fails. "
-    "Pointers from cudaMalloc and its like are told of as heap-mixed.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapInvalidFree>(facts);
   },

@@ -113,15 +113,6 @@ const DetectorRegistration kDeviceHeapLeak{{
   .id = "device-heap-leak",
   .severity = Severity::kError,
   .title = "memory of a kernel's malloc that was never freed",
-  .explain =
-    "Blocks that malloc or new gave a kernel and that no kernel had freed when their context ended, grouped "
-    "by "
-    "kernel and line, with one block and thread as example. The device heap is small (8 MiB unless the "
-    "program "
-    "sets cudaLimitMallocHeapSize) and outlives kernels, so what each launch leaves behind adds up until "
-    "malloc "
-    "returns NULL; the finding says at which launch. Only free or delete in a kernel can free the blocks. "
-    "After a signal or a failed kernel, what is alive is listed under 'not checked'.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapLeak>(facts);
   },

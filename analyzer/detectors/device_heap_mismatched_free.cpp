@@ -47,11 +47,6 @@ const DetectorRegistration kDeviceHeapMismatchedFree{{
   .id = "device-heap-mismatched-free",
   .severity = Severity::kError,
   .title = "memory freed in a kernel by the wrong one of free, delete and delete[]",
-  .explain =
-    "What malloc gives is freed by free, new by delete, new[] by delete[]. C++ leaves anything else "
-    "undefined. CUDA's allocator serves them all, so the mistake shows only with classes that have a "
-    "destructor: delete runs one destructor instead of all, and the block of new[] begins in front of the "
-    "first element, so that delete frees an address inside it.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapMismatchedFree>(facts);
   },

@@ -49,12 +49,6 @@ const DetectorRegistration kDoubleFree{{
   .id = "double-free",
   .severity = Severity::kError,
   .title = "memory freed twice",
-  .explain =
-    "A release of memory that had been released before and was not allocated again since. CUDA refuses the "
-    "second call (usually with 'invalid value') and nothing happens, but had the address been given out "
-    "again in between, the call would have freed somebody else's memory. The finding shows where the memory "
-    "was allocated, where it was freed first, and where it was freed again. Unregister, unmap, close, "
-    "release and destroy count as frees.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DoubleFree>(facts);
   },

@@ -46,13 +46,6 @@ const DetectorRegistration kFreeInCallback{{
   .id = "free-in-callback",
   .severity = Severity::kError,
   .title = "free inside a host callback, which CUDA refuses",
-  .explain = "A function that cudaLaunchHostFunc or cudaStreamAddCallback runs may not call CUDA. A free "
-             "there returns "
-             "'operation not permitted' (800) and frees nothing, so that the memory leaks unless somebody "
-             "frees it again "
-             "later. Free it after the stream was synchronised, hand the pointer to another thread that "
-             "does, or replace "
-             "the callback by cudaFreeAsync on the same stream.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<FreeInCallback>(facts);
   },

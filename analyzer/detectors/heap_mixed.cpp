@@ -132,14 +132,6 @@ const DetectorRegistration kHeapMixed{{
   .id = "heap-mixed",
   .severity = Severity::kError,
   .title = "memory of the device heap given to the host's functions, or the reverse",
-  .explain =
-    "What malloc or new gives a kernel lies in the device heap, which the host's functions do not know: "
-    "cudaFree, "
-    "copies, sets and textures of it are mistakes. CUDA refuses most with 'invalid value' but accepts "
-    "cudaMemset "
-    "in silence. In the other direction, free or delete in a kernel of memory from cudaMalloc and its like "
-    "ends "
-    "the context with an illegal address. Free memory where it was allocated, and copy it in a kernel.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<HeapMixed>(facts);
   },

@@ -197,12 +197,6 @@ const DetectorRegistration kHostPointer{{
   .id = "host-pointer",
   .severity = Severity::kError,
   .title = "a kernel is given a pointer to host memory that the GPU cannot read",
-  .explain =
-    "A launch passes an address of the program's heap or stack, or of memory that a copy used as pageable "
-    "host memory. Where the GPU cannot read such memory (cudaDevAttrPageableMemoryAccess is 0) the kernel that "
-    "uses it dies of an illegal address, and the context with it. Often the host's array was passed instead "
-    "of the device's, or a structure was copied whose members still point to the host. Other threads' stacks "
-    "and memory mapped apart from the heap are known only where a copy named them.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<HostPointer>(facts);
   },

@@ -100,11 +100,6 @@ const DetectorRegistration kInvalidFree{{
   .id = "invalid-free",
   .severity = Severity::kError,
   .title = "free of something that is no allocation",
-  .explain =
-    "A release of an address that no allocation begins at. It lies inside an allocation (the finding says "
-    "in which and at what offset: pass the base address instead), or in memory that its context's "
-    "destruction or a device reset had already released, or CUDA never allocated it: memory of malloc, of "
-    "the stack, static device variables and pointers from a kernel's malloc cannot be freed from the host.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<InvalidFree>(facts);
   },

@@ -42,13 +42,6 @@ const DetectorRegistration kLate{{
   .id = "late",
   .severity = Severity::kNote,
   .title = "memory freed after CUDA began to unload",
-  .explain = "A release that CUDA refused with code 4 because the program was already ending: typically the "
-             "destructor of a "
-             "static object, which runs after the runtime's exit handler. The memory is given back with the "
-             "process, so "
-             "nothing is lost, but the order of such destructors is not defined, and a call other than a "
-             "release would fail "
-             "there. Free the memory before main returns.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<Late>(facts);
   },

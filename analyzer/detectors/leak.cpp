@@ -221,16 +221,6 @@ const DetectorRegistration kLeak{{
   .id = "leak",
   .severity = Severity::kError,
   .title = "memory that was never freed",
-  .explain =
-    "Memory that is alive when the program has returned, called exit or _exit, or that was alive when its "
-    "context was destroyed or its device reset. Blocks are grouped by the call stack that allocated them. "
-    "Free each block with the function named in the finding. After a signal or a failed kernel, memory that "
-    "is alive is listed under 'not checked', since the program had no chance to free it. Memory that a known "
-    "library keeps until exit on purpose (caching allocators) is a note. Static device variables never leak. "
-    "Memory of a CUDA graph is alive from a launch of the graph to its free, in the graph or outside. Each "
-    "half of virtual memory counts by itself: physical memory, mapping and reserved addresses. A block "
-    "outlives the destruction of its pool. Imported external memory must be destroyed itself; a memory pool "
-    "or an external semaphore that is not is a note.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<Leak>(facts);
   },

@@ -48,12 +48,6 @@ const DetectorRegistration kMismatchedFree{{
   .id = "mismatched-free",
   .severity = Severity::kError,
   .title = "memory freed by the wrong function",
-  .explain =
-    "Each way of allocating memory has its own way of freeing it: cudaFree for cudaMalloc, cudaMallocPitch, "
-    "cudaMallocManaged and cudaMallocAsync, cudaFreeHost for cudaMallocHost and cudaHostAlloc, "
-    "cudaHostUnregister for cudaHostRegister, cudaFreeArray for arrays, and so on (CUDA API manual, memory "
-    "management). A call of the wrong family fails, so the memory stays allocated; free() of pinned memory "
-    "corrupts the C library's heap. The finding names the right function.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<MismatchedFree>(facts);
   },

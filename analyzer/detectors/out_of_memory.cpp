@@ -309,14 +309,6 @@ const DetectorRegistration kOutOfMemoryDetector{{
   .id = "out-of-memory",
   .severity = Severity::kWarning,
   .title = "allocation that failed for lack of memory",
-  .explain =
-    "An allocation that CUDA refused with 'out of memory'. The finding says what was asked for, how much "
-    "this program held at that moment, which call stacks and which libraries held it, how much of the device "
-    "was free, and an estimate of what was held by nobody that was traced: contexts, code, memory that pools "
-    "keep, other programs. For each pool it shows what had been freed and not taken again, the largest piece "
-    "of it, and the share that lies outside that piece. If that share is high, the memory is fragmented: "
-    "allocate large blocks first, or use stream-ordered allocation (cudaMallocAsync). A program that handles "
-    "the failure, such as a caching allocator that then empties its cache, may ignore this.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<OutOfMemory>(facts);
   },

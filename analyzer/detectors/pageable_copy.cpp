@@ -109,17 +109,6 @@ const DetectorRegistration kPageableCopy{{
   .id = "pageable-copy",
   .severity = Severity::kWarning,
   .title = "large copies, again and again, from or to pageable host memory",
-  .explain = "At least 10 copies of 1 MiB or more and 256 MiB in all, from one call stack, between the "
-             "device and host memory "
-             "that is neither pinned nor registered nor managed. The driver must copy such memory through a "
-             "pinned buffer "
-             "of its own, which takes the host's time, and an asynchronous copy of it may wait for the "
-             "stream. Pin the memory "
-             "once: cudaMallocHost instead of malloc, or cudaHostRegister for memory of others. The time is "
-             "what the program "
-             "spent inside the calls, any wait for earlier work of the stream included. Machines whose GPU "
-             "reads pageable "
-             "memory itself are left out.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<PageableCopy>(facts);
   },

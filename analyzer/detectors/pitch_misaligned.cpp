@@ -249,21 +249,6 @@ const DetectorRegistration kPitchMisaligned{{
   .id = "pitch-misaligned",
   .severity = Severity::kWarning,
   .title = "rows that start off the GPU's memory sectors",
-  .explain =
-    "Memory that is used as rows, by a 2D or 3D copy or set or by a texture, where the distance from row to "
-    "row "
-    "(the pitch) is no multiple of the 128-byte line. A GPU reads memory in sectors of 32 bytes, and a warp "
-    "asks "
-    "for 128 bytes at a time: where a row starts inside a sector, each such request touches one sector more "
-    "than "
-    "it needs. The finding counts them for one read of all rows, over the requests of 128 bytes that each "
-    "row "
-    "takes; it is a note where rows start off a line, but on a sector, which costs nothing by itself. "
-    "Allocate "
-    "with the call that the finding names: cudaMallocPitch chooses a pitch that keeps every row aligned. A "
-    "texture over such rows cannot be made at all where the pitch is no multiple of the device's texture "
-    "pitch "
-    "alignment. The host's side of a copy may have any pitch.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<PitchMisaligned>(facts);
   },

@@ -197,17 +197,6 @@ const DetectorRegistration kPitchMismatch{{
   .id = "pitch-mismatch",
   .severity = Severity::kWarning,
   .title = "call whose rows are not the allocation's rows",
-  .explain = "cudaMallocPitch and cudaMalloc3D return a pitch: the bytes from one row to the next, padding "
-             "included. A 2D "
-             "or 3D call on such memory that gives another pitch, usually the width of a row, reads or "
-             "writes all rows but "
-             "the first at the wrong place, and CUDA says nothing. The same holds for a flat copy over "
-             "several rows, unless "
-             "it covers whole pitches or runs between memory of equal pitch: zeroing or cloning a whole "
-             "pitched block is "
-             "fine. A width larger than the pitch is refused by CUDA. The runtime refuses it itself, before "
-             "the driver: if "
-             "it is linked statically that call cannot be seen, and the report says so under 'not checked'.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<PitchMismatch>(facts);
   },

@@ -185,14 +185,6 @@ const DetectorRegistration kPolicy{{
   .id = "policy",
   .severity = Severity::kError,
   .title = "a rule given by --policy was broken",
-  .explain =
-    "Rules for CI, by --policy or --policy-file. 'no-direct-malloc' forbids allocations of device, managed, "
-    "array and pinned memory that bypass CUDA's pools, with 'after MARK' only once the program has set that "
-    "NVTX mark. 'no-alloc-in RANGE' forbids any allocation inside NVTX ranges of that name ('*' stands for "
-    "anything). 'no-alloc-during-capture' forbids those of a thread that captures a stream. "
-    "'max-device-bytes SIZE' and 'max-allocations N' are limits; the finding shows the call that crossed "
-    "one. Memory that a program's own pool gives out is no allocation here. A rule whose mark or range was "
-    "never seen is listed under 'not checked'.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<Policy>(facts);
   },

@@ -89,14 +89,6 @@ const DetectorRegistration kSmallCopies{{
   .id = "small-copies",
   .severity = Severity::kWarning,
   .title = "many tiny copies that one call could make",
-  .explain = "At least 1,000 copies of less than 4 KiB from one call stack, one after the other with no "
-             "kernel launched in "
-             "between. Each costs the program 2 us and more whatever its size. Gather the data on the host "
-             "and copy it at "
-             "once, use a 2D copy if the pieces lie at equal distances, or give them all to one "
-             "cudaMemcpyBatchAsync. Copies "
-             "that already are members of a batch do not count, nor does copying the same bytes to the same "
-             "place again.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<SmallCopies>(facts);
   },

@@ -275,20 +275,6 @@ const DetectorRegistration kStreamOrder{{
   .id = "stream-order",
   .severity = Severity::kError,
   .title = "stream-ordered memory used before its allocation or freed before its last use",
-  .explain =
-    "Memory from cudaMallocAsync exists from the allocation to the free in the order of streams, not of "
-    "calls. "
-    "Work on another stream must be ordered after the allocation, and the free after all work that uses the "
-    "memory: by an event that one stream records and the other waits for (cudaEventRecord, "
-    "cudaStreamWaitEvent), by a synchronisation of the host, or by the default stream where both streams are "
-    "blocking ones. Otherwise the memory may be read before it exists or be given to another allocation "
-    "while "
-    "it is written. cudaFree of such memory does not wait for anything, so all of its uses must have "
-    "completed "
-    "before. The finding is a fact about the calls: nothing that the program called orders the two. It knows "
-    "copies, sets and pointers that are kernel arguments of up to 64 bytes; pointers that kernels find in "
-    "memory, work inside CUDA graphs and what the host learns by polling memory are not seen. Rules: CUDA "
-    "driver API, stream-ordered memory allocator.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<StreamOrder>(facts);
   },

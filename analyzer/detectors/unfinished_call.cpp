@@ -70,10 +70,6 @@ const DetectorRegistration kUnfinishedCall{{
   .id = "unfinished-call",
   .severity = Severity::kNote,
   .title = "call that had not returned when the program ended",
-  .explain =
-    "Each CUDA call is recorded before it is made and marked when it returns. One that was never marked is "
-    "what the process died in, or what another thread was still doing when the program exited. After a "
-    "crash it tells where to look first.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<UnfinishedCall>(facts);
   },

@@ -226,14 +226,6 @@ const DetectorRegistration kUninitializedRead{{
   .id = "uninitialized-read",
   .severity = Severity::kError,
   .title = "copy of device memory that nothing wrote",
-  .explain =
-    "A copy to the host from device memory that no copy and no set has written since it was allocated, "
-    "while no kernel has run that could have: what arrives is left over from an earlier use. It is a note "
-    "if kernels ran but none was given a pointer into that memory, since a kernel may find the pointer in "
-    "memory, and if the copy stays on the device. Each byte is reported once, and padding between rows is "
-    "no data. Memory that a kernel, texture, graph, other process or unread call was given is not judged, "
-    "and neither is managed, host, imported or mapped memory, or anything after launches whose arguments "
-    "were not recorded.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<UninitializedRead>(facts);
   },

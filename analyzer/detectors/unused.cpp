@@ -119,13 +119,6 @@ const DetectorRegistration kUnused{{
   .id = "unused",
   .severity = Severity::kWarning,
   .title = "device memory that nothing ever used",
-  .explain =
-    "Device memory that no copy, set, texture, graph, kernel or other process was given from its "
-    "allocation until it was freed or the program ended. It costs the time of the call and the memory. If "
-    "kernels ran meanwhile it is a note, since a kernel may reach memory through a pointer that lies in "
-    "other memory. What a known library allocates for itself is a note that names it. Not judged: managed "
-    "and host memory, handles and mappings, memory that a refused call named, and blocks that were alive "
-    "during launches whose arguments were not recorded.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<Unused>(facts);
   },

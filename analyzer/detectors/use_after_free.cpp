@@ -87,13 +87,6 @@ const DetectorRegistration kUseAfterFree{{
   .id = "use-after-free",
   .severity = Severity::kError,
   .title = "freed memory used in a copy, set, bind or launch",
-  .explain =
-    "A call that reads or writes memory that was freed before it. CUDA often refuses it with 'invalid "
-    "value', and where the address has been given out again it silently damages other data. The finding "
-    "shows the use, the free and the allocation. Memory freed with cudaFreeAsync may no longer be named in "
-    "calls made after it, even if the free has not run yet. Of a launch every parameter is looked at, and "
-    "every field of structures passed by value: a pointer there is a warning, because the kernel may not use "
-    "it. What kernels do with pointers they keep in memory is not seen.",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<UseAfterFree>(facts);
   },

@@ -199,8 +199,6 @@ TEST(Detectors, SortedAndDescribed) {
     EXPECT_LT(last, info->id);
     last = info->id;
     EXPECT_FALSE(info->title.empty());
-    EXPECT_GT(info->explain.size(), 100u) << info->id;
-    EXPECT_EQ(info->explain.find("  "), std::string_view::npos) << info->id;
   }
   EXPECT_EQ(last, "use-after-free");
 }
