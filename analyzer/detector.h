@@ -4,7 +4,8 @@
 //   const DetectorRegistration kLeak{{.id = "leak", ..., .make = [](const ProcessFacts& facts)
 //     -> std::unique_ptr<Detector> { return std::make_unique<Leak>(facts); }}};
 // The registry is sorted by id before use, so that nothing depends on link order.
-// Detectors see only this, finding.h, heap.h, event.h and words.h.
+// Detectors see only this, finding.h, heap.h, event.h, and what they share: words.h, function_name.h, device_stacks.h and
+// stream_clock.h.
 #pragma once
 
 #include <cstdint>
