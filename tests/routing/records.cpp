@@ -136,7 +136,7 @@ void batches() {
 
   CUdeviceptr ranges[2] = {address, address + 4096};
   std::size_t bytes[2] = {100, 200};
-  CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, 0};
   say("prefetch", cuMemPrefetchBatchAsync(ranges, bytes, 2, &here, &first, 1, 0, stream));
   CUstreamBatchMemOpParams memory[3] = {};
   memory[0].operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
@@ -176,7 +176,7 @@ void graphs() {
   CUgraphNodeParams any{};
   any.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
   any.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  any.alloc.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  any.alloc.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
   any.alloc.bytesize = 5000;
   CUgraphNode made = nullptr;
   say("alloc", cuGraphAddNode(&made, graph, nullptr, nullptr, 0, &any));
@@ -217,7 +217,7 @@ void pools() {
   start();
   CUmemPoolProps properties{};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
   CUmemoryPool pool = nullptr;
   say("pool", cuMemPoolCreate(&pool, &properties));
   cuuint64_t threshold = 123456;
