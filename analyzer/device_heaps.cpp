@@ -11,6 +11,7 @@ namespace {
 using trace::Kind;
 
 constexpr std::uint64_t kMallocHeapSize = 2; // CU_LIMIT_MALLOC_HEAP_SIZE, cudaLimitMallocHeapSize
+constexpr std::uint64_t kNonBlocking = 1;    // cuda.h, CU_STREAM_NON_BLOCKING
 
 // kLaunch's words as the device's records have them.
 std::uint64_t grid_extents(std::uint64_t word) {
@@ -48,8 +49,11 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& f
     if (e.p(0) == kMallocHeapSize && !e.in_flight()) on_limit(e, facts);
     break;
   case Kind::kSync:
-    if (e.succeeded() && static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kEndCapture) {
+    if (!e.succeeded()) break;
+    if (static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kEndCapture) {
       graphs_[e.p(1)] = std::exchange(capturing_, {});
+    } else if (static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kContextSynchronize) {
+      on_wait(e);
     }
     break;
   case Kind::kLife: {
@@ -60,6 +64,9 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& f
       if (const auto graph = graphs_.find(e.p(3)); graph != graphs_.end()) {
         for (const Captured& c : graph->second) add(c.context, c.launch, c.name);
       }
+    } else if (object == trace::ObjectClass::kStream) {
+      non_blocking_.erase(e.p(0));
+      if (op == trace::LifeOp::kCreate && (e.p(3) & kNonBlocking) != 0) non_blocking_.insert(e.p(0));
     } else if (object == trace::ObjectClass::kGraph && op == trace::LifeOp::kDestroy) {
       graphs_.erase(e.p(0));
     }
@@ -74,17 +81,28 @@ void DeviceHeaps::on_launch(const Event& e, const Heap& heap, const ProcessFacts
   KernelLaunch launch{.extents = grid_extents(e.p(2)),
                       .block_extents = block_extents(e.p(3)),
                       .realtime = facts.realtime(e),
+                      .stream = e.p(1),
                       .stack = e.stack,
-                      .api = call_of(e)};
+                      .api = call_of(e),
+                      .is_blocking = !non_blocking_.contains(e.p(1))};
   const std::string_view name = facts.handle_name(e.p(0));
   if (!heap.is_capturing(e.p(1))) return add(e.context, launch, name);
   launch.captured = true;
   capturing_.push_back({e.context, launch, std::string(name)});
 }
 
-void DeviceHeaps::add(std::uint16_t id, const KernelLaunch& launch, std::string_view name) {
+void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view name) {
   for (const auto& context : contexts_) {
-    if (is_of(*context, id)) context->launches.add(launch, name);
+    if (!is_of(*context, id)) continue;
+    launch.waits = context->waits;
+    context->launches.add(launch, name);
+  }
+}
+
+// Which of several contexts was waited for must be known.
+void DeviceHeaps::on_wait(const Event& e) {
+  for (const auto& context : contexts_) {
+    if (contexts_.size() == 1 || context->heap.context() == e.context) ++context->waits;
   }
 }
 

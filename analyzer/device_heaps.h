@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct DeviceContext {
   LogStats stats;
   std::uint64_t limit = kDefaultLimit; // in force, bytes
   std::vector<HeapLimitCall> refused;  // limits, newest last
+  std::uint64_t waits = 0;             // of the host for all work of the context
 };
 
 class DeviceHeaps {
@@ -72,7 +74,8 @@ public:
 private:
   void on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts);
   void on_limit(const Event& e, const ProcessFacts& facts);
-  void add(std::uint16_t context, const KernelLaunch& launch, std::string_view name);
+  void on_wait(const Event& e);
+  void add(std::uint16_t context, KernelLaunch launch, std::string_view name);
 
   struct Captured {
     std::uint16_t context;
@@ -82,6 +85,7 @@ private:
   std::vector<std::unique_ptr<DeviceContext>> contexts_;
   std::vector<Captured> capturing_;
   std::unordered_map<std::uint64_t, std::vector<Captured>> graphs_; // captured ones, by handle
+  std::unordered_set<std::uint64_t> non_blocking_;                  // streams, by handle
 };
 
 } // namespace gmt

@@ -14,24 +14,17 @@ namespace {
 constexpr std::uint64_t kLookBack = 4096;        // launches that one grid is compared with
 constexpr std::size_t kMaxWindow = 1'000'000;    // launches kept
 constexpr std::uint64_t kClockError = 5'000'000; // between the device's clock and the host's, generously
-
-std::string base_of(const std::string& full) {
-  std::string_view name = bare_function(full);
-  if (name.ends_with("operator()")) return "operator()";
-  int depth = 0;
-  std::size_t begin = 0, end = name.size();
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if (name[i] == '<' && depth++ == 0) end = i;
-    if (name[i] == '>') --depth;
-    if (depth == 0 && name[i] == ':') {
-      begin = i + 1;
-      end = name.size();
-    }
-  }
-  return std::string(name.substr(begin, end - begin));
-}
+// cuda.h: CU_STREAM_LEGACY, as 0; CU_STREAM_PER_THREAD, one for each thread.
+constexpr std::uint64_t kStreamLegacy = 1, kStreamPerThread = 2;
 
 } // namespace
+
+bool is_ordered(const KernelLaunch& earlier, const KernelLaunch& later) {
+  const bool same_stream = earlier.stream == later.stream && earlier.stream != kStreamPerThread;
+  const bool with_legacy = (earlier.stream <= kStreamLegacy && later.is_blocking) ||
+                           (later.stream <= kStreamLegacy && earlier.is_blocking);
+  return same_stream || with_legacy || earlier.waits < later.waits;
+}
 
 void DeviceLaunches::add(KernelLaunch launch, std::string_view name) {
   launch.kernel = name_of(name);
@@ -50,7 +43,7 @@ std::uint32_t DeviceLaunches::name_of(std::string_view linked) {
     by_name_.try_emplace(std::string(linked), static_cast<std::uint32_t>(names_.size()));
   if (is_new) {
     const std::string full = demangle(linked);
-    names_.push_back({.full = full, .base = base_of(full)});
+    names_.push_back({.full = full, .base = std::string(unscoped_function(full))});
     if (!full.empty()) bases_.insert(names_.back().base);
   }
   return at->second;

@@ -27,11 +27,19 @@ struct KernelLaunch {
   std::uint64_t realtime = 0;                   // nanoseconds of CLOCK_REALTIME, 0 unknown
   std::uint64_t index = 0;                      // in the context, from 1
   std::uint64_t number = 0;                     // of its kernel's launches, from 1
+  std::uint64_t stream = 0;                     // handle
+  std::uint64_t waits = 0; // how often the host had waited for all work of the context
   StackId stack;
   std::uint32_t kernel = 0; // into DeviceLaunches' names
   std::uint16_t api = trace::kNoApi;
-  bool captured = false; // into a graph: its grid runs at each launch of that
+  bool captured = false;    // into a graph: its grid runs at each launch of that
+  bool is_blocking = true;  // its stream and the legacy stream wait for each other
 };
+
+// Whether the one surely ended before the other began: the same stream ran both, or the legacy stream one of
+// them and a stream that waits for it the other, or the host waited in between.
+// Events are not followed: false says nothing.
+bool is_ordered(const KernelLaunch& earlier, const KernelLaunch& later);
 
 class DeviceLaunches {
 public:

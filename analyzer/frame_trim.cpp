@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "analyzer/function_name.h"
@@ -34,6 +35,18 @@ bool of_start_up(const Frame& frame) {
   return frame.function.empty() && starts_with_any(module, {"libc.so.6", "libc-2.", "libpthread"});
 }
 
+// The kernel that a stub of nvcc's launches, empty if the function is none:
+// "__device_stub__Z4stepPi(int*)", for a template "void ns::__wrapper__device_stub_step<int>(int*&)".
+std::string kernel_of_stub(std::string_view function) {
+  constexpr std::string_view kStub = "__device_stub_", kTemplate = "__wrapper__device_stub_";
+  if (function.starts_with(kStub)) {
+    const std::string_view linked = function.substr(kStub.size());
+    return std::string(unscoped_function(demangle(linked.substr(0, linked.find('(')))));
+  }
+  const std::string_view name = unscoped_function(function);
+  return name.starts_with(kTemplate) ? std::string(name.substr(kTemplate.size())) : std::string();
+}
+
 } // namespace
 
 bool is_cuda_frame(const Frame& frame) {
@@ -43,7 +56,7 @@ bool is_cuda_frame(const Frame& frame) {
   const std::string_view file = base_name(frame.file);
   if (equals_any(file, {"cuda_runtime.h", "cuda_runtime_api.h"})) return true;
   // What nvcc puts between a launch and the driver: its header's helper and the stub it generates.
-  if (file == "device_functions.h" || file.ends_with(".cudafe1.stub.c")) return true;
+  if (file == "device_functions.h" || file.find(".cudafe1.") != std::string_view::npos) return true;
   if (frame.file.find("/nvtx3/") != std::string::npos) return true; // all of NVTX is in its headers
   if (!frame.file.empty()) return false;
   const std::string_view name = bare_function(frame.function);
@@ -56,6 +69,12 @@ void trim_frames(std::vector<Frame>& frames) {
   auto begin = std::find_if_not(frames.begin(), frames.end(), is_cuda_frame);
   auto end = frames.end();
   while (end != begin && of_start_up(*(end - 1))) --end;
+  // The host function that nvcc makes of a kernel stands at the kernel's own line: what calls it is the
+  // launch. A tail call may have left it out.
+  if (begin != frames.begin() && begin != end && begin + 1 != end) {
+    const std::string kernel = kernel_of_stub((begin - 1)->function);
+    if (!kernel.empty() && kernel == unscoped_function(begin->function)) ++begin;
+  }
   if (begin == end) return;
   frames.erase(end, frames.end());
   frames.erase(frames.begin(), begin);

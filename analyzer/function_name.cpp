@@ -113,6 +113,22 @@ std::string_view bare_function(std::string_view name) {
   return base.substr(name_begin(base));
 }
 
+std::string_view unscoped_function(std::string_view full) {
+  const std::string_view name = bare_function(full);
+  if (name.ends_with("operator()")) return "operator()";
+  int depth = 0;
+  std::size_t begin = 0, end = name.size();
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '<' && depth++ == 0) end = i;
+    if (name[i] == '>') --depth;
+    if (depth == 0 && name[i] == ':') {
+      begin = i + 1;
+      end = name.size();
+    }
+  }
+  return name.substr(begin, end - begin);
+}
+
 std::string shorten_function(std::string_view name, std::size_t width) {
   if (name.size() <= width) return std::string(name);
   const std::string_view trimmed = without_trailers(name);

@@ -17,6 +17,9 @@ std::string demangle(std::string_view symbol);
 // "void ns::step<int>(int*) const" -> "ns::step<int>".
 std::string_view bare_function(std::string_view name);
 
+// Without namespace, class and template arguments too: "step".
+std::string_view unscoped_function(std::string_view name);
+
 // At most `width` characters: parameters are dropped first, then template arguments, the return type, the
 // end.
 std::string shorten_function(std::string_view name, std::size_t width);

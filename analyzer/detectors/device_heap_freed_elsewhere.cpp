@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // device-heap-freed-elsewhere: a note on blocks that another kernel or another thread block frees than the
-// one that allocated them. Legal, but it needs an order that nothing enforces between blocks. DeviceHeap
-// collects the pairs.
+// one that allocated them, where nothing that is known orders the two: legal, but it needs such an order.
+// DeviceHeap collects the pairs; the first of equal ones stands for all.
 
 #include "analyzer/device_stacks.h"
 #include "analyzer/words.h"
@@ -25,6 +25,7 @@ private:
     const std::string birth = kernel_of(block.allocated, context), end = kernel_of(block.freed, context);
     const bool same_grid = block.allocated.grid == block.freed.grid;
     if (!same_grid && birth == end) return; // a later launch of the kernel: its own
+    if (!same_grid && are_ordered(block, context)) return;
     Finding f;
     f.kind = "device-heap-freed-elsewhere";
     f.severity = Severity::kNote;
@@ -41,10 +42,17 @@ private:
     f.advice =
       same_grid
         ? "Make sure that the block that frees waits for the others: thread blocks run in no order."
-        : "Make sure that the kernels run one after the other: in one stream, or ordered by an event.";
+        : "Make sure that the kernels run one after the other: launch them into one stream, or let an event "
+          "order the streams.";
     add_device_stack(f, "freed here", block.freed, context, facts_);
     add_device_stack(f, "allocated here", block.allocated, context, facts_);
     findings.add(std::move(f));
+  }
+
+  static bool are_ordered(const DeviceBlock& block, const DeviceContext& context) {
+    const KernelLaunch* birth = context.launches.find(block.allocated.grid);
+    const KernelLaunch* end = context.launches.find(block.freed.grid);
+    return birth != nullptr && end != nullptr && is_ordered(*birth, *end);
   }
 
   const ProcessFacts& facts_;

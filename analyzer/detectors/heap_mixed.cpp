@@ -2,7 +2,7 @@
 // heap-mixed: memory of one heap given to the other's functions: a host call (release, copy, set, texture,
 // …) on a pointer from a kernel's malloc, or free in a kernel of what the host's API gave out. CUDA refuses
 // the former with "invalid value", except cudaMemset, which it accepts silently; the latter ends the
-// context with an illegal address (measured on an H200, driver 580).
+// context with an illegal address, or goes unnoticed (measured on an H200 and an H100, driver 580).
 
 #include <map>
 #include <string>
@@ -41,7 +41,7 @@ public:
     for (const auto& context : facts_.device_heaps().contexts()) {
       for (const DeviceMistake& mistake : context->heap.mistakes()) {
         if (const Block* block = host_block_of(mistake, heap)) {
-          findings.add(device_free(mistake, *block, *context));
+          findings.add(device_free(mistake, *block, *context, heap));
         }
       }
     }
@@ -102,7 +102,8 @@ private:
     }
   }
 
-  Finding device_free(const DeviceMistake& mistake, const Block& block, const DeviceContext& context) const {
+  Finding device_free(const DeviceMistake& mistake, const Block& block, const DeviceContext& context,
+                      const Heap& heap) const {
     const std::string_view api = facts_.api_name(block.api);
     const bool freed = block.end != Block::End::kAlive;
     Finding f;
@@ -113,7 +114,9 @@ private:
     f.bytes = block.bytes;
     f.address = mistake.address;
     f.message = cat({f.api, " in ", kernel_of(mistake.at, context), " of ", format_address(mistake.address),
-                     ", which is ", describe_block(block, facts_), "; that ends the context."});
+                     ", which is ", describe_block(block, facts_),
+                     heap.is_dead(context.heap.context()) ? "; the context died."
+                                                          : "; CUDA did not notice."});
     f.advice = cat({"Free it from the host with ", right_release_for(block, api),
                     ": only what malloc or new gave a kernel may be freed in one."});
     add_device_stack(f, "freed here", mistake.at, context, facts_);

@@ -230,13 +230,16 @@ TEST_F(DeviceHeapTest, ANearlyFullHeapIsANote) {
 }
 
 TEST_F(DeviceHeapTest, BlocksFreedElsewhereAreNoted) {
+  log().record(Kind::kLife, {.api = "cuStreamCreate"},
+               {0x77, static_cast<std::uint64_t>(trace::ObjectClass::kStream),
+                static_cast<std::uint64_t>(trace::LifeOp::kCreate), 1}); // non-blocking
   run_kernel(kStep, 1);
   device.device_malloc({}, kP, 64);
   device.device_malloc({.block = {1, 0, 0}}, kQ, 64);
   device.device_free({.block = {2, 0, 0}}, kQ); // another block
-  run_kernel(kClean, 2);
-  device.device_free({.grid = 2, .site = 2}, kP); // another kernel
-  run_kernel(kStep, 3);
+  run_kernel(kClean, 2, 0x400, 0x77);
+  device.device_free({.grid = 2, .site = 2}, kP); // another kernel, in another stream
+  run_kernel(kStep, 3, 0x400, 0x77);
   device.device_malloc({.grid = 3}, kP, 64);
   run_kernel(kStep, 4);
   device.device_free({.grid = 4}, kP); // a later launch of the same
@@ -248,6 +251,33 @@ TEST_F(DeviceHeapTest, BlocksFreedElsewhereAreNoted) {
             "was freed by another.");
   EXPECT_EQ(result.findings[1].message,
             "1 block of the device heap allocated in step(int*) was freed in void ns::clean<int>(int*).");
+}
+
+TEST_F(DeviceHeapTest, FreesInAKernelThatSurelyComesLaterAreNotNoted) {
+  run_kernel(kStep, 1, 0x400, 0x77);
+  device.device_malloc({}, kP, 64);
+  device.device_malloc({}, kQ, 64);
+  run_kernel(kClean, 2, 0x400, 0x77); // in the same stream
+  device.device_free({.grid = 2, .site = 2}, kP);
+  log().record(Kind::kSync, {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .stack = {0x600}},
+               {0, 0, 2, 0});
+  run_kernel(kClean, 3, 0x400, 0x78); // behind a wait of the host's
+  device.device_free({.grid = 3, .site = 2}, kQ);
+  run_kernel(kStep, 4, 0x400, 0x78);
+  device.device_malloc({.grid = 4}, kP, 64);
+  run_kernel(kClean, 5); // in the legacy stream, which waits for blocking ones
+  device.device_free({.grid = 5, .site = 2}, kP);
+  run_device();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(DeviceHeapTest, TwoThreadsStreamsPerThreadAreNotOne) {
+  run_kernel(kStep, 1, 0x400, 2);
+  device.device_malloc({}, kP, 64);
+  run_kernel(kClean, 2, 0x400, 2);
+  device.device_free({.grid = 2, .site = 2}, kP);
+  run_device();
+  EXPECT_EQ(kinds(), "device-heap-freed-elsewhere");
 }
 
 TEST_F(DeviceHeapTest, HostCallsOnTheDeviceHeap) {
@@ -298,9 +328,21 @@ TEST_F(DeviceHeapTest, FreeInAKernelOfTheHostsMemory) {
   EXPECT_EQ(find("device-heap-invalid-free"), nullptr);
   EXPECT_EQ(f->message,
             "free in step(int*) of 0x7f32a0000000, which is 4.0 KiB of device memory allocated by "
-            "cudaMalloc; that ends the context.");
+            "cudaMalloc; the context died.");
   EXPECT_NE(f->advice.find("cudaFree"), std::string::npos);
   EXPECT_EQ(labels(*f), "freed here|launched here|allocated here");
+}
+
+TEST_F(DeviceHeapTest, FreeInAKernelOfTheHostsMemoryThatCudaLetsPass) {
+  cuda_malloc(kA, 4096);
+  run_kernel(kStep, 1);
+  device.device_free({}, kA);
+  cuda_free(kA);
+  run_device();
+  ASSERT_EQ(kinds(), "heap-mixed");
+  const Finding& f = result.findings[0];
+  EXPECT_NE(f.message.find("allocated by cudaMalloc; CUDA did not notice."), std::string::npos);
+  EXPECT_EQ(labels(f), "freed here|launched here|allocated here|freed by the host here");
 }
 
 } // namespace

@@ -36,8 +36,9 @@ protected:
                   std::uint64_t{threads} | 1ull << 16 | 1ull << 32});
   }
   // A launch and its grid, whose ids are equal unless something hid.
-  void run_kernel(std::uint64_t function, std::uint64_t grid, std::uint64_t from = 0x400) {
-    launch(function, 4, 64, from);
+  void run_kernel(std::uint64_t function, std::uint64_t grid, std::uint64_t from = 0x400,
+                  std::uint64_t stream = 0) {
+    launch(function, 4, 64, from, stream);
     device.grid(grid, 4, 64, function == kStep ? 1 : 2);
   }
   void set_limit(std::uint64_t bytes, std::uint16_t code) {

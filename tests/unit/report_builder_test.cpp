@@ -238,8 +238,31 @@ TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunch) {
       test::frame("__device_stub__Z4fillPf(float*)", "/tmp/tmpxft_00006427-6_fill.cudafe1.stub.c", 13),
       test::frame("fill(float*)", "/home/me/fill.cu", 1), test::frame("main", "/home/me/fill.cu", 7)};
   trim_frames(frames);
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].line, 7u);
+}
+
+TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunchOfATemplate) {
+  std::vector<Frame> frames = {
+      test::frame("__device_stub__ZN36_GLOBAL__N__f2454071_4_t_cu_7d25bc404stepIiEEvPT_(int*)",
+                  "/tmp/tmpxft_0c63_0-6_t.cudafe1.stub.c", 1),
+      test::frame("void (anonymous namespace)::__wrapper__device_stub_step<int>(int*&)",
+                  "/tmp/tmpxft_0c63_0-6_t.cudafe1.stub.c", 1),
+      test::frame("void (anonymous namespace)::step<int>(int*)", "/home/me/step.cu", 1),
+      test::frame("main", "/home/me/step.cu", 7)};
+  trim_frames(frames);
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].function, "main");
+}
+
+// The kernel's host function jumped to the stub, so the launch itself comes next.
+TEST(TrimFrames, LeavesTheCallerOfAnElidedKernelFrame) {
+  std::vector<Frame> frames = {
+      test::frame("__device_stub__Z4fillPf(float*)", "/tmp/tmpxft_0c63_0-6_fill.cudafe1.stub.c", 13),
+      test::frame("launch", "/home/me/fill.cu", 5), test::frame("main", "/home/me/fill.cu", 7)};
+  trim_frames(frames);
   ASSERT_EQ(frames.size(), 2u);
-  EXPECT_EQ(frames[0].function, "fill(float*)");
+  EXPECT_EQ(frames[0].function, "launch");
 }
 
 TEST(TrimFrames, LeavesAStackOfNothingElseWhole) {
