@@ -28,13 +28,15 @@ mark_as_advanced(GMT_CUDA_STUB GMT_CUDART_DIR)
 # Code for one GPU and PTX for all others from Turing up keep the binaries small. Line tables only: -G would change
 # the kernels, and the frames that matter are the host's.
 # Device code is not compressed, so that the simulated device can read the kernels' parameters.
-# Sources are named from the repository's root, so that reports and recorded traces read the same on every machine.
+# Sources are named from the repository's root, so that reports and recorded traces read the same on every machine: nvcc
+# runs there, since kernels keep the name that it was given, and no folder is kept with the host's lines.
 set(gmt_nvcc_flags -std=c++17 -g -lineinfo -Xcompiler -Wall,-Wextra
-    -Xcompiler "-fdebug-prefix-map=${CMAKE_SOURCE_DIR}/="
+    -Xcompiler "-fdebug-prefix-map=${CMAKE_SOURCE_DIR}=" -Xcompiler "-fdebug-prefix-map=${CMAKE_SOURCE_DIR}/="
     -no-compress -gencode arch=compute_90,code=sm_90 -gencode arch=compute_75,code=compute_75)
 
 function(gmt_add_cuda_program source folder out)
     get_filename_component(name "${source}" NAME_WE)
+    file(RELATIVE_PATH relative "${CMAKE_SOURCE_DIR}" "${source}")
     file(STRINGS "${source}" libs REGEX "^// libs: cuda$")
     file(STRINGS "${source}" hooks REGEX "^// device hooks: all calls$")
     file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
@@ -54,8 +56,8 @@ function(gmt_add_cuda_program source folder out)
     foreach(level O0 O2)
         set(object "${folder}/objects/${name}-${level}.o")
         add_custom_command(OUTPUT "${object}"
-            COMMAND "${GMT_NVCC}" -${level} ${gmt_nvcc_flags} ${gmt_nvcc_extra} ${hook_flags} -c "${source}" -o "${object}"
-            DEPENDS "${source}" ${headers} COMMENT "nvcc ${name} -${level}" VERBATIM)
+            COMMAND "${GMT_NVCC}" -${level} ${gmt_nvcc_flags} ${gmt_nvcc_extra} ${hook_flags} -c "${relative}" -o "${object}"
+            DEPENDS "${source}" ${headers} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" COMMENT "nvcc ${name} -${level}" VERBATIM)
         foreach(link shared static)
             set(link_flags -cudart ${link})
             if(libs AND link STREQUAL "static")
@@ -66,12 +68,13 @@ function(gmt_add_cuda_program source folder out)
             set(binary "${folder}/${name}-${level}-${link}")
             set(input "${object}")
             if(hooks AND level STREQUAL "O2" AND link STREQUAL "static")
-                set(input "${source}")
+                set(input "${relative}")
                 list(APPEND link_flags -O2 -rdc=true ${hook_flags})
             endif()
             add_custom_command(OUTPUT "${binary}"
                 COMMAND "${GMT_NVCC}" ${gmt_nvcc_flags} ${gmt_nvcc_extra} "${input}" ${link_flags} -o "${binary}"
-                DEPENDS "${input}" ${headers} COMMENT "nvcc ${name} -${level}, ${link} runtime" VERBATIM)
+                DEPENDS "${source}" "${object}" ${headers} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+                COMMENT "nvcc ${name} -${level}, ${link} runtime" VERBATIM)
             list(APPEND binaries "${binary}")
         endforeach()
     endforeach()

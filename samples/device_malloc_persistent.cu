@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the device heap across launches: one kernel allocates a block for each of its thread blocks and leaves the
 // pointers in a device variable, three launches add to it, another kernel frees it.
-// Variants: clean (or no word); forget: the last kernel is not launched; double: it is launched twice.
+// Variants: clean (or no word); forget: the last kernel is not launched; double: it is launched twice, which
+//   ends the context.
 //
 // device hooks: all calls
 // run:
@@ -14,7 +15,6 @@
 // device: gpu
 // expect: error device-heap-double-free stacks="freed again here"@free_data:LINE(free),"launched here"@launch_free:LINE(launch-free),"first freed here"@free_data:LINE(free),"allocated here"@allocate_data:LINE(alloc),"launched here"@main:LINE(launch-allocate)
 // expect: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@main:LINE(wait)
-// not-checked: leak
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
