@@ -184,8 +184,8 @@ void explain_device_losses(const DeviceHeaps& heaps, ProcessReport& process, Fin
     if (n != 0) findings.not_checked({"in-kernel malloc and free", cat({format_plural(n, noun), what})});
   };
   say(lost, "record",
-      " of malloc or free in kernels found no room in the ring: a block listed as leaked may "
-      "have been freed by one of them; a larger ring, or --device-ring-full=wait, loses none");
+      " of malloc or free in kernels found no room in the ring; a larger one (--device-ring-size), or "
+      "--device-ring-full=wait, loses none");
   say(unjudged, "free",
       " in kernels behind that loss could not be judged: the allocation may be among what was lost");
   say(torn, "record", " of malloc or free in kernels never finished, because their context or process died");

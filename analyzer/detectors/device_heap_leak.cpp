@@ -2,7 +2,7 @@
 // device-heap-leak: what kernels allocated and no kernel freed before their context ended, grouped by
 // kernel and line. Across launches memory of the device heap is no leak: it lives as long as its context.
 // As for the host's memory, a program that was killed, or whose context died of an error, had no chance to
-// free.
+// free; and where the ring lost records, what looks alive may have been freed.
 
 #include <algorithm>
 #include <map>
@@ -24,6 +24,8 @@ public:
       if (context->heap.live_blocks() == 0) continue;
       const std::string excuse = heap.is_dead(context->heap.context())
                                    ? "a kernel failed, after which nothing can be freed"
+                                 : context->heap.lost() != 0
+                                   ? "the ring was full, and frees may be among what it lost"
                                    : why_not_a_leak(facts_.ending());
       if (!excuse.empty()) {
         findings.not_checked(

@@ -53,7 +53,7 @@ DeviceMalloc look(const std::string& section) {
 }
 
 TEST(Fatbin, FindsMallocInCubinsAndPtx) {
-  const std::string cubin = std::string("\177ELF\0.text\0malloc\0free\0", 25);
+  const std::string cubin = std::string("\177ELF\0.text\0malloc\0free\0", 23);
   EXPECT_EQ(look(container(entry(kCubin, cubin))), DeviceMalloc::kCalled);
   EXPECT_EQ(look(container(entry(kPtx, kMallocPtx))), DeviceMalloc::kCalled);
   EXPECT_EQ(look(container(entry(kPtx, kMallocPtx, true))), DeviceMalloc::kCalled);
