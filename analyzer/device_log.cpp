@@ -46,18 +46,12 @@ void DeviceLogReader::open_log(const fs::path& path) {
   if (!fs::is_regular_file(path, error)) return; // a pipe of that name must not block us
   log_.open(path, std::ios::binary);
   trace::LogHeader header{};
-  if (!log_.read(reinterpret_cast<char*>(&header), sizeof header)) {
-    stats_.skipped = "it is shorter than its header";
-  } else if (std::memcmp(header.magic, trace::kLogMagic, sizeof header.magic) != 0) {
-    stats_.skipped = "its header is damaged";
-  } else if (header.major != trace::kFormatMajor) {
-    stats_.skipped = cat({"it has format ", std::to_string(header.major), ".", std::to_string(header.minor)});
-  } else {
-    std::copy(std::begin(header.lost), std::end(header.lost), stats_.lost.begin());
+  const bool whole = static_cast<bool>(log_.read(reinterpret_cast<char*>(&header), sizeof header));
+  if (note_header(whole ? &header : nullptr, stats_)) {
     log_.seekg(static_cast<std::streamoff>(trace::kLogHeaderBytes));
-    return;
+  } else {
+    log_.close();
   }
-  log_.close();
 }
 
 // A copy is read: the ring itself may still be written to, and is not ours to change.

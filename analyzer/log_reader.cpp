@@ -44,6 +44,20 @@ void add_saturating(std::uint64_t& sum, std::uint64_t n) {
 
 } // namespace
 
+bool note_header(const trace::LogHeader* header, LogStats& stats) {
+  if (header == nullptr) {
+    stats.skipped = "it is shorter than its header";
+  } else if (std::memcmp(header->magic, trace::kLogMagic, sizeof header->magic) != 0) {
+    stats.skipped = "its header is damaged";
+  } else if (header->major != trace::kFormatMajor) {
+    stats.skipped = cat({"it has format ", std::to_string(header->major), ".", std::to_string(header->minor)});
+  } else {
+    std::copy(std::begin(header->lost), std::end(header->lost), stats.lost.begin());
+    return true;
+  }
+  return false;
+}
+
 LogReader::LogReader(std::filesystem::path path, std::uint32_t thread, StackTable& stacks, bool keep_open)
     : path_(std::move(path)), stacks_(stacks), keep_open_(keep_open) {
   event_.thread = thread;
@@ -69,14 +83,8 @@ void LogReader::close_file() {
 
 void LogReader::read_header() {
   trace::LogHeader header{};
-  if (read_at(fd_, &header, sizeof header, 0) != sizeof header) {
-    stats_.skipped = "it is shorter than its header";
-  } else if (std::memcmp(header.magic, trace::kLogMagic, sizeof header.magic) != 0) {
-    stats_.skipped = "its header is damaged";
-  } else if (header.major != trace::kFormatMajor) {
-    stats_.skipped = cat({"it has format ", std::to_string(header.major), ".", std::to_string(header.minor)});
-  } else {
-    std::copy(std::begin(header.lost), std::end(header.lost), stats_.lost.begin());
+  const bool whole = read_at(fd_, &header, sizeof header, 0) == sizeof header;
+  if (note_header(whole ? &header : nullptr, stats_)) {
     offset_ = trace::kLogHeaderBytes;
     at_end_ = false;
   }

@@ -29,6 +29,10 @@ struct LogStats {
   std::string skipped;                 // why nothing of the file was read; empty if it was
 };
 
+// Takes over what a log's header says; null if the file is shorter than one. False if its slots cannot be
+// read; `skipped` says why.
+bool note_header(const trace::LogHeader* header, LogStats& stats);
+
 class LogReader {
 public:
   static constexpr std::size_t kBatch = 256; // slots read at once

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Releases at a time that CUDA does not allow: while the driver unloads, inside host callbacks.
+
+#include "analysis_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+class FreeTimes : public AnalysisTest {};
+
+TEST_F(FreeTimes, FreeDuringUnloadingIsNoLeakButLate) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA, 4);
+  cuda_malloc_host(kB, kMiB);
+  log().release({.api = "cudaFreeHost", .result = 4, .flags = trace::kFlagRuntime}, FreeFunction::kMemFreeHost,
+                kB);
+  run();
+  ASSERT_EQ(kinds(), "late late");
+  EXPECT_EQ(result.findings[0].severity, Severity::kNote);
+  EXPECT_EQ(result.findings[0].message,
+            "cudaFree came too late for 1.0 MiB of device memory allocated by cudaMalloc: CUDA was already being "
+            "unloaded (CUDA_ERROR_DEINITIALIZED (4)).");
+  EXPECT_EQ(labels(result.findings[0]), "freed too late here|allocated here");
+}
+
+TEST_F(FreeTimes, InsideAHostCallback) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA, 800);
+  cuda_free(kA);
+  run();
+  ASSERT_EQ(kinds(), "free-in-callback");
+  const Finding& f = *find("free-in-callback");
+  EXPECT_EQ(f.severity, Severity::kError);
+  EXPECT_EQ(f.message,
+            "cudaFree was called inside a host callback, where CUDA refuses it with cudaErrorNotPermitted "
+            "(800): 1.0 MiB of device memory allocated by cudaMalloc stays allocated.");
+  EXPECT_EQ(labels(f), "freed here|allocated here");
+}
+
+TEST_F(FreeTimes, OtherCallsInsideAHostCallbackAreApiErrors) {
+  cuda_malloc(kA, kMiB);
+  cuda_memcpy(kA, kHost, 100, 800);
+  cuda_free(kA);
+  run();
+  ASSERT_EQ(kinds(), "api-error");
+  EXPECT_NE(find("api-error")->advice.find("host callback"), std::string::npos);
+}
+
+} // namespace
+} // namespace gmt::test
