@@ -21,7 +21,7 @@ namespace gmt::trace {
 // Readers accept every minor of their own major and refuse other majors by name.
 // A new kind, flag or `info` key raises the minor; any change of a slot's layout raises the major.
 inline constexpr std::uint32_t kFormatMajor = 1;
-inline constexpr std::uint32_t kFormatMinor = 2;
+inline constexpr std::uint32_t kFormatMinor = 3;
 
 inline constexpr std::size_t kSlotBytes = 64;
 inline constexpr std::size_t kLogHeaderBytes = 4096;
@@ -112,7 +112,33 @@ enum class Kind : std::uint8_t {
   // The drain, behind what it read at one time, an ordinary Slot: context and time (host) stand in their fields, P0 how many
   // slots it moved, P1 records lost since the ring's beginning because it was full, P2 torn slots passed over.
   kDeviceDrained = 36,
+
+  // What instructions did to memory (since 1.3), in access-<n>.log only: one context's sums, whose payload words are raised
+  // in place. kUnknownCount where the chip has no such metric.
+  // A kernel or device function with measured instructions: P0 its number (from 1), P1 kText id of its name as linked,
+  // P2 CUPTI's checksum of its cubin:32 its symbol index:32 (low to high), P3 launches whose figures are in the sums, P4 launches
+  // whose figures were lost, P5 launches seen in all (0 for device functions).
+  kAccessFunction = 40,
+  // One instruction: P0 number of its kAccessFunction:32 offset in the function:32 (low to high), P1 executions by warps,
+  // P2 executions by threads. Global memory: P3 sectors, P4 ideal sectors, P5 bytes asked for. Shared memory: P6 wavefronts,
+  // P7 ideal wavefronts, P8 bytes asked for. P9 sectors of local memory.
+  kAccessInstruction = 41,
+  // The whole of it, first in the file: P0 AccessTrouble, P1 the CUptiResult that told, P2 windows opened, P3 windows read, P4
+  // windows given up (their figures are lost), P5 launches seen, P6 launches in windows read, P7 launches in windows given up,
+  // P8 nanoseconds that windows were open, P9 graph launches, P10 launches that were due but put off to save time.
+  kAccessWindows = 42,
 };
+
+// kAccessWindows: why nothing, or nothing more, was measured.
+enum class AccessTrouble : std::uint8_t {
+  kNone = 0,
+  kNoLibrary = 1,    // libcupti was not found, or lacks a function
+  kNotSupported = 2, // CUPTI knows no such metrics for this GPU
+  kBusy = 3,         // another profiler holds CUPTI
+  kNotPermitted = 4, // the driver keeps counters from this user
+  kError = 5,        // any other refusal
+};
+inline constexpr std::uint64_t kUnknownCount = ~std::uint64_t{0};
 
 // What an allocation is; decides which free function fits (analyzer/heap) and how a leak is named.
 enum class Family : std::uint8_t {

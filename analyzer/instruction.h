@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One instruction of a kernel that touches memory, and the lines of the source that it came from. Filled by
+// the reader of cubins, kept in a trace's `code`, read by the table of memory accesses and its detectors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gmt {
+
+enum class MemoryOp : std::uint8_t {
+  kLoad,
+  kStore,
+  kAtomic,    // with the old value returned
+  kReduction, // without
+  kCopy,      // global to shared memory through L1 (cp.async)
+  kBulkCopy,  // by the tensor memory accelerator, whose traffic CUPTI's instruction metrics do not see
+};
+enum class MemorySpace : std::uint8_t { kGlobal, kShared, kLocal, kGeneric, kConstant };
+
+struct SourcePlace {
+  std::string function; // as linked; empty if unknown
+  std::string file;
+  std::uint32_t line = 0;
+
+  bool operator==(const SourcePlace&) const = default;
+};
+
+struct Instruction {
+  std::uint32_t offset = 0; // in its function, bytes
+  MemoryOp op = MemoryOp::kLoad;
+  MemorySpace space = MemorySpace::kGlobal;
+  std::uint32_t bytes = 0; // a thread's access: 1, 2, 4, 8, 16; 0 unknown
+  std::uint32_t address_register = kNoRegister;
+  std::int32_t address_offset = 0; // added to the register
+  std::vector<SourcePlace> places; // innermost inlined function first; empty without line information
+
+  static constexpr std::uint32_t kNoRegister = 255;
+  bool operator==(const Instruction&) const = default;
+};
+
+// A function's instructions that touch memory, by offset.
+struct FunctionCode {
+  std::string name;       // as linked
+  std::string module;     // path of the file it was found in
+  bool has_lines = false; // compiled with -lineinfo or -G
+  std::vector<Instruction> instructions;
+};
+
+} // namespace gmt
