@@ -28,8 +28,13 @@ TEXT = """\
 // run: width
 // expect-shared: warning api-error
 // expect-static: clean
+// run: read
+// expect: warning uncoalesced ratio=7.9..8 line=LINE(a)
+// run: tile
+// expect: warning bank-conflict ratio=32 line=10
 cudaMalloc(&p, 4); // @a
 """
+TAGGED_LINE = 1 + TEXT.splitlines().index("cudaMalloc(&p, 4); // @a")
 
 
 def frame(function, line, file="/src/rows.cu"):
@@ -42,7 +47,13 @@ def double_free():
             "message": "freed twice", "advice": "free once",
             "stacks": [{"label": "freed again here", "frames": [frame("main", 30)]},
                        {"label": "allocated here",
-                        "frames": [runtime, frame("(anonymous namespace)::make<int>(int)", 10)]}]}
+                        "frames": [runtime, frame("(anonymous namespace)::make<int>(int)", TAGGED_LINE)]}]}
+
+
+def uncoalesced(ratio, line, kind="uncoalesced"):
+    return {"kind": kind, "severity": "warning", "access": {"ratio": ratio},
+            "stacks": [{"label": "accessed here",
+                        "frames": [frame("place(int)", 3, "/src/place.h"), frame("copy", line)]}]}
 
 
 def report(findings, ended=None, not_checked=()):
@@ -69,7 +80,7 @@ class Comparison(unittest.TestCase):
         self.assertTrue(changed(lambda f: f.update(count=2)))
         self.assertTrue(changed(lambda f: f.update(api="cudaFreeHost")))
         self.assertTrue(changed(lambda f: f["stacks"].pop()))
-        self.assertTrue(changed(lambda f: f["stacks"][1]["frames"][1].update(line=11)))
+        self.assertTrue(changed(lambda f: f["stacks"][1]["frames"][1].update(line=TAGGED_LINE + 1)))
         self.assertTrue(changed(lambda f: f["stacks"][0]["frames"][0].update(function="other()")))
         self.assertTrue(changed(lambda f: f["stacks"][0].update(frames=[])))
 
@@ -95,6 +106,14 @@ class Comparison(unittest.TestCase):
         self.assertEqual(problems(2, report([]), "static"), [])
         self.assertEqual(len(problems(2, report([error]), "static")), 1)
 
+    def test_ratio_and_line_are_compared(self):
+        self.assertEqual(problems(3, report([uncoalesced(7.95, TAGGED_LINE)])), [])
+        self.assertEqual(problems(4, report([uncoalesced(31.999, 10, "bank-conflict")])), [])
+        for index, finding in ((3, uncoalesced(8.1, TAGGED_LINE)), (3, uncoalesced(7.95, 3)),
+                               (3, {"kind": "uncoalesced", "severity": "warning"}),
+                               (4, uncoalesced(31.9, 10, "bank-conflict"))):
+            self.assertEqual(len(problems(index, report([finding]))), 2, msg=finding)
+
     def test_names(self):
         self.assertEqual(check_report.bare_function("void a::b<std::vector<int> >(int) [clone .isra.0]"), "b")
         self.assertEqual(check_report.bare_function("take.constprop.0"), "take")
@@ -105,7 +124,8 @@ class Grammar(unittest.TestCase):
     def test_mistakes_are_named(self):
         for line in ("expect: fatal leak", "expect: error leak bites=3", "expect: error leak stacks=\"seen here\"",
                      "expect: error leak stacks=\"freed here\"@f:LINE(nowhere)", "exit: soon", "expect-arm: clean",
-                     "device: tpu", "exit: 0"):
+                     "expect: note uncoalesced ratio=wide", "expect: note uncoalesced ratio=3..2",
+                     "expect: note uncoalesced line=LINE(nowhere)", "device: tpu", "exit: 0"):
             with self.assertRaises(expectations.GrammarError, msg=line):
                 expectations.parse_source(f"// run:\n// {line}\n", {"shared"})
 

@@ -47,12 +47,16 @@ class Expectation:
     api: str = None
     message: str = None
     range: str = None
+    ratio: tuple = None  # lowest and highest
+    line: int = None
     stacks: list = None
 
     def __str__(self):
         parts = [self.severity, self.kind]
-        parts += [f"{key}={value}" for key in ("count", "bytes", "api", "message", "range")
+        parts += [f"{key}={value}" for key in ("count", "bytes", "api", "message", "range", "line")
                   if (value := getattr(self, key)) is not None]
+        if self.ratio:
+            parts.append("ratio={:g}..{:g}".format(*self.ratio))
         return " ".join(parts) + "".join(f"\n      {stack}" for stack in self.stacks or [])
 
 
@@ -101,6 +105,24 @@ def parse_stacks(text, tagged_lines):
     return stacks
 
 
+def parse_ratio(text):
+    """'1.9..2.1', or '2' for what is printed as 2.00."""
+    lowest, dots, highest = text.partition("..")
+    result = (float(lowest), float(highest)) if dots else (float(lowest) - 0.005, float(lowest) + 0.005)
+    if result[0] > result[1]:
+        raise GrammarError(f"ratio: '{text}' holds for no number")
+    return result
+
+
+def parse_line(text, tagged_lines):
+    match = re.fullmatch(r"(\d+)|LINE\(([\w-]+)\)", text)
+    if not match:
+        raise GrammarError(f"line: '{text}' is neither a number nor LINE(tag)")
+    if match[2] and match[2] not in tagged_lines:
+        raise GrammarError(f"line: no line of the source ends in '// @{match[2]}'")
+    return int(match[1]) if match[1] else tagged_lines[match[2]]
+
+
 def parse_expectation(text, tagged_lines):
     words = re.findall(r'(?:[^\s"]|"[^"]*")+', text)
     if len(words) < 2 or words[0] not in SEVERITIES:
@@ -116,6 +138,10 @@ def parse_expectation(text, tagged_lines):
             result.message = value.strip('"')
         elif key == "range":
             result.range = value.strip('"')
+        elif key == "ratio":
+            result.ratio = parse_ratio(value)
+        elif key == "line":
+            result.line = parse_line(value, tagged_lines)
         elif key == "stacks":
             result.stacks = parse_stacks(value, tagged_lines)
         else:
