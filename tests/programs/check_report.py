@@ -24,7 +24,7 @@ are allowed. Keys that are left out (count, bytes, api, message, range, ratio, l
 message="text" looks for the text in the finding's message and advice, range="outer / inner" is the NVTX ranges, ratio
 is what an access moved to what it had to move (one number: exact to two places). `stacks` lists every labelled stack,
 in any order. `@name` is the function and `:12` or `:LINE(tag)` the line of the innermost frame that lies in the
-program's own source; LINE(tag) is the line that ends in `// @tag`; `line=` is the same for any one stack of the finding. A tag
+program's own source; LINE(tag) is the line that ends in `// @tag`; `line=` is the same for any one stack. A tag
 behind the word restricts a line to a flavour: `expect-static:`, `expect-shared-real:`; tags are shared, static,
 simulated, real, O0, O2.
 
