@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dump`: every event of one trace in the merged order, one line each, and each call stack once, before its
-// first use; then what kernels wrote, log by log in the order of their reading. For people, grep and bug reports: it shows what was recorded, before any judgement. Called by
-// dispatch().
+// first use; then what kernels wrote, log by log in the order of their reading, and what their instructions
+// did to memory. For people, grep and bug reports: it shows what was recorded, before any judgement. Called
+// by dispatch().
 
 #include <unistd.h>
 
@@ -66,6 +67,10 @@ int command_dump(const Settings& settings) {
       text += dump_line(*record, files.name) + "\n";
       if (text.size() >= kFlushBytes && !flush()) return 0;
     }
+  }
+  for (const std::filesystem::path& log : stream.trace().access_logs) {
+    text += dump_lines(read_access_log(log));
+    if (!flush()) return 0;
   }
   text += last_line(stream.stats());
   flush();

@@ -62,6 +62,7 @@ constexpr std::string_view kUses[] = {"?",      "texture", "prefetch", "advise",
 constexpr std::string_view kRangeOps[] = {"?",    "push",        "pop",         "start",         "end",
                                           "mark", "name-domain", "name-thread", "name-resource", "thread"};
 constexpr std::string_view kExitWays[] = {"?", "exit", "_exit", "exec", "exec-failed"};
+constexpr std::string_view kTroubles[] = {"none", "no-library", "not-supported", "busy", "not-permitted", "error"};
 constexpr std::string_view kCauses[] = {"?", "no-space", "trace-limit", "re-entry", "no-log", "no-ring"};
 
 enum class Form : std::uint8_t { kHex, kDecimal, kName, kGrid, kBlock, kHandle, kText };
@@ -134,6 +135,11 @@ std::span<const Field> fields_of(trace::Kind kind) {
   case trace::Kind::kRange: return kRange;
   default: return kNote;
   }
+}
+
+// " executions=64": a figure that the chip has no metric for is a '-'.
+std::string figure(std::string_view name, std::uint64_t value) {
+  return cat({" ", name, "=", value == trace::kUnknownCount ? "-" : std::to_string(value)});
 }
 
 std::string_view kind_name(trace::Kind kind) {
@@ -282,6 +288,33 @@ std::string dump_line(const DeviceRecord& record, std::string_view log) {
                " thread=", index(trace::thread_of(record.slot.who)),
                " site=", std::to_string(trace::site_of(record.slot.who))});
   return record.head.result == trace::kDeviceOutOfMemory ? line + " = NULL" : line;
+}
+
+std::string dump_lines(const AccessLog& log) {
+  std::string text;
+  if (const AccessWindows& w = log.windows; log.has_windows) {
+    text += cat({log.name, " windows trouble=", kTroubles[static_cast<std::size_t>(w.trouble)],
+                 figure("code", w.code), figure("opened", w.opened), figure("read", w.read),
+                 figure("given-up", w.given_up), figure("launches", w.launches),
+                 figure("launches-read", w.launches_read), figure("launches-given-up", w.launches_given_up),
+                 figure("open-ns", w.open_nanoseconds), figure("graph-launches", w.graph_launches),
+                 figure("put-off", w.put_off), "\n"});
+  }
+  for (const AccessFunction& f : log.functions) {
+    text += cat({log.name, " function", figure("number", f.number), " name=", gmt::quoted(f.name),
+                 " identity=", format_address(f.identity), figure("measured", f.measured),
+                 figure("lost", f.lost), figure("launches", f.launches), "\n"});
+    for (const AccessFunction::Instruction& i : f.instructions) {
+      const AccessCounts& c = i.counts;
+      text += cat({log.name, " instruction", figure("function", f.number), " offset=", format_address(i.offset),
+                   figure("executions", c.executions), figure("threads", c.thread_executions),
+                   figure("sectors", c.sectors), figure("ideal-sectors", c.ideal_sectors),
+                   figure("bytes", c.bytes), figure("wavefronts", c.wavefronts),
+                   figure("ideal-wavefronts", c.ideal_wavefronts), figure("shared-bytes", c.shared_bytes),
+                   figure("local-sectors", c.local_sectors), "\n"});
+    }
+  }
+  return text;
 }
 
 } // namespace gmt

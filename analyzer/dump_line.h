@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "analyzer/access_log.h"
 #include "analyzer/device_log.h"
 #include "analyzer/event_stream.h"
 
@@ -15,5 +16,8 @@ std::string dump_line(const Event& event, const EventStream& stream, std::string
 
 // The same of a record that a kernel wrote, or the drain about what it moved; `log` is the device log's name.
 std::string dump_line(const DeviceRecord& record, std::string_view log);
+
+// All of one access log, a line for each of its records; ends with a newline unless there are none.
+std::string dump_lines(const AccessLog& log);
 
 } // namespace gmt

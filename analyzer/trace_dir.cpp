@@ -256,10 +256,13 @@ TraceDir open_trace(const fs::path& path) {
     std::error_code ignored;
     const fs::path& log = entry.path();
     if (!entry.is_regular_file(ignored)) continue; // links to files included
-    if (log.filename().string().starts_with("device-")) add_device_file(dir, log);
+    const std::string name = log.filename().string();
+    if (name.starts_with("device-")) add_device_file(dir, log);
+    else if (name.starts_with("access-") && log.extension() == ".log") dir.access_logs.push_back(log);
     else if (log.extension() == ".log") dir.logs.push_back(log);
   }
   std::ranges::sort(dir.logs);
+  std::ranges::sort(dir.access_logs);
   std::ranges::sort(dir.device_logs, {}, &DeviceLogFiles::name);
   return dir;
 }

@@ -50,6 +50,7 @@ struct TraceDir {
   std::vector<std::filesystem::path>
     logs; // sorted by name; may be empty: a process that made no recorded call
   std::vector<DeviceLogFiles> device_logs; // sorted by name: what kernels wrote
+  std::vector<std::filesystem::path> access_logs; // sorted by name: what instructions did to memory
   std::uint64_t damaged_lines = 0;
 
   std::string_view api_name(std::uint16_t api) const {

@@ -10,6 +10,7 @@ from command_case import COMMAND, CommandCase
 
 NO_API = 0xffff
 STACK, NAME, ALLOC, FREE, COPY, LAUNCH = 3, 4, 16, 17, 18, 20
+ACCESS_FUNCTION, ACCESS_INSTRUCTION, ACCESS_WINDOWS = 40, 41, 42
 KERNEL, DEVICE, MEMORY_INFO, RANGE, TEXT, LIFE, SYNC, USE = 8, 9, 10, 11, 12, 21, 22, 24
 
 
@@ -36,10 +37,29 @@ class Dump(CommandCase):
         with open(os.path.join(self.trace, name), "w", encoding="utf-8") as file:
             file.write(text)
 
-    def write_log(self, *slots):
+    def write_log(self, *slots, log="t7-0.log"):
         header = b"GMTLOG1\n" + struct.pack("<IIIIQQ8Q", 1, 0, 7, 7, 1, 1, *[0] * 8)
-        with open(os.path.join(self.trace, "t7-0.log"), "wb") as file:
+        with open(os.path.join(self.trace, log), "wb") as file:
             file.write(header.ljust(4096, b"\0") + b"".join(slots))
+
+    def test_what_instructions_did_to_memory(self):
+        name = list(struct.unpack("<Q", b"step\0\0\0\0"))
+        unknown = 2**64 - 1
+        self.write_log(slot(NAME, 1, NO_API, [0x55, 4, *name]))
+        self.write_log(
+            slot(ACCESS_WINDOWS, 0, NO_API, [3, 27, 5, 4], slots=2), more([1, 90, 30, 7, 1000, 2, 6]),
+            slot(TEXT, 0, NO_API, [9, 4, *name]),
+            slot(ACCESS_FUNCTION, 0, NO_API, [1, 9, 0xabc, 12], slots=2), more([3, 90]),
+            slot(ACCESS_INSTRUCTION, 0, NO_API, [1 | 0x120 << 32, 64, 2048, 256], slots=2),
+            more([64, 8192, unknown, unknown, 0, 5]), log="access-0.log")
+        result = self.run_command("dump", self.trace)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertEqual(result.stdout.splitlines()[1:-1], [
+            "access-0 windows trouble=busy code=27 opened=5 read=4 given-up=1 launches=90 launches-read=30 "
+            "launches-given-up=7 open-ns=1000 graph-launches=2 put-off=6",
+            "access-0 function number=1 name=\"step\" identity=0xabc measured=12 lost=3 launches=90",
+            "access-0 instruction function=1 offset=0x120 executions=64 threads=2048 sectors=256 ideal-sectors=64 "
+            "bytes=8192 wavefronts=- ideal-wavefronts=- shared-bytes=0 local-sectors=5"])
 
     def test_lines(self):
         name = list(struct.unpack("<Q", b"kernel\0\0"))

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../unit/access_log_writer.h"
 #include "../unit/device_log_writer.h"
 #include "../unit/trace_writer.h"
 #include "analyzer/analysis.h"
@@ -21,7 +22,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kNames[] = {"info",     "apis",     "modules",     "complete",
-                                  "t1-0.log", "t2-0.log", "device-0.log", "device-0.ring"};
+                                  "t1-0.log", "t2-0.log", "device-0.log", "device-0.ring",
+                                  "access-0.log"};
 
 // The next part of the input up to a newline.
 std::string_view take_line(std::string_view& input) {
@@ -112,6 +114,15 @@ std::string seed_input() {
   }
   device.write(directory.path());
   device.write_ring(directory.path(), 1, 4);
+  AccessLogWriter access;
+  access.windows({.opened = 3, .read = 2, .given_up = 1, .launches = 9, .launches_read = 5});
+  for (std::uint64_t i = 1; i < 4; ++i) {
+    access.function("_Z4stepPf", 10 * i, i);
+    access.instruction(16, {.executions = i << 20, .threads = i << 25, .sectors = i << 25, .ideal = i << 22});
+    access.instruction(32, {.executions = i << 20, .threads = i << 25, .wavefronts = i << 25, .ideal_wavefronts = i << 20});
+    access.instruction(48, {.executions = i << 20, .threads = i << 25, .local_sectors = i << 22});
+  }
+  access.write(directory.path());
   fs::rename(directory.path() / "t1000-0.log", directory.path() / "t1-0.log");
   fs::rename(directory.path() / "t1001-0.log", directory.path() / "t2-0.log");
   return pack_trace(directory.path().string());

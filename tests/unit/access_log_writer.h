@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes what the coalescing mode leaves of one context: an access log in the real format. Used by the tests
+// of memory accesses, by the fuzz driver's seed and by the test of `dump`.
+#pragma once
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trace_writer.h"
+
+namespace gmt::test {
+
+// One instruction's figures, as trace::Kind::kAccessInstruction numbers them.
+struct Measured {
+  std::uint64_t executions = 0, threads = 0;
+  std::uint64_t sectors = 0, ideal = 0, bytes = 0;
+  std::uint64_t wavefronts = 0, ideal_wavefronts = 0, shared_bytes = 0;
+  std::uint64_t local_sectors = 0;
+};
+
+// One context's windows, as trace::Kind::kAccessWindows numbers them.
+struct Windows {
+  trace::AccessTrouble trouble = trace::AccessTrouble::kNone;
+  std::uint64_t code = 0, opened = 1, read = 1, given_up = 0;
+  std::uint64_t launches = 1, launches_read = 1, launches_given_up = 0;
+  std::uint64_t open_nanoseconds = 1'000'000, graph_launches = 0, put_off = 0;
+};
+
+class AccessLogWriter {
+public:
+  void windows(const Windows& w) {
+    record(trace::Kind::kAccessWindows,
+           {static_cast<std::uint64_t>(w.trouble), w.code, w.opened, w.read, w.given_up, w.launches,
+            w.launches_read, w.launches_given_up, w.open_nanoseconds, w.graph_launches, w.put_off});
+  }
+  // Its number; the instructions that follow are its own.
+  std::uint64_t function(const std::string& name, std::uint64_t launches = 1, std::uint64_t measured = 1,
+                         std::uint64_t identity = 0xabcd, std::uint64_t lost = 0) {
+    std::vector<std::uint64_t> text(2 + (name.size() + 7) / 8);
+    text[0] = ++functions_; // ids are the writer's business
+    text[1] = name.size();
+    std::memcpy(text.data() + 2, name.data(), name.size());
+    record(trace::Kind::kText, text);
+    record(trace::Kind::kAccessFunction, {functions_, functions_, identity, measured, lost, launches});
+    return functions_;
+  }
+  void instruction(std::uint32_t offset, const Measured& m) { instruction(functions_, offset, m); }
+  void instruction(std::uint64_t function, std::uint32_t offset, const Measured& m) {
+    record(trace::Kind::kAccessInstruction,
+           {function | std::uint64_t{offset} << 32, m.executions, m.threads, m.sectors, m.ideal, m.bytes,
+            m.wavefronts, m.ideal_wavefronts, m.shared_bytes, m.local_sectors});
+  }
+  void record(trace::Kind kind, const std::vector<std::uint64_t>& payload) {
+    const unsigned slots = trace::slots_for(static_cast<unsigned>(payload.size()));
+    trace::Slot first{};
+    first.head = trace::pack({kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0});
+    for (std::size_t i = 0; i < payload.size() && i < trace::kFirstPayloadWords; ++i) first.a[i] = payload[i];
+    append(first);
+    std::size_t word = trace::kFirstPayloadWords;
+    for (unsigned s = 1; s < slots; ++s) {
+      trace::MoreSlot more{};
+      more.head = trace::pack({trace::Kind::kMore, 1, 0, 0, 0});
+      for (unsigned i = 0; i < trace::kMorePayloadWords && word < payload.size(); ++i) {
+        more.payload[i] = payload[word++];
+      }
+      append(more);
+    }
+  }
+  void torn() { slots_.emplace_back(); }
+  bool empty() const { return slots_.empty(); }
+
+  void write(const std::filesystem::path& trace, const std::string& name = "access-0") const {
+    trace::LogHeader header{};
+    std::memcpy(header.magic, trace::kLogMagic, sizeof header.magic);
+    header.major = trace::kFormatMajor;
+    header.minor = trace::kFormatMinor;
+    std::string bytes(trace::kLogHeaderBytes, '\0');
+    std::memcpy(bytes.data(), &header, sizeof header);
+    bytes.append(reinterpret_cast<const char*>(slots_.data()), slots_.size() * sizeof(trace::Slot));
+    bytes.append(4 * sizeof(trace::Slot), '\0');
+    write_file(trace / (name + ".log"), bytes);
+  }
+
+private:
+  template <class Any> void append(const Any& any) {
+    trace::Slot raw;
+    static_assert(sizeof any == sizeof raw);
+    std::memcpy(&raw, &any, sizeof raw);
+    slots_.push_back(raw);
+  }
+
+  std::vector<trace::Slot> slots_;
+  std::uint64_t functions_ = 0;
+};
+
+} // namespace gmt::test
