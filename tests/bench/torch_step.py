@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small PyTorch training loop (8 layers of 1024, Adam) that prints its milliseconds a step."""
+"""A small PyTorch training loop (8 layers of 1024, Adam) that prints its milliseconds a step: the best of three rounds,
+or, given a number of seconds, the mean of as many steps as they take."""
 import sys
 import time
 
@@ -28,4 +29,11 @@ def timed(steps):
 
 
 timed(50)
-print(f"{min(timed(200) for _ in range(3)):.4f}")
+if len(sys.argv) > 1:
+    begin = time.perf_counter()
+    rounds = []
+    while time.perf_counter() - begin < float(sys.argv[1]):
+        rounds.append(timed(200))
+    print(f"{sum(rounds) / len(rounds):.4f}")
+else:
+    print(f"{min(timed(200) for _ in range(3)):.4f}")

@@ -136,7 +136,8 @@ class WholeRun(unittest.TestCase):
             (folder / "dump.txt").write_text(dump)
             (folder / "page.csv").write_text(page)
             self.write_tool(folder / "ours", f"""case "$*" in
-                record*"--coalescing-launches=all {folder}/app one") mkdir gpumemtrace.app.host.7; exit {record_status};;
+                record*"--coalescing-launches=all {folder}/app one")
+                  mkdir gpumemtrace.app.host.7; exit {record_status};;
                 "dump $PWD/gpumemtrace.app.host.7") cat {folder}/dump.txt;;
                 *) exit 9;;
                 esac\n""")
