@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program that uses a framework or library under gpumemtrace check: traced, unharmed, not accused.
 
-check_framework.py --gpumemtrace PATH PROGRAM
+check_framework.py --gpumemtrace PATH [--option OPTION...] PROGRAM
 
 PROGRAM is a Python script or a binary. It is run three times: as it is; with "7", the exit status it is to return; and
 with "leak", which makes it keep a block of 12,345 bytes of its own. Checked: the exit status is the program's own,
@@ -25,7 +25,8 @@ PLANTED_BYTES = 12345
 def run(options, words, folder):
     report = folder / "report.json"
     program = [sys.executable, str(options.program)] if options.program.suffix == ".py" else [str(options.program)]
-    command = [str(options.gpumemtrace), "check", "--format", "json", "--output", str(report), *program, *words]
+    command = [str(options.gpumemtrace), "check", *options.option, "--format", "json", "--output", str(report),
+               *program, *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=options.timeout)
     return done, json.loads(report.read_text()) if report.exists() else {}
 
@@ -65,6 +66,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--gpumemtrace", required=True, type=lambda path: pathlib.Path(path).absolute())
     parser.add_argument("--timeout", type=int, default=100)
+    parser.add_argument("--option", action="append", default=[], help="of gpumemtrace, as --option=--coalescing")
     parser.add_argument("program", type=lambda path: pathlib.Path(path).absolute())
     options = parser.parse_args()
     failed = False
