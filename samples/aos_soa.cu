@@ -15,9 +15,9 @@
 // run: structs
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: warning uncoalesced ratio=8 line=LINE(mass)
-// expect: warning uncoalesced ratio=8 line=LINE(speed)
-// expect: warning uncoalesced ratio=8 line=LINE(energy)
+// expect: warning uncoalesced ratio=8 cause=array-of-structs line=LINE(mass)
+// expect: warning uncoalesced ratio=8 cause=array-of-structs line=LINE(speed)
+// expect: warning uncoalesced ratio=8 cause=array-of-structs line=LINE(energy)
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>

@@ -45,50 +45,50 @@
 // run: offset float
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: note uncoalesced ratio=1.24..1.26 line=LINE(read)
+// expect: note uncoalesced ratio=1.24..1.26 cause=misaligned line=LINE(read)
 // run: offset byte
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: note uncoalesced ratio=1.99..2.01 line=LINE(read)
+// expect: note uncoalesced ratio=1.99..2.01 cause=stride line=LINE(read)
 //
 // run: stride2 float
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: note uncoalesced ratio=2 line=LINE(read)
+// expect: note uncoalesced ratio=2 cause=stride line=LINE(read)
 // run: stride2 byte
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: note uncoalesced ratio=2 line=LINE(read)
+// expect: note uncoalesced ratio=2 cause=stride line=LINE(read)
 // run: stride2 float4
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: note uncoalesced ratio=2 line=LINE(read)
+// expect: note uncoalesced ratio=2 cause=far-apart line=LINE(read)
 //
 // A sector for each thread: of its 32 bytes one, four or sixteen are used.
 // run: stride32 byte
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: warning uncoalesced ratio=32 line=LINE(read)
+// expect: warning uncoalesced ratio=32 cause=far-apart line=LINE(read)
 // run: stride32 float
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: warning uncoalesced ratio=8 line=LINE(read)
+// expect: warning uncoalesced ratio=8 cause=far-apart line=LINE(read)
 // run: stride32 float4
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: note uncoalesced ratio=2 line=LINE(read)
+// expect: note uncoalesced ratio=2 cause=far-apart line=LINE(read)
 // run: random byte
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: warning uncoalesced ratio=31.9..32 line=LINE(read)
+// expect: warning uncoalesced ratio=31.9..32 cause=far-apart line=LINE(read)
 // run: random float
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: warning uncoalesced ratio=7.9..8 line=LINE(read)
+// expect: warning uncoalesced ratio=7.9..8 cause=far-apart line=LINE(read)
 // run: random float4
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: note uncoalesced ratio=1.9..2 line=LINE(read)
+// expect: note uncoalesced ratio=1.9..2 cause=far-apart line=LINE(read)
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

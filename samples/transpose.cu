@@ -10,7 +10,7 @@
 // run: naive
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: warning uncoalesced ratio=8 line=LINE(naive-store)
+// expect: warning uncoalesced ratio=8 cause=transposed line=LINE(naive)
 //
 // run: tile32
 // device: gpu
@@ -42,8 +42,7 @@ __global__ void fill(float* matrix)
 __global__ void transpose_naive(float* to, const float* from)
 {
   unsigned column = blockIdx.x * kTile + threadIdx.x, row = blockIdx.y * kTile + threadIdx.y;
-  float value = from[row * kSize + column];
-  to[column * kSize + row] = value; // @naive-store
+  to[column * kSize + row] = from[row * kSize + column]; // @naive
 }
 
 template <unsigned columns>

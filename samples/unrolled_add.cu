@@ -21,9 +21,9 @@
 // run: neighbours
 // device: gpu
 // options: --coalescing --coalescing-launches=all
-// expect: warning uncoalesced ratio=4 line=LINE(a)
-// expect: warning uncoalesced ratio=4 line=LINE(b)
-// expect: warning uncoalesced ratio=4 line=LINE(c)
+// expect: warning uncoalesced ratio=4 cause=array-of-structs line=LINE(a)
+// expect: warning uncoalesced ratio=4 cause=array-of-structs line=LINE(b)
+// expect: warning uncoalesced ratio=4 cause=array-of-structs line=LINE(c)
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -13,19 +13,19 @@ Expectations are comments in the source, one a line, each belonging to the `run:
     // env: NAME=value              set for this run
     // options: --policy "RULE"     of gpumemtrace; with "check" first, the command must fail if an error is expected
     // expect: error double-free count=1 api=cudaFree stacks="allocated here"@make_rows:LINE(alloc),"freed here"@main
-    // expect: warning uncoalesced ratio=7.9..8.1 line=LINE(read)
+    // expect: warning uncoalesced ratio=7.9..8.1 cause=far-apart line=LINE(read)
     // expect: clean                no finding of severity error or warning
     // expect: silent               no finding at all, notes included
     // not-checked: leak            the report must say that this was not checked
     // processes: 2                 so many processes are in the report; default: not compared
 
 Every run lists all its findings of severity error and warning: any other one is a failure. Notes that are not listed
-are allowed. Keys that are left out (count, bytes, api, message, range, ratio, line, stacks) are not compared;
+are allowed. Keys that are left out (count, bytes, api, message, range, ratio, cause, line, stacks) are not compared;
 message="text" looks for the text in the finding's message and advice, range="outer / inner" is the NVTX ranges, ratio
-is what an access moved to what it had to move (one number: exact to two places). `stacks` lists every labelled stack,
-in any order. `@name` is the function and `:12` or `:LINE(tag)` the line of the innermost frame that lies in the
-program's own source; LINE(tag) is the line that ends in `// @tag`; `line=` is the same for any one stack. A tag
-behind the word restricts a line to a flavour: `expect-static:`, `expect-shared-real:`; tags are shared, static,
+is what an access moved to what it had to move (one number: exact to two places), cause why. `stacks` lists every
+labelled stack, in any order. `@name` is the function and `:12` or `:LINE(tag)` the line of the innermost frame that
+lies in the program's own source; LINE(tag) is the line that ends in `// @tag`; `line=` is the same for any one stack.
+A tag behind the word restricts a line to a flavour: `expect-static:`, `expect-shared-real:`; tags are shared, static,
 simulated, real, O0, O2.
 
 Calls into a static runtime are known by its symbols in the call stack, so api= holds there too. Versions of driver
@@ -103,9 +103,13 @@ def stacks_difference(expected, finding, source):
     return ""
 
 
-def ratio_of(finding):
-    """How much more was moved than had to be; None for findings that say nothing of it."""
-    return (finding.get("access") or {}).get("ratio")
+def access_difference(expected, access):
+    """The same of the figures that a finding about memory accesses has."""
+    if expected.ratio and not expected.ratio[0] <= (access.get("ratio") or 0) <= expected.ratio[1]:
+        return f"ratio is {access.get('ratio')}, not in {expected.ratio[0]:g}..{expected.ratio[1]:g}"
+    if expected.cause and access.get("cause") != expected.cause:
+        return f"cause is {access.get('cause')}, not {expected.cause}"
+    return ""
 
 
 def finding_difference(expected, finding, source):
@@ -122,8 +126,8 @@ def finding_difference(expected, finding, source):
             return f"the message does not contain '{expected.message}'"
     if expected.range is not None and (finding.get("range") or "") != expected.range:
         return f"range is {finding.get('range')}, not {expected.range}"
-    if expected.ratio and not expected.ratio[0] <= (ratio_of(finding) or 0) <= expected.ratio[1]:
-        return f"ratio is {ratio_of(finding)}, not in {expected.ratio[0]:g}..{expected.ratio[1]:g}"
+    if reason := access_difference(expected, finding.get("access") or {}):
+        return reason
     if expected.line:
         frames = [own_frame(stack, source) for stack in finding.get("stacks") or []]
         lines = [frame.get("line") for frame in frames if frame]

@@ -29,7 +29,7 @@ TEXT = """\
 // expect-shared: warning api-error
 // expect-static: clean
 // run: read
-// expect: warning uncoalesced ratio=7.9..8 line=LINE(a)
+// expect: warning uncoalesced ratio=7.9..8 cause=stride line=LINE(a)
 // run: tile
 // expect: warning bank-conflict ratio=32 line=10
 cudaMalloc(&p, 4); // @a
@@ -50,8 +50,8 @@ def double_free():
                         "frames": [runtime, frame("(anonymous namespace)::make<int>(int)", TAGGED_LINE)]}]}
 
 
-def uncoalesced(ratio, line, kind="uncoalesced"):
-    return {"kind": kind, "severity": "warning", "access": {"ratio": ratio},
+def uncoalesced(ratio, line, kind="uncoalesced", cause="stride"):
+    return {"kind": kind, "severity": "warning", "access": {"ratio": ratio, "cause": cause},
             "stacks": [{"label": "accessed here",
                         "frames": [frame("place(int)", 3, "/src/place.h"), frame("copy", line)]}]}
 
@@ -110,6 +110,7 @@ class Comparison(unittest.TestCase):
         self.assertEqual(problems(3, report([uncoalesced(7.95, TAGGED_LINE)])), [])
         self.assertEqual(problems(4, report([uncoalesced(31.999, 10, "bank-conflict")])), [])
         for index, finding in ((3, uncoalesced(8.1, TAGGED_LINE)), (3, uncoalesced(7.95, 3)),
+                               (3, uncoalesced(7.95, TAGGED_LINE, cause="scattered")),
                                (3, {"kind": "uncoalesced", "severity": "warning"}),
                                (4, uncoalesced(31.9, 10, "bank-conflict"))):
             self.assertEqual(len(problems(index, report([finding]))), 2, msg=finding)

@@ -48,12 +48,13 @@ class Expectation:
     message: str = None
     range: str = None
     ratio: tuple = None  # lowest and highest
+    cause: str = None
     line: int = None
     stacks: list = None
 
     def __str__(self):
         parts = [self.severity, self.kind]
-        parts += [f"{key}={value}" for key in ("count", "bytes", "api", "message", "range", "line")
+        parts += [f"{key}={value}" for key in ("count", "bytes", "api", "message", "range", "cause", "line")
                   if (value := getattr(self, key)) is not None]
         if self.ratio:
             parts.append("ratio={:g}..{:g}".format(*self.ratio))
@@ -138,6 +139,8 @@ def parse_expectation(text, tagged_lines):
             result.message = value.strip('"')
         elif key == "range":
             result.range = value.strip('"')
+        elif key == "cause":
+            result.cause = value
         elif key == "ratio":
             result.ratio = parse_ratio(value)
         elif key == "line":
