@@ -31,7 +31,7 @@ struct Instruction {
   std::uint32_t offset = 0; // in its function, bytes
   MemoryOp op = MemoryOp::kLoad;
   MemorySpace space = MemorySpace::kGlobal;
-  std::uint32_t bytes = 0; // a thread's access: 1, 2, 4, 8, 16; 0 unknown
+  std::uint32_t bytes = 0; // a thread's access: 1, 2, 4, 8, 16, 32; 0 unknown
   std::uint32_t address_register = kNoRegister;
   std::int32_t address_offset = 0; // added to the register
   std::vector<SourcePlace> places; // innermost inlined function first; empty without line information
