@@ -31,6 +31,7 @@ TEXT = """\
 // run: read
 // expect: warning uncoalesced ratio=7.9..8 cause=stride line=LINE(a)
 // run: tile
+// options: --coalescing
 // expect: warning bank-conflict ratio=32 line=10
 cudaMalloc(&p, 4); // @a
 """
@@ -114,6 +115,11 @@ class Comparison(unittest.TestCase):
                                (3, {"kind": "uncoalesced", "severity": "warning"}),
                                (4, uncoalesced(31.9, 10, "bank-conflict"))):
             self.assertEqual(len(problems(index, report([finding]))), 2, msg=finding)
+
+    def test_figures_must_be_complete(self):
+        skipped = [{"what": "memory accesses", "why": "CUPTI was not found"}]
+        self.assertEqual(len(problems(4, report([uncoalesced(32, 10, "bank-conflict")], None, skipped))), 1)
+        self.assertEqual(problems(3, report([uncoalesced(8, TAGGED_LINE)], None, skipped)), [])
 
     def test_names(self):
         self.assertEqual(check_report.bare_function("void a::b<std::vector<int> >(int) [clone .isra.0]"), "b")
