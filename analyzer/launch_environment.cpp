@@ -80,6 +80,8 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
     const std::string existing = get("LD_LIBRARY_PATH");
     set(environment, "LD_LIBRARY_PATH", in.install.simulated + (existing.empty() ? "" : ":" + existing));
   }
+  if (in.simulated && get("GPUMEMTRACE_CUPTI").empty())
+    set(environment, "GPUMEMTRACE_CUPTI", in.install.simulated + "/cupti/libcupti.so.13");
   set(environment, "GPUMEMTRACE_RUN", in.run_id);
   set(environment, "GPUMEMTRACE_DIR", in.trace_dir);
   set(environment, "GPUMEMTRACE_DEVICE", in.simulated ? "simulated" : "real");

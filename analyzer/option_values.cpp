@@ -3,6 +3,7 @@
 
 #include "analyzer/option_values.h"
 
+#include <regex.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,9 +79,20 @@ std::vector<std::string> words_of(const char* text) {
   return {std::istream_iterator<std::string>(stream), std::istream_iterator<std::string>()};
 }
 
-ShimOption make_shim(ShimType type, std::string flag, const char* environment, std::uint64_t value,
+std::string as_flag(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+ShimOption make_text(ShimType type, const char* name, const char* environment, const std::string& value,
+                     const char* sentence) {
+  const std::string variable = std::string("GPUMEMTRACE_") + environment;
+  return {type, as_flag(name), variable, value.empty() ? "any" : value, sentence, {}};
+}
+
+ShimOption make_shim(ShimType type, const char* name, const char* environment, std::uint64_t value,
                      const char* sentence, const char* words = "") {
-  std::replace(flag.begin(), flag.end(), '_', '-');
+  const std::string flag = as_flag(name);
   const std::vector<std::string> choices = words_of(words);
   const std::string shown_value = choices.empty() ? shown(type, value) : choices.at(value);
   return {type, flag, std::string("GPUMEMTRACE_") + environment, shown_value, sentence, choices};
@@ -95,14 +107,37 @@ std::uint64_t choice_number(const ShimOption& option, const std::string& text) {
   wrong_value(option.flag, text, allowed);
 }
 
-std::uint64_t shim_value(const ShimOption& option, const std::string& text) {
+std::string pattern(const std::string& name, const std::string& text) {
+  regex_t compiled;
+  const int error = ::regcomp(&compiled, text.c_str(), REG_EXTENDED | REG_NOSUB);
+  if (error == 0) return ::regfree(&compiled), text;
+  char reason[128];
+  ::regerror(error, &compiled, reason, sizeof reason);
+  wrong_value(name, text, std::string("a POSIX extended regular expression (") + reason + ")");
+}
+
+std::string launches(const std::string& name, const std::string& text) {
+  if (text == "auto" || text == "all") return text;
+  const std::optional<std::uint64_t> count = parse_number(text);
+  if (!count || *count == 0) wrong_value(name, text, "auto, all or a number from 1 on");
+  return text;
+}
+
+// What goes into the environment.
+std::string shim_value(const ShimOption& option, const std::string& text) {
+  constexpr std::size_t kMostBytes = 255; // trace/shim_options.def
+  if (text.size() > kMostBytes) wrong_value(option.flag, text, "at most 255 bytes");
   switch (option.type) {
-  case ShimType::kUint: return number(option.flag, text, 0, std::numeric_limits<std::uint32_t>::max());
-  case ShimType::kSize: return size(option.flag, text);
-  case ShimType::kBool: return number(option.flag, text, 0, 1);
-  case ShimType::kChoice: return choice_number(option, text);
+  case ShimType::kUint:
+    return std::to_string(number(option.flag, text, 0, std::numeric_limits<std::uint32_t>::max()));
+  case ShimType::kSize: return std::to_string(size(option.flag, text));
+  case ShimType::kBool: return std::to_string(number(option.flag, text, 0, 1));
+  case ShimType::kChoice: return std::to_string(choice_number(option, text));
+  case ShimType::kLaunches: return launches(option.flag, text);
+  case ShimType::kPattern: return pattern(option.flag, text);
+  case ShimType::kName: return text;
   }
-  return 0;
+  return {};
 }
 
 void read_report_values(const Last& last, Settings& s) {
@@ -148,12 +183,20 @@ std::span<const ShimOption> shim_options() {
 #define GMT_TYPE_BOOL kBool
 #define GMT_OPTION(type, name, environment, value, sentence) \
   make_shim(GMT_TYPE_##type, #name, #environment, value, sentence),
+#define GMT_TYPE_LAUNCHES kLaunches
+#define GMT_TYPE_PATTERN kPattern
+#define GMT_TYPE_NAME kName
+#define GMT_TEXT(name, environment, value, form, sentence) \
+  make_text(GMT_TYPE_##form, #name, #environment, value, sentence),
 #define GMT_CHOICE(name, environment, value, words, sentence) \
   make_shim(kChoice, #name, #environment, value, sentence, words),
 #include "trace/shim_options.def"
 #undef GMT_TYPE_UINT
 #undef GMT_TYPE_SIZE
 #undef GMT_TYPE_BOOL
+#undef GMT_TYPE_LAUNCHES
+#undef GMT_TYPE_PATTERN
+#undef GMT_TYPE_NAME
   };
   return options;
 }
@@ -176,7 +219,7 @@ void read_values(const Last& last, Settings& settings) {
   if (settings.command == CommandId::kReport) return; // its --stack-depth is about showing, not keeping
   for (const ShimOption& option : shim_options()) {
     if (const auto v = last(option.flag))
-      settings.shim.emplace_back(option.environment, std::to_string(shim_value(option, *v)));
+      settings.shim.emplace_back(option.environment, shim_value(option, *v));
   }
 }
 

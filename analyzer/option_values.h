@@ -14,7 +14,7 @@
 
 namespace gmt {
 
-enum class ShimType : std::uint8_t { kUint, kSize, kBool, kChoice };
+enum class ShimType : std::uint8_t { kUint, kSize, kBool, kChoice, kLaunches, kPattern, kName };
 
 // One row of trace/shim_options.def.
 struct ShimOption {

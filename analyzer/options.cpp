@@ -33,6 +33,17 @@ struct Row {
   bool shim_switch = false; // a switch that may also be written --name=0
 };
 
+const char* shim_placeholder(ShimType type) {
+  switch (type) {
+  case ShimType::kSize: return "SIZE";
+  case ShimType::kChoice:
+  case ShimType::kLaunches: return "WHAT";
+  case ShimType::kPattern: return "REGEX";
+  case ShimType::kName: return "NAME";
+  default: return "N";
+  }
+}
+
 std::vector<Row> make_rows() {
   const unsigned verdicts = bit(CommandId::kCheck) | bit(CommandId::kReport);
   std::vector<Row> rows = {
@@ -70,10 +81,7 @@ std::vector<Row> make_rows() {
   };
   for (const ShimOption& option : shim_options()) {
     const bool is_switch = option.type == ShimType::kBool;
-    const std::string value = is_switch                            ? ""
-                              : option.type == ShimType::kSize     ? "SIZE"
-                              : option.type == ShimType::kChoice ? "WHAT"
-                                                                 : "N";
+    const std::string value = is_switch ? "" : shim_placeholder(option.type);
     const std::string sentence = option.sentence + " (default " + option.shown_default + ")";
     rows.push_back({option.flag, value, kPrograms, sentence, {}, is_switch});
   }

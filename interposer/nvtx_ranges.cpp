@@ -191,6 +191,18 @@ void end_range(std::uint64_t domain, std::uint64_t id) noexcept {
   if (ThreadLog* log = log_now()) append(*log, RangeOp::kEnd, domain, nullptr, id);
 }
 
+bool thread_is_in_range(std::string_view name) noexcept {
+  const ThreadRanges* r = thread_ranges;
+  for (unsigned i = 0; r != nullptr && i < r->depth; ++i) {
+    if (r->open[i].name != nullptr && r->open[i].name->text() == name) return true;
+  }
+  for (unsigned i = 0; i < started_end.load(); ++i) {
+    const std::uint64_t id = started[i].id.load(std::memory_order_acquire);
+    if (id != 0 && id != kFilling && started[i].name != nullptr && started[i].name->text() == name) return true;
+  }
+  return false;
+}
+
 void mark(std::uint64_t domain, const Name* name) noexcept {
   if (!session_is_on()) keep_fact(RangeOp::kMark, domain, name, 0);
   if (ThreadLog* log = log_now()) append(*log, RangeOp::kMark, domain, name, 0);

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "interposer/nvtx_names.h"
 #include "trace/format.h"
@@ -32,6 +33,9 @@ void end_range(std::uint64_t domain, std::uint64_t id) noexcept;
 void mark(std::uint64_t domain, const Name* name) noexcept;
 // `what` as RangeOp says: kNameDomain none, kNameThread a thread id, kNameResource a handle.
 void note_name(trace::RangeOp op, std::uint64_t domain, const Name* name, std::uint64_t what) noexcept;
+
+// Whether a range of this name is open, of this thread's or of the process.
+bool thread_is_in_range(std::string_view name) noexcept;
 
 // Brings the log up to what is open on this thread.
 void write_changed_ranges(ThreadLog& log) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of trace/shim_options.def as the command passes them: GPUMEMTRACE_<NAME>=<plain decimal number>.
+// The options of trace/shim_options.def as the command passes them: GPUMEMTRACE_<NAME>=<plain decimal number or text>.
 // Read from the environment that the process was started with, because programs clear theirs.
 #pragma once
 
@@ -8,8 +8,11 @@
 
 namespace gmt::interposer {
 
+inline constexpr std::size_t kMaxOptionText = 255;
+
 struct Options {
 #define GMT_OPTION(type, name, environment, default_value, sentence) std::uint64_t name = default_value;
+#define GMT_TEXT(name, environment, default_value, form, sentence) char name[kMaxOptionText + 1] = default_value;
 #include "trace/shim_options.def"
 };
 

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "interposer/coalescing.h"
 #include "interposer/context.h"
 #include "interposer/device_facts.h"
 #include "interposer/device_ring.h"
@@ -161,6 +162,7 @@ bool Process::start() noexcept {
   forget_kernels();
   forget_device_rings();
   forget_host_memory();
+  forget_collector();
   if (!make_directory()) return false;
   if (!write_info() || !write_names() || !map_fork_page()) {
     tell_command("nodir", directory_);
@@ -171,6 +173,7 @@ bool Process::start() noexcept {
   open_unwinder();
   note_all_modules();
   watch_process_end();
+  open_collector();
   fork_page_.load()->store(kOn, std::memory_order_release);
   return true;
 }
@@ -261,6 +264,7 @@ bool Process::write_info() noexcept {
   info.number("stack_begin", host_memory.stack_begin);
   info.number("stack_end", host_memory.stack_end);
 #define GMT_OPTION(type, name, environment, default_value, sentence) info.number("option." #name, options_.name);
+#define GMT_TEXT(name, environment, default_value, form, sentence) info.text("option." #name, options_.name);
 #include "trace/shim_options.def"
   return info.good();
 }

@@ -8,6 +8,7 @@
 
 #include <cuda.h>
 
+#include "interposer/coalescing.h"
 #include "interposer/context.h"
 #include "interposer/kernels.h"
 #include "interposer/record.h"
@@ -279,6 +280,14 @@ template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Re
     r.order_at = OrderAt::kAfter;
   }
   template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+// Code that the program brings along in memory.
+template <ObjectClass C, int Out, int Image> struct LoadCode : LifeOut<C, LifeOp::kCreate, Out> {
+  template <class T> static void after(Record& r, const T& a) {
+    r.set(0, out<Out>(a));
+    if (is_coalescing()) [[unlikely]] tell_of_code(std::get<Image>(a), 0);
+  }
 };
 
 // The handle that comes out is the device's primary context: resets and releases name the device only.

@@ -3,6 +3,7 @@
 // no lock, no allocation, no system call (but on the slow paths of ThreadLog and Process).
 #include "interposer/session.h"
 
+#include "interposer/coalescing.h"
 #include "interposer/context.h"
 #include "interposer/device_facts.h"
 #include "interposer/device_ring.h"
@@ -102,6 +103,7 @@ void forget_thread_log() noexcept {
 // Calls from inside a driver call are calls of their own (a callback's, a signal handler's), but for three cases.
 bool Call::is_part_of_another(const RuntimeScope* runtime) noexcept {
   if (caller_is_driver(caller_)) return true; // the driver calls its own exports through the loader
+  if (is_profilers_call(caller_)) [[unlikely]] return true;
   if (outer_.frame == nullptr) return false;
   // What our innermost entry called jumped on to us: the driver did, or a runtime, whose call this is then.
   if (is_own_code(caller_) && (runtime == nullptr || outer_.frame < runtime->frame)) return true;
@@ -137,6 +139,7 @@ void Call::settle_flags() noexcept {
 void Call::publish_in_flight(unsigned records) noexcept {
   settle_flags();
   if (log_ == nullptr) return;
+  if (is_coalescing()) [[unlikely]] told_ = tell_before(record, row_);
   slot_ = take_slot(*log_, record, caller_, frame_, stack_);
   time_ = read_tsc();
   order_ = record.order_at == OrderAt::kBefore ? Process::next_orders(records) : Process::current_order();
@@ -151,6 +154,7 @@ void Call::publish_in_flight(unsigned records) noexcept {
 }
 
 void Call::complete(std::uint16_t result, bool changed) noexcept {
+  if (told_ != 0) [[unlikely]] tell_after(record, row_, told_, result == 0);
   thread_state.driver = outer_;
   if (slot_ == nullptr) return;
   const std::uint64_t ticks = record.is_timed() ? read_tsc() - time_ : 0;

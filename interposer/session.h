@@ -75,6 +75,7 @@ private:
   DriverScope outer_{};
   std::uint64_t order_ = 0; // of the first record
   std::uint64_t time_ = 0;
+  std::uint64_t told_ = 0; // what the collector answered before the call
   std::uint32_t stack_ = 0;
   std::uint16_t common_flags_ = 0; // of all members
   std::uint16_t via_ = trace::kNoApi;

@@ -36,21 +36,37 @@ void remember(std::uint64_t id) noexcept {
   }
 }
 
-} // namespace
-
-std::uint64_t append_text(ThreadLog& log, std::string_view text) noexcept {
-  // Not substr(): without optimisation it calls the C++ library, which this library does without.
+// Not substr(): without optimisation it calls the C++ library, which this library does without.
+std::string_view cut_to_fit(std::string_view text) noexcept {
   if (text.size() > kMaxBytes) text.remove_suffix(text.size() - kMaxBytes);
-  const std::uint64_t id = text_id(text);
-  if (is_written(id)) return id;
+  return text;
+}
+
+bool append_whole(ThreadLog& log, std::string_view text, std::uint64_t id, bool droppable) noexcept {
   std::uint64_t words[kMaxWords];
   const unsigned count = 2 + static_cast<unsigned>((text.size() + 7) / 8);
   words[0] = id;
   words[1] = text.size();
   words[count - 1] = 0; // what the string leaves of its last word
   std::memcpy(words + 2, text.data(), text.size());
+  return log.append_words(trace::Kind::kText, words, count, 0, droppable) != nullptr;
+}
+
+} // namespace
+
+std::uint64_t append_text(ThreadLog& log, std::string_view text) noexcept {
+  text = cut_to_fit(text);
+  const std::uint64_t id = text_id(text);
+  if (is_written(id)) return id;
   // Remembered after it is written: who finds it remembered finds it in the trace.
-  if (log.append_words(trace::Kind::kText, words, count)) remember(id);
+  if (append_whole(log, text, id, false)) remember(id);
+  return id;
+}
+
+std::uint64_t write_text(ThreadLog& log, std::string_view text) noexcept {
+  text = cut_to_fit(text);
+  const std::uint64_t id = text_id(text);
+  append_whole(log, text, id, true);
   return id;
 }
 

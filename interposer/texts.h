@@ -22,6 +22,9 @@ constexpr std::uint64_t text_id(std::string_view text) noexcept {
 // Writes the string unless the trace has it already; its id. What does not fit a record (1,752 bytes) is cut off.
 std::uint64_t append_text(ThreadLog& log, std::string_view text) noexcept;
 
+// The same in any case, for a log that is read by itself.
+std::uint64_t write_text(ThreadLog& log, std::string_view text) noexcept;
+
 void forget_texts() noexcept; // a forked child's trace has none yet
 
 } // namespace gmt::interposer

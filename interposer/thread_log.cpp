@@ -42,20 +42,21 @@ std::uint64_t largest_window() noexcept {
 
 } // namespace
 
-ThreadLog* ThreadLog::create(std::uint32_t sequence) noexcept { return create(sequence, false); }
-ThreadLog* ThreadLog::create_for_ring(std::uint32_t number) noexcept { return create(number, true); }
+ThreadLog* ThreadLog::create(std::uint32_t sequence) noexcept { return create(sequence, Purpose::kThread); }
+ThreadLog* ThreadLog::create_for_ring(std::uint32_t number) noexcept { return create(number, Purpose::kRing); }
+ThreadLog* ThreadLog::create_for_sums(std::uint32_t number) noexcept { return create(number, Purpose::kSums); }
 
 void ThreadLog::end(ThreadLog* log) noexcept {
   munmap(log->header_, trace::kLogHeaderBytes + std::uint64_t{log->window_} * trace::kSlotBytes);
   munmap(log, sizeof(ThreadLog));
 }
 
-ThreadLog* ThreadLog::create(std::uint32_t sequence, bool of_ring) noexcept {
+ThreadLog* ThreadLog::create(std::uint32_t sequence, Purpose purpose) noexcept {
   void* memory = mmap(nullptr, sizeof(ThreadLog), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto* log = new (memory) ThreadLog;
   log->sequence_ = sequence;
-  log->of_ring_ = of_ring;
+  log->purpose_ = purpose;
   if (log->open_file()) return log;
   munmap(memory, sizeof(ThreadLog));
   return nullptr;
@@ -64,8 +65,10 @@ ThreadLog* ThreadLog::create(std::uint32_t sequence, bool of_ring) noexcept {
 bool ThreadLog::open_file() noexcept {
   char name[64];
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
-  if (!of_ring_) {
+  if (purpose_ == Purpose::kThread) {
     std::snprintf(name, sizeof name, "t%u-%u.%u.log", tid, sequence_, file_);
+  } else if (purpose_ == Purpose::kSums) {
+    std::snprintf(name, sizeof name, "access-%u.log", sequence_);
   } else if (file_ == 0) {
     std::snprintf(name, sizeof name, "device-%u.log", sequence_);
   } else {
@@ -170,6 +173,7 @@ bool ThreadLog::extend_to(std::uint32_t slots, bool droppable) noexcept {
 
 // The window is full: begin another file. The old mapping stays, calls in flight still patch their slots there.
 bool ThreadLog::rotate(bool droppable) noexcept {
+  if (purpose_ == Purpose::kSums) return errno = ENOSPC, false; // its records name each other
   if (!Process::take_budget(0, !droppable)) return errno = EDQUOT, false;
   if (!open_file()) return false;
   stacks_.clear(); // ids are per file
@@ -198,11 +202,11 @@ void ThreadLog::append(const Record& record, std::uint16_t api) noexcept {
   commit(slot, record, {record.kind, static_cast<std::uint8_t>(slots), api, record.flags, 0});
 }
 
-bool ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsigned count,
-                             std::uint16_t context) noexcept {
+trace::Slot* ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsigned count,
+                                     std::uint16_t context, bool droppable) noexcept {
   const unsigned slots = trace::slots_for(count);
-  trace::Slot* slot = reserve(slots, false);
-  if (slot == nullptr) return false;
+  trace::Slot* slot = reserve(slots, droppable);
+  if (slot == nullptr) return nullptr;
   slot->order = Process::current_order();
   slot->time = read_tsc();
   slot->stack = 0;
@@ -212,7 +216,7 @@ bool ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsig
   if (count > trace::kFirstPayloadWords) fill_more(slot, words, count);
   const trace::Head head{kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
   __atomic_store_n(&slot->head, trace::pack(head), __ATOMIC_RELEASE);
-  return true;
+  return slot;
 }
 
 trace::Slot* ThreadLog::count_loss(trace::LossCause cause) noexcept {

@@ -21,6 +21,8 @@ public:
   static ThreadLog* create(std::uint32_t sequence) noexcept;
   // The log of a device ring, device-<number>.log: leased to nobody, written under a lock of its owner's.
   static ThreadLog* create_for_ring(std::uint32_t number) noexcept;
+  // Sums of a context, access-<number>.log: the same, and its records are raised after they were written.
+  static ThreadLog* create_for_sums(std::uint32_t number) noexcept;
   static void end(ThreadLog* log) noexcept; // nobody will write to it or patch its slots any more
 
   // `slots` consecutive slots, or null: the loss is counted by cause.
@@ -49,8 +51,9 @@ public:
 
   // A record that is no CUDA call: order is the current one, nothing is in flight.
   void append(const Record& record, std::uint16_t api) noexcept;
-  // False if it was lost.
-  bool append_words(trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t context = 0) noexcept;
+  // Where it stands, null if it was lost.
+  trace::Slot* append_words(trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t context = 0,
+                            bool droppable = false) noexcept;
 
   // Gives a reserved slot up, so that it is not taken for a torn one.
   void abandon(trace::Slot* slot, unsigned slots) noexcept {
@@ -72,7 +75,8 @@ private:
     asm volatile("xaddl %0, %1" : "+r"(index), "+m"(next_) : : "memory");
     return index;
   }
-  static ThreadLog* create(std::uint32_t sequence, bool of_ring) noexcept;
+  enum class Purpose : std::uint8_t { kThread, kRing, kSums };
+  static ThreadLog* create(std::uint32_t sequence, Purpose purpose) noexcept;
   trace::Slot* grow(std::uint32_t index, unsigned slots, bool droppable) noexcept;
   bool extend_to(std::uint32_t slots, bool droppable) noexcept;
   bool open_file() noexcept;
@@ -89,7 +93,7 @@ private:
   trace::LogHeader* header_ = nullptr;
   StackInterner stacks_;
   std::uint32_t sequence_ = 0;
-  bool of_ring_ = false;
+  Purpose purpose_ = Purpose::kThread;
   std::uint32_t file_ = 0;     // number of files this log has begun
   char path_[4200] = {};
   char unfinished_[4208] = {}; // path_ while the file is being made; a thread's stack may be too small for it

@@ -115,8 +115,8 @@ enum class Kind : std::uint8_t {
 
   // What instructions did to memory (since 1.3), in access-<n>.log only: one context's sums, whose payload words are raised
   // in place. kUnknownCount where the chip has no such metric.
-  // A kernel or device function with measured instructions: P0 its number (from 1), P1 kText id of its name as linked,
-  // P2 CUPTI's checksum of its cubin:32 its symbol index:32 (low to high), P3 launches whose figures are in the sums, P4 launches
+  // A kernel that was launched, or a device function with measured instructions: P0 its number (from 1), P1 kText id of its name as
+  // linked, P2 CUPTI's checksum of its cubin:32 its symbol index:32 (low to high; 0 before it was measured), P3 launches whose figures are in the sums, P4 launches
   // whose figures were lost, P5 launches seen in all (0 for device functions).
   kAccessFunction = 40,
   // One instruction: P0 number of its kAccessFunction:32 offset in the function:32 (low to high), P1 executions by warps,

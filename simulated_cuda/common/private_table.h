@@ -1,8 +1,8 @@
-// The one private agreement between the simulated runtime and the simulated driver: a table behind cuGetExportTable.
+// The private agreements of the simulated libraries: tables behind cuGetExportTable. The first is for the simulated runtime.
 // The runtime knows names and sizes of variables from the program's registration; the driver cannot read them from a
 // compressed image. Tests that play a kernel on the host get at device memory by it. Included by driver/module_api.cpp,
 // runtime/registration.cpp and tests/rings.
-// Invariant: nobody else has this UUID, so an interposer passes it through like any other export table.
+// Invariant: nobody else has these UUIDs, so an interposer passes it through like any other export table.
 #pragma once
 
 #include <cuda.h>
@@ -16,6 +16,16 @@ struct SimulatedRuntimeTable {
   size_t size;
   CUresult (*declare_variable)(CUlibrary library, const char* name, size_t bytes, int managed);
   void* (*host_view)(CUdeviceptr address, size_t bytes);  // null if that is no allocation
+};
+
+// A second one, for the simulated CUPTI: it hears of every kernel that runs. The callee is called with the driver's lock held and
+// calls no driver function.
+inline constexpr unsigned char kSimulatedProfilerTable[16] = {'g', 'p', 'u', 'm', 'e', 'm', 't', 'r',
+                                                              'a', 'c', 'e', '-', 's', 'i', 'm', '2'};
+
+struct SimulatedProfilerTable {
+  size_t size;
+  void (*watch_launches)(void (*ran)(CUcontext context, const char* kernel));
 };
 
 }  // namespace gmt::sim

@@ -6,6 +6,7 @@
 #include "library.h"
 #include "operation.h"
 
+#include <atomic>
 #include <cstring>
 
 namespace gmt::sim {
@@ -37,7 +38,11 @@ CUresult launch(const CUDA_KERNEL_NODE_PARAMS& params, CUstream handle) {
   return submit(handle, std::move(kernel));
 }
 
+std::atomic<void (*)(CUcontext, const char*)> launch_watcher{nullptr};
+
 }  // namespace
+
+void watch_launches(void (*ran)(CUcontext, const char*)) { launch_watcher.store(ran); }
 
 KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params) {
   KernelOperation operation;
@@ -66,8 +71,10 @@ CUresult do_launch(const KernelOperation& kernel) {
   if (CUresult bad = check_launch(kernel); bad != CUDA_SUCCESS) return bad;
   State& s = state();
   ++s.launches;
+  const std::string& name = find_kernel(handle_of(kernel.params))->name;
+  if (const auto ran = launch_watcher.load()) ran(reinterpret_cast<CUcontext>(this_thread().current()), name.c_str());
   const std::string& wanted = s.settings.sticky_kernel;
-  if (!wanted.empty() && find_kernel(handle_of(kernel.params))->name.find(wanted) != std::string::npos)
+  if (!wanted.empty() && name.find(wanted) != std::string::npos)
     this_thread().current()->sticky = static_cast<CUresult>(s.settings.sticky_error);
   return CUDA_SUCCESS;
 }

@@ -38,6 +38,7 @@ CUresult check_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult do_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult check_launch(const KernelOperation& kernel);
 CUresult do_launch(const KernelOperation& kernel);
+void watch_launches(void (*ran)(CUcontext context, const char* kernel));  // from now on told of every launch
 
 // What an allocation node and cuMemFreeAsync do.
 CUresult prepare_alloc_node(AllocOperation& alloc);

@@ -80,7 +80,9 @@ void* driver_symbol(const char* name) noexcept {
   if (wanted == "cuKernelGetName") return reinterpret_cast<void*>(&kernel_name);
   return nullptr;
 }
-bool ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t) noexcept {
+trace::Slot* ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t,
+                                     bool) noexcept {
+  static trace::Slot written{};
   Kernel& kernel = announced[words[0]];
   if (kind == trace::Kind::kName) {
     EXPECT_EQ(count, 2 + (words[1] + 7) / 8);
@@ -91,7 +93,7 @@ bool ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsig
     kernel.parameters.clear();
     for (unsigned i = 2; i < count; ++i) kernel.parameters.emplace_back(words[i] & 0xffffffff, words[i] >> 32);
   }
-  return true;
+  return &written;
 }
 
 namespace {

@@ -34,6 +34,8 @@ void forget_thread_log() noexcept {}
 ThreadLog* session_log() noexcept { return nullptr; }
 void forget_host_memory() noexcept {}
 void forget_device_rings() noexcept {}
+void open_collector() noexcept {}
+void forget_collector() noexcept {}
 bool hand_over_ring(std::uint64_t) noexcept { return false; }
 void* real_dlsym(void* handle, const char* name) noexcept { return dlsym(handle, name); }
 void* driver_symbol(const char*) noexcept { return nullptr; }

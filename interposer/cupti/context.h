@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the collector keeps of each CUDA context, and the gate that keeps launches out while a window opens or is read. Used by
+// windows.cpp and library.cpp.
+//
+// Invariants: a context once met is kept, by its handle, until the process forks; between enter() and leave() a thread is inside
+// a call that gives the device work, and no gate is held that needs quiet.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interposer/cupti/kernels.h"
+#include "interposer/cupti/streams.h"
+#include "interposer/cupti/sums.h"
+
+namespace gmt::interposer::collector {
+
+struct Context {
+  std::uint64_t handle = 0;
+  unsigned index = 0;
+  std::atomic<int> device{-1};
+  std::atomic<bool> has_sums{false}; // from its first launch on
+  Sums sums;
+  Kernels kernels;
+  StreamSet streams;
+
+  // The gate.
+  std::atomic<std::uint32_t> submitting{0}; // threads inside a call that gives the device work
+  std::atomic<bool> closed{false};          // others wait before they enter
+
+  // The window; changed under the gate.
+  std::atomic<bool> open{false};
+  std::atomic<std::uint64_t> opened_at{0}, launches_in_window{0};
+  std::atomic<std::uint64_t> rest_until{0};
+  unsigned given_up_in_a_row = 0;
+};
+
+inline constexpr unsigned kMostContexts = 64;
+
+Context* known_context(std::uint64_t handle) noexcept; // null if it has had no work yet
+Context* context_at(unsigned index) noexcept;          // null behind the last
+Context* meet_context(std::uint64_t handle) noexcept;  // the same, made if it is new; null if there is no room
+bool make_sums(Context& context) noexcept;             // at its first launch; false if nothing can be written
+void forget_contexts() noexcept;
+
+extern CaptureSet captures;
+
+void enter(Context& context) noexcept; // waits while a gate is held, some milliseconds
+void leave(Context& context) noexcept;
+
+// Held while a window opens, closes or is read. Never waits: held() says whether it was free. `quiet`: only if no other call is
+// giving the context work. It is not to be had while a stream of the process captures.
+class Gate {
+public:
+  enum class Needs { kQuiet, kNothing };
+  Gate(Context& context, Needs needs) noexcept;
+  ~Gate();
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+  bool held() const noexcept { return held_; }
+
+private:
+  Context& context_;
+  bool held_ = false;
+};
+// After a stream was added to `captures`: until no gate is held.
+void wait_for_gates() noexcept;
+
+} // namespace gmt::interposer::collector

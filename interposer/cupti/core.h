@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core's functions, as every file of the collector reaches them. Set once, by library.cpp, before anything else runs.
+#pragma once
+
+#include "interposer/cupti/interface.h"
+
+namespace gmt::interposer::collector {
+
+extern const CoreFunctions* core;
+
+} // namespace gmt::interposer::collector

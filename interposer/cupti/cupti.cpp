@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// See cupti.h. Every call is made as cupti_sass_metrics.h and cupti_profiler_target.h of CUDA 13 describe it.
+#include "interposer/cupti/cupti.h"
+
+#include <cuda.h>
+#include <cupti_callbacks.h>
+#include <cupti_profiler_target.h>
+#include <cupti_result.h>
+#include <cupti_sass_metrics.h>
+#include <cupti_target.h>
+
+#include <cstring>
+#include <initializer_list>
+#include <sys/mman.h>
+
+#include "interposer/cupti/core.h"
+
+namespace gmt::interposer::collector {
+
+namespace {
+
+using trace::AccessTrouble;
+
+constexpr const char* kMetricNames[kMetrics] = {
+    "smsp__sass_inst_executed",
+    "smsp__sass_thread_inst_executed",
+    "smsp__sass_sectors_mem_global",
+    "smsp__sass_sectors_mem_global_ideal",
+    "smsp__sass_data_bytes_mem_global",
+    "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared",
+    "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal",
+    "smsp__sass_data_bytes_mem_shared",
+    "smsp__sass_sectors_mem_local",
+};
+
+// Looked up by name: libcupti is never linked.
+struct Functions {
+  decltype(&::cuptiSubscribe) subscribe;
+  decltype(&::cuptiUnsubscribe) unsubscribe;
+  decltype(&::cuptiProfilerInitialize) initialize;
+  decltype(&::cuptiDeviceGetChipName) chip_name;
+  decltype(&::cuptiSassMetricsGetProperties) metric;
+  decltype(&::cuptiSassMetricsSetConfig) set_config;
+  decltype(&::cuptiSassMetricsUnsetConfig) unset_config;
+  decltype(&::cuptiSassMetricsEnable) enable;
+  decltype(&::cuptiSassMetricsDisable) disable;
+  decltype(&::cuptiSassMetricsGetDataProperties) properties;
+  decltype(&::cuptiSassMetricsFlushData) flush;
+};
+constinit Functions cupti{};
+
+template <class Function> bool look_up(void* library, const char* name, Function& function) noexcept {
+  function = reinterpret_cast<Function>(core->find_symbol(library, name));
+  return function != nullptr;
+}
+
+bool know_functions(void* library) noexcept {
+  return look_up(library, "cuptiSubscribe", cupti.subscribe) && look_up(library, "cuptiUnsubscribe", cupti.unsubscribe) &&
+         look_up(library, "cuptiProfilerInitialize", cupti.initialize) &&
+         look_up(library, "cuptiDeviceGetChipName", cupti.chip_name) &&
+         look_up(library, "cuptiSassMetricsGetProperties", cupti.metric) &&
+         look_up(library, "cuptiSassMetricsSetConfig", cupti.set_config) &&
+         look_up(library, "cuptiSassMetricsUnsetConfig", cupti.unset_config) &&
+         look_up(library, "cuptiSassMetricsEnable", cupti.enable) &&
+         look_up(library, "cuptiSassMetricsDisable", cupti.disable) &&
+         look_up(library, "cuptiSassMetricsGetDataProperties", cupti.properties) &&
+         look_up(library, "cuptiSassMetricsFlushData", cupti.flush);
+}
+
+Answer answer(CUptiResult result) noexcept {
+  const auto number = static_cast<std::uint64_t>(result);
+  switch (result) {
+    case CUPTI_SUCCESS: return {};
+    case CUPTI_ERROR_HARDWARE_BUSY:
+    case CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED:
+    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: return {AccessTrouble::kBusy, number};
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES: return {AccessTrouble::kNotPermitted, number};
+    case CUPTI_ERROR_NOT_SUPPORTED:
+    case CUPTI_ERROR_NOT_COMPATIBLE:
+    case CUPTI_ERROR_INVALID_CHIP_NAME:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+    case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED: return {AccessTrouble::kNotSupported, number};
+    default: return {AccessTrouble::kError, number};
+  }
+}
+
+// The parameter structures of these functions all begin with their size and a null pointer.
+template <class Parameters> Parameters parameters(std::size_t size) noexcept {
+  Parameters p{};
+  p.structSize = size;
+  return p;
+}
+
+// CUPTI has one subscriber a process. The place is given back at once: whoever comes later must find it free.
+Answer ask_for_other_subscriber() noexcept {
+  CUpti_SubscriberHandle handle = nullptr;
+  const auto ignore = [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {};
+  const CUptiResult result = cupti.subscribe(&handle, ignore, nullptr);
+  if (result == CUPTI_SUCCESS) cupti.unsubscribe(handle);
+  return answer(result);
+}
+
+// Room for one record: the header says "size equal to number of instances per metric", which leaves open whether metrics
+// share an array; there is room for both.
+std::size_t values_of_record(std::size_t instances) noexcept { return (instances != 0 ? instances : 1) * kMetrics; }
+
+} // namespace
+
+Answer Cupti::begin(int device) noexcept {
+  if (other_profiler_is_set()) return {AccessTrouble::kBusy, 0};
+  void* library = find_cupti();
+  if (library == nullptr || !know_functions(library)) return {AccessTrouble::kNoLibrary, 0};
+  core->profiler_was_loaded(reinterpret_cast<const void*>(cupti.initialize));
+  if (const Answer busy = ask_for_other_subscriber(); !busy.good()) return busy;
+  auto p = parameters<CUpti_Profiler_Initialize_Params>(CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
+  if (const Answer refused = answer(cupti.initialize(&p)); !refused.good()) return refused;
+  return find_metrics(device);
+}
+
+// Metrics have ids of their own on each chip; machines with several kinds of device use those of the first.
+Answer Cupti::find_metrics(int device) noexcept {
+  auto chip = parameters<CUpti_Device_GetChipName_Params>(CUpti_Device_GetChipName_Params_STRUCT_SIZE);
+  chip.deviceIndex = static_cast<std::size_t>(device);
+  if (const Answer refused = answer(cupti.chip_name(&chip)); !refused.good()) return refused;
+  CUptiResult last = CUPTI_ERROR_NOT_SUPPORTED;
+  bool any = false;
+  for (unsigned i = 0; i < kMetrics; ++i) {
+    auto p = parameters<CUpti_SassMetrics_GetProperties_Params>(CUpti_SassMetrics_GetProperties_Params_STRUCT_SIZE);
+    p.pChipName = chip.pChipName;
+    p.pMetricName = kMetricNames[i];
+    const CUptiResult result = cupti.metric(&p);
+    known_[i] = result == CUPTI_SUCCESS;
+    if (!known_[i]) last = result;
+    ids_[i] = p.metric.metricId;
+    any = any || (known_[i] && i >= kFirstMemoryMetric);
+  }
+  if (any) return {};
+  const Answer refused = answer(last);
+  return refused.trouble == AccessTrouble::kError ? Answer{AccessTrouble::kNotSupported, refused.result} : refused;
+}
+
+Answer Cupti::configure(int device) noexcept {
+  CUpti_SassMetrics_Config configs[kMetrics] = {};
+  std::size_t count = 0;
+  for (unsigned i = 0; i < kMetrics; ++i) {
+    if (!known_[i]) continue;
+    configs[count].metricId = ids_[i];
+    configs[count++].outputGranularity = CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU;
+  }
+  auto p = parameters<CUpti_SassMetricsSetConfig_Params>(CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE);
+  p.numOfMetricConfig = count;
+  p.pConfigs = configs;
+  p.deviceIndex = static_cast<std::uint32_t>(device);
+  const Answer result = answer(cupti.set_config(&p));
+  configured_[device] = result.good();
+  return result;
+}
+
+Answer Cupti::open(std::uint64_t context, int device) noexcept {
+  if (device < 0 || static_cast<unsigned>(device) >= kMostDevices) return {AccessTrouble::kNotSupported, 0};
+  const bool fresh = !configured_[device];
+  if (fresh) {
+    if (const Answer refused = configure(device); !refused.good()) return refused;
+  }
+  auto p = parameters<CUpti_SassMetricsEnable_Params>(CUpti_SassMetricsEnable_Params_STRUCT_SIZE);
+  p.ctx = reinterpret_cast<CUcontext>(context);
+  p.enableLazyPatching = 1;
+  CUptiResult result = cupti.enable(&p);
+  if (result == CUPTI_ERROR_INVALID_OPERATION && !fresh) {
+    auto unset = parameters<CUpti_SassMetricsUnsetConfig_Params>(CUpti_SassMetricsUnsetConfig_Params_STRUCT_SIZE);
+    unset.deviceIndex = static_cast<std::uint32_t>(device);
+    cupti.unset_config(&unset); // whatever it says: there may be none
+    if (const Answer refused = configure(device); !refused.good()) return refused;
+    result = cupti.enable(&p);
+  }
+  return answer(result);
+}
+
+bool Cupti::grow_buffer(std::size_t bytes) noexcept {
+  if (bytes <= buffer_bytes_) return true;
+  if (buffer_ != nullptr) munmap(buffer_, buffer_bytes_);
+  bytes += bytes / 2;
+  buffer_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (buffer_ == MAP_FAILED) return buffer_ = nullptr, buffer_bytes_ = 0, false;
+  buffer_bytes_ = bytes;
+  return true;
+}
+
+Figures Cupti::figures_of(const CUpti_SassMetrics_Data& record, std::size_t values) const noexcept {
+  Figures figures{record.cubinCrc, record.functionIndex, record.functionName, record.pcOffset, {}};
+  for (std::size_t i = 0; i < values; ++i) {
+    const CUpti_SassMetrics_InstanceValue& one = record.pInstanceValues[i];
+    for (unsigned metric = 0; metric < kMetrics; ++metric) {
+      if (known_[metric] && ids_[metric] == one.metricId) figures.values[metric] += one.value;
+    }
+  }
+  return figures;
+}
+
+Answer Cupti::read(std::uint64_t context, void (*visit)(void*, const Figures&, bool), void* data) noexcept {
+  auto size = parameters<CUpti_SassMetricsGetDataProperties_Params>(CUpti_SassMetricsGetDataProperties_Params_STRUCT_SIZE);
+  size.ctx = reinterpret_cast<CUcontext>(context);
+  if (const Answer refused = answer(cupti.properties(&size)); !refused.good()) return refused;
+  const std::size_t records = size.numOfPatchedInstructionRecords;
+  const std::size_t values = values_of_record(size.numOfInstances);
+  if (records == 0) return {};
+  if (!grow_buffer(records * (sizeof(CUpti_SassMetrics_Data) + values * sizeof(CUpti_SassMetrics_InstanceValue)))) {
+    return {AccessTrouble::kError, CUPTI_ERROR_OUT_OF_MEMORY};
+  }
+  auto* record = static_cast<CUpti_SassMetrics_Data*>(buffer_);
+  auto* value = reinterpret_cast<CUpti_SassMetrics_InstanceValue*>(record + records);
+  std::memset(value, 0xff, records * values * sizeof *value); // no metric has this id
+  for (std::size_t i = 0; i < records; ++i) {
+    record[i] = parameters<CUpti_SassMetrics_Data>(CUpti_SassMetricsFlushData_Params_STRUCT_SIZE); // as the header says
+    record[i].pInstanceValues = value + i * values;
+  }
+  auto p = parameters<CUpti_SassMetricsFlushData_Params>(CUpti_SassMetricsFlushData_Params_STRUCT_SIZE);
+  p.ctx = size.ctx;
+  p.numOfPatchedInstructionRecords = records;
+  p.numOfInstances = size.numOfInstances;
+  p.pMetricsData = record;
+  if (const Answer refused = answer(cupti.flush(&p)); !refused.good()) return refused;
+  for (const bool again : {false, true}) {
+    for (std::size_t i = 0; i < records; ++i) {
+      if (record[i].functionName != nullptr) visit(data, figures_of(record[i], values), again);
+    }
+  }
+  return {};
+}
+
+Answer Cupti::close(std::uint64_t context) noexcept {
+  auto p = parameters<CUpti_SassMetricsDisable_Params>(CUpti_SassMetricsDisable_Params_STRUCT_SIZE);
+  p.ctx = reinterpret_cast<CUcontext>(context);
+  return answer(cupti.disable(&p));
+}
+
+} // namespace gmt::interposer::collector

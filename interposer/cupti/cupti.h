@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUPTI's SASS metrics as the collector needs them: found and begun once, then opened, read and closed per context. The only
+// files that know CUPTI's headers are cupti.cpp and search.cpp. Used by windows.cpp.
+//
+// What cupti_sass_metrics.h leaves open is assumed here and in read(), nowhere else:
+//  - figures count from Enable on, so that each window's are its own;
+//  - a record may hold all metrics of an instruction or one of them: records of one instruction are added up;
+//  - Enable and Disable do not wait, GetDataProperties and FlushData wait for the context (measured on an H200, driver 580);
+//  - a context's end or a device's reset leaves the device's configuration; if Enable then says that there is none, it is
+//    made again, once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "trace/format.h"
+
+struct CUpti_SassMetrics_Data;
+
+namespace gmt::interposer::collector {
+
+// Figures of one instruction in the order of kAccessInstruction's words P1 to P9; kUnknownCount where the chip has none.
+inline constexpr unsigned kMetrics = 9;
+inline constexpr unsigned kFirstMemoryMetric = 2; // those before it count executions
+
+struct Figures {
+  std::uint32_t cubin, function; // CUPTI's checksum and the symbol's index
+  const char* name;              // of the function, as linked
+  std::uint32_t offset;
+  std::uint64_t values[kMetrics]; // 0 where this record says nothing
+};
+
+// What a step led to. `result` is the CUptiResult.
+struct Answer {
+  trace::AccessTrouble trouble = trace::AccessTrouble::kNone;
+  std::uint64_t result = 0;
+  bool good() const noexcept { return trouble == trace::AccessTrouble::kNone; }
+};
+
+class Cupti {
+public:
+  // Once a process, in the first context; tens of milliseconds.
+  Answer begin(int device) noexcept;
+  Answer open(std::uint64_t context, int device) noexcept;
+  // All figures since open(), each record to visit(data, figures, again): all of them twice. Waits for the context.
+  Answer read(std::uint64_t context, void (*visit)(void* data, const Figures& figures, bool again), void* data) noexcept;
+  Answer close(std::uint64_t context) noexcept; // what was not read is dropped
+  bool knows_metric(unsigned metric) const noexcept { return known_[metric]; }
+
+private:
+  static constexpr unsigned kMostDevices = 64;
+  Answer configure(int device) noexcept;
+  Answer find_metrics(int device) noexcept;
+  bool grow_buffer(std::size_t bytes) noexcept;
+  Figures figures_of(const CUpti_SassMetrics_Data& record, std::size_t values) const noexcept;
+
+  bool configured_[kMostDevices] = {};
+  std::uint64_t ids_[kMetrics] = {};
+  bool known_[kMetrics] = {};
+  void* buffer_ = nullptr; // for records, kept
+  std::size_t buffer_bytes_ = 0;
+};
+
+// ---- search.cpp
+
+// Opens libcupti: what GPUMEMTRACE_CUPTI names, or version 13, then 12, wherever a CUDA toolkit keeps it. Null if there is none.
+void* find_cupti() noexcept;
+// Another tool was put into this process that needs CUPTI for itself.
+bool other_profiler_is_set() noexcept;
+
+} // namespace gmt::interposer::collector

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of one context, by handle and by name: how often each was launched, when it is due again, and its record in the
+// sums. Used by windows.cpp. Two handles of one name are one kernel.
+//
+// Invariants: finding a known handle takes no lock; a handle is known for the generation of code it was met in, because the
+// driver gives handles out again; a kernel once made stays.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interposer/cupti/sums.h"
+
+namespace gmt::interposer::collector {
+
+struct Kernel {
+  std::uint64_t name; // hash
+  FunctionRow row;
+  bool wanted; // by --kernel
+  std::atomic<std::uint64_t> launches, next_due, in_window;
+};
+
+class Kernels {
+public:
+  // Null if the driver does not tell its name, or there is no room for it.
+  Kernel* of(std::uint64_t function, Sums& sums) noexcept {
+    Kernel* known = find(function);
+    return known != nullptr ? known : learn(function, sums);
+  }
+  Kernel* named(const char* name) noexcept;
+  Kernel* begin() noexcept { return kernels_; }
+  Kernel* end() noexcept { return kernels_ + count_.load(std::memory_order_acquire); }
+
+private:
+  static constexpr unsigned kMost = 1 << 13;
+  static constexpr unsigned kHandles = 1 << 14;
+  static constexpr unsigned kProbes = 8;
+  struct Handle { // `key` is the handle mixed with the generation
+    std::atomic<std::uint64_t> key;
+    std::atomic<Kernel*> kernel;
+  };
+
+  Kernel* find(std::uint64_t function) noexcept;
+  Kernel* learn(std::uint64_t function, Sums& sums) noexcept;
+
+  std::atomic<bool> learning_{false};
+  std::atomic<unsigned> count_{0};
+  Kernel kernels_[kMost] = {};
+  Handle handles_[kHandles] = {};
+};
+
+// Reads --kernel; once, before the first launch.
+void choose_kernels(const char* pattern) noexcept;
+
+} // namespace gmt::interposer::collector

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// libgpumemtrace_cupti.so: what the core calls (interface.h). Sorts the program's calls by what they mean for the window of the
+// context that they go to.
+//
+// Invariants: as for all code of interposer/ (entry.h): no exception, no static constructor, nothing of the C++ library; the
+// program's kernels are never waited for.
+#include "interposer/cupti/context.h"
+#include "interposer/cupti/core.h"
+#include "interposer/cupti/images.h"
+#include "interposer/cupti/this_thread.h"
+#include "interposer/cupti/windows.h"
+
+namespace gmt::interposer::collector {
+
+constinit const CoreFunctions* core = nullptr;
+
+namespace {
+
+using What = DriverCall::What;
+
+// What before() tells after(): number of the context from 1, and for a wait for the whole context how much its streams had been
+// given by then.
+constexpr unsigned kContextShift = 48;
+constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kContextShift) - 1;
+std::uint64_t token_of(const Context& context, std::uint64_t count = 0) noexcept {
+  return std::uint64_t{context.index + 1} << kContextShift | (count & kCountMask);
+}
+constexpr std::uint64_t kNoContext = std::uint64_t{kMostContexts + 1} << kContextShift;
+
+bool is_captured(std::uint64_t stream) noexcept { return captures.any() && !surely_captures_nothing(stream); }
+
+std::uint64_t before_launch(Context& context, const DriverCall& call) noexcept {
+  if (is_captured(call.stream) || !make_sums(context)) return 0; // a captured launch only makes a node
+  Kernel* kernel = prepare_launch(context, call.object);
+  enter(context);
+  context.streams.add(call.stream, this_thread());
+  count_launch(context, kernel);
+  return token_of(context);
+}
+
+std::uint64_t before_work(Context& context, const DriverCall& call) noexcept {
+  if (call.what == What::kGraphLaunch && make_sums(context)) close_if_idle(context); // its kernels cannot be told apart
+  enter(context);
+  if (call.what == What::kHiddenWork) {
+    context.streams.add_unknown();
+  } else {
+    context.streams.add(call.stream, this_thread());
+  }
+  return token_of(context);
+}
+
+// Whether the call names this context, by its handle or by the device whose primary one it is.
+bool is_named(const DriverCall& call, const Context& context) noexcept {
+  if (call.what == What::kContextEnds) return context.handle == call.object;
+  return core->is_primary_context(context.handle) && context.device.load() == static_cast<int>(call.object);
+}
+
+// A primary context that is released may be kept by others.
+bool surely_ends(const DriverCall& call) noexcept { return call.what == What::kContextEnds || call.stream != 0; }
+
+std::uint64_t before_end(const DriverCall& call) noexcept {
+  for (unsigned i = 0; Context* context = context_at(i); ++i) {
+    if (context->open.load() && is_named(call, *context)) close_before_end(*context, surely_ends(call));
+  }
+  return kNoContext;
+}
+
+bool has_ended(const DriverCall& call) noexcept {
+  if (surely_ends(call)) return true;
+  const auto state = reinterpret_cast<int (*)(int, unsigned*, int*)>(core->driver_symbol("cuDevicePrimaryCtxGetState"));
+  unsigned flags = 0;
+  int active = 0;
+  return state != nullptr && state(static_cast<int>(call.object), &flags, &active) == 0 && active == 0;
+}
+
+void after_end(const DriverCall& call) noexcept {
+  if (!has_ended(call)) return;
+  for (unsigned i = 0; Context* context = context_at(i); ++i) {
+    if (is_named(call, *context)) drop_window(*context);
+  }
+}
+
+void end_stream(std::uint64_t stream) noexcept {
+  captures.end(stream, this_thread());
+  for (unsigned i = 0; Context* context = context_at(i); ++i) context->streams.end(stream, !captures.any());
+}
+
+std::uint64_t before(const DriverCall& call) noexcept {
+  switch (call.what) {
+    case What::kNothing: return 0;
+    case What::kStreamEnds: return end_stream(call.stream), 0;
+    case What::kContextEnds:
+    case What::kPrimaryEnds: return before_end(call);
+    case What::kBeginCapture:
+      captures.begin(call.stream, this_thread());
+      wait_for_gates();
+      return kNoContext;
+    case What::kEndCapture: return kNoContext;
+    case What::kSynchronized:
+    case What::kContextSynchronized: {
+      const Context* context = known_context(core->current_context());
+      return context != nullptr ? token_of(*context, context->streams.changes()) : 0;
+    }
+    default: break;
+  }
+  const std::uint64_t handle = core->current_context();
+  Context* context = handle != 0 ? meet_context(handle) : nullptr;
+  if (context == nullptr) return 0;
+  return call.what == What::kLaunch ? before_launch(*context, call) : before_work(*context, call);
+}
+
+void after_waiting(Context& context, const DriverCall& call, std::uint64_t token) noexcept {
+  if (call.what == What::kContextSynchronized) {
+    const Gate gate(context, Gate::Needs::kQuiet);
+    const bool nothing_since = (context.streams.changes() & kCountMask) == (token & kCountMask);
+    if (gate.held() && nothing_since) context.streams.clear();
+  }
+  close_if_idle(context);
+}
+
+void after(const DriverCall& call, std::uint64_t token, bool succeeded) noexcept {
+  if (token == kNoContext) {
+    if (call.what == What::kBeginCapture && !succeeded) captures.end(call.stream, this_thread());
+    if (call.what == What::kEndCapture && (succeeded || surely_captures_nothing(call.stream))) {
+      captures.end(call.stream, this_thread());
+    }
+    if (succeeded && (call.what == What::kContextEnds || call.what == What::kPrimaryEnds)) after_end(call);
+    return;
+  }
+  Context* context = context_at(static_cast<unsigned>(token >> kContextShift) - 1);
+  if (context == nullptr) return; // a forked child
+  if (call.what == What::kSynchronized || call.what == What::kContextSynchronized) {
+    if (succeeded) after_waiting(*context, call, token);
+    return;
+  }
+  if (call.what == What::kLaunch && !succeeded) discount_launch(*context, call.object);
+  if (call.what == What::kGraphLaunch && succeeded) add_to_word(context->sums.windows(), kGraphLaunches, 1);
+  leave(*context);
+  if (call.what == What::kWorkAndWait && succeeded) close_if_idle(*context);
+}
+
+void forget() noexcept {
+  forget_contexts();
+  forget_windows();
+  forget_images();
+}
+
+constexpr CollectorFunctions kFunctions{before, after, save_image, forget};
+
+} // namespace
+
+} // namespace gmt::interposer::collector
+
+extern "C" __attribute__((visibility("default"))) const gmt::interposer::CollectorFunctions* gmt_collector(
+    const gmt::interposer::CoreFunctions* core) {
+  gmt::interposer::collector::core = core;
+  gmt::interposer::collector::begin_windows();
+  return &gmt::interposer::collector::kFunctions;
+}

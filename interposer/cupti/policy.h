@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which launches are worth a window, and when there is time for one. Used by windows.cpp; no CUDA, no clock of its own.
+//
+// By default launch 1 and 2 of each kernel are due, then 4, 8, 16 and so on: a kernel that is launched n times is measured
+// about log2(n) times, its first behaviour and its late one. A launch that could not be measured stays due. Windows may take
+// two seconds of any run, and beyond that 15 % of the time since the first launch.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace gmt::interposer::collector {
+
+inline constexpr std::uint64_t kAllLaunches = ~std::uint64_t{0};
+inline constexpr std::uint64_t kMillisecond = 1'000'000;
+
+// "auto" is 0, "all" is kAllLaunches, else the number.
+constexpr std::uint64_t launches_wanted(const char* text) noexcept {
+  if (text[0] == 'a' && text[1] == 'l') return kAllLaunches;
+  std::uint64_t number = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) number = number * 10 + static_cast<std::uint64_t>(*text - '0');
+  return number;
+}
+
+// The first launch after launch `number` (from 1) that is due; kAllLaunches if there is none.
+constexpr std::uint64_t next_due_after(std::uint64_t number, std::uint64_t wanted) noexcept {
+  if (wanted != 0) return number < wanted ? number + 1 : kAllLaunches;
+  std::uint64_t next = 1;
+  while (next <= number) next *= 2;
+  return next;
+}
+
+// The time that windows may take, of the whole process.
+class Governor {
+public:
+  static constexpr std::uint64_t kFree = 2000 * kMillisecond;
+  static constexpr std::uint64_t kPercent = 15;
+
+  void begin(std::uint64_t now) noexcept {
+    std::uint64_t never = 0;
+    began_.compare_exchange_strong(never, now != 0 ? now : 1);
+  }
+  void charge(std::uint64_t nanoseconds) noexcept { spent_.fetch_add(nanoseconds, std::memory_order_relaxed); }
+  bool has_time(std::uint64_t now) const noexcept {
+    const std::uint64_t spent = spent_.load(std::memory_order_relaxed);
+    return spent < kFree || spent * 100 < (now - began_.load(std::memory_order_relaxed)) * kPercent;
+  }
+  void forget() noexcept {
+    began_.store(0);
+    spent_.store(0);
+  }
+
+private:
+  std::atomic<std::uint64_t> began_{0}, spent_{0};
+};
+
+// When a window that met no idle moment is given up, and how long its context rests then: it probably keeps the device busy.
+inline constexpr std::uint64_t kPatientLaunches = 64;
+inline constexpr std::uint64_t kPatience = 200 * kMillisecond;
+constexpr bool is_hopeless(std::uint64_t launches, std::uint64_t nanoseconds, std::uint64_t wanted) noexcept {
+  return wanted != kAllLaunches && launches > kPatientLaunches && nanoseconds > kPatience;
+}
+constexpr std::uint64_t rest_after(unsigned given_up_in_a_row) noexcept {
+  constexpr unsigned kMostDoublings = 8; // 128 s
+  return 500 * kMillisecond << (given_up_in_a_row < kMostDoublings ? given_up_in_a_row : kMostDoublings);
+}
+
+// A window stays open for further launches that are due, so that one reading serves many, but not for ever.
+inline constexpr std::uint64_t kFullWindow = 20 * kMillisecond;
+
+} // namespace gmt::interposer::collector

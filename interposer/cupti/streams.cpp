@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// See streams.h. cuda.h of CUDA 13: cuStreamIsCapturing may be asked of any stream at any time; asked of the legacy stream
+// while a blocking one captures it answers 906 and invalidates nothing. cuStreamQuery invalidates a capture, so it is asked
+// second, and only while no capture is known in the whole process.
+#include "interposer/cupti/streams.h"
+
+#include "interposer/cupti/core.h"
+
+namespace gmt::interposer::collector {
+
+namespace {
+
+constexpr std::uint64_t kPerThreadStream = 2; // CU_STREAM_PER_THREAD
+constexpr std::uint64_t kBeingFilled = ~std::uint64_t{0};
+
+template <class Function> Function driver(std::atomic<void*>& known, const char* name) noexcept {
+  void* f = known.load(std::memory_order_relaxed);
+  if (f == nullptr) known.store(f = core->driver_symbol(name), std::memory_order_relaxed);
+  return reinterpret_cast<Function>(f);
+}
+
+bool is_done(std::uint64_t stream) noexcept {
+  static constinit std::atomic<void*> query{nullptr};
+  const auto ask = driver<int (*)(std::uint64_t)>(query, "cuStreamQuery");
+  return ask != nullptr && surely_captures_nothing(stream) && ask(stream) == 0;
+}
+
+std::uint64_t capture_key(std::uint64_t stream, std::uint64_t thread) noexcept {
+  return stream == kPerThreadStream ? thread | 1 : stream;
+}
+
+} // namespace
+
+bool surely_captures_nothing(std::uint64_t stream) noexcept {
+  static constinit std::atomic<void*> is_capturing{nullptr};
+  const auto ask = driver<int (*)(std::uint64_t, int*)>(is_capturing, "cuStreamIsCapturing");
+  int status = 0;
+  return ask != nullptr && ask(stream, &status) == 0 && status == 0; // CU_STREAM_CAPTURE_STATUS_NONE
+}
+
+void StreamSet::add(std::uint64_t stream, std::uint64_t thread) noexcept {
+  changes_.fetch_add(1);
+  const std::uint64_t owner = stream == kPerThreadStream ? thread : 0;
+  for (Place& place : places_) {
+    std::uint64_t known = place.stream.load(std::memory_order_acquire);
+    if (known == 0 && place.stream.compare_exchange_strong(known, kBeingFilled)) {
+      place.thread.store(owner);
+      place.stream.store(stream, std::memory_order_release);
+      return;
+    }
+    if (known == stream && place.thread.load() == owner) return;
+  }
+  blind_.store(true);
+}
+
+void StreamSet::end(std::uint64_t stream, bool may_ask) noexcept {
+  for (Place& place : places_) {
+    if (place.stream.load() != stream) continue;
+    if (!may_ask || !is_done(stream)) blind_.store(true); // its work goes on, and nobody can ask any more
+    place.stream.store(0);
+  }
+}
+
+bool StreamSet::are_idle(std::uint64_t thread) noexcept {
+  if (blind_.load()) return false;
+  for (Place& place : places_) {
+    const std::uint64_t stream = place.stream.load();
+    if (stream == 0) continue;
+    const std::uint64_t owner = place.thread.load();
+    if (stream == kBeingFilled || (owner != 0 && owner != thread) || !is_done(stream)) return false;
+    place.stream.store(0);
+  }
+  return true;
+}
+
+void StreamSet::clear() noexcept {
+  for (Place& place : places_) place.stream.store(0);
+  blind_.store(false);
+}
+
+void CaptureSet::begin(std::uint64_t stream, std::uint64_t thread) noexcept {
+  const std::uint64_t key = capture_key(stream, thread);
+  count_.fetch_add(1);
+  for (auto& place : keys_) {
+    std::uint64_t known = 0;
+    if (place.compare_exchange_strong(known, key)) return;
+  }
+}
+
+void CaptureSet::end(std::uint64_t stream, std::uint64_t thread) noexcept {
+  const std::uint64_t key = capture_key(stream, thread);
+  for (auto& place : keys_) {
+    std::uint64_t known = key;
+    if (!place.compare_exchange_strong(known, 0)) continue;
+    count_.fetch_sub(1);
+    return;
+  }
+}
+
+void CaptureSet::forget() noexcept {
+  for (auto& place : keys_) place.store(0);
+  count_.store(0);
+}
+
+} // namespace gmt::interposer::collector

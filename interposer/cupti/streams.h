@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The streams of a context that may have work: filled by every call that gives a stream something to do, emptied when all of
+// it is known to be done. Used by windows.cpp.
+//
+// Invariants: add() takes no lock, so a signal handler may cut into it; the rest is called while no other thread adds. What
+// finds no place, or happens where nobody can look, makes the set blind: then only a wait for the whole context tells.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace gmt::interposer::collector {
+
+class StreamSet {
+public:
+  void add(std::uint64_t stream, std::uint64_t thread) noexcept;
+  void add_unknown() noexcept {
+    blind_.store(true);
+    changes_.fetch_add(1);
+  }
+  // The stream's handle becomes invalid. `may_ask`: no capture is in progress.
+  void end(std::uint64_t stream, bool may_ask) noexcept;
+
+  // Rises with everything that is added.
+  std::uint64_t changes() const noexcept { return changes_.load(); }
+
+  // Asks the driver, never a stream that captures. Streams that are done leave the set.
+  bool are_idle(std::uint64_t thread) noexcept;
+  void clear() noexcept;
+
+private:
+  static constexpr unsigned kPlaces = 64;
+  struct Place {
+    std::atomic<std::uint64_t> stream; // 0 is free
+    std::atomic<std::uint64_t> thread; // for whom it is the per-thread default stream, else 0
+  };
+  Place places_[kPlaces] = {};
+  std::atomic<bool> blind_{false};
+  std::atomic<std::uint64_t> changes_{0};
+};
+
+// Streams that capture, of the whole process.
+class CaptureSet {
+public:
+  void begin(std::uint64_t stream, std::uint64_t thread) noexcept;
+  void end(std::uint64_t stream, std::uint64_t thread) noexcept;
+  bool any() const noexcept { return count_.load() != 0; }
+  void forget() noexcept;
+
+private:
+  static constexpr unsigned kPlaces = 64;
+  std::atomic<std::uint64_t> keys_[kPlaces] = {}; // 0 is free
+  std::atomic<unsigned> count_{0};                // those that found no place stay in it
+};
+
+// cuStreamIsCapturing: whether it is certain that it does not.
+bool surely_captures_nothing(std::uint64_t stream) noexcept;
+
+} // namespace gmt::interposer::collector

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows: the times in which CUPTI counts. One is opened before a launch that is due, and closed when the context is idle
+// anyway: its figures are added to the sums then. Used by library.cpp.
+//
+// Invariants: the program is never made to wait for its kernels, because reading does: figures are read only when every stream
+// that had work was found idle while no other thread was submitting. A window that meets no such moment is closed unread.
+#pragma once
+
+#include <cstdint>
+
+#include "interposer/cupti/context.h"
+
+namespace gmt::interposer::collector {
+
+// Before a launch: closes a window that has served, opens one if the launch is due. Null if the launch is not to be counted.
+Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept;
+// Then, between enter() and the call; and if it failed.
+void count_launch(Context& context, Kernel* kernel) noexcept;
+void discount_launch(Context& context, std::uint64_t function) noexcept;
+
+// Closes the context's open window if the context is idle; gives it up if that has not been the case for long.
+void close_if_idle(Context& context) noexcept;
+// The context ends, surely or perhaps: closed if it is idle, in the first case whatever it is doing.
+void close_before_end(Context& context, bool surely) noexcept;
+// It has ended, with its window.
+void drop_window(Context& context) noexcept;
+
+void begin_windows() noexcept; // reads the options
+void forget_windows() noexcept;
+
+} // namespace gmt::interposer::collector

@@ -1,0 +1,85 @@
+// See figures.h. Every name that begins as CUPTI's SASS metrics do is a metric of the simulated chip; its id is made of it.
+#include "figures.h"
+
+#include <cupti_sass_metrics.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+namespace gmt::sim {
+namespace {
+
+constexpr char kMetricStart[] = "smsp__sass_";
+
+uint64_t hash(const std::string& text) {
+  uint64_t h = 0xcbf29ce484222325;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return h;
+}
+
+}  // namespace
+
+uint64_t Figures::metric(const std::string& name) const { return name.rfind(kMetricStart, 0) == 0 ? hash(name) : 0; }
+
+void Figures::add_line(const std::string& line) {
+  std::istringstream words(line.substr(0, line.find('#')));
+  std::string name, offset, figure;
+  if (!(words >> name)) return;
+  if (!(words >> offset)) {
+    std::fprintf(stderr, "gpumemtrace: simulated CUPTI: ignoring '%s'\n", line.c_str());
+    return;
+  }
+  const auto [found, fresh] = kernels_.try_emplace(name);
+  if (fresh) {
+    found->second.cubin = static_cast<uint32_t>(hash(name));
+    found->second.index = static_cast<uint32_t>(kernels_.size());
+  }
+  auto& figures = found->second.instructions[static_cast<uint32_t>(std::strtoul(offset.c_str(), nullptr, 0))];
+  while (words >> figure) {
+    const size_t equals = figure.find('=');
+    const uint64_t id = metric(figure.substr(0, equals));
+    if (id == 0 || equals == std::string::npos) {
+      std::fprintf(stderr, "gpumemtrace: simulated CUPTI: ignoring '%s'\n", figure.c_str());
+      continue;
+    }
+    figures[id] = std::strtoull(figure.c_str() + equals + 1, nullptr, 0);
+  }
+}
+
+size_t Figures::instructions_of(const std::string& kernel) const {
+  const auto found = kernels_.find(kernel);
+  return found != kernels_.end() ? found->second.instructions.size() : 0;
+}
+
+void Figures::fill(const std::string& kernel, uint64_t launches, const std::set<uint64_t>& metrics,
+                   CUpti_SassMetrics_Data* data, size_t room, size_t* next) const {
+  const auto found = kernels_.find(kernel);
+  if (found == kernels_.end()) return;
+  for (const auto& [offset, figures] : found->second.instructions) {
+    if (*next >= room) return;
+    CUpti_SassMetrics_Data& record = data[(*next)++];
+    record.cubinCrc = found->second.cubin;
+    record.functionIndex = found->second.index;
+    record.functionName = found->first.c_str();
+    record.pcOffset = offset;
+    size_t value = 0;
+    for (const uint64_t id : metrics) {
+      const auto figure = figures.find(id);
+      record.pInstanceValues[value++] = {id, figure != figures.end() ? figure->second * launches : 0};
+    }
+  }
+}
+
+Figures read_figures() {
+  Figures figures;
+  const char* path = std::getenv("GPUMEMTRACE_SIM_METRICS");
+  if (path == nullptr || *path == '\0') return figures;
+  std::ifstream file(path);
+  if (!file) std::fprintf(stderr, "gpumemtrace: simulated CUPTI: cannot read %s\n", path);
+  for (std::string line; std::getline(file, line);) figures.add_line(line);
+  return figures;
+}
+
+}  // namespace gmt::sim

@@ -1,0 +1,33 @@
+// The file of figures behind the simulated CUPTI: what each instruction of a kernel does in one launch. Used by sass_metrics.cpp.
+// A line that makes no sense is named on stderr and ignored. Records are made for all metrics of an instruction at once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+struct CUpti_SassMetrics_Data;
+
+namespace gmt::sim {
+
+class Figures {
+ public:
+  void add_line(const std::string& line);
+  uint64_t metric(const std::string& name) const;  // its id, 0 if it is none
+  size_t instructions_of(const std::string& kernel) const;
+  // Records of `launches` launches into data[*next...], as far as there is room.
+  void fill(const std::string& kernel, uint64_t launches, const std::set<uint64_t>& metrics, CUpti_SassMetrics_Data* data,
+            size_t room, size_t* next) const;
+
+ private:
+  struct Kernel {
+    uint32_t cubin = 0, index = 0;
+    std::map<uint32_t, std::map<uint64_t, uint64_t>> instructions;  // by offset: figures by metric
+  };
+  std::map<std::string, Kernel> kernels_;
+};
+
+Figures read_figures();
+
+}  // namespace gmt::sim

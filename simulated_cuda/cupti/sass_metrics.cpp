@@ -1,0 +1,213 @@
+// The part of CUPTI that measures instructions, over figures from a file: what a profiler of memory accesses needs, to be tested
+// without a GPU. Answers mistakes as cupti_sass_metrics.h says. Found only by who is told where it lies.
+//
+// GPUMEMTRACE_SIM_METRICS names the file: lines of a kernel's linked name, an instruction's offset and figures of one launch,
+// as in `_Z4copyPf 0x80 smsp__sass_sectors_mem_global=32`; # begins a comment. GPUMEMTRACE_SIM_CUPTI stages a refusal.
+//
+// Invariants: calls to the driver are made as CUPTI makes them, by the driver's exports; a launch is counted by the driver's
+// call-back, under the driver's lock, and calls nothing there.
+#include "figures.h"
+#include "private_table.h"
+
+#include <cuda.h>
+#include <cupti_callbacks.h>
+#include <cupti_profiler_target.h>
+#include <cupti_sass_metrics.h>
+#include <cupti_target.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace gmt::sim {
+namespace {
+
+struct Window {
+  bool enabled = false;
+  std::map<std::string, uint64_t> launches;  // since it was enabled or read
+};
+
+struct Profiler {
+  std::mutex mutex;
+  bool initialized = false;
+  std::set<uint32_t> configured;  // devices
+  std::set<uint64_t> metrics;     // asked for
+  std::map<CUcontext, Window> windows;
+  Figures figures = read_figures();
+  std::string refusal = std::getenv("GPUMEMTRACE_SIM_CUPTI") != nullptr ? std::getenv("GPUMEMTRACE_SIM_CUPTI") : "";
+};
+
+Profiler& profiler() {
+  static auto* const instance = new Profiler;
+  return *instance;
+}
+
+using Guard = std::lock_guard<std::mutex>;
+
+template <class Function>
+Function driver(const char* name) {
+  static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
+  return library != nullptr ? reinterpret_cast<Function>(dlsym(library, name)) : nullptr;
+}
+
+void count_launch(CUcontext context, const char* kernel) {
+  Guard guard(profiler().mutex);
+  auto window = profiler().windows.find(context);
+  if (window != profiler().windows.end() && window->second.enabled) ++window->second.launches[kernel];
+}
+
+bool watch_launches() {
+  const auto get_table = driver<CUresult (*)(const void**, const CUuuid*)>("cuGetExportTable");
+  CUuuid id;
+  std::memcpy(id.bytes, kSimulatedProfilerTable, sizeof id.bytes);
+  const void* table = nullptr;
+  if (get_table == nullptr || get_table(&table, &id) != CUDA_SUCCESS) return false;
+  static_cast<const SimulatedProfilerTable*>(table)->watch_launches(count_launch);
+  return true;
+}
+
+// As the real one does: whatever runs in the context, reading waits for it.
+bool wait_for(CUcontext context) {
+  const auto push = driver<CUresult (*)(CUcontext)>("cuCtxPushCurrent_v2");
+  const auto pop = driver<CUresult (*)(CUcontext*)>("cuCtxPopCurrent_v2");
+  const auto wait = driver<CUresult (*)()>("cuCtxSynchronize");
+  CUcontext popped = nullptr;
+  if (push(context) != CUDA_SUCCESS) return false;
+  const bool done = wait() == CUDA_SUCCESS;
+  pop(&popped);
+  return done;
+}
+
+// Instructions of the kernels that were launched in the window.
+size_t records_of(const Window& window) {
+  size_t count = 0;
+  for (const auto& [kernel, launches] : window.launches) count += profiler().figures.instructions_of(kernel);
+  return count;
+}
+
+CUptiResult check_window(CUcontext context, Window** window) {
+  Profiler& p = profiler();
+  if (context == nullptr) return CUPTI_ERROR_INVALID_CONTEXT;  // the default context: nobody here asks for it
+  const auto found = p.windows.find(context);
+  if (found == p.windows.end() || !found->second.enabled) return CUPTI_ERROR_INVALID_OPERATION;
+  *window = &found->second;
+  return CUPTI_SUCCESS;
+}
+
+}  // namespace
+}  // namespace gmt::sim
+
+using namespace gmt::sim;
+
+EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void*) {
+  if (subscriber == nullptr || callback == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (profiler().refusal == "busy") return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&profiler());
+  return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
+  return subscriber != nullptr ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+EXPORT CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* p) {
+  if (p == nullptr || p->structSize < CUpti_Profiler_Initialize_Params_STRUCT_SIZE) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (!watch_launches()) return CUPTI_ERROR_NOT_SUPPORTED;
+  Guard guard(profiler().mutex);
+  profiler().initialized = true;
+  return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* p) {
+  if (p == nullptr || p->structSize < CUpti_Device_GetChipName_Params_STRUCT_SIZE) return CUPTI_ERROR_INVALID_PARAMETER;
+  p->pChipName = "simulated";
+  return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiSassMetricsGetProperties(CUpti_SassMetrics_GetProperties_Params* p) {
+  if (p == nullptr || p->pChipName == nullptr || p->pMetricName == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (profiler().refusal == "not-supported") return CUPTI_ERROR_NOT_SUPPORTED;
+  const uint64_t id = profiler().figures.metric(p->pMetricName);
+  if (id == 0 || profiler().refusal == std::string("without ") + p->pMetricName) return CUPTI_ERROR_INVALID_PARAMETER;
+  p->metric = {id, p->pMetricName, "simulated"};
+  return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiSassMetricsSetConfig(CUpti_SassMetricsSetConfig_Params* p) {
+  Profiler& all = profiler();
+  Guard guard(all.mutex);
+  if (!all.initialized) return CUPTI_ERROR_NOT_INITIALIZED;  // the real one crashes
+  if (p == nullptr || p->numOfMetricConfig == 0 || p->pConfigs == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (all.refusal == "not-permitted") return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  if (!all.configured.insert(p->deviceIndex).second) return CUPTI_ERROR_INVALID_OPERATION;
+  for (size_t i = 0; i < p->numOfMetricConfig; ++i) {
+    if (p->pConfigs[i].outputGranularity != CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU) return CUPTI_ERROR_NOT_SUPPORTED;
+    all.metrics.insert(p->pConfigs[i].metricId);
+  }
+  return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiSassMetricsUnsetConfig(CUpti_SassMetricsUnsetConfig_Params* p) {
+  Guard guard(profiler().mutex);
+  return p != nullptr && profiler().configured.erase(p->deviceIndex) != 0 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_OPERATION;
+}
+
+EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
+  Profiler& all = profiler();
+  Guard guard(all.mutex);
+  if (p == nullptr || p->ctx == nullptr) return CUPTI_ERROR_INVALID_CONTEXT;
+  if (all.refusal == "error") return CUPTI_ERROR_UNKNOWN;
+  Window& window = all.windows[p->ctx];
+  if (window.enabled || all.configured.empty()) return CUPTI_ERROR_INVALID_OPERATION;
+  window.enabled = true;
+  window.launches.clear();
+  return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiSassMetricsDisable(CUpti_SassMetricsDisable_Params* p) {
+  Guard guard(profiler().mutex);
+  Window* window = nullptr;
+  if (p == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (const CUptiResult bad = check_window(p->ctx, &window); bad != CUPTI_SUCCESS) return bad;
+  p->numOfDroppedRecords = records_of(*window);
+  window->enabled = false;
+  return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiSassMetricsGetDataProperties(CUpti_SassMetricsGetDataProperties_Params* p) {
+  if (p == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  Window* window = nullptr;
+  {
+    Guard guard(profiler().mutex);
+    if (const CUptiResult bad = check_window(p->ctx, &window); bad != CUPTI_SUCCESS) return bad;
+  }
+  if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
+  Guard guard(profiler().mutex);
+  p->numOfPatchedInstructionRecords = records_of(*window);
+  p->numOfInstances = 1;
+  return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiSassMetricsFlushData(CUpti_SassMetricsFlushData_Params* p) {
+  if (p == nullptr || p->pMetricsData == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  Window* window = nullptr;
+  {
+    Guard guard(profiler().mutex);
+    if (const CUptiResult bad = check_window(p->ctx, &window); bad != CUPTI_SUCCESS) return bad;
+  }
+  if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
+  Profiler& all = profiler();
+  Guard guard(all.mutex);
+  size_t record = 0;
+  for (const auto& [kernel, launches] : window->launches) {
+    all.figures.fill(kernel, launches, all.metrics, p->pMetricsData, p->numOfPatchedInstructionRecords, &record);
+  }
+  window->launches.clear();
+  return CUPTI_SUCCESS;
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of --coalescing share: a program that plays a script with the simulated CUPTI, and the sums it leaves."""
+
+import glob
+import os
+import struct
+
+from interposed_case import InterposedCase
+from trace_files import Log
+
+COMMAND = os.environ["GMT_COMMAND"]
+CUPTI = os.environ["GMT_CUPTI"]
+UNKNOWN = (1 << 64) - 1
+TROUBLES = {0: None, 1: "no library", 2: "not supported", 3: "busy", 4: "not permitted", 5: "error"}
+METRICS = """smsp__sass_inst_executed smsp__sass_thread_inst_executed smsp__sass_sectors_mem_global
+    smsp__sass_sectors_mem_global_ideal smsp__sass_data_bytes_mem_global
+    smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal
+    smsp__sass_data_bytes_mem_shared smsp__sass_sectors_mem_local""".split()
+# Kernel, offset and figures of one launch in the order of METRICS. The second instruction touches no memory.
+FIGURES = {("a", 0x80): (4, 128, 32, 16, 512, 0, 0, 0, 0), ("a", 0x90): (4, 128, 0, 0, 0, 0, 0, 0, 0),
+           ("a", 0x100): (4, 128, 0, 0, 0, 64, 4, 512, 0), ("b", 0x10): (2, 60, 7, 7, 240, 0, 0, 0, 3)}
+
+
+class Sums:
+    """One access log: `windows` by name, `functions` by name, `instructions` by function name and offset."""
+
+    WINDOWS = "trouble result opened read given_up launches launches_read launches_given_up open_time graphs put_off".split()
+
+    def __init__(self, path, names):
+        log = Log(path, names)
+        self.torn, self.lost = log.torn, log.lost
+        texts, numbers = {}, {}
+        self.functions, self.instructions = {}, {}
+        first = log.records[0]
+        assert first.kind == "access-windows", first
+        self.windows = dict(zip(self.WINDOWS, first.a))
+        self.windows["trouble"] = TROUBLES[self.windows["trouble"]]
+        self.context = first.context
+        for record in log.records[1:]:
+            if record.kind == "text":
+                texts[record.a[0]] = b"".join(struct.pack("<Q", word) for word in record.a[2:])[:record.a[1]].decode()
+            elif record.kind == "access-function":
+                name = texts[record.a[1]]
+                numbers[record.a[0]] = name
+                assert name not in self.functions, name
+                self.functions[name] = {"code": record.a[2], "measured": record.a[3], "lost": record.a[4], "seen": record.a[5]}
+            elif record.kind == "access-instruction":
+                place = (numbers[record.a[0] & 0xFFFFFFFF], record.a[0] >> 32)
+                assert place not in self.instructions, place
+                self.instructions[place] = tuple(record.a[1:10])
+            else:
+                assert False, record
+
+
+class CoalescingCase(InterposedCase):
+    def setUp(self):
+        super().setUp()
+        self.metrics = os.path.join(self.folder, "metrics")
+        with open(self.metrics, "w", encoding="utf-8") as file:
+            for (kernel, offset), figures in FIGURES.items():
+                values = " ".join(f"{name}={value}" for name, value in zip(METRICS, figures))
+                file.write(f"{kernel} {offset:#x} {values}\n")
+
+    def play(self, script, env=None, **more):
+        environment = {"GPUMEMTRACE_COALESCING": "1", "GPUMEMTRACE_CUPTI": CUPTI, "GPUMEMTRACE_SIM_METRICS": self.metrics,
+                       "GPUMEMTRACE_SIM_MEMORY": "256M", "GPUMEMTRACE_DEVICE": "simulated"}
+        environment.update(env or {})
+        return self.run_program("coalescing_player", *script.split(), env=environment, **more)
+
+    def all_sums(self):
+        trace = self.only_trace()
+        return [Sums(path, trace.names) for path in sorted(glob.glob(os.path.join(trace.path, "access-*.log")))]
+
+    def sums(self):
+        found = self.all_sums()
+        self.assertEqual(len(found), 1)
+        return found[0]
+
+    def assert_exact(self, sums):
+        """Every figure is the launch's times the launches that were measured; nothing else is there."""
+        expected = {}
+        for (name, offset), figures in FIGURES.items():
+            measured = sums.functions.get(name, {"measured": 0})["measured"]
+            if measured and any(figures[2:]):
+                expected[name, offset] = tuple(figure * measured for figure in figures)
+        self.assertEqual(sums.instructions, expected)
+        self.assertEqual(sums.torn, 0)
+        self.assertEqual(sums.windows["launches_read"], sum(f["measured"] for f in sums.functions.values()))
+        self.assertEqual(sums.windows["launches_given_up"], sum(f["lost"] for f in sums.functions.values()))
