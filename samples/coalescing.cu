@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the 32 threads of a warp share the 32-byte sectors that memory is moved in. Every pattern copies 64 MiB
+// How the 32 threads of a warp share the 32-byte sectors that memory is moved in. Every pattern negates 64 MiB
 // (less where some threads do nothing); the write is in order, the read is not. With 4-byte elements a warp asks for
 // 128 bytes, which are 4 sectors at best: an offset of one element needs 5, a stride of two 8, a stride of 32 one for
 // each thread. What all threads of a warp share, or what some threads do not ask for, wastes nothing.
@@ -147,6 +147,10 @@ __device__ bool same(unsigned char a, unsigned char b) { return a == b; }
 __device__ bool same(float a, float b) { return a == b; }
 __device__ bool same(float4 a, float4 b) { return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w; }
 
+__device__ unsigned char negative(unsigned char a) { return static_cast<unsigned char>(-a); }
+__device__ float negative(float a) { return -a; }
+__device__ float4 negative(float4 a) { return make_float4(-a.x, -a.y, -a.z, -a.w); }
+
 template <typename T>
 __global__ void fill(T* values, unsigned count)
 {
@@ -156,20 +160,20 @@ __global__ void fill(T* values, unsigned count)
 }
 
 template <typename T, typename Pattern>
-__global__ void copy(T* to, const T* from, unsigned count)
+__global__ void negate(T* to, const T* from, unsigned count)
 {
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (!takes_part<Pattern>(i))
     return;
   T value = from[Pattern::place(i, count)]; // @read
-  to[i] = value;
+  to[i] = negative(value);
 }
 
 template <typename T, typename Pattern>
 __global__ void count_right(const T* to, unsigned count, unsigned* right)
 {
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-  bool as_it_should = !takes_part<Pattern>(i) || same(to[i], value_of<T>(Pattern::place(i, count)));
+  bool as_it_should = !takes_part<Pattern>(i) || same(to[i], negative(value_of<T>(Pattern::place(i, count))));
   int in_block = __syncthreads_count(as_it_should);
   if (threadIdx.x == 0)
     atomicAdd(right, in_block);
@@ -194,7 +198,7 @@ static bool run(const char* pattern, const char* element)
   CHECK(cudaMalloc(&device_right, sizeof right));
   CHECK(cudaMemset(device_right, 0, sizeof right));
   fill<<<blocks + 1, kThreads>>>(from, count + 1);
-  copy<T, Pattern><<<blocks, kThreads>>>(to, from, count);
+  negate<T, Pattern><<<blocks, kThreads>>>(to, from, count);
   count_right<T, Pattern><<<blocks, kThreads>>>(to, count, device_right);
   CHECK(cudaGetLastError());
   CHECK(cudaMemcpy(&right, device_right, sizeof right, cudaMemcpyDeviceToHost));
