@@ -171,9 +171,9 @@ bool Process::start() noexcept {
   if (!thread_end_key_made) thread_end_key_made = pthread_key_create(&thread_end_key, on_thread_end) == 0;
   epoch_.fetch_add(1);
   open_unwinder();
+  open_collector();
   note_all_modules();
   watch_process_end();
-  open_collector();
   fork_page_.load()->store(kOn, std::memory_order_release);
   return true;
 }

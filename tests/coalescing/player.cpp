@@ -81,6 +81,12 @@ void block() {
   };
   CHECK(cuLaunchHostFunc(stream, wait, nullptr));
 }
+void unblock_later(int milliseconds) {
+  std::thread([milliseconds] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    blocked = false;
+  }).detach();
+}
 void unblock() {
   blocked = false;
   CHECK(cuStreamSynchronize(stream));
@@ -175,6 +181,7 @@ const std::map<std::string, std::function<void()>> kWords = {
     {"copy", copy_and_wait},
     {"block", block},
     {"unblock", unblock},
+    {"unblock-later", [] { unblock_later(next_number()); }}, // MILLISECONDS
     {"capture", [] { CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL)); }},
     {"end-capture", end_capture},
     {"graph", [] { CHECK(cuGraphLaunch(graph, stream)); }},

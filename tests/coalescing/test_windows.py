@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When windows of --coalescing open and close: never so that the program waits, never so that a capture breaks."""
+
+import interposed_case
+from coalescing_case import CoalescingCase
+
+ALL = {"GPUMEMTRACE_COALESCING_LAUNCHES": "all"}
+
+
+class WhichLaunchesTest(CoalescingCase):
+    def one_by_one(self, count, kernel="a"):
+        return f"launch {kernel} 1 sync " * count
+
+    def measured(self, script, env=None):
+        self.play(script, env=env)
+        sums = self.sums()
+        self.assert_exact(sums)
+        return {name: (function["measured"], function["seen"]) for name, function in sums.functions.items()}
+
+    def test_auto_measures_ever_fewer(self):
+        self.assertEqual(self.measured(self.one_by_one(70)), {"a": (7, 70)})  # 1, 2, 4, 8, 16, 32, 64
+
+    def test_auto_is_by_kernel(self):
+        script = self.one_by_one(20) + self.one_by_one(1, "b") + self.one_by_one(2)
+        self.assertEqual(self.measured(script), {"a": (5, 22), "b": (1, 1)})
+
+    def test_first_launches(self):
+        self.assertEqual(self.measured(self.one_by_one(9), {"GPUMEMTRACE_COALESCING_LAUNCHES": "5"}), {"a": (5, 9)})
+
+    def test_kernels_by_name(self):
+        script = self.one_by_one(4) + self.one_by_one(4, "b") + "launch a 1 launch b 1 sync"
+        self.assertEqual(self.measured(script, {"GPUMEMTRACE_KERNEL": "^[b-z]"} | ALL), {"a": (0, 5), "b": (5, 5)})
+
+    def test_ranges(self):
+        script = self.one_by_one(2) + "push outer push step " + self.one_by_one(3) + "pop " + self.one_by_one(2) + "pop"
+        env = ALL | {"GPUMEMTRACE_COALESCING_RANGE": "step", "NVTX_INJECTION64_PATH": interposed_case.INTERPOSER}
+        self.assertEqual(self.measured(script, env), {"a": (3, 7)})
+
+    def test_a_window_serves_many_launches(self):
+        """Kernels that are all due need one reading."""
+        self.play("launch a 2 launch b 2 launch c 2 sync")
+        self.assertEqual(self.sums().windows["opened"], 1)
+
+
+class NeverWaitTest(CoalescingCase):
+    """A host function stands in for a kernel that runs until the host lets it end: reading figures would wait for it."""
+
+    def milliseconds(self, result):
+        return [int(line) for line in result.stdout.split()]
+
+    def assert_quick(self, result, least=0):
+        for taken in self.milliseconds(result)[1:]:
+            self.assertLess(taken, 2000)
+        self.assertGreaterEqual(len(self.milliseconds(result)), least)
+
+    def test_busy_stream_keeps_the_window_open(self):
+        """What would have waited would wait for ever, because the same thread lets the kernel end."""
+        script = ("stream s launch a 1 block stream t launch a 5 sync-stream query copy launch b 1 sleep 30 launch c 2 "
+                  "sync-stream time stream s unblock time")
+        result = self.play(script, env=ALL, timeout=20)
+        sums = self.sums()
+        self.assertEqual((sums.windows["opened"], sums.windows["read"], sums.windows["given_up"]), (1, 1, 0))
+        self.assertEqual(sums.windows["launches_read"], 9)
+        self.assert_exact(sums)
+        self.assert_quick(result, 2)
+
+    def test_per_thread_and_legacy_streams(self):
+        for busy, other in (("thread", "t"), ("s", "thread"), ("s", "legacy")):
+            with self.subTest(busy=busy, other=other):
+                self.setUp()
+                self.play(f"stream {busy} launch a 1 block stream {other} launch a 3 sync-stream stream {busy} unblock "
+                          "launch b 1 sync-stream", env=ALL, timeout=20)
+                sums = self.sums()
+                self.assertEqual(sums.windows["opened"], sums.windows["read"])
+                self.assertEqual(sums.functions["a"]["measured"], 4)
+                self.assert_exact(sums)
+
+    def test_more_streams_than_are_kept(self):
+        """Then only a wait for the whole context tells that it is idle."""
+        script = "".join(f"stream s{i} launch a 1 " for i in range(80))
+        self.play(script + "sync-stream copy launch b 1 sync", env=ALL)
+        sums = self.sums()
+        self.assertEqual((sums.windows["opened"], sums.windows["read"]), (1, 1))
+        self.assertEqual(sums.windows["launches_read"], 81)
+
+    def test_stream_destroyed_while_it_works(self):
+        """Nobody can ask it any more; its work may go on."""
+        self.play("stream s launch a 1 end-stream stream t launch a 1 sync-stream", env=ALL)
+        sums = self.sums()
+        self.assertEqual((sums.windows["opened"], sums.windows["read"]), (1, 1))
+
+    def test_window_is_given_up(self):
+        """A program that is never idle runs unmeasured, and is tried again later."""
+        script = "stream s launch a 1 block stream t " + "launch b 40 sleep 60 " * 10 + "time stream s unblock"
+        result = self.play(script, timeout=30)
+        windows = self.sums().windows
+        self.assertEqual((windows["read"], windows["given_up"]), (0, 1))
+        self.assertEqual(windows["launches_given_up"], sum(f["lost"] for f in self.sums().functions.values()))
+        self.assertLess(windows["launches_given_up"], 300)
+        self.assertEqual(self.sums().instructions, {})
+        self.assert_quick(result)
+
+    def test_tried_again_after_a_rest(self):
+        script = ("stream s launch a 1 block stream t " + "launch b 40 sleep 60 " * 6 +
+                  "stream s unblock sleep 600 launch a 1 launch b 1 sync")
+        self.play(script, timeout=30)
+        sums = self.sums()
+        self.assertEqual((sums.windows["opened"], sums.windows["read"], sums.windows["given_up"]), (2, 1, 1))
+        self.assertEqual(sums.functions["a"]["measured"], 1)
+        self.assert_exact(sums)
+
+    def test_time_for_windows_is_limited(self):
+        """Two seconds are free; then a window must wait until they are 15 % of the time."""
+        script = "launch a 1 sleep 2100 sync " + "launch a 1 sync " * 3
+        self.play(script, timeout=30)
+        windows = self.sums().windows
+        self.assertEqual(windows["opened"], 1)
+        self.assertEqual(windows["put_off"], 3)  # launch 2 stays due
+        self.assertGreater(windows["open_time"], 2_000_000_000)
+
+    def test_no_limit_where_all_are_wanted(self):
+        self.play("launch a 1 sleep 2100 sync launch a 1 sync", env=ALL, timeout=30)
+        self.assertEqual(self.sums().windows["read"], 2)
+
+
+class CapturesTest(CoalescingCase):
+    def test_capture_while_a_window_is_open(self):
+        self.play("stream s launch a 1 capture launch b 3 stream t launch a 1 sync-stream query stream s end-capture "
+                  "graph launch c 1 sync", env=ALL)
+        sums = self.sums()
+        self.assertEqual(sums.windows["graphs"], 1)
+        self.assertNotIn("b", sums.functions)  # captured launches are nodes only
+        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 2, "seen": 2})
+        self.assertEqual(sums.windows["launches"], 3)
+
+    def test_capture_of_a_legacy_streams_neighbour(self):
+        """The legacy stream may not even be asked while a blocking stream captures."""
+        self.play("launch a 1 stream s capture launch b 1 stream t launch a 1 stream s end-capture sync", env=ALL)
+        self.assertEqual(self.sums().functions["a"]["measured"], 2)
+
+    def test_no_window_opens_while_a_stream_captures(self):
+        self.play("stream s capture launch b 1 stream t launch a 4 sync-stream stream s end-capture stream t launch a 1 sync",
+                  env=ALL)
+        sums = self.sums()
+        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 1, "seen": 5})
+
+
+class EndsTest(CoalescingCase):
+    def test_context_destroyed_when_idle(self):
+        self.play("stream s launch a 1 destroy")
+        sums = self.sums()
+        self.assertEqual((sums.windows["read"], sums.windows["given_up"]), (1, 0))
+        self.assert_exact(sums)
+
+    def test_context_destroyed_while_busy(self):
+        """Destroying it waits for its work; we do not wait before."""
+        self.play("stream s launch a 1 block unblock-later 300 destroy", timeout=20)
+        sums = self.sums()
+        self.assertEqual((sums.windows["opened"], sums.windows["read"], sums.windows["given_up"]), (1, 0, 1))
+        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 0, "lost": 1, "seen": 1})
+
+    def test_many_contexts_one_after_another(self):
+        self.play("launch a 1 sync destroy " + "context launch a 1 sync destroy " * 5)
+        found = self.all_sums()
+        self.assertEqual(sum(sums.functions["a"]["seen"] for sums in found), 6)
+        self.assertTrue(all(sums.windows["trouble"] is None for sums in found))
+        for sums in found:
+            self.assert_exact(sums)
+
+
+if __name__ == "__main__":
+    interposed_case.main()
