@@ -78,6 +78,8 @@ void add_notes(const RunFacts& facts, Report& report) {
     if (note.word == "nounwinder")
       report.not_checked.push_back(
           {process, "its call stacks are short: '" + note.text + "' could not be loaded"});
+    if (note.word == "nocollector")
+      report.not_checked.push_back({"coalescing", "'" + note.text + "' could not be loaded in " + process});
     if (note.word == "nonvtx")
       report.remarks.push_back("the library named by NVTX_INJECTION64_PATH was not loaded in " + process +
                                ": " + note.text);

@@ -90,6 +90,7 @@ DriverCall describe_life(const Record& r) noexcept {
   const auto op = static_cast<trace::LifeOp>(r.w[2]);
   if (op == trace::LifeOp::kDestroy) {
     if (object == trace::ObjectClass::kStream) return {What::kStreamEnds, r.w[0]};
+    if (object == trace::ObjectClass::kModule || object == trace::ObjectClass::kLibrary) return {What::kCodeEnds};
     if (object == trace::ObjectClass::kContext) return {What::kContextEnds, 0, r.w[0]};
   } else if (object == trace::ObjectClass::kPrimaryContext) {
     if (op == trace::LifeOp::kReset) return {What::kPrimaryEnds, 1, r.w[0]};
@@ -117,7 +118,9 @@ DriverCall describe(const Record& r, std::uint16_t row) noexcept {
     case Kind::kAlloc:
       if (r.w[2] != static_cast<std::uint64_t>(trace::Family::kStreamOrdered)) return {};
       return on_stream(What::kWork, r.w[3]);
-    case Kind::kFree: return (r.flags & trace::kSetAsync) != 0 ? on_stream(What::kWork, r.w[2]) : DriverCall{};
+    case Kind::kFree: // cuMemFree and its like wait for the device
+      if ((r.flags & trace::kSetAsync) == 0) return {What::kSynchronized};
+      return on_stream(What::kWork, r.w[2]);
     case Kind::kSync: return describe_order(r);
     case Kind::kLife: return describe_life(r);
     case Kind::kUse: return describe_use(r);

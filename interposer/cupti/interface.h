@@ -26,11 +26,12 @@ struct DriverCall {
     kWork,          // that the device does later, on `stream`
     kWorkAndWait,   // copies and sets that wait for the device, mostly
     kHiddenWork,    // on streams that nobody knows
-    kSynchronized,  // the program waited, or asked and was told that all is done
+    kSynchronized,  // the program waited, or may have, or asked and was told that all is done
     kContextSynchronized,
     kBeginCapture,  // on `stream`
     kEndCapture,
     kStreamEnds,
+    kCodeEnds,      // a module or library is unloaded
     kContextEnds,   // `object` is the CUcontext
     kPrimaryEnds,   // `object` is the device, `stream` not 0 if it is reset whoever else retains it
   };

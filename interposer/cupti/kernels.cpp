@@ -2,11 +2,10 @@
 // See kernels.h. Names come from cuFuncGetName and, for a CUkernel, cuKernelGetName (both of CUDA 12.3): as linked.
 #include "interposer/cupti/kernels.h"
 
-#include <initializer_list>
 #include <new>
 #include <regex.h>
 
-#include "interposer/cupti/core.h"
+#include "interposer/cupti/driver.h"
 #include "interposer/cupti/lock.h"
 #include "interposer/quiet.h"
 #include "interposer/texts.h"
@@ -21,13 +20,9 @@ constinit bool has_pattern = false;
 const regex_t* pattern() noexcept { return std::launder(reinterpret_cast<const regex_t*>(pattern_memory)); }
 
 const char* name_of(std::uint64_t function) noexcept {
-  using GetName = int (*)(const char**, std::uint64_t);
-  for (const char* query : {"cuFuncGetName", "cuKernelGetName"}) {
-    const auto get = reinterpret_cast<GetName>(core->driver_symbol(query));
-    const char* name = nullptr;
-    if (get != nullptr && get(&name, function) == 0 && name != nullptr) return name;
-  }
-  return nullptr;
+  const char* name = nullptr;
+  if (name_of_function(&name, function) == 0 && name != nullptr) return name;
+  return name_of_kernel(&name, function) == 0 ? name : nullptr;
 }
 
 std::uint64_t key_of(std::uint64_t function, std::uint64_t generation) noexcept {

@@ -5,7 +5,7 @@
 // Invariants: as for all code of interposer/ (entry.h): no exception, no static constructor, nothing of the C++ library; the
 // program's kernels are never waited for.
 #include "interposer/cupti/context.h"
-#include "interposer/cupti/core.h"
+#include "interposer/cupti/driver.h"
 #include "interposer/cupti/images.h"
 #include "interposer/cupti/this_thread.h"
 #include "interposer/cupti/windows.h"
@@ -67,10 +67,9 @@ std::uint64_t before_end(const DriverCall& call) noexcept {
 
 bool has_ended(const DriverCall& call) noexcept {
   if (surely_ends(call)) return true;
-  const auto state = reinterpret_cast<int (*)(int, unsigned*, int*)>(core->driver_symbol("cuDevicePrimaryCtxGetState"));
   unsigned flags = 0;
   int active = 0;
-  return state != nullptr && state(static_cast<int>(call.object), &flags, &active) == 0 && active == 0;
+  return ask_primary_state(static_cast<int>(call.object), &flags, &active) == 0 && active == 0;
 }
 
 void after_end(const DriverCall& call) noexcept {
@@ -78,6 +77,11 @@ void after_end(const DriverCall& call) noexcept {
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
     if (is_named(call, *context)) drop_window(*context);
   }
+}
+
+// Figures may go with the code. This is also what the end of many programs looks like.
+void before_code_ends() noexcept {
+  if (Context* context = known_context(core->current_context())) close_if_idle(*context);
 }
 
 void end_stream(std::uint64_t stream) noexcept {
@@ -89,6 +93,7 @@ std::uint64_t before(const DriverCall& call) noexcept {
   switch (call.what) {
     case What::kNothing: return 0;
     case What::kStreamEnds: return end_stream(call.stream), 0;
+    case What::kCodeEnds: return before_code_ends(), 0;
     case What::kContextEnds:
     case What::kPrimaryEnds: return before_end(call);
     case What::kBeginCapture:

@@ -4,7 +4,7 @@
 // second, and only while no capture is known in the whole process.
 #include "interposer/cupti/streams.h"
 
-#include "interposer/cupti/core.h"
+#include "interposer/cupti/driver.h"
 
 namespace gmt::interposer::collector {
 
@@ -13,17 +13,7 @@ namespace {
 constexpr std::uint64_t kPerThreadStream = 2; // CU_STREAM_PER_THREAD
 constexpr std::uint64_t kBeingFilled = ~std::uint64_t{0};
 
-template <class Function> Function driver(std::atomic<void*>& known, const char* name) noexcept {
-  void* f = known.load(std::memory_order_relaxed);
-  if (f == nullptr) known.store(f = core->driver_symbol(name), std::memory_order_relaxed);
-  return reinterpret_cast<Function>(f);
-}
-
-bool is_done(std::uint64_t stream) noexcept {
-  static constinit std::atomic<void*> query{nullptr};
-  const auto ask = driver<int (*)(std::uint64_t)>(query, "cuStreamQuery");
-  return ask != nullptr && surely_captures_nothing(stream) && ask(stream) == 0;
-}
+bool is_done(std::uint64_t stream) noexcept { return surely_captures_nothing(stream) && ask_stream(stream) == 0; }
 
 std::uint64_t capture_key(std::uint64_t stream, std::uint64_t thread) noexcept {
   return stream == kPerThreadStream ? thread | 1 : stream;
@@ -32,10 +22,8 @@ std::uint64_t capture_key(std::uint64_t stream, std::uint64_t thread) noexcept {
 } // namespace
 
 bool surely_captures_nothing(std::uint64_t stream) noexcept {
-  static constinit std::atomic<void*> is_capturing{nullptr};
-  const auto ask = driver<int (*)(std::uint64_t, int*)>(is_capturing, "cuStreamIsCapturing");
   int status = 0;
-  return ask != nullptr && ask(stream, &status) == 0 && status == 0; // CU_STREAM_CAPTURE_STATUS_NONE
+  return ask_capture(stream, &status) == 0 && status == 0; // CU_STREAM_CAPTURE_STATUS_NONE
 }
 
 void StreamSet::add(std::uint64_t stream, std::uint64_t thread) noexcept {

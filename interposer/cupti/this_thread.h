@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <pthread.h>
 
-#include "interposer/cupti/core.h"
+#include "interposer/cupti/driver.h"
 
 namespace gmt::interposer::collector {
 
@@ -15,39 +15,33 @@ inline std::uint64_t this_thread() noexcept { return static_cast<std::uint64_t>(
 // What this thread calls meanwhile disturbs no capture.
 class RelaxedCapture {
 public:
-  RelaxedCapture() noexcept
-      : exchange_(reinterpret_cast<int (*)(int*)>(core->driver_symbol("cuThreadExchangeStreamCaptureMode"))) {
-    if (exchange_ != nullptr && exchange_(&mode_) != 0) exchange_ = nullptr; // `mode_` now holds what it was
-  }
+  RelaxedCapture() noexcept : relaxed_(exchange_capture_mode(&mode_) == 0) {} // `mode_` then holds what it was
   ~RelaxedCapture() {
-    if (exchange_ != nullptr) exchange_(&mode_);
+    if (relaxed_) exchange_capture_mode(&mode_);
   }
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;
 
 private:
   int mode_ = 2; // CU_STREAM_CAPTURE_MODE_RELAXED
-  int (*exchange_)(int*);
+  bool relaxed_;
 };
 
 // Makes a context current where another is.
 class Current {
 public:
-  explicit Current(std::uint64_t context) noexcept : pushed_(core->current_context() != context) {
-    const auto push = reinterpret_cast<int (*)(std::uint64_t)>(core->driver_symbol("cuCtxPushCurrent_v2"));
-    if (pushed_) good_ = push != nullptr && push(context) == 0;
-  }
+  explicit Current(std::uint64_t context) noexcept
+      : other_(core->current_context() != context), good_(!other_ || push_context(context) == 0) {}
   ~Current() {
-    const auto pop = reinterpret_cast<int (*)(std::uint64_t*)>(core->driver_symbol("cuCtxPopCurrent_v2"));
     std::uint64_t popped = 0;
-    if (pushed_ && good_ && pop != nullptr) pop(&popped);
+    if (other_ && good_) pop_context(&popped);
   }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
   bool good() const noexcept { return good_; }
 
 private:
-  bool pushed_, good_ = true;
+  bool other_, good_;
 };
 
 } // namespace gmt::interposer::collector

@@ -6,6 +6,7 @@
 
 #include "interposer/cupti/core.h"
 #include "interposer/cupti/cupti.h"
+#include "interposer/cupti/driver.h"
 #include "interposer/cupti/lock.h"
 #include "interposer/cupti/policy.h"
 #include "interposer/cupti/this_thread.h"
@@ -118,9 +119,8 @@ bool open(Context& context) noexcept {
   const Lock turn(cupti_in_use, Lock::Wait::kNo);
   const Gate gate(context, Gate::Needs::kQuiet);
   if (!turn.held() || !gate.held() || stopped.load() || context.open.load()) return false;
-  const auto get_device = reinterpret_cast<int (*)(int*)>(core->driver_symbol("cuCtxGetDevice"));
   int device = -1;
-  if (get_device == nullptr || get_device(&device) != 0) return false;
+  if (ask_device(&device) != 0) return false;
   const RelaxedCapture relaxed;
   if (!cupti_has_begun) {
     const Answer answer = cupti.begin(device);

@@ -56,6 +56,15 @@ void make_context() {
   streams.clear();
 }
 
+void use_primary() {
+  CUcontext context = nullptr;
+  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+  CHECK(cuCtxSetCurrent(context));
+  CHECK(cuModuleLoadData(&module, kCode));
+  stream = nullptr;
+  streams.clear();
+}
+
 CUfunction kernel(const std::string& name) {
   CUfunction function = nullptr;
   CHECK(cuModuleGetFunction(&function, module, name.c_str()));
@@ -126,6 +135,12 @@ void load_image(const std::string& path) {
   CHECK(cuModuleLoadData(&loaded, bytes.data()));
 }
 
+void allocate_and_free() {
+  CUdeviceptr memory = 0;
+  CHECK(cuMemAlloc(&memory, 1));
+  CHECK(cuMemFree(memory));
+}
+
 void copy_and_wait() {
   CUdeviceptr memory = 0;
   char byte = 0;
@@ -171,6 +186,10 @@ void end_context() {
 const std::map<std::string, std::function<void()>> kWords = {
     {"context", make_context},
     {"destroy", end_context},
+    {"primary", use_primary},
+    {"release", [] { CHECK(cuDevicePrimaryCtxRelease(0)); }},
+    {"reset", [] { CHECK(cuDevicePrimaryCtxReset(0)); }},
+    {"unload", [] { CHECK(cuModuleUnload(module)); }},
     {"launch", launch_some}, // KERNEL COUNT
     {"threads", in_threads}, // THREADS KERNEL COUNT
     {"stream", [] { choose_stream(next()); }},
@@ -179,6 +198,7 @@ const std::map<std::string, std::function<void()>> kWords = {
     {"sync-stream", [] { CHECK(cuStreamSynchronize(stream)); }},
     {"query", [] { CHECK(cuStreamQuery(stream)); }},
     {"copy", copy_and_wait},
+    {"free", allocate_and_free},
     {"block", block},
     {"unblock", unblock},
     {"unblock-later", [] { unblock_later(next_number()); }}, // MILLISECONDS

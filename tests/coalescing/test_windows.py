@@ -159,6 +159,30 @@ class EndsTest(CoalescingCase):
         self.assertEqual((sums.windows["opened"], sums.windows["read"], sums.windows["given_up"]), (1, 0, 1))
         self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 0, "lost": 1, "seen": 1})
 
+    def test_primary_context(self):
+        """Reset with a window open, used again, released by one of two, released by the last."""
+        self.play("primary launch a 1 reset primary launch a 1 primary launch a 1 release launch a 1 release",
+                  env=ALL)
+        sums = self.sums()
+        self.assertEqual((sums.windows["opened"], sums.windows["read"]), (4, 4))
+        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 4, "seen": 4})
+        self.assert_exact(sums)
+
+    def test_primary_context_reset_while_busy(self):
+        self.play("primary stream s launch a 1 block unblock-later 300 reset primary launch b 1 sync", timeout=20)
+        sums = self.sums()
+        self.assertEqual((sums.windows["opened"], sums.windows["given_up"]), (1, 1))
+        self.assertIsNone(sums.windows["trouble"])
+
+    def test_programs_that_never_wait(self):
+        """What waits for the device without a word, and what ends the code."""
+        for end in ("free", "unload"):
+            with self.subTest(end=end):
+                self.setUp()
+                self.play(f"launch a 1 {end}")
+                self.assertEqual(self.sums().windows["read"], 1)
+                self.assert_exact(self.sums())
+
     def test_many_contexts_one_after_another(self):
         self.play("launch a 1 sync destroy " + "context launch a 1 sync destroy " * 5)
         found = self.all_sums()

@@ -55,6 +55,10 @@ class Arguments(CommandCase):
         self.assert_usage_error(["--policy", "no-alloc-during-capture now", "true"], "it is written")
         self.assert_usage_error(["check", "--policy", "max-device-bytes 2X", "true"], "a size such as")
         self.assert_usage_error(["--policy", "max-allocations 1K", "true"], "takes a number")
+        self.assert_usage_error(["--kernel", "a(", "true"], "a POSIX extended regular expression (Unmatched ( or \\()")
+        self.assert_usage_error(["--coalescing-launches=some", "true"], "takes auto, all or a number from 1 on")
+        self.assert_usage_error(["--coalescing-launches=0", "true"], "takes auto, all or a number from 1 on")
+        self.assert_usage_error(["--coalescing-range=" + "x" * 256, "true"], "takes at most 255 bytes")
         self.assert_usage_error(["--policy-file", "missing", "true"], "cannot read the policies in 'missing'")
         self.assert_usage_error(["--group-by", "thread", "true"], "stack or range")
         with open(os.path.join(self.folder, "rules"), "w", encoding="utf-8") as file:

@@ -66,6 +66,13 @@ class Environment(CommandCase):
         self.assertEqual(self.seen("GPUMEMTRACE_DEVICE_RING_FULL", "--device-ring-full=wait"), "1")
         self.assertEqual(self.seen("GPUMEMTRACE_DEVICE_RING_FULL", "--device-ring-full", "drop"), "0")
 
+    def test_texts_are_passed_as_they_are(self):
+        self.assertEqual(self.seen("GPUMEMTRACE_COALESCING", "--coalescing"), "1")
+        self.assertEqual(self.seen("GPUMEMTRACE_KERNEL", "--kernel", "^_Z(4copy|5scale)Pf$"), "^_Z(4copy|5scale)Pf$")
+        self.assertEqual(self.seen("GPUMEMTRACE_COALESCING_RANGE", "--coalescing-range=train step"), "train step")
+        for launches in ("auto", "all", "12"):
+            self.assertEqual(self.seen("GPUMEMTRACE_COALESCING_LAUNCHES", "--coalescing-launches", launches), launches)
+
     def test_shim_options_of_the_environment_stay(self):
         self.environment["GPUMEMTRACE_STACK_DEPTH"] = "7"
         self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH"), "7")
@@ -81,6 +88,11 @@ class Environment(CommandCase):
         self.environment["FAKE_NOTE"] = "unhooked /usr/bin/env"
         result = self.run_command("--device", "real", PROGRAM)
         self.assertIn("'/usr/bin/env' was started without the checker", flat(result.stderr))
+
+    def test_collector_that_is_not_there(self):
+        self.environment["FAKE_NOTE"] = "nocollector /opt/libgpumemtrace_cupti.so"
+        result = self.run_command("--device", "real", PROGRAM)
+        self.assertRegex(flat(result.stderr), "coalescing.*'/opt/libgpumemtrace_cupti.so' could not be loaded")
 
     def test_missing_library(self):
         self.environment["GPUMEMTRACE_LIBDIR"] = self.folder

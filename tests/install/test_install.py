@@ -40,6 +40,7 @@ def install(options, folder):
 
 def check_files(prefix):
     for name in ("bin/gpumemtrace", "lib/gpumemtrace/libgpumemtrace.so", "lib/gpumemtrace/libunwind.so.8",
+                 "lib/gpumemtrace/libgpumemtrace_cupti.so", "lib/gpumemtrace/simulated/cupti/libcupti.so.13",
                  "lib/gpumemtrace/simulated/libcuda.so.1", "lib/gpumemtrace/simulated/libcudart.so.13",
                  "include/gpumemtrace/device.h", "include/gpumemtrace/trace/device_ring.h",
                  "lib/cmake/gpumemtrace/gpumemtrace-config.cmake", "share/doc/gpumemtrace/README.md", "share/doc/gpumemtrace/LICENSE"):
@@ -59,7 +60,7 @@ def check_library(library):
     paths = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", dynamic)
     check(all(path == "$ORIGIN" for path in paths), f"{library.name} looks for libraries in {paths}")
     needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
-    if library.name == "libgpumemtrace.so":
+    if library.name in ("libgpumemtrace.so", "libgpumemtrace_cupti.so"):
         check(needed <= {"libc.so.6", "ld-linux-x86-64.so.2"}, f"{library.name} needs {sorted(needed)}")
 
 
