@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -62,7 +63,7 @@ void Figures::fill(const std::string& kernel, uint64_t launches, const std::set<
     CUpti_SassMetrics_Data& record = data[(*next)++];
     record.cubinCrc = found->second.cubin;
     record.functionIndex = found->second.index;
-    record.functionName = found->first.c_str();
+    record.functionName = strdup(found->first.c_str());  // the caller frees it
     record.pcOffset = offset;
     size_t value = 0;
     for (const uint64_t id : metrics) {
