@@ -39,7 +39,7 @@ std::uint64_t before_launch(Context& context, const DriverCall& call) noexcept {
 }
 
 std::uint64_t before_work(Context& context, const DriverCall& call) noexcept {
-  if (call.what == What::kGraphLaunch && make_sums(context)) close_if_idle(context); // its kernels cannot be told apart
+  if (call.what == What::kGraphLaunch && make_sums(context)) close_before_graph(context);
   enter(context);
   if (call.what == What::kHiddenWork) {
     context.streams.add_unknown();

@@ -206,6 +206,13 @@ void discount_launch(Context& context, std::uint64_t function) noexcept {
   if (kernel != nullptr) take_one(kernel->in_window);
 }
 
+void close_before_graph(Context& context) noexcept {
+  close_if_idle(context);
+  if (!context.open.load()) return;
+  const Gate gate(context, Gate::Needs::kNothing);
+  if (gate.held()) close(context, false);
+}
+
 void close_before_end(Context& context, bool surely) noexcept {
   const Gate gate(context, Gate::Needs::kNothing);
   const Current current(context.handle);

@@ -20,6 +20,8 @@ void discount_launch(Context& context, std::uint64_t function) noexcept;
 
 // Closes the context's open window if the context is idle; gives it up if that has not been the case for long.
 void close_if_idle(Context& context) noexcept;
+// A graph is about to be launched: its kernels must not count, because nobody tells them from others of the same name.
+void close_before_graph(Context& context) noexcept;
 // The context ends, surely or perhaps: closed if it is idle, in the first case whatever it is doing.
 void close_before_end(Context& context, bool surely) noexcept;
 // It has ended, with its window.

@@ -138,6 +138,17 @@ class CapturesTest(CoalescingCase):
         self.play("launch a 1 stream s capture launch b 1 stream t launch a 1 stream s end-capture sync", env=ALL)
         self.assertEqual(self.sums().functions["a"]["measured"], 2)
 
+    def test_graphs_are_not_counted_among_launches(self):
+        """Their kernels have the same names: a window that cannot be read before is given up."""
+        self.play("stream t capture launch a 5 end-capture graph launch a 1 graph sync "
+                  "stream s launch b 1 block stream t graph stream s unblock", env=ALL, timeout=20)
+        sums = self.sums()
+        self.assertEqual((sums.windows["opened"], sums.windows["read"], sums.windows["given_up"]), (2, 1, 1))
+        self.assertEqual(sums.windows["graphs"], 3)
+        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 1, "seen": 1})
+        self.assertEqual(sums.functions["b"], {**sums.functions["b"], "measured": 0, "lost": 1})
+        self.assert_exact(sums)
+
     def test_no_window_opens_while_a_stream_captures(self):
         self.play("stream s capture launch b 1 stream t launch a 4 sync-stream stream s end-capture stream t launch a 1 sync",
                   env=ALL)
