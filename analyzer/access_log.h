@@ -29,7 +29,7 @@ struct AccessWindows {
 // trace::Kind::kAccessInstruction; trace::kUnknownCount where the chip has no such metric.
 struct AccessCounts {
   std::uint64_t executions = 0, thread_executions = 0;
-  std::uint64_t sectors = 0, ideal_sectors = 0, bytes = 0;                  // global memory
+  std::uint64_t sectors = 0, ideal_sectors = 0, bytes = 0; // global memory
   std::uint64_t wavefronts = 0, ideal_wavefronts = 0, shared_bytes = 0;
   std::uint64_t local_sectors = 0;
 
@@ -43,11 +43,11 @@ struct AccessFunction {
     AccessCounts counts;
   };
   std::uint32_t number = 0;
-  std::string name;               // as linked; empty if unknown
-  std::uint64_t identity = 0;     // CUPTI's checksum of the cubin and the symbol's index in it
-  std::uint64_t measured = 0;     // launches whose figures are in the sums
-  std::uint64_t lost = 0;         // launches whose figures are not
-  std::uint64_t launches = 0;     // in all; 0 for device functions
+  std::string name;           // as linked; empty if unknown
+  std::uint64_t identity = 0; // CUPTI's checksum of the cubin and the symbol's index in it
+  std::uint64_t measured = 0; // launches whose figures are in the sums
+  std::uint64_t lost = 0;     // launches whose figures are not
+  std::uint64_t launches = 0; // in all; 0 for device functions
   std::vector<Instruction> instructions;
 };
 

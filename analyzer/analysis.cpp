@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "analyzer/access_gaps.h"
 #include "analyzer/grouping.h"
 #include "analyzer/usage.h"
 #include "analyzer/words.h"
@@ -233,6 +234,9 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   Dispatch detectors(stream);
   DeviceHeaps& device_heaps = stream.device_heaps();
   device_heaps.read(stream.trace().device_logs);
+  MemoryAccess& accesses = stream.memory_access();
+  accesses.read(stream.trace().access_logs, stream.trace().asks_for("coalescing"),
+                options.coalescing_floor);
   while (const Event* e = stream.next()) {
     count(totals, *e);
     auto judgements = heap.apply(*e);
@@ -240,6 +244,7 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
       device_heaps.follow(*e, heap, stream);
       if (device_heaps.misused_by(*e, heap) != 0) judgements = {}; // heap-mixed knows better
     }
+    if (accesses.asked()) accesses.follow(*e, heap, stream);
     if (stream.ranges().any()) follow_ranges(*e, heap, stream.ranges(), totals);
     if (e->kind == Kind::kCopy) copies.add(*e, heap);
     detectors.on_event(*e, judgements, heap, findings);
@@ -265,11 +270,14 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   finish_totals(totals, heap);
   findings.at_end();
   device_heaps.conclude();
+  accesses.join(options.find_code);
+  if (accesses.any()) analysis.process.accesses = access_tables(accesses);
   analysis.process.tables = memory_tables(heap, copies, stream);
   analysis.use_by_stack = use_by_stack(heap);
   detectors.finish(heap, findings);
   explain_losses(analysis.process, stats, findings);
   explain_device_losses(device_heaps, analysis.process, findings);
+  explain_access_gaps(accesses, stream.trace(), analysis.process, findings);
   explain_gaps(stream.trace(), heap, totals, findings);
   analysis.findings = findings.take_findings();
   analysis.not_checked = findings.take_not_checked();

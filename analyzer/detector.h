@@ -4,8 +4,8 @@
 //   const DetectorRegistration kLeak{{.id = "leak", ..., .make = [](const ProcessFacts& facts)
 //     -> std::unique_ptr<Detector> { return std::make_unique<Leak>(facts); }}};
 // The registry is sorted by id before use, so that nothing depends on link order.
-// Detectors see only this, finding.h, heap.h, event.h, and what they share: words.h, function_name.h, device_stacks.h and
-// stream_clock.h.
+// Detectors see only this, finding.h, heap.h, event.h, and what they share: words.h, function_name.h,
+// device_stacks.h, access_finding.h and stream_clock.h.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 #include "analyzer/event.h"
 #include "analyzer/finding.h"
 #include "analyzer/heap.h"
+#include "analyzer/memory_access.h"
 #include "analyzer/policy.h"
 #include "analyzer/ranges.h"
 
@@ -73,6 +74,7 @@ public:
   virtual const Ranges& ranges() const = 0;
   virtual std::span<const PolicyRule> policies() const = 0;
   virtual const DeviceHeaps& device_heaps() const = 0; // launches are matched only in finish()
+  virtual const MemoryAccess& memory_access() const = 0; // with --coalescing; joined only in finish()
   virtual std::uint64_t realtime(const Event& e) const = 0; // nanoseconds of CLOCK_REALTIME, 0 if not known
   virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
   virtual double nanoseconds(std::uint64_t ticks) const = 0;      // 0 if the clock's speed is not known

@@ -306,7 +306,8 @@ std::string dump_lines(const AccessLog& log) {
                  figure("lost", f.lost), figure("launches", f.launches), "\n"});
     for (const AccessFunction::Instruction& i : f.instructions) {
       const AccessCounts& c = i.counts;
-      text += cat({log.name, " instruction", figure("function", f.number), " offset=", format_address(i.offset),
+      text += cat({log.name, " instruction", figure("function", f.number),
+                   " offset=", format_address(i.offset),
                    figure("executions", c.executions), figure("threads", c.thread_executions),
                    figure("sectors", c.sectors), figure("ideal-sectors", c.ideal_sectors),
                    figure("bytes", c.bytes), figure("wavefronts", c.wavefronts),

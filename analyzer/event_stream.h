@@ -27,6 +27,8 @@ struct ReadStats {
 struct AnalysisOptions {
   bool group_by_range = false;
   std::vector<PolicyRule> policies = {};
+  std::uint64_t coalescing_floor = MemoryAccess::kDefaultFloor; // bytes
+  FindCode find_code = {}; // of kernels that were measured; none: only offsets are known
 };
 
 class EventStream final : public ProcessFacts {
@@ -62,6 +64,8 @@ public:
   std::span<const PolicyRule> policies() const override { return options_.policies; }
   const DeviceHeaps& device_heaps() const override { return device_heaps_; }
   DeviceHeaps& device_heaps() { return device_heaps_; } // empty until the analysis reads them
+  const MemoryAccess& memory_access() const override { return memory_access_; }
+  MemoryAccess& memory_access() { return memory_access_; } // empty until the analysis reads it
   std::uint64_t realtime(const Event& e) const override;
   bool groups_by_range() const override { return options_.group_by_range; }
   double nanoseconds(std::uint64_t ticks) const override {
@@ -86,6 +90,7 @@ private:
   std::unordered_map<std::uint64_t, Kernel> kernels_; // by function handle
   std::map<int, DeviceFacts> devices_;
   DeviceHeaps device_heaps_;
+  MemoryAccess memory_access_;
   double nanoseconds_per_tick_ = 0;
   Ending ending_;
   Ending last_words_; // from kExit records

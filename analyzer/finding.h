@@ -32,7 +32,7 @@ struct Frame {
 struct DeviceThread {
   std::string kernel;       // demangled, empty if unknown
   std::uint64_t launch = 0; // which of the kernel's launches, from 1; 0 unknown
-  std::array<std::uint32_t, 3> block{}, thread{};
+  std::optional<std::array<std::uint32_t, 3>> block = {}, thread = {}; // none where all of them are meant
 };
 
 struct LabelledStack {
@@ -86,6 +86,31 @@ struct HeldMemory {
   }
 };
 
+// What one access of the source, or one function's local memory, cost: sums over the launches that were
+// measured, unless they say otherwise.
+struct AccessFigures {
+  std::string memory;         // "global", "shared", "local"
+  std::string kernel;         // demangled
+  bool is_kernel = true;      // false: a device function, called by kernels that are not known
+  std::string function, file; // of the source, the former demangled; empty without line information
+  std::uint32_t line = 0;
+  std::uint64_t offset = 0;   // of its costliest instruction in the function, bytes
+  std::string operation;      // "load", "store", "atomic", "copy"; "access" if the code is not known
+  std::uint32_t width = 0;    // bytes that a thread asks for; 0 unknown
+  std::uint64_t executions = 0, thread_executions = 0;
+  std::uint64_t actual = 0, ideal = 0; // sectors; wavefronts of shared memory. Local memory has no ideal
+  std::uint64_t launches = 0, measured = 0;
+  std::uint64_t wasted_bytes = 0; // in all launches; of local memory, all that was moved
+  double share = 0;               // of wasted_bytes in what all global accesses moved, 0 to 1
+  std::string cause;              // "stride", "misaligned", ...; empty if the figures leave it open
+  std::string brief;              // the same as a few words with its number: "stride of 8 or more"
+
+  double ratio() const { return ideal == 0 ? 0 : static_cast<double>(actual) / static_cast<double>(ideal); }
+  double per_request() const {
+    return executions == 0 ? 0 : static_cast<double>(actual) / static_cast<double>(executions);
+  }
+};
+
 struct Finding {
   std::string kind; // its detector's id: "leak", "double-free", ...
   Severity severity = Severity::kError;
@@ -98,6 +123,7 @@ struct Finding {
   std::string api;     // the call at fault as the program wrote it; empty for leaks' absence of one
   std::vector<LabelledStack> stacks;    // the call at fault first, then backwards in time
   std::optional<HeldMemory> held;       // out-of-memory alone
+  std::optional<AccessFigures> access = {}; // those of memory accesses alone
 
   // Findings of one kind with equal keys are merged by grouping: counts and bytes add up, the first stays the
   // example. A detector puts here what must be equal besides kind, api and stacks (a family, an error code).

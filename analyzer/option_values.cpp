@@ -168,6 +168,7 @@ void read_report_values(const Last& last, Settings& s) {
   if (const auto v = last("error-exitcode"))
     s.error_exitcode = static_cast<int>(number("error-exitcode", *v, 1, 255));
   if (const auto v = last("min-bytes")) s.min_bytes = size("min-bytes", *v);
+  if (const auto v = last("coalescing-floor")) s.coalescing_floor = size("coalescing-floor", *v);
   if (const auto v = last("limit")) s.limit = number("limit", *v, 0, std::numeric_limits<std::size_t>::max());
   if (const auto v = last("stack-depth"))
     s.stack_depth = static_cast<unsigned>(number("stack-depth", *v, 0, 128));

@@ -64,6 +64,8 @@ std::vector<Row> make_rows() {
        "a rule that the program must keep, as in --policy 'max-device-bytes 2G' (see 'gpumemtrace help "
        "policy'); may be repeated"},
       {"policy-file", "FILE", kReports, "a file of such rules, one a line; may be repeated"},
+      {"coalescing-floor", "SIZE", kReports,
+       "with --coalescing: leave out accesses of which all launches waste less (default 1M)"},
       {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
       {"print-suppressions", "", kReports, "print a suppression rule for each finding, ready to paste"},
       {"tables", "WHICH", kReports,

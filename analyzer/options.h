@@ -41,6 +41,7 @@ struct Settings {
   bool print_suppressions = false;
   bool group_by_range = false;
   std::vector<PolicyRule> policies;
+  std::optional<std::uint64_t> coalescing_floor; // bytes
   bool symbols = true;
   std::optional<unsigned> stack_depth;
   TableChoice tables = TableChoice::kAuto;

@@ -20,6 +20,7 @@ ReportOptions report_options(const Settings& settings) {
   options.skip = settings.skip;
   options.analysis.group_by_range = settings.group_by_range;
   options.analysis.policies = settings.policies;
+  options.analysis.coalescing_floor = settings.coalescing_floor.value_or(MemoryAccess::kDefaultFloor);
   options.symbols = settings.symbols;
   options.write_symbols =
       settings.symbols && settings.command != CommandId::kReport; // the binaries are here now

@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analyzer/access_tables.h"
 #include "analyzer/detector.h"
 #include "analyzer/finding.h"
 #include "analyzer/tables.h"
@@ -42,6 +44,7 @@ struct ProcessReport {
   Ending ended;
   Totals totals;
   MemoryTables tables;
+  std::optional<AccessTables> accesses = {}; // if something was measured
   std::map<std::string, std::uint64_t> lost; // by cause, in words: "disk full or file size limit", ...
   std::uint64_t torn = 0;                    // slots reserved and never finished
   std::uint64_t damaged = 0;                 // records whose bytes make no sense

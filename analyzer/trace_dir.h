@@ -53,6 +53,11 @@ struct TraceDir {
   std::vector<std::filesystem::path> access_logs; // sorted by name: what instructions did to memory
   std::uint64_t damaged_lines = 0;
 
+  // Whether an option of the interposer was set; options that are off are 0 or not written.
+  bool asks_for(const std::string& option) const {
+    const auto found = info.options.find(option);
+    return found != info.options.end() && found->second != "0";
+  }
   std::string_view api_name(std::uint16_t api) const {
     return api < apis.size() ? std::string_view(apis[api]) : "?";
   }

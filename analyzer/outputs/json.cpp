@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/output.h"
+#include "analyzer/outputs/json_access.h"
 #include "analyzer/words.h"
 
 namespace gmt {
@@ -95,8 +96,8 @@ Json json_of(const Frame& frame) {
 Json json_of(const DeviceThread& thread) {
   return {{"kernel", text_or_null(thread.kernel)},
           {"launch", thread.launch != 0 ? Json(thread.launch) : Json(nullptr)},
-          {"block", thread.block},
-          {"thread", thread.thread}};
+          {"block", thread.block ? Json(*thread.block) : Json(nullptr)},
+          {"thread", thread.thread ? Json(*thread.thread) : Json(nullptr)}};
 }
 
 Json json_of(const LabelledStack& stack, unsigned depth) {
@@ -196,6 +197,7 @@ Json json_of(const ProcessReport& process, unsigned depth) {
           {"driver_version", text_or_null(process.driver_version)},
           {"totals", json_of(process.totals)},
           {"memory", json_of(process.tables, depth)},
+          {"accesses", process.accesses ? json::accesses_json(*process.accesses) : Json(nullptr)},
           {"lost", std::move(lost)},
           {"damaged", process.damaged},
           {"torn", process.torn}};
@@ -236,7 +238,8 @@ Json json_of(const ReportedFinding& finding, const Report& report, unsigned dept
           {"process", known ? Json(report.processes[finding.process].pid) : Json(nullptr)},
           {"process_index", finding.process},
           {"stacks", std::move(stacks)},
-          {"held", finding.held ? json_of(*finding.held) : Json(nullptr)}};
+          {"held", finding.held ? json_of(*finding.held) : Json(nullptr)},
+          {"access", finding.access ? json::access_json(*finding.access) : Json(nullptr)}};
 }
 
 void add_program(Json& out, const Report& report) {

@@ -204,6 +204,7 @@ void write_text(const Report& report, const OutputOptions& options, std::ostream
   add_not_checked(tail, report);
   if (!tail.empty()) out += "\n" + tail;
   out += "\n";
+  if (const std::string where = access_tables(report, options.tables); !where.empty()) out += where + "\n";
   if (const std::string who = tables(report, options.tables); !who.empty()) out += who + "\n";
   add_totals(out, report);
   out += summary(report) + "\n";

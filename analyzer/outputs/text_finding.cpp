@@ -59,14 +59,16 @@ std::string device_thread(const LabelledStack& stack) {
     return fmt::format("({}, {}, {})", i[0], i[1], i[2]);
   };
   const DeviceThread& thread = *stack.device;
-  const bool in_kernel = !stack.frames.empty() && stack.frames[0].function == thread.kernel;
+  const bool in_kernel = std::ranges::any_of(
+      stack.frames, [&thread](const Frame& frame) { return frame.function == thread.kernel; });
   std::string text = thread.launch != 0 ? fmt::format("launch {}", thread.launch) : "";
   if (!thread.kernel.empty() && !in_kernel) {
     const std::string name = printable(shorten_function(thread.kernel, kNarrowestFunction));
     text += (text.empty() ? "in " : " of ") + name;
   }
-  return fmt::format("{}{}block {}, thread {}", text, text.empty() ? "" : ", ", index(thread.block),
-                     index(thread.thread));
+  if (!thread.block || !thread.thread) return text;
+  return fmt::format("{}{}block {}, thread {}", text, text.empty() ? "" : ", ", index(*thread.block),
+                     index(*thread.thread));
 }
 
 void add_stack(std::string& out, const LabelledStack& stack, const std::string& label,
@@ -89,7 +91,9 @@ void add_stack(std::string& out, const LabelledStack& stack, const std::string& 
     const std::string function = printable(shorten_function(frame.function, room));
     out += (function.empty() ? place : pad(place, location_width) + "  " + function) + "\n";
   }
-  if (stack.device) out.append(frames_at, ' ').append(device_thread(stack) + "\n");
+  if (const std::string thread = stack.device ? device_thread(stack) : ""; !thread.empty()) {
+    out.append(frames_at, ' ').append(thread + "\n");
+  }
   if (const std::size_t more = stack.frames.size() - count; more != 0) {
     out.append(frames_at, ' ').append(fmt::format("({} not shown)\n", format_plural(more, "outer frame")));
   }

@@ -37,6 +37,7 @@ std::string amount(const Finding& finding); // "64.0 MiB in 16 blocks", "2 times
 std::string held_text(const HeldMemory& held); // below the stacks of a finding
 std::string finding_text(const Finding& finding, unsigned stack_depth, bool color);
 std::string tables(const Report& report, TableChoice choice); // who used how much memory; may be empty
+std::string access_tables(const Report& report, TableChoice choice); // where memory traffic went; may be empty
 std::string summary(const Report& report); // the last line
 
 } // namespace gmt::text

@@ -152,9 +152,9 @@ inline ReportedFinding device_heap_leak() {
   in_kernel.file = "/src/node.h";
   in_kernel.line = 5;
   LabelledStack place = stack("allocated here", "malloc", {in_kernel});
-  place.device = {.kernel = "step(int*)", .launch = 3, .block = {0, 1, 0}, .thread = {31, 0, 0}};
+  place.device = {.kernel = "step(int*)", .launch = 3, .block = {{0, 1, 0}}, .thread = {{31, 0, 0}}};
   LabelledStack unknown = stack("freed here", "free", {Frame{}});
-  unknown.device.emplace();
+  unknown.device = {.kernel = {}, .block = {{0, 0, 0}}, .thread = {{0, 0, 0}}};
   f.stacks = {place, unknown, stack("launched here", "cudaLaunchKernel", {frame("main", "/src/train.cu", 7)})};
   return f;
 }
@@ -169,6 +169,74 @@ inline Report clean() {
   Report r;
   r.tool_version = "0.1.0";
   r.processes = {process()};
+  return r;
+}
+
+inline AccessFigures access(std::string memory, std::string operation) {
+  return {.memory = std::move(memory),
+          .kernel = "step(float*)",
+          .function = "load(float*)",
+          .file = "/src/step.cu",
+          .line = 12,
+          .offset = 0x120,
+          .operation = std::move(operation),
+          .width = 4,
+          .executions = 3 << 10,
+          .thread_executions = 3 << 15,
+          .actual = 32 * (3 << 10),
+          .ideal = 4 * (3 << 10),
+          .launches = 16353,
+          .measured = 12,
+          .wasted_bytes = 3'750'985'728,
+          .share = 0.778,
+          .cause = "far-apart",
+          .brief = "stride of 8 or more"};
+}
+
+inline ReportedFinding uncoalesced() {
+  ReportedFinding f;
+  f.kind = "uncoalesced";
+  f.severity = Severity::kWarning;
+  f.message = "4-byte loads in step(float*) at step.cu:12 move 8.0 times the sectors that their data fills.";
+  f.advice = "Let threadIdx.x count along the dimension that is contiguous in memory.";
+  f.access = access("global", "load");
+  f.bytes = f.access->wasted_bytes;
+  LabelledStack place = stack("accessed here", "", {});
+  place.frames.resize(2);
+  place.frames[0] = {.address = 0, .function = "load(float*)", .file = "/src/step.cu", .line = 12, .module = {}, .inlined = true};
+  place.frames[1] = {.address = 0, .function = "step(float*)", .file = "/src/step.cu", .line = 40, .module = {}};
+  place.device = {.kernel = "step(float*)"};
+  f.stacks = {place, stack("first launched here", "cudaLaunchKernel", {frame("main", "/src/train.cu", 7)})};
+  return f;
+}
+
+// Every shape of a row: with and without lines, cause and width; a device function; no global memory at all.
+inline Report with_accesses() {
+  Report r = clean();
+  ReportedFinding spill = uncoalesced();
+  spill.kind = "local-spill";
+  spill.severity = Severity::kNote;
+  spill.access = access("local", "access");
+  spill.access->ideal = spill.access->width = 0;
+  spill.access->cause.clear();
+  r.findings = {uncoalesced(), spill};
+  AccessFigures bare = access("global", "access");
+  bare.file.clear();
+  bare.function.clear();
+  bare.line = bare.width = 0;
+  bare.cause.clear();
+  bare.brief.clear();
+  bare.is_kernel = false;
+  bare.kernel = "gather(float const*, int const*)";
+  bare.wasted_bytes = 1 << 20;
+  bare.share = 0.0002;
+  r.processes[0].accesses = AccessTables{
+      .lines = {access("global", "load"), bare},
+      .kernels = {{"step(float*)", true, 16353, 12, 6144, 110'592, 86'016, 3'750'985'728},
+                  {"gather(float const*, int const*)", false, 0, 0, 3072, 98'304, 86'016, 1 << 20},
+                  {"spin()", true, 1, 1, 0, 0, 0, 0}},
+      .moved_bytes = 4'821'000'000,
+      .wasted_bytes = 3'752'034'304};
   return r;
 }
 

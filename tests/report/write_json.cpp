@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
       {"nothing_seen", test::nothing_seen(), {}},
       {"troubled", test::troubled(), {}},
       {"kernels", test::with_kernels(), {}},
+      {"accesses", test::with_accesses(), {}},
       {"tables", test::with_tables(), {}},
       {"short_of_memory", test::short_of_memory(), {}},
       {"hostile", test::hostile(), {}},

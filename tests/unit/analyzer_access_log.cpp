@@ -90,15 +90,15 @@ TEST_F(AccessLogTest, MoreRecordsThanAreReadAtOnce) {
 }
 
 TEST_F(AccessLogTest, DamageIsCountedAndLeftOut) {
-  writer.instruction(7, 0, {});                                        // of no function
-  writer.record(trace::Kind::kAccessFunction, {0, 0, 0, 0});           // number 0
+  writer.instruction(7, 0, {});                              // of no function
+  writer.record(trace::Kind::kAccessFunction, {0, 0, 0, 0}); // number 0
   writer.function("a");
-  writer.record(trace::Kind::kAccessFunction, {1, 1, 0, 0});           // the same number
-  writer.record(trace::Kind::kAccessWindows, {99});                    // no such trouble
-  writer.record(trace::Kind::kText, {5, 1000, 0});                     // longer than its record
-  writer.record(static_cast<trace::Kind>(99), {1});                    // of a later minor
+  writer.record(trace::Kind::kAccessFunction, {1, 1, 0, 0}); // the same number
+  writer.record(trace::Kind::kAccessWindows, {99});          // no such trouble
+  writer.record(trace::Kind::kText, {5, 1000, 0});           // longer than its record
+  writer.record(static_cast<trace::Kind>(99), {1});          // of a later minor
   writer.torn();
-  writer.record(trace::Kind::kMore, {1});                              // of no record
+  writer.record(trace::Kind::kMore, {1}); // of no record
   const AccessLog log = read();
   EXPECT_EQ(log.functions.size(), 1u);
   EXPECT_FALSE(log.has_windows);

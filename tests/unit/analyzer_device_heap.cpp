@@ -83,9 +83,9 @@ TEST_F(DeviceHeapTest, DoubleFreeShowsBothFreesAndTheAllocation) {
             "ns::clean<int>(int*): 64 bytes of the device heap allocated by malloc in step(int*).");
   EXPECT_EQ(f->count, 3u);
   ASSERT_EQ(labels(*f), "freed again here|launched here|first freed here|allocated here|launched here");
-  EXPECT_EQ(f->stacks[0].device->thread[0], 3u);
-  EXPECT_EQ(f->stacks[2].device->thread[0], 2u);
-  EXPECT_EQ(f->stacks[3].device->thread[0], 1u);
+  EXPECT_EQ(f->stacks[0].device->thread.value()[0], 3u);
+  EXPECT_EQ(f->stacks[2].device->thread.value()[0], 2u);
+  EXPECT_EQ(f->stacks[3].device->thread.value()[0], 1u);
   EXPECT_EQ(address_of(f->stacks[1]), 0x410u);
   EXPECT_EQ(address_of(f->stacks[4]), 0x400u);
 }

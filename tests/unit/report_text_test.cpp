@@ -149,6 +149,30 @@ TEST(ReportText, ShowsWhichThreadOfAKernelItWas) {
   expect_contains(text, "    launched here, cudaLaunchKernel   /src/train.cu:7  main\n");
 }
 
+TEST(ReportText, ShowsWhereMemoryTrafficWent) {
+  const std::string text = text_of(test::with_accesses());
+  expect_contains(text, R"(
+warning  uncoalesced             3.5 GiB
+  4-byte loads in step(float*) at step.cu:12 move 8.0 times the sectors that their data fills.
+    accessed here                           /src/step.cu:12  load(float*)
+                                            /src/step.cu:40  step(float*)
+    first launched here, cudaLaunchKernel   /src/train.cu:7  main
+  Let threadIdx.x count along the dimension that is contiguous in memory.
+)");
+  expect_contains(text, R"(
+global memory: 4.5 GiB moved in all launches, 3.5 GiB of it in vain; the lines that waste most
+wasted      of all   x ideal   line
+  3.5 GiB   77.8 %      8.00   /src/step.cu:12  4-byte load, stride of 8 or more in step(float*)
+  1.0 MiB    0.0 %      8.00   at 0x120         access in gather(float const*, int const*)
+kernel                               launches   measured   sectors a request   efficiency    wasted
+  step(float*)                         16,353         12                18.0       22.2 %   3.5 GiB
+  gather(float const*, int const*)   (device)          -                32.0       12.5 %   1.0 MiB
+  spin()                                    1          1                   -            -         -
+
+peak )");
+  EXPECT_EQ(text_of(test::with_accesses(), {.tables = TableChoice::kNone}).find("in vain"), std::string::npos);
+}
+
 TEST(ReportText, SaysPlainlyThatNothingIsWrong) {
   const std::string text = text_of(test::clean());
   expect_contains(text, "ended: exit status 0");

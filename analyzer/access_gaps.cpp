@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reasons why memory accesses were not measured, see access_gaps.h.
+
+#include "analyzer/access_gaps.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/function_name.h"
+#include "analyzer/words.h"
+
+namespace gmt {
+namespace {
+
+using trace::AccessTrouble;
+
+constexpr const char* kSubject = "memory accesses";
+
+// Tools that take CUPTI for themselves, by a library that they load into the program.
+std::string_view profiler_of(const TraceDir& trace) {
+  static constexpr std::pair<std::string_view, std::string_view> kTools[] = {
+    {"libToolsInjection", "Nsight Systems (nsys)"},
+    {"libcuda-injection", "Nsight Compute (ncu)"},
+    {"libsanitizer-collection", "compute-sanitizer"}};
+  for (const Module& module : trace.modules) {
+    const std::string_view file = std::string_view(module.path).substr(module.path.rfind('/') + 1);
+    for (const auto& [library, tool] : kTools) {
+      if (file.starts_with(library)) return tool;
+    }
+  }
+  return {};
+}
+
+std::string reason(const AccessWindows& windows, const TraceDir& trace) {
+  const std::string code =
+    windows.code == 0 ? "" : cat({" (CUptiResult ", std::to_string(windows.code), ")"});
+  switch (windows.trouble) {
+  case AccessTrouble::kNoLibrary:
+    return "CUPTI (libcupti.so) was not found, or is too old: it comes with the CUDA toolkit "
+           "(extras/CUPTI/lib64) and with the Python package nvidia-cuda-cupti; put its folder into "
+           "LD_LIBRARY_PATH";
+  case AccessTrouble::kNotSupported:
+    return cat({"CUPTI cannot count for single instructions on this GPU", code});
+  case AccessTrouble::kBusy: {
+    const std::string_view tool = profiler_of(trace);
+    return cat({tool.empty() ? "another profiler" : tool, " holds CUPTI in this process", code,
+                tool.empty() ? ", such as nsys, ncu, compute-sanitizer or a framework's own" : "",
+                ": run without it"});
+  }
+  case AccessTrouble::kNotPermitted:
+    return cat({"the driver keeps GPU counters from this user", code,
+                ": run as root, or load the NVIDIA driver with NVreg_RestrictProfilingToAdminUsers=0 "
+                "(https://developer.nvidia.com/ERR_NVGPUCTRPERM)"});
+  case AccessTrouble::kError: return cat({"CUPTI refused", code});
+  case AccessTrouble::kNone: break;
+  }
+  return {};
+}
+
+void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& findings) {
+  const AccessWindows& windows = log.windows;
+  if (!log.stats.skipped.empty()) {
+    findings.not_checked({kSubject, cat({log.name, " could not be read: ", log.stats.skipped})});
+    return;
+  }
+  if (std::string why = reason(windows, trace); !why.empty()) {
+    if (windows.launches_read != 0) {
+      why += cat({"; that came after ", format_count(windows.launches_read), " of ",
+                  format_count(windows.launches), " launches had been measured"});
+    }
+    findings.not_checked({kSubject, why});
+  }
+  if (windows.given_up != 0) {
+    findings.not_checked(
+      {kSubject, cat({"the figures of ", format_count(windows.launches_given_up), " measured ",
+                      windows.launches_given_up == 1 ? "launch is" : "launches are",
+                      " lost: they could not be read without making the program wait, or before its "
+                      "context or process ended"})});
+  }
+  if (windows.graph_launches != 0) {
+    const bool one = windows.graph_launches == 1;
+    findings.not_checked(
+      {kSubject, cat({format_count(windows.graph_launches),
+                      one ? " launch of a graph: its kernels'" : " launches of graphs: their kernels'",
+                      " launches are not counted, and numbers for all launches leave them out"})});
+  }
+}
+
+// "a, b and 3 others"
+std::string list(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 2;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
+    text += cat({i != 0 ? ", " : "", names[i]});
+  if (names.size() > kShown) text += cat({" and ", format_plural(names.size() - kShown, "other")});
+  return text;
+}
+
+void explain_functions(const MemoryAccess& access, Findings& findings) {
+  std::vector<std::string> bulk, without_code;
+  for (const MeasuredFunction& function : access.functions()) {
+    if (function.has_bulk_copies()) bulk.push_back(shorten_function(function.name, 40));
+    if (function.code == nullptr && !function.instructions.empty()) {
+      without_code.push_back(shorten_function(function.name, 40));
+    }
+  }
+  if (!bulk.empty()) {
+    findings.not_checked(
+      {kSubject,
+       cat({"bulk copies (the tensor memory accelerator) pass by what CUPTI counts for instructions: "
+            "those of ",
+            list(bulk), " are not in the figures"})});
+  }
+  if (!without_code.empty()) {
+    findings.not_checked(
+      {kSubject, cat({"the code of ", list(without_code),
+                      " was not found: what was measured there has no lines and fewer causes"})});
+  }
+}
+
+// Kernels that were launched while others were measured.
+void explain_unmeasured(const MemoryAccess& access, Findings& findings) {
+  std::uint64_t kernels = 0, launches = 0, measured = 0;
+  for (const auto& [name, use] : access.uses().all()) {
+    const bool known = std::ranges::any_of(access.functions(), [&name = name](const MeasuredFunction& f) {
+      return f.measured != 0 && f.linked == name;
+    });
+    measured += known ? 1 : 0;
+    kernels += known ? 0 : 1;
+    launches += known ? 0 : use.launches;
+  }
+  if (kernels == 0 || measured == 0) return;
+  findings.not_checked(
+    {kSubject, cat({"of ", format_plural(kernels, "kernel"), " with ", format_count(launches),
+                    launches == 1 ? " launch" : " launches", " in all no launch was measured"})});
+}
+
+} // namespace
+
+void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, ProcessReport& process,
+                         Findings& findings) {
+  if (!access.asked()) return;
+  bool told = false;
+  for (const AccessLog& log : access.logs()) {
+    explain_windows(log, trace, findings);
+    told = told || !log.stats.skipped.empty() || log.windows.trouble != AccessTrouble::kNone ||
+           log.windows.given_up != 0;
+    process.torn += log.stats.torn;
+    process.damaged += log.stats.damaged;
+  }
+  const bool any = std::ranges::any_of(
+    access.functions(), [](const MeasuredFunction& f) { return f.measured != 0 || !f.instructions.empty(); });
+  if (!any && !told) {
+    const bool simulated = process.device == "simulated";
+    findings.not_checked({kSubject, simulated                      ? "the simulated device runs no kernels"
+                                    : process.totals.launches == 0 ? "no kernel was launched"
+                                                                   : "no launch was measured"});
+  }
+  explain_functions(access, findings);
+  explain_unmeasured(access, findings);
+  const std::pair<bool, NotChecked> metrics[] = {
+    {access.lacks_global(), {"uncoalesced", "CUPTI does not count sectors of global memory on this GPU"}},
+    {access.lacks_shared(),
+     {"bank-conflict", "CUPTI does not count wavefronts of shared memory on this GPU"}},
+    {access.lacks_local(), {"local-spill", "CUPTI does not count sectors of local memory on this GPU"}}};
+  for (const auto& [lacks, what] : metrics) {
+    if (lacks) findings.not_checked(what);
+  }
+}
+
+} // namespace gmt

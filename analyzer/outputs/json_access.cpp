@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory accesses as JSON, see json_access.h. docs/report-json.md documents every field.
+#include "analyzer/outputs/json_access.h"
+
+#include <string>
+
+#include "analyzer/words.h"
+
+namespace gmt::json {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json count_or_null(std::uint64_t count) { return count == 0 ? Json(nullptr) : Json(count); }
+
+Json kernel_json(const AccessTables::Kernel& k) {
+  return {{"kernel", k.kernel},
+          {"is_kernel", k.is_kernel},
+          {"launches", k.is_kernel ? Json(k.launches) : Json(nullptr)},
+          {"measured_launches", k.is_kernel ? Json(k.measured) : Json(nullptr)},
+          {"requests", k.requests},
+          {"sectors", k.sectors},
+          {"wasted_sectors", k.wasted_sectors},
+          {"sectors_per_request", k.sectors_per_request()},
+          {"efficiency", k.efficiency()},
+          {"wasted_bytes", k.wasted_bytes}};
+}
+
+} // namespace
+
+Json access_json(const AccessFigures& f) {
+  return {{"memory", f.memory},
+          {"kernel", f.kernel},
+          {"is_kernel", f.is_kernel},
+          {"function", text_or_null(f.function)},
+          {"file", text_or_null(f.file)},
+          {"line", count_or_null(f.line)},
+          {"offset", format_address(f.offset)},
+          {"operation", f.operation},
+          {"width", count_or_null(f.width)},
+          {"executions", f.executions},
+          {"thread_executions", f.thread_executions},
+          {"actual", f.actual},
+          {"ideal", f.memory == "local" ? Json(nullptr) : Json(f.ideal)},
+          {"ratio", f.ideal == 0 ? Json(nullptr) : Json(f.ratio())},
+          {"per_request", f.per_request()},
+          {"launches", f.is_kernel ? Json(f.launches) : Json(nullptr)},
+          {"measured_launches", f.is_kernel ? Json(f.measured) : Json(nullptr)},
+          {"wasted_bytes", f.wasted_bytes},
+          {"share", f.memory == "global" ? Json(f.share) : Json(nullptr)},
+          {"cause", text_or_null(f.cause)}};
+}
+
+Json accesses_json(const AccessTables& tables) {
+  Json lines = Json::array(), kernels = Json::array();
+  for (const AccessFigures& line : tables.lines) lines.push_back(access_json(line));
+  for (const AccessTables::Kernel& kernel : tables.kernels) kernels.push_back(kernel_json(kernel));
+  return {{"moved_bytes", tables.moved_bytes},
+          {"wasted_bytes", tables.wasted_bytes},
+          {"lines", std::move(lines)},
+          {"kernels", std::move(kernels)}};
+}
+
+} // namespace gmt::json

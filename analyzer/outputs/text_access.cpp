@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where memory traffic went, as aligned columns: the source lines that waste most of it, and the kernels with
+// how much of them was measured. Only where --coalescing measured something. Used by text.cpp only.
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "analyzer/function_name.h"
+#include "analyzer/outputs/text_layout.h"
+#include "analyzer/words.h"
+
+namespace gmt::text {
+namespace {
+
+constexpr std::size_t kKernels = 5; // rows that are shown without being asked for
+constexpr std::size_t kWidestKernel = 34;
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+// "samples/transpose.cu:44", "at 0x120" without lines.
+std::string place_of(const AccessFigures& f, const std::string& folder) {
+  if (f.file.empty()) return fmt::format("at {}", format_address(f.offset));
+  Frame frame;
+  frame.file = f.file;
+  frame.line = f.line;
+  return location(frame, folder);
+}
+
+void add_lines(std::string& out, const AccessTables& tables) {
+  if (tables.lines.empty()) return;
+  std::error_code error;
+  const std::string folder = std::filesystem::current_path(error).string();
+  Table table{{"wasted", "of all", "x ideal"}, {}};
+  std::vector<std::string> places;
+  std::size_t width = 0;
+  for (const AccessFigures& f : tables.lines) {
+    table.rows.push_back(
+        {format_bytes(f.wasted_bytes), percent(f.share), fmt::format("{:.2f}", f.ratio())});
+    width = std::max(width, columns(places.emplace_back(place_of(f, folder))));
+  }
+  out += wrap(fmt::format("global memory: {} moved in all launches, {} of it in vain; the lines that waste "
+                          "most",
+                          format_bytes(tables.moved_bytes), format_bytes(tables.wasted_bytes)),
+              2, 0);
+  std::string lines = lines_of(table, table.rows.size(), 0);
+  std::size_t row = 0;
+  for (std::size_t begin = 0; begin < lines.size(); ++row) {
+    const std::size_t end = lines.find('\n', begin);
+    std::string line = lines.substr(begin, end - begin);
+    if (row == 0) {
+      line += "   line";
+    } else {
+      const AccessFigures& f = tables.lines[row - 1];
+      const std::string what = f.width == 0 ? f.operation : fmt::format("{}-byte {}", f.width, f.operation);
+      const std::string tail = fmt::format("{}{}", what, f.brief.empty() ? "" : ", " + f.brief);
+      const std::size_t taken = columns(line) + 3 + width + 2 + columns(tail) + 4;
+      const std::size_t room = taken + 20 < kWidth ? kWidth - taken : 20;
+      line += fmt::format("   {}  {} in {}", pad(places[row - 1], width), tail,
+                          printable(shorten_function(f.kernel, room)));
+    }
+    out += line + "\n";
+    begin = end + 1;
+  }
+}
+
+void add_kernels(std::string& out, const AccessTables& tables, TableChoice choice) {
+  if (tables.kernels.empty()) return;
+  Table table{{"kernel", "launches", "measured", "sectors a request", "efficiency", "wasted"}, {}};
+  const bool all = choice == TableChoice::kAll;
+  const std::size_t count = all ? tables.kernels.size() : std::min(kKernels, tables.kernels.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const AccessTables::Kernel& k = tables.kernels[i];
+    const bool idle = k.requests == 0; // no global memory
+    table.rows.push_back({printable(shorten_function(k.kernel, kWidestKernel)),
+                          k.is_kernel ? format_count(k.launches) : "(device)",
+                          k.is_kernel ? format_count(k.measured) : "-",
+                          idle ? "-" : fmt::format("{:.1f}", k.sectors_per_request()),
+                          idle ? "-" : percent(k.efficiency()), idle ? "-" : format_bytes(k.wasted_bytes)});
+  }
+  out += lines_of(table, count, 0);
+  if (const std::size_t more = tables.kernels.size() - count; more != 0) {
+    out += fmt::format("  {} not shown: --tables all shows all\n", format_plural(more, "more row"));
+  }
+}
+
+} // namespace
+
+std::string access_tables(const Report& report, TableChoice choice) {
+  if (choice == TableChoice::kNone) return "";
+  const ProcessReport* most = nullptr;
+  std::size_t others = 0;
+  for (const ProcessReport& process : report.processes) {
+    if (!process.accesses) continue;
+    ++others;
+    if (most == nullptr || process.accesses->moved_bytes > most->accesses->moved_bytes) most = &process;
+  }
+  if (most == nullptr) return "";
+  std::string out;
+  add_lines(out, *most->accesses);
+  add_kernels(out, *most->accesses, choice);
+  if (!out.empty() && others > 1) {
+    return fmt::format("of the process whose kernels moved most, pid {}:\n", most->pid) + out;
+  }
+  return out;
+}
+
+} // namespace gmt::text
