@@ -31,7 +31,8 @@ struct Context {
   // The window; changed under the gate.
   std::atomic<bool> open{false};
   std::atomic<std::uint64_t> opened_at{0}, launches_in_window{0};
-  std::atomic<std::uint64_t> rest_until{0};
+  std::atomic<std::uint64_t> rest_until{0};    // after a window was given up
+  std::atomic<std::uint64_t> look_again_at{0}; // after the context was found busy
   unsigned given_up_in_a_row = 0;
 };
 

@@ -33,7 +33,7 @@ std::uint64_t before_launch(Context& context, const DriverCall& call) noexcept {
   if (is_captured(call.stream) || !make_sums(context)) return 0; // a captured launch only makes a node
   Kernel* kernel = prepare_launch(context, call.object);
   enter(context);
-  context.streams.add(call.stream, this_thread());
+  context.streams.add(call.stream, this_thread(), StreamSet::Work::kKernels);
   count_launch(context, kernel);
   return token_of(context);
 }
@@ -44,7 +44,8 @@ std::uint64_t before_work(Context& context, const DriverCall& call) noexcept {
   if (call.what == What::kHiddenWork) {
     context.streams.add_unknown();
   } else {
-    context.streams.add(call.stream, this_thread());
+    const bool kernels = call.what == What::kGraphLaunch;
+    context.streams.add(call.stream, this_thread(), kernels ? StreamSet::Work::kKernels : StreamSet::Work::kOther);
   }
   return token_of(context);
 }
@@ -120,6 +121,7 @@ void after_waiting(Context& context, const DriverCall& call, std::uint64_t token
     const bool nothing_since = (context.streams.changes() & kCountMask) == (token & kCountMask);
     if (gate.held() && nothing_since) context.streams.clear();
   }
+  context.look_again_at.store(0);
   close_if_idle(context);
 }
 

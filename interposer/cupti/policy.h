@@ -65,6 +65,9 @@ constexpr std::uint64_t rest_after(unsigned given_up_in_a_row) noexcept {
   return 500 * kMillisecond << (given_up_in_a_row < kMostDoublings ? given_up_in_a_row : kMostDoublings);
 }
 
+// A context that was found busy is looked at again after this, or when the program has waited: asking costs as much as a launch.
+inline constexpr std::uint64_t kGlance = kMillisecond / 5;
+
 // A window stays open for further launches that are due, so that one reading serves many, but not for ever.
 inline constexpr std::uint64_t kFullWindow = 20 * kMillisecond;
 

@@ -96,7 +96,7 @@ void settle(Context& context, bool read) noexcept {
   add_to_word(windows, read ? kLaunchesRead : kLaunchesGivenUp, context.launches_in_window.exchange(0));
   add_to_word(windows, read ? kRead : kGivenUp, 1);
   context.given_up_in_a_row = read ? 0 : context.given_up_in_a_row + 1;
-  if (!read) context.rest_until.store(core->now() + rest_after(context.given_up_in_a_row - 1));
+  if (!read && wanted != kAllLaunches) context.rest_until.store(core->now() + rest_after(context.given_up_in_a_row - 1));
 }
 
 // The figures are added before the launches that made them: who dies in between leaves no launch that seems to have done
@@ -114,6 +114,7 @@ void close(Context& context, bool read) noexcept {
   if (!closed.good()) stop(context, closed);
 }
 
+// Not while kernels run: those that were launched before would count, or keep the code from being patched. Copies do no harm.
 bool open(Context& context) noexcept {
   const Quiet quiet;
   const Lock turn(cupti_in_use, Lock::Wait::kNo);
@@ -122,6 +123,10 @@ bool open(Context& context) noexcept {
   int device = -1;
   if (ask_device(&device) != 0) return false;
   const RelaxedCapture relaxed;
+  if (!context.streams.run_no_kernels(this_thread())) {
+    context.look_again_at.store(core->now() + kGlance);
+    return false;
+  }
   if (!cupti_has_begun) {
     const Answer answer = cupti.begin(device);
     if (!answer.good()) return stop(context, answer), false;
@@ -176,7 +181,7 @@ Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept {
   const bool due = kernel->wanted && number >= kernel->next_due.load(std::memory_order_relaxed) &&
                    (range[0] == '\0' || core->in_range(range));
   if (context.open.load() && (!due || now - context.opened_at.load() > kFullWindow)) close_if_idle(context);
-  if (!due || context.open.load() || now < context.rest_until.load()) return kernel;
+  if (!due || context.open.load() || now < context.rest_until.load() || now < context.look_again_at.load()) return kernel;
   if (wanted == 0 && !governor.has_time(now)) {
     add_to_word(context.sums.windows(), kPutOff, 1);
   } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows: the times in which CUPTI counts. One is opened before a launch that is due, and closed when the context is idle
-// anyway: its figures are added to the sums then. Used by library.cpp.
+// Windows: the times in which CUPTI counts. One is opened before a launch that is due, if no kernel runs, and closed when the
+// context is idle anyway: its figures are added to the sums then. Used by library.cpp.
 //
 // Invariants: the program is never made to wait for its kernels, because reading does: figures are read only when every stream
 // that had work was found idle while no other thread was submitting. A window that meets no such moment is closed unread.

@@ -42,6 +42,17 @@ class WhichLaunchesTest(CoalescingCase):
         self.assertEqual(self.sums().windows["opened"], 1)
 
 
+    def test_no_window_opens_while_kernels_run(self):
+        """They were launched unpatched, and would count or not, as it happens."""
+        self.play("stream s launch c 1 query block stream t sleep 1 launch b 2 stream s unblock sleep 1 launch b 1 sync",
+                  env={"GPUMEMTRACE_KERNEL": "b"}, timeout=20)
+        self.assertEqual(self.sums().functions["b"], {**self.sums().functions["b"], "measured": 1, "seen": 3})
+
+    def test_copies_do_not_keep_a_window_shut(self):
+        self.play("stream s block stream t launch b 2 stream s unblock", env=ALL, timeout=20)
+        self.assertEqual(self.sums().functions["b"]["measured"], 2)
+
+
 class NeverWaitTest(CoalescingCase):
     """A host function stands in for a kernel that runs until the host lets it end: reading figures would wait for it."""
 
