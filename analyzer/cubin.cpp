@@ -78,7 +78,16 @@ std::vector<std::string_view> Cubin::functions() const {
     if (section.type == SHT_PROGBITS && section.name.starts_with(kText))
       names.push_back(section.name.substr(kText.size()));
   }
+  for (const Symbol& symbol : symbols()) {
+    if (const std::string_view name = symbol.inner(); !name.empty()) names.push_back(name);
+  }
   return names;
+}
+
+// Its symbol is "$kernel$function".
+std::string_view Cubin::Symbol::inner() const {
+  if (!function || section == SHN_UNDEF || !name.starts_with('$')) return {};
+  return name.substr(name.rfind('$') + 1);
 }
 
 std::vector<Cubin::Symbol> Cubin::symbols() const {
@@ -123,20 +132,17 @@ CubinLines Cubin::lines_of(std::size_t section, std::span<const Symbol> symbols)
 }
 
 std::optional<FunctionCode> Cubin::function(std::string_view name) const {
+  if (name.empty()) return std::nullopt;
   const std::vector<Symbol> symbols = this->symbols();
   Symbol wanted;
   if (const Section* own = find(std::string(kText) + std::string(name)); own != nullptr) {
     wanted = {name, static_cast<std::size_t>(own - sections_.data()), 0, own->data.size(), true};
   } else {
-    const auto inner = std::ranges::find_if(symbols, [name](const Symbol& symbol) {
-      // "$kernel$function" for a function that lies in its kernel's section
-      return symbol.function && symbol.section != SHN_UNDEF && symbol.name.ends_with(name) &&
-             (symbol.name.size() == name.size() || symbol.name[symbol.name.size() - name.size() - 1] == '$');
-    });
+    const auto inner = std::ranges::find(symbols, name, &Symbol::inner);
     if (inner == symbols.end()) return std::nullopt;
     wanted = *inner;
   }
-  if (wanted.section >= sections_.size() || name.empty()) return std::nullopt;
+  if (wanted.section >= sections_.size()) return std::nullopt;
   const std::span<const char> code = part_of(sections_[wanted.section].data, wanted.offset, wanted.bytes);
   const CubinLines lines = lines_of(wanted.section, symbols);
   FunctionCode result;
@@ -147,10 +153,9 @@ std::optional<FunctionCode> Cubin::function(std::string_view name) const {
     const std::uint64_t offset = wanted.offset + instruction.offset;
     std::string_view function = name;
     for (const Symbol& symbol : symbols) { // a function within the kernel's section
-      if (!symbol.function || symbol.section != wanted.section || offset < symbol.offset ||
-          offset - symbol.offset >= symbol.bytes || !symbol.name.starts_with('$'))
-        continue;
-      function = symbol.name.substr(symbol.name.rfind('$') + 1);
+      const bool covers = symbol.section == wanted.section && offset >= symbol.offset &&
+                          offset - symbol.offset < symbol.bytes;
+      if (covers && !symbol.inner().empty()) function = symbol.inner();
     }
     instruction.places = lines.places(offset, function);
   }

@@ -24,10 +24,11 @@ public:
 
   unsigned architecture() const { return architecture_; } // 90 for sm_90 and sm_90a
 
-  // Kernels and functions with a section of their own.
+  // Names as linked: of kernels and functions with a section of their own, and of functions in the section of
+  // the kernel that calls them. The latter may occur several times.
   std::vector<std::string_view> functions() const;
 
-  // By its name as linked: one of functions(), or one that lies in the section of a kernel that calls it.
+  // Of several with that name the first.
   std::optional<FunctionCode> function(std::string_view name) const;
 
 private:
@@ -41,6 +42,8 @@ private:
     std::size_t section = 0;
     std::uint64_t offset = 0, bytes = 0;
     bool function = false;
+
+    std::string_view inner() const; // empty unless it lies in a kernel's section
   };
 
   bool read_sections(std::span<const char> image);

@@ -1,29 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for device malloc in fat binaries, see fatbin.h. In a cubin malloc and free are undefined
-// functions, in PTX they are declared by name; new and delete are calls of the two.
+// Walks fat binaries and unpacks their entries, see fatbin.h.
 
 #include "analyzer/fatbin.h"
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <gelf.h>
 #include <zstd.h>
 
-#include "analyzer/elf_file.h"
-#include "trace/device_ring.h"
+#include "analyzer/byte_reader.h"
 
 namespace gmt {
 namespace {
 
 constexpr std::uint32_t kMagic = 0xba55ed50;
-constexpr std::size_t kMaxSection = std::size_t{256} << 20; // bounds what is looked at in one module
-constexpr std::size_t kMaxEntry = std::size_t{32} << 20;    // decompressed
-constexpr std::uint64_t kZstd = 0x8000;                     // flag of an entry
+constexpr std::uint64_t kMaxPlain = std::uint64_t{256} << 20;
+constexpr std::uint64_t kLz4 = 0x2000, kZstd = 0x8000; // flags of an entry
 constexpr std::uint16_t kPtx = 1, kCubin = 2;
 
 struct Container {
@@ -42,50 +35,61 @@ struct Entry {
 };
 static_assert(sizeof(Container) == 16 && sizeof(Entry) == 64);
 
-template <class Any> bool read(std::span<const char> from, std::size_t at, Any& into) {
-  if (at > from.size() || from.size() - at < sizeof into) return false;
-  std::memcpy(&into, from.data() + at, sizeof into);
-  return true;
+FatbinEntry described(const Entry& entry, std::span<const char> code, std::size_t container) {
+  FatbinEntry result;
+  if (entry.kind == kPtx) result.kind = FatbinEntry::Kind::kPtx;
+  else if (entry.kind == kCubin) result.kind = FatbinEntry::Kind::kCubin;
+  if ((entry.flags & kZstd) != 0) result.packing = FatbinEntry::Packing::kZstd;
+  else if ((entry.flags & kLz4) != 0) result.packing = FatbinEntry::Packing::kLz4;
+  const bool packed = result.packing != FatbinEntry::Packing::kPlain;
+  result.architecture = entry.architecture;
+  result.container = container;
+  result.bytes = packed ? code.first(std::min<std::size_t>(code.size(), entry.compressed_bytes)) : code;
+  result.plain_bytes = packed ? entry.plain_bytes : code.size();
+  return result;
 }
 
-bool contains(std::span<const char> text, std::string_view what) {
-  return std::string_view(text.data(), text.size()).find(what) != std::string_view::npos;
-}
-
-// A name stands between zeros in a cubin's string table; in PTX a declaration ends its line with it.
-DeviceMalloc device_malloc_in_code(std::span<const char> code, bool ptx) {
-  if (contains(code, trace::kControlSymbol)) return DeviceMalloc::kLogged;
-  const std::string zero(1, '\0');
-  for (const std::string name : {"malloc", "free"}) {
-    const bool called = ptx ? contains(code, " " + name + "\n") : contains(code, zero + name + zero);
-    if (called) return DeviceMalloc::kCalled;
+// One block in LZ4's block format; false if it is damaged or does not fill `plain`.
+bool unpack_lz4(std::span<const char> packed, std::span<char> plain) {
+  std::size_t from = 0, to = 0;
+  const auto length = [&](std::size_t value, bool& ok) { // 15 goes on in bytes, of which 255 go on
+    for (unsigned char byte = 255; value >= 15 && byte == 255; value += byte) {
+      if (from == packed.size()) return ok = false, value;
+      byte = static_cast<unsigned char>(packed[from++]);
+    }
+    return value;
+  };
+  bool ok = true;
+  while (from < packed.size()) {
+    const auto token = static_cast<unsigned char>(packed[from++]);
+    const std::size_t literals = length(token >> 4, ok);
+    if (!ok || literals > packed.size() - from || literals > plain.size() - to) return false;
+    std::copy_n(packed.data() + from, literals, plain.data() + to);
+    from += literals;
+    to += literals;
+    if (from == packed.size()) break; // the last sequence is literals only
+    std::uint16_t distance = 0;
+    if (!read_at(packed, from, distance)) return false;
+    from += sizeof distance;
+    const std::size_t repeated = length(token & 15, ok) + 4;
+    if (!ok || distance == 0 || distance > to || repeated > plain.size() - to) return false;
+    for (std::size_t i = 0; i < repeated; ++i, ++to) plain[to] = plain[to - distance]; // may overlap
   }
-  return DeviceMalloc::kNone;
-}
-
-std::optional<std::vector<char>> decompress(std::span<const char> packed, std::uint64_t plain_bytes) {
-  if (plain_bytes == 0 || plain_bytes > kMaxEntry) return std::nullopt;
-  std::vector<char> plain(static_cast<std::size_t>(plain_bytes));
-  const std::size_t bytes = ZSTD_decompress(plain.data(), plain.size(), packed.data(), packed.size());
-  if (ZSTD_isError(bytes) != 0) return std::nullopt;
-  plain.resize(bytes);
-  return plain;
-}
-
-DeviceMalloc device_malloc_in_entry(const Entry& entry, std::span<const char> code) {
-  if (entry.kind != kPtx && entry.kind != kCubin) return DeviceMalloc::kNone;
-  if ((entry.flags & kZstd) == 0) return device_malloc_in_code(code, entry.kind == kPtx);
-  const auto plain =
-    decompress(code.first(std::min<std::size_t>(code.size(), entry.compressed_bytes)), entry.plain_bytes);
-  return plain ? device_malloc_in_code(*plain, entry.kind == kPtx) : DeviceMalloc::kNone;
+  return to == plain.size();
 }
 
 } // namespace
 
-DeviceMalloc device_malloc_in(std::span<const char> section, Deadline deadline) {
-  DeviceMalloc result = DeviceMalloc::kNone;
+bool is_fatbin(std::span<const char> bytes) {
+  std::uint32_t magic = 0;
+  return read_at(bytes, 0, magic) && magic == kMagic;
+}
+
+void visit_entries(std::span<const char> section, Deadline deadline,
+                   const std::function<bool(const FatbinEntry&)>& visit) {
   Container container{};
-  for (std::size_t at = 0; read(section, at, container);) {
+  std::size_t number = 0;
+  for (std::size_t at = 0; read_at(section, at, container);) {
     if (container.magic != kMagic || container.header_bytes < sizeof container) {
       at += 8; // containers are aligned
       continue;
@@ -94,38 +98,47 @@ DeviceMalloc device_malloc_in(std::span<const char> section, Deadline deadline) 
     const std::size_t end = std::min<std::size_t>(
       section.size(), entry_at + std::min<std::uint64_t>(container.bytes, section.size()));
     Entry entry{};
-    while (entry_at < end && read(section, entry_at, entry)) {
-      if (std::chrono::steady_clock::now() > deadline) return result;
+    while (entry_at < end && read_at(section, entry_at, entry)) {
+      if (std::chrono::steady_clock::now() > deadline) return;
       if (entry.header_bytes < sizeof entry || entry.header_bytes > end - entry_at) break;
       const std::size_t code_at = entry_at + entry.header_bytes;
       const std::size_t bytes = std::min<std::uint64_t>(entry.bytes, end - code_at);
-      switch (device_malloc_in_entry(entry, section.subspan(code_at, bytes))) {
-      case DeviceMalloc::kLogged: return DeviceMalloc::kLogged;
-      case DeviceMalloc::kCalled: result = DeviceMalloc::kCalled; break;
-      case DeviceMalloc::kNone: break;
-      }
+      if (!visit(described(entry, section.subspan(code_at, bytes), number))) return;
       entry_at = code_at + bytes;
     }
+    ++number;
     at = std::max(end, at + 8);
     at += (8 - at % 8) % 8;
   }
-  return result;
 }
 
-DeviceMalloc device_malloc_in(const std::filesystem::path& module, Deadline deadline) {
-  const std::optional<ElfFile> file = ElfFile::open(module);
+std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer) {
+  if (entry.packing == FatbinEntry::Packing::kPlain) return entry.bytes;
+  if (entry.plain_bytes == 0 || entry.plain_bytes > kMaxPlain) return {};
+  buffer.resize(static_cast<std::size_t>(entry.plain_bytes));
+  if (entry.packing == FatbinEntry::Packing::kLz4) {
+    if (!unpack_lz4(entry.bytes, buffer)) return {};
+    return buffer;
+  }
+  const std::size_t bytes =
+    ZSTD_decompress(buffer.data(), buffer.size(), entry.bytes.data(), entry.bytes.size());
+  if (ZSTD_isError(bytes) != 0) return {};
+  return std::span<const char>(buffer).first(bytes);
+}
+
+std::span<const char> nv_fatbin_of(const ElfFile& file) {
   std::size_t names = 0;
-  if (!file || elf_getshdrstrndx(file->elf(), &names) != 0) return DeviceMalloc::kNone;
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(file->elf(), section)) != nullptr;) {
+  if (elf_getshdrstrndx(file.elf(), &names) != 0) return {};
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(file.elf(), section)) != nullptr;) {
     GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_size > kMaxSection) continue;
-    const char* name = elf_strptr(file->elf(), names, header.sh_name);
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    const char* name = elf_strptr(file.elf(), names, header.sh_name);
     if (name == nullptr || std::string_view(name) != ".nv_fatbin") continue;
     const Elf_Data* data = elf_rawdata(section, nullptr);
     if (data == nullptr || data->d_buf == nullptr) continue;
-    return device_malloc_in({static_cast<const char*>(data->d_buf), data->d_size}, deadline);
+    return {static_cast<const char*>(data->d_buf), data->d_size};
   }
-  return DeviceMalloc::kNone;
+  return {};
 }
 
 } // namespace gmt

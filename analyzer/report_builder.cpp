@@ -7,7 +7,7 @@
 #include <span>
 #include <tuple>
 
-#include "analyzer/fatbin.h"
+#include "analyzer/device_malloc.h"
 #include "analyzer/frame_trim.h"
 #include "analyzer/owners.h"
 #include "analyzer/runtime_names.h"

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "analyzer/text_lines.h"
+#include "analyzer/trace_text.h"
 #include "analyzer/user_error.h"
 #include "analyzer/words.h"
 #include "trace/format.h"
@@ -216,25 +217,6 @@ void add_device_file(TraceDir& dir, const fs::path& file) {
 }
 
 } // namespace
-
-std::string unescape(std::string_view text) {
-  std::string plain;
-  plain.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      plain += text[i];
-      continue;
-    }
-    switch (text[++i]) {
-    case 'n': plain += '\n'; break;
-    case 'r': plain += '\r'; break;
-    case 't': plain += '\t'; break;
-    case '\\': plain += '\\'; break;
-    default: plain += {'\\', text[i]};
-    }
-  }
-  return plain;
-}
 
 bool is_trace(const fs::path& path) {
   std::error_code error;

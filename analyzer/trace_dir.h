@@ -68,7 +68,4 @@ TraceDir open_trace(const std::filesystem::path& path);
 // True if the path holds what looks like one trace; no file is read.
 bool is_trace(const std::filesystem::path& path);
 
-// The text files' escapes (\\ \n \r \t) undone.
-std::string unescape(std::string_view text);
-
 } // namespace gmt

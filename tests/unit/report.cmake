@@ -9,20 +9,33 @@ target_compile_options(report_symbols_target PRIVATE -g -O2)
 target_link_options(report_symbols_target PRIVATE -Wl,--build-id)
 set_target_properties(report_symbols_target PROPERTIES PREFIX "")
 
+# Fat binaries of the fixtures' cubins.
+set(cubins ${PROJECT_SOURCE_DIR}/tests/fixtures/cubins)
+add_library(report_code_target MODULE report_code_target.S)
+target_compile_definitions(report_code_target PRIVATE
+  GMT_LINES_75="${cubins}/kernels.lines.sm_75.cubin"
+  GMT_LINES_90="${cubins}/kernels.lines.sm_90.cubin"
+  GMT_PLAIN_90="${cubins}/kernels.plain.sm_90.cubin")
+target_link_options(report_code_target PRIVATE -Wl,--build-id)
+set_target_properties(report_code_target PROPERTIES PREFIX "" LINKER_LANGUAGE CXX)
+
 add_executable(report_tests
   report_builder_test.cpp
   report_fatbin_test.cpp
+  report_kernel_code_test.cpp
   report_names_test.cpp
   report_runtime_names_test.cpp
   report_suppressions_test.cpp
   report_symbol_file_test.cpp
   report_symbols_test.cpp
   report_text_test.cpp)
-target_link_libraries(report_tests PRIVATE analyzer_core analyzer_report GTest::gtest_main ${CMAKE_DL_LIBS})
+target_link_libraries(report_tests PRIVATE analyzer_core analyzer_report trace_writer GTest::gtest_main ${CMAKE_DL_LIBS})
 target_compile_definitions(report_tests PRIVATE
+  GMT_CUBINS="${cubins}"
+  GMT_CODE_TARGET="$<TARGET_FILE:report_code_target>"
   GMT_SYMBOLS_TARGET="$<TARGET_FILE:report_symbols_target>"
   GMT_SYMBOLS_TARGET_SOURCE="${CMAKE_CURRENT_LIST_DIR}/report_symbols_target.cpp")
-add_dependencies(report_tests report_symbols_target)
+add_dependencies(report_tests report_symbols_target report_code_target)
 gtest_discover_tests(report_tests PROPERTIES LABELS unit TIMEOUT 120)
 
 add_executable(report_write_json ${PROJECT_SOURCE_DIR}/tests/report/write_json.cpp)

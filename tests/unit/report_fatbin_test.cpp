@@ -3,50 +3,26 @@
 // damaged.
 
 #include <gtest/gtest.h>
-#include <zstd.h>
 
-#include <cstring>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "analyzer/device_malloc.h"
 #include "analyzer/fatbin.h"
+#include "fatbin_writer.h"
 #include "trace/device_ring.h"
 
 namespace gmt {
 namespace {
 
-constexpr unsigned kPtx = 1, kCubin = 2;
+using test::container;
+using test::entry;
+using test::kCubin;
+using test::kPtx;
+
 const std::string kMallocPtx =
   ".version 9.0\n.extern .func (.param .b64 func_retval0) malloc\n(\n.param .b64 p\n)\n;\n";
-
-template <class Integer> void put(std::string& into, std::size_t at, Integer value) {
-  std::memcpy(into.data() + at, &value, sizeof value);
-}
-
-std::string entry(unsigned kind, const std::string& code, bool packed = false) {
-  std::string body = code;
-  if (packed) {
-    body.resize(ZSTD_compressBound(code.size()));
-    body.resize(ZSTD_compress(body.data(), body.size(), code.data(), code.size(), 1));
-  }
-  std::string head(64, '\0');
-  put(head, 0, static_cast<std::uint16_t>(kind));
-  put(head, 4, std::uint32_t{64});
-  put(head, 16, static_cast<std::uint32_t>(packed ? body.size() : 0));
-  put(head, 40, std::uint64_t{packed ? 0x8011u : 0x11u});
-  body.resize((body.size() + 7) / 8 * 8);
-  put(head, 8, std::uint64_t{body.size()});
-  put(head, 56, std::uint64_t{packed ? code.size() : 0});
-  return head + body;
-}
-
-std::string container(const std::string& entries) {
-  std::string head(16, '\0');
-  put(head, 0, std::uint32_t{0xba55ed50});
-  put(head, 4, std::uint16_t{1});
-  put(head, 6, std::uint16_t{16});
-  put(head, 8, std::uint64_t{entries.size()});
-  return head + entries;
-}
 
 DeviceMalloc look(const std::string& section) {
   return device_malloc_in(std::span<const char>(section), Deadline::max());
@@ -70,6 +46,38 @@ TEST(Fatbin, OtherNamesAreNotMalloc) {
 TEST(Fatbin, InstrumentedCodeSaysSo) {
   EXPECT_EQ(look(container(entry(kPtx, kMallocPtx) + entry(kPtx, kMallocPtx + trace::kControlSymbol))),
             DeviceMalloc::kLogged);
+}
+
+// A block as LZ4's format has it: literals, a copy of what lies one byte before, literals.
+std::string lz4(std::string_view begin, unsigned repeated, std::string_view end) {
+  const auto lengths = [](std::size_t rest) {
+    std::string bytes;
+    for (rest -= 15; rest >= 255; rest -= 255) bytes += '\xff';
+    return bytes + static_cast<char>(rest);
+  };
+  std::string block = "\xff" + lengths(begin.size()) + std::string(begin) + std::string("\1\0", 2);
+  block += lengths(repeated - 4);
+  return block + "\xf0" + lengths(end.size()) + std::string(end);
+}
+
+TEST(Fatbin, UnpacksLz4) {
+  const std::string begin = ".version 8.0\n// a comment of some length: ", end = "\n" + kMallocPtx;
+  const std::string block = lz4(begin, 300, end), plain = begin + std::string(300, ' ') + end;
+  const auto unpacked = [&](const std::string& body, std::size_t bytes) {
+    std::string found;
+    std::vector<char> buffer;
+    const std::string section = container(test::stored_entry(kPtx, body, 0x2011, bytes));
+    visit_entries(std::span<const char>(section), Deadline::max(), [&](const FatbinEntry& e) {
+      const std::span<const char> code = unpack(e, buffer);
+      found.assign(code.begin(), code.end());
+      return true;
+    });
+    return found;
+  };
+  EXPECT_EQ(unpacked(block, plain.size()), plain);
+  EXPECT_EQ(look(container(test::stored_entry(kPtx, block, 0x2011, plain.size()))), DeviceMalloc::kCalled);
+  EXPECT_EQ(unpacked(block, plain.size() + 1), "");
+  for (std::size_t cut = 0; cut < block.size(); ++cut) EXPECT_EQ(unpacked(block.substr(0, cut), plain.size()), "");
 }
 
 TEST(Fatbin, DamageAndDeadlinesEndTheSearch) {

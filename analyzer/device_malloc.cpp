@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for device malloc in fat binaries, see device_malloc.h. In a cubin malloc and free are undefined
+// functions, in PTX they are declared by name; new and delete are calls of the two.
+
+#include "analyzer/device_malloc.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/device_ring.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::size_t kMaxSection = std::size_t{256} << 20; // bounds what is looked at in one module
+constexpr std::size_t kMaxEntry = std::size_t{32} << 20;    // decompressed
+
+bool contains(std::span<const char> text, std::string_view what) {
+  return std::string_view(text.data(), text.size()).find(what) != std::string_view::npos;
+}
+
+// A name stands between zeros in a cubin's string table; in PTX a declaration ends its line with it.
+DeviceMalloc device_malloc_in_code(std::span<const char> code, bool ptx) {
+  if (contains(code, trace::kControlSymbol)) return DeviceMalloc::kLogged;
+  const std::string zero(1, '\0');
+  for (const std::string name : {"malloc", "free"}) {
+    const bool called = ptx ? contains(code, " " + name + "\n") : contains(code, zero + name + zero);
+    if (called) return DeviceMalloc::kCalled;
+  }
+  return DeviceMalloc::kNone;
+}
+
+} // namespace
+
+DeviceMalloc device_malloc_in(std::span<const char> section, Deadline deadline) {
+  DeviceMalloc result = DeviceMalloc::kNone;
+  std::vector<char> buffer;
+  visit_entries(section, deadline, [&](const FatbinEntry& entry) {
+    if (entry.kind == FatbinEntry::Kind::kOther || entry.plain_bytes > kMaxEntry) return true;
+    const DeviceMalloc found =
+      device_malloc_in_code(unpack(entry, buffer), entry.kind == FatbinEntry::Kind::kPtx);
+    if (found != DeviceMalloc::kNone) result = found;
+    return found != DeviceMalloc::kLogged;
+  });
+  return result;
+}
+
+DeviceMalloc device_malloc_in(const std::filesystem::path& module, Deadline deadline) {
+  const std::optional<ElfFile> file = ElfFile::open(module);
+  if (!file) return DeviceMalloc::kNone;
+  const std::span<const char> section = nv_fatbin_of(*file);
+  return section.size() > kMaxSection ? DeviceMalloc::kNone : device_malloc_in(section, deadline);
+}
+
+} // namespace gmt
