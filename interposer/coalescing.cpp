@@ -147,7 +147,8 @@ std::uint16_t id_of_context() noexcept {
   return log != nullptr ? current_context(*log) : std::uint16_t{0};
 }
 
-trace::Slot* append(ThreadLog* log, Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t context) noexcept {
+trace::Slot* append(ThreadLog* log, Kind kind, const std::uint64_t* words, unsigned count,
+                    std::uint16_t context) noexcept {
   return log->append_words(kind, words, count, context, true);
 }
 
@@ -179,8 +180,8 @@ void each_object(const char* prefix, bool (*visit)(void*, const char*), void* co
 }
 
 constinit CoreFunctions core{
-    nullptr, driver_symbol, current_context_handle, id_of_context, is_primary_context, code_generation, in_range, monotonic_ns,
-    profiler_was_loaded, switch_off, ThreadLog::create_for_sums, append, append_to_sums, path_of, take_budget,
+    nullptr, driver_symbol, current_context_handle, id_of_context, is_primary_context, code_generation, in_range,
+    monotonic_ns, profiler_was_loaded, switch_off, ThreadLog::create_for_sums, append, append_to_sums, path_of, take_budget,
     initial_environment, is_in_file, each_object, real_dlsym};
 
 } // namespace
@@ -193,7 +194,8 @@ void open_collector() noexcept {
     std::strcat(path, "/");
     std::strcat(path, kCollectorLibrary);
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const auto open = library != nullptr ? reinterpret_cast<OpenCollector>(real_dlsym(library, kCollectorSymbol)) : nullptr;
+    void* symbol = library != nullptr ? real_dlsym(library, kCollectorSymbol) : nullptr;
+    const auto open = reinterpret_cast<OpenCollector>(symbol);
     if (open == nullptr) return Process::tell_command("nocollector", path);
     core.options = &Process::options();
     collector = open(&core);

@@ -138,8 +138,8 @@ void Call::settle_flags() noexcept {
 
 void Call::publish_in_flight(unsigned records) noexcept {
   settle_flags();
-  if (log_ == nullptr) return;
   if (is_coalescing()) [[unlikely]] told_ = tell_before(record, row_);
+  if (log_ == nullptr) return;
   slot_ = take_slot(*log_, record, caller_, frame_, stack_);
   time_ = read_tsc();
   order_ = record.order_at == OrderAt::kBefore ? Process::next_orders(records) : Process::current_order();
@@ -153,8 +153,13 @@ void Call::publish_in_flight(unsigned records) noexcept {
   log_->commit(slot_, record, head_of(record, row_, trace::kResultInFlight));
 }
 
+// The collector comes last: what it does may take milliseconds, which are none of the call's.
 void Call::complete(std::uint16_t result, bool changed) noexcept {
+  commit_result(result, changed);
   if (told_ != 0) [[unlikely]] tell_after(record, row_, told_, result == 0);
+}
+
+void Call::commit_result(std::uint16_t result, bool changed) noexcept {
   thread_state.driver = outer_;
   if (slot_ == nullptr) return;
   const std::uint64_t ticks = record.is_timed() ? read_tsc() - time_ : 0;

@@ -66,6 +66,7 @@ public:
 private:
   bool is_part_of_another(const RuntimeScope* runtime) noexcept;
   void settle_flags() noexcept;
+  void commit_result(std::uint16_t result, bool changed) noexcept;
   void note_facts(std::uint16_t result) noexcept;
 
   const void* caller_;

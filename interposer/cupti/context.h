@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the collector keeps of each CUDA context, and the gate that keeps launches out while a window opens or is read. Used by
-// windows.cpp and library.cpp.
+// What the collector keeps of each CUDA context, and the gate that keeps launches out while a window opens or is read.
+// Used by windows.cpp and library.cpp.
 //
-// Invariants: a context once met is kept, by its handle, until the process forks; between enter() and leave() a thread is inside
-// a call that gives the device work, and no gate is held that needs quiet.
+// Invariants: a context once met is kept, by its handle, until the process forks; between enter() and leave() a thread
+// is inside a call that gives the device work, and no gate is held that needs quiet.
 #pragma once
 
 #include <atomic>
@@ -49,8 +49,8 @@ extern CaptureSet captures;
 void enter(Context& context) noexcept; // waits while a gate is held, some milliseconds
 void leave(Context& context) noexcept;
 
-// Held while a window opens, closes or is read. Never waits: held() says whether it was free. `quiet`: only if no other call is
-// giving the context work. It is not to be had while a stream of the process captures.
+// Held while a window opens, closes or is read. Never waits: held() says whether it was free. `quiet`: only if no other
+// call is giving the context work. It is not to be had while a stream of the process captures.
 class Gate {
 public:
   enum class Needs { kQuiet, kNothing };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core's functions, as every file of the collector reaches them. Set once, by library.cpp, before anything else runs.
+// The core's functions, as every file of the collector reaches them. Set once, by library.cpp, before anything else
+// runs.
 #pragma once
 
 #include "interposer/cupti/interface.h"

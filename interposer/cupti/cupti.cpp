@@ -56,7 +56,8 @@ template <class Function> bool look_up(void* library, const char* name, Function
 }
 
 bool know_functions(void* library) noexcept {
-  return look_up(library, "cuptiSubscribe", cupti.subscribe) && look_up(library, "cuptiUnsubscribe", cupti.unsubscribe) &&
+  return look_up(library, "cuptiSubscribe", cupti.subscribe) &&
+         look_up(library, "cuptiUnsubscribe", cupti.unsubscribe) &&
          look_up(library, "cuptiProfilerInitialize", cupti.initialize) &&
          look_up(library, "cuptiDeviceGetChipName", cupti.chip_name) &&
          look_up(library, "cuptiSassMetricsGetProperties", cupti.metric) &&
@@ -106,8 +107,8 @@ Answer ask_for_other_subscriber() noexcept {
   return answer(result);
 }
 
-// Room for one record: the header says "size equal to number of instances per metric", which leaves open whether metrics
-// share an array; there is room for both.
+// Room for one record: the header says "size equal to number of instances per metric", which leaves open whether
+// metrics share an array; there is room for both.
 std::size_t values_of_record(std::size_t instances) noexcept { return (instances != 0 ? instances : 1) * kMetrics; }
 
 } // namespace
@@ -203,8 +204,9 @@ Figures Cupti::figures_of(const CUpti_SassMetrics_Data& record, std::size_t valu
   return figures;
 }
 
-Answer Cupti::read(std::uint64_t context, void (*visit)(void*, const Figures&, bool), void* data) noexcept {
-  auto size = parameters<CUpti_SassMetricsGetDataProperties_Params>(CUpti_SassMetricsGetDataProperties_Params_STRUCT_SIZE);
+Answer Cupti::read(std::uint64_t context, Visit visit, void* data) noexcept {
+  using Size = CUpti_SassMetricsGetDataProperties_Params;
+  auto size = parameters<Size>(CUpti_SassMetricsGetDataProperties_Params_STRUCT_SIZE);
   size.ctx = reinterpret_cast<CUcontext>(context);
   if (const Answer refused = answer(cupti.properties(&size)); !refused.good()) return refused;
   const std::size_t records = size.numOfPatchedInstructionRecords;

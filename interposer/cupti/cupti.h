@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI's SASS metrics as the collector needs them: found and begun once, then opened, read and closed per context. The only
-// files that know CUPTI's headers are cupti.cpp and search.cpp. Used by windows.cpp.
+// CUPTI's SASS metrics as the collector needs them: found and begun once, then opened, read and closed per context. The
+// only file that knows CUPTI's headers is cupti.cpp. Used by windows.cpp.
 //
 // What cupti_sass_metrics.h leaves open is assumed here and in read(), nowhere else:
 //  - figures count from Enable on, so that each window's are its own;
 //  - a record may hold all metrics of an instruction or one of them: records of one instruction are added up;
-//  - Enable and Disable do not wait, GetDataProperties and FlushData wait for the context (measured on an H200, driver 580);
-//  - a context's end or a device's reset leaves the device's configuration; if Enable then says that there is none, it is
-//    made again, once.
+//  - Enable and Disable do not wait, GetDataProperties and FlushData wait for the context (measured on an H200, driver
+//    580);
+//  - a context's end or a device's reset leaves the device's configuration; if Enable then says that there is none, it
+//    is made again, once.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ struct CUpti_SassMetrics_Data;
 
 namespace gmt::interposer::collector {
 
-// Figures of one instruction in the order of kAccessInstruction's words P1 to P9; kUnknownCount where the chip has none.
+// Figures of one instruction in the order of kAccessInstruction's words P1 to P9; kUnknownCount where the chip has
+// none.
 inline constexpr unsigned kMetrics = 9;
 inline constexpr unsigned kFirstMemoryMetric = 2; // those before it count executions
 
@@ -43,7 +45,8 @@ public:
   Answer begin(int device) noexcept;
   Answer open(std::uint64_t context, int device) noexcept;
   // All figures since open(), each record to visit(data, figures, again): all of them twice. Waits for the context.
-  Answer read(std::uint64_t context, void (*visit)(void* data, const Figures& figures, bool again), void* data) noexcept;
+  using Visit = void (*)(void* data, const Figures& figures, bool again);
+  Answer read(std::uint64_t context, Visit visit, void* data) noexcept;
   Answer close(std::uint64_t context) noexcept; // what was not read is dropped
   bool knows_metric(unsigned metric) const noexcept { return known_[metric]; }
 
@@ -63,7 +66,8 @@ private:
 
 // ---- search.cpp
 
-// Opens libcupti: what GPUMEMTRACE_CUPTI names, or version 13, then 12, wherever a CUDA toolkit keeps it. Null if there is none.
+// Opens libcupti: what GPUMEMTRACE_CUPTI names, or version 13, then 12, wherever a CUDA toolkit keeps it. Null if there
+// is none.
 void* find_cupti() noexcept;
 // Another tool was put into this process that needs CUPTI for itself.
 bool other_profiler_is_set() noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's own functions, unrecorded: each is looked up once, because a look-up takes the loader's lock. Used by every file
-// of the collector that asks the driver something.
+// The driver's own functions, unrecorded: each is looked up once, because a look-up takes the loader's lock. Used by
+// every file of the collector that asks the driver something.
 #pragma once
 
 #include <atomic>

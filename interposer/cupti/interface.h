@@ -54,7 +54,8 @@ struct CoreFunctions {
   void (*switch_off)(); // nothing more is told to the collector
   ThreadLog* (*make_log)(std::uint32_t number);
   // Where the record stands, null if it was lost; the log counts it.
-  trace::Slot* (*append)(ThreadLog* log, trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t context);
+  trace::Slot* (*append)(ThreadLog* log, trace::Kind kind, const std::uint64_t* words, unsigned count,
+                         std::uint16_t context);
   std::uint64_t (*append_text)(ThreadLog* log, const char* text, std::size_t length); // its id
   bool (*path_of)(const char* file, char* buffer, std::size_t size);
   bool (*take_budget)(std::uint64_t bytes);

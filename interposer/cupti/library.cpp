@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// libgpumemtrace_cupti.so: what the core calls (interface.h). Sorts the program's calls by what they mean for the window of the
-// context that they go to.
+// libgpumemtrace_cupti.so: what the core calls (interface.h). Sorts the program's calls by what they mean for the
+// window of the context that they go to.
 //
-// Invariants: as for all code of interposer/ (entry.h): no exception, no static constructor, nothing of the C++ library; the
-// program's kernels are never waited for.
+// Invariants: as for all code of interposer/ (entry.h): no exception, no static constructor, nothing of the C++
+// library; the program's kernels are never waited for.
 #include "interposer/cupti/context.h"
 #include "interposer/cupti/driver.h"
 #include "interposer/cupti/images.h"
@@ -18,8 +18,8 @@ namespace {
 
 using What = DriverCall::What;
 
-// What before() tells after(): number of the context from 1, and for a wait for the whole context how much its streams had been
-// given by then.
+// What before() tells after(): number of the context from 1, and for a wait for the whole context how much its streams
+// had been given by then.
 constexpr unsigned kContextShift = 48;
 constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kContextShift) - 1;
 std::uint64_t token_of(const Context& context, std::uint64_t count = 0) noexcept {
@@ -39,7 +39,10 @@ std::uint64_t before_launch(Context& context, const DriverCall& call) noexcept {
 }
 
 std::uint64_t before_work(Context& context, const DriverCall& call) noexcept {
-  if (call.what == What::kGraphLaunch && make_sums(context)) close_before_graph(context);
+  if (call.what == What::kGraphLaunch) {
+    if (is_captured(call.stream)) return 0; // it becomes a node of another graph
+    if (make_sums(context)) close_before_graph(context);
+  }
   enter(context);
   if (call.what == What::kHiddenWork) {
     context.streams.add_unknown();

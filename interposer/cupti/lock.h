@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags that one thread at a time holds. Waiting is bounded: who does not get it leaves out what it wanted to do, and the
-// program goes on. Signals of the holder are blocked by the caller (quiet.h), so that no handler waits for its own thread.
+// Flags that one thread at a time holds. Waiting is bounded: who does not get it leaves out what it wanted to do, and
+// the program goes on. Signals of the holder are blocked by the caller (quiet.h), so that no handler waits for its own
+// thread.
 #pragma once
 
 #include <atomic>

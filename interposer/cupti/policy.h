@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which launches are worth a window, and when there is time for one. Used by windows.cpp; no CUDA, no clock of its own.
 //
-// By default launch 1 and 2 of each kernel are due, then 4, 8, 16 and so on: a kernel that is launched n times is measured
-// about log2(n) times, its first behaviour and its late one. A launch that could not be measured stays due. Windows may take
-// two seconds of any run, and beyond that 15 % of the time since the first launch.
+// By default launch 1 and 2 of each kernel are due, then 4, 8, 16 and so on: a kernel that is launched n times is
+// measured about log2(n) times, its first behaviour and its late one. A launch that could not be measured stays due.
+// Windows may take two seconds of any run, and beyond that 15 % of the time since the first launch.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,8 @@ private:
   std::atomic<std::uint64_t> began_{0}, spent_{0};
 };
 
-// When a window that met no idle moment is given up, and how long its context rests then: it probably keeps the device busy.
+// When a window that met no idle moment is given up, and how long its context rests then: it probably keeps the device
+// busy.
 inline constexpr std::uint64_t kPatientLaunches = 64;
 inline constexpr std::uint64_t kPatience = 200 * kMillisecond;
 constexpr bool is_hopeless(std::uint64_t launches, std::uint64_t nanoseconds, std::uint64_t wanted) noexcept {
@@ -65,7 +66,8 @@ constexpr std::uint64_t rest_after(unsigned given_up_in_a_row) noexcept {
   return 500 * kMillisecond << (given_up_in_a_row < kMostDoublings ? given_up_in_a_row : kMostDoublings);
 }
 
-// A context that was found busy is looked at again after this, or when the program has waited: asking costs as much as a launch.
+// A context that was found busy is looked at again after this, or when the program has waited: asking costs as much as
+// a launch.
 inline constexpr std::uint64_t kGlance = kMillisecond / 5;
 
 // A window stays open for further launches that are due, so that one reading serves many, but not for ever.

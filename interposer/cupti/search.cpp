@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where libcupti may be: see find_cupti() in cupti.h. A library that is named by GPUMEMTRACE_CUPTI is the only one tried; one
-// that the program has loaded itself comes before any other, because a process should have one CUPTI.
+// Where libcupti may be: see find_cupti() in cupti.h. A library that is named by GPUMEMTRACE_CUPTI is the only one
+// tried; one that the program has loaded itself comes before any other, because a process should have one CUPTI.
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12"};
 
-// From the folder of a libcudart, which is a toolkit's lib64 or a wheel's nvidia/cuda_runtime/lib (CUDA 12) or nvidia/cu13/lib.
+// From the folder of a libcudart, which is a toolkit's lib64 or a wheel's nvidia/cuda_runtime/lib (CUDA 12) or
+// nvidia/cu13/lib.
 constexpr const char* kBesideRuntime[] = {"", "/../extras/CUPTI/lib64", "/../../../extras/CUPTI/lib64",
                                           "/../../cuda_cupti/lib", "/../../cu13/lib"};
 constexpr const char* kInToolkit[] = {"/lib64", "/extras/CUPTI/lib64", "/lib"};

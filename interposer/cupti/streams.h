@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The streams of a context that may have work: filled by every call that gives a stream something to do, emptied when all of
-// it is known to be done. Used by windows.cpp.
+// The streams of a context that may have work: filled by every call that gives a stream something to do, emptied when
+// all of it is known to be done. Used by windows.cpp.
 //
-// Invariants: add() takes no lock, so a signal handler may cut into it; the rest is called while no other thread adds. What
-// finds no place, or happens where nobody can look, makes the set blind: then only a wait for the whole context tells.
+// Invariants: add() takes no lock, so a signal handler may cut into it; the rest is called while no other thread adds.
+// What finds no place, or happens where nobody can look, makes the set blind: then only a wait for the whole context
+// tells.
 #pragma once
 
 #include <atomic>

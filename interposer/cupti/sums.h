@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// access-<n>.log of one context (trace/FORMAT.md, "Instructions and memory"): its records, raised in place. Used by windows.cpp.
+// access-<n>.log of one context (trace/FORMAT.md, "Instructions and memory"): its records, raised in place. Used by
+// windows.cpp.
 //
-// Invariants: one thread at a time asks for instructions and measured functions (the gate of context.h), any may add a kernel's
-// record, and words may be raised by any. Each kernel has its
-// kAccessFunction from its first launch on, with P2 0 until it has been measured. What finds no room is left out and counted
-// by the log.
+// Invariants: one thread at a time asks for instructions and measured functions (the gate of context.h), any may add a
+// kernel's record, and words may be raised by any. Each kernel has its kAccessFunction from its first launch on, with
+// P2 0 until it has been measured. What finds no room is left out and counted by the log.
 #pragma once
 
 #include <atomic>

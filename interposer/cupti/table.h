@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a record of the sums stands, by key: open addressing that doubles, in memory of its own. Used by sums.cpp, by one thread
-// at a time. Nothing is ever taken out; when there is no memory, find() gives null and the figures are left out.
+// Where a record of the sums stands, by key: open addressing that doubles, in memory of its own. Used by sums.cpp, by
+// one thread at a time. Nothing is ever taken out; when there is no memory, find() gives null and the figures are left
+// out.
 #pragma once
 
 #include <cstddef>

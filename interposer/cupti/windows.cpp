@@ -25,7 +25,8 @@ constinit std::uint64_t wanted = 0; // see launches_wanted()
 
 // ---- the end of it all
 
-// CUPTI cannot, or will not: the reason stands in every context's sums, and the program goes on as if we were not there.
+// CUPTI cannot, or will not: the reason stands in every context's sums, and the program goes on as if we were not
+// there.
 void stop(const Context& where, const Answer& answer) noexcept {
   if (stopped.exchange(true)) return;
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
@@ -96,11 +97,12 @@ void settle(Context& context, bool read) noexcept {
   add_to_word(windows, read ? kLaunchesRead : kLaunchesGivenUp, context.launches_in_window.exchange(0));
   add_to_word(windows, read ? kRead : kGivenUp, 1);
   context.given_up_in_a_row = read ? 0 : context.given_up_in_a_row + 1;
-  if (!read && wanted != kAllLaunches) context.rest_until.store(core->now() + rest_after(context.given_up_in_a_row - 1));
+  if (read || wanted == kAllLaunches) return;
+  context.rest_until.store(core->now() + rest_after(context.given_up_in_a_row - 1));
 }
 
-// The figures are added before the launches that made them: who dies in between leaves no launch that seems to have done
-// nothing.
+// The figures are added before the launches that made them: who dies in between leaves no launch that seems to have
+// done nothing.
 void close(Context& context, bool read) noexcept {
   const Quiet quiet;
   const Lock turn(cupti_in_use);
@@ -114,7 +116,8 @@ void close(Context& context, bool read) noexcept {
   if (!closed.good()) stop(context, closed);
 }
 
-// Not while kernels run: those that were launched before would count, or keep the code from being patched. Copies do no harm.
+// Not while kernels run: those that were launched before would count, or keep the code from being patched. Copies do no
+// harm.
 bool open(Context& context) noexcept {
   const Quiet quiet;
   const Lock turn(cupti_in_use, Lock::Wait::kNo);
@@ -181,7 +184,8 @@ Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept {
   const bool due = kernel->wanted && number >= kernel->next_due.load(std::memory_order_relaxed) &&
                    (range[0] == '\0' || core->in_range(range));
   if (context.open.load() && (!due || now - context.opened_at.load() > kFullWindow)) close_if_idle(context);
-  if (!due || context.open.load() || now < context.rest_until.load() || now < context.look_again_at.load()) return kernel;
+  const bool rests = now < context.rest_until.load() || now < context.look_again_at.load();
+  if (!due || rests || context.open.load()) return kernel;
   if (wanted == 0 && !governor.has_time(now)) {
     add_to_word(context.sums.windows(), kPutOff, 1);
   } else {

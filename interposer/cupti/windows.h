@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows: the times in which CUPTI counts. One is opened before a launch that is due, if no kernel runs, and closed when the
-// context is idle anyway: its figures are added to the sums then. Used by library.cpp.
+// Windows: the times in which CUPTI counts. One is opened before a launch that is due, if no kernel runs, and closed
+// when the context is idle anyway: its figures are added to the sums then. Used by library.cpp.
 //
-// Invariants: the program is never made to wait for its kernels, because reading does: figures are read only when every stream
-// that had work was found idle while no other thread was submitting. A window that meets no such moment is closed unread.
+// Invariants: the program is never made to wait for its kernels, because reading does: figures are read only when every
+// stream that had work was found idle while no other thread was submitting. A window that meets no such moment is
+// closed unread.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace gmt::interposer::collector {
 
-// Before a launch: closes a window that has served, opens one if the launch is due. Null if the launch is not to be counted.
+// Before a launch: closes a window that has served, opens one if the launch is due. Null if the launch is not to be
+// counted.
 Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept;
 // Then, between enter() and the call; and if it failed.
 void count_launch(Context& context, Kernel* kernel) noexcept;

@@ -142,7 +142,7 @@ Answer Cupti::open(std::uint64_t, int) noexcept {
   launched_in_window.store(0);
   return {};
 }
-Answer Cupti::read(std::uint64_t, void (*visit)(void*, const Figures&, bool), void* data) noexcept {
+Answer Cupti::read(std::uint64_t, Visit visit, void* data) noexcept {
   if (running.load() != 0) met_work.fetch_add(1);
   std::this_thread::sleep_for(100us);
   if (running.load() != 0) met_work.fetch_add(1); // somebody launched meanwhile: we would wait for that, too
