@@ -19,7 +19,6 @@ namespace {
 
 // Making a ring: in the turn, the context being current.
 
-constexpr unsigned kSubRings = 64; // two multiprocessors share one on the largest devices
 constexpr std::size_t kLeastBytes = 256 << 10, kMostBytes = 1 << 30;
 constinit std::atomic<unsigned> ring_count{0}; // made so far
 
@@ -27,7 +26,7 @@ std::uint32_t slots_of_each() noexcept {
   std::uint64_t wanted = Process::options().device_ring_size;
   wanted = wanted < kLeastBytes ? kLeastBytes : wanted > kMostBytes ? kMostBytes : wanted;
   std::uint32_t slots = 1;
-  while (std::uint64_t{slots} * 2 * kSubRings * trace::kSlotBytes <= wanted) slots *= 2;
+  while (std::uint64_t{slots} * 2 * trace::kSubRings * trace::kSlotBytes <= wanted) slots *= 2;
   return slots;
 }
 
@@ -35,7 +34,7 @@ void fill_header(Ring& ring, std::uint32_t slots) noexcept {
   trace::RingHeader& header = trace::ring_header(ring.memory.base);
   header.version = trace::kRingVersion;
   header.pid = static_cast<std::uint32_t>(Process::pid());
-  header.sub_rings = kSubRings;
+  header.sub_rings = trace::kSubRings;
   header.slots_per_sub_ring = slots;
   header.context = ring.id;
   header.device = static_cast<std::uint32_t>(ring.device);
@@ -101,7 +100,7 @@ void refuse(std::uint64_t context) noexcept {
 // Null if it could not be made.
 Ring* make_ring(ThreadLog& log, std::uint64_t context) noexcept {
   const std::uint32_t slots = slots_of_each();
-  Ring* ring = start_drain_thread() ? place_for_ring(trace::ring_bytes(kSubRings, slots)) : nullptr;
+  Ring* ring = start_drain_thread() ? place_for_ring(trace::ring_bytes(trace::kSubRings, slots)) : nullptr;
   if (ring == nullptr) return refuse(context), nullptr;
   ++ring_count;
   ring->context = context;

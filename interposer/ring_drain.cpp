@@ -26,8 +26,6 @@ constinit Ring rings[kMaxRings] = {};
 
 namespace {
 
-constexpr std::uint64_t kMostAtOnce = 1 << 12; // slots of one sub-ring, before the next is looked at
-
 // Every reader of rings, but not for ever: a round is file operations only, yet the disk may be slow.
 constinit std::atomic<bool> locked{false};
 class DrainLock {
@@ -72,7 +70,8 @@ ThreadLog* log_of(Ring& ring) noexcept {
   return nullptr;
 }
 
-// All that stands ready; `last`: nobody writes any more. False if there was nothing to do.
+// All that stands ready, of every sub-ring, since the analyzer relies on it that nothing older comes in later rounds; `last`:
+// nobody writes any more. False if there was nothing to do.
 bool drain_ring(Ring& ring, bool last) noexcept {
   std::uint64_t moved = 0, torn = 0, lost = 0;
   for (unsigned i = 0; i < trace::ring_header(ring.memory.base).sub_rings; ++i) {
@@ -82,7 +81,7 @@ bool drain_ring(Ring& ring, bool last) noexcept {
     const auto take = [&ring](const trace::RingRecord& record) noexcept {
       if (ThreadLog* log = log_of(ring)) append(*log, record);
     };
-    const trace::RingProgress progress = last ? reader.drain_rest(take) : reader.drain(kMostAtOnce, take);
+    const trace::RingProgress progress = last ? reader.drain_rest(take) : reader.drain(UINT64_MAX, take);
     moved += progress.slots;
     torn += progress.torn;
   }

@@ -6,17 +6,20 @@
 // device share at equal addresses (/dev/shm, registered with CUDA), where they are published. The ring file is
 // split into sub-rings, chosen by SM, so that a full GPU does not meet at one counter.
 //
+// A writer whose sub-ring is full goes on to the next, so that one busy SM has the whole ring.
+//
 // Invariants: a ticket is the number of a slot since the ring's beginning; ticket t lives in slot t % capacity of its sub-ring. A
 // ticket is only given out when the slot's former content was consumed, so every ticket given out is written, or torn by
-// the death of its context. Heads are stored last, with release order at system scope; the drain zeroes a head before it
-// raises `consumed`. C++17, includes nothing of CUDA's.
+// the death of its context. In the ring no word of a slot is 0 (sent_word()): each says itself whether it has arrived, and a
+// kernel need not wait, with a fence across the bus, for some before it sends others. The drain zeroes slots before it raises
+// `consumed`. C++17, includes nothing of CUDA's.
 #pragma once
 
 #include "format.h" // beside this file also where device_hooks installs both
 
 namespace gmt::trace {
 
-inline constexpr std::uint32_t kRingVersion = 1;
+inline constexpr std::uint32_t kRingVersion = 2;
 inline constexpr char kRingMagic[8] = {'G', 'M', 'T', 'R', 'I', 'N', 'G', '1'};
 
 // The variable of an instrumented module that holds the DeviceControl's address, 0 while nobody listens. The name is
@@ -29,6 +32,7 @@ inline constexpr char kNoteOwner[] = "gpumemtrace";
 inline constexpr std::uint32_t kNoteType = 1;
 
 inline constexpr unsigned kMaxSubRings = 256;
+inline constexpr unsigned kSubRings = 32; // what the interposer makes; a power of two
 inline constexpr unsigned kMaxDeviceSites = 4096; // a power of two; further ones are site 0, "somewhere"
 inline constexpr unsigned kGridTableEntries = 1024;
 
@@ -77,6 +81,14 @@ constexpr Index3 block_of(std::uint64_t word) {
 }
 constexpr std::uint32_t site_of(std::uint64_t who) { return static_cast<std::uint32_t>(who); }
 
+// A slot's words as they stand in the ring. A word that is 0 is sent as 1, and its bit of the head's api is clear: bit i - 1 for
+// word i. What the reader gives has the plain words, and kNoApi.
+GMT_HOST_DEVICE constexpr std::uint64_t sent_word(std::uint64_t word) { return word != 0 ? word : 1; }
+GMT_HOST_DEVICE constexpr std::uint64_t sent_head(std::uint64_t head, unsigned zeros) {
+  return (head | std::uint64_t{kNoApi} << 16) & ~(std::uint64_t{zeros} << 16);
+}
+GMT_HOST_DEVICE constexpr bool is_zero_word(std::uint64_t head, unsigned i) { return (head >> (15 + i) & 1) == 0; }
+
 // First page of a ring file; then consumed and lost counters, then the slots of sub-ring 0, 1, ...
 struct RingHeader {
   char magic[8]; // kRingMagic
@@ -109,8 +121,9 @@ struct DeviceControl {
     std::uint64_t reserved;      // next ticket
     std::uint64_t consumed_seen; // RingCounters::consumed when last looked at
   } sub[kMaxSubRings];
-  std::uint64_t sites[kMaxDeviceSites];   // key of the site whose id is index + 1, 0 free
-  std::uint64_t grids[kGridTableEntries]; // grid ids of which a kDeviceGrid was written; newer ones displace older ones
+  // Keys with a lowest bit that says whether the record that describes it is in the ring; 0 free.
+  std::uint64_t sites[kMaxDeviceSites];   // of the site whose id is index + 1
+  std::uint64_t grids[kGridTableEntries]; // twice the grid's id; newer ones displace older ones
 };
 static_assert(sizeof(DeviceControl) == 128 + kMaxSubRings * 128 + (kMaxDeviceSites + kGridTableEntries) * 8);
 

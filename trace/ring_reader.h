@@ -9,8 +9,9 @@
 //   });                                                      // returns at once at a slot that is not written yet
 //   reader.drain_rest(take);                                 // end of life: nobody writes any more; passes over torn slots
 //
-// Invariants: one reader of a ring at a time. Slots are only valid inside the call of `take`: their heads are zeroed and
-// `consumed` is raised afterwards, in this order, which gives them back to the kernels. If a process is killed between its
+// Invariants: one reader of a ring at a time. A slot is taken when all its words have arrived, in whatever order they did.
+// Records are only valid inside the call of `take`: their slots are zeroed and `consumed` is raised afterwards, in this order,
+// which gives them back to the kernels. If a process is killed between its
 // log's writes and that, the next reader meets the same records again: a record is known by its sub-ring and its ticket.
 // The mapping must be writable (private will do). C++17, no call, no memory, nothing of CUDA's or of the C++ library.
 #pragma once
@@ -33,6 +34,13 @@ inline bool ring_is_sound(const void* mapping, std::size_t bytes) {
          power_of_two(header.slots_per_sub_ring) && ring_bytes(header.sub_rings, header.slots_per_sub_ring) <= bytes;
 }
 
+inline constexpr unsigned kSlotWords = kSlotBytes / sizeof(std::uint64_t);
+
+// Words of slots are written by others while they are read here.
+inline std::uint64_t arrived_word(const Slot& slot, unsigned i) {
+  return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(&slot) + i, __ATOMIC_RELAXED);
+}
+
 // A record in place: its slots need not be neighbours, it may begin at the sub-ring's end and go on at its beginning.
 class RingRecord {
  public:
@@ -40,7 +48,15 @@ class RingRecord {
       : ring_(ring), mask_(mask), ticket_(ticket), slots_(slots) {}
   unsigned slots() const { return slots_; }
   std::uint64_t ticket() const { return ticket_; }
-  const Slot& operator[](unsigned i) const { return ring_[(ticket_ + i) & mask_]; }
+  Slot operator[](unsigned i) const {
+    const Slot& sent = ring_[(ticket_ + i) & mask_];
+    std::uint64_t words[kSlotWords] = {arrived_word(sent, 0)};
+    for (unsigned k = 1; k < kSlotWords; ++k) words[k] = is_zero_word(words[0], k) ? 0 : arrived_word(sent, k);
+    words[0] = sent_head(words[0], 0);
+    Slot slot;
+    __builtin_memcpy(&slot, words, sizeof slot);
+    return slot;
+  }
   void copy_to(Slot* out) const {
     for (unsigned i = 0; i < slots_; ++i) out[i] = (*this)[i];
   }
@@ -79,27 +95,34 @@ class SubRingReader {
   RingProgress drain_rest(Take&& take) {
     const std::uint64_t begin = consumed();
     std::uint64_t end = begin + capacity_;
-    while (end > begin && head(end - 1) == 0) --end;
+    while (end > begin && arrived(end - 1) == 0) --end;
     return read(begin, end, true, take);
   }
 
-  bool ready() const { return head(consumed()) != 0; } // drain() would take something
+  bool ready() const { return arrived(consumed()) == kSlotWords; } // drain() has something to look at
   std::uint64_t consumed() const { return __atomic_load_n(&counters_->consumed, __ATOMIC_RELAXED); }
   std::uint64_t lost() const { return __atomic_load_n(&counters_->lost, __ATOMIC_RELAXED); }
 
  private:
-  std::uint64_t head(std::uint64_t ticket) const {
-    return __atomic_load_n(&ring_[ticket & (capacity_ - 1)].head, __ATOMIC_ACQUIRE);
+  Slot& slot(std::uint64_t ticket) const { return ring_[ticket & (capacity_ - 1)]; }
+
+  unsigned arrived(std::uint64_t ticket) const { // how many of the slot's words
+    unsigned words = 0;
+    for (unsigned i = 0; i < kSlotWords; ++i) words += arrived_word(slot(ticket), i) != 0 ? 1 : 0;
+    return words;
   }
 
-  // Slots of the record that begins at the ticket; 0 if none does. A first head is stored after its kMore heads.
+  // Slots of the record that begins at the ticket, all there; kNotYet if some are not, 0 if none begins there.
+  static constexpr unsigned kNotYet = ~0u;
   unsigned record_slots(std::uint64_t ticket) const {
-    const Head first = unpack(head(ticket));
-    const std::uint64_t name = reinterpret_cast<const DeviceSlot&>(ring_[ticket & (capacity_ - 1)]).ticket;
+    if (arrived(ticket) != kSlotWords) return kNotYet;
+    const Head first = unpack(arrived_word(slot(ticket), 0));
+    const std::uint64_t name = RingRecord(ring_, capacity_ - 1, ticket, 1)[0].time;
     if (first.kind == Kind::kNone || first.kind == Kind::kMore || first.slots == 0 || first.slots > capacity_) return 0;
     if (name != pack_ticket(ticket, index_)) return 0;
     for (unsigned i = 1; i < first.slots; ++i) {
-      if (unpack(head(ticket + i)).kind != Kind::kMore) return 0;
+      if (arrived(ticket + i) != kSlotWords) return kNotYet;
+      if (unpack(arrived_word(slot(ticket + i), 0)).kind != Kind::kMore) return 0;
     }
     return first.slots;
   }
@@ -108,9 +131,10 @@ class SubRingReader {
   RingProgress read(std::uint64_t begin, std::uint64_t end, bool at_end_of_life, Take& take) {
     RingProgress progress{};
     std::uint64_t ticket = begin;
-    while (ticket < end && (at_end_of_life || head(ticket) != 0)) {
+    while (ticket < end) {
       const unsigned slots = record_slots(ticket);
-      if (slots == 0) {
+      if (slots == kNotYet && !at_end_of_life) break;
+      if (slots == 0 || slots == kNotYet) {
         ++progress.torn;
         ++ticket;
       } else {
@@ -120,7 +144,8 @@ class SubRingReader {
       }
     }
     for (std::uint64_t t = begin; t < ticket; ++t) {
-      __atomic_store_n(&ring_[t & (capacity_ - 1)].head, std::uint64_t{0}, __ATOMIC_RELAXED);
+      auto* const words = reinterpret_cast<std::uint64_t*>(&slot(t));
+      for (unsigned i = 0; i < kSlotWords; ++i) __atomic_store_n(words + i, std::uint64_t{0}, __ATOMIC_RELAXED);
     }
     __atomic_store_n(&counters_->consumed, ticket, __ATOMIC_RELEASE);
     return progress;

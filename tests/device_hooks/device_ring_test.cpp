@@ -81,6 +81,13 @@ void expect_whole(const RingRecord& record) {
   }
 }
 
+std::uint64_t who_of(const RingRecord& record) {
+  const trace::Slot first = record[0];
+  trace::DeviceSlot written;
+  std::memcpy(&written, &first, sizeof written);
+  return written.who;
+}
+
 std::vector<std::uint64_t> numbers(SubRingReader reader, RingProgress* progress = nullptr) {
   std::vector<std::uint64_t> found;
   const RingProgress p = reader.drain(1000, [&](const RingRecord& record) {
@@ -126,6 +133,50 @@ TEST(DeviceRing, AFullRingLosesAndCounts) {
   EXPECT_EQ(ring.reader(0).lost(), 3u);
 }
 
+TEST(DeviceRing, AFullSubRingGoesOnToTheNext) {
+  TestRing ring(4, 8);
+  using Numbers = std::vector<std::uint64_t>;
+  for (std::uint64_t n = 0; n < 8; ++n)
+    EXPECT_TRUE(put(ring.writer(3), 1, n, 3)) << n; // two in each
+  EXPECT_FALSE(put(ring.writer(3), 1, 8, 3));
+  EXPECT_TRUE(put(ring.writer(3), 1, 9, 2));
+  EXPECT_EQ(ring.reader(3).lost(), 1u);
+  EXPECT_EQ(numbers(ring.reader(0)), (Numbers{2, 3}));
+  EXPECT_TRUE(put(ring.writer(3), 1, 10, 3));
+  EXPECT_EQ(numbers(ring.reader(3)), (Numbers{0, 1, 9}));
+  EXPECT_EQ(numbers(ring.reader(0)), Numbers{10});
+  EXPECT_EQ(numbers(ring.reader(1)), (Numbers{4, 5}));
+  EXPECT_EQ(numbers(ring.reader(2)), (Numbers{6, 7}));
+}
+
+// As many warps as a multiprocessor has, in a ring of the usual shape: together they leave far more than their sub-ring
+// holds, and the reader does not come in time.
+TEST(DeviceRing, ABurstOfOneMultiprocessorLosesNothing) {
+  constexpr unsigned kWarps = 16, kRecords = 1000, kSlots = 1024;
+  static_assert(kWarps * kRecords > 8 * kSlots);
+  TestRing ring(trace::kSubRings, kSlots);
+  std::vector<std::thread> warps;
+  std::atomic<unsigned> dropped{0};
+  for (unsigned warp = 0; warp < kWarps; ++warp) {
+    warps.emplace_back([&, warp] {
+      for (std::uint64_t n = 0; n < kRecords; ++n)
+        dropped += put(ring.writer(30), warp, n, 1) ? 0 : 1;
+    });
+  }
+  for (std::thread& warp : warps)
+    warp.join();
+  EXPECT_EQ(dropped, 0u);
+  std::vector<unsigned> received(kWarps);
+  for (unsigned i = 0; i < trace::kSubRings; ++i) {
+    EXPECT_EQ(ring.reader(i).lost(), 0u);
+    ring.reader(i).drain(kSlots, [&](const RingRecord& record) {
+      expect_whole(record);
+      ++received[who_of(record)];
+    });
+  }
+  EXPECT_EQ(received, std::vector<unsigned>(kWarps, kRecords));
+}
+
 TEST(DeviceRing, ReaderStopsAtWhatIsNotWrittenAndPassesOverItAtTheEnd) {
   TestRing ring(1, 16);
   EXPECT_TRUE(put(ring.writer(0), 1, 0, 1));
@@ -142,6 +193,28 @@ TEST(DeviceRing, ReaderStopsAtWhatIsNotWrittenAndPassesOverItAtTheEnd) {
   EXPECT_EQ(progress.slots, 3u);
   EXPECT_EQ(progress.torn, 2u);
   EXPECT_EQ(ring.reader(0).drain_rest([](const RingRecord&) {}).torn, 0u);
+}
+
+// Words may arrive in any order, as their writer does not wait for one before it sends another.
+TEST(DeviceRing, ARecordIsTakenWhenAllItsWordsAreThere) {
+  TestRing whole(1, 8), ring(1, 8);
+  EXPECT_TRUE(put(whole.writer(0), 0, 0, 2)); // its thread and number are words of 0
+  EXPECT_TRUE(put(ring.writer(0), 0, 0, 2));
+  auto* const from = reinterpret_cast<std::uint64_t*>(static_cast<char*>(whole.memory()) + trace::ring_slots_offset(1));
+  auto* const to = reinterpret_cast<std::uint64_t*>(static_cast<char*>(ring.memory()) + trace::ring_slots_offset(1));
+  for (unsigned missing = 0; missing < 16; ++missing) {
+    EXPECT_NE(from[missing], 0u);
+    to[missing] = 0;
+    EXPECT_TRUE(numbers(ring.reader(0)).empty()) << missing;
+    EXPECT_EQ(ring.reader(0).consumed(), 0u);
+    to[missing] = from[missing];
+  }
+  to[12] = 0;
+  const RingProgress torn = ring.reader(0).drain_rest([](const RingRecord&) { FAIL(); });
+  EXPECT_EQ(torn.torn, 2u);
+  EXPECT_EQ(numbers(whole.reader(0)), std::vector<std::uint64_t>{0});
+  for (unsigned i = 0; i < 16; ++i)
+    EXPECT_EQ(from[i], 0u);
 }
 
 TEST(DeviceRing, ReaderPassesOverWhatTheProgramOverwrote) {
@@ -171,18 +244,17 @@ void run_threads(TestRing& ring, unsigned sub_rings, bool wait) {
       --running;
     });
   }
-  std::vector<std::int64_t> last(kThreads,
-                                 -1); // of each thread: it stays in one sub-ring, so its records stay in order
+  // Of each thread in each sub-ring: there its records stay in order.
+  std::vector<std::int64_t> last(kThreads * sub_rings, -1);
   std::uint64_t received = 0;
   const auto drain = [&] {
     for (unsigned i = 0; i < sub_rings; ++i) {
       ring.reader(i).drain(64, [&](const RingRecord& record) {
         expect_whole(record);
-        trace::DeviceSlot first;
-        std::memcpy(&first, &record[0], sizeof first);
-        EXPECT_EQ(first.who % sub_rings, i);
-        EXPECT_GT(static_cast<std::int64_t>(first.time), last[first.who]);
-        last[first.who] = static_cast<std::int64_t>(first.time);
+        const auto number = static_cast<std::int64_t>(record[0].order);
+        std::int64_t& before = last[who_of(record) * sub_rings + i];
+        EXPECT_GT(number, before);
+        before = number;
         ++received;
       });
     }

@@ -57,26 +57,36 @@ inline trace::DeviceControl* control_of(const Module& module) {
   return address == 0 ? nullptr : static_cast<trace::DeviceControl*>(host_view(address, sizeof(trace::DeviceControl)));
 }
 
-// The part of a kernel that leaves records: the kernels' own code, run by the host. A thread has its own sub-rings.
+// The part of a kernel that leaves records: the kernels' own code, run by the host. A thread has its own sub-rings to begin with.
 class Kernel {
 public:
+  // Reserved slots; without a ticket if there was no room and the record was dropped.
+  struct Place {
+    device::RingWriter writer;
+    std::uint64_t ticket;
+    explicit operator bool() const { return ticket != device::kNoTicket; }
+  };
+
   explicit Kernel(trace::DeviceControl* control) : control_(*control) {}
 
+  unsigned sub_rings() const { return control_.sub_rings; }
   std::uint64_t capacity() const { return control_.slots_per_sub_ring; }
   bool waits() const { return control_.wait_when_full != 0; }
 
-  std::uint64_t reserve(unsigned sub, unsigned slots) { return device::RingWriter(control_, sub).reserve(slots); }
-  void publish(unsigned sub, std::uint64_t ticket, trace::Kind kind, std::uint64_t word, unsigned slots = 1) {
-    const trace::Head head{kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
-    device::RingWriter(control_, sub).publish(ticket, head, word, trace::pack_who(1, sub, 0, 0),
-                                              [word](unsigned) { return word; });
+  Place reserve(unsigned sub, unsigned slots) {
+    Place place{device::RingWriter(control_, sub), 0};
+    place.ticket = place.writer.reserve(slots);
+    return place;
   }
-  // False if there was no room and the record was dropped.
+  void publish(Place place, trace::Kind kind, std::uint64_t word, unsigned slots = 1) {
+    const trace::Head head{kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
+    place.writer.publish(place.ticket, head, word, trace::pack_who(1, 0, 0, 0), [word](unsigned) { return word; });
+  }
+  // False if it was dropped.
   bool record(unsigned sub, std::uint64_t word) {
-    const std::uint64_t ticket = reserve(sub, 1);
-    if (ticket == device::kNoTicket) return false;
-    publish(sub, ticket, trace::Kind::kDeviceAlloc, word);
-    return true;
+    const Place place = reserve(sub, 1);
+    if (place) publish(place, trace::Kind::kDeviceAlloc, word);
+    return static_cast<bool>(place);
   }
   void wait_for_room(unsigned sub) const {
     const auto* counters = reinterpret_cast<const trace::RingCounters*>(control_.ring + trace::kRingHeaderBytes);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <thread>
+#include <vector>
 
 #include "tests/rings/kernel.h"
 
@@ -37,7 +38,7 @@ void play(const char* end, std::uint64_t count) {
   const Module module;
   CHECK(module.launch());
   Kernel kernel(control_of(module));
-  kernel.publish(0, kernel.reserve(0, 3), trace::Kind::kDeviceSite, 77, 3);
+  kernel.publish(kernel.reserve(0, 3), trace::Kind::kDeviceSite, 77, 3);
   for (std::uint64_t i = 0; i < count; ++i) {
     kernel.wait_for_room(i % 4);
     kernel.record(i % 4, i + 1);
@@ -66,25 +67,28 @@ void torn(bool destroy) {
   CHECK(module.launch());
   Kernel kernel(control_of(module));
   for (std::uint64_t i = 0; i < 10; ++i) {
-    const std::uint64_t ticket = kernel.reserve(5, 1);
-    if (i != 4) kernel.publish(5, ticket, trace::Kind::kDeviceFree, i);
+    const Kernel::Place place = kernel.reserve(5, 1);
+    if (i != 4) kernel.publish(place, trace::Kind::kDeviceFree, i);
   }
   settle();
   if (destroy) CHECK(cuCtxDestroy(context));
   else raise(SIGKILL);
 }
 
-// A slot that is not written holds the sub-ring up; what comes behind it finds no room in the end.
+// A slot that is not written holds its sub-ring up. One does in each, so what one thread writes behind them fills its own
+// sub-ring, then the others, and finds no room in the end.
 void full() {
   make_context();
   const Module module;
   CHECK(module.launch());
   Kernel kernel(control_of(module));
-  const std::uint64_t ticket = kernel.reserve(2, 1);
+  std::vector<Kernel::Place> held;
+  for (unsigned sub = 0; sub < kernel.sub_rings(); ++sub) held.push_back(kernel.reserve(sub, 1));
+  const std::uint64_t room = kernel.sub_rings() * (kernel.capacity() - 1);
   std::uint64_t dropped = 0;
-  for (std::uint64_t i = 1; i < kernel.capacity() + 100; ++i) dropped += kernel.record(2, i) ? 0 : 1;
-  std::printf("dropped %lu capacity %lu\n", dropped, kernel.capacity());
-  kernel.publish(2, ticket, trace::Kind::kDeviceAlloc, 0);
+  for (std::uint64_t i = 1; i <= room + 100; ++i) dropped += kernel.record(2, i) ? 0 : 1;
+  std::printf("dropped %lu sub-rings %u capacity %lu\n", dropped, kernel.sub_rings(), kernel.capacity());
+  for (const Kernel::Place& place : held) kernel.publish(place, trace::Kind::kDeviceAlloc, 0);
   settle();
   kernel.record(2, 1'000'000);
 }
@@ -97,7 +101,7 @@ void flood(std::uint64_t count) {
   Kernel kernel(control_of(module));
   std::printf("waits %d\n", kernel.waits() ? 1 : 0);
   const auto run = [&](unsigned sub) {
-    for (std::uint64_t i = 0; i < count; ++i) kernel.record(sub, i);
+    for (std::uint64_t i = 0; i < count; ++i) kernel.record(sub, sub * count + i);
   };
   std::thread other(run, 1);
   run(0);

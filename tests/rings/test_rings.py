@@ -141,23 +141,24 @@ class Rings(InterposedCase):
 
     def test_full(self):
         result = self.play("full")
-        self.assertEqual(result.stdout, "dropped 100 capacity 1024\n")
+        self.assertEqual(result.stdout, "dropped 100 sub-rings 32 capacity 4096\n")
         trace = self.collect()
-        words = [word for _, _, _, word in self.device_records(trace)[2]]
-        self.assertEqual(words, [*range(1024), 1_000_000])
-        self.assertEqual(self.drained(trace), (1025, 100, 0))
+        records = self.device_records(trace)
+        self.assertEqual([word for _, _, _, word in records[2]], [*range(4096), 1_000_000])
+        self.assertEqual([word for _, _, _, word in records[1]], [0, *range(31 * 4095 + 1, 32 * 4095 + 1)])
+        self.assertEqual(self.drained(trace), (32 * 4096 + 1, 100, 0))
 
     def test_size(self):
         result = self.play("full", env={"GPUMEMTRACE_DEVICE_RING_SIZE": str(512 << 10)})
-        self.assertEqual(result.stdout, "dropped 100 capacity 128\n")
+        self.assertEqual(result.stdout, "dropped 100 sub-rings 32 capacity 256\n")
         self.collect()
 
     def test_waiting(self):
         result = self.play("flood", 200000, env={"GPUMEMTRACE_DEVICE_RING_FULL": "1"})
         self.assertEqual(result.stdout, "waits 1\n")
         records = self.device_records(self.collect())
-        for sub in (0, 1):
-            self.assertEqual([word for _, _, _, word in records[sub]], list(range(200000)))
+        words = sorted(word for found in records.values() for _, _, _, word in found)
+        self.assertEqual(words, list(range(400000)))
 
     def test_limit_of_the_trace(self):
         self.play("flood", 200000, env={"GPUMEMTRACE_DEVICE_RING_FULL": "1", "GPUMEMTRACE_MAX_TRACE": str(8 << 20)})

@@ -94,8 +94,16 @@ public:
     counters.consumed = consumed;
     std::memcpy(bytes.data() + trace::kRingHeaderBytes, &counters, sizeof counters);
     for (std::size_t i = consumed; i < slots_.size(); ++i) {
-      std::memcpy(bytes.data() + trace::ring_slots_offset(1) + i * sizeof(trace::Slot), &slots_[i],
-                  sizeof(trace::Slot));
+      if (slots_[i].head == 0) continue;
+      std::uint64_t words[sizeof(trace::Slot) / 8];
+      std::memcpy(words, &slots_[i], sizeof words);
+      unsigned zeros = 0;
+      for (unsigned k = 1; k < std::size(words); ++k) {
+        zeros |= (words[k] == 0 ? 1u : 0u) << (k - 1);
+        words[k] = trace::sent_word(words[k]);
+      }
+      words[0] = trace::sent_head(words[0], zeros);
+      std::memcpy(bytes.data() + trace::ring_slots_offset(1) + i * sizeof words, words, sizeof words);
     }
     write_file(trace / (name + ".ring"), bytes);
   }

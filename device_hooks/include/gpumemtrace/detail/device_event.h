@@ -4,9 +4,12 @@
 //
 // Invariants: log_event() is never inlined, so that a kernel that nobody listens to carries one load and one branch a
 // call. It calls nothing that allocates. A place or a grid whose record was lost is described again by the next event.
+// While an event's place and grid are known it waits three times for the device's own memory (the tables; the counters; the
+// exchange that reserves) and never for the host's.
 #pragma once
 
 #include "gpumemtrace/detail/ring_writer.h"
+#include "gpumemtrace/detail/told_once.h"
 
 namespace gmt::device {
 
@@ -39,8 +42,6 @@ struct Event {
 
 inline constexpr unsigned kMaxFunctionBytes = 256, kMaxFileBytes = 768; // longer names are cut
 inline constexpr unsigned kSiteProbes = 8;
-
-using TableEntry = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
 
 __device__ inline std::uint64_t device_time() {
   std::uint64_t nanoseconds;
@@ -75,27 +76,6 @@ __device__ inline unsigned length(const char* text, unsigned most) {
   return n;
 }
 
-__device__ __noinline__ inline std::uint64_t site_word(const Event& event, std::uint32_t site, unsigned i) {
-  if (i == 0)
-    return site;
-  if (i == 1)
-    return event.line;
-  const unsigned function_bytes = length(event.function, kMaxFunctionBytes),
-                 file_bytes = length(event.file, kMaxFileBytes);
-  if (i == 2)
-    return std::uint64_t{function_bytes} | std::uint64_t{file_bytes} << 32;
-  std::uint64_t bytes = 0;
-#pragma unroll 1
-  for (unsigned k = 0; k < 8; ++k) {
-    const unsigned at = (i - 3) * 8 + k;
-    if (at >= function_bytes + file_bytes)
-      break;
-    const char c = at < function_bytes ? event.function[at] : event.file[at - function_bytes];
-    bytes |= std::uint64_t{static_cast<unsigned char>(c)} << (8 * k);
-  }
-  return bytes;
-}
-
 // A record of one or two slots as it is put together in the thread's stack.
 struct Record {
   trace::Head head;
@@ -114,62 +94,135 @@ __device__ __noinline__ inline bool put_record(trace::DeviceControl& control, co
   return true;
 }
 
+// A kDeviceSite as it is written, in the thread's stack: the less stays in registers the better.
+struct SiteRecord {
+  const char *function, *file;
+  unsigned function_bytes, file_bytes, line, slots;
+  std::uint64_t ticket;
+};
+
+// The names, one behind the other, 8 bytes a word.
+__device__ __forceinline__ std::uint64_t text_word(const SiteRecord& record, unsigned i) {
+  std::uint64_t bytes = 0;
+#pragma unroll 1
+  for (unsigned at = i * 8 + 8; at-- > i * 8;) {
+    if (at >= record.function_bytes + record.file_bytes)
+      continue;
+    const char c = at < record.function_bytes ? record.function[at] : record.file[at - record.function_bytes];
+    bytes = bytes << 8 | static_cast<unsigned char>(c);
+  }
+  return bytes;
+}
+
+__device__ __noinline__ inline void put_text(RingWriter& ring, const SiteRecord& record, unsigned i) {
+  ring.publish_more(record.ticket, i, [&](unsigned word) { return text_word(record, word - 3); });
+}
+
+__device__ __noinline__ inline void put_place(RingWriter& ring, const SiteRecord& record, std::uint32_t site) {
+  const trace::Head head{trace::Kind::kDeviceSite, static_cast<std::uint8_t>(record.slots), trace::kNoApi, 0, 0};
+  ring.publish_first(record.ticket, head, device_time(), site, [&](unsigned i) -> std::uint64_t {
+    switch (i) {
+    case 0: return site;
+    case 1: return record.line;
+    case 2: return std::uint64_t{record.function_bytes} | std::uint64_t{record.file_bytes} << 32;
+    default: return text_word(record, 0);
+    }
+  });
+}
+
 __device__ __noinline__ inline bool put_site(trace::DeviceControl& control, std::uint32_t site, const Event& event) {
   RingWriter ring(control, multiprocessor());
-  const unsigned bytes = length(event.function, kMaxFunctionBytes) + length(event.file, kMaxFileBytes);
-  const unsigned slots = trace::slots_for(3 + (bytes + 7) / 8);
-  const std::uint64_t ticket = ring.reserve(slots);
-  if (ticket == kNoTicket)
+  SiteRecord record{event.function, event.file, length(event.function, kMaxFunctionBytes),
+                    length(event.file, kMaxFileBytes), event.line, 0, 0};
+  record.slots = trace::slots_for(3 + (record.function_bytes + record.file_bytes + 7) / 8);
+  record.ticket = ring.reserve(record.slots);
+  if (record.ticket == kNoTicket)
     return false;
-  ring.publish(ticket, {trace::Kind::kDeviceSite, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0}, device_time(),
-               site, [&](unsigned i) { return site_word(event, site, i); });
+#pragma unroll 1
+  for (unsigned i = 1; i < record.slots; ++i)
+    put_text(ring, record, i);
+  put_place(ring, record, site);
   return true;
 }
 
-// The number of the event's place in the source. The first thread to come by describes it. 0 if there is no room for
-// its number.
-__device__ __noinline__ inline std::uint32_t site_id(trace::DeviceControl& control, const Event& event) {
+// What the tables have for an event's place in the source and for its grid.
+__device__ inline std::uint64_t site_key(const Event& event) {
   std::uint64_t key = reinterpret_cast<std::uint64_t>(event.file) * 0x9e3779b97f4a7c15u;
   key = (key ^ key >> 32 ^ reinterpret_cast<std::uint64_t>(event.function) ^ std::uint64_t{event.line} << 40) *
         0xbf58476d1ce4e5b9u;
-  key = (key ^ key >> 29) | 1; // 0 is a free entry
+  return ((key ^ key >> 29) & ~kTold) | 2; // even and not 0
+}
+__device__ inline unsigned site_index(std::uint64_t key, unsigned probe) {
+  return (static_cast<unsigned>(key >> 2) + probe) & (trace::kMaxDeviceSites - 1);
+}
+__device__ inline std::uint64_t grid_key() { return grid_id() << 1; }
+__device__ inline std::uint64_t& grid_entry(trace::DeviceControl& control) {
+  return control.grids[grid_id() & (trace::kGridTableEntries - 1)];
+}
+__device__ inline std::uint64_t found_in(std::uint64_t& entry) {
+  return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(entry).load(cuda::std::memory_order_relaxed);
+}
+
+// The entry of the event's place, or null if there is no room for it. kMine says what it does of ask().
+__device__ __noinline__ inline std::uint64_t* site_entry(trace::DeviceControl& control, const Event& event, bool& mine) {
+  const std::uint64_t key = site_key(event);
 #pragma unroll 1
   for (unsigned probe = 0; probe < kSiteProbes; ++probe) {
-    const auto index = static_cast<unsigned>((key >> 1) + probe) & (trace::kMaxDeviceSites - 1);
-    const TableEntry entry(control.sites[index]);
-    std::uint64_t found = entry.load(cuda::std::memory_order_relaxed);
-    if (found == 0 && entry.compare_exchange_strong(found, key, cuda::std::memory_order_relaxed)) {
-      if (!put_site(control, index + 1, event)) {
-        TableEntry(control.sites[index]).store(0, cuda::std::memory_order_relaxed);
-      }
-      return index + 1;
-    }
-    if (found == key)
-      return index + 1;
+    std::uint64_t& entry = control.sites[site_index(key, probe)];
+    const Telling telling = ask(entry, key, false);
+    mine = telling == Telling::kMine;
+    if (telling != Telling::kOfAnother)
+      return &entry;
   }
-  return 0;
+  return nullptr;
 }
 
 __device__ __noinline__ inline void describe_grid(trace::DeviceControl& control) {
-  const TableEntry entry(control.grids[grid_id() & (trace::kGridTableEntries - 1)]);
-  std::uint64_t found = entry.load(cuda::std::memory_order_relaxed);
-  if (found == grid_id() || !entry.compare_exchange_strong(found, grid_id(), cuda::std::memory_order_relaxed))
+  if (ask(grid_entry(control), grid_key(), true) == Telling::kDone)
     return;
   const Record record{{trace::Kind::kDeviceGrid, 1, trace::kNoApi, 0, 0},
                       0,
                       {grid_id(), trace::pack_block(gridDim.x, gridDim.y, gridDim.z),
                        trace::pack_block(blockDim.x, blockDim.y, blockDim.z), 0, 0}};
-  if (!put_record(control, record)) {
-    TableEntry(control.grids[grid_id() & (trace::kGridTableEntries - 1)]).store(0, cuda::std::memory_order_relaxed);
+  if (put_record(control, record))
+    set_told(grid_entry(control), grid_key());
+}
+
+// The number of the event's place, 0 if it is not known or there is no room for it. Place and grid are described now if they
+// were not.
+__device__ __noinline__ inline std::uint32_t describe(trace::DeviceControl& control, const Event& event) {
+  describe_grid(control);
+  if (event.file == nullptr)
+    return 0;
+  bool mine;
+  std::uint64_t* const entry = site_entry(control, event, mine);
+  if (entry == nullptr)
+    return 0;
+  const auto site = static_cast<std::uint32_t>(entry - control.sites) + 1;
+  if (mine && put_site(control, site, event))
+    set_told(control.sites[site - 1], site_key(event));
+  return site;
+}
+
+__device__ __noinline__ inline std::uint32_t site_id(trace::DeviceControl& control, const Event& event) {
+  const std::uint64_t key = site_key(event);
+  const unsigned index = site_index(key, 0);
+  // Both tables are asked before either has answered.
+  const std::uint64_t grid_found = found_in(grid_entry(control)), site_found = found_in(control.sites[index]);
+  if (grid_found == (grid_key() | kTold)) {
+    if (event.file == nullptr)
+      return 0;
+    if (site_found == (key | kTold))
+      return index + 1;
   }
+  return describe(control, event);
 }
 
 __device__ __noinline__ inline void log_event(std::uint64_t address, const Event& event) {
   trace::DeviceControl& control = *reinterpret_cast<trace::DeviceControl*>(address);
   if (control.version != trace::kRingVersion)
     return;
-  describe_grid(control);
-  const std::uint32_t site = event.file != nullptr ? site_id(control, event) : 0;
+  const std::uint32_t site = site_id(control, event);
   const bool failed = event.kind == trace::Kind::kDeviceAlloc && event.pointer == nullptr && event.bytes != 0;
   unsigned flags = static_cast<unsigned>(event.op);
   if (event.kind == trace::Kind::kDeviceFree) {

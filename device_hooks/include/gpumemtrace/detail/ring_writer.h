@@ -3,9 +3,10 @@
 // by device_event.h.
 //
 // Invariants: of the lanes of a warp that arrive together one reserves for all, so that a full warp meets at the
-// counter once. Tickets are only given out for slots that the reader has given back; a full ring loses the record and
-// counts it, or waits. A record's first head is stored last, with release order at system scope: who sees it sees the
-// whole record.
+// counter once. Tickets are only given out for slots that the reader has given back. Where a sub-ring is full the next
+// ones are tried; only if all are full the record is lost and counted, or waits.
+// Accesses across the bus are a record's writes, 16 bytes at a time, in no order and not waited for, and a look at
+// `consumed`, which is awaited, when a sub-ring seems full: once in a sub-ring's capacity while the reader keeps up.
 #pragma once
 
 #include <cuda/atomic>
@@ -16,19 +17,19 @@ namespace gmt::device {
 
 inline constexpr std::uint64_t kNoTicket = ~std::uint64_t{0};
 
-// The lanes that come here together with records of the same length. A thread of the host comes alone.
+// The lanes that come here together and want the same. A thread of the host comes alone.
 struct Team {
   unsigned mask, rank, size;
 
-  GMT_HOST_DEVICE explicit Team(unsigned slots) {
+  GMT_HOST_DEVICE explicit Team(unsigned wanted) {
 #if defined(__CUDA_ARCH__)
     unsigned lanes_before;
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
-    mask = __match_any_sync(__activemask(), slots);
+    mask = __match_any_sync(__activemask(), wanted);
     rank = static_cast<unsigned>(__popc(mask & lanes_before));
     size = static_cast<unsigned>(__popc(mask));
 #else
-    (void)slots;
+    (void)wanted;
     mask = 1, rank = 0, size = 1;
 #endif
   }
@@ -48,11 +49,11 @@ class RingWriter {
   GMT_HOST_DEVICE RingWriter(trace::DeviceControl& control, unsigned sub_ring)
       : control_(control), index_(sub_ring & (control.sub_rings - 1)) {}
 
-  // The ticket of the first of `slots` neighbouring slots, or kNoTicket: the ring is full and the loss is counted. Not
-  // inlined: what it needs in registers is not needed beside what its callers need.
+  // The ticket of the first of `slots` neighbouring slots, for publish(), or kNoTicket: the ring is full and the loss is
+  // counted. Not inlined: what it needs in registers is not needed beside what its callers need.
   __attribute__((noinline)) GMT_HOST_DEVICE std::uint64_t reserve(unsigned slots) {
-    for (;;) {
-      const Team team(slots);
+    for (unsigned tried = 0;;) {
+      const Team team(tried << 8 | slots);
       std::uint64_t first = 0;
       unsigned granted = 0;
       if (team.rank == 0)
@@ -61,50 +62,83 @@ class RingWriter {
       granted = team.of_leader(granted);
       if (team.rank < granted)
         return first + std::uint64_t{team.rank} * slots;
-      if (control_.wait_when_full == 0 || slots > control_.slots_per_sub_ring) {
+      const bool never_fits = slots > control_.slots_per_sub_ring;
+      if (!never_fits) {
+        index_ = (index_ + 1) & (control_.sub_rings - 1);
+        if (++tried < control_.sub_rings)
+          continue; // to the next sub-ring; after the last it is the first again
+      }
+      if (control_.wait_when_full == 0 || never_fits) {
         if (team.rank == granted)
           device_counter(counters().lost).fetch_add(team.size - granted, cuda::std::memory_order_relaxed);
         return kNoTicket;
       }
+      tried = 0;
 #if defined(__CUDA_ARCH__)
       __nanosleep(1000);
 #endif
     }
   }
 
-  // Writes a record of head.slots slots where reserve() said; word(i) is its payload's word i.
+  // Writes a record of head.slots slots where reserve() said; word(i) is its payload's word i. Each word tells the reader
+  // itself that it has arrived (trace::sent_word()).
   template <typename Words>
   GMT_HOST_DEVICE void publish(std::uint64_t ticket, trace::Head head, std::uint64_t time, std::uint64_t who,
                                Words word) {
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
 #endif
-    for (unsigned i = 1; i < head.slots; ++i) {
-      std::uint64_t* const more = slot(ticket + i);
-      const unsigned from = trace::kFirstPayloadWords + (i - 1) * trace::kMorePayloadWords;
+    for (unsigned i = 1; i < head.slots; ++i)
+      publish_more(ticket, i, word);
+    publish_first(ticket, head, time, who, word);
+  }
+
+  // The parts of it, in any order: slot i from 1 on, and the first one.
+  template <typename Words>
+  GMT_HOST_DEVICE void publish_more(std::uint64_t ticket, unsigned i, Words word) {
+    std::uint64_t* const more = slot(ticket + i);
+    const unsigned from = trace::kFirstPayloadWords + (i - 1) * trace::kMorePayloadWords;
+    unsigned zeros = 0;
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
 #endif
-      for (unsigned k = 0; k < trace::kMorePayloadWords; ++k)
-        more[1 + k] = word(from + k);
-      Shared(more[0]).store(trace::pack({trace::Kind::kMore, 0, trace::kNoApi, 0, 0}), cuda::std::memory_order_relaxed);
+    for (unsigned k = 0; k < trace::kMorePayloadWords; ++k) {
+      const std::uint64_t next = word(from + k);
+      zeros |= (next == 0 ? 1u : 0u) << k;
+      Shared(more[1 + k]).store(trace::sent_word(next), cuda::std::memory_order_relaxed);
     }
+    const std::uint64_t head = trace::pack({trace::Kind::kMore, 0, trace::kNoApi, 0, 0});
+    Shared(more[0]).store(trace::sent_head(head, zeros), cuda::std::memory_order_relaxed);
+  }
+  template <typename Words>
+  GMT_HOST_DEVICE void publish_first(std::uint64_t ticket, trace::Head head, std::uint64_t time, std::uint64_t who,
+                                     Words word) {
     std::uint64_t* const first = slot(ticket);
-    first[1] = time;
-    // 16 bytes at a time: half as many writes cross the bus.
-    Pair* const pairs = reinterpret_cast<Pair*>(first);
-    pairs[1] = {trace::pack_ticket(ticket, index_), who};
-    pairs[2] = {word(0), word(1)};
-    pairs[3] = {word(2), word(3)};
-    Shared(first[0]).store(trace::pack(head), cuda::std::memory_order_release);
+    const std::uint64_t name = trace::pack_ticket(ticket, index_);
+    unsigned zeros = (time == 0 ? 1u : 0u) | (name == 0 ? 2u : 0u) | (who == 0 ? 4u : 0u);
+    send(first + 2, name, who);
+    for (unsigned i = 0; i < trace::kFirstPayloadWords; i += 2) {
+      const std::uint64_t low = word(i), high = word(i + 1);
+      zeros |= ((low == 0 ? 1u : 0u) | (high == 0 ? 2u : 0u)) << (3 + i);
+      send(first + 4 + i, low, high);
+    }
+    send(first, trace::sent_head(trace::pack(head), zeros), time);
   }
 
  private:
   using Counter = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
   using Shared = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>; // the host takes part
-  struct alignas(16) Pair {
-    std::uint64_t low, high;
-  };
+
+  // Two words at once: half as many writes cross the bus.
+  GMT_HOST_DEVICE static void send(std::uint64_t* to, std::uint64_t low, std::uint64_t high) {
+    low = trace::sent_word(low), high = trace::sent_word(high);
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(low), "l"(high) : "memory");
+#else
+    Shared(to[0]).store(low, cuda::std::memory_order_relaxed);
+    Shared(to[1]).store(high, cuda::std::memory_order_relaxed);
+#endif
+  }
 
   // consumed_seen passes on what the host did before it raised `consumed`. On the device no order is needed for that: the
   // lane that looked has waited for the host's word, and a write that depends on it cannot reach the bus before.
