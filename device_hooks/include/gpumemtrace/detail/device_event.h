@@ -215,7 +215,9 @@ __device__ __noinline__ inline std::uint32_t site_id(trace::DeviceControl& contr
     if (site_found == (key | kTold))
       return index + 1;
   }
-  return describe(control, event);
+  // One of a warp, for if one lane waited for another that describes, both might have to wait to go on together.
+  const Team team(static_cast<unsigned long long>(key));
+  return team.of_leader(team.rank == 0 ? describe(control, event) : 0u);
 }
 
 __device__ __noinline__ inline void log_event(std::uint64_t address, const Event& event) {

@@ -21,7 +21,8 @@ inline constexpr std::uint64_t kNoTicket = ~std::uint64_t{0};
 struct Team {
   unsigned mask, rank, size;
 
-  GMT_HOST_DEVICE explicit Team(unsigned wanted) {
+  template <typename T>
+  GMT_HOST_DEVICE explicit Team(T wanted) {
 #if defined(__CUDA_ARCH__)
     unsigned lanes_before;
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
