@@ -3,6 +3,8 @@
 
 #include "analyzer/device_heaps.h"
 
+#include <algorithm>
+
 #include "analyzer/detector.h"
 
 namespace gmt {
@@ -40,6 +42,8 @@ void DeviceHeaps::read(const std::vector<DeviceLogFiles>& files) {
     context->stats = reader.stats();
     contexts_.push_back(std::move(context));
   }
+  // As they were made: device-2 before device-10.
+  std::ranges::stable_sort(contexts_, {}, [](const auto& c) { return std::pair(c->log.size(), c->log); });
 }
 
 void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& facts) {
@@ -58,6 +62,7 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& f
     break;
   case Kind::kLife: {
     if (!e.succeeded() || e.from_runtime()) break;
+    on_context_end(e, heap, facts);
     const auto object = static_cast<trace::ObjectClass>(e.p(1));
     const auto op = static_cast<trace::LifeOp>(e.p(2));
     if (object == trace::ObjectClass::kGraphExec && op == trace::LifeOp::kCreate) {
@@ -67,8 +72,10 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& f
     } else if (object == trace::ObjectClass::kStream) {
       non_blocking_.erase(e.p(0));
       if (op == trace::LifeOp::kCreate && (e.p(3) & kNonBlocking) != 0) non_blocking_.insert(e.p(0));
-    } else if (object == trace::ObjectClass::kGraph && op == trace::LifeOp::kDestroy) {
+    } else if (object == trace::ObjectClass::kGraph) {
       graphs_.erase(e.p(0));
+      const auto original = op == trace::LifeOp::kCreate ? graphs_.find(e.p(3)) : graphs_.end();
+      if (original != graphs_.end()) graphs_[e.p(0)] = std::vector(original->second); // a clone
     }
     break;
   }
@@ -93,9 +100,29 @@ void DeviceHeaps::on_launch(const Event& e, const Heap& heap, const ProcessFacts
 
 void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view name) {
   for (const auto& context : contexts_) {
-    if (!is_of(*context, id)) continue;
+    if (!is_of(*context, id) || context->end) continue;
     launch.waits = context->waits;
     context->launches.add(launch, name);
+  }
+}
+
+// Its heap is the oldest that had begun by then. The others belong to later lives of the context, in which
+// grids are counted from 1 again.
+void DeviceHeaps::on_context_end(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+  const std::uint64_t now = facts.realtime(e);
+  bool found = false;
+  for (const auto& context : contexts_) {
+    if (context->end || !heap.ends_context(e, context->heap.context())) continue;
+    const auto& grids = context->heap.grids();
+    const bool has_begun = now == 0 || grids.empty() || grids.front().time <= now;
+    if (!found && has_begun) {
+      context->end = {call_of(e), e.stack};
+    } else {
+      context->launches.restart();
+      context->limit = DeviceContext::kDefaultLimit;
+      context->refused.clear();
+    }
+    found = true;
   }
 }
 
@@ -110,7 +137,7 @@ void DeviceHeaps::on_limit(const Event& e, const ProcessFacts& facts) {
   const std::string_view api = facts.api_name(e.api);
   if (api != "cuCtxSetLimit" && api != "cudaDeviceSetLimit" && api != "cudaThreadSetLimit") return;
   for (const auto& context : contexts_) {
-    if (!is_of(*context, e.context)) continue;
+    if (!is_of(*context, e.context) || context->end) continue;
     if (e.succeeded()) context->limit = e.p(1);
     else context->refused.push_back({e.p(1), e.result, call_of(e), e.stack});
   }

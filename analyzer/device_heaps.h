@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device heaps of one process, one for each context that had instrumented kernels, with the launches
-// that their records belong to and the limits that were set. Detectors reach it through
-// ProcessFacts::device_heaps().
+// that their records belong to and the limits that were set. A primary context that is reset has another heap
+// afterwards. Detectors reach it through ProcessFacts::device_heaps().
 //
 // read() takes all device logs before the first host event, so that a host call on a device-heap pointer
 // finds its block; follow() then sees the host's events. Programs without instrumented kernels pay one test
@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -41,6 +42,12 @@ struct DeviceContext {
   std::uint64_t limit = kDefaultLimit; // in force, bytes
   std::vector<HeapLimitCall> refused;  // limits, newest last
   std::uint64_t waits = 0;             // of the host for all work of the context
+
+  struct End {
+    std::uint16_t api = trace::kNoApi;
+    StackId stack;
+  };
+  std::optional<End> end; // by a call, while the program went on
 };
 
 class DeviceHeaps {
@@ -75,6 +82,7 @@ private:
   void on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts);
   void on_limit(const Event& e, const ProcessFacts& facts);
   void on_wait(const Event& e);
+  void on_context_end(const Event& e, const Heap& heap, const ProcessFacts& facts);
   void add(std::uint16_t context, KernelLaunch launch, std::string_view name);
 
   struct Captured {

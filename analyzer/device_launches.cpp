@@ -38,6 +38,13 @@ void DeviceLaunches::add(KernelLaunch launch, std::string_view name) {
 
 void DeviceLaunches::conclude() { align(true); }
 
+void DeviceLaunches::restart() {
+  window_.clear();
+  matches_.clear();
+  count_ = hidden_ = 0;
+  next_ = 0;
+}
+
 std::uint32_t DeviceLaunches::name_of(std::string_view linked) {
   const auto [at, is_new] =
     by_name_.try_emplace(std::string(linked), static_cast<std::uint32_t>(names_.size()));

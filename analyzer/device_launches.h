@@ -48,6 +48,7 @@ public:
   // The next launch; its index, number and kernel are set here. `name` is the kernel's as linked.
   void add(KernelLaunch launch, std::string_view name);
   void conclude(); // no launch follows
+  void restart();  // the launches so far were another life's of the context
 
   const KernelLaunch* find(std::uint64_t grid) const; // null if it is not known
   const std::string& kernel(const KernelLaunch& launch) const { return names_[launch.kernel].full; }

@@ -302,6 +302,19 @@ int Heap::device_of_context(std::uint16_t context) const {
   return static_cast<int>(state_->contexts[context].device);
 }
 
+bool Heap::ends_context(const Event& e, std::uint16_t id) const {
+  if (e.kind != trace::Kind::kLife || !e.succeeded() || e.from_runtime()) return false;
+  if (id >= state_->contexts.size() || !state_->contexts[id].known) return false;
+  const State::Context& context = state_->contexts[id];
+  const auto object = static_cast<trace::ObjectClass>(e.p(1));
+  const auto op = static_cast<trace::LifeOp>(e.p(2));
+  if (object == trace::ObjectClass::kContext) {
+    return op == trace::LifeOp::kDestroy && context.handle == e.p(0);
+  }
+  return object == trace::ObjectClass::kPrimaryContext && op == trace::LifeOp::kReset && context.primary &&
+         context.device == static_cast<std::int32_t>(e.p(0));
+}
+
 std::uint64_t Heap::last_kernel() const { return state_->last_kernel; }
 std::uint64_t Heap::last_blind_call() const { return state_->last_blind_call; }
 

@@ -166,6 +166,7 @@ public:
   std::uint64_t unseen_frees() const;       // births on top of live blocks
   int device_of(const Block& block) const;  // ordinal, -1 unknown
   int device_of_context(std::uint16_t context) const;
+  bool ends_context(const Event& event, std::uint16_t context) const; // by destroying or resetting it
   std::uint64_t last_kernel() const;              // order of the newest launch of a kernel or graph, 0 none
   // Order of the newest call that may use memory which its record does not name: a graph's launch, a kernel's
   // whose arguments were not read, any other unread call.

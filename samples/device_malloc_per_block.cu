@@ -12,7 +12,7 @@
 // run: all-free
 // device: gpu
 // expect: error device-heap-double-free api=free stacks="freed again here","first freed here","allocated here"@fill_shared_block:LINE(alloc),"launched here"@main:LINE(launch)
-// expect: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@main:LINE(wait)
+// expect: note api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@main:LINE(wait)
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -14,7 +14,7 @@
 // run: double
 // device: gpu
 // expect: error device-heap-double-free stacks="freed again here"@free_data:LINE(free),"launched here"@launch_free:LINE(launch-free),"first freed here"@free_data:LINE(free),"allocated here"@allocate_data:LINE(alloc),"launched here"@main:LINE(launch-allocate)
-// expect: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@main:LINE(wait)
+// expect: note api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@main:LINE(wait)
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // api-error: a failed call that no other finding explains. Left out: calls whose failure is their answer
 // (probing), the runtime's own first tries that it repeats after making a context, and everything after a
-// sticky error but the first call that reported it.
+// sticky error but the first call that reported it. Where a free in a kernel ended the context, that finding
+// is the error and this one a note.
 
 #include <optional>
 #include <unordered_map>
 
-#include "analyzer/detector.h"
+#include "analyzer/device_stacks.h"
 #include "analyzer/words.h"
 
 namespace gmt {
@@ -115,13 +116,18 @@ public:
     }
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const Heap& heap, Findings& findings) override {
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
     if (!sticky_) return;
     if (after_sticky_ != 0) {
       sticky_->message.pop_back();
       sticky_->message +=
         cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it."});
+    }
+    if (const std::string_view cause = deadly_free(heap); !cause.empty()) {
+      sticky_->severity = Severity::kNote;
+      sticky_->advice =
+        cat({"Correct what ", cause, " reports: such a free ends its kernel, and the context with it."});
     }
     findings.add(std::move(*sticky_));
   }
@@ -199,12 +205,34 @@ private:
       return;
     }
     sticky_ = finding(e);
+    sticky_code_ = e.result;
+    sticky_context_ = e.context;
     const std::string_view call = facts_.call_name(e);
     sticky_->message = cat({"An earlier kernel failed: ", error_name(e.result, is_runtime_name(call)),
                             " was reported by ", call, "."});
     sticky_->advice =
       "Run the program under compute-sanitizer to find the kernel, or set CUDA_LAUNCH_BLOCKING=1 so "
       "that the launch itself reports the error.";
+  }
+
+  // The finding about the newest free in a kernel that may have ended the context; empty if there is none.
+  // Such frees give these two codes (measured on an H200, driver 580).
+  std::string_view deadly_free(const Heap& heap) const {
+    using What = DeviceMistake::What;
+    if (sticky_code_ != 700 && sticky_code_ != 719) return {};
+    const DeviceMistake* newest = nullptr;
+    for (const auto& context : facts_.device_heaps().contexts()) {
+      if (sticky_context_ != 0 && context->heap.context() != sticky_context_) continue;
+      for (const DeviceMistake& mistake : context->heap.mistakes()) {
+        if (mistake.what == What::kMismatched || mistake.what == What::kAlignment) continue;
+        if (newest == nullptr || mistake.at.time > newest->at.time) newest = &mistake;
+      }
+    }
+    if (newest == nullptr) return {};
+    if (newest->what == What::kDoubleFree) return "device-heap-double-free";
+    const bool of_host =
+      newest->what == What::kNeverAllocated && host_block_of(*newest, heap) != nullptr;
+    return of_host ? "heap-mixed" : "device-heap-invalid-free";
   }
 
   void put_off(const Event& e, Findings& findings) {
@@ -223,6 +251,7 @@ private:
   std::unordered_map<std::uint32_t, Retry> retries_; // by thread: failures that the runtime may repeat
   std::unordered_map<std::uint64_t, LabelledStack> destroyed_pools_; // by handle, until it is used again
   std::optional<Finding> sticky_;
+  std::uint16_t sticky_code_ = 0, sticky_context_ = 0;
   std::uint64_t after_sticky_ = 0;
 };
 

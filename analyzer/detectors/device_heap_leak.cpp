@@ -2,7 +2,8 @@
 // device-heap-leak: what kernels allocated and no kernel freed before their context ended, grouped by
 // kernel and line. Across launches memory of the device heap is no leak: it lives as long as its context.
 // As for the host's memory, a program that was killed, or whose context died of an error, had no chance to
-// free; and where the ring lost records, what looks alive may have been freed.
+// free; and where the ring lost records, what looks alive may have been freed. What a reset took with it is a
+// leak, whatever happened later.
 
 #include <algorithm>
 #include <map>
@@ -26,7 +27,8 @@ public:
                                    ? "a kernel failed, after which nothing can be freed"
                                  : context->heap.lost() != 0
                                    ? "the ring was full, and frees may be among what it lost"
-                                   : why_not_a_leak(facts_.ending());
+                                 : context->end ? std::string()
+                                                : why_not_a_leak(facts_.ending());
       if (!excuse.empty()) {
         findings.not_checked(
           {"device-heap-leak",
@@ -69,12 +71,16 @@ private:
     f.message = cat({format_bytes(group.bytes), " of the device heap",
                      group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
                      ", allocated by ", call, " in ", launches(group, context), where.empty() ? "" : " at ",
-                     where, ", was never freed", growth(group, context), "."});
+                     where});
+    const std::string_view end = context.end ? facts_.api_name(context.end->api) : std::string_view();
+    f.message +=
+      context.end ? cat({", was still not freed when ", end, " ended its context"}) : ", was never freed";
+    f.message += cat({growth(group, context), "."});
     f.advice = cat({"Call ", device_call(device_release(block.allocated.op)), " for ",
-                    group.blocks == 1 ? "it" : "each block",
-                    " in a kernel, in this one or in a later launch: the host's "
-                    "cudaFree cannot free it."});
+                    group.blocks == 1 ? "it" : "each block", " in a kernel, in this one or in a later launch",
+                    context.end ? cat({" before ", end}) : "", ": the host's cudaFree cannot free it."});
     add_device_stack(f, "allocated here", block.allocated, context, facts_);
+    if (context.end) f.stacks.push_back(labelled("context ended here", context.end->stack, end));
     return f;
   }
 

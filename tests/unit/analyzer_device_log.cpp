@@ -175,6 +175,17 @@ TEST_F(LaunchOfGrid, AGraphsKernelsAreNumberedWhenItIsInstantiated) {
   EXPECT_EQ(launches(), "1:402 0:401 ");
 }
 
+TEST_F(LaunchOfGrid, AClonesKernelsAreTheGraphs) {
+  log().record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {0x77, 0, 10, 0});
+  launch(kStep, 4, 64, 401, 0x77);
+  log().record(Kind::kSync, {.api = "cuStreamEndCapture"}, {0x77, 0x99, 11, 0});
+  log().record(Kind::kLife, {.api = "cuGraphClone"}, {0x9a, 8, 1, 0x99});
+  log().record(Kind::kLife, {.api = "cuGraphDestroy"}, {0x99, 8, 2, 0});
+  log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, 0x9a});
+  leak_in(1);
+  EXPECT_EQ(launches(), "0:401 ");
+}
+
 TEST_F(LaunchOfGrid, WithoutALaunchThePlaceIsStillTold) {
   leak_in(7);
   EXPECT_EQ(launches(), "0:0 ");

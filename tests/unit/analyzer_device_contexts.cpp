@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// How contexts with device heaps end: of an error that a free in a kernel explains, or by a reset.
+
+#include "device_heap_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+using trace::DeviceOp;
+
+TEST_F(DeviceHeapTest, AnErrorThatAFreeInAKernelExplainsIsANoteThatNamesIt) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  device.device_free({}, kP);
+  device.device_free({}, kP);
+  kill_context(719);
+  kill_context(719);
+  run_device();
+  const Finding* f = find("api-error");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->severity, Severity::kNote);
+  EXPECT_EQ(f->message, "An earlier kernel failed: cudaErrorLaunchFailure (719) was reported by "
+                        "cudaDeviceSynchronize, and 1 later call failed because of it.");
+  EXPECT_EQ(f->advice, "Correct what device-heap-double-free reports: such a free ends its kernel, and the "
+                       "context with it.");
+  ASSERT_NE(find("device-heap-double-free"), nullptr);
+}
+
+TEST_F(DeviceHeapTest, TheNewestFreeBeforeTheErrorExplainsIt) {
+  run_kernel(kStep, 1);
+  cuda_malloc(0x7f4400000000, 4096);
+  device.device_malloc({}, kP, 64);
+  device.device_free({}, kP + 16);
+  device.device_free({}, 0x7f4400000000);
+  kill_context(700);
+  run_device();
+  const Finding* f = find("api-error");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->severity, Severity::kNote);
+  EXPECT_TRUE(f->advice.starts_with("Correct what heap-mixed reports")) << f->advice;
+  EXPECT_NE(find("heap-mixed"), nullptr);
+}
+
+TEST_F(DeviceHeapTest, AnErrorThatNoFreeInAKernelExplainsStaysAWarning) {
+  run_kernel(kStep, 1);
+  device.device_malloc({.op = DeviceOp::kNew}, kP, 64);
+  device.device_free({.op = DeviceOp::kDeleteArray}, kP); // CUDA accepts that
+  kill_context(719);
+  run_device();
+  const Finding* f = find("api-error");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->severity, Severity::kWarning);
+  EXPECT_NE(f->advice.find("compute-sanitizer"), std::string::npos);
+}
+
+TEST_F(DeviceHeapTest, AnAssertionIsNoFreesDoing) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  device.device_free({}, kP);
+  device.device_free({}, kP);
+  kill_context(710);
+  run_device();
+  ASSERT_NE(find("api-error"), nullptr);
+  EXPECT_EQ(find("api-error")->severity, Severity::kWarning);
+}
+
+class DeviceReset : public DeviceHeapTest {
+protected:
+  void reset(std::uint64_t ordinal = 0) {
+    log().life({.api = "cuDevicePrimaryCtxReset_v2", .via = "cudaDeviceReset", .stack = {0x700}}, ordinal,
+               trace::ObjectClass::kPrimaryContext, trace::LifeOp::kReset);
+  }
+  // The context's second life, with a ring of its own.
+  const Analysis& run_both() {
+    second.drained();
+    std::filesystem::create_directories(directory.path() / "trace");
+    second.write(directory.path() / "trace", "device-1");
+    return run_device();
+  }
+  DeviceLogWriter second;
+};
+
+TEST_F(DeviceReset, WhatItTakesIsALeakAlsoOfAProgramThatIsKilledLater) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  device.device_malloc({}, kQ, 64);
+  device.device_free({}, kQ);
+  reset();
+  trace.complete = "how=signalled\nstatus=0\nsignal=9\ncore=0\n";
+  run_device();
+  const Finding* f = find("device-heap-leak");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->count, 1u);
+  EXPECT_TRUE(f->message.starts_with(
+    "64 B of the device heap, allocated by malloc in launch 1 of step(int*) at step.cu:12, was still not "
+    "freed when cudaDeviceReset ended its context")) << f->message;
+  EXPECT_NE(f->advice.find("in a later launch before cudaDeviceReset:"), std::string::npos) << f->advice;
+  EXPECT_EQ(labels(*f), "allocated here|launched here|context ended here");
+  EXPECT_EQ(address_of(f->stacks[2]), 0x700u);
+}
+
+TEST_F(DeviceReset, OfAnotherDeviceEndsNothing) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  reset(1);
+  run_device();
+  const Finding* f = find("device-heap-leak");
+  ASSERT_NE(f, nullptr);
+  EXPECT_NE(f->message.find("was never freed"), std::string::npos);
+}
+
+// Grids are counted from 1 again: the launches before the reset are not theirs.
+TEST_F(DeviceReset, LaunchesBelongToTheLifeTheyWereMadeIn) {
+  for (std::uint64_t grid = 1; grid <= 3; ++grid) run_kernel(kStep, grid, 0x400 + grid);
+  device.device_malloc({.grid = 3}, kP, 64);
+  reset();
+  second.site(1, "step", "/src/step.cu", 12);
+  launch(kStep, 4, 64, 0x480);
+  second.grid(1, 4, 64, 1);
+  second.device_malloc({.grid = 1}, kQ, 128);
+  run_both();
+  ASSERT_EQ(result.findings.size(), 2u);
+  for (const Finding& f : result.findings) {
+    ASSERT_EQ(f.kind, "device-heap-leak");
+    ASSERT_GE(f.stacks.size(), 2u);
+    const bool ended = f.message.find("cudaDeviceReset") != std::string::npos;
+    EXPECT_EQ(f.bytes, ended ? 64u : 128u);
+    EXPECT_EQ(address_of(f.stacks[1]), ended ? 0x403u : 0x480u);
+  }
+}
+
+} // namespace
+} // namespace gmt::test
