@@ -83,8 +83,8 @@ struct Record {
   std::uint64_t words[5];
 };
 
-// The two below decide how many registers every kernel with a malloc gets: they are never inlined, call nothing and
-// find what they need in memory. They say false if the record was lost.
+// What follows decides how many registers every kernel with a malloc gets: the functions are not inlined and find what
+// they need in memory. The put_ functions say false if the record was lost.
 __device__ __noinline__ inline bool put_record(trace::DeviceControl& control, const Record& record) {
   RingWriter ring(control, multiprocessor());
   const std::uint64_t ticket = ring.reserve(record.head.slots);
