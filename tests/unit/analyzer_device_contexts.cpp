@@ -92,8 +92,8 @@ TEST_F(DeviceReset, WhatItTakesIsALeakAlsoOfAProgramThatIsKilledLater) {
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->count, 1u);
   EXPECT_TRUE(f->message.starts_with(
-    "64 B of the device heap, allocated by malloc in launch 1 of step(int*) at step.cu:12, was still not "
-    "freed when cudaDeviceReset ended its context")) << f->message;
+    "64 bytes of the device heap, allocated by malloc in launch 1 of step(int*) at step.cu:12, was still "
+    "not freed when cudaDeviceReset ended its context")) << f->message;
   EXPECT_NE(f->advice.find("in a later launch before cudaDeviceReset:"), std::string::npos) << f->advice;
   EXPECT_EQ(labels(*f), "allocated here|launched here|context ended here");
   EXPECT_EQ(address_of(f->stacks[2]), 0x700u);
