@@ -39,6 +39,7 @@ struct Profiler {
   std::set<uint32_t> configured;  // devices
   std::set<uint64_t> metrics;     // asked for
   std::map<CUcontext, Window> windows;
+  int enables = 0;
   Figures figures = read_figures();
   std::string refusal = std::getenv("GPUMEMTRACE_SIM_CUPTI") != nullptr ? std::getenv("GPUMEMTRACE_SIM_CUPTI") : "";
 };
@@ -72,17 +73,21 @@ bool watch_launches() {
   return true;
 }
 
-// As the real one does: whatever runs in the context, reading waits for it.
-bool wait_for(CUcontext context) {
+// Calls a driver function with the context current.
+template <class... Args>
+bool call_in(CUcontext context, const char* name, Args... args) {
   const auto push = driver<CUresult (*)(CUcontext)>("cuCtxPushCurrent_v2");
   const auto pop = driver<CUresult (*)(CUcontext*)>("cuCtxPopCurrent_v2");
-  const auto wait = driver<CUresult (*)()>("cuCtxSynchronize");
+  const auto function = driver<CUresult (*)(Args...)>(name);
   CUcontext popped = nullptr;
   if (push(context) != CUDA_SUCCESS) return false;
-  const bool done = wait() == CUDA_SUCCESS;
+  const bool good = function(args...) == CUDA_SUCCESS;
   pop(&popped);
-  return done;
+  return good;
 }
+
+// As the real one does: whatever runs in the context, reading waits for it.
+bool wait_for(CUcontext context) { return call_in(context, "cuCtxSynchronize"); }
 
 // Instructions of the kernels that were launched in the window.
 size_t records_of(const Window& window) {
@@ -160,11 +165,13 @@ EXPORT CUptiResult cuptiSassMetricsUnsetConfig(CUpti_SassMetricsUnsetConfig_Para
 
 EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
   Profiler& all = profiler();
+  CUdevice device = 0;
+  if (p == nullptr || p->ctx == nullptr || !call_in(p->ctx, "cuCtxGetDevice", &device)) return CUPTI_ERROR_INVALID_CONTEXT;
   Guard guard(all.mutex);
-  if (p == nullptr || p->ctx == nullptr) return CUPTI_ERROR_INVALID_CONTEXT;
   if (all.refusal == "error") return CUPTI_ERROR_UNKNOWN;
+  if (all.refusal == "forgetful" && ++all.enables == 2) all.configured.clear();
   Window& window = all.windows[p->ctx];
-  if (window.enabled || all.configured.empty()) return CUPTI_ERROR_INVALID_OPERATION;
+  if (window.enabled || all.configured.count(static_cast<uint32_t>(device)) == 0) return CUPTI_ERROR_INVALID_OPERATION;
   window.enabled = true;
   window.launches.clear();
   return CUPTI_SUCCESS;

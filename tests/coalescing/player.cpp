@@ -48,9 +48,10 @@ std::map<std::string, CUstream> streams;
 CUgraphExec graph = nullptr;
 std::atomic<bool> blocked{false};
 
+int device = 0;
 void make_context() {
   CUcontext context = nullptr;
-  CHECK(cuCtxCreate(&context, nullptr, 0, 0));
+  CHECK(cuCtxCreate(&context, nullptr, 0, device));
   CHECK(cuModuleLoadData(&module, kCode));
   stream = nullptr;
   streams.clear();
@@ -184,6 +185,7 @@ void end_context() {
 }
 
 const std::map<std::string, std::function<void()>> kWords = {
+    {"device", [] { device = next_number(); }}, // for contexts made from now on
     {"context", make_context},
     {"destroy", end_context},
     {"primary", use_primary},

@@ -53,6 +53,19 @@ class SumsTest(CoalescingCase):
             self.assertEqual(sums.functions["a"]["measured"], a)
             self.assert_exact(sums)
 
+    def test_devices(self):
+        self.play("launch a 1 sync device 1 context launch a 2 launch b 1 sync", env={"GPUMEMTRACE_SIM_DEVICES": "2"})
+        for sums, a in zip(self.all_sums(), (1, 2), strict=True):
+            self.assertIsNone(sums.windows["trouble"])
+            self.assertEqual(sums.functions["a"]["measured"], a)
+            self.assert_exact(sums)
+
+    def test_configuration_that_got_lost(self):
+        self.play("launch a 1 sync launch a 1 sync launch b 1 sync", env={"GPUMEMTRACE_SIM_CUPTI": "forgetful"})
+        sums = self.sums()
+        self.assertEqual((sums.windows["trouble"], sums.windows["read"]), (None, 3))
+        self.assert_exact(sums)
+
     def test_threads(self):
         self.play("threads 8 a 200 sync launch a 1 sync", env={"GPUMEMTRACE_COALESCING_LAUNCHES": "all"})
         sums = self.sums()
