@@ -113,22 +113,21 @@ std::size_t values_of_record(std::size_t instances) noexcept { return (instances
 
 } // namespace
 
-Answer Cupti::begin(int device) noexcept {
+Answer Cupti::begin() noexcept {
   if (other_profiler_is_set()) return {AccessTrouble::kBusy, 0};
   void* library = find_cupti();
   if (library == nullptr || !know_functions(library)) return {AccessTrouble::kNoLibrary, 0};
   core->profiler_was_loaded(reinterpret_cast<const void*>(cupti.initialize));
   if (const Answer busy = ask_for_other_subscriber(); !busy.good()) return busy;
   auto p = parameters<CUpti_Profiler_Initialize_Params>(CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
-  if (const Answer refused = answer(cupti.initialize(&p)); !refused.good()) return refused;
-  return find_metrics(device);
+  return answer(cupti.initialize(&p));
 }
 
-// Metrics have ids of their own on each chip; machines with several kinds of device use those of the first.
 Answer Cupti::find_metrics(int device) noexcept {
   auto chip = parameters<CUpti_Device_GetChipName_Params>(CUpti_Device_GetChipName_Params_STRUCT_SIZE);
   chip.deviceIndex = static_cast<std::size_t>(device);
   if (const Answer refused = answer(cupti.chip_name(&chip)); !refused.good()) return refused;
+  Chip& known = chips_[device];
   CUptiResult last = CUPTI_ERROR_NOT_SUPPORTED;
   bool any = false;
   for (unsigned i = 0; i < kMetrics; ++i) {
@@ -136,10 +135,10 @@ Answer Cupti::find_metrics(int device) noexcept {
     p.pChipName = chip.pChipName;
     p.pMetricName = kMetricNames[i];
     const CUptiResult result = cupti.metric(&p);
-    known_[i] = result == CUPTI_SUCCESS;
-    if (!known_[i]) last = result;
-    ids_[i] = p.metric.metricId;
-    any = any || (known_[i] && i >= kFirstMemoryMetric);
+    known.known[i] = result == CUPTI_SUCCESS;
+    if (!known.known[i]) last = result;
+    known.ids[i] = p.metric.metricId;
+    any = any || (known.known[i] && i >= kFirstMemoryMetric);
   }
   if (any) return {};
   const Answer refused = answer(last);
@@ -147,11 +146,13 @@ Answer Cupti::find_metrics(int device) noexcept {
 }
 
 Answer Cupti::configure(int device) noexcept {
+  if (const Answer refused = find_metrics(device); !refused.good()) return refused;
+  Chip& chip = chips_[device];
   CUpti_SassMetrics_Config configs[kMetrics] = {};
   std::size_t count = 0;
   for (unsigned i = 0; i < kMetrics; ++i) {
-    if (!known_[i]) continue;
-    configs[count].metricId = ids_[i];
+    if (!chip.known[i]) continue;
+    configs[count].metricId = chip.ids[i];
     configs[count++].outputGranularity = CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU;
   }
   auto p = parameters<CUpti_SassMetricsSetConfig_Params>(CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE);
@@ -159,13 +160,13 @@ Answer Cupti::configure(int device) noexcept {
   p.pConfigs = configs;
   p.deviceIndex = static_cast<std::uint32_t>(device);
   const Answer result = answer(cupti.set_config(&p));
-  configured_[device] = result.good();
+  chip.configured = result.good();
   return result;
 }
 
 Answer Cupti::open(std::uint64_t context, int device) noexcept {
-  if (device < 0 || static_cast<unsigned>(device) >= kMostDevices) return {AccessTrouble::kNotSupported, 0};
-  const bool fresh = !configured_[device];
+  if (device < 0 || device >= kMostDevices) return {AccessTrouble::kNotSupported, 0};
+  const bool fresh = !chips_[device].configured;
   if (fresh) {
     if (const Answer refused = configure(device); !refused.good()) return refused;
   }
@@ -193,18 +194,18 @@ bool Cupti::grow_buffer(std::size_t bytes) noexcept {
   return true;
 }
 
-Figures Cupti::figures_of(const CUpti_SassMetrics_Data& record, std::size_t values) const noexcept {
+Figures Cupti::figures_of(const CUpti_SassMetrics_Data& record, std::size_t values, const Chip& chip) noexcept {
   Figures figures{record.cubinCrc, record.functionIndex, record.functionName, record.pcOffset, {}};
   for (std::size_t i = 0; i < values; ++i) {
     const CUpti_SassMetrics_InstanceValue& one = record.pInstanceValues[i];
     for (unsigned metric = 0; metric < kMetrics; ++metric) {
-      if (known_[metric] && ids_[metric] == one.metricId) figures.values[metric] += one.value;
+      if (chip.known[metric] && chip.ids[metric] == one.metricId) figures.values[metric] += one.value;
     }
   }
   return figures;
 }
 
-Answer Cupti::read(std::uint64_t context, Visit visit, void* data) noexcept {
+Answer Cupti::read(std::uint64_t context, int device, Visit visit, void* data) noexcept {
   using Size = CUpti_SassMetricsGetDataProperties_Params;
   auto size = parameters<Size>(CUpti_SassMetricsGetDataProperties_Params_STRUCT_SIZE);
   size.ctx = reinterpret_cast<CUcontext>(context);
@@ -230,7 +231,7 @@ Answer Cupti::read(std::uint64_t context, Visit visit, void* data) noexcept {
   if (const Answer refused = answer(cupti.flush(&p)); !refused.good()) return refused;
   for (const bool again : {false, true}) {
     for (std::size_t i = 0; i < records; ++i) {
-      if (record[i].functionName != nullptr) visit(data, figures_of(record[i], values), again);
+      if (record[i].functionName != nullptr) visit(data, figures_of(record[i], values, chips_[device]), again);
     }
   }
   // Each record has a copy of the name that is ours to free, as NVIDIA's sass_metrics sample does.

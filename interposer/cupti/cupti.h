@@ -42,24 +42,28 @@ struct Answer {
 class Cupti {
 public:
   // Once a process, in the first context; tens of milliseconds.
-  Answer begin(int device) noexcept;
+  Answer begin() noexcept;
   Answer open(std::uint64_t context, int device) noexcept;
   // All figures since open(), each record to visit(data, figures, again): all of them twice. Waits for the context.
   using Visit = void (*)(void* data, const Figures& figures, bool again);
-  Answer read(std::uint64_t context, Visit visit, void* data) noexcept;
+  Answer read(std::uint64_t context, int device, Visit visit, void* data) noexcept;
   Answer close(std::uint64_t context) noexcept; // what was not read is dropped
-  bool knows_metric(unsigned metric) const noexcept { return known_[metric]; }
+  // Once a window was opened on the device.
+  bool knows_metric(int device, unsigned metric) const noexcept { return chips_[device].known[metric]; }
 
 private:
-  static constexpr unsigned kMostDevices = 64;
+  static constexpr int kMostDevices = 64;
+  struct Chip { // of a device: metrics have other ids on other chips
+    bool configured;
+    bool known[kMetrics];
+    std::uint64_t ids[kMetrics];
+  };
   Answer configure(int device) noexcept;
   Answer find_metrics(int device) noexcept;
   bool grow_buffer(std::size_t bytes) noexcept;
-  Figures figures_of(const CUpti_SassMetrics_Data& record, std::size_t values) const noexcept;
+  static Figures figures_of(const CUpti_SassMetrics_Data& record, std::size_t values, const Chip& chip) noexcept;
 
-  bool configured_[kMostDevices] = {};
-  std::uint64_t ids_[kMetrics] = {};
-  bool known_[kMetrics] = {};
+  Chip chips_[kMostDevices] = {};
   void* buffer_ = nullptr; // for records, kept
   std::size_t buffer_bytes_ = 0;
 };

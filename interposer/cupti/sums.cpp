@@ -53,7 +53,8 @@ FunctionRow Sums::add_function(const char* name, std::uint64_t code) noexcept {
   return {slot, ++functions_};
 }
 
-trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, const Cupti& cupti, bool make) noexcept {
+trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, bool make, const Cupti& cupti,
+                               int device) noexcept {
   const std::uint64_t key = function | std::uint64_t{offset} << 32;
   Place* place = instructions_.find(key);
   if (place == nullptr) return nullptr;
@@ -63,7 +64,7 @@ trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, con
   const Lock lock(appending_);
   if (!lock.held()) return nullptr;
   std::uint64_t words[kInstructionWords] = {key};
-  for (unsigned i = 0; i < kMetrics; ++i) words[1 + i] = cupti.knows_metric(i) ? 0 : trace::kUnknownCount;
+  for (unsigned i = 0; i < kMetrics; ++i) words[1 + i] = cupti.knows_metric(device, i) ? 0 : trace::kUnknownCount;
   place->slot = core->append(log_, trace::Kind::kAccessInstruction, words, kInstructionWords, context_);
   return place->slot;
 }

@@ -73,10 +73,10 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
   if (!again && !touches_memory(figures)) return;
   const Place* function = function_of(context, figures);
   if (function == nullptr || function->slot == nullptr) return;
-  trace::Slot* slot = context.sums.instruction(function->number, figures.offset, cupti, !again);
+  trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again, cupti, context.device.load());
   const unsigned first = again ? 0 : kFirstMemoryMetric, last = again ? kFirstMemoryMetric : kMetrics;
   for (unsigned i = first; i < last; ++i) {
-    if (cupti.knows_metric(i) && figures.values[i] != 0) add_to_word(slot, 1 + i, figures.values[i]);
+    if (cupti.knows_metric(context.device.load(), i) && figures.values[i] != 0) add_to_word(slot, 1 + i, figures.values[i]);
   }
 }
 
@@ -108,7 +108,7 @@ void close(Context& context, bool read) noexcept {
   const Lock turn(cupti_in_use);
   if (!turn.held() || !context.open.load()) return;
   const RelaxedCapture relaxed;
-  const Answer got = read ? cupti.read(context.handle, add_figures, &context) : Answer{};
+  const Answer got = read ? cupti.read(context.handle, context.device.load(), add_figures, &context) : Answer{};
   const Answer closed = cupti.close(context.handle);
   context.open.store(false);
   settle(context, read && got.good());
@@ -131,7 +131,7 @@ bool open(Context& context) noexcept {
     return false;
   }
   if (!cupti_has_begun) {
-    const Answer answer = cupti.begin(device);
+    const Answer answer = cupti.begin();
     if (!answer.good()) return stop(context, answer), false;
     cupti_has_begun = true;
   }

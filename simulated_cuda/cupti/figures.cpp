@@ -67,7 +67,8 @@ void Figures::fill(const std::string& kernel, uint64_t launches, const std::set<
     record.pcOffset = offset;
     size_t value = 0;
     for (const uint64_t id : metrics) {
-      const auto figure = figures.find(id);
+      auto figure = figures.find(id);
+      if (figure == figures.end()) figure = figures.find(~id);  // the other chip's
       record.pInstanceValues[value++] = {id, figure != figures.end() ? figure->second * launches : 0};
     }
   }

@@ -30,14 +30,14 @@ namespace {
 
 struct Window {
   bool enabled = false;
+  uint32_t device = 0;
   std::map<std::string, uint64_t> launches;  // since it was enabled or read
 };
 
 struct Profiler {
   std::mutex mutex;
   bool initialized = false;
-  std::set<uint32_t> configured;  // devices
-  std::set<uint64_t> metrics;     // asked for
+  std::map<uint32_t, std::set<uint64_t>> configured;  // by device: the metrics that were asked for
   std::map<CUcontext, Window> windows;
   int enables = 0;
   Figures figures = read_figures();
@@ -131,7 +131,8 @@ EXPORT CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* p) 
 
 EXPORT CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* p) {
   if (p == nullptr || p->structSize < CUpti_Device_GetChipName_Params_STRUCT_SIZE) return CUPTI_ERROR_INVALID_PARAMETER;
-  p->pChipName = "simulated";
+  static const char* const kChips[] = {"simulated-a", "simulated-b"};
+  p->pChipName = kChips[p->deviceIndex % 2];
   return CUPTI_SUCCESS;
 }
 
@@ -140,7 +141,8 @@ EXPORT CUptiResult cuptiSassMetricsGetProperties(CUpti_SassMetrics_GetProperties
   if (profiler().refusal == "not-supported") return CUPTI_ERROR_NOT_SUPPORTED;
   const uint64_t id = profiler().figures.metric(p->pMetricName);
   if (id == 0 || profiler().refusal == std::string("without ") + p->pMetricName) return CUPTI_ERROR_INVALID_PARAMETER;
-  p->metric = {id, p->pMetricName, "simulated"};
+  // As on real devices, another chip has other ids.
+  p->metric = {std::strcmp(p->pChipName, "simulated-b") == 0 ? ~id : id, p->pMetricName, "simulated"};
   return CUPTI_SUCCESS;
 }
 
@@ -150,10 +152,11 @@ EXPORT CUptiResult cuptiSassMetricsSetConfig(CUpti_SassMetricsSetConfig_Params* 
   if (!all.initialized) return CUPTI_ERROR_NOT_INITIALIZED;  // the real one crashes
   if (p == nullptr || p->numOfMetricConfig == 0 || p->pConfigs == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   if (all.refusal == "not-permitted") return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-  if (!all.configured.insert(p->deviceIndex).second) return CUPTI_ERROR_INVALID_OPERATION;
+  const auto [device, fresh] = all.configured.try_emplace(p->deviceIndex);
+  if (!fresh) return CUPTI_ERROR_INVALID_OPERATION;
   for (size_t i = 0; i < p->numOfMetricConfig; ++i) {
     if (p->pConfigs[i].outputGranularity != CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU) return CUPTI_ERROR_NOT_SUPPORTED;
-    all.metrics.insert(p->pConfigs[i].metricId);
+    device->second.insert(p->pConfigs[i].metricId);
   }
   return CUPTI_SUCCESS;
 }
@@ -173,6 +176,7 @@ EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
   Window& window = all.windows[p->ctx];
   if (window.enabled || all.configured.count(static_cast<uint32_t>(device)) == 0) return CUPTI_ERROR_INVALID_OPERATION;
   window.enabled = true;
+  window.device = static_cast<uint32_t>(device);
   window.launches.clear();
   return CUPTI_SUCCESS;
 }
@@ -213,7 +217,7 @@ EXPORT CUptiResult cuptiSassMetricsFlushData(CUpti_SassMetricsFlushData_Params* 
   Guard guard(all.mutex);
   size_t record = 0;
   for (const auto& [kernel, launches] : window->launches) {
-    all.figures.fill(kernel, launches, all.metrics, p->pMetricsData, p->numOfPatchedInstructionRecords, &record);
+    all.figures.fill(kernel, launches, all.configured[window->device], p->pMetricsData, p->numOfPatchedInstructionRecords, &record);
   }
   window->launches.clear();
   return CUPTI_SUCCESS;

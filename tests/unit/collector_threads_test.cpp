@@ -132,17 +132,15 @@ void wait_for_stream(const CollectorFunctions& collector, unsigned stream) {
 
 // ---- CUPTI
 
-Answer Cupti::begin(int) noexcept {
-  for (bool& known : known_) known = true;
-  return {};
-}
-Answer Cupti::open(std::uint64_t, int) noexcept {
+Answer Cupti::begin() noexcept { return {}; }
+Answer Cupti::open(std::uint64_t, int device) noexcept {
+  for (bool& known : chips_[device].known) known = true;
   if (running.load() != 0) met_work.fetch_add(1); // launched before: nobody knows whether they would count
   EXPECT_FALSE(enabled.exchange(true));
   launched_in_window.store(0);
   return {};
 }
-Answer Cupti::read(std::uint64_t, Visit visit, void* data) noexcept {
+Answer Cupti::read(std::uint64_t, int, Visit visit, void* data) noexcept {
   if (running.load() != 0) met_work.fetch_add(1);
   std::this_thread::sleep_for(100us);
   if (running.load() != 0) met_work.fetch_add(1); // somebody launched meanwhile: we would wait for that, too
