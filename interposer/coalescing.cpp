@@ -181,7 +181,8 @@ void each_object(const char* prefix, bool (*visit)(void*, const char*), void* co
 
 constinit CoreFunctions core{
     nullptr, driver_symbol, current_context_handle, id_of_context, is_primary_context, code_generation, in_range,
-    monotonic_ns, profiler_was_loaded, switch_off, ThreadLog::create_for_sums, append, append_to_sums, path_of, take_budget,
+    monotonic_ns, profiler_was_loaded, switch_off, ThreadLog::create_for_sums, append, append_to_sums, path_of,
+    take_budget,
     initial_environment, is_in_file, each_object, real_dlsym};
 
 } // namespace

@@ -1,4 +1,5 @@
-// See figures.h. Every name that begins as CUPTI's SASS metrics do is a metric of the simulated chip; its id is made of it.
+// See figures.h. Every name that begins as CUPTI's SASS metrics do is a metric of the simulated chip; its id is made of
+// it.
 #include "figures.h"
 
 #include <cupti_sass_metrics.h>

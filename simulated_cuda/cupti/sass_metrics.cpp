@@ -1,11 +1,12 @@
-// The part of CUPTI that measures instructions, over figures from a file: what a profiler of memory accesses needs, to be tested
-// without a GPU. Answers mistakes as cupti_sass_metrics.h says. Found only by who is told where it lies.
+// The part of CUPTI that measures instructions, over figures from a file: what a profiler of memory accesses needs, to
+// be tested without a GPU. Answers mistakes as cupti_sass_metrics.h says. Found only by who is told where it lies.
 //
-// GPUMEMTRACE_SIM_METRICS names the file: lines of a kernel's linked name, an instruction's offset and figures of one launch,
-// as in `_Z4copyPf 0x80 smsp__sass_sectors_mem_global=32`; # begins a comment. GPUMEMTRACE_SIM_CUPTI stages a refusal.
+// GPUMEMTRACE_SIM_METRICS names the file: lines of a kernel's linked name, an instruction's offset and figures of one
+// launch, as in `_Z4copyPf 0x80 smsp__sass_sectors_mem_global=32`; # begins a comment. GPUMEMTRACE_SIM_CUPTI stages a
+// refusal.
 //
-// Invariants: calls to the driver are made as CUPTI makes them, by the driver's exports; a launch is counted by the driver's
-// call-back, under the driver's lock, and calls nothing there.
+// Invariants: calls to the driver are made as CUPTI makes them, by the driver's exports; a launch is counted by the
+// driver's call-back, under the driver's lock, and calls nothing there.
 #include "figures.h"
 #include "private_table.h"
 
@@ -122,7 +123,8 @@ EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
 }
 
 EXPORT CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* p) {
-  if (p == nullptr || p->structSize < CUpti_Profiler_Initialize_Params_STRUCT_SIZE) return CUPTI_ERROR_INVALID_PARAMETER;
+  const bool whole = p != nullptr && p->structSize >= CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
+  if (!whole) return CUPTI_ERROR_INVALID_PARAMETER;
   if (!watch_launches()) return CUPTI_ERROR_NOT_SUPPORTED;
   Guard guard(profiler().mutex);
   profiler().initialized = true;
@@ -163,13 +165,15 @@ EXPORT CUptiResult cuptiSassMetricsSetConfig(CUpti_SassMetricsSetConfig_Params* 
 
 EXPORT CUptiResult cuptiSassMetricsUnsetConfig(CUpti_SassMetricsUnsetConfig_Params* p) {
   Guard guard(profiler().mutex);
-  return p != nullptr && profiler().configured.erase(p->deviceIndex) != 0 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_OPERATION;
+  const bool known = p != nullptr && profiler().configured.erase(p->deviceIndex) != 0;
+  return known ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_OPERATION;
 }
 
 EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
   Profiler& all = profiler();
   CUdevice device = 0;
-  if (p == nullptr || p->ctx == nullptr || !call_in(p->ctx, "cuCtxGetDevice", &device)) return CUPTI_ERROR_INVALID_CONTEXT;
+  const bool valid = p != nullptr && p->ctx != nullptr && call_in(p->ctx, "cuCtxGetDevice", &device);
+  if (!valid) return CUPTI_ERROR_INVALID_CONTEXT;
   Guard guard(all.mutex);
   if (all.refusal == "error") return CUPTI_ERROR_UNKNOWN;
   if (all.refusal == "forgetful" && ++all.enables == 2) all.configured.clear();
@@ -215,9 +219,10 @@ EXPORT CUptiResult cuptiSassMetricsFlushData(CUpti_SassMetricsFlushData_Params* 
   if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
   Profiler& all = profiler();
   Guard guard(all.mutex);
+  const std::set<uint64_t>& metrics = all.configured[window->device];
   size_t record = 0;
   for (const auto& [kernel, launches] : window->launches) {
-    all.figures.fill(kernel, launches, all.configured[window->device], p->pMetricsData, p->numOfPatchedInstructionRecords, &record);
+    all.figures.fill(kernel, launches, metrics, p->pMetricsData, p->numOfPatchedInstructionRecords, &record);
   }
   window->launches.clear();
   return CUPTI_SUCCESS;

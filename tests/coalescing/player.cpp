@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of the driver API that does what its arguments say, for the tests of --coalescing on the simulated device, where
-// kernels do not run and host functions stand in for work that takes long. The words are listed in kWords.
+// A program of the driver API that does what its arguments say, for the tests of --coalescing on the simulated device,
+// where kernels do not run and host functions stand in for work that takes long. The words are listed in kWords.
 #include <cuda.h>
 #include <nvtx3/nvToolsExt.h>
 

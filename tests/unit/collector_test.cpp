@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the collector that need no device: which launches are due, the time windows may take, the table of places, sizes
-// of images.
+// The parts of the collector that need no device: which launches are due, the time windows may take, the table of
+// places, sizes of images.
 #include <gtest/gtest.h>
 
 #include <cstring>

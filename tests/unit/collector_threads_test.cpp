@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that launch, wait and end streams while windows open and are read, on a made-up device whose work ends by itself a
-// little later. Opening and reading must never meet work, or meet a launch while they last; every launch is counted once.
+// Threads that launch, wait and end streams while windows open and are read, on a made-up device whose work ends by
+// itself a little later. Opening and reading must never meet work, or meet a launch while they last; every launch is
+// counted once.
 #include <gtest/gtest.h>
 
 #include <array>
