@@ -4,6 +4,7 @@
 #include "analyzer/access_gaps.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +80,10 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
                       " lost: they could not be read without making the program wait, or before its "
                       "context or process ended"})});
   }
+  if (windows.opened > windows.read && windows.opened - windows.read > windows.given_up) {
+    findings.not_checked(
+      {kSubject, "launches were being measured when the process ended: their figures are lost"});
+  }
   if (windows.graph_launches != 0) {
     const bool one = windows.graph_launches == 1;
     findings.not_checked(
@@ -120,6 +125,14 @@ void explain_functions(const MemoryAccess& access, Findings& findings) {
   }
 }
 
+// Whether only some kernels, or only those inside a range, were to be measured.
+bool has_choice(const TraceDir& trace) {
+  return std::ranges::any_of(std::array{"kernel", "coalescing_range"}, [&trace](const char* option) {
+    const auto found = trace.info.options.find(option);
+    return found != trace.info.options.end() && !found->second.empty();
+  });
+}
+
 // Kernels that were launched while others were measured.
 void explain_unmeasured(const MemoryAccess& access, Findings& findings) {
   std::uint64_t kernels = 0, launches = 0, measured = 0;
@@ -146,7 +159,7 @@ void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, Proc
   for (const AccessLog& log : access.logs()) {
     explain_windows(log, trace, findings);
     told = told || !log.stats.skipped.empty() || log.windows.trouble != AccessTrouble::kNone ||
-           log.windows.given_up != 0;
+           log.windows.opened > log.windows.read;
     process.torn += log.stats.torn;
     process.damaged += log.stats.damaged;
   }
@@ -159,7 +172,7 @@ void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, Proc
                                                                    : "no launch was measured"});
   }
   explain_functions(access, findings);
-  explain_unmeasured(access, findings);
+  if (!has_choice(trace)) explain_unmeasured(access, findings);
   const std::pair<bool, NotChecked> metrics[] = {
     {access.lacks_global(), {"uncoalesced", "CUPTI does not count sectors of global memory on this GPU"}},
     {access.lacks_shared(),

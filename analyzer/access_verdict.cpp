@@ -43,7 +43,7 @@ bool has_coalesced_side(const AccessLine& line, const MemoryAccess& access) {
     if (other.place()->file != place->file || other.place()->line != place->line) return false;
     const Instruction& code = *other.worst->code;
     const bool opposite = (code.op == MemoryOp::kLoad) != (line.worst->code->op == MemoryOp::kLoad);
-    return opposite && other.worst->width() != 0 && has_whole_warps(other.sums) &&
+    return opposite && other.worst->width() != 0 && has_whole_warps(other.sums, other.worst->width()) &&
            is_near(per_execution(other.sums.sectors, other.sums), other.worst->width());
   };
   return std::ranges::any_of(access.global_lines(), is_side);
@@ -94,16 +94,21 @@ AccessFigures figures_of(const AccessLine& line, const MemoryAccess& access) {
 
 } // namespace
 
-bool has_whole_warps(const AccessCounts& sums) {
-  return per_execution(sums.thread_executions, sums) >= kWholeWarp;
+// A thread whose predicate is off executes the instruction and asks for nothing.
+bool has_whole_warps(const AccessCounts& sums, std::uint32_t width) {
+  const std::uint64_t bytes = sums.bytes != 0 ? sums.bytes : sums.shared_bytes;
+  std::uint64_t threads = sums.thread_executions;
+  if (bytes != 0 && width != 0) threads = std::min(threads, bytes / width);
+  return per_execution(threads, sums) >= kWholeWarp;
 }
 
 double judged_ratio(const AccessLine& line) {
   if (line.sums.ideal_sectors == 0) return 0;
   auto ideal = static_cast<double>(line.sums.ideal_sectors);
-  if (!has_whole_warps(line.sums)) {
-    const std::uint32_t width = line.worst->width() != 0 ? line.worst->width() : 16; // the widest there is
-    ideal = std::max(ideal, static_cast<double>(line.sums.executions) * width);
+  const std::uint32_t width = line.worst->width();
+  if (!has_whole_warps(line.sums, width)) {
+    constexpr std::uint32_t kWidest = 16;
+    ideal = std::max(ideal, static_cast<double>(line.sums.executions) * (width != 0 ? width : kWidest));
   }
   return static_cast<double>(line.sums.sectors) / ideal;
 }
@@ -118,7 +123,7 @@ CauseFound cause_of(const AccessLine& line, const MemoryAccess& access) {
   const std::uint32_t width = worst.width();
   CauseFound found{.width = width};
   // An ideal of less than the width: threads of the warp share addresses, and no formula holds.
-  if (width == 0 || is_atomic(line) || !has_whole_warps(worst.sums) ||
+  if (width == 0 || is_atomic(line) || !has_whole_warps(worst.sums, width) ||
       !is_near(per_execution(worst.sums.ideal_sectors, worst.sums), width)) {
     return found;
   }

@@ -24,8 +24,8 @@ inline constexpr double kWarningRatio = 2; // above
 double judged_ratio(const AccessLine& line);   // global memory
 double conflict_ratio(const AccessLine& line); // shared memory
 
-// All 32 threads took part, but for a few last warps.
-bool has_whole_warps(const AccessCounts& sums);
+// All 32 threads of each warp asked for their bytes, but for a few last warps.
+bool has_whole_warps(const AccessCounts& sums, std::uint32_t width);
 
 enum class AccessCause : std::uint8_t {
   kUnknown,

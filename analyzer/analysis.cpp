@@ -270,7 +270,7 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   finish_totals(totals, heap);
   findings.at_end();
   device_heaps.conclude();
-  accesses.join(options.find_code);
+  accesses.join(options.find_code, stream.architectures());
   if (accesses.any()) analysis.process.accesses = access_tables(accesses);
   analysis.process.tables = memory_tables(heap, copies, stream);
   analysis.use_by_stack = use_by_stack(heap);

@@ -105,6 +105,15 @@ const DeviceFacts* EventStream::device(int ordinal) const {
   return found == devices_.end() ? nullptr : &found->second;
 }
 
+std::vector<unsigned> EventStream::architectures() const {
+  std::vector<unsigned> all;
+  for (const auto& [ordinal, device] : devices_) {
+    const unsigned one = device.compute_capability;
+    if (one != 0 && std::ranges::find(all, one) == all.end()) all.push_back(one);
+  }
+  return all;
+}
+
 // Network cards, disks and the host that read and write device memory themselves, and ray tracing, whose
 // launches take the driver's inner entries.
 std::string_view EventStream::unseen_user() const {

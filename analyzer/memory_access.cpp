@@ -46,6 +46,29 @@ LineKey key_of(const MeasuredInstruction& instruction) {
   return {place.file, place.line, static_cast<unsigned>(instruction.code->op), instruction.width(), 0};
 }
 
+// Launches are counted by name: kernels of one name whose code differs share them, and the row of a context
+// that never measured its kernel holds launches alone. Leaves the functions in the order of their names.
+void share_launches(std::vector<MeasuredFunction>& functions) {
+  std::ranges::sort(functions, {}, [](const MeasuredFunction& f) { return std::tie(f.linked, f.identity); });
+  std::vector<MeasuredFunction> shared;
+  for (std::size_t first = 0, last = 0; first < functions.size(); first = last) {
+    std::uint64_t launches = 0, measured = 0;
+    for (; last < functions.size() && functions[last].linked == functions[first].linked; ++last) {
+      raise(launches, functions[last].launches);
+      raise(measured, functions[last].measured);
+    }
+    for (std::size_t i = first; i < last; ++i) {
+      MeasuredFunction& function = functions[i];
+      const bool only_counts = function.identity == 0 && function.instructions.empty();
+      if (only_counts && last - first > 1) continue;
+      function.launches = launches;
+      function.measured = measured;
+      shared.push_back(std::move(function));
+    }
+  }
+  functions = std::move(shared);
+}
+
 } // namespace
 
 std::uint64_t MeasuredInstruction::wasted_sectors() const { return excess(sums.sectors, sums.ideal_sectors); }
@@ -101,7 +124,7 @@ void MemoryAccess::read(const std::vector<std::filesystem::path>& logs, bool ask
     log.functions.clear();
     logs_.push_back(std::move(log));
   }
-  std::ranges::sort(functions_, {}, [](const MeasuredFunction& f) { return std::tie(f.linked, f.identity); });
+  share_launches(functions_);
   for (MeasuredFunction& function : functions_) {
     std::ranges::sort(function.instructions, {}, &MeasuredInstruction::offset);
     for (const MeasuredInstruction& instruction : function.instructions) {
@@ -113,7 +136,6 @@ void MemoryAccess::read(const std::vector<std::filesystem::path>& logs, bool ask
 void MemoryAccess::add(const AccessFunction& from, MeasuredFunction& to) {
   raise(to.launches, from.launches == 0 ? 0 : std::max(from.launches, from.measured));
   raise(to.measured, from.measured);
-  raise(to.lost, from.lost);
   std::unordered_map<std::uint32_t, std::size_t> by_offset;
   for (std::size_t i = 0; i < to.instructions.size(); ++i) by_offset[to.instructions[i].offset] = i;
   for (const AccessFunction::Instruction& instruction : from.instructions) {
@@ -143,11 +165,11 @@ AccessCounts MemoryAccess::known(const AccessCounts& counts) {
   return known;
 }
 
-void MemoryAccess::join(const FindCode& find) {
+void MemoryAccess::join(const FindCode& find, std::span<const unsigned> architectures) {
   for (MeasuredFunction& function : functions_) {
     std::vector<std::uint32_t> offsets;
     for (const MeasuredInstruction& i : function.instructions) offsets.push_back(i.offset);
-    function.code = find ? find(function.linked, offsets) : nullptr;
+    function.code = find ? find(function.linked, offsets, architectures) : nullptr;
     if (function.code == nullptr) continue;
     const std::vector<Instruction>& code = function.code->instructions;
     for (MeasuredInstruction& instruction : function.instructions) {

@@ -25,9 +25,11 @@ inline constexpr std::uint64_t kSectorBytes = 32;     // what a GPU moves at lea
 inline constexpr std::uint64_t kWavefrontBytes = 128; // what shared memory delivers at a time
 inline constexpr std::uint32_t kWarpThreads = 32;
 
-// The code of a function by its name as linked and the offsets of instructions that were measured; null if
-// none fits. What it points to outlives the table.
-using FindCode = std::function<const FunctionCode*(std::string_view, std::span<const std::uint32_t>)>;
+// The code of a function by its name as linked, the offsets of instructions that were measured, and the
+// architectures of the devices that may have run it (90 for compute capability 9.0); null if none fits. What
+// it points to outlives the table.
+using FindCode = std::function<const FunctionCode*(std::string_view, std::span<const std::uint32_t>,
+                                                   std::span<const unsigned>)>;
 
 struct MeasuredInstruction {
   std::uint32_t offset = 0;
@@ -43,8 +45,8 @@ struct MeasuredInstruction {
 struct MeasuredFunction {
   std::string linked, name; // the latter demangled
   std::uint64_t identity = 0;
-  std::uint64_t launches = 0, measured = 0, lost = 0; // see AccessFunction
-  const FunctionCode* code = nullptr;                 // null if unknown
+  std::uint64_t launches = 0, measured = 0; // of the kernels of this name; 0 for device functions
+  const FunctionCode* code = nullptr;       // null if unknown
   std::vector<MeasuredInstruction> instructions;      // by offset
 
   bool is_kernel() const { return launches != 0; }
@@ -78,7 +80,7 @@ public:
   // `floor` are not made.
   void read(const std::vector<std::filesystem::path>& logs, bool asked, std::uint64_t floor = kDefaultFloor);
   void follow(const Event& e, const Heap& heap, const ProcessFacts& facts) { uses_.follow(e, heap, facts); }
-  void join(const FindCode& find); // at the end
+  void join(const FindCode& find, std::span<const unsigned> architectures); // at the end
 
   bool asked() const { return asked_; }
   bool any() const { return !functions_.empty(); }

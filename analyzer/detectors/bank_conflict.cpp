@@ -47,7 +47,7 @@ private:
     const double nearest = std::round(ways);
     const bool is_power = nearest == 2 || nearest == 4 || nearest == 8 || nearest == 16 || nearest == 32;
     const bool is_exact = std::abs(ways - nearest) <= 0.02 * nearest;
-    if (line.worst->width() != 4 || !is_power || !has_whole_warps(line.sums) || !is_exact) return {};
+    if (line.worst->width() != 4 || !is_power || !has_whole_warps(line.sums, 4) || !is_exact) return {};
     const std::string odd = cat({"an odd multiple of ", std::to_string(static_cast<unsigned>(nearest))});
     return cat({": neighbouring threads are ", nearest == 32 ? "a multiple of 32" : odd,
                 " words apart, or meet as often without order"});

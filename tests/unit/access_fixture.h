@@ -32,6 +32,7 @@ protected:
     double sectors = 0, ideal = 0;               // global memory
     double wavefronts = 0, ideal_wavefronts = 0; // shared memory
     double local = 0;
+    double bytes = 0; // 0: not counted
     double threads = 32;
     std::uint64_t executions = kWarps;
     std::uint32_t address_register = Instruction::kNoRegister;
@@ -64,6 +65,7 @@ protected:
                                 .threads = figure(a.threads),
                                 .sectors = figure(a.sectors),
                                 .ideal = figure(a.ideal),
+                              .bytes = figure(a.bytes),
                                 .wavefronts = figure(a.wavefronts),
                                 .ideal_wavefronts = figure(a.ideal_wavefronts),
                                 .local_sectors = figure(a.local)});
@@ -95,7 +97,7 @@ protected:
     options.coalescing_floor = floor;
     if (with_code) {
       options.find_code = [this](std::string_view linked,
-                                 std::span<const std::uint32_t>) -> const FunctionCode* {
+                                 std::span<const std::uint32_t>, std::span<const unsigned>) -> const FunctionCode* {
         const auto found = code.find(std::string(linked));
         return found == code.end() ? nullptr : &found->second;
       };

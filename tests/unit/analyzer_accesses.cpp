@@ -176,7 +176,8 @@ TEST_F(AccessTest, EveryTroubleIsToldWithItsCure) {
   EXPECT_TRUE(told({.trouble = AccessTrouble::kError, .code = 999}, "CUPTI refused (CUptiResult 999)"));
   EXPECT_TRUE(told({.trouble = AccessTrouble::kError, .launches = 90, .launches_read = 30},
                    "that came after 30 of 90 launches had been measured"));
-  EXPECT_TRUE(told({.given_up = 2, .launches_given_up = 5}, "the figures of 5 measured launches are lost"));
+  EXPECT_TRUE(told({.opened = 3, .read = 2}, "launches were being measured when the process ended"));
+  EXPECT_TRUE(told({.opened = 3, .given_up = 2, .launches_given_up = 5}, "the figures of 5 measured launches are lost"));
 }
 
 TEST_F(AccessTest, AProfilerThatIsKnownIsNamed) {
@@ -201,6 +202,9 @@ TEST_F(AccessTest, WhatPassesTheCountersByIsTold) {
   EXPECT_TRUE(is_not_checked("memory accesses", "those of step(float*) are not in the figures"));
   EXPECT_TRUE(is_not_checked("memory accesses", "3 launches of graphs"));
   EXPECT_TRUE(is_not_checked("memory accesses", "of 1 kernel with 2 launches in all no launch was measured"));
+  trace.info.emplace_back("option.kernel=_Z4step"); // then the others were not meant
+  run_access();
+  EXPECT_FALSE(is_not_checked("memory accesses", "of 1 kernel"));
 }
 
 } // namespace

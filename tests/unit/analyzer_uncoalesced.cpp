@@ -81,6 +81,7 @@ TEST_F(UncoalescedTest, PartialWarpsAreJudgedByWhatAWholeOneWouldTake) {
   EXPECT_EQ(verdict({.sectors = 4, .ideal = 2, .threads = 16}), "");          // every second thread of a line
   EXPECT_EQ(verdict({.sectors = 4, .ideal = 0.5, .threads = 4}), "");         // four threads far apart
   EXPECT_EQ(verdict({.sectors = 1, .ideal = 0.125, .threads = 1}), "");       // one thread
+  EXPECT_EQ(verdict({.sectors = 4, .ideal = 2, .bytes = 64}), ""); // every second predicate is off
   EXPECT_EQ(verdict({.sectors = 24, .ideal = 3, .threads = 24}), "warning "); // no formula for the cause
   EXPECT_EQ(verdict({.sectors = 32, .ideal = 4, .threads = 31.9}),
             "warning stride of 8 or more"); // a last warp
@@ -273,9 +274,31 @@ TEST_F(UncoalescedTest, ContextsAreAddedUpAndCubinsAreNot) {
   ASSERT_EQ(kinds(), "uncoalesced uncoalesced");
   const AccessFigures& both = *result.findings[0].access;
   EXPECT_EQ(both.executions, 2 * kWarps);
-  EXPECT_EQ(both.launches, 4u);
-  EXPECT_EQ(both.measured, 2u);
+  EXPECT_EQ(both.launches, 5u); // which all of that name share
+  EXPECT_EQ(both.measured, 3u);
   EXPECT_EQ(result.findings[1].access->executions, kWarps);
+}
+
+TEST_F(UncoalescedTest, LaunchesOfContextsThatMeasuredNothingCount) {
+  access.windows({});
+  function("_Z4stepPf", 5, 1);
+  add({.sectors = 32, .ideal = 4});
+  access.function("_Z4stepPf", 0, 0, 0x9999); // other code of that name, which has no count of its own
+  access.instruction(16, {.executions = kWarps, .threads = 32 * kWarps, .sectors = 32 * kWarps, .ideal = 4 * kWarps});
+  AccessLogWriter second;
+  second.windows({});
+  second.function("_Z4stepPf", 15, 0, 0);
+  std::filesystem::create_directories(directory.path() / "trace");
+  second.write(directory.path() / "trace", "access-1");
+  run_access();
+  ASSERT_EQ(kinds(), "uncoalesced uncoalesced");
+  for (const Finding& f : result.findings) {
+    EXPECT_TRUE(f.access->is_kernel);
+    EXPECT_EQ(f.access->launches, 20u);
+    EXPECT_EQ(f.access->measured, 1u);
+    EXPECT_EQ(f.bytes, 28 * kWarps * 32 * 20);
+  }
+  EXPECT_EQ(result.process.accesses->kernels.size(), 2u);
 }
 
 } // namespace
