@@ -33,6 +33,11 @@ struct AccessCounts {
   std::uint64_t wavefronts = 0, ideal_wavefronts = 0, shared_bytes = 0;
   std::uint64_t local_sectors = 0;
 
+  // Instructions that did not are measured too, for their executions.
+  bool touched_memory() const {
+    const auto any = [](std::uint64_t figure) { return figure != 0 && figure != trace::kUnknownCount; };
+    return any(sectors) || any(bytes) || any(wavefronts) || any(shared_bytes) || any(local_sectors);
+  }
   bool operator==(const AccessCounts&) const = default;
 };
 

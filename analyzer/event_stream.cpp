@@ -106,12 +106,9 @@ const DeviceFacts* EventStream::device(int ordinal) const {
 }
 
 std::vector<unsigned> EventStream::architectures() const {
-  std::vector<unsigned> all;
-  for (const auto& [ordinal, device] : devices_) {
-    const unsigned one = device.compute_capability;
-    if (one != 0 && std::ranges::find(all, one) == all.end()) all.push_back(one);
-  }
-  return all;
+  std::vector<unsigned> result;
+  for (const auto& [ordinal, facts] : devices_) result.push_back(facts.compute_capability);
+  return result;
 }
 
 // Network cards, disks and the host that read and write device memory themselves, and ray tracing, whose

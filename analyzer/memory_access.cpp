@@ -168,8 +168,10 @@ AccessCounts MemoryAccess::known(const AccessCounts& counts) {
 void MemoryAccess::join(const FindCode& find, std::span<const unsigned> architectures) {
   for (MeasuredFunction& function : functions_) {
     std::vector<std::uint32_t> offsets;
-    for (const MeasuredInstruction& i : function.instructions) offsets.push_back(i.offset);
-    function.code = find ? find(function.linked, offsets, architectures) : nullptr;
+    for (const MeasuredInstruction& i : function.instructions) {
+      if (i.sums.touched_memory()) offsets.push_back(i.offset);
+    }
+    function.code = find && !offsets.empty() ? find(function.linked, offsets, architectures) : nullptr;
     if (function.code == nullptr) continue;
     const std::vector<Instruction>& code = function.code->instructions;
     for (MeasuredInstruction& instruction : function.instructions) {

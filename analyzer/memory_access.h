@@ -25,9 +25,9 @@ inline constexpr std::uint64_t kSectorBytes = 32;     // what a GPU moves at lea
 inline constexpr std::uint64_t kWavefrontBytes = 128; // what shared memory delivers at a time
 inline constexpr std::uint32_t kWarpThreads = 32;
 
-// The code of a function by its name as linked, the offsets of instructions that were measured, and the
-// architectures of the devices that may have run it (90 for compute capability 9.0); null if none fits. What
-// it points to outlives the table.
+// The code of a function by its name as linked, the offsets of its instructions that touched memory and the
+// architectures of the devices (90 for compute capability 9.0); null if none fits. What it points to outlives
+// the table.
 using FindCode = std::function<const FunctionCode*(std::string_view, std::span<const std::uint32_t>,
                                                    std::span<const unsigned>)>;
 

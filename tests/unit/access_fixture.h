@@ -96,8 +96,7 @@ protected:
     AnalysisOptions options;
     options.coalescing_floor = floor;
     if (with_code) {
-      options.find_code = [this](std::string_view linked,
-                                 std::span<const std::uint32_t>, std::span<const unsigned>) -> const FunctionCode* {
+      options.find_code = [this](std::string_view linked, auto, auto) -> const FunctionCode* {
         const auto found = code.find(std::string(linked));
         return found == code.end() ? nullptr : &found->second;
       };
