@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one trace through heap and detectors, and says in words what was lost on the way. Detectors are called
-// by interest (DetectorInfo::wants), since most events concern none of them.
+// by interest (Detector::wants), since most events concern none of them.
 
 #include "analyzer/analysis.h"
 
@@ -26,43 +26,59 @@ public:
     // Not std::ranges's: clang 14 cannot compile its result with libstdc++ 12.
     std::stable_partition(all.begin(), all.end(), [](const DetectorInfo* info) { return !info->comes_last; });
     for (const DetectorInfo* info : all) {
-      detectors_.push_back({info->wants, info->make(facts)});
-      for (unsigned kind = 0; kind < by_kind_.size(); ++kind) {
-        const bool wanted = (info->wants & wants(static_cast<Kind>(kind))) != 0;
-        if (wanted) by_kind_[kind].push_back(detectors_.back().detector.get());
-      }
+      std::unique_ptr<Detector> detector = info->make(facts);
+      if (!detector) continue;
+      detector->begin(info->wants, &changed_);
+      detectors_.push_back(std::move(detector));
     }
+    sort_by_kind();
   }
+  Dispatch(const Dispatch&) = delete; // detectors know where changed_ is
+  Dispatch& operator=(const Dispatch&) = delete;
 
   void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap, Findings& findings) {
     if (e.result == 0 && judgements.empty()) {
       for (Detector* detector : by_kind_[static_cast<std::size_t>(e.kind)]) {
         detector->on_event(e, judgements, heap, findings);
       }
-      return;
+    } else {
+      on_mishap(e, judgements, heap, findings);
     }
+    if (changed_) sort_by_kind();
+  }
+
+  void finish(const Heap& heap, Findings& findings) {
+    for (const auto& detector : detectors_) detector->finish(heap, findings);
+  }
+
+private:
+  void on_mishap(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+                 Findings& findings) {
     Wants happened = wants(e.kind);
     if (e.result != 0) happened |= kWantsFailures;
     for (const Judgement& j : judgements) {
       if (j.is_mistake()) happened |= kWantsMistakes;
     }
     findings.next_event();
-    for (const Entry& entry : detectors_) {
-      if ((entry.wants & happened) != 0) entry.detector->on_event(e, judgements, heap, findings);
+    for (const auto& detector : detectors_) {
+      if ((detector->wants() & happened) != 0) detector->on_event(e, judgements, heap, findings);
     }
   }
 
-  void finish(const Heap& heap, Findings& findings) {
-    for (const Entry& entry : detectors_) entry.detector->finish(heap, findings);
+  void sort_by_kind() {
+    changed_ = false;
+    for (unsigned kind = 0; kind < by_kind_.size(); ++kind) {
+      by_kind_[kind].clear();
+      for (const auto& detector : detectors_) {
+        const bool wanted = (detector->wants() & wants(static_cast<Kind>(kind))) != 0;
+        if (wanted) by_kind_[kind].push_back(detector.get());
+      }
+    }
   }
 
-private:
-  struct Entry {
-    Wants wants;
-    std::unique_ptr<Detector> detector;
-  };
-  std::vector<Entry> detectors_;
+  std::vector<std::unique_ptr<Detector>> detectors_;
   std::array<std::vector<Detector*>, 32> by_kind_; // whom a call that went well concerns; kinds are below 32
+  bool changed_ = false;                           // a detector asks for other events than before
 };
 
 // Neither what was only looked up, nor parts of what is counted already.
@@ -231,13 +247,15 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   Heap heap;
   CopyUse copies;
   Grouping findings(stream.ranges(), options.group_by_range);
-  Dispatch detectors(stream);
   DeviceHeaps& device_heaps = stream.device_heaps();
   device_heaps.read(stream.trace().device_logs);
   MemoryAccess& accesses = stream.memory_access();
   accesses.read(stream.trace().access_logs, stream.trace().asks_for("coalescing"),
                 options.coalescing_floor);
+  Dispatch detectors(stream);
   while (const Event* e = stream.next()) {
+    if (const Event* later = stream.ahead(8)) heap.expect(*later);
+    if (const Event* later = stream.ahead(4)) heap.expect_block(*later);
     count(totals, *e);
     auto judgements = heap.apply(*e);
     if (device_heaps.any()) {

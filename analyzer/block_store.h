@@ -17,6 +17,7 @@
 
 #include "analyzer/heap.h"
 #include "analyzer/live_index.h"
+#include "analyzer/prefetch.h"
 #include "analyzer/range_map.h"
 #include "analyzer/usage.h"
 
@@ -107,6 +108,18 @@ public:
     if (!live_[index_of(space)].may_contain(address)) return {};
     return ordered(space).find(address);
   }
+  // Fetch the index's entry of a base, and some time later the live block there with what its end touches.
+  void expect(Space space, std::uint64_t base) const { live_[index_of(space)].expect(base); }
+  void expect_block(Space space, std::uint64_t base) const {
+    if (const Id id = find_exact(space, base); id != kNone) prefetch(&pool_[id]);
+  }
+  // The same without its bounds, and without reading the block.
+  Id find_id(Space space, std::uint64_t address) {
+    if (const Id id = find_exact(space, address); id != kNone) return id;
+    return live_[index_of(space)].may_contain(address) ? ordered(space).find(address).value : kNone;
+  }
+  Range range_of(Id id) const { return {pool_[id].address, end_of(pool_[id]), id}; }
+  void expect(Id id) const { prefetch(&pool_[id]); }
   // All live blocks of a space by address. Overlaps, births on top of blocks whose release went unseen, are
   // resolved here: the older block ends as reborn.
   const LiveIndex::Ranges& ordered(Space space) {

@@ -107,14 +107,6 @@ private:
   bool refusal_explained_ = false;
 };
 
-class Detector {
-public:
-  virtual ~Detector() = default;
-  // Called for every event that DetectorInfo::wants covers, with the verdicts that Heap::apply reached on it.
-  virtual void on_event(const Event&, std::span<const Judgement>, const Heap&, Findings&) {}
-  virtual void finish(const Heap&, Findings&) {}
-};
-
 // Which events a detector is called for: bits of kinds, or of what happened. Calls cost time at millions of
 // events a second, so a detector that lives on verdicts alone asks for kWantsMistakes.
 using Wants = std::uint64_t;
@@ -124,12 +116,39 @@ inline constexpr Wants kWantsFailures = Wants{1} << 33; // refused, or in flight
 inline constexpr Wants kWantsAll = ~Wants{0};
 inline constexpr Wants kWantsNothing = 0; // finish() only
 
+class Detector {
+public:
+  virtual ~Detector() = default;
+  // Called for every event that wants() covers, with the verdicts that Heap::apply reached on it.
+  virtual void on_event(const Event&, std::span<const Judgement>, const Heap&, Findings&) {}
+  virtual void finish(const Heap&, Findings&) {}
+
+  // The analysis's: DetectorInfo::wants to begin with, `changed` where later changes are told.
+  void begin(Wants wants, bool* changed) {
+    wants_ = wants;
+    changed_ = changed;
+  }
+  Wants wants() const { return wants_; }
+
+protected:
+  // What on_event is called for from the next event on. Who waits for something rare asks for that alone.
+  void watch(Wants wants) {
+    if (wants == wants_) return;
+    wants_ = wants;
+    *changed_ = true;
+  }
+
+private:
+  Wants wants_ = 0;
+  bool* changed_ = nullptr;
+};
+
 struct DetectorInfo {
   std::string_view id;    // the finding's id
   Severity severity;      // default
   std::string_view title; // half a line for `help findings`
-  std::unique_ptr<Detector> (*make)(const ProcessFacts&);
-  Wants wants = kWantsAll;
+  std::unique_ptr<Detector> (*make)(const ProcessFacts&); // null: not needed for this trace
+  Wants wants = kWantsAll;                                // until it asks for others (Detector::watch)
   bool comes_last = false; // called when all others have seen the event
 };
 

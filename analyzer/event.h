@@ -31,7 +31,9 @@ struct Event {
   std::uint64_t ticks; // how long the call took, in units of `time`; 0 unknown
   std::span<const std::uint64_t> payload; // P0.. as trace/format.h numbers them; at least 4 words
 
-  std::uint64_t p(unsigned i) const { return i < payload.size() ? payload[i] : 0; }
+  std::uint64_t p(unsigned i) const {
+    return i < trace::kFirstPayloadWords || i < payload.size() ? payload[i] : 0;
+  }
   bool in_flight() const { return result == trace::kResultInFlight; }
   bool succeeded() const { return result == 0; }
   bool from_runtime() const { return (flags & trace::kFlagRuntime) != 0; }

@@ -39,6 +39,8 @@ public:
   // The next record in merged order, null after the last; valid until the next call. Besides calls these are
   // what stands before kAlloc in trace/format.h, stacks excepted.
   const Event* next();
+  // A record that next() will return soon, n calls after this one, or null; n up to Merge::kAhead.
+  const Event* ahead(std::size_t n) const { return merge_->ahead(n); }
 
   const TraceDir& trace() const { return trace_; }
   StackTable& stacks() { return stacks_; }

@@ -186,7 +186,7 @@ bool Heap::State::end_accepted(Space space, std::uint64_t address, const Event& 
     }
     touched.push_back(
       {.block = dead, .access = Touch::Access::kEnded, .address = address, .bytes = dead->bytes});
-    if (space == Space::kAddress) end_regions_inside(e, address, dead->bytes);
+    if (has_regions && space == Space::kAddress) end_regions_inside(e, address, dead->bytes);
   }
   return true;
 }
@@ -244,7 +244,9 @@ void Heap::State::end_context(const Event& e, std::uint64_t handle, std::int64_t
   std::ranges::sort(ended, {}, [this](Id id) { return store[id].born; });
   for (const Id id : ended) {
     const Block* dead = store.retire(id, Block::End::kContextEnded, e);
-    if (space_of(dead->family) == Space::kAddress) end_regions_inside(e, dead->address, dead->bytes);
+    if (has_regions && space_of(dead->family) == Space::kAddress) {
+      end_regions_inside(e, dead->address, dead->bytes);
+    }
   }
 }
 
@@ -255,10 +257,29 @@ std::span<const Judgement> Heap::apply(const Event& event) {
   state_->judged = 0;
   state_->touched.clear();
   state_->apply(event);
+  touched_ = state_->touched;
   return {state_->judgements.data(), state_->judged};
 }
 
-std::span<const Touch> Heap::touched() const { return state_->touched; }
+void Heap::expect(const Event& e) const {
+  const auto expect = [this](std::uint64_t address) { state_->store.expect(Space::kAddress, address); };
+  switch (e.kind) {
+  case Kind::kCopy: expect(e.p(1)); [[fallthrough]];
+  case Kind::kAlloc:
+  case Kind::kFree:
+  case Kind::kSet: expect(e.p(0)); break;
+  case Kind::kLaunch:
+    for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
+      expect(trace::argument_address(word));
+    }
+    break;
+  default: break;
+  }
+}
+
+void Heap::expect_block(const Event& e) const {
+  if (e.kind == Kind::kFree) state_->store.expect_block(Space::kAddress, e.p(0));
+}
 
 const Block* Heap::find_live(std::uint64_t address) const { return state_->live_containing(address); }
 

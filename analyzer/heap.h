@@ -141,8 +141,13 @@ public:
   // The span (a copy can be wrong on both sides) and its blocks are valid until the next apply().
   std::span<const Judgement> apply(const Event& event);
 
+  // Fetches what apply() is going to touch, which is seldom in the cache: the index's entries for an event some
+  // calls ahead, the block of a release that is nearer and whose entry has come.
+  void expect(const Event& event) const;
+  void expect_block(const Event& event) const;
+
   // What the last applied event touched; empty for calls that were refused. Valid until the next apply().
-  std::span<const Touch> touched() const;
+  std::span<const Touch> touched() const { return touched_; }
 
   // Live block that contains the address (a mapping before its reservation), also a registered host range.
   const Block* find_live(std::uint64_t address) const;
@@ -177,6 +182,7 @@ public:
 private:
   struct State;
   std::unique_ptr<State> state_;
+  std::span<const Touch> touched_;
 };
 
 constexpr bool is_device_family(trace::Family family) {

@@ -185,18 +185,30 @@ void Heap::State::judge_use(const Event& e) {
 // address is told from a pointer by nothing but the heap, so only device memory is judged.
 void Heap::State::judge_launch(const Event& e) {
   if (e.payload.size() <= trace::kFirstPayloadWords || is_dead(e.context)) return;
-  for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
-    if (word == 0) continue;
-    const std::uint64_t address = trace::argument_address(word);
-    const unsigned parameter = trace::argument_parameter(word);
-    auto range = store.find(Space::kAddress, address);
-    if (range) judge_in_pool(e, range, {address, 0, Touch::Access::kArgument, Side::kNone, parameter});
-    if (!range) range = store.find(Space::kRegistered, address);
-    if (!range) {
-      judge_freed_range(e, address, 0, Side::kNone, trace::Side::kHost, parameter);
-    } else {
-      touch(e, range.value, Touch::Access::kArgument, address, 0, parameter);
-    }
+  const auto words = e.payload.subspan(trace::kFirstPayloadWords);
+  // All blocks are on their way into the cache before the first one is needed.
+  arguments.clear();
+  for (const std::uint64_t word : words) {
+    const Id id = word == 0 ? kNone : store.find_id(Space::kAddress, trace::argument_address(word));
+    if (id != kNone) store.expect(id);
+    arguments.push_back(id);
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] != 0) judge_argument(e, words[i], arguments[i]);
+  }
+}
+
+void Heap::State::judge_argument(const Event& e, std::uint64_t word, Id block) {
+  const std::uint64_t address = trace::argument_address(word);
+  const unsigned parameter = trace::argument_parameter(word);
+  if (block != kNone && has_regions) {
+    judge_in_pool(e, store.range_of(block), {address, 0, Touch::Access::kArgument, Side::kNone, parameter});
+  }
+  if (block == kNone) block = store.find_id(Space::kRegistered, address);
+  if (block == kNone) {
+    judge_freed_range(e, address, 0, Side::kNone, trace::Side::kHost, parameter);
+  } else {
+    touch(e, block, Touch::Access::kArgument, address, 0, parameter);
   }
 }
 
@@ -205,7 +217,7 @@ void Heap::State::judge_range(const Event& e, std::uint64_t address, std::uint64
   if (address == 0 || bytes == 0 || is_dead(e.context)) return;
   const auto access = side == Side::kSource ? Touch::Access::kRead : Touch::Access::kWrite;
   if (const auto range = store.find(Space::kAddress, address)) {
-    const bool in_pool = judge_in_pool(e, range, {address, bytes, access, side});
+    const bool in_pool = has_regions && judge_in_pool(e, range, {address, bytes, access, side});
     if (!in_pool && bytes > range.end - address) judge_live_range(e, range, address, bytes, side);
     touch(e, range.value, access, address, bytes);
     return;

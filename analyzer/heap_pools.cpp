@@ -51,7 +51,6 @@ void Heap::State::end_regions_of(const Event& e, Block::End how, std::uint64_t h
 
 // The memory that regions lie in has gone.
 void Heap::State::end_regions_inside(const Event& e, std::uint64_t begin, std::uint64_t bytes) {
-  if (!has_regions) return;
   const LiveIndex::Ranges& regions = store.ordered(Space::kSubAllocation);
   std::vector<Id> ended;
   auto region = regions.first_ending_after(begin);
@@ -85,7 +84,7 @@ void Heap::State::judge_region_release(const Event& e) {
 // Whether the range is a region's business, live or gone; the block around it is not judged then. A call on
 // the whole block, or the whole pool, is the pool's own.
 bool Heap::State::judge_in_pool(const Event& e, const BlockStore::Range& backing, const PoolAccess& a) {
-  if (!has_regions || is_sticky(e.result)) return false;
+  if (is_sticky(e.result)) return false;
   const UserHeap* pool = user_heap_of(a.address);
   if (a.address == backing.begin && a.bytes >= backing.end - backing.begin) return false;
   if (pool != nullptr && a.address == pool->begin && a.bytes >= pool->bytes) return false;

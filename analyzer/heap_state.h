@@ -23,6 +23,7 @@ struct Heap::State {
   std::array<Judgement, 8> judgements; // more mistakes than these in one call say nothing new
   std::size_t judged = 0;
   std::vector<Touch> touched;
+  std::vector<Id> arguments; // of a launch: the block that each points into
   std::uint64_t last_kernel = 0, last_blind_call = 0;
 
   std::uint64_t unseen_allocations = 0;
@@ -108,6 +109,7 @@ struct Heap::State {
   void on_user_heap(const Event& e);
   void end_regions(const Event& e, Block::End how, std::vector<Id> regions);
   void end_regions_of(const Event& e, Block::End how, std::uint64_t handle);
+  // Where there has been a region:
   void end_regions_inside(const Event& e, std::uint64_t begin, std::uint64_t bytes);
   void judge_region_release(const Event& e);
   bool judge_in_pool(const Event& e, const BlockStore::Range& backing, const PoolAccess& a);
@@ -128,6 +130,7 @@ struct Heap::State {
   void judge_set(const Event& e);
   void judge_use(const Event& e);
   void judge_launch(const Event& e);
+  void judge_argument(const Event& e, std::uint64_t word, Id block);
   void judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
                    trace::Side declared);
   void judge_live_range(const Event& e, const BlockStore::Range& range, std::uint64_t address,

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/prefetch.h"
 #include "analyzer/range_map.h"
 
 namespace gmt {
@@ -28,6 +29,8 @@ public:
     const Entry& entry = table_[slot_of(begin)];
     return entry.begin == begin ? entry.value : kNone;
   }
+
+  void expect(std::uint64_t begin) const { prefetch(&table_[home_of(begin)]); } // find_exact() is to come
 
   // False if a block with this base is here.
   bool insert(std::uint64_t begin, std::uint64_t end, std::uint32_t value);

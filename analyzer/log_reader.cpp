@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one log. The hot path is parse_record() for a single-slot record, and event(); everything else
+// Reads one log. The hot path is parse_record() for a single-slot record, and decode(); everything else
 // runs once a batch or once a stack.
 
 #include "analyzer/log_reader.h"
@@ -59,8 +59,7 @@ bool note_header(const trace::LogHeader* header, LogStats& stats) {
 }
 
 LogReader::LogReader(std::filesystem::path path, std::uint32_t thread, StackTable& stacks, bool keep_open)
-    : path_(std::move(path)), stacks_(stacks), keep_open_(keep_open) {
-  event_.thread = thread;
+    : path_(std::move(path)), stacks_(stacks), keep_open_(keep_open), thread_(thread) {
   if (!open_file()) {
     stats_.skipped = std::strerror(errno);
     return;
@@ -271,32 +270,32 @@ void LogReader::define_stack(unsigned slots) {
   }
 }
 
-const Event& LogReader::event(const Record& record) {
+void LogReader::decode(const Record& record, Event& event, std::vector<std::uint64_t>& payload) const {
   const trace::Slot& slot = raw_[record.slot];
   const trace::Head head = trace::unpack(slot.head);
-  event_.kind = head.kind;
-  event_.api = head.api;
-  event_.via = slot.via;
-  event_.flags = head.flags;
-  event_.result = head.result;
-  event_.context = slot.context;
-  event_.stack = record.stack;
-  event_.order = record.order;
-  event_.time = slot.time;
-  event_.ticks = trace::ticks_of(slot.order);
+  event.kind = head.kind;
+  event.api = head.api;
+  event.via = slot.via;
+  event.flags = head.flags;
+  event.result = head.result;
+  event.context = slot.context;
+  event.thread = thread_;
+  event.stack = record.stack;
+  event.order = record.order;
+  event.time = slot.time;
+  event.ticks = trace::ticks_of(slot.order);
   if (head.slots == 1) {
-    event_.payload = {slot.a, trace::kFirstPayloadWords};
-    return event_;
+    event.payload = {slot.a, trace::kFirstPayloadWords};
+    return;
   }
-  scratch_.resize(trace::kFirstPayloadWords + (head.slots - 1u) * trace::kMorePayloadWords);
-  std::memcpy(scratch_.data(), slot.a, sizeof slot.a);
+  payload.resize(trace::kFirstPayloadWords + (head.slots - 1u) * trace::kMorePayloadWords);
+  std::memcpy(payload.data(), slot.a, sizeof slot.a);
   for (unsigned i = 1; i < head.slots; ++i) {
     const auto* more = reinterpret_cast<const char*>(&raw_[record.slot + i]);
-    std::memcpy(scratch_.data() + trace::kFirstPayloadWords + (i - 1) * trace::kMorePayloadWords, more + 8,
+    std::memcpy(payload.data() + trace::kFirstPayloadWords + (i - 1) * trace::kMorePayloadWords, more + 8,
                 trace::kMorePayloadWords * 8);
   }
-  event_.payload = scratch_;
-  return event_;
+  event.payload = payload;
 }
 
 } // namespace gmt

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "analyzer/event.h"
+#include "analyzer/prefetch.h"
 #include "analyzer/stack_table.h"
 
 namespace gmt {
@@ -61,7 +62,9 @@ public:
   bool is_complete() const { return at_end_; } // what is ready is all there is
   void take(std::size_t n) { next_ += n; }
 
-  const Event& event(const Record& record); // valid until the next call
+  void expect(const Record& record) const { prefetch(&raw_[record.slot]); } // decode() is to come
+  // `payload` holds the words of a record of several slots; the event is valid until make_ready().
+  void decode(const Record& record, Event& event, std::vector<std::uint64_t>& payload) const;
   const LogStats& stats() const { return stats_; }
 
 private:
@@ -86,6 +89,7 @@ private:
   LogStats stats_;
   int fd_ = -1;
   bool keep_open_;
+  std::uint32_t thread_;
   bool at_end_ = true; // nothing more to read
   std::uint64_t offset_ = 0;
 
@@ -103,8 +107,7 @@ private:
 
   std::vector<StackId> stack_ids_; // by the log's own ids, which count up from 1
   std::unordered_map<std::uint32_t, StackId> odd_stack_ids_;
-  std::vector<std::uint64_t> scratch_; // payload of a record of several slots
-  Event event_{};
+  std::vector<std::uint64_t> scratch_; // a stack's frames
 };
 
 } // namespace gmt

@@ -14,7 +14,7 @@ Merge::Merge(std::vector<std::unique_ptr<LogReader>> logs) : logs_(std::move(log
 
 bool Merge::next_run() {
   std::erase_if(active_, [](LogReader* log) { return !log->make_ready(); });
-  at_ = 0;
+  at_ = decoded_until_ = 0;
   run_.clear();
   if (active_.empty()) return false;
   gather();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyzer/heap.h"
+#include "analyzer/prefetch.h"
 
 namespace gmt {
 
@@ -48,7 +49,7 @@ public:
 
   // Fetches what born() or died() are going to touch: it is seldom in the cache.
   void expect(StackId id) const {
-    if (id.value < stacks_.size()) __builtin_prefetch(&stacks_[id.value], 1);
+    if (id.value < stacks_.size()) prefetch(&stacks_[id.value]);
   }
 
   void born(const Block& block) {

@@ -86,6 +86,9 @@ bool is_expected(std::string_view name, std::uint16_t code) {
 // Codes after which the runtime makes a context and calls again (seen with cudart 13.0).
 bool is_retried(std::uint16_t code) { return code == 3 || code == 201 || code == 709; }
 
+// While no failure may still be forgiven.
+constexpr Wants kUsual = kWantsFailures | wants(trace::Kind::kLife);
+
 class ApiError : public Detector {
 public:
   explicit ApiError(const ProcessFacts& facts) : facts_(facts) {}
@@ -93,7 +96,7 @@ public:
   void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
                 Findings& findings) override {
     if (e.result == 0) {
-      if (!retries_.empty()) forgive_retry(e);
+      forgive_retry(e);
       if (e.kind == trace::Kind::kLife) follow_pools(e);
       return;
     }
@@ -236,6 +239,7 @@ private:
   }
 
   void put_off(const Event& e, Findings& findings) {
+    watch(kWantsAll);
     const auto [at, is_new] = retries_.try_emplace(e.thread, Retry{e.api, e.via, e.p(1), finding(e)});
     if (is_new) return;
     if (!at->second.is_same_call(e)) findings.add(std::move(at->second.failure));
@@ -244,7 +248,9 @@ private:
 
   void forgive_retry(const Event& e) {
     const auto at = retries_.find(e.thread);
-    if (at != retries_.end() && at->second.is_same_call(e)) retries_.erase(at);
+    if (at == retries_.end() || !at->second.is_same_call(e)) return;
+    retries_.erase(at);
+    if (retries_.empty()) watch(kUsual);
   }
 
   const ProcessFacts& facts_;
@@ -262,7 +268,7 @@ const DetectorRegistration kApiError{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<ApiError>(facts);
   },
-  .wants = kWantsAll,
+  .wants = kUsual,
   .comes_last = true,
 }};
 

@@ -52,14 +52,17 @@ public:
     } else if (touch.access == Touch::Access::kEnded) {
       Pairs& pairs = count(block);
       pairs.ticks_of_frees += e.ticks;
-      ++pairs.frees;
     }
   }
 
   void finish(const Heap&, Findings& findings) override {
     for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
-      for (const Pairs& pairs : stacks_[stack]) {
-        if (pairs.frees >= kPairs) judge(StackId{static_cast<std::uint32_t>(stack)}, pairs, findings);
+      Sizes& sizes = stacks_[stack];
+      for (std::size_t at = 0; at < kSizes; ++at) {
+        if (sizes.frees[at] < kPairs) continue;
+        sizes.pairs[at].bytes = sizes.bytes[at];
+        sizes.pairs[at].frees = sizes.frees[at];
+        judge(StackId{static_cast<std::uint32_t>(stack)}, sizes.pairs[at], findings);
       }
     }
   }
@@ -67,7 +70,7 @@ public:
 private:
   // Of one size from one stack.
   struct Pairs {
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0; // from finish() on, as `frees`; Sizes has them before
     std::uint64_t ticks_of_allocations = 0, ticks_of_frees = 0;
     std::uint32_t allocations = 0; // after the first free: what the first one of all costs says nothing
     std::uint32_t frees = 0;
@@ -77,29 +80,46 @@ private:
   };
   static constexpr std::size_t kSizes = 4;
 
-  static bool is_of(const Pairs& pairs, const Block& block) {
-    return pairs.bytes == block.bytes && pairs.api == block.api && pairs.frees != 0;
+  // What tells whether a size is known lies together, apart from what is added up of it.
+  struct Sizes {
+    std::array<std::uint64_t, kSizes> bytes{};
+    std::array<std::uint32_t, kSizes> frees{}; // 0: the place is empty
+    std::array<Pairs, kSizes> pairs;
+  };
+
+  // The place of a block's size among those of its stack; kSizes if it has none.
+  static std::size_t place_of(const Sizes& sizes, const Block& block) {
+    std::size_t at = 0;
+    while (at < kSizes && (sizes.bytes[at] != block.bytes || sizes.frees[at] == 0 ||
+                           sizes.pairs[at].api != block.api)) {
+      ++at;
+    }
+    return at;
   }
 
   Pairs* known(const Block& block) {
     if (block.allocated.value >= stacks_.size()) return nullptr;
-    for (Pairs& pairs : stacks_[block.allocated.value]) {
-      if (is_of(pairs, block)) return &pairs;
-    }
-    return nullptr;
+    Sizes& sizes = stacks_[block.allocated.value];
+    const std::size_t at = place_of(sizes, block);
+    return at < kSizes ? &sizes.pairs[at] : nullptr;
   }
 
-  // The entry of a new size takes the place of the rarest.
+  // One more free. The entry of a new size takes the place of the rarest.
   Pairs& count(const Block& block) {
-    if (Pairs* pairs = known(block)) return *pairs;
     if (block.allocated.value >= stacks_.size()) stacks_.resize(block.allocated.value + std::size_t{1});
-    Pairs& rarest = *std::ranges::min_element(stacks_[block.allocated.value], {}, &Pairs::frees);
-    rarest = {.bytes = block.bytes,
-              .freed = block.freed,
-              .api = block.api,
-              .freed_api = block.freed_api,
-              .family = block.family};
-    return rarest;
+    Sizes& sizes = stacks_[block.allocated.value];
+    std::size_t at = place_of(sizes, block);
+    if (at == kSizes) {
+      at = static_cast<std::size_t>(std::ranges::min_element(sizes.frees) - sizes.frees.begin());
+      sizes.bytes[at] = block.bytes;
+      sizes.frees[at] = 0;
+      sizes.pairs[at] = {.freed = block.freed,
+                         .api = block.api,
+                         .freed_api = block.freed_api,
+                         .family = block.family};
+    }
+    ++sizes.frees[at];
+    return sizes.pairs[at];
   }
 
   // Mean of a pair in ns; 0 if no call's time is known.
@@ -152,7 +172,7 @@ private:
   }
 
   const ProcessFacts& facts_;
-  std::vector<std::array<Pairs, kSizes>> stacks_; // by the id of the allocation's stack
+  std::vector<Sizes> stacks_; // by the id of the allocation's stack
 };
 
 const DetectorRegistration kChurn{{

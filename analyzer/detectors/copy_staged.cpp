@@ -18,6 +18,9 @@ bool follows_contexts(trace::Family family) {
   return family == trace::Family::kDevice || family == trace::Family::kPitched;
 }
 
+constexpr Wants kOneDevice = wants(trace::Kind::kContext) | wants(trace::Kind::kLife);
+constexpr Wants kSeveralDevices = kOneDevice | wants(trace::Kind::kCopy);
+
 class CopyStaged : public Detector {
 public:
   explicit CopyStaged(const ProcessFacts& facts) : facts_(facts) {}
@@ -25,7 +28,7 @@ public:
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
     if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
     switch (e.kind) {
-    case trace::Kind::kContext: devices_[e.p(0)] = static_cast<int>(e.p(1)); break;
+    case trace::Kind::kContext: note_context(e); break;
     case trace::Kind::kLife: note_life(e); break;
     default: judge_copy(e, heap); break;
     }
@@ -49,6 +52,14 @@ private:
   int device_of(std::uint64_t context) const {
     const auto at = devices_.find(context);
     return at != devices_.end() ? at->second : -1;
+  }
+
+  // Copies matter from the second device on.
+  void note_context(const Event& e) {
+    const int device = static_cast<int>(e.p(1));
+    if (first_device_ < 0) first_device_ = device;
+    if (device != first_device_) watch(kSeveralDevices);
+    devices_[e.p(0)] = device;
   }
 
   // Which device a context belongs to, and which devices reach each other: P0 the peer's context, P3 the one
@@ -113,6 +124,7 @@ private:
   }
 
   const ProcessFacts& facts_;
+  int first_device_ = -1;
   std::unordered_map<std::uint64_t, int> devices_; // by CUcontext
   std::set<std::pair<Pair, bool>> reachable_;      // pairs, and whether the lower number has access
   bool unknown_access_ = false;                    // given between contexts that were not described
@@ -127,7 +139,7 @@ const DetectorRegistration kCopyStaged{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyStaged>(facts);
   },
-  .wants = wants(trace::Kind::kContext) | wants(trace::Kind::kLife) | wants(trace::Kind::kCopy),
+  .wants = kOneDevice,
 }};
 
 } // namespace

@@ -136,6 +136,7 @@ const DetectorRegistration kHeapMixed{{
   .severity = Severity::kError,
   .title = "memory of the device heap given to the host's functions, or the reverse",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    if (!facts.device_heaps().any()) return nullptr;
     return std::make_unique<HeapMixed>(facts);
   },
   .wants = wants(trace::Kind::kFree) | wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) |

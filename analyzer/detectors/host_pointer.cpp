@@ -79,13 +79,25 @@ private:
       }
       const std::uint64_t begin = e.p(to ? 0 : 1), bytes = copy_extent(e, side);
       if (begin == 0 || bytes == 0 || begin + bytes < begin) continue;
-      if (pageable_.size() >= kMostRanges && !pageable_.contains(begin)) pageable_.erase(pageable_.begin());
-      Range& range = pageable_[begin];
+      Range& range = range_at(begin);
       range.end = std::max(range.end, begin + bytes);
       range.copied = e.stack;
       range.api = e.via != trace::kNoApi ? e.via : e.api;
     }
   }
+
+  // Programs copy from and to the same places over and over, so most are found without a search.
+  Range& range_at(std::uint64_t begin) {
+    Found& found = found_[hash(begin)];
+    if (found.range != nullptr && found.begin == begin) return *found.range;
+    if (pageable_.size() >= kMostRanges && !pageable_.contains(begin)) {
+      found_[hash(pageable_.begin()->first)] = {};
+      pageable_.erase(pageable_.begin());
+    }
+    found = {begin, &pageable_[begin]};
+    return *found.range;
+  }
+  static std::size_t hash(std::uint64_t begin) { return (begin * 0x9e3779b97f4a7c15) >> 54; }
 
   const Range* copied_range(std::uint64_t address) const {
     auto after = pageable_.upper_bound(address);
@@ -188,6 +200,11 @@ private:
 
   const ProcessFacts& facts_;
   std::map<std::uint64_t, Range> pageable_; // by first address
+  struct Found {
+    std::uint64_t begin = 0;
+    Range* range = nullptr; // in pageable_
+  };
+  std::array<Found, 1024> found_{}; // by hash()
   std::unordered_map<std::uint64_t, std::pair<std::string, std::vector<bool>>> declared_; // by function
   std::array<Suspect, 8> suspects_;                                                       // the newest
   std::size_t next_suspect_ = 0;

@@ -31,7 +31,7 @@ public:
       if (shaped) judge_refused(e, heap, findings);
       return;
     }
-    if (!e.succeeded() || e.from_runtime() || !judgements.empty()) return;
+    if (!e.succeeded() || e.from_runtime() || !judgements.empty() || !touches_pitched(heap)) return;
     judge_side(e, Side::kDestination, heap, findings);
     if (e.kind == trace::Kind::kCopy) judge_side(e, Side::kSource, heap, findings);
   }
@@ -84,6 +84,13 @@ private:
   static bool is_linear(const Event& e, Side side) {
     if (e.kind == trace::Kind::kSet) return side == Side::kDestination;
     return declared_side(e, side) != trace::Side::kArray;
+  }
+
+  static bool touches_pitched(const Heap& heap) {
+    for (const Touch& touch : heap.touched()) {
+      if (touch.block->family == trace::Family::kPitched) return true;
+    }
+    return false;
   }
 
   // Found among what the call touched, which costs no search.

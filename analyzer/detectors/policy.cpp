@@ -33,7 +33,7 @@ public:
   }
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
-    if (rules_.empty() || !e.succeeded() || e.from_runtime() || (e.flags & trace::kFlagNested) != 0) return;
+    if (!e.succeeded() || e.from_runtime() || (e.flags & trace::kFlagNested) != 0) return;
     switch (e.kind) {
     case Kind::kRange: on_range(e); break;
     case Kind::kSync: on_sync(e); break;
@@ -186,6 +186,7 @@ const DetectorRegistration kPolicy{{
   .severity = Severity::kError,
   .title = "a rule given by --policy was broken",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    if (facts.policies().empty()) return nullptr;
     return std::make_unique<Policy>(facts);
   },
   .wants = wants(Kind::kAlloc) | wants(Kind::kRange) | wants(Kind::kSync),

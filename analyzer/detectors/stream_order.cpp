@@ -49,6 +49,10 @@ std::optional<std::uint64_t> stream_of(const Event& e) {
   }
 }
 
+constexpr Wants kAsleep = wants(Kind::kAlloc) | wants(Kind::kLife) | wants(Kind::kSync);
+constexpr Wants kAwake = kAsleep | wants(Kind::kFree) | wants(Kind::kCopy) | wants(Kind::kSet) |
+                         wants(Kind::kLaunch) | wants(Kind::kUse);
+
 class StreamOrder : public Detector {
 public:
   explicit StreamOrder(const ProcessFacts& facts) : facts_(facts) {}
@@ -57,7 +61,7 @@ public:
     if (e.kind == Kind::kLife) return clock_.on_life(e, heap);
     if (e.kind == Kind::kSync) clock_.on_capture(e);
     if (e.kind == Kind::kAlloc) return on_alloc(e, heap);
-    if (!awake_ || !e.succeeded() || clock_.is_full()) return;
+    if (wants() != kAwake || !e.succeeded() || clock_.is_full()) return;
     switch (e.kind) {
     case Kind::kSync: return clock_.on_sync(e, heap);
     case Kind::kFree: return on_free(e, heap);
@@ -100,7 +104,7 @@ private:
     if (heap.touched().empty() || clock_.is_full()) return;
     const Block& block = *heap.touched().front().block;
     if (!is_tracked(block.family)) return;
-    awake_ = true;
+    watch(kAwake);
     Tracked& tracked = blocks_[block.address];
     tracked = {.born = {}, .imported = block.family == Family::kPoolImport, .uses = {}};
     if (!tracked.imported) tracked.born = clock_.work(e, block.stream, heap);
@@ -266,7 +270,6 @@ private:
 
   const ProcessFacts& facts_;
   StreamClock clock_;
-  bool awake_ = false;
   std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
   std::map<std::array<std::uint64_t, 4>, Finding> found_;
 };
@@ -278,8 +281,7 @@ const DetectorRegistration kStreamOrder{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<StreamOrder>(facts);
   },
-  .wants = wants(Kind::kAlloc) | wants(Kind::kFree) | wants(Kind::kCopy) | wants(Kind::kSet) |
-           wants(Kind::kLaunch) | wants(Kind::kLife) | wants(Kind::kSync) | wants(Kind::kUse),
+  .wants = kAsleep,
 }};
 
 } // namespace

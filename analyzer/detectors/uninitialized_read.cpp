@@ -7,6 +7,8 @@
 // Invariants: at most kMostRanges ranges a block, and as many blocks as are alive (within a factor of two).
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <unordered_map>
 
 #include "analyzer/detector.h"
@@ -145,6 +147,7 @@ private:
     std::uint64_t born = 0;
     Ranges ranges;
   };
+  using Place = std::array<std::uint64_t, 4>; // what equal findings have in common
 
   static bool may_judge(const Block& block, const Heap& heap) {
     return (block.marks & (kWasArgument | kWasBound | kWasExported)) == 0 && is_private(block) &&
@@ -177,6 +180,23 @@ private:
     const bool kernels_ran = heap.last_kernel() > block.born;
     // Growing a buffer moves its unused part along: only what leaves the device is surely a mistake.
     const bool sure = !kernels_ran && goes_to_host(e, heap);
+    // Told at the end, when it is known that no record was lost; added up until then.
+    const std::uint64_t call = e.via != trace::kNoApi ? e.via : e.api;
+    const std::uint64_t range = facts_.groups_by_range() ? facts_.ranges().here() : 0;
+    const Place place{e.stack.value, block.allocated.value, call << 16 | block.api,
+                      range << 1 | (sure ? 1 : 0)};
+    const auto [at, is_new] = by_place_.try_emplace(place, found_.size());
+    if (is_new) {
+      found_.push_back(finding(e, block, bytes, sure, kernels_ran));
+      found_.back().address = reading.begin();
+    } else {
+      ++found_[at->second].count;
+      found_[at->second].bytes += bytes.missing;
+    }
+  }
+
+  Finding finding(const Event& e, const Block& block, const Reading::Bytes& bytes, bool sure,
+                  bool kernels_ran) const {
     Finding f;
     f.kind = "uninitialized-read";
     f.severity = sure ? Severity::kError : Severity::kNote;
@@ -192,34 +212,18 @@ private:
     f.advice = cat({"Write the memory before it is read: copy to it, or set it with ",
                     is_runtime_name(f.api) ? "cudaMemset." : "cuMemsetD8."});
     f.bytes = bytes.missing;
-    f.address = reading.begin();
     f.range = facts_.ranges().text(facts_.ranges().here());
     f.group = sure ? "" : "note";
     f.stacks.push_back(labelled("copied here", e.stack, f.api));
     f.stacks.push_back(birth_stack(block, facts_));
-    add(std::move(f), block);
-  }
-
-  // Told at the end, when it is known that no record was lost; added up until then.
-  void add(Finding finding, const Block& block) {
-    std::string key =
-      cat({finding.api, ",", finding.group, ",", std::to_string(finding.stacks[0].stack.value), ",",
-           std::to_string(block.allocated.value), ",", std::to_string(block.api)});
-    if (facts_.groups_by_range()) key += finding.range;
-    const auto [at, is_new] = by_place_.try_emplace(std::move(key), found_.size());
-    if (is_new) {
-      found_.push_back(std::move(finding));
-      return;
-    }
-    ++found_[at->second].count;
-    found_[at->second].bytes += finding.bytes;
+    return f;
   }
 
   const ProcessFacts& facts_;
   std::unordered_map<std::uint64_t, Entry> blocks_; // by address
   std::size_t sweep_at_ = kFirstSweep;
   std::vector<Finding> found_;
-  std::unordered_map<std::string, std::size_t> by_place_;
+  std::map<Place, std::size_t> by_place_; // in found_
 };
 
 const DetectorRegistration kUninitializedRead{{

@@ -56,17 +56,17 @@ public:
   }
 
 private:
-  struct Group {
-    Block example;
-    std::uint64_t bytes = 0, blocks = 0;
-    bool kernels_ran = false;
-  };
   struct Key {
     std::uint32_t stack;
     std::uint16_t api;
     Family family;
     bool kernels_ran;
     bool operator==(const Key&) const = default;
+  };
+  struct Group {
+    Key key;
+    Block example;
+    std::uint64_t bytes = 0, blocks = 0;
   };
   struct Hash {
     std::size_t operator()(const Key& key) const {
@@ -80,32 +80,41 @@ private:
     if ((block.marks & kAnyUse) != 0 || !is_judged(block.family)) return;
     if (block.born < heap.last_blind_call()) return; // may have been given to it
     const bool kernels_ran = block.born < heap.last_kernel();
-    const Key key{block.allocated.value, block.api, block.family, kernels_ran};
+    Group& group = group_of({block.allocated.value, block.api, block.family, kernels_ran}, block);
+    group.bytes += block.bytes;
+    ++group.blocks;
+  }
+
+  // Nearly always the one that its stack had last.
+  Group& group_of(const Key& key, const Block& block) {
+    if (newest_.size() <= key.stack) newest_.resize(std::size_t{key.stack} + 1, kNone);
+    std::size_t& newest = newest_[key.stack];
+    if (newest != kNone && groups_[newest].key == key) return groups_[newest];
     const auto [at, is_new] = by_key_.try_emplace(key, groups_.size());
     if (is_new) {
-      groups_.push_back({.example = block, .kernels_ran = kernels_ran});
+      groups_.push_back({.key = key, .example = block});
       groups_.back().example.detail = nullptr; // the heap's, and reused
     }
-    groups_[at->second].bytes += block.bytes;
-    ++groups_[at->second].blocks;
+    newest = at->second;
+    return groups_[newest];
   }
 
   Finding finding(const Group& group) const {
     const Block& block = group.example;
     Finding f;
     f.kind = "unused";
-    f.severity = group.kernels_ran ? Severity::kNote : Severity::kWarning;
+    f.severity = group.key.kernels_ran ? Severity::kNote : Severity::kWarning;
     f.message = cat({describe_bytes(group.bytes, block.family),
                      group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
                      " allocated by ", facts_.api_name(block.api),
                      " was never used: no copy, set, texture or kernel "
                      "was given a pointer into it"});
-    f.message += group.kernels_ran ? ", though a kernel may have found one in memory." : ".";
+    f.message += group.key.kernels_ran ? ", though a kernel may have found one in memory." : ".";
     f.advice = "Leave the allocation out, or allocate when the memory is needed.";
     f.bytes = group.bytes;
     f.count = group.blocks;
     f.address = block.address;
-    f.group = cat({family_noun(block.family), group.kernels_ran ? " note" : ""});
+    f.group = cat({family_noun(block.family), group.key.kernels_ran ? " note" : ""});
     f.stacks.push_back(birth_stack(block, facts_));
     return f;
   }
@@ -113,6 +122,8 @@ private:
   const ProcessFacts& facts_;
   std::vector<Group> groups_;
   std::unordered_map<Key, std::size_t, Hash> by_key_;
+  static constexpr std::size_t kNone = SIZE_MAX;
+  std::vector<std::size_t> newest_; // in groups_, by stack
 };
 
 const DetectorRegistration kUnused{{
