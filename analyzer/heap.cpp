@@ -261,26 +261,6 @@ std::span<const Judgement> Heap::apply(const Event& event) {
   return {state_->judgements.data(), state_->judged};
 }
 
-void Heap::expect(const Event& e) const {
-  const auto expect = [this](std::uint64_t address) { state_->store.expect(Space::kAddress, address); };
-  switch (e.kind) {
-  case Kind::kCopy: expect(e.p(1)); [[fallthrough]];
-  case Kind::kAlloc:
-  case Kind::kFree:
-  case Kind::kSet: expect(e.p(0)); break;
-  case Kind::kLaunch:
-    for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
-      expect(trace::argument_address(word));
-    }
-    break;
-  default: break;
-  }
-}
-
-void Heap::expect_block(const Event& e) const {
-  if (e.kind == Kind::kFree) state_->store.expect_block(Space::kAddress, e.p(0));
-}
-
 const Block* Heap::find_live(std::uint64_t address) const { return state_->live_containing(address); }
 
 const Block* Heap::find_freed(std::uint64_t address) const {

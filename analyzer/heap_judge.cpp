@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verdicts: what a refused release means (in order) and whether the range of a copy, set or use
-// lies in living memory. Changes nothing in the heap.
+// lies in living memory. Changes nothing in the heap. Also what to fetch for it ahead of time.
 //
 // Host memory is judged with care: once freed or unregistered, its addresses may belong to malloc again, so
 // only a call that CUDA refused is called a use after free there.
@@ -273,6 +273,28 @@ void Heap::State::judge_freed_range(const Event& e, std::uint64_t address, std::
        .offset = address - block.address,
        .range_begin = address,
        .range_bytes = bytes});
+}
+
+// ---- what is going to be judged
+
+void Heap::expect(const Event& e) const {
+  const auto expect = [this](std::uint64_t address) { state_->store.expect(Space::kAddress, address); };
+  switch (e.kind) {
+  case trace::Kind::kCopy: expect(e.p(1)); [[fallthrough]];
+  case trace::Kind::kAlloc:
+  case trace::Kind::kFree:
+  case trace::Kind::kSet: expect(e.p(0)); break;
+  case trace::Kind::kLaunch:
+    for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
+      expect(trace::argument_address(word));
+    }
+    break;
+  default: break;
+  }
+}
+
+void Heap::expect_block(const Event& e) const {
+  if (e.kind == trace::Kind::kFree) state_->store.expect_block(Space::kAddress, e.p(0));
 }
 
 } // namespace gmt
