@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "analyzer/byte_reader.h"
@@ -149,15 +150,16 @@ std::optional<FunctionCode> Cubin::function(std::string_view name) const {
   result.name = name;
   result.has_lines = !lines.empty();
   result.instructions = decode_function(code, architecture_);
+  std::vector<Symbol> inner; // functions within the kernel's section
+  std::ranges::copy_if(symbols, std::back_inserter(inner), [&](const Symbol& symbol) {
+    return symbol.section == wanted.section && !symbol.inner().empty();
+  });
   for (Instruction& instruction : result.instructions) {
     const std::uint64_t offset = wanted.offset + instruction.offset;
-    std::string_view function = name;
-    for (const Symbol& symbol : symbols) { // a function within the kernel's section
-      const bool covers = symbol.section == wanted.section && offset >= symbol.offset &&
-                          offset - symbol.offset < symbol.bytes;
-      if (covers && !symbol.inner().empty()) function = symbol.inner();
-    }
-    instruction.places = lines.places(offset, function);
+    const auto around = std::ranges::find_if(inner, [offset](const Symbol& symbol) {
+      return offset >= symbol.offset && offset - symbol.offset < symbol.bytes;
+    });
+    instruction.places = lines.places(offset, around == inner.end() ? name : around->inner());
   }
   return result;
 }

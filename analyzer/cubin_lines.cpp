@@ -11,7 +11,7 @@
 namespace gmt {
 namespace {
 
-constexpr std::size_t kMostRows = std::size_t{1} << 24; // of one section
+constexpr std::size_t kMostInlined = 256; // into one another
 constexpr std::uint8_t kEndSequence = 1, kSetAddress = 2, kInlinedCall = 0x90; // extended opcodes
 enum Standard : std::uint8_t {
   kCopyRow = 1,
@@ -85,10 +85,9 @@ void CubinLines::run(ByteReader& program, const Header& header, const Relocation
   Sequence sequence{files_.size(), {}, 0};
   Row row;
   bool wanted = false;
-  std::size_t rows = 0;
   const auto advance = [&](std::uint64_t by) { row.offset += by * header.minimum_length; };
   const auto add_row = [&] {
-    if (wanted && ++rows <= kMostRows) sequence.rows.push_back(row);
+    if (wanted) sequence.rows.push_back(row);
   };
   const auto extended = [&](ByteReader operation) {
     switch (operation.read<std::uint8_t>()) {
@@ -144,7 +143,7 @@ std::vector<SourcePlace> CubinLines::places(std::uint64_t offset, std::string_vi
     // Rows rise by offset; of several with one offset the last holds.
     const auto behind = std::ranges::upper_bound(sequence.rows, offset, {}, &Row::offset);
     auto number = static_cast<std::uint64_t>(behind - sequence.rows.begin());
-    while (number != 0) {
+    while (number != 0 && result.size() < kMostInlined) {
       const Row& row = sequence.rows[static_cast<std::size_t>(number - 1)];
       SourcePlace& place = result.emplace_back();
       if (row.file - 1 < files.size()) place.file = files[static_cast<std::size_t>(row.file - 1)];

@@ -4,6 +4,8 @@
 #include "analyzer/report_builder.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <span>
 #include <tuple>
 
@@ -14,6 +16,7 @@
 #include "analyzer/suppressions.h"
 #include "analyzer/symbol_file.h"
 #include "analyzer/symbols.h"
+#include "analyzer/trace_code.h"
 
 #ifndef GPUMEMTRACE_VERSION
 #define GPUMEMTRACE_VERSION "unknown"
@@ -262,8 +265,18 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
 
 Report build_report(const std::vector<fs::path>& traces, const ReportOptions& options) {
   std::vector<Analysis> analyses;
-  for (const fs::path& trace : traces) analyses.push_back(analyze(trace, options.analysis));
-  return assemble_report(std::move(analyses), traces, options);
+  std::vector<std::string> remarks;
+  for (const fs::path& trace : traces) {
+    TraceCode code(trace, options.write_symbols);
+    AnalysisOptions analysis = options.analysis;
+    if (options.symbols) analysis.find_code = std::bind_front(&TraceCode::find, &code);
+    Analysis& analyzed = analyses.emplace_back(analyze(trace, analysis));
+    std::ranges::copy(code.not_checked(), std::back_inserter(analyzed.not_checked));
+    std::ranges::copy(code.remarks(), std::back_inserter(remarks));
+  }
+  Report report = assemble_report(std::move(analyses), traces, options);
+  std::ranges::move(remarks, std::back_inserter(report.remarks));
+  return report;
 }
 
 } // namespace gmt

@@ -18,6 +18,7 @@ enum class Type : std::uint8_t {
   kFloat,     // 4 bits and bit 87 of atomics since sm_90
   kMatrix,    // 2 bits from 72: 1, 2 or 4 registers of a warp's matrix; of 16-bit elements only
   kCopy,      // kAccess before sm_100, then 2 bits from 74: 32 to 128 bits
+  kBarrier,   // 64 bits: an mbarrier
   kUnknown,   // moved in bulk
 };
 enum class Offset : std::uint8_t {
@@ -64,9 +65,11 @@ constexpr std::array kOpcodes{
   Opcode{0x1a3, kAtomic, kGlobal, Type::kFloat, Offset::kAtomic},     // ATOMG
   Opcode{0x1a5, kLoad, kGlobal, Type::kFloat, Offset::kUsual},        // LDGMC: reduced from several GPUs
   Opcode{0x1a6, kReduction, kGlobal, Type::kFloat, Offset::kUsual},   // REDG
+  Opcode{0x1a7, kAtomic, kShared, Type::kBarrier, Offset::kUsual},    // SYNCS
   Opcode{0x1a8, kAtomic, kGlobal, Type::kInteger, Offset::kAtomic},   // ATOMG
   Opcode{0x1a9, kAtomic, kGlobal, Type::kInteger, Offset::kUsual},    // ATOMG.CAS
   Opcode{0x1ae, kCopy, kGlobal, Type::kCopy, Offset::kCopy},          // LDGSTS
+  Opcode{0x1b2, kAtomic, kShared, Type::kBarrier, Offset::kNone},     // SYNCS.EXCH
   Opcode{0x1b4, kBulkCopy, kGlobal, Type::kUnknown, Offset::kNone},   // UTMALDG
   Opcode{0x1b5, kBulkCopy, kGlobal, Type::kUnknown, Offset::kNone},   // UTMASTG
   Opcode{0x1b6, kBulkCopy, kGlobal, Type::kUnknown, Offset::kNone},   // UTMAREDG
@@ -94,6 +97,7 @@ std::uint32_t bytes_of(Type type, std::uint64_t high, unsigned architecture) {
   case Type::kFloat: return kFloat[field(73, 4) | field(87, 1) << 4];
   case Type::kMatrix: return field(75, 3) == 0 && field(79, 1) == 0 ? kMatrix[field(72, 2)] : 0;
   case Type::kCopy: return architecture < 100 ? kPlain[field(73, 3)] : kCopied[field(74, 2)];
+  case Type::kBarrier: return 8;
   case Type::kUnknown: return 0;
   }
   return 0;

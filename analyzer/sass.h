@@ -4,7 +4,7 @@
 //
 // NVIDIA does not document the encoding. What is here was learnt from what nvdisasm 13.5 prints for compiled
 // and for varied encodings, and is kept as data: one row for an opcode. Constant memory, textures, surfaces,
-// tensor memory, barriers, prefetches and cache control are no accesses here.
+// tensor memory, prefetches and cache control are no accesses here.
 #pragma once
 
 #include <cstddef>

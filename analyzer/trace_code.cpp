@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::chrono::seconds kSearch{30}; // libraries of gigabytes take some
 
-bool touched_memory(const AccessCounts& counts) {
-  const auto any = [](std::uint64_t figure) { return figure != 0 && figure != trace::kUnknownCount; };
-  return any(counts.sectors) || any(counts.bytes) || any(counts.wavefronts) || any(counts.shared_bytes) ||
-         any(counts.local_sectors);
-}
-
 // Functions with what was measured in them, once each: contexts measure the same.
 std::vector<WantedFunction> measured_functions(const TraceDir& trace) {
   std::vector<WantedFunction> wanted;
@@ -29,7 +23,7 @@ std::vector<WantedFunction> measured_functions(const TraceDir& trace) {
     for (const AccessFunction& function : read_access_log(path).functions) {
       WantedFunction& added = wanted.emplace_back(WantedFunction{function.name, {}});
       for (const AccessFunction::Instruction& i : function.instructions) {
-        if (touched_memory(i.counts)) added.offsets.push_back(i.offset);
+        if (i.counts.touched_memory()) added.offsets.push_back(i.offset);
       }
       std::ranges::sort(added.offsets);
       if (added.name.empty() || added.offsets.empty()) wanted.pop_back();
@@ -68,7 +62,7 @@ void TraceCode::read_or_search(std::span<const unsigned> architectures) {
     file_ = CodeFile::read(trace_);
     if (file_.damaged_lines() == 0) return;
     not_checked_.push_back(
-      {"lines of kernels", "the file 'code' in " + trace_.string() + " is damaged: kernels may be without lines"});
+      {"lines of kernels", "'code' in " + trace_.string() + " is damaged: kernels may be without lines"});
   }
   search(architectures);
 }

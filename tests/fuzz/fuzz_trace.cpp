@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,8 @@
 #include "../unit/device_log_writer.h"
 #include "../unit/trace_writer.h"
 #include "analyzer/analysis.h"
+#include "analyzer/code_file.h"
+#include "analyzer/cubin.h"
 #include "analyzer/user_error.h"
 
 namespace gmt::test {
@@ -23,7 +26,7 @@ namespace {
 
 constexpr const char* kNames[] = {"info",     "apis",     "modules",     "complete",
                                   "t1-0.log", "t2-0.log", "device-0.log", "device-0.ring",
-                                  "access-0.log"};
+                                  "access-0.log", "code", "image-0"};
 
 // The next part of the input up to a newline.
 std::string_view take_line(std::string_view& input) {
@@ -48,12 +51,22 @@ void unpack(std::string_view input, const fs::path& directory) {
   }
 }
 
+// What the report builder reads for a trace of --coalescing.
+void read_code(const fs::path& directory) {
+  (void)CodeFile::read(directory).find("inlined", {});
+  const std::string image = read_file(directory / "image-0");
+  const std::optional<Cubin> cubin = Cubin::open(image);
+  if (!cubin) return;
+  for (const std::string_view name : cubin->functions()) (void)cubin->function(name);
+}
+
 } // namespace
 
 void analyze_input(const std::uint8_t* data, std::size_t size) {
   static const TemporaryDirectory directory; // one for all inputs of a process
   for (const char* name : kNames) fs::remove(directory.path() / name);
   unpack({reinterpret_cast<const char*>(data), size}, directory.path());
+  read_code(directory.path());
   try {
     const Analysis analysis = analyze(directory.path());
     for (const Finding& finding : analysis.findings) {
@@ -123,6 +136,11 @@ std::string seed_input() {
     access.instruction(48, {.executions = i << 20, .threads = i << 25, .local_sectors = i << 22});
   }
   access.write(directory.path());
+  const std::string image = read_file(GMT_FUZZ_CUBIN);
+  write_file(directory.path() / "image-0", image);
+  CodeFile code;
+  code.add(Cubin::open(image)->function("inlined").value());
+  (void)code.write(directory.path());
   fs::rename(directory.path() / "t1000-0.log", directory.path() / "t1-0.log");
   fs::rename(directory.path() / "t1001-0.log", directory.path() / "t2-0.log");
   return pack_trace(directory.path().string());

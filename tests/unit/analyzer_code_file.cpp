@@ -83,8 +83,8 @@ TEST(CodeFile, LeavesOutFunctionsWithDamage) {
 
 TEST(CodeFile, SkipsWhatLaterVersionsAppend) {
   const CodeFile* file = nullptr;
-  EXPECT_EQ(damaged_lines_of("function\t0\tname\t/a\tmore\nlater\t1\naccess\t10\tload\tglobal\t4\t2\t0\tmore\n"
-                             "place\t5\tf\tg\tmore\n",
+  EXPECT_EQ(damaged_lines_of("function\t0\tname\t/a\tmore\nlater\t1\n"
+                             "access\t10\tload\tglobal\t4\t2\t0\tmore\nplace\t5\tf\tg\tmore\n",
                              &file),
             0u);
   ASSERT_NE(file->find("name", {}), nullptr);

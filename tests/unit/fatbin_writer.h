@@ -18,8 +18,8 @@ template <class Integer> void put(std::string& into, std::size_t at, Integer val
 }
 
 // `body` is the code as stored, `plain_bytes` its size if it is packed.
-inline std::string stored_entry(unsigned kind, std::string body, std::uint64_t flags, std::uint64_t plain_bytes,
-                                unsigned architecture = 90) {
+inline std::string stored_entry(unsigned kind, std::string body, std::uint64_t flags,
+                                std::uint64_t plain_bytes, unsigned architecture = 90) {
   std::string head(64, '\0');
   put(head, 0, static_cast<std::uint16_t>(kind));
   put(head, 4, std::uint32_t{64});
@@ -33,7 +33,8 @@ inline std::string stored_entry(unsigned kind, std::string body, std::uint64_t f
 }
 
 // Packed by zstd if wanted.
-inline std::string entry(unsigned kind, const std::string& code, bool packed = false, unsigned architecture = 90) {
+inline std::string entry(unsigned kind, const std::string& code, bool packed = false,
+                         unsigned architecture = 90) {
   if (!packed) return stored_entry(kind, code, 0x11, 0, architecture);
   std::string body(ZSTD_compressBound(code.size()), '\0');
   body.resize(ZSTD_compress(body.data(), body.size(), code.data(), code.size(), 1));

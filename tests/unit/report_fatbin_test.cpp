@@ -77,7 +77,8 @@ TEST(Fatbin, UnpacksLz4) {
   EXPECT_EQ(unpacked(block, plain.size()), plain);
   EXPECT_EQ(look(container(test::stored_entry(kPtx, block, 0x2011, plain.size()))), DeviceMalloc::kCalled);
   EXPECT_EQ(unpacked(block, plain.size() + 1), "");
-  for (std::size_t cut = 0; cut < block.size(); ++cut) EXPECT_EQ(unpacked(block.substr(0, cut), plain.size()), "");
+  for (std::size_t cut = 0; cut < block.size(); ++cut)
+    EXPECT_EQ(unpacked(block.substr(0, cut), plain.size()), "");
 }
 
 TEST(Fatbin, DamageAndDeadlinesEndTheSearch) {

@@ -10,6 +10,7 @@
 #include "access_log_writer.h"
 #include "analyzer/elf_file.h"
 #include "analyzer/kernel_code.h"
+#include "analyzer/report_builder.h"
 #include "analyzer/trace_code.h"
 #include "fatbin_writer.h"
 
@@ -74,7 +75,8 @@ TEST(KernelCode, IsFoundInImages) {
 TEST(KernelCode, IsOfTheArchitectureThatTheDriverChooses) {
   using test::container, test::entry, test::kCubin, test::kPtx;
   const std::string both = container(entry(kCubin, cubin("lines", 75), true, 75) +
-                                     entry(kCubin, cubin("lines", 80), true, 80) + entry(kPtx, "x", false, 90));
+                                     entry(kCubin, cubin("lines", 80), true, 80) +
+                                     entry(kPtx, "x", false, 90));
   EXPECT_EQ(line_of(find_in_image(both, 75, offsets_of(75)), 2), 19u);
   EXPECT_EQ(line_of(find_in_image(both, 80, offsets_of(80)), 2), 19u);
   EXPECT_EQ(line_of(find_in_image(both, 86, offsets_of(80)), 2), 19u); // runs what is for sm_80
@@ -113,16 +115,20 @@ TEST(KernelCode, IsFoundInLibraries) {
   EXPECT_TRUE(find_in_target(module, 90).name.empty()); // another build
 }
 
-// A trace with one measured function of the library.
+// A trace of an sm_90 device with one measured function of the library.
 void write_trace(const fs::path& folder) {
   const Module module = module_of(GMT_CODE_TARGET);
   test::TraceWriter trace;
   trace.modules = {"+\t1\t400000\t500000\t400000\t" + module.build_id + "\t" + module.path};
+  trace.info = {"option.coalescing=1"};
+  trace.log(0).record(trace::Kind::kDevice, {}, {0, 0, 0, 0, 0, 0, 0, 90, 0, 0, 0});
   trace.write(folder);
   test::AccessLogWriter log;
   log.windows({});
   log.function("inlined");
-  for (const std::uint32_t offset : offsets_of(90)) log.instruction(offset, {.sectors = 8});
+  const test::Measured strided{
+    .executions = 1000, .threads = 32000, .sectors = 32000, .ideal = 4000, .bytes = 128000};
+  for (const std::uint32_t offset : offsets_of(90)) log.instruction(offset, strided);
   log.instruction(0, {.executions = 9}); // touched nothing
   log.write(folder);
 }
@@ -145,6 +151,25 @@ TEST(TraceCode, IsSearchedOnceAndKept) {
   ASSERT_NE(kept, nullptr);
   EXPECT_EQ(kept->instructions, code->instructions);
   EXPECT_EQ(kept->module, GMT_CODE_TARGET);
+}
+
+TEST(TraceCode, IsAskedAndKeptByTheReport) {
+  const test::TemporaryDirectory folder;
+  write_trace(folder.path());
+  ReportOptions options;
+  options.analysis.coalescing_floor = 0;
+  options.write_symbols = true;
+  const auto places = [&] {
+    std::string text;
+    for (const ReportedFinding& finding : build_report({folder.path()}, options).findings)
+      text += finding.kind + ":" + std::to_string(finding.access ? finding.access->line : 0) + "\n";
+    return text;
+  };
+  const std::string report = places();
+  EXPECT_NE(report.find("uncoalesced:5"), std::string::npos) << report;
+  EXPECT_TRUE(fs::exists(folder.path() / "code"));
+  fs::remove(folder.path() / "modules");
+  EXPECT_EQ(places(), report);
 }
 
 TEST(TraceCode, WritesOnlyIfWanted) {

@@ -196,6 +196,9 @@ inline constexpr auto kMemoryEncodings = std::to_array<MemoryEncoding>({
   {120, 0x4008004037fae, 0xfe800081a1006, kCopy, kGlobal, 4, 4, 128}, // LDGSTS.E
   {120, 0x4008004037fae, 0xfe800081a1406, kCopy, kGlobal, 8, 4, 128}, // LDGSTS.E.64
   {120, 0x4008004037fae, 0xfe800081a1806, kCopy, kGlobal, 16, 4, 128}, // LDGSTS.E.128
+  {90, 0x1300004050075a7, 0x2a6000800017f, kAtomic, kShared, 8, 5, 77824}, // SYNCS.PHASECHK [R5+URZ+0x13000]
+  {90, 0x1300005ffff89a7, 0x7e40008000006, kAtomic, kShared, 8, kNone, 77824}, // SYNCS.ARRIVE [UR6+0x13000]
+  {100, 0x40dff75b2, 0x2a40008000100, kAtomic, kShared, 8, kNone, 0}, // SYNCS.EXCH.64 URZ, [UR13], UR4
 });
 
 // These touch no memory that is an access.
@@ -214,8 +217,6 @@ inline constexpr auto kOtherEncodings = std::to_array<Encoding>({
   {80, 0x1000000000c7b82, 0x2a20000000a00}, // LDC.64 R12, c[0x4][R0]
   {90, 0x840000047ab9, 0xfe40000000a00}, // ULDC.64 UR4, c[0x0][0x210]
   {90, 0x400070000751d, 0x5e20000010000}, // BAR.SYNC.DEFER_BLOCKING R7, 0x100
-  {90, 0x1300004050075a7, 0x2a6000800017f}, // SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R5+URZ+0x13000], R4
-  {90, 0x1300005ffff89a7, 0x7e40008000006}, // SYNCS.ARRIVE.TRANS64 RZ, [UR6+0x13000], R5
   {100, 0x7992, 0xfec0000003000}, // MEMBAR.SC.SYS
   {100, 0x79ab, 0xfc00000000000}, // ERRBAR
   {100, 0x79af, 0xe240000000000}, // LDGDEPBAR
@@ -226,7 +227,6 @@ inline constexpr auto kOtherEncodings = std::to_array<Encoding>({
   {100, 0x120473c4, 0xe260000000000}, // REDUX UR4, R18
   {100, 0x120572cc, 0xfe20000008000}, // CREDUX.MIN UR5, R18
   {100, 0xff00798f, 0xfe80002000000}, // CCTL.IVALL
-  {100, 0x40dff75b2, 0x2a40008000100}, // SYNCS.EXCH.64 URZ, [UR13], UR4
   {100, 0x60c08723c, 0x44ff000000018ff}, // HMMA.16816.F32 R8, R12.reuse, R6, RZ
   {100, 0x10060075b8, 0x7e20008008000}, // UTMAPF.L2.2D [UR16], [UR6]
   {100, 0x7000ff0877ac, 0xe620008000c00}, // LDCU.128 UR8, c[0x0][0x380]
@@ -240,7 +240,6 @@ inline constexpr auto kOtherEncodings = std::to_array<Encoding>({
   {120, 0x8ff73aa, 0xe240000000500}, // QSPC.E.S P0, RZ, [R8]
   {120, 0x140573c4, 0xe620000010000}, // REDUX.MIN UR5, R20
   {120, 0xff00798f, 0xfe80002000000}, // CCTL.IVALL
-  {120, 0x425ff75b2, 0x2a40008000100}, // SYNCS.EXCH.64 URZ, [UR37], UR4
   {120, 0xc0810723c, 0x4fde00000018ff}, // HMMA.16816.F32 R16, R8, R12, RZ
   {120, 0xe060075b8, 0x5e20008008000}, // UTMAPF.L2.2D [UR14], [UR6]
   {120, 0x7000ff0877ac, 0xe620008000c00}, // LDCU.128 UR8, c[0x0][0x380]
