@@ -29,6 +29,7 @@ BlockStore::Id BlockStore::create(const Block& block) {
 
 void BlockStore::discard(Id id) {
   forget(pool_[id]);
+  pool_[id].end = Block::End::kReborn; // find_inside() may remember the number
   free_ids_.push_back(id);
 }
 

@@ -50,83 +50,94 @@ public:
         ++pairs->allocations;
       }
     } else if (touch.access == Touch::Access::kEnded) {
-      Pairs& pairs = count(block);
-      pairs.ticks_of_frees += e.ticks;
+      count(block, e.ticks);
     }
   }
 
   void finish(const Heap&, Findings& findings) override {
     for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
-      Sizes& sizes = stacks_[stack];
+      const Sizes& sizes = stacks_[stack];
       for (std::size_t at = 0; at < kSizes; ++at) {
         if (sizes.frees[at] < kPairs) continue;
-        sizes.pairs[at].bytes = sizes.bytes[at];
-        sizes.pairs[at].frees = sizes.frees[at];
-        judge(StackId{static_cast<std::uint32_t>(stack)}, sizes.pairs[at], findings);
+        Pairs& pairs = pairs_[stack][at];
+        pairs.bytes = sizes.bytes[at];
+        pairs.frees = sizes.frees[at];
+        judge(StackId{static_cast<std::uint32_t>(stack)}, pairs, findings);
       }
     }
   }
 
 private:
-  // Of one size from one stack.
+  static constexpr std::size_t kSizes = 4;
+
+  // The sizes of one stack, in a cache line of their own: of sizes that come once no more than this is read
+  // or written.
+  struct alignas(64) Sizes {
+    std::array<std::uint64_t, kSizes> bytes{};
+    std::array<std::uint32_t, kSizes> frees{}; // 0: the place is empty
+    std::array<std::uint16_t, kSizes> api{};
+  };
+
+  // What is added up of one size from the second free on: what the first one of all costs says nothing.
   struct Pairs {
     std::uint64_t bytes = 0; // from finish() on, as `frees`; Sizes has them before
     std::uint64_t ticks_of_allocations = 0, ticks_of_frees = 0;
-    std::uint32_t allocations = 0; // after the first free: what the first one of all costs says nothing
+    std::uint32_t allocations = 0;
     std::uint32_t frees = 0;
-    StackId freed; // the first
+    StackId freed; // the second
     std::uint16_t api = 0, freed_api = 0;
     Family family = Family::kUnknown;
-  };
-  static constexpr std::size_t kSizes = 4;
-
-  // What tells whether a size is known lies together, apart from what is added up of it.
-  struct Sizes {
-    std::array<std::uint64_t, kSizes> bytes{};
-    std::array<std::uint32_t, kSizes> frees{}; // 0: the place is empty
-    std::array<Pairs, kSizes> pairs;
   };
 
   // The place of a block's size among those of its stack; kSizes if it has none.
   static std::size_t place_of(const Sizes& sizes, const Block& block) {
     std::size_t at = 0;
-    while (at < kSizes && (sizes.bytes[at] != block.bytes || sizes.frees[at] == 0 ||
-                           sizes.pairs[at].api != block.api)) {
+    while (at < kSizes &&
+           (sizes.bytes[at] != block.bytes || sizes.frees[at] == 0 || sizes.api[at] != block.api)) {
       ++at;
     }
     return at;
   }
 
+  // Null unless two blocks of this size were freed before.
   Pairs* known(const Block& block) {
-    if (block.allocated.value >= stacks_.size()) return nullptr;
-    Sizes& sizes = stacks_[block.allocated.value];
-    const std::size_t at = place_of(sizes, block);
-    return at < kSizes ? &sizes.pairs[at] : nullptr;
+    const std::size_t stack = block.allocated.value;
+    if (stack >= stacks_.size()) return nullptr;
+    const std::size_t at = place_of(stacks_[stack], block);
+    return at < kSizes && stacks_[stack].frees[at] > 1 ? &pairs_[stack][at] : nullptr;
   }
 
   // One more free. The entry of a new size takes the place of the rarest.
-  Pairs& count(const Block& block) {
-    if (block.allocated.value >= stacks_.size()) stacks_.resize(block.allocated.value + std::size_t{1});
-    Sizes& sizes = stacks_[block.allocated.value];
+  void count(const Block& block, std::uint64_t ticks) {
+    const std::size_t stack = block.allocated.value;
+    if (stack >= stacks_.size()) {
+      stacks_.resize(stack + 1);
+      pairs_.resize(stack + 1);
+    }
+    Sizes& sizes = stacks_[stack];
     std::size_t at = place_of(sizes, block);
     if (at == kSizes) {
       at = static_cast<std::size_t>(std::ranges::min_element(sizes.frees) - sizes.frees.begin());
       sizes.bytes[at] = block.bytes;
-      sizes.frees[at] = 0;
-      sizes.pairs[at] = {.freed = block.freed,
-                         .api = block.api,
-                         .freed_api = block.freed_api,
-                         .family = block.family};
+      sizes.frees[at] = 1;
+      sizes.api[at] = block.api;
+      return;
     }
-    ++sizes.frees[at];
-    return sizes.pairs[at];
+    Pairs& pairs = pairs_[stack][at];
+    if (++sizes.frees[at] == 2) {
+      pairs = {.freed = block.freed,
+               .api = block.api,
+               .freed_api = block.freed_api,
+               .family = block.family};
+    }
+    pairs.ticks_of_frees += ticks;
   }
 
   // Mean of a pair in ns; 0 if no call's time is known.
   double time_of(const Pairs& pairs) const {
     const double allocation =
       facts_.nanoseconds(pairs.ticks_of_allocations) / std::max(1U, pairs.allocations);
-    return allocation + facts_.nanoseconds(pairs.ticks_of_frees) / pairs.frees;
+    return allocation + facts_.nanoseconds(pairs.ticks_of_frees) / (pairs.frees - 1);
   }
 
   void judge(StackId stack, const Pairs& pairs, Findings& findings) const {
@@ -172,7 +183,8 @@ private:
   }
 
   const ProcessFacts& facts_;
-  std::vector<Sizes> stacks_; // by the id of the allocation's stack
+  std::vector<Sizes> stacks_;
+  std::vector<std::array<Pairs, kSizes>> pairs_; // of the same stacks // by the id of the allocation's stack
 };
 
 const DetectorRegistration kChurn{{
