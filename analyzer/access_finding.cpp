@@ -26,6 +26,9 @@ LabelledStack source_stack(const MeasuredFunction& function, const MeasuredInstr
     }
   }
   if (stack.frames.empty()) stack.frames.emplace_back().function = function.name;
+  if (function.code != nullptr) {
+    for (Frame& frame : stack.frames) frame.module = function.code->module;
+  }
   return stack;
 }
 

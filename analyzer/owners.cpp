@@ -47,6 +47,15 @@ constexpr OwnerRule kRules[] = {
   {"NCCL", "*/libnccl.so*", "*", "its buffers live as long as the communicator"},
 };
 
+// Libraries whose kernels are not the user's to mend, besides those above that are told by their file alone.
+constexpr struct {
+  std::string_view name, module;
+} kLibraries[] = {
+  {"cuFFT", "*/libcufft*.so*"},       {"cuSPARSE", "*/libcusparse*.so*"}, {"cuSOLVER", "*/libcusolver*.so*"},
+  {"cuRAND", "*/libcurand.so*"},      {"NPP", "*/libnpp*.so*"},           {"nvJPEG", "*/libnvjpeg.so*"},
+  {"PyTorch", "*/libtorch_cuda*.so*"},
+};
+
 // '*' stands for any run of characters; everything else for itself.
 bool matches(std::string_view glob, std::string_view text) {
   std::size_t g = 0, t = 0, star = std::string_view::npos, resume = 0;
@@ -85,6 +94,22 @@ const OwnerRule* owner_of(const std::vector<Frame>& frames) {
   return nullptr;
 }
 
+std::string_view library_of_kernel(std::string_view path) {
+  const auto known =
+    std::ranges::find_if(kLibraries, [path](const auto& library) { return matches(library.module, path); });
+  return known != std::end(kLibraries) ? known->name : owner_of_module(path);
+}
+
+// The accesses of a library's own kernels.
+void apply_to_accesses(Finding& finding) {
+  if (finding.stacks.empty() || finding.stacks.front().frames.empty()) return;
+  const std::string_view library = library_of_kernel(finding.stacks.front().frames.front().module);
+  if (library.empty()) return;
+  finding.severity = Severity::kNote;
+  finding.advice = cat({"This is ", library, "'s own kernel: nothing to do, unless another of its functions, "
+                                             "data types or layouts serves as well."});
+}
+
 } // namespace
 
 std::span<const OwnerRule> owner_rules() { return kRules; }
@@ -96,6 +121,7 @@ std::string_view owner_of_module(std::string_view path) {
 }
 
 void apply_owner_rules(Finding& finding) {
+  if (finding.access) return apply_to_accesses(finding);
   const bool leak = finding.kind == "leak";
   const bool churn = finding.kind == "churn";
   if (!leak && !churn && finding.kind != "unused") return;

@@ -132,6 +132,7 @@ std::string location(const Frame& frame, const std::string& folder) {
   if (frame.file.empty()) {
     if (frame.module.empty() && frame.address == 0) return "(line unknown)"; // in a kernel
     if (frame.module.empty()) return format_address(frame.address);
+    if (frame.address == 0) return printable(std::filesystem::path(frame.module).filename().string());
     return printable(fmt::format("{}+{}", std::filesystem::path(frame.module).filename().string(),
                                  format_address(frame.module_offset)));
   }

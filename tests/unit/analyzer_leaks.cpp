@@ -279,6 +279,27 @@ TEST(Owners, WhatAnOwnerDoesNotUseIsItsOwnBusiness) {
   EXPECT_EQ(f.advice, "Nothing to do.");
 }
 
+TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
+  const auto judged = [](const char* module) {
+    Finding f = leak_with({});
+    f.kind = "uncoalesced";
+    f.severity = Severity::kWarning;
+    f.advice = "Let neighbouring threads use neighbouring elements.";
+    f.access.emplace();
+    f.stacks.front().label = "accessed here";
+    f.stacks.front().frames = {frame(module, "kernel(float*)")};
+    apply_owner_rules(f);
+    return f;
+  };
+  EXPECT_EQ(judged("/usr/lib/libcufft.so.12").severity, Severity::kNote);
+  EXPECT_EQ(judged("/venv/torch/lib/libtorch_cuda.so").severity, Severity::kNote);
+  EXPECT_EQ(judged("/usr/lib/libcublasLt.so.13").advice,
+            "This is cuBLASLt's own kernel: nothing to do, unless another of its functions, data types or "
+            "layouts serves as well.");
+  EXPECT_EQ(judged("/home/me/libmine.so").severity, Severity::kWarning);
+  EXPECT_EQ(judged("").severity, Severity::kWarning);
+}
+
 TEST(Owners, OtherFindingsAreLeftAlone) {
   Finding f = leak_with({frame("/usr/lib/libcublas.so.13", "")});
   f.kind = "double-free";
