@@ -289,7 +289,6 @@ template <ObjectClass C, int Out, int Image> struct LoadCode : LifeOut<C, LifeOp
     if (is_coalescing()) [[unlikely]] tell_of_code(std::get<Image>(a), 0);
   }
 };
-
 // The handle that comes out is the device's primary context: resets and releases name the device only.
 template <int Out, int Device> struct RetainPrimary : Recorder {
   template <class T> static void before(Record& r, const T& a) {

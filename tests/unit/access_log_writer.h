@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trace_writer.h"
+#include "slot_file.h"
 
 namespace gmt::test {
 
@@ -28,7 +28,7 @@ struct Windows {
   std::uint64_t open_nanoseconds = 1'000'000, graph_launches = 0, put_off = 0;
 };
 
-class AccessLogWriter {
+class AccessLogWriter : public SlotFile {
 public:
   void windows(const Windows& w) {
     record(trace::Kind::kAccessWindows,
@@ -53,45 +53,16 @@ public:
             m.wavefronts, m.ideal_wavefronts, m.shared_bytes, m.local_sectors});
   }
   void record(trace::Kind kind, const std::vector<std::uint64_t>& payload) {
-    const unsigned slots = trace::slots_for(static_cast<unsigned>(payload.size()));
     trace::Slot first{};
-    first.head = trace::pack({kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0});
-    for (std::size_t i = 0; i < payload.size() && i < trace::kFirstPayloadWords; ++i) first.a[i] = payload[i];
-    append(first);
-    std::size_t word = trace::kFirstPayloadWords;
-    for (unsigned s = 1; s < slots; ++s) {
-      trace::MoreSlot more{};
-      more.head = trace::pack({trace::Kind::kMore, 1, 0, 0, 0});
-      for (unsigned i = 0; i < trace::kMorePayloadWords && word < payload.size(); ++i) {
-        more.payload[i] = payload[word++];
-      }
-      append(more);
-    }
+    first.head = trace::pack({kind, slots_of(payload), trace::kNoApi, 0, 0});
+    append_record(first, payload);
   }
-  void torn() { slots_.emplace_back(); }
   bool empty() const { return slots_.empty(); }
-
   void write(const std::filesystem::path& trace, const std::string& name = "access-0") const {
-    trace::LogHeader header{};
-    std::memcpy(header.magic, trace::kLogMagic, sizeof header.magic);
-    header.major = trace::kFormatMajor;
-    header.minor = trace::kFormatMinor;
-    std::string bytes(trace::kLogHeaderBytes, '\0');
-    std::memcpy(bytes.data(), &header, sizeof header);
-    bytes.append(reinterpret_cast<const char*>(slots_.data()), slots_.size() * sizeof(trace::Slot));
-    bytes.append(4 * sizeof(trace::Slot), '\0');
-    write_file(trace / (name + ".log"), bytes);
+    SlotFile::write(trace, name);
   }
 
 private:
-  template <class Any> void append(const Any& any) {
-    trace::Slot raw;
-    static_assert(sizeof any == sizeof raw);
-    std::memcpy(&raw, &any, sizeof raw);
-    slots_.push_back(raw);
-  }
-
-  std::vector<trace::Slot> slots_;
   std::uint64_t functions_ = 0;
 };
 

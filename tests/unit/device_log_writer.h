@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "trace/device_ring.h"
-#include "trace_writer.h"
+#include "slot_file.h"
 
 namespace gmt::test {
 
@@ -25,7 +25,7 @@ struct InKernel {
   std::uint64_t alignment = 0;
 };
 
-class DeviceLogWriter {
+class DeviceLogWriter : public SlotFile {
 public:
   void site(std::uint32_t id, const std::string& function, const std::string& file, std::uint64_t line) {
     std::vector<std::uint64_t> payload(3 + (function.size() + file.size() + 7) / 8);
@@ -66,15 +66,7 @@ public:
   void slot(const trace::Slot& slot) { slots_.push_back(slot); } // as it stands, damage included
 
   void write(const std::filesystem::path& trace, const std::string& name = "device-0") const {
-    trace::LogHeader header{};
-    std::memcpy(header.magic, trace::kLogMagic, sizeof header.magic);
-    header.major = trace::kFormatMajor;
-    header.minor = trace::kFormatMinor;
-    std::string bytes(trace::kLogHeaderBytes, '\0');
-    std::memcpy(bytes.data(), &header, sizeof header);
-    bytes.append(reinterpret_cast<const char*>(slots_.data()), slots_.size() * sizeof(trace::Slot));
-    bytes.append(4 * sizeof(trace::Slot), '\0');
-    write_file(trace / (name + ".log"), bytes);
+    SlotFile::write(trace, name);
   }
   // The same as a ring of one sub-ring that nobody drained, but for its first `consumed` slots. Slots with no
   // head are torn.
@@ -107,8 +99,8 @@ public:
     }
     write_file(trace / (name + ".ring"), bytes);
   }
-  void torn() { // reserved in sub-ring 0, never written
-    slots_.emplace_back();
+  void torn() { // in sub-ring 0
+    SlotFile::torn();
     ++tickets_[0];
   }
   std::size_t size() const { return slots_.size(); }
@@ -116,35 +108,17 @@ public:
 private:
   void record(trace::Kind kind, const InKernel& at, std::uint16_t flags, std::uint16_t result,
               const std::vector<std::uint64_t>& payload) {
-    const unsigned slots = trace::slots_for(static_cast<unsigned>(payload.size()));
     trace::DeviceSlot first{};
-    first.head = trace::pack({kind, static_cast<std::uint8_t>(slots), trace::kNoApi, flags, result});
+    first.head = trace::pack({kind, slots_of(payload), trace::kNoApi, flags, result});
     time_ = at.time != 0 ? at.time : time_ + 32;
     first.time = time_;
     std::uint64_t& ticket = tickets_[at.sub_ring];
     first.ticket = trace::pack_ticket(ticket, at.sub_ring);
-    ticket += slots;
+    ticket += slots_of(payload);
     first.who = trace::pack_who(at.site, at.thread.x, at.thread.y, at.thread.z);
-    for (std::size_t i = 0; i < payload.size() && i < trace::kFirstPayloadWords; ++i) first.a[i] = payload[i];
-    append(first);
-    std::size_t word = trace::kFirstPayloadWords;
-    for (unsigned s = 1; s < slots; ++s) {
-      trace::MoreSlot more{};
-      more.head = trace::pack({trace::Kind::kMore, 1, 0, 0, 0});
-      for (unsigned i = 0; i < trace::kMorePayloadWords && word < payload.size(); ++i) {
-        more.payload[i] = payload[word++];
-      }
-      append(more);
-    }
-  }
-  template <class Any> void append(const Any& any) {
-    trace::Slot raw;
-    static_assert(sizeof any == sizeof raw);
-    std::memcpy(&raw, &any, sizeof raw);
-    slots_.push_back(raw);
+    append_record(first, payload);
   }
 
-  std::vector<trace::Slot> slots_;
   std::uint64_t time_ = 1'700'000'000'000'000'000;
   std::uint64_t tickets_[trace::kMaxSubRings] = {};
 };
