@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <unistd.h>
 
 #include "gpumemtrace/detail/ring_writer.h"
 #include "simulated_cuda/common/private_table.h"
@@ -89,12 +90,23 @@ public:
     return static_cast<bool>(place);
   }
   void wait_for_room(unsigned sub) const {
-    const auto* counters = reinterpret_cast<const trace::RingCounters*>(control_.ring + trace::kRingHeaderBytes);
-    while (control_.sub[sub].reserved == __atomic_load_n(&counters[sub].consumed, __ATOMIC_ACQUIRE) + capacity()) {
+    while (control_.sub[sub].reserved == consumed(sub) + capacity()) {
     }
+  }
+  // Until the drain has read a sub-ring so far. One that never does fails the test that looks for the records.
+  void wait_until_drained(unsigned sub, std::uint64_t tickets) const {
+    for (int tries = 0; consumed(sub) < tickets && tries < 20'000; ++tries) usleep(1000);
+  }
+  void wait_until_drained() const {
+    for (unsigned sub = 0; sub < sub_rings(); ++sub) wait_until_drained(sub, control_.sub[sub].reserved);
   }
 
 private:
+  std::uint64_t consumed(unsigned sub) const {
+    const auto* counters = reinterpret_cast<const trace::RingCounters*>(control_.ring + trace::kRingHeaderBytes);
+    return __atomic_load_n(&counters[sub].consumed, __ATOMIC_ACQUIRE);
+  }
+
   trace::DeviceControl& control_;
 };
 

@@ -30,8 +30,6 @@ CUcontext make_context(int device = 0) {
   return context;
 }
 
-void settle() { usleep(30'000); } // the drain looks every 5 ms at the least
-
 // ARGUMENT records in 4 sub-rings, one of them with three slots; then the end that the scenario's name says.
 void play(const char* end, std::uint64_t count) {
   const CUcontext context = make_context();
@@ -48,14 +46,14 @@ void play(const char* end, std::uint64_t count) {
   if (how == "_exit") _exit(3);
   if (how == "exec") execl("/bin/true", "true", nullptr);
   if (how == "wait") {
-    settle();
+    kernel.wait_until_drained();
     std::puts("ready");
     std::fflush(stdout);
     pause();
   }
   if (how == "destroy") CHECK(cuCtxDestroy(context));
   if (how == "pause") {
-    settle();
+    kernel.wait_until_drained();
     raise(SIGKILL);
   }
 }
@@ -70,7 +68,7 @@ void torn(bool destroy) {
     const Kernel::Place place = kernel.reserve(5, 1);
     if (i != 4) kernel.publish(place, trace::Kind::kDeviceFree, i);
   }
-  settle();
+  kernel.wait_until_drained(5, 4);
   if (destroy) CHECK(cuCtxDestroy(context));
   else raise(SIGKILL);
 }
@@ -89,7 +87,7 @@ void full() {
   for (std::uint64_t i = 1; i <= room + 100; ++i) dropped += kernel.record(2, i) ? 0 : 1;
   std::printf("dropped %lu sub-rings %u capacity %lu\n", dropped, kernel.sub_rings(), kernel.capacity());
   for (const Kernel::Place& place : held) kernel.publish(place, trace::Kind::kDeviceAlloc, 0);
-  settle();
+  kernel.wait_until_drained();
   kernel.record(2, 1'000'000);
 }
 
