@@ -185,7 +185,7 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   device.join();
 
   EXPECT_EQ(met_work.load(), 0);
-  EXPECT_GT(readings.load(), 1);
+  EXPECT_GE(readings.load(), 1); // at the end at the latest; before, as the threads happen to meet
   constexpr std::uint64_t kGood = kThreads * kLaunches * 49 / 50;
   const trace::Slot* windows = only(trace::Kind::kAccessWindows);
   const trace::Slot* function = only(trace::Kind::kAccessFunction);
