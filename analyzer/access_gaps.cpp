@@ -73,12 +73,12 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
     }
     findings.not_checked({kSubject, why});
   }
-  if (windows.given_up != 0) {
+  if (windows.launches_given_up != 0) {
     findings.not_checked(
       {kSubject, cat({"the figures of ", format_count(windows.launches_given_up), " measured ",
                       windows.launches_given_up == 1 ? "launch is" : "launches are",
-                      " lost: they could not be read without making the program wait, or before its "
-                      "context or process ended"})});
+                      " lost: a graph was launched among them, or their context ended before they "
+                      "could be read"})});
   }
   if (windows.opened > windows.read && windows.opened - windows.read > windows.given_up) {
     findings.not_checked(

@@ -31,9 +31,11 @@ struct Context {
   // The window; changed under the gate.
   std::atomic<bool> open{false};
   std::atomic<std::uint64_t> opened_at{0}, launches_in_window{0};
-  std::atomic<std::uint64_t> rest_until{0};    // after a window was given up
+  std::atomic<bool> spoilt{false};             // its figures must be dropped
+  std::atomic<std::uint64_t> rest_until{0};    // after trouble with a window
   std::atomic<std::uint64_t> look_again_at{0}; // after the context was found busy
-  unsigned given_up_in_a_row = 0;
+  std::atomic<std::uint64_t> busy_since{0};    // a window was due all the time; 0: not so
+  std::atomic<unsigned> troubles_in_a_row{0};  // windows that were lost, and waits in vain
 };
 
 inline constexpr unsigned kMostContexts = 64;

@@ -38,11 +38,11 @@ constexpr const char* kMetricNames[kMetrics] = {
 struct Functions {
   decltype(&::cuptiSubscribe) subscribe;
   decltype(&::cuptiUnsubscribe) unsubscribe;
+  decltype(&::cuptiEnableCallback) enable_callback;
   decltype(&::cuptiProfilerInitialize) initialize;
   decltype(&::cuptiDeviceGetChipName) chip_name;
   decltype(&::cuptiSassMetricsGetProperties) metric;
   decltype(&::cuptiSassMetricsSetConfig) set_config;
-  decltype(&::cuptiSassMetricsUnsetConfig) unset_config;
   decltype(&::cuptiSassMetricsEnable) enable;
   decltype(&::cuptiSassMetricsDisable) disable;
   decltype(&::cuptiSassMetricsGetDataProperties) properties;
@@ -58,11 +58,11 @@ template <class Function> bool look_up(void* library, const char* name, Function
 bool know_functions(void* library) noexcept {
   return look_up(library, "cuptiSubscribe", cupti.subscribe) &&
          look_up(library, "cuptiUnsubscribe", cupti.unsubscribe) &&
+         look_up(library, "cuptiEnableCallback", cupti.enable_callback) &&
          look_up(library, "cuptiProfilerInitialize", cupti.initialize) &&
          look_up(library, "cuptiDeviceGetChipName", cupti.chip_name) &&
          look_up(library, "cuptiSassMetricsGetProperties", cupti.metric) &&
          look_up(library, "cuptiSassMetricsSetConfig", cupti.set_config) &&
-         look_up(library, "cuptiSassMetricsUnsetConfig", cupti.unset_config) &&
          look_up(library, "cuptiSassMetricsEnable", cupti.enable) &&
          look_up(library, "cuptiSassMetricsDisable", cupti.disable) &&
          look_up(library, "cuptiSassMetricsGetDataProperties", cupti.properties) &&
@@ -98,13 +98,21 @@ template <class Parameters> Parameters parameters(std::size_t size) noexcept {
   return p;
 }
 
-// CUPTI has one subscriber a process. The place is given back at once: whoever comes later must find it free.
-Answer ask_for_other_subscriber() noexcept {
+// CUPTI's bookkeeping of modules, without which only one function of a module is ever measured, begins when someone asks
+// to hear of patched modules and outlives who asked (H100, driver 580). CUPTI has one subscriber a process, and whoever
+// comes later must find the place free: it is given back at once.
+Answer initialize_with_modules() noexcept {
   CUpti_SubscriberHandle handle = nullptr;
   const auto ignore = [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {};
-  const CUptiResult result = cupti.subscribe(&handle, ignore, nullptr);
-  if (result == CUPTI_SUCCESS) cupti.unsubscribe(handle);
-  return answer(result);
+  if (const Answer busy = answer(cupti.subscribe(&handle, ignore, nullptr)); !busy.good()) return busy;
+  Answer result =
+      answer(cupti.enable_callback(1, handle, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_PROFILED));
+  if (result.good()) {
+    auto p = parameters<CUpti_Profiler_Initialize_Params>(CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
+    result = answer(cupti.initialize(&p));
+  }
+  cupti.unsubscribe(handle);
+  return result;
 }
 
 // Room for one record: the header says "size equal to number of instances per metric", which leaves open whether
@@ -118,9 +126,7 @@ Answer Cupti::begin() noexcept {
   void* library = find_cupti();
   if (library == nullptr || !know_functions(library)) return {AccessTrouble::kNoLibrary, 0};
   core->profiler_was_loaded(reinterpret_cast<const void*>(cupti.initialize));
-  if (const Answer busy = ask_for_other_subscriber(); !busy.good()) return busy;
-  auto p = parameters<CUpti_Profiler_Initialize_Params>(CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
-  return answer(cupti.initialize(&p));
+  return initialize_with_modules();
 }
 
 Answer Cupti::find_metrics(int device) noexcept {
@@ -166,22 +172,19 @@ Answer Cupti::configure(int device) noexcept {
 
 Answer Cupti::open(std::uint64_t context, int device) noexcept {
   if (device < 0 || device >= kMostDevices) return {AccessTrouble::kNotSupported, 0};
-  const bool fresh = !chips_[device].configured;
-  if (fresh) {
+  if (!chips_[device].configured) {
     if (const Answer refused = configure(device); !refused.good()) return refused;
   }
   auto p = parameters<CUpti_SassMetricsEnable_Params>(CUpti_SassMetricsEnable_Params_STRUCT_SIZE);
   p.ctx = reinterpret_cast<CUcontext>(context);
-  p.enableLazyPatching = 1;
-  CUptiResult result = cupti.enable(&p);
-  if (result == CUPTI_ERROR_INVALID_OPERATION && !fresh) {
-    auto unset = parameters<CUpti_SassMetricsUnsetConfig_Params>(CUpti_SassMetricsUnsetConfig_Params_STRUCT_SIZE);
-    unset.deviceIndex = static_cast<std::uint32_t>(device);
-    cupti.unset_config(&unset); // whatever it says: there may be none
-    if (const Answer refused = configure(device); !refused.good()) return refused;
-    result = cupti.enable(&p);
+  if (!patches_at_launch_) {
+    const std::uint64_t began = core->now();
+    const Answer all = answer(cupti.enable(&p));
+    patches_at_launch_ = all.trouble == AccessTrouble::kError || core->now() - began > kMostPatching;
+    if (all.trouble != AccessTrouble::kError) return all;
   }
-  return answer(result);
+  p.enableLazyPatching = 1;
+  return answer(cupti.enable(&p));
 }
 
 bool Cupti::grow_buffer(std::size_t bytes) noexcept {

@@ -2,13 +2,14 @@
 // CUPTI's SASS metrics as the collector needs them: found and begun once, then opened, read and closed per context. The
 // only file that knows CUPTI's headers is cupti.cpp. Used by windows.cpp.
 //
-// What cupti_sass_metrics.h leaves open is assumed here and in read(), nowhere else:
+// What cupti_sass_metrics.h leaves open is relied on here and in read(), nowhere else (H100, driver 580):
 //  - figures count from Enable on, so that each window's are its own;
 //  - a record may hold all metrics of an instruction or one of them: records of one instruction are added up;
-//  - Enable and Disable do not wait, GetDataProperties and FlushData wait for the context (measured on an H200, driver
-//    580);
-//  - a context's end or a device's reset leaves the device's configuration; if Enable then says that there is none, it
-//    is made again, once.
+//  - each function that ran and could be measured has a record, whatever it did;
+//  - Enable, Disable, GetDataProperties and FlushData wait for all that the context has to do;
+//  - Enable patches either all functions that are loaded, and launches then never wait; or each function when it is first
+//    launched in the window, and that launch waits for the context;
+//  - the configuration of a device outlives its contexts and its reset.
 #pragma once
 
 #include <cstddef>
@@ -43,16 +44,19 @@ class Cupti {
 public:
   // Once a process, in the first context; tens of milliseconds.
   Answer begin() noexcept;
+  // Waits for the context. Patches all functions as long as that is quick and CUPTI can do it, as it could not with
+  // PyTorch; from then on, each function at its first launch in the window.
   Answer open(std::uint64_t context, int device) noexcept;
   // All figures since open(), each record to visit(data, figures, again): all of them twice. Waits for the context.
   using Visit = void (*)(void* data, const Figures& figures, bool again);
   Answer read(std::uint64_t context, int device, Visit visit, void* data) noexcept;
-  Answer close(std::uint64_t context) noexcept; // what was not read is dropped
+  Answer close(std::uint64_t context) noexcept; // what was not read is dropped; waits for the context
   // Once a window was opened on the device.
   bool knows_metric(int device, unsigned metric) const noexcept { return chips_[device].known[metric]; }
 
 private:
   static constexpr int kMostDevices = 64;
+  static constexpr std::uint64_t kMostPatching = 100'000'000; // nanoseconds
   struct Chip { // of a device: metrics have other ids on other chips
     bool configured;
     bool known[kMetrics];
@@ -64,6 +68,7 @@ private:
   static Figures figures_of(const CUpti_SassMetrics_Data& record, std::size_t values, const Chip& chip) noexcept;
 
   Chip chips_[kMostDevices] = {};
+  bool patches_at_launch_ = false;
   void* buffer_ = nullptr; // for records, kept
   std::size_t buffer_bytes_ = 0;
 };

@@ -33,6 +33,8 @@ inline constinit DriverFunction<std::uint64_t> push_context{"cuCtxPushCurrent_v2
 inline constinit DriverFunction<std::uint64_t*> pop_context{"cuCtxPopCurrent_v2"};
 inline constinit DriverFunction<int*> ask_device{"cuCtxGetDevice"};
 inline constinit DriverFunction<int, unsigned*, int*> ask_primary_state{"cuDevicePrimaryCtxGetState"};
+inline constinit DriverFunction<std::uint64_t*, std::uint64_t> function_of_kernel{"cuKernelGetFunction"}; // loads it
+inline constinit DriverFunction<std::uint64_t> load_function{"cuFuncLoad"};
 inline constinit DriverFunction<const char**, std::uint64_t> name_of_function{"cuFuncGetName"};
 inline constinit DriverFunction<const char**, std::uint64_t> name_of_kernel{"cuKernelGetName"};
 

@@ -74,6 +74,7 @@ Kernel* Kernels::learn(std::uint64_t function, Sums& sums) noexcept {
     kernel->row = sums.add_function(name, 0);
     kernel->wanted = !has_pattern || regexec(pattern(), name, 0, nullptr, 0) == 0;
     kernel->next_due.store(1);
+    kernel->met_at.store(core->now());
     count_.store(index + 1, std::memory_order_release);
   }
   if (generation == 0 || generation != core->code_generation()) return kernel; // code is being unloaded: asked again

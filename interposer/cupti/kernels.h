@@ -18,6 +18,9 @@ struct Kernel {
   FunctionRow row;
   bool wanted; // by --kernel
   std::atomic<std::uint64_t> launches, next_due, in_window;
+  std::atomic<std::uint64_t> met_at; // before its first launch
+  bool has_figures;                  // of the window that is being read; under the gate
+  std::uint8_t passed_over;          // by windows in a row that it was launched in; under the gate
 };
 
 class Kernels {

@@ -3,7 +3,7 @@
 // window of the context that they go to.
 //
 // Invariants: as for all code of interposer/ (entry.h): no exception, no static constructor, nothing of the C++
-// library; the program's kernels are never waited for.
+// library. A program is made to wait for its kernels only as windows.h says.
 #include "interposer/cupti/context.h"
 #include "interposer/cupti/driver.h"
 #include "interposer/cupti/images.h"
@@ -33,7 +33,7 @@ std::uint64_t before_launch(Context& context, const DriverCall& call) noexcept {
   if (is_captured(call.stream) || !make_sums(context)) return 0; // a captured launch only makes a node
   Kernel* kernel = prepare_launch(context, call.object);
   enter(context);
-  context.streams.add(call.stream, this_thread(), StreamSet::Work::kKernels);
+  context.streams.add(call.stream, this_thread());
   count_launch(context, kernel);
   return token_of(context);
 }
@@ -47,8 +47,7 @@ std::uint64_t before_work(Context& context, const DriverCall& call) noexcept {
   if (call.what == What::kHiddenWork) {
     context.streams.add_unknown();
   } else {
-    const bool kernels = call.what == What::kGraphLaunch;
-    context.streams.add(call.stream, this_thread(), kernels ? StreamSet::Work::kKernels : StreamSet::Work::kOther);
+    context.streams.add(call.stream, this_thread());
   }
   return token_of(context);
 }

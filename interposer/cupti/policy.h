@@ -54,17 +54,22 @@ private:
   std::atomic<std::uint64_t> began_{0}, spent_{0};
 };
 
-// When a window that met no idle moment is given up, and how long its context rests then: it probably keeps the device
-// busy.
+// A program that lets the device never rest is measured all the same: when a window has been open, or due, for so long,
+// launches are held back until the device has done what it has, for kMostHolding at most. If that was in vain, because a
+// kernel waits for what is held back, or if a window was lost, the context is left alone for a while.
 inline constexpr std::uint64_t kPatientLaunches = 64;
 inline constexpr std::uint64_t kPatience = 200 * kMillisecond;
-constexpr bool is_hopeless(std::uint64_t launches, std::uint64_t nanoseconds, std::uint64_t wanted) noexcept {
+inline constexpr std::uint64_t kMostHolding = 200 * kMillisecond;
+constexpr bool is_overdue(std::uint64_t launches, std::uint64_t nanoseconds, std::uint64_t wanted) noexcept {
   return wanted != kAllLaunches && launches > kPatientLaunches && nanoseconds > kPatience;
 }
-constexpr std::uint64_t rest_after(unsigned given_up_in_a_row) noexcept {
+constexpr std::uint64_t rest_after(unsigned troubles_in_a_row) noexcept {
   constexpr unsigned kMostDoublings = 8; // 128 s
-  return 500 * kMillisecond << (given_up_in_a_row < kMostDoublings ? given_up_in_a_row : kMostDoublings);
+  return 500 * kMillisecond << (troubles_in_a_row < kMostDoublings ? troubles_in_a_row : kMostDoublings);
 }
+
+// A kernel that CUPTI passes over in so many windows is no longer due at every launch.
+inline constexpr unsigned kMostPassedOver = 3;
 
 // A context that was found busy is looked at again after this, or when the program has waited: asking costs as much as
 // a launch.

@@ -26,20 +26,17 @@ bool surely_captures_nothing(std::uint64_t stream) noexcept {
   return ask_capture(stream, &status) == 0 && status == 0; // CU_STREAM_CAPTURE_STATUS_NONE
 }
 
-void StreamSet::add(std::uint64_t stream, std::uint64_t thread, Work work) noexcept {
+void StreamSet::add(std::uint64_t stream, std::uint64_t thread) noexcept {
   changes_.fetch_add(1);
   const std::uint64_t owner = stream == kPerThreadStream ? thread : 0;
   for (Place& place : places_) {
     std::uint64_t known = place.stream.load(std::memory_order_acquire);
     if (known == 0 && place.stream.compare_exchange_strong(known, kBeingFilled)) {
       place.thread.store(owner);
-      place.kernels.store(work == Work::kKernels);
       place.stream.store(stream, std::memory_order_release);
       return;
     }
-    if (known != stream || place.thread.load() != owner) continue;
-    if (work == Work::kKernels) place.kernels.store(true);
-    return;
+    if (known == stream && place.thread.load() == owner) return;
   }
   blind_.store(true);
 }
@@ -52,11 +49,11 @@ void StreamSet::end(std::uint64_t stream, bool may_ask) noexcept {
   }
 }
 
-bool StreamSet::are_done(std::uint64_t thread, bool only_kernels) noexcept {
+bool StreamSet::are_idle(std::uint64_t thread) noexcept {
   if (blind_.load()) return false;
   for (Place& place : places_) {
     const std::uint64_t stream = place.stream.load();
-    if (stream == 0 || (only_kernels && !place.kernels.load())) continue;
+    if (stream == 0) continue;
     const std::uint64_t owner = place.thread.load();
     if (stream == kBeingFilled || (owner != 0 && owner != thread) || !is_done(stream)) return false;
     place.stream.store(0);

@@ -14,8 +14,7 @@ namespace gmt::interposer::collector {
 
 class StreamSet {
 public:
-  enum class Work : std::uint8_t { kOther, kKernels };
-  void add(std::uint64_t stream, std::uint64_t thread, Work work) noexcept;
+  void add(std::uint64_t stream, std::uint64_t thread) noexcept;
   void add_unknown() noexcept {
     blind_.store(true);
     changes_.fetch_add(1);
@@ -27,8 +26,7 @@ public:
   std::uint64_t changes() const noexcept { return changes_.load(); }
 
   // Asks the driver, never a stream that captures. Streams that are done leave the set.
-  bool are_idle(std::uint64_t thread) noexcept { return are_done(thread, false); }
-  bool run_no_kernels(std::uint64_t thread) noexcept { return are_done(thread, true); } // but perhaps copies
+  bool are_idle(std::uint64_t thread) noexcept;
   void clear() noexcept;
 
 private:
@@ -36,9 +34,7 @@ private:
   struct Place {
     std::atomic<std::uint64_t> stream; // 0 is free
     std::atomic<std::uint64_t> thread; // for whom it is the per-thread default stream, else 0
-    std::atomic<bool> kernels;         // kernels are among its work
   };
-  bool are_done(std::uint64_t thread, bool only_kernels) noexcept;
   Place places_[kPlaces] = {};
   std::atomic<bool> blind_{false};
   std::atomic<std::uint64_t> changes_{0};

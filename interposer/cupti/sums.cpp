@@ -69,8 +69,6 @@ trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, boo
   return place->slot;
 }
 
-Place* Sums::measured_function(std::uint32_t cubin, std::uint32_t index) noexcept {
-  return measured_.find(cubin | std::uint64_t{index} << 32);
-}
+Place* Sums::measured_function(std::uint64_t code) noexcept { return measured_.find(code); }
 
 } // namespace gmt::interposer::collector

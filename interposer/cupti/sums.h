@@ -47,8 +47,8 @@ public:
   // The record of an instruction of the function; made if `make`, else null if there is none.
   trace::Slot* instruction(std::uint32_t function, std::uint32_t offset, bool make, const Cupti& cupti,
                            int device) noexcept;
-  // Where a measured function's record stands, by CUPTI's name of it; see table.h.
-  Place* measured_function(std::uint32_t cubin, std::uint32_t index) noexcept;
+  // Where a measured function's record stands, by P2 of it; see table.h.
+  Place* measured_function(std::uint64_t code) noexcept;
 
 private:
   std::atomic<bool> appending_{false};

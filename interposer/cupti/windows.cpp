@@ -11,6 +11,7 @@
 #include "interposer/cupti/policy.h"
 #include "interposer/cupti/this_thread.h"
 #include "interposer/quiet.h"
+#include "interposer/texts.h"
 
 namespace gmt::interposer::collector {
 
@@ -47,20 +48,36 @@ bool touches_memory(const Figures& figures) noexcept {
   return false;
 }
 
+// CUPTI numbers the functions of some modules all alike (H100, driver 580), so the name takes part.
+std::uint64_t code_of(const Figures& figures) noexcept {
+  const auto name = static_cast<std::uint32_t>(text_id(figures.name));
+  return figures.cubin | std::uint64_t{figures.function ^ name} << 32;
+}
+
+// Records come function by function: what belongs to the last one is kept.
+struct Reading {
+  Context& context;
+  bool begun = false;
+  std::uint64_t code = 0; // of the last record's function, as in kAccessFunction
+  Kernel* kernel = nullptr;
+  Place* function = nullptr;
+};
+
 // The function's record: its kernel's own if that was never measured before, else one more. Null if there is no room.
-Place* function_of(Context& context, const Figures& figures) noexcept {
-  Place* place = context.sums.measured_function(figures.cubin, figures.function);
+Place* function_of(Reading& reading, const Figures& figures) noexcept {
+  if (reading.function != nullptr && reading.function->used) return reading.function;
+  Sums& sums = reading.context.sums;
+  Place* place = reading.function = sums.measured_function(reading.code);
   if (place == nullptr || place->used) return place;
   place->used = true;
-  const std::uint64_t code = figures.cubin | std::uint64_t{figures.function} << 32;
-  const Kernel* kernel = context.kernels.named(figures.name);
-  if (kernel != nullptr && !kernel->wanted) return place; // without a record
+  if (reading.kernel != nullptr && !reading.kernel->wanted) return place; // without a record
   FunctionRow row;
-  if (kernel != nullptr && kernel->row.slot != nullptr && word_of(kernel->row.slot, kCode) == 0) {
-    row = kernel->row;
-    set_word(row.slot, kCode, code);
+  if (reading.kernel != nullptr && reading.kernel->row.slot != nullptr &&
+      word_of(reading.kernel->row.slot, kCode) == 0) {
+    row = reading.kernel->row;
+    set_word(row.slot, kCode, reading.code);
   } else {
-    row = context.sums.add_function(figures.name, code);
+    row = sums.add_function(figures.name, reading.code);
   }
   place->slot = row.slot;
   place->number = row.number;
@@ -69,10 +86,19 @@ Place* function_of(Context& context, const Figures& figures) noexcept {
 
 // First what instructions did to memory; then, of those that did something, how often they ran.
 void add_figures(void* data, const Figures& figures, bool again) noexcept {
-  Context& context = *static_cast<Context*>(data);
+  Reading& reading = *static_cast<Reading*>(data);
+  const std::uint64_t code = code_of(figures);
+  if (!reading.begun || reading.code != code) {
+    reading.begun = true;
+    reading.code = code;
+    reading.kernel = reading.context.kernels.named(figures.name);
+    reading.function = nullptr;
+    if (reading.kernel != nullptr) reading.kernel->has_figures = true;
+  }
   if (!again && !touches_memory(figures)) return;
-  const Place* function = function_of(context, figures);
+  const Place* function = function_of(reading, figures);
   if (function == nullptr || function->slot == nullptr) return;
+  Context& context = reading.context;
   trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again, cupti, context.device.load());
   const unsigned first = again ? 0 : kFirstMemoryMetric, last = again ? kFirstMemoryMetric : kMetrics;
   for (unsigned i = first; i < last; ++i) {
@@ -82,33 +108,55 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
 
 // ---- opening and closing, under the gate
 
+void rest(Context& context) noexcept {
+  context.rest_until.store(core->now() + rest_after(context.troubles_in_a_row.fetch_add(1)));
+}
+
+// A kernel without figures was passed over: its code was loaded after the window opened, or CUPTI cannot measure it.
+// The next window shall have it.
 void settle(Context& context, bool read) noexcept {
+  std::uint64_t passed_over = 0;
   for (Kernel& kernel : context.kernels) {
     const std::uint64_t launches = kernel.in_window.exchange(0);
     if (launches == 0) continue;
-    add_to_word(kernel.row.slot, read ? kMeasured : kLost, launches);
+    const bool measured = read && kernel.has_figures;
+    if (measured || !read) add_to_word(kernel.row.slot, measured ? kMeasured : kLost, launches);
+    if (read && !measured) {
+      passed_over += launches;
+      kernel.passed_over = static_cast<std::uint8_t>(kernel.passed_over + (kernel.passed_over < kMostPassedOver));
+    }
+    if (measured) kernel.passed_over = 0;
+    kernel.has_figures = false;
     const std::uint64_t next = kernel.launches.load() + 1;
-    if (!read && (wanted == 0 || next <= wanted)) kernel.next_due.store(next); // another window shall have it
+    const bool again = !measured && kernel.passed_over < kMostPassedOver;
+    if (again && (wanted == 0 || next <= wanted)) kernel.next_due.store(next);
   }
   const std::uint64_t open_time = core->now() - context.opened_at.load();
   governor.charge(open_time);
+  const std::uint64_t launches = context.launches_in_window.exchange(0);
+  if (passed_over > launches) passed_over = launches;
   trace::Slot* windows = context.sums.windows();
   add_to_word(windows, kOpenTime, open_time);
-  add_to_word(windows, read ? kLaunchesRead : kLaunchesGivenUp, context.launches_in_window.exchange(0));
+  add_to_word(windows, read ? kLaunchesRead : kLaunchesGivenUp, launches - passed_over);
   add_to_word(windows, read ? kRead : kGivenUp, 1);
-  context.given_up_in_a_row = read ? 0 : context.given_up_in_a_row + 1;
-  if (read || wanted == kAllLaunches) return;
-  context.rest_until.store(core->now() + rest_after(context.given_up_in_a_row - 1));
+  context.spoilt.store(false);
+  context.busy_since.store(0);
+  if (read) {
+    context.troubles_in_a_row.store(0);
+  } else if (wanted != kAllLaunches) {
+    rest(context);
+  }
 }
 
-// The figures are added before the launches that made them: who dies in between leaves no launch that seems to have
-// done nothing.
+// Waits for the context, so it must be idle. The figures are added before the launches that made them: who dies in
+// between leaves no launch that seems to have done nothing.
 void close(Context& context, bool read) noexcept {
   const Quiet quiet;
   const Lock turn(cupti_in_use);
   if (!turn.held() || !context.open.load()) return;
   const RelaxedCapture relaxed;
-  const Answer got = read ? cupti.read(context.handle, context.device.load(), add_figures, &context) : Answer{};
+  Reading reading{context};
+  const Answer got = read ? cupti.read(context.handle, context.device.load(), add_figures, &reading) : Answer{};
   const Answer closed = cupti.close(context.handle);
   context.open.store(false);
   settle(context, read && got.good());
@@ -116,46 +164,74 @@ void close(Context& context, bool read) noexcept {
   if (!closed.good()) stop(context, closed);
 }
 
-// Not while kernels run: those that were launched before would count, or keep the code from being patched. Copies do no
-// harm.
-bool open(Context& context) noexcept {
+// Under the gate. Within `patience` nanoseconds, in which no other thread can give the context work.
+bool becomes_idle(Context& context, std::uint64_t patience) noexcept {
+  const RelaxedCapture relaxed;
+  for (const std::uint64_t began = core->now();; wait_a_little()) {
+    if (context.submitting.load() == 0 && context.streams.are_idle(this_thread())) return true;
+    if (core->now() - began >= patience) return false;
+  }
+}
+
+// As above; a wait in vain is followed by a rest.
+bool becomes_idle_at_last(Context& context) noexcept {
+  const std::uint64_t began = core->now();
+  const bool idle = becomes_idle(context, kMostHolding);
+  governor.charge(core->now() - began);
+  if (!idle) rest(context);
+  return idle;
+}
+
+// A kernel of CUDA 12 may be known to the driver and not be loaded yet, and only what is loaded is patched.
+void load(std::uint64_t function) noexcept {
+  std::uint64_t of_kernel = 0;
+  if (load_function(function) != 0 && function_of_kernel(&of_kernel, function) == 0) load_function(of_kernel);
+}
+
+// Not while the context has anything to do: CUPTI waits for all of it.
+bool open(Context& context, std::uint64_t function, bool hold_back) noexcept {
   const Quiet quiet;
   const Lock turn(cupti_in_use, Lock::Wait::kNo);
-  const Gate gate(context, Gate::Needs::kQuiet);
+  const Gate gate(context, hold_back ? Gate::Needs::kNothing : Gate::Needs::kQuiet);
   if (!turn.held() || !gate.held() || stopped.load() || context.open.load()) return false;
   int device = -1;
   if (ask_device(&device) != 0) return false;
-  const RelaxedCapture relaxed;
-  if (!context.streams.run_no_kernels(this_thread())) {
+  if (!(hold_back ? becomes_idle_at_last(context) : becomes_idle(context, 0))) {
     context.look_again_at.store(core->now() + kGlance);
+    std::uint64_t never = 0;
+    context.busy_since.compare_exchange_strong(never, core->now());
     return false;
   }
+  const RelaxedCapture relaxed;
   if (!cupti_has_begun) {
     const Answer answer = cupti.begin();
     if (!answer.good()) return stop(context, answer), false;
     cupti_has_begun = true;
   }
+  load(function);
   context.device.store(device);
   context.opened_at.store(core->now());
   const Answer answer = cupti.open(context.handle, device);
   if (!answer.good()) return stop(context, answer), false;
   context.open.store(true);
+  context.busy_since.store(0);
   add_to_word(context.sums.windows(), kOpened, 1);
   return true;
 }
 
-// A window that was given up meanwhile has settled the launch already.
+// A window that was lost meanwhile has settled the launch already.
 void take_one(std::atomic<std::uint64_t>& count) noexcept {
   std::uint64_t now = count.load();
   while (now != 0 && !count.compare_exchange_weak(now, now - 1)) {}
 }
 
-// A window that has met no idle moment for long.
-void consider_giving_up(Context& context) noexcept {
-  const std::uint64_t age = core->now() - context.opened_at.load();
-  if (!is_hopeless(context.launches_in_window.load(), age, wanted)) return;
+// A window that has met no idle moment for long: kernels are slow in it.
+void close_at_last(Context& context) noexcept {
+  const std::uint64_t now = core->now();
+  if (!is_overdue(context.launches_in_window.load(), now - context.opened_at.load(), wanted)) return;
+  if (now < context.rest_until.load()) return;
   const Gate gate(context, Gate::Needs::kNothing);
-  if (gate.held()) close(context, false);
+  if (gate.held() && becomes_idle_at_last(context)) close(context, !context.spoilt.load());
 }
 
 } // namespace
@@ -164,12 +240,9 @@ void close_if_idle(Context& context) noexcept {
   if (!context.open.load(std::memory_order_relaxed)) return;
   {
     const Gate gate(context, Gate::Needs::kQuiet);
-    if (gate.held()) {
-      const RelaxedCapture relaxed;
-      if (context.streams.are_idle(this_thread())) return close(context, true);
-    }
+    if (gate.held() && becomes_idle(context, 0)) return close(context, !context.spoilt.load());
   }
-  consider_giving_up(context);
+  close_at_last(context);
 }
 
 Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept {
@@ -183,13 +256,18 @@ Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept {
   const char* range = core->options->coalescing_range;
   const bool due = kernel->wanted && number >= kernel->next_due.load(std::memory_order_relaxed) &&
                    (range[0] == '\0' || core->in_range(range));
-  if (context.open.load() && (!due || now - context.opened_at.load() > kFullWindow)) close_if_idle(context);
+  if (context.open.load()) {
+    const std::uint64_t opened = context.opened_at.load();
+    const bool may_be_unpatched = kernel->met_at.load() >= opened;
+    if (!due || may_be_unpatched || context.spoilt.load() || now - opened > kFullWindow) close_if_idle(context);
+  }
   const bool rests = now < context.rest_until.load() || now < context.look_again_at.load();
   if (!due || rests || context.open.load()) return kernel;
   if (wanted == 0 && !governor.has_time(now)) {
     add_to_word(context.sums.windows(), kPutOff, 1);
   } else {
-    open(context);
+    const std::uint64_t busy = context.busy_since.load();
+    open(context, function, busy != 0 && now - busy > kPatience);
   }
   return kernel;
 }
@@ -215,11 +293,10 @@ void discount_launch(Context& context, std::uint64_t function) noexcept {
   if (kernel != nullptr) take_one(kernel->in_window);
 }
 
+// Its kernels would count among those that were launched by themselves.
 void close_before_graph(Context& context) noexcept {
   close_if_idle(context);
-  if (!context.open.load()) return;
-  const Gate gate(context, Gate::Needs::kNothing);
-  if (gate.held()) close(context, false);
+  if (context.open.load()) context.spoilt.store(true);
 }
 
 void close_before_end(Context& context, bool surely) noexcept {
@@ -228,7 +305,7 @@ void close_before_end(Context& context, bool surely) noexcept {
   if (!gate.held() || !context.open.load() || !current.good()) return;
   const RelaxedCapture relaxed;
   const bool idle = context.submitting.load() == 0 && context.streams.are_idle(this_thread());
-  if (idle || surely) close(context, idle);
+  if (idle || surely) close(context, idle && !context.spoilt.load());
 }
 
 void drop_window(Context& context) noexcept {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows: the times in which CUPTI counts. One is opened before a launch that is due, if no kernel runs, and closed
-// when the context is idle anyway: its figures are added to the sums then. Used by library.cpp.
+// Windows: the times in which CUPTI counts. One is opened before a launch that is due, and read and closed when it has
+// served, both only when the context is idle anyway: CUPTI waits for the context in each of these, and a program may let
+// one kernel wait for the next launch. Used by library.cpp.
 //
-// Invariants: the program is never made to wait for its kernels, because reading does: figures are read only when every
-// stream that had work was found idle while no other thread was submitting. A window that meets no such moment is
-// closed unread.
+// Invariants: opening, reading and closing happen under the gate, when every stream that had work was found idle while
+// no other thread was submitting. A window stays open until such a moment, however long; a program that has none is
+// held back now and then, for a fifth of a second at most (policy.h). Where CUPTI cannot patch functions beforehand
+// (cupti.h), a function's first launch in a window waits inside CUPTI: nothing can be done about that.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,7 @@ Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept;
 void count_launch(Context& context, Kernel* kernel) noexcept;
 void discount_launch(Context& context, std::uint64_t function) noexcept;
 
-// Closes the context's open window if the context is idle; gives it up if that has not been the case for long.
+// Closes the context's open window if the context is idle, or can be made so when that has not been the case for long.
 void close_if_idle(Context& context) noexcept;
 // A graph is about to be launched: its kernels must not count, because nobody tells them from others of the same name.
 void close_before_graph(Context& context) noexcept;

@@ -50,21 +50,23 @@ void Figures::add_line(const std::string& line) {
   }
 }
 
-size_t Figures::instructions_of(const std::string& kernel) const {
-  const auto found = kernels_.find(kernel);
-  return found != kernels_.end() ? found->second.instructions.size() : 0;
+// A kernel that the file does not name runs one instruction, which touches no memory.
+const Figures::Kernel& Figures::kernel(const std::string& name) const {
+  static const Kernel kOther{0, 0, {{0, {}}}};
+  const auto found = kernels_.find(name);
+  return found != kernels_.end() ? found->second : kOther;
 }
 
-void Figures::fill(const std::string& kernel, uint64_t launches, const std::set<uint64_t>& metrics,
+size_t Figures::instructions_of(const std::string& name) const { return kernel(name).instructions.size(); }
+
+void Figures::fill(const std::string& name, uint64_t launches, const std::set<uint64_t>& metrics,
                    CUpti_SassMetrics_Data* data, size_t room, size_t* next) const {
-  const auto found = kernels_.find(kernel);
-  if (found == kernels_.end()) return;
-  for (const auto& [offset, figures] : found->second.instructions) {
+  for (const auto& [offset, figures] : kernel(name).instructions) {
     if (*next >= room) return;
     CUpti_SassMetrics_Data& record = data[(*next)++];
-    record.cubinCrc = found->second.cubin;
-    record.functionIndex = found->second.index;
-    record.functionName = strdup(found->first.c_str());  // the caller frees it
+    record.cubinCrc = kernel(name).cubin != 0 ? kernel(name).cubin : static_cast<uint32_t>(hash(name));
+    record.functionIndex = kernel(name).index;
+    record.functionName = strdup(name.c_str());  // the caller frees it
     record.pcOffset = offset;
     size_t value = 0;
     for (const uint64_t id : metrics) {

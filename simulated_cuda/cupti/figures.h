@@ -16,9 +16,9 @@ class Figures {
  public:
   void add_line(const std::string& line);
   uint64_t metric(const std::string& name) const;  // its id, 0 if it is none
-  size_t instructions_of(const std::string& kernel) const;
+  size_t instructions_of(const std::string& name) const;
   // Records of `launches` launches into data[*next...], as far as there is room.
-  void fill(const std::string& kernel, uint64_t launches, const std::set<uint64_t>& metrics, CUpti_SassMetrics_Data* data,
+  void fill(const std::string& name, uint64_t launches, const std::set<uint64_t>& metrics, CUpti_SassMetrics_Data* data,
             size_t room, size_t* next) const;
 
  private:
@@ -26,6 +26,8 @@ class Figures {
     uint32_t cubin = 0, index = 0;
     std::map<uint32_t, std::map<uint64_t, uint64_t>> instructions;  // by offset: figures by metric
   };
+  const Kernel& kernel(const std::string& name) const;
+
   std::map<std::string, Kernel> kernels_;
 };
 

@@ -38,9 +38,10 @@ struct Window {
 struct Profiler {
   std::mutex mutex;
   bool initialized = false;
+  bool knows_modules = false;  // see cuptiEnableCallback
+  std::string only_function;   // what is measured without
   std::map<uint32_t, std::set<uint64_t>> configured;  // by device: the metrics that were asked for
   std::map<CUcontext, Window> windows;
-  int enables = 0;
   Figures figures = read_figures();
   std::string refusal = std::getenv("GPUMEMTRACE_SIM_CUPTI") != nullptr ? std::getenv("GPUMEMTRACE_SIM_CUPTI") : "";
 };
@@ -59,9 +60,13 @@ Function driver(const char* name) {
 }
 
 void count_launch(CUcontext context, const char* kernel) {
-  Guard guard(profiler().mutex);
-  auto window = profiler().windows.find(context);
-  if (window != profiler().windows.end() && window->second.enabled) ++window->second.launches[kernel];
+  Profiler& p = profiler();
+  Guard guard(p.mutex);
+  auto window = p.windows.find(context);
+  if (window == p.windows.end() || !window->second.enabled) return;
+  if (p.only_function.empty()) p.only_function = kernel;
+  if (p.refusal == std::string("skips ") + kernel) return;
+  if (p.knows_modules || p.only_function == kernel) ++window->second.launches[kernel];
 }
 
 bool watch_launches() {
@@ -87,7 +92,7 @@ bool call_in(CUcontext context, const char* name, Args... args) {
   return good;
 }
 
-// As the real one does: whatever runs in the context, reading waits for it.
+// As the real one does: whatever runs in the context, opening, reading and closing wait for it.
 bool wait_for(CUcontext context) { return call_in(context, "cuCtxSynchronize"); }
 
 // Instructions of the kernels that were launched in the window.
@@ -120,6 +125,17 @@ EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_Call
 
 EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
   return subscriber != nullptr ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+// As the real one was seen to do (driver 580): who asks for patched modules before the configuration is set makes it keep
+// book of modules, also when the subscriber has gone; without that one function in all is measured.
+EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
+                                       CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  if (subscriber == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  Guard guard(profiler().mutex);
+  const bool patched_modules = domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_PROFILED;
+  if (patched_modules && profiler().configured.empty()) profiler().knows_modules = enable != 0;
+  return CUPTI_SUCCESS;
 }
 
 EXPORT CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* p) {
@@ -163,20 +179,15 @@ EXPORT CUptiResult cuptiSassMetricsSetConfig(CUpti_SassMetricsSetConfig_Params* 
   return CUPTI_SUCCESS;
 }
 
-EXPORT CUptiResult cuptiSassMetricsUnsetConfig(CUpti_SassMetricsUnsetConfig_Params* p) {
-  Guard guard(profiler().mutex);
-  const bool known = p != nullptr && profiler().configured.erase(p->deviceIndex) != 0;
-  return known ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_OPERATION;
-}
-
 EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
   Profiler& all = profiler();
   CUdevice device = 0;
   const bool valid = p != nullptr && p->ctx != nullptr && call_in(p->ctx, "cuCtxGetDevice", &device);
   if (!valid) return CUPTI_ERROR_INVALID_CONTEXT;
+  if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
+  if (all.refusal == "patches-at-launch" && p->enableLazyPatching == 0) return CUPTI_ERROR_INVALID_PARAMETER;
   Guard guard(all.mutex);
   if (all.refusal == "error") return CUPTI_ERROR_UNKNOWN;
-  if (all.refusal == "forgetful" && ++all.enables == 2) all.configured.clear();
   Window& window = all.windows[p->ctx];
   if (window.enabled || all.configured.count(static_cast<uint32_t>(device)) == 0) return CUPTI_ERROR_INVALID_OPERATION;
   window.enabled = true;
@@ -186,10 +197,14 @@ EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
 }
 
 EXPORT CUptiResult cuptiSassMetricsDisable(CUpti_SassMetricsDisable_Params* p) {
-  Guard guard(profiler().mutex);
-  Window* window = nullptr;
   if (p == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  if (const CUptiResult bad = check_window(p->ctx, &window); bad != CUPTI_SUCCESS) return bad;
+  Window* window = nullptr;
+  {
+    Guard guard(profiler().mutex);
+    if (const CUptiResult bad = check_window(p->ctx, &window); bad != CUPTI_SUCCESS) return bad;
+  }
+  if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
+  Guard guard(profiler().mutex);
   p->numOfDroppedRecords = records_of(*window);
   window->enabled = false;
   return CUPTI_SUCCESS;

@@ -34,7 +34,7 @@ class SumsTest(CoalescingCase):
     def test_a_kernel_without_figures(self):
         self.play("launch c 3 sync")
         sums = self.sums()
-        self.assertEqual((sums.functions["c"]["code"], sums.functions["c"]["seen"]), (0, 3))
+        self.assertEqual(sums.functions["c"]["seen"], 3)
         self.assertEqual(sums.functions["c"]["measured"], sums.windows["launches_read"])
         self.assertEqual(sums.instructions, {})
 
@@ -60,10 +60,17 @@ class SumsTest(CoalescingCase):
             self.assertEqual(sums.functions["a"]["measured"], a)
             self.assert_exact(sums)
 
-    def test_configuration_that_got_lost(self):
-        self.play("launch a 1 sync launch a 1 sync launch b 1 sync", env={"GPUMEMTRACE_SIM_CUPTI": "forgetful"})
+    def test_a_kernel_that_cupti_passes_over(self):
+        self.play("launch a 1 launch b 1 sync launch a 1 sync", env={"GPUMEMTRACE_SIM_CUPTI": "skips a"})
         sums = self.sums()
-        self.assertEqual((sums.windows["trouble"], sums.windows["read"]), (None, 3))
+        self.assertEqual([sums.functions["a"][word] for word in ("measured", "lost", "seen")], [0, 0, 2])
+        self.assertEqual([sums.functions["b"][word] for word in ("measured", "lost", "seen")], [1, 0, 1])
+        self.assert_exact(sums)
+
+    def test_cupti_cannot_patch_all_functions_at_once(self):
+        self.play("launch a 1 launch b 1 sync launch a 1 sync", env={"GPUMEMTRACE_SIM_CUPTI": "patches-at-launch"})
+        sums = self.sums()
+        self.assertEqual((sums.windows["trouble"], sums.functions["a"]["measured"]), (None, 2))
         self.assert_exact(sums)
 
     def test_threads(self):

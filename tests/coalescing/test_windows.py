@@ -37,10 +37,9 @@ class WhichLaunchesTest(CoalescingCase):
         self.assertEqual(self.measured(script, env), {"a": (3, 7)})
 
     def test_a_window_serves_many_launches(self):
-        """Kernels that are all due need one reading."""
-        self.play("launch a 2 launch b 2 launch c 2 sync")
-        self.assertEqual(self.sums().windows["opened"], 1)
-
+        """Kernels that are all due need one reading; but the code of one that is new may have been loaded since."""
+        self.play("launch a 1 launch b 1 launch c 1 sync " * 2)
+        self.assertEqual(self.sums().windows["opened"], 4)
 
     def test_no_window_opens_while_kernels_run(self):
         """They were launched unpatched, and would count or not, as it happens."""
@@ -48,13 +47,14 @@ class WhichLaunchesTest(CoalescingCase):
                   env={"GPUMEMTRACE_KERNEL": "b"}, timeout=20)
         self.assertEqual(self.sums().functions["b"], {**self.sums().functions["b"], "measured": 1, "seen": 3})
 
-    def test_copies_do_not_keep_a_window_shut(self):
-        self.play("stream s block stream t launch b 2 stream s unblock", env=ALL, timeout=20)
-        self.assertEqual(self.sums().functions["b"]["measured"], 2)
+    def test_no_window_opens_while_anything_else_is_under_way(self):
+        """CUPTI would wait for it: here for a host function."""
+        self.play("stream s block stream t launch b 2 stream s unblock sleep 1 launch b 1 sync", env=ALL, timeout=20)
+        self.assertEqual(self.sums().functions["b"]["measured"], 1)
 
 
 class NeverWaitTest(CoalescingCase):
-    """A host function stands in for a kernel that runs until the host lets it end: reading figures would wait for it."""
+    """A host function stands in for a kernel that runs until the host lets it end: CUPTI would wait for it for ever."""
 
     def milliseconds(self, result):
         return [int(line) for line in result.stdout.split()]
@@ -100,23 +100,22 @@ class NeverWaitTest(CoalescingCase):
         sums = self.sums()
         self.assertEqual((sums.windows["opened"], sums.windows["read"]), (1, 1))
 
-    def test_window_is_given_up(self):
-        """A program that is never idle runs unmeasured, and is tried again later."""
-        script = "stream s launch a 1 block stream t " + "launch b 40 sleep 60 " * 10 + "time stream s unblock"
-        result = self.play(script, timeout=30)
-        windows = self.sums().windows
-        self.assertEqual((windows["read"], windows["given_up"]), (0, 1))
-        self.assertEqual(windows["launches_given_up"], sum(f["lost"] for f in self.sums().functions.values()))
-        self.assertLess(windows["launches_given_up"], 300)
-        self.assertEqual(self.sums().instructions, {})
-        self.assert_quick(result)
-
-    def test_tried_again_after_a_rest(self):
-        script = ("stream s launch a 1 block stream t " + "launch b 40 sleep 60 " * 6 +
-                  "stream s unblock sleep 600 launch a 1 launch b 1 sync")
-        self.play(script, timeout=30)
+    def test_window_outlives_a_busy_time(self):
+        """Holding launches back does not help where a kernel waits for the host: that is tried for a short time only."""
+        script = "stream s launch a 1 block stream t " + "launch b 40 sleep 60 " * 10 + "time stream s unblock launch b 1 sync"
+        result = self.play(script, env={"GPUMEMTRACE_COALESCING_LAUNCHES": "500"}, timeout=30)
         sums = self.sums()
-        self.assertEqual((sums.windows["opened"], sums.windows["read"], sums.windows["given_up"]), (2, 1, 1))
+        self.assertEqual((sums.windows["given_up"], sums.functions["b"]["lost"]), (0, 0))
+        self.assertGreaterEqual(sums.functions["b"]["measured"], 400)
+        self.assert_exact(sums)
+        self.assert_quick(result, 1)
+
+    def test_program_that_never_rests_is_held_back(self):
+        """Between launch and launch the device always has something to do; then it gets the time to finish."""
+        script = "stream s launch a 1 block unblock-later 350 stream t " + "launch b 40 sleep 60 " * 5
+        self.play(script + "kill", timeout=30, check=False)
+        sums = self.sums()
+        self.assertEqual((sums.windows["read"], sums.windows["given_up"]), (1, 0))
         self.assertEqual(sums.functions["a"]["measured"], 1)
         self.assert_exact(sums)
 

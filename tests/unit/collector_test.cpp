@@ -51,12 +51,12 @@ TEST(CollectorPolicy, WindowsTakeTwoSecondsAndThenAShare) {
   EXPECT_TRUE(governor.has_time(10 * kSecond + 2 * kSecond * 100 / 15 + 10));
 }
 
-TEST(CollectorPolicy, GivingUp) {
-  EXPECT_FALSE(is_hopeless(64, 300 * kMillisecond, 0));
-  EXPECT_FALSE(is_hopeless(1000, 200 * kMillisecond, 0));
-  EXPECT_TRUE(is_hopeless(65, 201 * kMillisecond, 0));
-  EXPECT_TRUE(is_hopeless(65, 201 * kMillisecond, 7));
-  EXPECT_FALSE(is_hopeless(65, 201 * kMillisecond, kAllLaunches));
+TEST(CollectorPolicy, ProgramsThatNeverRest) {
+  EXPECT_FALSE(is_overdue(64, 300 * kMillisecond, 0));
+  EXPECT_FALSE(is_overdue(1000, 200 * kMillisecond, 0));
+  EXPECT_TRUE(is_overdue(65, 201 * kMillisecond, 0));
+  EXPECT_TRUE(is_overdue(65, 201 * kMillisecond, 7));
+  EXPECT_FALSE(is_overdue(65, 201 * kMillisecond, kAllLaunches));
   EXPECT_EQ(rest_after(0), 500 * kMillisecond);
   EXPECT_EQ(rest_after(1), 1000 * kMillisecond);
   EXPECT_EQ(rest_after(1000), rest_after(8));
