@@ -31,11 +31,10 @@ struct Context {
   // The window; changed under the gate.
   std::atomic<bool> open{false};
   std::atomic<std::uint64_t> opened_at{0}, launches_in_window{0};
-  std::atomic<bool> spoilt{false};             // its figures must be dropped
-  std::atomic<std::uint64_t> rest_until{0};    // after trouble with a window
+  std::atomic<bool> spoilt{false};            // its figures must be dropped
+  std::atomic<std::uint64_t> rest_until{0};   // after trouble with a window: launches are not held back
   std::atomic<std::uint64_t> look_again_at{0}; // after the context was found busy
-  std::atomic<std::uint64_t> busy_since{0};    // a window was due all the time; 0: not so
-  std::atomic<unsigned> troubles_in_a_row{0};  // windows that were lost, and waits in vain
+  std::atomic<unsigned> troubles_in_a_row{0}; // windows that were lost, and waits in vain
 };
 
 inline constexpr unsigned kMostContexts = 64;

@@ -182,6 +182,7 @@ Answer Cupti::open(std::uint64_t context, int device) noexcept {
     const Answer all = answer(cupti.enable(&p));
     patches_at_launch_ = all.trouble == AccessTrouble::kError || core->now() - began > kMostPatching;
     if (all.trouble != AccessTrouble::kError) return all;
+    close(context); // half open, it would refuse to be opened
   }
   p.enableLazyPatching = 1;
   return answer(cupti.enable(&p));

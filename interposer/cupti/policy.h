@@ -54,9 +54,9 @@ private:
   std::atomic<std::uint64_t> began_{0}, spent_{0};
 };
 
-// A program that lets the device never rest is measured all the same: when a window has been open, or due, for so long,
-// launches are held back until the device has done what it has, for kMostHolding at most. If that was in vain, because a
-// kernel waits for what is held back, or if a window was lost, the context is left alone for a while.
+// Before a window opens launches are held back until the device has done what it has, for kMostHolding at most; likewise
+// before one closes that has been open for long, in a program that lets the device never rest. If that was in vain,
+// because a kernel waits for what is held back, or if a window was lost, the context is left alone for a while.
 inline constexpr std::uint64_t kPatientLaunches = 64;
 inline constexpr std::uint64_t kPatience = 200 * kMillisecond;
 inline constexpr std::uint64_t kMostHolding = 200 * kMillisecond;
@@ -71,8 +71,8 @@ constexpr std::uint64_t rest_after(unsigned troubles_in_a_row) noexcept {
 // A kernel that CUPTI passes over in so many windows is no longer due at every launch.
 inline constexpr unsigned kMostPassedOver = 3;
 
-// A context that was found busy is looked at again after this, or when the program has waited: asking costs as much as
-// a launch.
+// A context that is left alone and was found busy is looked at again after this, or when the program has waited: asking
+// costs as much as a launch.
 inline constexpr std::uint64_t kGlance = kMillisecond / 5;
 
 // A window stays open for further launches that are due, so that one reading serves many, but not for ever.

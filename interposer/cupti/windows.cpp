@@ -140,7 +140,6 @@ void settle(Context& context, bool read) noexcept {
   add_to_word(windows, read ? kLaunchesRead : kLaunchesGivenUp, launches - passed_over);
   add_to_word(windows, read ? kRead : kGivenUp, 1);
   context.spoilt.store(false);
-  context.busy_since.store(0);
   if (read) {
     context.troubles_in_a_row.store(0);
   } else if (wanted != kAllLaunches) {
@@ -173,9 +172,13 @@ bool becomes_idle(Context& context, std::uint64_t patience) noexcept {
   }
 }
 
-// As above; a wait in vain is followed by a rest.
+// As above, held back for as long as may be. When that was in vain there is a rest, in which only a glance is taken.
 bool becomes_idle_at_last(Context& context) noexcept {
   const std::uint64_t began = core->now();
+  if (began < context.rest_until.load()) {
+    context.look_again_at.store(began + kGlance);
+    return becomes_idle(context, 0);
+  }
   const bool idle = becomes_idle(context, kMostHolding);
   governor.charge(core->now() - began);
   if (!idle) rest(context);
@@ -189,19 +192,14 @@ void load(std::uint64_t function) noexcept {
 }
 
 // Not while the context has anything to do: CUPTI waits for all of it.
-bool open(Context& context, std::uint64_t function, bool hold_back) noexcept {
+bool open(Context& context, std::uint64_t function) noexcept {
   const Quiet quiet;
   const Lock turn(cupti_in_use, Lock::Wait::kNo);
-  const Gate gate(context, hold_back ? Gate::Needs::kNothing : Gate::Needs::kQuiet);
+  const Gate gate(context, Gate::Needs::kNothing);
   if (!turn.held() || !gate.held() || stopped.load() || context.open.load()) return false;
   int device = -1;
   if (ask_device(&device) != 0) return false;
-  if (!(hold_back ? becomes_idle_at_last(context) : becomes_idle(context, 0))) {
-    context.look_again_at.store(core->now() + kGlance);
-    std::uint64_t never = 0;
-    context.busy_since.compare_exchange_strong(never, core->now());
-    return false;
-  }
+  if (!becomes_idle_at_last(context)) return false;
   const RelaxedCapture relaxed;
   if (!cupti_has_begun) {
     const Answer answer = cupti.begin();
@@ -214,7 +212,6 @@ bool open(Context& context, std::uint64_t function, bool hold_back) noexcept {
   const Answer answer = cupti.open(context.handle, device);
   if (!answer.good()) return stop(context, answer), false;
   context.open.store(true);
-  context.busy_since.store(0);
   add_to_word(context.sums.windows(), kOpened, 1);
   return true;
 }
@@ -225,11 +222,7 @@ void take_one(std::atomic<std::uint64_t>& count) noexcept {
   while (now != 0 && !count.compare_exchange_weak(now, now - 1)) {}
 }
 
-// A window that has met no idle moment for long: kernels are slow in it.
 void close_at_last(Context& context) noexcept {
-  const std::uint64_t now = core->now();
-  if (!is_overdue(context.launches_in_window.load(), now - context.opened_at.load(), wanted)) return;
-  if (now < context.rest_until.load()) return;
   const Gate gate(context, Gate::Needs::kNothing);
   if (gate.held() && becomes_idle_at_last(context)) close(context, !context.spoilt.load());
 }
@@ -242,7 +235,9 @@ void close_if_idle(Context& context) noexcept {
     const Gate gate(context, Gate::Needs::kQuiet);
     if (gate.held() && becomes_idle(context, 0)) return close(context, !context.spoilt.load());
   }
-  close_at_last(context);
+  // A window that has met no idle moment for long: kernels are slow in it.
+  const std::uint64_t age = core->now() - context.opened_at.load();
+  if (is_overdue(context.launches_in_window.load(), age, wanted)) close_at_last(context);
 }
 
 Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept {
@@ -260,14 +255,13 @@ Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept {
     const std::uint64_t opened = context.opened_at.load();
     const bool may_be_unpatched = kernel->met_at.load() >= opened;
     if (!due || may_be_unpatched || context.spoilt.load() || now - opened > kFullWindow) close_if_idle(context);
+    if (may_be_unpatched && wanted == kAllLaunches && context.open.load()) close_at_last(context);
   }
-  const bool rests = now < context.rest_until.load() || now < context.look_again_at.load();
-  if (!due || rests || context.open.load()) return kernel;
+  if (!due || now < context.look_again_at.load() || context.open.load()) return kernel;
   if (wanted == 0 && !governor.has_time(now)) {
     add_to_word(context.sums.windows(), kPutOff, 1);
   } else {
-    const std::uint64_t busy = context.busy_since.load();
-    open(context, function, busy != 0 && now - busy > kPatience);
+    open(context, function);
   }
   return kernel;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows: the times in which CUPTI counts. One is opened before a launch that is due, and read and closed when it has
-// served, both only when the context is idle anyway: CUPTI waits for the context in each of these, and a program may let
-// one kernel wait for the next launch. Used by library.cpp.
+// served. In each of these CUPTI waits for the context, and a program may let one kernel wait for the next launch. Used
+// by library.cpp.
 //
 // Invariants: opening, reading and closing happen under the gate, when every stream that had work was found idle while
-// no other thread was submitting. A window stays open until such a moment, however long; a program that has none is
-// held back now and then, for a fifth of a second at most (policy.h). Where CUPTI cannot patch functions beforehand
+// no other thread was submitting. Launches are held back for that before a window opens, and when one has been open for
+// long, for a fifth of a second at most and within the time that windows may take (policy.h); otherwise the program is
+// never made to wait, and a window stays open until an idle moment comes. Where CUPTI cannot patch functions beforehand
 // (cupti.h), a function's first launch in a window waits inside CUPTI: nothing can be done about that.
 #pragma once
 

@@ -192,7 +192,8 @@ class EndsTest(CoalescingCase):
     def test_primary_context_reset_while_busy(self):
         self.play("primary stream s launch a 1 block unblock-later 300 reset primary launch b 1 sync", timeout=20)
         sums = self.sums()
-        self.assertEqual((sums.windows["opened"], sums.windows["given_up"]), (1, 1))
+        self.assertEqual((sums.windows["opened"], sums.windows["given_up"]), (2, 1))
+        self.assertEqual(sums.functions["b"]["measured"], 1)
         self.assertIsNone(sums.windows["trouble"])
 
     def test_programs_that_never_wait(self):
