@@ -64,8 +64,13 @@ class Threads(InterposedCase):
                 self.assertTrue(all(call.flags & (1 << 12) == 0 for call in calls), "a handler's call is its own")
 
     def test_little_address_space(self):
-        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
-        self.assertEqual(self.play("survival_steady", "swap", "16", preexec_fn=limit), self.output)
+        """One arena for all threads: glibc would reserve 128 MiB for that of each, and the program run short by itself."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
+            resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, 8 << 20))
+
+        env = {"MALLOC_ARENA_MAX": "1"}
+        self.assertEqual(self.play("survival_steady", "swap", "16", env=env, preexec_fn=limit), self.output)
         trace = self.only_trace()
         self.assertEqual(len(trace.calls) + trace.lost.get("no log", 0), 2 * 16 * 200)
 
