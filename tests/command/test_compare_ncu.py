@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/compare-ncu: reading both tools' texts, matching kernels, and its verdicts.
 
-The CSV is written here in the form of ncu's source page (Nsight Compute's documentation names the columns), the dump
-in that of `gpumemtrace dump`. The whole script runs with stand-ins for both tools.
+The CSV is written here in the form of ncu's source and raw pages (Nsight Compute's documentation names the columns),
+the dump in that of `gpumemtrace dump`. The whole script runs with stand-ins for both tools.
 """
 import importlib.machinery
 import importlib.util
 import os
 import pathlib
+import re
 import stat
 import subprocess
 import sys
@@ -42,6 +43,17 @@ def copy_launch(name=COPY, base=0x7fc48541d900, sectors="4,194,304"):
                    (base + 0xb0, "      STG.E desc[UR4][R4.64], R3 ", 131072, "-", "-", 524288, 524288))
 
 
+def raw_page(*names):
+    """The raw page's rows, one a launch, behind the columns' names and their units."""
+    text = '"ID","Process ID","Kernel Name","Grid Size","smsp__inst_executed.sum"\n"","","","","inst"\n'
+    return text + "".join(f'"{i}","17","{name}","(64, 1, 1)","1,024"\n' for i, name in enumerate(names))
+
+
+def launched(page):
+    """The launches by kernel where ncu prints one table a launch."""
+    return compare_ncu.count_ncu_launches(raw_page(*re.findall(r'^"Kernel Name","(\w+)"', page, re.MULTILINE)))
+
+
 def function(number, name, measured, log=0):
     return f'access-{log} function number={number} name="{name}" identity=0x5 measured={measured} lost=0 launches=9\n'
 
@@ -59,14 +71,14 @@ def copy_dump(launches=1, load=4194304):
 
 
 def verdict(dump, page):
-    return compare_ncu.compare(compare_ncu.read_dump(dump), compare_ncu.read_ncu(page))
+    return compare_ncu.compare(compare_ncu.read_dump(dump), compare_ncu.read_ncu(page, launched(page)))
 
 
 class Reading(unittest.TestCase):
     def test_source_page(self):
         page = ("==WARNING== something\n" + copy_launch() + "\n" + copy_launch(base=0x7fc485500000)
                 + copy_launch("other"))
-        kernels = compare_ncu.read_ncu(page)
+        kernels = compare_ncu.read_ncu(page, launched(page))
         copy = kernels["copy<float,Stride<32>>"]
         self.assertEqual((copy.launches, kernels["other"].launches), (2, 1))
         self.assertEqual(sorted(copy.instructions), [0, 0x90, 0xb0])
@@ -77,7 +89,27 @@ class Reading(unittest.TestCase):
     def test_page_without_figures_of_memory_is_refused(self):
         page = '"Kernel Name","k",\n"Address","Source","# Samples"\n"0x100","EXIT","3"\n'
         with self.assertRaises(compare_ncu.ToolFailed):
-            compare_ncu.read_ncu(page)
+            compare_ncu.read_ncu(page, launched(page))
+
+    def test_launches_are_counted_in_the_raw_page(self):
+        page = "==PROF== Connected to process 17\n" + raw_page(COPY, TILE, COPY)
+        self.assertEqual(compare_ncu.count_ncu_launches(page),
+                         {"copy<float,Stride<32>>": 2, "transpose_by_tile<32>": 1})
+        self.assertEqual(compare_ncu.count_ncu_launches("==ERROR== nothing was profiled\n"), {})
+
+    def test_a_table_twice_for_each_launch_is_counted_once(self):
+        once = copy_launch() + copy_launch(base=0x7fc485500000, sectors="8") + copy_launch("other")
+        twice = "".join(2 * launch for launch in (copy_launch(), copy_launch(base=0x7fc485500000, sectors="8"),
+                                                  copy_launch("other")))
+        launches = launched(once)
+        self.assertEqual(compare_ncu.read_ncu(twice, launches), compare_ncu.read_ncu(once, launches))
+        copy = compare_ncu.read_ncu(twice, launches)["copy<float,Stride<32>>"]
+        self.assertEqual((copy.launches, copy.instructions[0x90]["sectors"]), (2, 4194304 + 8))
+
+    def test_tables_that_do_not_divide_into_launches_are_refused(self):
+        for tables, launches in ((3, 2), (1, 2), (1, 0)):
+            with self.assertRaisesRegex(compare_ncu.ToolFailed, f"{tables} tables for {launches} launches"):
+                compare_ncu.read_ncu(tables * copy_launch(), launched(launches * copy_launch()))
 
     def test_dump(self):
         text = copy_dump() + function(1, COPY, 2, log=1) + instruction(1, 0x90, 10, 20, 30, log=1)
@@ -130,11 +162,12 @@ class Verdicts(unittest.TestCase):
 
 
 class WholeRun(unittest.TestCase):
-    def run_script(self, dump, page, ncu="ncu", record_status=0):
+    def run_script(self, dump, page, ncu="ncu", record_status=0, raw=None):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "dump.txt").write_text(dump)
             (folder / "page.csv").write_text(page)
+            (folder / "raw.csv").write_text(raw if raw is not None else raw_page(COPY))
             self.write_tool(folder / "ours", f"""case "$*" in
                 record*"--coalescing-launches=all {folder}/app one")
                   mkdir gpumemtrace.app.host.7; exit {record_status};;
@@ -142,7 +175,8 @@ class WholeRun(unittest.TestCase):
                 *) exit 9;;
                 esac\n""")
             self.write_tool(folder / "ncu", 'case "$*" in *"--section SourceCounters"*"/app one") ;;\n'
-                            f'*"--import"*"--page source --csv"*) cat {folder}/page.csv ;; *) exit 9 ;; esac\n')
+                            f'*"--import"*"--page source --csv"*) cat {folder}/page.csv ;;\n'
+                            f'*"--import"*"--page raw --csv"*) cat {folder}/raw.csv ;; *) exit 9 ;; esac\n')
             self.write_tool(folder / "app", "exit 0\n")
             done = subprocess.run([sys.executable, "-B", str(SCRIPT), "--gpumemtrace", str(folder / "ours"), "--ncu",
                                    str(folder / ncu), str(folder / "app"), "one"], cwd=folder, text=True, timeout=60,
@@ -162,6 +196,14 @@ class WholeRun(unittest.TestCase):
         status, text = self.run_script(copy_dump(), copy_launch(), record_status=3)
         self.assertEqual(status, 2)
         self.assertIn("ended with 3", text)
+
+    def test_the_raw_page_tells_tables_from_launches(self):
+        self.assertEqual(self.run_script(copy_dump(), 2 * copy_launch())[0], 0)
+        twice = raw_page(COPY, COPY)
+        self.assertEqual(self.run_script(copy_dump(launches=2), 4 * copy_launch(), raw=twice)[0], 0)
+        status, text = self.run_script(copy_dump(), 3 * copy_launch(), raw=twice)
+        self.assertEqual(status, 2)
+        self.assertIn("3 tables for 2 launches", text)
 
 
 if __name__ == "__main__":
