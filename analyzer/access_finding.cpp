@@ -11,6 +11,8 @@
 namespace gmt {
 namespace {
 
+constexpr std::size_t kLongestName = 120; // template arguments may fill pages
+
 // The line with the functions that it was inlined into, innermost first; one frame without a line if there is
 // no line information.
 LabelledStack source_stack(const MeasuredFunction& function, const MeasuredInstruction& instruction) {
@@ -34,6 +36,11 @@ LabelledStack source_stack(const MeasuredFunction& function, const MeasuredInstr
 
 } // namespace
 
+std::string describe_kernel(const AccessFigures& f) {
+  const std::string name = shorten_function(bare_function(f.kernel), kLongestName);
+  return f.is_kernel ? name : cat({"the device function ", name});
+}
+
 std::string describe_accesses(const AccessFigures& f) {
   const std::string width = f.width == 0 ? std::string() : cat({std::to_string(f.width), "-byte "});
   const std::string plural =
@@ -43,7 +50,7 @@ std::string describe_accesses(const AccessFigures& f) {
   const std::string where = f.file.empty()
                               ? cat({"offset ", format_address(f.offset)})
                               : cat({f.file.substr(f.file.rfind('/') + 1), ":", std::to_string(f.line)});
-  return cat({width, plural, f.is_kernel ? " in " : " in the device function ", f.kernel, " at ", where});
+  return cat({width, plural, " in ", describe_kernel(f), " at ", where});
 }
 
 std::string describe_measured(const AccessFigures& f) {

@@ -11,7 +11,10 @@
 
 namespace gmt {
 
-// "4-byte loads in step(float*) at step.cu:12"; "accesses in step(float*) at offset 0x120" without lines.
+// "step<int>", "the device function load": without parameters, which the stack below has.
+std::string describe_kernel(const AccessFigures& figures);
+
+// "4-byte loads in step<int> at step.cu:12"; "accesses in step<int> at offset 0x120" without lines.
 std::string describe_accesses(const AccessFigures& figures);
 
 // "measured in 12 of 16,353 launches"; what is known of a device function's.

@@ -6,6 +6,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <memory>
@@ -83,6 +84,33 @@ std::string with_short_templates(std::string_view name) {
   return out;
 }
 
+std::string_view unscoped_with_arguments(std::string_view bare) {
+  const std::size_t at = bare.find(unscoped_function(bare));
+  return at == std::string_view::npos ? bare : bare.substr(at);
+}
+
+std::size_t shared_begin(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
+// What `name` shares with others up to `shared` goes, but for the function's own name and the word that
+// differs.
+std::string without_shared(std::string_view name, std::size_t shared, std::size_t width) {
+  constexpr std::string_view kGap = "...";
+  const std::size_t head = std::min({name.find('<') + 1, shared, width / 3});
+  const std::size_t room = width - head - kGap.size();
+  std::size_t begin = shared;
+  while (begin > head && shared - begin < room / 2 && identifier_char(name[begin - 1])) --begin;
+  if (name.size() - begin < room) { // words before it have room, too
+    const std::size_t differs = begin;
+    begin = name.size() - room;
+    while (begin < differs && identifier_char(name[begin - 1])) ++begin;
+  }
+  std::string text = std::string(name.substr(0, head)).append(kGap).append(name.substr(begin));
+  if (text.size() > width) text.replace(width - kGap.size(), std::string::npos, kGap);
+  return text;
+}
+
 } // namespace
 
 std::string demangle(std::string_view symbol) {
@@ -142,6 +170,40 @@ std::string shorten_function(std::string_view name, std::size_t width) {
   if (text.size() > width && open != std::string_view::npos) text = text.substr(name_begin(text));
   if (text.size() > width && width >= 3) text = text.substr(0, width - 3).append("...");
   return text;
+}
+
+std::map<std::string, std::string> tell_apart(const std::vector<std::string>& names, std::size_t width) {
+  width = std::max<std::size_t>(width, 12);
+  std::map<std::string, std::string> shown;
+  std::map<std::string_view, unsigned> bare_names;
+  for (const std::string& name : names) {
+    if (shown.try_emplace(name).second) ++bare_names[bare_function(name)];
+  }
+  std::vector<std::string_view> texts;
+  for (auto& [name, text] : shown) {
+    const std::string_view bare = bare_function(name);
+    const auto begin = static_cast<std::size_t>(bare.data() - name.data());
+    text = bare_names[bare] == 1 ? bare : std::string_view(name).substr(begin);
+    if (text.size() > width) text = std::string(unscoped_with_arguments(text));
+    texts.push_back(text);
+  }
+  std::ranges::sort(texts);
+  std::map<std::string_view, std::size_t> alike; // how far a text is like another one
+  for (std::size_t i = 1; i < texts.size(); ++i) {
+    const std::size_t shared = shared_begin(texts[i - 1], texts[i]);
+    for (std::size_t k : {i - 1, i}) alike[texts[k]] = std::max(alike[texts[k]], shared);
+  }
+  std::map<std::string, std::string> cut;
+  for (const auto& [name, text] : shown) {
+    if (text.size() <= width) {
+      cut[name] = text;
+    } else if (const std::size_t shared = alike[text]; shared + 3 > width) {
+      cut[name] = without_shared(text, shared, width);
+    } else {
+      cut[name] = text.substr(0, width - 3).append("...");
+    }
+  }
+  return cut;
 }
 
 } // namespace gmt

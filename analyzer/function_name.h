@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gmt {
 
@@ -23,5 +25,10 @@ std::string_view unscoped_function(std::string_view name);
 // At most `width` characters: parameters are dropped first, then template arguments, the return type, the
 // end.
 std::string shorten_function(std::string_view name, std::size_t width);
+
+// Names for a column, by whole name: "negate<float, Stride<32u> >". Parameters stand only where names differ
+// in nothing else. What is wider than `width` loses its namespace and then its end; of names that are alike
+// up to there, what they share is left out: "negate<...Stride<32u> >".
+std::map<std::string, std::string> tell_apart(const std::vector<std::string>& names, std::size_t width);
 
 } // namespace gmt

@@ -52,8 +52,7 @@ private:
       facts_);
     f.severity = Severity::kNote;
     f.message =
-      cat({figures.is_kernel ? "" : "the device function ", function.name, " moved ",
-           format_bytes(figures.wasted_bytes), " to and from local memory",
+      cat({describe_kernel(figures), " moved ", format_bytes(figures.wasted_bytes), " to and from local memory",
            figures.launches > figures.measured ? " in all launches (" : " (", format_count(figures.actual),
            " sectors by ", format_plural(instructions, "instruction"), ", ", describe_measured(figures),
            "): spilled registers, or arrays that are indexed at run time."});

@@ -3,6 +3,7 @@
 // how much of them was measured. Only where --coalescing measured something. Used by text.cpp only.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@ namespace gmt::text {
 namespace {
 
 constexpr std::size_t kKernels = 5; // rows that are shown without being asked for
-constexpr std::size_t kWidestKernel = 34;
+constexpr std::size_t kWidestKernel = 36;
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -27,7 +28,16 @@ std::string place_of(const AccessFigures& f, const std::string& folder) {
   return location(frame, folder);
 }
 
-void add_lines(std::string& out, const AccessTables& tables) {
+using Names = std::map<std::string, std::string>;
+
+Names names_of(const AccessTables& tables) {
+  std::vector<std::string> kernels;
+  for (const AccessTables::Kernel& k : tables.kernels) kernels.push_back(k.kernel);
+  for (const AccessFigures& f : tables.lines) kernels.push_back(f.kernel);
+  return tell_apart(kernels, kWidestKernel);
+}
+
+void add_lines(std::string& out, const AccessTables& tables, const Names& names) {
   if (tables.lines.empty()) return;
   std::error_code error;
   const std::string folder = std::filesystem::current_path(error).string();
@@ -54,17 +64,15 @@ void add_lines(std::string& out, const AccessTables& tables) {
       const AccessFigures& f = tables.lines[row - 1];
       const std::string what = f.width == 0 ? f.operation : fmt::format("{}-byte {}", f.width, f.operation);
       const std::string tail = fmt::format("{}{}", what, f.brief.empty() ? "" : ", " + f.brief);
-      const std::size_t taken = columns(line) + 3 + width + 2 + columns(tail) + 4;
-      const std::size_t room = taken + 20 < kWidth ? kWidth - taken : 20;
       line += fmt::format("   {}  {} in {}", pad(places[row - 1], width), tail,
-                          printable(shorten_function(f.kernel, room)));
+                          printable(names.at(f.kernel)));
     }
     out += line + "\n";
     begin = end + 1;
   }
 }
 
-void add_kernels(std::string& out, const AccessTables& tables, TableChoice choice) {
+void add_kernels(std::string& out, const AccessTables& tables, const Names& names, TableChoice choice) {
   if (tables.kernels.empty()) return;
   Table table{{"kernel", "launches", "measured", "sectors a request", "efficiency", "wasted"}, {}};
   const bool all = choice == TableChoice::kAll;
@@ -72,7 +80,7 @@ void add_kernels(std::string& out, const AccessTables& tables, TableChoice choic
   for (std::size_t i = 0; i < count; ++i) {
     const AccessTables::Kernel& k = tables.kernels[i];
     const bool idle = k.requests == 0; // no global memory
-    table.rows.push_back({printable(shorten_function(k.kernel, kWidestKernel)),
+    table.rows.push_back({printable(names.at(k.kernel)),
                           k.is_kernel ? format_count(k.launches) : "(device)",
                           k.is_kernel ? format_count(k.measured) : "-",
                           idle ? "-" : fmt::format("{:.1f}", k.sectors_per_request()),
@@ -97,8 +105,9 @@ std::string access_tables(const Report& report, TableChoice choice) {
   }
   if (most == nullptr) return "";
   std::string out;
-  add_lines(out, *most->accesses);
-  add_kernels(out, *most->accesses, choice);
+  const Names names = names_of(*most->accesses);
+  add_lines(out, *most->accesses, names);
+  add_kernels(out, *most->accesses, names, choice);
   if (!out.empty() && others > 1) {
     return fmt::format("of the process whose kernels moved most, pid {}:\n", most->pid) + out;
   }

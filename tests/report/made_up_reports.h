@@ -227,14 +227,14 @@ inline Report with_accesses() {
   bare.cause.clear();
   bare.brief.clear();
   bare.is_kernel = false;
-  bare.kernel = "gather(float const*, int const*)";
+  bare.kernel = "void gather<float, Stride<32u> >(float const*, int const*)";
   bare.wasted_bytes = 1 << 20;
   bare.share = 0.0002;
   r.processes[0].accesses = AccessTables{
       .lines = {access("global", "load"), bare},
       .kernels = {{"step(float*)", true, 16353, 12, 6144, 110'592, 86'016, 3'750'985'728},
-                  {"gather(float const*, int const*)", false, 0, 0, 3072, 98'304, 86'016, 1 << 20},
-                  {"spin()", true, 1, 1, 0, 0, 0, 0}},
+                  {"void gather<float, Stride<32u> >(float const*, int const*)", false, 0, 0, 3072, 98'304, 86'016, 1 << 20},
+                  {"void gather<double, Stride<32u> >(double const*, int const*)", true, 1, 1, 0, 0, 0, 0}},
       .moved_bytes = 4'821'000'000,
       .wasted_bytes = 3'752'034'304};
   return r;

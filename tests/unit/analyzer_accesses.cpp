@@ -44,7 +44,7 @@ TEST_F(AccessTest, AnUnpaddedTile) {
   run_access();
   EXPECT_EQ(
     find("bank-conflict")->message,
-    "shared memory 4-byte loads in step(float*) at step.cu:10 have 32.0-way bank conflicts, 32.0 turns a "
+    "shared memory 4-byte loads in step at step.cu:10 have 32.0-way bank conflicts, 32.0 turns a "
     "request instead of 1.00 (measured in its only launch), which loses 992 turns: neighbouring threads are "
     "a multiple of 32 words apart, or meet as often without order.");
 }
@@ -60,7 +60,7 @@ TEST_F(AccessTest, LocalMemory) {
   EXPECT_EQ(f.severity, Severity::kNote);
   EXPECT_EQ(f.bytes, 12 * kWarps * 32 * 2); // five launches of ten
   EXPECT_EQ(f.message,
-            "step(float*) moved 768.0 MiB to and from local memory in all launches (12,582,912 sectors by 2 "
+            "step moved 768.0 MiB to and from local memory in all launches (12,582,912 sectors by 2 "
             "instructions, measured in 5 of 10 launches): spilled registers, or arrays that are indexed at "
             "run time.");
   EXPECT_EQ(f.stacks.at(0).frames.at(0).line, 12u); // the costlier one

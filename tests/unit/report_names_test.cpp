@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Function names: demangling, bare names for suppressions, short names for text.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "analyzer/function_name.h"
@@ -55,6 +57,41 @@ TEST(FunctionName, ShortensStepByStep) {
   EXPECT_EQ(shorten_function(name, 24), "ns::load<...>(...)");
   EXPECT_EQ(shorten_function(name, 10), "ns::loa...");
   EXPECT_EQ(shorten_function("ns::operator<<(std::ostream&, A const&)", 30), "ns::operator<<(...)");
+}
+
+TEST(FunctionName, TellsKernelsApartInAColumn) {
+  const std::string shared = "void at::native::apply<4, at::native::";
+  const auto shown = tell_apart(
+      {"void negate<float, Stride<32u> >(float*, float const*, unsigned int)",
+       "void negate<unsigned char, Stride<32u> >(unsigned char*, unsigned char const*, unsigned int)",
+       "fill(float*)", "(anonymous namespace)::fill(float*)", "scale(float*)", "scale(double*)",
+       "void name::too_long_with_its_namespace<int>(int*)", shared + "Add<float>, Many<char*, 3ul> >(int)",
+       shared + "Mul<float>, Many<char*, 3ul> >(int)", shared + "Mul<float>, Many<char*, 2ul> >(int)",
+       "void a_very_long_name_of_a_kernel<ns::Function_add<float>, Many<char*, 3ul> >(int)",
+       "void a_very_long_name_of_a_kernel<ns::Function_mul<float>, Many<char*, 3ul> >(int)",
+       "fill(float*)", "odd name"},
+      36);
+  std::vector<std::string> texts;
+  for (const auto& [name, text] : shown) {
+    EXPECT_LE(text.size(), 36u) << text;
+    texts.push_back(text);
+  }
+  std::ranges::sort(texts);
+  const std::vector<std::string> expected = {
+      "(anonymous namespace)::fill",
+      "a_very_long_...Function_add<float...",
+      "a_very_long_...Function_mul<float...",
+      "apply<...float>, Many<char*, 2ul> >",
+      "apply<...float>, Many<char*, 3ul> >",
+      "apply<4, at::native::Add<float>, ...",
+      "fill",
+      "negate<float, Stride<32u> >",
+      "negate<unsigned char, Stride<32u> >",
+      "odd name",
+      "scale(double*)",
+      "scale(float*)",
+      "too_long_with_its_namespace<int>"};
+  EXPECT_EQ(texts, expected);
 }
 
 } // namespace

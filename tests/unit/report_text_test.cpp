@@ -162,12 +162,12 @@ warning  uncoalesced             3.5 GiB
   expect_contains(text, R"(
 global memory: 4.5 GiB moved in all launches, 3.5 GiB of it in vain; the lines that waste most
 wasted      of all   x ideal   line
-  3.5 GiB   77.8 %      8.00   /src/step.cu:12  4-byte load, stride of 8 or more in step(float*)
-  1.0 MiB    0.0 %      8.00   at 0x120         access in gather(float const*, int const*)
-kernel                               launches   measured   sectors a request   efficiency    wasted
-  step(float*)                         16,353         12                18.0       22.2 %   3.5 GiB
-  gather(float const*, int const*)   (device)          -                32.0       12.5 %   1.0 MiB
-  spin()                                    1          1                   -            -         -
+  3.5 GiB   77.8 %      8.00   /src/step.cu:12  4-byte load, stride of 8 or more in step
+  1.0 MiB    0.0 %      8.00   at 0x120         access in gather<float, Stride<32u> >
+kernel                           launches   measured   sectors a request   efficiency    wasted
+  step                             16,353         12                18.0       22.2 %   3.5 GiB
+  gather<float, Stride<32u> >    (device)          -                32.0       12.5 %   1.0 MiB
+  gather<double, Stride<32u> >          1          1                   -            -         -
 
 peak )");
   EXPECT_EQ(text_of(test::with_accesses(), {.tables = TableChoice::kNone}).find("in vain"), std::string::npos);
