@@ -197,7 +197,7 @@ inline ReportedFinding uncoalesced() {
   ReportedFinding f;
   f.kind = "uncoalesced";
   f.severity = Severity::kWarning;
-  f.message = "4-byte loads in step(float*) at step.cu:12 move 8.0 times the sectors that their data fills.";
+  f.message = "4-byte loads in step at step.cu:12 move 8.0 times the sectors that their data fills.";
   f.advice = "Let threadIdx.x count along the dimension that is contiguous in memory.";
   f.access = access("global", "load");
   f.bytes = f.access->wasted_bytes;

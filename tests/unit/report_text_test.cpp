@@ -153,7 +153,7 @@ TEST(ReportText, ShowsWhereMemoryTrafficWent) {
   const std::string text = text_of(test::with_accesses());
   expect_contains(text, R"(
 warning  uncoalesced             3.5 GiB
-  4-byte loads in step(float*) at step.cu:12 move 8.0 times the sectors that their data fills.
+  4-byte loads in step at step.cu:12 move 8.0 times the sectors that their data fills.
     accessed here                           /src/step.cu:12  load(float*)
                                             /src/step.cu:40  step(float*)
     first launched here, cudaLaunchKernel   /src/train.cu:7  main
