@@ -18,6 +18,7 @@ namespace {
 using trace::AccessTrouble;
 
 constexpr const char* kSubject = "memory accesses";
+constexpr const char* kCounters = "whole-kernel counters";
 
 // Tools that take CUPTI for themselves, by a library that they load into the program.
 std::string_view profiler_of(const TraceDir& trace) {
@@ -34,10 +35,9 @@ std::string_view profiler_of(const TraceDir& trace) {
   return {};
 }
 
-std::string reason(const AccessWindows& windows, const TraceDir& trace) {
-  const std::string code =
-    windows.code == 0 ? "" : cat({" (CUptiResult ", std::to_string(windows.code), ")"});
-  switch (windows.trouble) {
+std::string reason(AccessTrouble trouble, std::uint64_t result, const TraceDir& trace) {
+  const std::string code = result == 0 ? "" : cat({" (CUptiResult ", std::to_string(result), ")"});
+  switch (trouble) {
   case AccessTrouble::kNoLibrary:
     return "CUPTI (libcupti.so) was not found, or is too old: it comes with the CUDA toolkit "
            "(extras/CUPTI/lib64) and with the Python package nvidia-cuda-cupti; put its folder into "
@@ -66,7 +66,7 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
     findings.not_checked({kSubject, cat({log.name, " could not be read: ", log.stats.skipped})});
     return;
   }
-  if (std::string why = reason(windows, trace); !why.empty()) {
+  if (std::string why = reason(windows.trouble, windows.code, trace); !why.empty()) {
     if (windows.launches_read != 0) {
       why += cat({"; that came after ", format_count(windows.launches_read), " of ",
                   format_count(windows.launches), " launches had been measured"});
@@ -90,6 +90,36 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
       {kSubject, cat({format_count(windows.graph_launches),
                       one ? " launch of a graph: its kernels'" : " launches of graphs: their kernels'",
                       " launches are not counted, and numbers for all launches leave them out"})});
+  }
+}
+
+// Of those that were asked for; where nothing at all was measured the reason stands elsewhere.
+void explain_counters(const MemoryAccess& access, const TraceDir& trace, Findings& findings) {
+  std::uint64_t counted = 0, lost = 0, measured = 0;
+  for (const AccessLog& log : access.logs()) {
+    const AccessWindows& windows = log.windows;
+    counted += windows.counted;
+    lost += windows.counted_lost;
+    measured += windows.launches_read;
+    switch (windows.counters_trouble) {
+    case AccessTrouble::kNone: continue;
+    case AccessTrouble::kNoLibrary:
+      findings.not_checked({kCounters, "CUPTI (libcupti.so) has no Range Profiler: it comes with CUDA 12.6"});
+      break;
+    case AccessTrouble::kNotSupported:
+      findings.not_checked({kCounters, "CUPTI cannot count these in one pass on this GPU"});
+      break;
+    default: findings.not_checked({kCounters, reason(windows.counters_trouble, windows.counters_code, trace)});
+    }
+    return;
+  }
+  if (lost != 0) {
+    findings.not_checked({kCounters, cat({"those of ", format_count(lost), " of ", format_count(counted),
+                                          counted == 1 ? " launch" : " launches",
+                                          " were dropped: others ran at the same time"})});
+  } else if (counted == 0 && measured != 0) {
+    findings.not_checked(
+      {kCounters, "a kernel's first launch is for its instructions, and none was launched again and due"});
   }
 }
 
@@ -171,6 +201,7 @@ void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, Proc
                                     : process.totals.launches == 0 ? "no kernel was launched"
                                                                    : "no launch was measured"});
   }
+  if (trace.asks_for("counters")) explain_counters(access, trace, findings);
   explain_functions(access, findings);
   if (!has_choice(trace)) explain_unmeasured(access, findings);
   const std::pair<bool, NotChecked> metrics[] = {

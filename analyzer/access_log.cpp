@@ -81,6 +81,7 @@ private:
     case Kind::kText: sound = on_text(); break;
     case Kind::kAccessFunction: sound = on_function(); break;
     case Kind::kAccessInstruction: sound = on_instruction(); break;
+    case Kind::kAccessCounters: sound = on_counters(); break;
     case Kind::kLoss: log_.stats.lost[p(0) < log_.stats.lost.size() ? p(0) : 0] += p(1); return;
     case Kind::kAbandoned: return;
     default: ++log_.stats.unknown_kinds; return;
@@ -89,7 +90,8 @@ private:
   }
 
   bool on_windows() {
-    if (log_.has_windows || p(0) > static_cast<std::uint64_t>(trace::AccessTrouble::kError)) return false;
+    constexpr auto kLast = static_cast<std::uint64_t>(trace::AccessTrouble::kError);
+    if (log_.has_windows || p(0) > kLast || p(11) > kLast) return false;
     log_.has_windows = true;
     log_.windows = {.trouble = static_cast<trace::AccessTrouble>(p(0)),
                     .code = p(1),
@@ -101,7 +103,12 @@ private:
                     .launches_given_up = p(7),
                     .open_nanoseconds = p(8),
                     .graph_launches = p(9),
-                    .put_off = p(10)};
+                    .put_off = p(10),
+                    .counters_trouble = static_cast<trace::AccessTrouble>(p(11)),
+                    .counters_code = p(12),
+                    .counted = p(13),
+                    .counted_lost = p(14),
+                    .peak_bytes = p(15)};
     return true;
   }
 
@@ -123,7 +130,8 @@ private:
                               .measured = p(3),
                               .lost = p(4),
                               .launches = p(5),
-                              .instructions = {}});
+                              .instructions = {},
+                              .counters = {}});
     return true;
   }
 
@@ -140,6 +148,26 @@ private:
                                                                         .ideal_wavefronts = p(7),
                                                                         .shared_bytes = p(8),
                                                                         .local_sectors = p(9)}});
+    return true;
+  }
+
+  bool on_counters() {
+    const auto function = by_number_.find(p(0));
+    if (function == by_number_.end()) return false;
+    log_.functions[function->second].counters = {.launches = p(1),
+                                                 .nanoseconds = p(2),
+                                                 .read_bytes = p(3),
+                                                 .written_bytes = p(4),
+                                                 .l1_sectors = p(5),
+                                                 .l1_hits = p(6),
+                                                 .l2_sectors = p(7),
+                                                 .loads = p(8),
+                                                 .load_sectors = p(9),
+                                                 .stores = p(10),
+                                                 .store_sectors = p(11),
+                                                 .l2_launches = p(12),
+                                                 .l2_hits = p(13),
+                                                 .peak_bytes = log_.windows.peak_bytes};
     return true;
   }
 

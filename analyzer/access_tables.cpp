@@ -4,6 +4,7 @@
 #include "analyzer/access_tables.h"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "analyzer/access_verdict.h"
@@ -18,7 +19,8 @@ AccessTables::Kernel row_of(const MeasuredFunction& function) {
   AccessTables::Kernel row{.kernel = function.name,
                            .is_kernel = function.is_kernel(),
                            .launches = function.launches,
-                           .measured = function.measured};
+                           .measured = function.measured,
+                           .counters = function.counters};
   for (const MeasuredInstruction& instruction : function.instructions) {
     if (instruction.sums.sectors == 0) continue;
     row.requests += instruction.sums.executions;
@@ -31,11 +33,24 @@ AccessTables::Kernel row_of(const MeasuredFunction& function) {
 
 } // namespace
 
+std::vector<const AccessTables::Kernel*> AccessTables::counted() const {
+  std::vector<const Kernel*> counted;
+  for (const Kernel& kernel : kernels) {
+    if (kernel.counters.launches != 0) counted.push_back(&kernel);
+  }
+  const auto time = [](const Kernel* k) {
+    return static_cast<double>(k->counters.nanoseconds) / static_cast<double>(k->counters.launches) *
+           static_cast<double>(k->launches);
+  };
+  std::ranges::stable_sort(counted, std::greater{}, time);
+  return counted;
+}
+
 AccessTables access_tables(const MemoryAccess& access) {
   AccessTables tables;
   tables.moved_bytes = access.sectors_in_all() * kSectorBytes;
   for (const MeasuredFunction& function : access.functions()) {
-    if (AccessTables::Kernel row = row_of(function); row.measured != 0 || row.sectors != 0) {
+    if (AccessTables::Kernel row = row_of(function); row.measured != 0 || row.sectors != 0 || row.counters.launches != 0) {
       tables.wasted_bytes += row.wasted_bytes;
       tables.kernels.push_back(std::move(row));
     }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/access_log.h"
 #include "analyzer/finding.h"
 
 namespace gmt {
@@ -24,6 +25,7 @@ struct AccessTables {
     std::uint64_t requests = 0; // instructions that warps executed
     std::uint64_t sectors = 0, wasted_sectors = 0;
     std::uint64_t wasted_bytes = 0; // in all launches
+    KernelCounters counters;        // launches 0: none was counted
 
     double sectors_per_request() const {
       return requests == 0 ? 0 : static_cast<double>(sectors) / static_cast<double>(requests);
@@ -35,6 +37,7 @@ struct AccessTables {
   };
   std::vector<AccessFigures> lines; // the kMaxAccessLines that waste most of global memory's traffic
   std::vector<Kernel> kernels;      // those that waste most first
+  std::vector<const Kernel*> counted() const; // those with counters, those that take most time first
   std::uint64_t moved_bytes = 0, wasted_bytes = 0; // of global memory, in all launches
 };
 

@@ -250,7 +250,7 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   DeviceHeaps& device_heaps = stream.device_heaps();
   device_heaps.read(stream.trace().device_logs);
   MemoryAccess& accesses = stream.memory_access();
-  accesses.read(stream.trace().access_logs, stream.trace().asks_for("coalescing"),
+  accesses.read(stream.trace().access_logs, stream.trace().asks_for("coalescing") || stream.trace().asks_for("counters"),
                 options.coalescing_floor);
   Dispatch detectors(stream);
   while (const Event* e = stream.next()) {

@@ -69,6 +69,17 @@ void share_launches(std::vector<MeasuredFunction>& functions) {
   functions = std::move(shared);
 }
 
+void add_counters(const KernelCounters& from, KernelCounters& to) {
+  static constexpr std::uint64_t KernelCounters::* kSums[] = {
+    &KernelCounters::launches,    &KernelCounters::nanoseconds, &KernelCounters::read_bytes,
+    &KernelCounters::written_bytes, &KernelCounters::l1_sectors, &KernelCounters::l1_hits,
+    &KernelCounters::l2_sectors,  &KernelCounters::loads,       &KernelCounters::load_sectors,
+    &KernelCounters::stores,      &KernelCounters::store_sectors, &KernelCounters::l2_launches,
+    &KernelCounters::l2_hits};
+  for (const auto sum : kSums) raise(to.*sum, from.*sum);
+  to.peak_bytes = std::max(to.peak_bytes, from.peak_bytes);
+}
+
 } // namespace
 
 std::uint64_t MeasuredInstruction::wasted_sectors() const { return excess(sums.sectors, sums.ideal_sectors); }
@@ -134,6 +145,7 @@ void MemoryAccess::read(const std::vector<std::filesystem::path>& logs, bool ask
 }
 
 void MemoryAccess::add(const AccessFunction& from, MeasuredFunction& to) {
+  add_counters(from.counters, to.counters);
   raise(to.launches, from.launches == 0 ? 0 : std::max(from.launches, from.measured));
   raise(to.measured, from.measured);
   std::unordered_map<std::uint32_t, std::size_t> by_offset;

@@ -46,6 +46,7 @@ struct MeasuredFunction {
   std::string linked, name; // the latter demangled
   std::uint64_t identity = 0;
   std::uint64_t launches = 0, measured = 0; // of the kernels of this name; 0 for device functions
+  KernelCounters counters;
   const FunctionCode* code = nullptr;       // null if unknown
   std::vector<MeasuredInstruction> instructions;      // by offset
 

@@ -188,7 +188,7 @@ constinit CoreFunctions core{
 } // namespace
 
 void open_collector() noexcept {
-  if (Process::options().coalescing == 0) return;
+  if (Process::options().coalescing == 0 && Process::options().counters == 0) return;
   if (collector == nullptr) {
     char path[1100];
     if (!own_folder(path, sizeof path - sizeof kCollectorLibrary - 1)) return;

@@ -21,7 +21,7 @@ namespace gmt::trace {
 // Readers accept every minor of their own major and refuse other majors by name.
 // A new kind, flag or `info` key raises the minor; any change of a slot's layout raises the major.
 inline constexpr std::uint32_t kFormatMajor = 1;
-inline constexpr std::uint32_t kFormatMinor = 3;
+inline constexpr std::uint32_t kFormatMinor = 4;
 
 inline constexpr std::size_t kSlotBytes = 64;
 inline constexpr std::size_t kLogHeaderBytes = 4096;
@@ -116,7 +116,7 @@ enum class Kind : std::uint8_t {
   // What instructions did to memory (since 1.3), in access-<n>.log only: one context's sums, whose payload words are raised
   // in place. kUnknownCount where the chip has no such metric.
   // A kernel that was launched, or a device function with measured instructions: P0 its number (from 1), P1 kText id of its name as
-  // linked, P2 CUPTI's checksum of its cubin:32 its symbol index:32 (low to high; 0 before it was measured), P3 launches whose figures are in the sums, P4 launches
+  // linked, P2 CUPTI's checksum of its cubin:32 a number of the function in it:32 (low to high; 0 before it was measured), P3 launches whose figures are in the sums, P4 launches
   // whose figures were lost, P5 launches seen in all (0 for device functions).
   kAccessFunction = 40,
   // One instruction: P0 number of its kAccessFunction:32 offset in the function:32 (low to high), P1 executions by warps,
@@ -125,8 +125,15 @@ enum class Kind : std::uint8_t {
   kAccessInstruction = 41,
   // The whole of it, first in the file: P0 AccessTrouble, P1 the CUptiResult that told, P2 windows opened, P3 windows read, P4
   // windows given up (their figures are lost), P5 launches seen, P6 launches in windows read, P7 launches in windows given up,
-  // P8 nanoseconds that windows were open, P9 graph launches, P10 launches that were due but put off to save time.
+  // P8 nanoseconds that windows were open, P9 graph launches, P10 launches that were due but put off to save time. Since 1.4,
+  // of whole-kernel counters: P11 AccessTrouble, P12 the CUptiResult that told, P13 launches counted, P14 of them lost, P15 peak
+  // bytes a second of the device's memory.
   kAccessWindows = 42,
+  // Whole-kernel counters (since 1.4): P0 number of the kernel's kAccessFunction, P1 launches that P2 to P11 are sums of: P2
+  // nanoseconds, P3 bytes read from and P4 written to the device's memory, P5 sectors looked up in L1, P6 found there, P7 looked up
+  // in L2; global memory: P8 loads by warps, P9 their sectors, P10 stores by warps, P11 their sectors. P12 launches that P13 is
+  // the sum of: P13 sectors found in L2.
+  kAccessCounters = 43,
 };
 
 // kAccessWindows: why nothing, or nothing more, was measured.

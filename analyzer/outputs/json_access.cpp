@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "analyzer/kernel_counters.h"
 #include "analyzer/words.h"
 
 namespace gmt::json {
@@ -13,6 +14,23 @@ using Json = nlohmann::ordered_json;
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json count_or_null(std::uint64_t count) { return count == 0 ? Json(nullptr) : Json(count); }
+
+Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
+
+Json counters_json(const KernelCounters& c) {
+  if (c.launches == 0) return nullptr;
+  const auto mean = [&c](std::uint64_t sum) { return static_cast<double>(sum) / static_cast<double>(c.launches); };
+  return {{"launches", c.launches},
+          {"microseconds", microseconds(c)},
+          {"read_bytes", mean(c.read_bytes)},
+          {"written_bytes", mean(c.written_bytes)},
+          {"bytes_per_second", number_or_null(bandwidth(c))},
+          {"share_of_peak", number_or_null(share_of_peak(c))},
+          {"l1_hit_rate", number_or_null(l1_hit_rate(c))},
+          {"l2_hit_rate", number_or_null(l2_hit_rate(c))},
+          {"sectors_per_load", number_or_null(sectors_a_load(c))},
+          {"sectors_per_store", number_or_null(sectors_a_store(c))}};
+}
 
 Json kernel_json(const AccessTables::Kernel& k) {
   return {{"kernel", k.kernel},
@@ -24,7 +42,8 @@ Json kernel_json(const AccessTables::Kernel& k) {
           {"wasted_sectors", k.wasted_sectors},
           {"sectors_per_request", k.sectors_per_request()},
           {"efficiency", k.efficiency()},
-          {"wasted_bytes", k.wasted_bytes}};
+          {"wasted_bytes", k.wasted_bytes},
+          {"counters", counters_json(k.counters)}};
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/function_name.h"
+#include "analyzer/kernel_counters.h"
 #include "analyzer/outputs/text_layout.h"
 #include "analyzer/words.h"
 
@@ -92,6 +93,36 @@ void add_kernels(std::string& out, const AccessTables& tables, const Names& name
   }
 }
 
+std::string optional_percent(const std::optional<double>& share) { return share ? percent(*share) : "-"; }
+std::string optional_number(const std::optional<double>& number) {
+  return number ? fmt::format("{:.1f}", *number) : "-";
+}
+
+// Means of the launches that were counted by themselves; those that take most time first.
+void add_counters(std::string& out, const AccessTables& tables, const Names& names, TableChoice choice) {
+  const std::vector<const AccessTables::Kernel*> counted = tables.counted();
+  if (counted.empty()) return;
+  Table table{{"whole kernel", "counted", "us", "memory", "GB/s", "of peak", "L1 hits", "L2 hits",
+               "sectors a load", "a store"},
+              {}};
+  const std::size_t count = choice == TableChoice::kAll ? counted.size() : std::min(kKernels, counted.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const KernelCounters& c = counted[i]->counters;
+    const std::optional<double> bytes = bandwidth(c);
+    table.rows.push_back({printable(names.at(counted[i]->kernel)), format_count(c.launches),
+                          fmt::format("{:.1f}", microseconds(c)),
+                          format_bytes((c.read_bytes + c.written_bytes) / c.launches),
+                          bytes ? fmt::format("{:.0f}", *bytes / 1e9) : "-",
+                          optional_percent(share_of_peak(c)), optional_percent(l1_hit_rate(c)),
+                          optional_percent(l2_hit_rate(c)), optional_number(sectors_a_load(c)),
+                          optional_number(sectors_a_store(c))});
+  }
+  out += lines_of(table, count, 0);
+  if (const std::size_t more = counted.size() - count; more != 0) {
+    out += fmt::format("  {} not shown: --tables all shows all\n", format_plural(more, "more row"));
+  }
+}
+
 } // namespace
 
 std::string access_tables(const Report& report, TableChoice choice) {
@@ -108,6 +139,7 @@ std::string access_tables(const Report& report, TableChoice choice) {
   const Names names = names_of(*most->accesses);
   add_lines(out, *most->accesses, names);
   add_kernels(out, *most->accesses, names, choice);
+  add_counters(out, *most->accesses, names, choice);
   if (!out.empty() && others > 1) {
     return fmt::format("of the process whose kernels moved most, pid {}:\n", most->pid) + out;
   }

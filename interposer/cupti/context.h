@@ -13,7 +13,20 @@
 #include "interposer/cupti/streams.h"
 #include "interposer/cupti/sums.h"
 
+struct CUpti_RangeProfiler_Object;
+
 namespace gmt::interposer::collector {
+
+// A launch that is being counted by itself (counting.h); changed under the gate.
+struct Counting {
+  std::atomic<bool> open{false};
+  std::atomic<bool> launched{false};
+  std::atomic<bool> spoilt{false}; // something else ran
+  Kernel* kernel = nullptr;
+  unsigned set = 0;
+  std::uint64_t began_at = 0;
+  CUpti_RangeProfiler_Object* profiler = nullptr; // the context's, from the first time on
+};
 
 struct Context {
   std::uint64_t handle = 0;
@@ -32,6 +45,7 @@ struct Context {
   std::atomic<bool> open{false};
   std::atomic<std::uint64_t> opened_at{0}, launches_in_window{0};
   std::atomic<bool> spoilt{false};            // its figures must be dropped
+  Counting counting;
   std::atomic<std::uint64_t> rest_until{0};   // after trouble with a window: launches are not held back
   std::atomic<std::uint64_t> look_again_at{0}; // after the context was found busy
   std::atomic<unsigned> troubles_in_a_row{0}; // windows that were lost, and waits in vain

@@ -14,6 +14,7 @@
 #include <initializer_list>
 #include <sys/mman.h>
 
+#include "interposer/cupti/calls.h"
 #include "interposer/cupti/core.h"
 
 namespace gmt::interposer::collector {
@@ -50,11 +51,6 @@ struct Functions {
 };
 constinit Functions cupti{};
 
-template <class Function> bool look_up(void* library, const char* name, Function& function) noexcept {
-  function = reinterpret_cast<Function>(core->find_symbol(library, name));
-  return function != nullptr;
-}
-
 bool know_functions(void* library) noexcept {
   return look_up(library, "cuptiSubscribe", cupti.subscribe) &&
          look_up(library, "cuptiUnsubscribe", cupti.unsubscribe) &&
@@ -67,35 +63,6 @@ bool know_functions(void* library) noexcept {
          look_up(library, "cuptiSassMetricsDisable", cupti.disable) &&
          look_up(library, "cuptiSassMetricsGetDataProperties", cupti.properties) &&
          look_up(library, "cuptiSassMetricsFlushData", cupti.flush);
-}
-
-Answer answer(CUptiResult result) noexcept {
-  const auto number = static_cast<std::uint64_t>(result);
-  switch (result) {
-    case CUPTI_SUCCESS: return {};
-    case CUPTI_ERROR_HARDWARE_BUSY:
-    case CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED:
-    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: return {AccessTrouble::kBusy, number};
-    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
-    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES: return {AccessTrouble::kNotPermitted, number};
-    case CUPTI_ERROR_NOT_SUPPORTED:
-    case CUPTI_ERROR_NOT_COMPATIBLE:
-    case CUPTI_ERROR_INVALID_CHIP_NAME:
-    case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
-    case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
-    case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
-    case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
-    case CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED:
-    case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED: return {AccessTrouble::kNotSupported, number};
-    default: return {AccessTrouble::kError, number};
-  }
-}
-
-// The parameter structures of these functions all begin with their size and a null pointer.
-template <class Parameters> Parameters parameters(std::size_t size) noexcept {
-  Parameters p{};
-  p.structSize = size;
-  return p;
 }
 
 // CUPTI's bookkeeping of modules, without which only one function of a module is ever measured, begins when someone asks
@@ -123,8 +90,8 @@ std::size_t values_of_record(std::size_t instances) noexcept { return (instances
 
 Answer Cupti::begin() noexcept {
   if (other_profiler_is_set()) return {AccessTrouble::kBusy, 0};
-  void* library = find_cupti();
-  if (library == nullptr || !know_functions(library)) return {AccessTrouble::kNoLibrary, 0};
+  library_ = find_cupti();
+  if (library_ == nullptr || !know_functions(library_)) return {AccessTrouble::kNoLibrary, 0};
   core->profiler_was_loaded(reinterpret_cast<const void*>(cupti.initialize));
   return initialize_with_modules();
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI's SASS metrics as the collector needs them: found and begun once, then opened, read and closed per context. The
-// only file that knows CUPTI's headers is cupti.cpp. Used by windows.cpp.
+// CUPTI's SASS metrics as the collector needs them: found and begun once, then opened, read and closed per context. Used by windows.cpp.
 //
 // What cupti_sass_metrics.h leaves open is relied on here and in read(), nowhere else (H100, driver 580):
 //  - figures count from Enable on, so that each window's are its own;
@@ -51,6 +50,7 @@ public:
   using Visit = void (*)(void* data, const Figures& figures, bool again);
   Answer read(std::uint64_t context, int device, Visit visit, void* data) noexcept;
   Answer close(std::uint64_t context) noexcept; // what was not read is dropped; waits for the context
+  void* library() const noexcept { return library_; } // after begin()
   // Once a window was opened on the device.
   bool knows_metric(int device, unsigned metric) const noexcept { return chips_[device].known[metric]; }
 
@@ -67,6 +67,7 @@ private:
   bool grow_buffer(std::size_t bytes) noexcept;
   static Figures figures_of(const CUpti_SassMetrics_Data& record, std::size_t values, const Chip& chip) noexcept;
 
+  void* library_ = nullptr;
   Chip chips_[kMostDevices] = {};
   bool patches_at_launch_ = false;
   void* buffer_ = nullptr; // for records, kept

@@ -5,6 +5,7 @@
 // Invariants: as for all code of interposer/ (entry.h): no exception, no static constructor, nothing of the C++
 // library. A program is made to wait for its kernels only as windows.h says.
 #include "interposer/cupti/context.h"
+#include "interposer/cupti/counting.h"
 #include "interposer/cupti/driver.h"
 #include "interposer/cupti/images.h"
 #include "interposer/cupti/this_thread.h"
@@ -39,6 +40,7 @@ std::uint64_t before_launch(Context& context, const DriverCall& call) noexcept {
 }
 
 std::uint64_t before_work(Context& context, const DriverCall& call) noexcept {
+  finish_counting(context, Idle::kSoon);
   if (call.what == What::kGraphLaunch) {
     if (is_captured(call.stream)) return 0; // it becomes a node of another graph
     if (make_sums(context)) close_before_graph(context);
@@ -63,7 +65,7 @@ bool surely_ends(const DriverCall& call) noexcept { return call.what == What::kC
 
 std::uint64_t before_end(const DriverCall& call) noexcept {
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
-    if (context->open.load() && is_named(call, *context)) close_before_end(*context, surely_ends(call));
+    if (is_named(call, *context)) close_before_end(*context, surely_ends(call));
   }
   return kNoContext;
 }

@@ -11,7 +11,7 @@ namespace gmt::interposer::collector {
 
 namespace {
 
-constexpr unsigned kWindowsWords = 11, kFunctionWords = 6, kInstructionWords = 1 + kMetrics;
+constexpr unsigned kWindowsWords = 16, kFunctionWords = 6, kInstructionWords = 1 + kMetrics, kCountersWords = 14;
 
 std::uint64_t* place_of(trace::Slot* record, unsigned word) noexcept {
   if (word < trace::kFirstPayloadWords) return record->a + word;
@@ -67,6 +67,13 @@ trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, boo
   for (unsigned i = 0; i < kMetrics; ++i) words[1 + i] = cupti.knows_metric(device, i) ? 0 : trace::kUnknownCount;
   place->slot = core->append(log_, trace::Kind::kAccessInstruction, words, kInstructionWords, context_);
   return place->slot;
+}
+
+trace::Slot* Sums::counters(std::uint32_t function) noexcept {
+  const Lock lock(appending_);
+  if (!lock.held()) return nullptr;
+  const std::uint64_t words[kCountersWords] = {function};
+  return core->append(log_, trace::Kind::kAccessCounters, words, kCountersWords, context_);
 }
 
 Place* Sums::measured_function(std::uint64_t code) noexcept { return measured_.find(code); }

@@ -24,8 +24,11 @@ namespace gmt::interposer::collector {
 // Words of kAccessWindows and of kAccessFunction that are raised.
 enum WindowsWord : unsigned {
   kTrouble = 0, kTroubleResult = 1, kOpened = 2, kRead = 3, kGivenUp = 4, kLaunches = 5, kLaunchesRead = 6,
-  kLaunchesGivenUp = 7, kOpenTime = 8, kGraphLaunches = 9, kPutOff = 10,
+  kLaunchesGivenUp = 7, kOpenTime = 8, kGraphLaunches = 9, kPutOff = 10, kCountersTrouble = 11, kCountersResult = 12,
+  kCountings = 13, kCountingsLost = 14, kPeakBytes = 15,
 };
+// Words of kAccessCounters that hold the launches of each set, before its figures.
+enum CountersWord : unsigned { kFirstFigures = 1, kSecondFigures = 12 };
 enum FunctionWord : unsigned { kCode = 2, kMeasured = 3, kLost = 4, kSeen = 5 };
 
 // Raises a payload word of a record; `by` may be negative.
@@ -47,6 +50,7 @@ public:
   // The record of an instruction of the function; made if `make`, else null if there is none.
   trace::Slot* instruction(std::uint32_t function, std::uint32_t offset, bool make, const Cupti& cupti,
                            int device) noexcept;
+  trace::Slot* counters(std::uint32_t function) noexcept; // a new record; null if it was lost
   // Where a measured function's record stands, by P2 of it; see table.h.
   Place* measured_function(std::uint64_t code) noexcept;
 

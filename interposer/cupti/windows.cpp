@@ -5,10 +5,10 @@
 #include <atomic>
 
 #include "interposer/cupti/core.h"
-#include "interposer/cupti/cupti.h"
+#include "interposer/cupti/counting.h"
 #include "interposer/cupti/driver.h"
+#include "interposer/cupti/idle.h"
 #include "interposer/cupti/lock.h"
-#include "interposer/cupti/policy.h"
 #include "interposer/cupti/this_thread.h"
 #include "interposer/quiet.h"
 #include "interposer/texts.h"
@@ -17,12 +17,8 @@ namespace gmt::interposer::collector {
 
 namespace {
 
-constinit Cupti cupti;
-constinit std::atomic<bool> cupti_in_use{false};
 constinit bool cupti_has_begun = false; // under cupti_in_use
 constinit std::atomic<bool> stopped{false};
-constinit Governor governor;
-constinit std::uint64_t wanted = 0; // see launches_wanted()
 
 // ---- the end of it all
 
@@ -108,10 +104,6 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
 
 // ---- opening and closing, under the gate
 
-void rest(Context& context) noexcept {
-  context.rest_until.store(core->now() + rest_after(context.troubles_in_a_row.fetch_add(1)));
-}
-
 // A kernel without figures was passed over: its code was loaded after the window opened, or CUPTI cannot measure it.
 // The next window shall have it.
 void settle(Context& context, bool read) noexcept {
@@ -125,7 +117,10 @@ void settle(Context& context, bool read) noexcept {
       passed_over += launches;
       kernel.passed_over = static_cast<std::uint8_t>(kernel.passed_over + (kernel.passed_over < kMostPassedOver));
     }
-    if (measured) kernel.passed_over = 0;
+    if (measured) {
+      kernel.passed_over = 0;
+      if (is_turn_of_instructions(kernel)) end_turn(kernel);
+    }
     kernel.has_figures = false;
     const std::uint64_t next = kernel.launches.load() + 1;
     const bool again = !measured && kernel.passed_over < kMostPassedOver;
@@ -161,28 +156,6 @@ void close(Context& context, bool read) noexcept {
   settle(context, read && got.good());
   if (!got.good()) return stop(context, got);
   if (!closed.good()) stop(context, closed);
-}
-
-// Under the gate. Within `patience` nanoseconds, in which no other thread can give the context work.
-bool becomes_idle(Context& context, std::uint64_t patience) noexcept {
-  const RelaxedCapture relaxed;
-  for (const std::uint64_t began = core->now();; wait_a_little()) {
-    if (context.submitting.load() == 0 && context.streams.are_idle(this_thread())) return true;
-    if (core->now() - began >= patience) return false;
-  }
-}
-
-// As above, held back for as long as may be. When that was in vain there is a rest, in which only a glance is taken.
-bool becomes_idle_at_last(Context& context) noexcept {
-  const std::uint64_t began = core->now();
-  if (began < context.rest_until.load()) {
-    context.look_again_at.store(began + kGlance);
-    return becomes_idle(context, 0);
-  }
-  const bool idle = becomes_idle(context, kMostHolding);
-  governor.charge(core->now() - began);
-  if (!idle) rest(context);
-  return idle;
 }
 
 // A kernel of CUDA 12 may be known to the driver and not be loaded yet, and only what is loaded is patched.
@@ -230,6 +203,7 @@ void close_at_last(Context& context) noexcept {
 } // namespace
 
 void close_if_idle(Context& context) noexcept {
+  finish_counting(context, Idle::kNow);
   if (!context.open.load(std::memory_order_relaxed)) return;
   {
     const Gate gate(context, Gate::Needs::kQuiet);
@@ -243,6 +217,7 @@ void close_if_idle(Context& context) noexcept {
 Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept {
   Kernel* kernel = context.kernels.of(function, context.sums);
   add_to_word(context.sums.windows(), kLaunches, 1);
+  finish_counting(context, Idle::kSoon);
   if (kernel == nullptr) return nullptr;
   const std::uint64_t number = kernel->launches.fetch_add(1) + 1;
   add_to_word(kernel->row.slot, kSeen, 1);
@@ -254,19 +229,22 @@ Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept {
   if (context.open.load()) {
     const std::uint64_t opened = context.opened_at.load();
     const bool may_be_unpatched = kernel->met_at.load() >= opened;
-    if (!due || may_be_unpatched || context.spoilt.load() || now - opened > kFullWindow) close_if_idle(context);
+    const bool has_served = !due || !is_turn_of_instructions(*kernel) || now - opened > kFullWindow;
+    if (has_served || may_be_unpatched || context.spoilt.load()) close_if_idle(context);
     if (may_be_unpatched && wanted == kAllLaunches && context.open.load()) close_at_last(context);
   }
   if (!due || now < context.look_again_at.load() || context.open.load()) return kernel;
   if (wanted == 0 && !governor.has_time(now)) {
     add_to_word(context.sums.windows(), kPutOff, 1);
   } else {
-    open(context, function);
+    if (!is_turn_of_instructions(*kernel)) begin_counting(context, *kernel); // or it gives its turn back
+    if (is_turn_of_instructions(*kernel)) open(context, function);
   }
   return kernel;
 }
 
 void count_launch(Context& context, Kernel* kernel) noexcept {
+  counted_launch_begins(context, kernel);
   if (!context.open.load()) return;
   context.launches_in_window.fetch_add(1);
   if (kernel == nullptr || !kernel->wanted) return;
@@ -282,6 +260,7 @@ void discount_launch(Context& context, std::uint64_t function) noexcept {
     add_to_word(kernel->row.slot, kSeen, kMinusOne);
     kernel->launches.fetch_sub(1);
   }
+  spoil_counting(context);
   if (!context.open.load()) return;
   take_one(context.launches_in_window);
   if (kernel != nullptr) take_one(kernel->in_window);
@@ -294,17 +273,20 @@ void close_before_graph(Context& context) noexcept {
 }
 
 void close_before_end(Context& context, bool surely) noexcept {
+  if (!context.open.load() && context.counting.profiler == nullptr) return;
   const Gate gate(context, Gate::Needs::kNothing);
   const Current current(context.handle);
-  if (!gate.held() || !context.open.load() || !current.good()) return;
-  const RelaxedCapture relaxed;
-  const bool idle = context.submitting.load() == 0 && context.streams.are_idle(this_thread());
-  if (idle || surely) close(context, idle && !context.spoilt.load());
+  if (!gate.held() || !current.good()) return;
+  const bool idle = becomes_idle(context, 0);
+  if (!idle && !surely) return;
+  if (context.open.load()) close(context, idle && !context.spoilt.load());
+  end_counting(context, idle, surely);
 }
 
 void drop_window(Context& context) noexcept {
   const Quiet quiet;
   context.streams.clear();
+  drop_counting(context);
   if (context.open.exchange(false)) settle(context, false);
 }
 
@@ -317,6 +299,7 @@ void forget_windows() noexcept {
   cupti_in_use.store(false);
   stopped.store(false);
   governor.forget();
+  forget_counting();
 }
 
 } // namespace gmt::interposer::collector

@@ -33,6 +33,7 @@ void Figures::add_line(const std::string& line) {
     std::fprintf(stderr, "gpumemtrace: simulated CUPTI: ignoring '%s'\n", line.c_str());
     return;
   }
+  if (offset == "whole") return add_counters(name, words);
   const auto [found, fresh] = kernels_.try_emplace(name);
   if (fresh) {
     found->second.cubin = static_cast<uint32_t>(hash(name));
@@ -48,6 +49,22 @@ void Figures::add_line(const std::string& line) {
     }
     figures[id] = std::strtoull(figure.c_str() + equals + 1, nullptr, 0);
   }
+}
+
+void Figures::add_counters(const std::string& name, std::istream& words) {
+  for (std::string figure; words >> figure;) {
+    const size_t equals = figure.find('=');
+    if (equals != std::string::npos) {
+      counters_[name][figure.substr(0, equals)] = std::strtoull(figure.c_str() + equals + 1, nullptr, 0);
+    }
+  }
+}
+
+uint64_t Figures::counter(const std::string& name, const std::string& figure) const {
+  const auto found = counters_.find(name);
+  if (found == counters_.end()) return 0;
+  const auto value = found->second.find(figure);
+  return value != found->second.end() ? value->second : 0;
 }
 
 // A kernel that the file does not name runs one instruction, which touches no memory.

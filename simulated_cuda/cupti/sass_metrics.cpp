@@ -7,8 +7,8 @@
 //
 // Invariants: calls to the driver are made as CUPTI makes them, by the driver's exports; a launch is counted by the
 // driver's call-back, under the driver's lock, and calls nothing there.
-#include "figures.h"
 #include "private_table.h"
+#include "profiler.h"
 
 #include <cuda.h>
 #include <cupti_callbacks.h>
@@ -19,37 +19,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
-#include <map>
-#include <mutex>
-#include <set>
-#include <string>
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace gmt::sim {
-namespace {
-
-struct Window {
-  bool enabled = false;
-  uint32_t device = 0;
-  std::map<std::string, uint64_t> launches;  // since it was enabled or read
-};
-
-struct Profiler {
-  std::mutex mutex;
-  bool initialized = false;
-  bool knows_modules = false;  // see cuptiEnableCallback
-  std::string only_function;   // what is measured without
-  std::map<uint32_t, std::set<uint64_t>> configured;  // by device: the metrics that were asked for
-  std::map<CUcontext, Window> windows;
-  Figures figures = read_figures();
-  std::string refusal = std::getenv("GPUMEMTRACE_SIM_CUPTI") != nullptr ? std::getenv("GPUMEMTRACE_SIM_CUPTI") : "";
-};
 
 Profiler& profiler() {
   static auto* const instance = new Profiler;
   return *instance;
 }
+
+std::string staged_refusal() {
+  const char* refusal = std::getenv("GPUMEMTRACE_SIM_CUPTI");
+  return refusal != nullptr ? refusal : "";
+}
+
+namespace {
 
 using Guard = std::lock_guard<std::mutex>;
 
@@ -62,6 +45,7 @@ Function driver(const char* name) {
 void count_launch(CUcontext context, const char* kernel) {
   Profiler& p = profiler();
   Guard guard(p.mutex);
+  count_in_range(context, kernel);
   auto window = p.windows.find(context);
   if (window == p.windows.end() || !window->second.enabled) return;
   if (p.only_function.empty()) p.only_function = kernel;
@@ -92,8 +76,12 @@ bool call_in(CUcontext context, const char* name, Args... args) {
   return good;
 }
 
+}  // namespace
+
 // As the real one does: whatever runs in the context, opening, reading and closing wait for it.
 bool wait_for(CUcontext context) { return call_in(context, "cuCtxSynchronize"); }
+
+namespace {
 
 // Instructions of the kernels that were launched in the window.
 size_t records_of(const Window& window) {

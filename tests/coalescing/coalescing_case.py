@@ -52,6 +52,14 @@ class Sums:
                 assert False, record
 
 
+COUNTERS = {"time": "gpu__time_duration.sum", "read": "dram__bytes_read.sum", "written": "dram__bytes_write.sum",
+            "l1": "l1tex__t_sectors.sum", "l1_hits": "l1tex__t_sectors_lookup_hit.sum", "l2": "lts__t_sectors.sum",
+            "loads": "smsp__inst_executed_op_global_ld.sum",
+            "load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+            "stores": "smsp__inst_executed_op_global_st.sum",
+            "store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "l2_hits": "lts__t_sectors_lookup_hit.sum"}
+
+
 class CoalescingCase(InterposedCase):
     def setUp(self):
         super().setUp()
@@ -60,6 +68,10 @@ class CoalescingCase(InterposedCase):
             for (kernel, offset), figures in FIGURES.items():
                 values = " ".join(f"{name}={value}" for name, value in zip(METRICS, figures))
                 file.write(f"{kernel} {offset:#x} {values}\n")
+
+    def add_counters(self, kernel, **counters):
+        with open(self.metrics, "a", encoding="utf-8") as file:
+            file.write(f"{kernel} whole " + " ".join(f"{COUNTERS[name]}={value}" for name, value in counters.items()) + "\n")
 
     def play(self, script, env=None, **more):
         environment = {"GPUMEMTRACE_COALESCING": "1", "GPUMEMTRACE_CUPTI": CUPTI, "GPUMEMTRACE_SIM_METRICS": self.metrics,

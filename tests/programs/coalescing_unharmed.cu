@@ -20,6 +20,10 @@
 // device: gpu
 // options: --coalescing --coalescing-launches=all
 // expect: clean
+// run: next-launch 6
+// device: gpu
+// options: --counters --coalescing-launches=all
+// expect: clean
 // run: threads
 // device: gpu
 // options: --coalescing

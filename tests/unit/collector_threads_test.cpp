@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "interposer/cupti/core.h"
+#include "interposer/cupti/counters.h"
 #include "interposer/cupti/cupti.h"
 #include "interposer/cupti/sums.h"
 
@@ -35,6 +36,9 @@ std::atomic<int> running{0};                    // sum of them
 std::atomic<bool> enabled{false};
 std::atomic<std::uint64_t> launched_in_window{0}, read_launches{0}, lost_launches{0};
 std::atomic<int> met_work{0}, readings{0};
+std::atomic<bool> counting{false};
+std::atomic<std::uint64_t> launched_while_counting{0};
+std::atomic<int> countings{0};
 
 void finish_work(const std::atomic<bool>& end) {
   while (!end.load()) {
@@ -116,6 +120,7 @@ void launch(const CollectorFunctions& collector, unsigned stream, bool fails, bo
   if (slowly) std::this_thread::sleep_for(100us); // the driver has not put it on the stream yet
   if (!fails) {
     if (enabled.load()) launched_in_window.fetch_add(1);
+    if (counting.load()) launched_while_counting.fetch_add(1);
     running.fetch_add(1);
     pending[stream].fetch_add(1);
   }
@@ -154,6 +159,22 @@ Answer Cupti::read(std::uint64_t, int, Visit visit, void* data) noexcept {
   for (const bool again : {false, true}) visit(data, figures, again);
   return {};
 }
+Answer Counters::begin(const Cupti&, std::uint64_t, int, unsigned, CUpti_RangeProfiler_Object*&) noexcept {
+  if (running.load() != 0) met_work.fetch_add(1);
+  EXPECT_FALSE(enabled.load());
+  EXPECT_FALSE(counting.exchange(true));
+  launched_while_counting.store(0);
+  return {};
+}
+Answer Counters::end(int, unsigned, CUpti_RangeProfiler_Object*, std::uint64_t* figures) noexcept {
+  if (running.load() != 0) met_work.fetch_add(1);
+  EXPECT_TRUE(counting.exchange(false));
+  if (figures == nullptr) return {};
+  figures[0] = launched_while_counting.load();
+  countings.fetch_add(1);
+  return {};
+}
+void Counters::forget(CUpti_RangeProfiler_Object*) noexcept {}
 Answer Cupti::close(std::uint64_t) noexcept {
   EXPECT_TRUE(enabled.exchange(false));
   lost_launches.fetch_add(launched_in_window.exchange(0));
@@ -165,6 +186,7 @@ namespace {
 TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   constexpr unsigned kThreads = 8, kLaunches = 1500;
   std::strcpy(options.coalescing_launches, "all");
+  options.counters = 1;
   const CollectorFunctions& collector = *gmt_collector(&made_up_core());
   std::atomic<bool> end{false};
   std::thread device([&end] { finish_work(end); });
@@ -198,6 +220,15 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   EXPECT_EQ(word_of(instruction, 3), 4 * read_launches.load());
   EXPECT_EQ(word_of(instruction, 1), read_launches.load());
   EXPECT_EQ(lost_launches.load(), word_of(windows, kLaunchesGivenUp));
+  // A launch that was counted was alone: its kernel and nothing else.
+  EXPECT_GE(countings.load(), 1);
+  const trace::Slot* counters = only(trace::Kind::kAccessCounters);
+  ASSERT_NE(counters, nullptr);
+  EXPECT_EQ(word_of(counters, kFirstFigures) + word_of(counters, kSecondFigures),
+            static_cast<std::uint64_t>(countings.load()));
+  EXPECT_EQ(word_of(counters, kFirstFigures + 1), word_of(counters, kFirstFigures));
+  EXPECT_EQ(word_of(counters, kSecondFigures + 1), word_of(counters, kSecondFigures));
+  EXPECT_EQ(word_of(windows, kCountings) - word_of(windows, kCountingsLost), countings.load());
 }
 
 } // namespace

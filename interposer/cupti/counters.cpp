@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// See counters.h. Every call is made as cupti_range_profiler.h and cupti_profiler_host.h of CUDA 13 describe it.
+#include "interposer/cupti/counters.h"
+
+#include <cuda.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+
+#include <sys/mman.h>
+
+#include "interposer/cupti/calls.h"
+
+namespace gmt::interposer::collector {
+
+namespace {
+
+using trace::AccessTrouble;
+
+const char* kFirstSet[] = {
+    "gpu__time_duration.sum",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "l1tex__t_sectors.sum",
+    "l1tex__t_sectors_lookup_hit.sum",
+    "lts__t_sectors.sum",
+    "smsp__inst_executed_op_global_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "smsp__inst_executed_op_global_st.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+};
+const char* kSecondSet[] = {"lts__t_sectors_lookup_hit.sum"};
+const char** const kNames[Counters::kSets] = {kFirstSet, kSecondSet};
+static_assert(std::size(kFirstSet) == Counters::kFigures[0] && std::size(kSecondSet) == Counters::kFigures[1]);
+
+struct Functions {
+  decltype(&::cuptiDeviceGetChipName) chip_name;
+  decltype(&::cuptiProfilerHostInitialize) make_host;
+  decltype(&::cuptiProfilerHostConfigAddMetrics) add_metrics;
+  decltype(&::cuptiProfilerHostGetConfigImageSize) config_size;
+  decltype(&::cuptiProfilerHostGetConfigImage) config;
+  decltype(&::cuptiProfilerHostGetNumOfPasses) passes;
+  decltype(&::cuptiProfilerHostEvaluateToGpuValues) evaluate;
+  decltype(&::cuptiRangeProfilerEnable) enable;
+  decltype(&::cuptiRangeProfilerDisable) disable;
+  decltype(&::cuptiRangeProfilerGetCounterDataSize) data_size;
+  decltype(&::cuptiRangeProfilerCounterDataImageInitialize) begin_data;
+  decltype(&::cuptiRangeProfilerSetConfig) set_config;
+  decltype(&::cuptiRangeProfilerStart) start;
+  decltype(&::cuptiRangeProfilerStop) stop;
+  decltype(&::cuptiRangeProfilerPushRange) push;
+  decltype(&::cuptiRangeProfilerPopRange) pop;
+  decltype(&::cuptiRangeProfilerDecodeData) decode;
+};
+constinit Functions cupti{};
+
+// Parameters of the functions that take nothing but the profiler.
+template <class Parameters>
+Parameters of_profiler(std::size_t size, CUpti_RangeProfiler_Object* profiler) noexcept {
+  auto p = parameters<Parameters>(size);
+  p.pRangeProfilerObject = profiler;
+  return p;
+}
+
+std::uint8_t* make_memory(std::size_t size) noexcept {
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory != MAP_FAILED ? static_cast<std::uint8_t*>(memory) : nullptr;
+}
+
+constexpr Answer kNoMemory{AccessTrouble::kError, CUPTI_ERROR_OUT_OF_MEMORY};
+
+// A chip that lacks a counter refuses the names.
+Answer refusal_of_names(CUptiResult result) noexcept {
+  const Answer refused = answer(result);
+  return refused.trouble == AccessTrouble::kError ? Answer{AccessTrouble::kNotSupported, refused.result} : refused;
+}
+
+Answer end_range(CUpti_RangeProfiler_Object* profiler) noexcept {
+  using Pop = CUpti_RangeProfiler_PopRange_Params;
+  auto pop = of_profiler<Pop>(CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE, profiler);
+  const Answer popped = answer(cupti.pop(&pop));
+  using Stop = CUpti_RangeProfiler_Stop_Params;
+  auto stop = of_profiler<Stop>(CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE, profiler);
+  const Answer stopped = answer(cupti.stop(&stop));
+  return popped.good() ? stopped : popped;
+}
+
+} // namespace
+
+Answer Counters::know_functions(void* library) noexcept {
+  const bool all = look_up(library, "cuptiDeviceGetChipName", cupti.chip_name) &&
+                   look_up(library, "cuptiProfilerHostInitialize", cupti.make_host) &&
+                   look_up(library, "cuptiProfilerHostConfigAddMetrics", cupti.add_metrics) &&
+                   look_up(library, "cuptiProfilerHostGetConfigImageSize", cupti.config_size) &&
+                   look_up(library, "cuptiProfilerHostGetConfigImage", cupti.config) &&
+                   look_up(library, "cuptiProfilerHostGetNumOfPasses", cupti.passes) &&
+                   look_up(library, "cuptiProfilerHostEvaluateToGpuValues", cupti.evaluate) &&
+                   look_up(library, "cuptiRangeProfilerEnable", cupti.enable) &&
+                   look_up(library, "cuptiRangeProfilerDisable", cupti.disable) &&
+                   look_up(library, "cuptiRangeProfilerGetCounterDataSize", cupti.data_size) &&
+                   look_up(library, "cuptiRangeProfilerCounterDataImageInitialize", cupti.begin_data) &&
+                   look_up(library, "cuptiRangeProfilerSetConfig", cupti.set_config) &&
+                   look_up(library, "cuptiRangeProfilerStart", cupti.start) &&
+                   look_up(library, "cuptiRangeProfilerStop", cupti.stop) &&
+                   look_up(library, "cuptiRangeProfilerPushRange", cupti.push) &&
+                   look_up(library, "cuptiRangeProfilerPopRange", cupti.pop) &&
+                   look_up(library, "cuptiRangeProfilerDecodeData", cupti.decode);
+  if (!all) return {AccessTrouble::kNoLibrary, 0}; // it came with CUDA 12.6
+  knows_functions_ = true;
+  return {};
+}
+
+Answer Counters::plan(int device, unsigned set) noexcept {
+  Plan& plan = plans_[device][set];
+  if (plan.config.bytes != nullptr) return {};
+  auto chip = parameters<CUpti_Device_GetChipName_Params>(CUpti_Device_GetChipName_Params_STRUCT_SIZE);
+  chip.deviceIndex = static_cast<std::size_t>(device);
+  if (const Answer refused = answer(cupti.chip_name(&chip)); !refused.good()) return refused;
+  using Make = CUpti_Profiler_Host_Initialize_Params;
+  auto make = parameters<Make>(CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE);
+  make.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+  make.pChipName = chip.pChipName;
+  if (const Answer refused = answer(cupti.make_host(&make)); !refused.good()) return refused;
+  using Add = CUpti_Profiler_Host_ConfigAddMetrics_Params;
+  auto add = parameters<Add>(CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE);
+  add.pHostObject = make.pHostObject;
+  add.ppMetricNames = kNames[set];
+  add.numMetrics = kFigures[set];
+  if (const Answer refused = refusal_of_names(cupti.add_metrics(&add)); !refused.good()) return refused;
+  using Size = CUpti_Profiler_Host_GetConfigImageSize_Params;
+  auto size = parameters<Size>(CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE);
+  size.pHostObject = make.pHostObject;
+  if (const Answer refused = answer(cupti.config_size(&size)); !refused.good()) return refused;
+  std::uint8_t* bytes = make_memory(size.configImageSize);
+  if (bytes == nullptr) return kNoMemory;
+  using Get = CUpti_Profiler_Host_GetConfigImage_Params;
+  auto get = parameters<Get>(CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE);
+  get.pHostObject = make.pHostObject;
+  get.configImageSize = size.configImageSize;
+  get.pConfigImage = bytes;
+  if (const Answer refused = answer(cupti.config(&get)); !refused.good()) return refused;
+  using Passes = CUpti_Profiler_Host_GetNumOfPasses_Params;
+  auto passes = parameters<Passes>(CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE);
+  passes.configImageSize = size.configImageSize;
+  passes.pConfigImage = bytes;
+  if (const Answer refused = answer(cupti.passes(&passes)); !refused.good()) return refused;
+  if (passes.numOfPasses != 1) return {AccessTrouble::kNotSupported, passes.numOfPasses}; // launches are not repeated
+  plan = {make.pHostObject, {bytes, size.configImageSize}};
+  return {};
+}
+
+Answer Counters::configure(const Plan& plan, unsigned set, CUpti_RangeProfiler_Object* profiler) noexcept {
+  using Size = CUpti_RangeProfiler_GetCounterDataSize_Params;
+  auto size = of_profiler<Size>(CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE, profiler);
+  size.pMetricNames = kNames[set];
+  size.numMetrics = kFigures[set];
+  size.maxNumOfRanges = size.maxNumRangeTreeNodes = 1;
+  if (const Answer refused = answer(cupti.data_size(&size)); !refused.good()) return refused;
+  Memory& data = data_[set];
+  if (data.size != size.counterDataSize) {
+    if (data.bytes != nullptr) munmap(data.bytes, data.size);
+    data = {make_memory(size.counterDataSize), size.counterDataSize};
+    if (data.bytes == nullptr) return data.size = 0, kNoMemory;
+  }
+  using Begin = CUpti_RangeProfiler_CounterDataImage_Initialize_Params;
+  auto begin = of_profiler<Begin>(CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE, profiler);
+  begin.counterDataSize = size.counterDataSize;
+  begin.pCounterData = data.bytes;
+  if (const Answer refused = answer(cupti.begin_data(&begin)); !refused.good()) return refused;
+  using Config = CUpti_RangeProfiler_SetConfig_Params;
+  auto config = of_profiler<Config>(CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE, profiler);
+  config.configSize = plan.config.size;
+  config.pConfig = plan.config.bytes;
+  config.counterDataImageSize = size.counterDataSize;
+  config.pCounterDataImage = data.bytes;
+  config.range = CUPTI_UserRange;
+  config.replayMode = CUPTI_UserReplay;
+  config.maxRangesPerPass = 1;
+  config.numNestingLevels = config.minNestingLevel = config.targetNestingLevel = 1;
+  return answer(cupti.set_config(&config));
+}
+
+Answer Counters::begin(const Cupti& main, std::uint64_t context, int device, unsigned set,
+                       CUpti_RangeProfiler_Object*& profiler) noexcept {
+  if (device < 0 || device >= kMostDevices) return {AccessTrouble::kNotSupported, 0};
+  if (!knows_functions_) {
+    if (const Answer refused = know_functions(main.library()); !refused.good()) return refused;
+  }
+  if (const Answer refused = plan(device, set); !refused.good()) return refused;
+  if (profiler == nullptr) {
+    auto enable = parameters<CUpti_RangeProfiler_Enable_Params>(CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE);
+    enable.ctx = reinterpret_cast<CUcontext>(context);
+    if (const Answer refused = answer(cupti.enable(&enable)); !refused.good()) return refused;
+    profiler = enable.pRangeProfilerObject;
+  }
+  if (const Answer refused = configure(plans_[device][set], set, profiler); !refused.good()) return refused;
+  using Start = CUpti_RangeProfiler_Start_Params;
+  auto start = of_profiler<Start>(CUpti_RangeProfiler_Start_Params_STRUCT_SIZE, profiler);
+  if (const Answer refused = answer(cupti.start(&start)); !refused.good()) return refused;
+  using Push = CUpti_RangeProfiler_PushRange_Params;
+  auto push = of_profiler<Push>(CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE, profiler);
+  push.pRangeName = "launch";
+  return answer(cupti.push(&push));
+}
+
+Answer Counters::end(int device, unsigned set, CUpti_RangeProfiler_Object* profiler, std::uint64_t* figures) noexcept {
+  const Answer ended = end_range(profiler);
+  if (!ended.good() || figures == nullptr) return ended;
+  using Decode = CUpti_RangeProfiler_DecodeData_Params;
+  auto decode = of_profiler<Decode>(CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE, profiler);
+  if (const Answer refused = answer(cupti.decode(&decode)); !refused.good()) return refused;
+  double values[kMostFigures] = {};
+  using Evaluate = CUpti_Profiler_Host_EvaluateToGpuValues_Params;
+  auto evaluate = parameters<Evaluate>(CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
+  evaluate.pHostObject = plans_[device][set].host;
+  evaluate.pCounterDataImage = data_[set].bytes;
+  evaluate.counterDataImageSize = data_[set].size;
+  evaluate.ppMetricNames = kNames[set];
+  evaluate.numMetrics = kFigures[set];
+  evaluate.pMetricValues = values;
+  if (const Answer refused = answer(cupti.evaluate(&evaluate)); !refused.good()) return refused;
+  for (unsigned i = 0; i < kFigures[set]; ++i) {
+    figures[i] = values[i] > 0 ? static_cast<std::uint64_t>(values[i]) : 0; // not a number where nothing was counted
+  }
+  return {};
+}
+
+void Counters::forget(CUpti_RangeProfiler_Object* profiler) noexcept {
+  using Disable = CUpti_RangeProfiler_Disable_Params;
+  auto disable = of_profiler<Disable>(CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE, profiler);
+  cupti.disable(&disable);
+}
+
+} // namespace gmt::interposer::collector

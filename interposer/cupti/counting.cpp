@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// See counting.h.
+#include "interposer/cupti/counting.h"
+
+#include "interposer/cupti/core.h"
+#include "interposer/cupti/counters.h"
+#include "interposer/cupti/driver.h"
+#include "interposer/cupti/idle.h"
+#include "interposer/cupti/lock.h"
+#include "interposer/cupti/this_thread.h"
+#include "interposer/quiet.h"
+
+namespace gmt::interposer::collector {
+
+namespace {
+
+constinit Counters counters;                    // under cupti_in_use
+constinit std::atomic<bool> counting_any{false}; // some context is
+constinit std::atomic<bool> refused{false};
+
+// The first trouble ends all counting; the reason stands in the sums of the context that met it.
+void refuse(Context& context, const Answer& answer) noexcept {
+  if (refused.exchange(true)) return;
+  set_word(context.sums.windows(), kCountersResult, answer.result);
+  set_word(context.sums.windows(), kCountersTrouble, static_cast<std::uint64_t>(answer.trouble));
+}
+
+constexpr int kMemoryClockRate = 36, kMemoryBusWidth = 37; // CU_DEVICE_ATTRIBUTE_*, in kHz and bits
+void tell_peak(const Context& context, int device) noexcept {
+  int clock = 0, width = 0;
+  if (word_of(context.sums.windows(), kPeakBytes) != 0) return;
+  if (ask_attribute(&clock, kMemoryClockRate, device) != 0 || ask_attribute(&width, kMemoryBusWidth, device) != 0) return;
+  // Both edges of the clock carry a bit on each line.
+  set_word(context.sums.windows(), kPeakBytes,
+           2000 * static_cast<std::uint64_t>(clock) * static_cast<std::uint64_t>(width) / 8);
+}
+
+void add(Context& context, Kernel& kernel, unsigned set, const std::uint64_t* figures) noexcept {
+  if (kernel.counters == nullptr) kernel.counters = context.sums.counters(kernel.row.number);
+  const unsigned first = set == 0 ? kFirstFigures : kSecondFigures;
+  for (unsigned i = 0; i < Counters::kFigures[set]; ++i) add_to_word(kernel.counters, first + 1 + i, figures[i]);
+  add_to_word(kernel.counters, first, 1);
+}
+
+// Under the gate, in a context that is idle or waits for its end. Waits for it.
+void take(Context& context, bool wanted_still) noexcept {
+  const Quiet quiet;
+  const Lock turn(cupti_in_use);
+  Counting& counting = context.counting;
+  if (!turn.held() || !counting.open.load()) return;
+  const RelaxedCapture relaxed;
+  const bool good = wanted_still && counting.launched.load() && !counting.spoilt.load();
+  std::uint64_t figures[Counters::kMostFigures] = {};
+  const Answer ended =
+      counters.end(context.device.load(), counting.set, counting.profiler, good ? figures : nullptr);
+  if (good && ended.good()) {
+    add(context, *counting.kernel, counting.set, figures);
+    end_turn(*counting.kernel);
+  } else if (counting.launched.load()) {
+    add_to_word(context.sums.windows(), kCountingsLost, 1);
+  }
+  governor.charge(core->now() - counting.began_at);
+  counting.open.store(false);
+  counting_any.store(false);
+  if (!ended.good()) refuse(context, ended);
+}
+
+} // namespace
+
+void end_turn(Kernel& kernel) noexcept {
+  const bool counts = core->options->counters != 0 && !refused.load();
+  const unsigned next = kernel.turn.load() + 1;
+  kernel.turn.store(counts && next <= Counters::kSets ? next : 0);
+}
+
+void begin_counting(Context& context, Kernel& kernel) noexcept {
+  const Quiet quiet;
+  const Lock turn(cupti_in_use, Lock::Wait::kNo);
+  const Gate gate(context, Gate::Needs::kNothing);
+  if (refused.load()) return kernel.turn.store(0);
+  if (!turn.held() || !gate.held() || context.open.load() || counting_any.load()) return;
+  int device = -1;
+  if (ask_device(&device) != 0 || !becomes_idle_at_last(context)) return;
+  const RelaxedCapture relaxed;
+  Counting& counting = context.counting;
+  counting.began_at = core->now();
+  counting.set = kernel.turn.load() - 1;
+  context.device.store(device);
+  tell_peak(context, device);
+  const Answer answer = counters.begin(cupti, context.handle, device, counting.set, counting.profiler);
+  if (!answer.good()) return kernel.turn.store(0), refuse(context, answer);
+  counting.kernel = &kernel;
+  counting.launched.store(false);
+  counting.spoilt.store(false);
+  counting_any.store(true);
+  counting.open.store(true);
+}
+
+void counted_launch_begins(Context& context, const Kernel* kernel) noexcept {
+  Counting& counting = context.counting;
+  if (!counting.open.load() || counting.launched.load()) return;
+  if (kernel != counting.kernel) return counting.spoilt.store(true);
+  counting.launched.store(true);
+  counting.kernel->next_due.store(next_due_after(counting.kernel->launches.load(), wanted), std::memory_order_relaxed);
+  add_to_word(context.sums.windows(), kCountings, 1);
+}
+
+void finish_counting(Context& context, Idle when) noexcept {
+  if (!context.counting.open.load()) return;
+  const bool soon = when == Idle::kSoon;
+  {
+    const Gate gate(context, soon ? Gate::Needs::kNothing : Gate::Needs::kQuiet);
+    if (gate.held() && (soon ? becomes_idle_at_last(context) : becomes_idle(context, 0))) return take(context, true);
+  }
+  if (soon) context.counting.spoilt.store(true);
+}
+
+void spoil_counting(Context& context) noexcept {
+  if (context.counting.open.load()) context.counting.spoilt.store(true);
+}
+
+void end_counting(Context& context, bool idle, bool surely) noexcept {
+  if (context.counting.open.load()) take(context, idle);
+  if (!surely || context.counting.profiler == nullptr) return;
+  const Quiet quiet;
+  const Lock turn(cupti_in_use);
+  if (turn.held()) counters.forget(context.counting.profiler);
+  context.counting.profiler = nullptr;
+}
+
+void drop_counting(Context& context) noexcept {
+  context.counting.profiler = nullptr;
+  if (!context.counting.open.exchange(false)) return;
+  counting_any.store(false);
+  if (context.counting.launched.load()) add_to_word(context.sums.windows(), kCountingsLost, 1);
+}
+
+void forget_counting() noexcept {
+  counting_any.store(false);
+  refused.store(false);
+}
+
+} // namespace gmt::interposer::collector

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--counters: whole kernels, each counted launch by itself, in turn with its instructions; told as rates."""
+
+import json
+import subprocess
+
+import interposed_case
+from coalescing_case import COMMAND, CoalescingCase
+
+ON = {"GPUMEMTRACE_COALESCING": "0", "GPUMEMTRACE_COUNTERS": "1", "GPUMEMTRACE_COALESCING_LAUNCHES": "all"}
+
+
+class CountersTest(CoalescingCase):
+    def setUp(self):
+        super().setUp()
+        self.add_counters("a", time=2000, read=3000, written=1000, l1=100, l1_hits=25, l2=80, loads=10, load_sectors=320,
+                          stores=5, store_sectors=20, l2_hits=60)
+        self.add_counters("b", time=500, read=32, l1=10)
+
+    def report(self, *options):
+        done = subprocess.run([COMMAND, "report", *options, self.only_trace().path], capture_output=True, text=True,
+                              check=False)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return done.stdout
+
+    def kernels(self):
+        accesses = json.loads(self.report("--format", "json"))["processes"][0]["accesses"]
+        return {kernel["kernel"]: kernel for kernel in accesses["kernels"]}
+
+    def why_not(self):
+        return [entry["why"] for entry in json.loads(self.report("--format", "json"))["not_checked"]
+                if entry["what"] == "whole-kernel counters"]
+
+    def test_rates(self):
+        self.play("launch a 1 sync " * 6, env=ON)
+        a = self.kernels()["a"]
+        self.assertEqual((a["launches"], a["measured_launches"]), (6, 2))  # instructions, and two sets of counters
+        counters = a["counters"]
+        self.assertEqual((counters["launches"], counters["microseconds"]), (2, 2))
+        self.assertEqual((counters["read_bytes"], counters["written_bytes"]), (3000, 1000))
+        self.assertEqual(counters["bytes_per_second"], 2e9)
+        self.assertEqual((counters["l1_hit_rate"], counters["l2_hit_rate"]), (0.25, 0.75))
+        self.assertEqual((counters["sectors_per_load"], counters["sectors_per_store"]), (32, 4))
+        text = self.report()
+        self.assertRegex(text, r"whole kernel +counted +us +memory +GB/s")
+        self.assertRegex(text, r"\n +a +2 +2.0 +3.9 KiB +2 .*25.0 % +75.0 % +32.0 +4.0\n")
+        self.assertEqual(self.why_not(), [])
+
+    def test_each_launch_is_counted_alone(self):
+        """Whatever comes next waits until the launch that is counted is done."""
+        self.play("launch a 1 launch b 1 sync " * 9, env=ON)
+        kernels = self.kernels()
+        for name, time in (("a", 2), ("b", 0.5)):
+            self.assertGreaterEqual(kernels[name]["counters"]["launches"], 2)
+            self.assertEqual(kernels[name]["counters"]["microseconds"], time)
+
+    def test_kernels_that_are_launched_once(self):
+        self.play("launch a 1 launch b 1 sync", env=ON)
+        self.assertIsNone(self.kernels()["a"]["counters"])
+        self.assertIn("none was launched again", self.why_not()[0])
+
+    def test_refused(self):
+        for refusal, words in (("not-permitted", "ERR_NVGPUCTRPERM"), ("not-supported", "in one pass"), ("passes", "in one pass")):
+            with self.subTest(refusal):
+                self.setUp()
+                self.play("launch a 1 sync " * 4, env=ON | {"GPUMEMTRACE_SIM_CUPTI": f"counters {refusal}"})
+                self.assertIn(words, self.why_not()[0])
+                a = self.kernels()["a"]
+                self.assertIsNone(a["counters"])
+                self.assertGreaterEqual(a["measured_launches"], 3)  # the figures of instructions stand alone
+
+    def test_contexts_that_end(self):
+        self.play("launch a 1 sync launch a 1 destroy context launch a 1 sync launch a 1 sync destroy", env=ON)
+        self.assertEqual(self.kernels()["a"]["counters"]["launches"], 2)
+
+    def test_off(self):
+        self.play("launch a 1 sync " * 4, env={"GPUMEMTRACE_COALESCING_LAUNCHES": "all"})
+        self.assertIsNone(self.kernels()["a"]["counters"])
+        self.assertEqual(self.why_not(), [])
+
+
+if __name__ == "__main__":
+    interposed_case.main()
