@@ -53,34 +53,104 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& f
     if (e.p(0) == kMallocHeapSize && !e.in_flight()) on_limit(e, facts);
     break;
   case Kind::kSync:
-    if (!e.succeeded()) break;
-    if (static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kEndCapture) {
-      graphs_[e.p(1)] = std::exchange(capturing_, {});
-    } else if (static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kContextSynchronize) {
-      on_wait(e);
-    }
+    if (e.succeeded()) on_sync(e);
     break;
-  case Kind::kLife: {
+  case Kind::kLife:
     if (!e.succeeded() || e.from_runtime()) break;
     on_context_end(e, heap, facts);
-    const auto object = static_cast<trace::ObjectClass>(e.p(1));
-    const auto op = static_cast<trace::LifeOp>(e.p(2));
-    if (object == trace::ObjectClass::kGraphExec && op == trace::LifeOp::kCreate) {
-      if (const auto graph = graphs_.find(e.p(3)); graph != graphs_.end()) {
-        for (const Captured& c : graph->second) add(c.context, c.launch, c.name);
-      }
-    } else if (object == trace::ObjectClass::kStream) {
-      non_blocking_.erase(e.p(0));
-      if (op == trace::LifeOp::kCreate && (e.p(3) & kNonBlocking) != 0) non_blocking_.insert(e.p(0));
-    } else if (object == trace::ObjectClass::kGraph) {
-      graphs_.erase(e.p(0));
-      const auto original = op == trace::LifeOp::kCreate ? graphs_.find(e.p(3)) : graphs_.end();
-      if (original != graphs_.end()) graphs_[e.p(0)] = std::vector(original->second); // a clone
-    }
+    on_life(e);
     break;
-  }
+  case Kind::kGraphKernel:
+    if (e.succeeded()) on_graph_kernel(e, facts);
+    break;
+  case Kind::kGraphChange:
+    if (e.succeeded()) on_graph_change(e);
+    break;
   default: break;
   }
+}
+
+void DeviceHeaps::on_sync(const Event& e) {
+  const auto op = static_cast<trace::SyncOp>(e.p(2));
+  if (op == trace::SyncOp::kContextSynchronize) on_wait(e);
+  if (op == trace::SyncOp::kEndCapture) {
+    std::vector<Captured>& graph = graphs_[e.p(1)];
+    graph.insert(graph.end(), capturing_.begin(), capturing_.end());
+    capturing_.clear();
+  }
+  if (op != trace::SyncOp::kGraphLaunch) return;
+  const auto at = executable_graphs_.find(e.p(1));
+  if (at == executable_graphs_.end()) return;
+  GraphLaunches& launches = *at->second;
+  if (launches.count++ == 0) {
+    launches.stack = e.stack;
+    launches.api = call_of(e);
+  }
+  launches.one_place = launches.one_place && launches.stack == e.stack;
+}
+
+void DeviceHeaps::on_life(const Event& e) {
+  const auto object = static_cast<trace::ObjectClass>(e.p(1));
+  const bool created = static_cast<trace::LifeOp>(e.p(2)) == trace::LifeOp::kCreate;
+  if (object == trace::ObjectClass::kGraphExec) {
+    executable_graphs_.erase(e.p(0));
+    const auto graph = created ? graphs_.find(e.p(3)) : graphs_.end();
+    if (graph == graphs_.end()) return;
+    GraphLaunches* launches = executable_graphs_[e.p(0)] = &graph_launches_.emplace_back();
+    for (const Captured& c : graph->second) {
+      KernelLaunch launch = c.launch;
+      launch.graph = launches;
+      add(c.context, launch, c.name);
+    }
+  } else if (object == trace::ObjectClass::kStream) {
+    non_blocking_.erase(e.p(0));
+    if (created && (e.p(3) & kNonBlocking) != 0) non_blocking_.insert(e.p(0));
+  } else if (object == trace::ObjectClass::kGraph) {
+    graphs_.erase(e.p(0));
+    const auto original = created ? graphs_.find(e.p(3)) : graphs_.end();
+    if (original == graphs_.end()) return;
+    std::vector<Captured> clone = original->second;
+    for (Captured& c : clone) c.node = 0; // it has a handle of its own
+    graphs_[e.p(0)] = std::move(clone);
+  }
+}
+
+std::vector<DeviceHeaps::Captured>* DeviceHeaps::graph_of(std::uint64_t node) {
+  for (auto& [handle, kernels] : graphs_) {
+    if (std::ranges::find(kernels, node, &Captured::node) != kernels.end()) return &kernels;
+  }
+  return nullptr;
+}
+
+// Nodes of an executable graph keep their ids when they are changed.
+void DeviceHeaps::on_graph_kernel(const Event& e, const ProcessFacts& facts) {
+  if (executable_graphs_.contains(e.p(1))) return;
+  std::vector<Captured>* kernels = e.p(1) != 0 ? &graphs_[e.p(1)] : graph_of(e.p(4));
+  if (kernels == nullptr) return;
+  const KernelLaunch launch{.extents = grid_extents(e.p(2)),
+                            .block_extents = block_extents(e.p(3)),
+                            .stack = e.stack,
+                            .api = call_of(e),
+                            .captured = true,
+                            .by_hand = true};
+  auto at = std::ranges::find(*kernels, e.p(4), &Captured::node);
+  if (at == kernels->end()) at = kernels->emplace(at);
+  *at = {e.context, launch, std::string(facts.handle_name(e.p(0))), e.p(4)};
+}
+
+// A child's kernels stand under the node that runs them.
+void DeviceHeaps::on_graph_change(const Event& e) {
+  const auto op = static_cast<trace::GraphOp>(e.p(1));
+  const std::uint64_t node = e.p(2);
+  if (op == trace::GraphOp::kRemove) {
+    if (auto* kernels = graph_of(node)) std::erase_if(*kernels, [&](const Captured& c) { return c.node == node; });
+  }
+  const auto child = graphs_.find(e.p(3));
+  if (op != trace::GraphOp::kChild || child == graphs_.end() || executable_graphs_.contains(e.p(0))) return;
+  std::vector<Captured> kernels = child->second;
+  for (Captured& c : kernels) c.node = node;
+  std::vector<Captured>& parent = graphs_[e.p(0)];
+  parent.insert(parent.end(), kernels.begin(), kernels.end());
 }
 
 void DeviceHeaps::on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts) {
@@ -95,12 +165,15 @@ void DeviceHeaps::on_launch(const Event& e, const Heap& heap, const ProcessFacts
   const std::string_view name = facts.handle_name(e.p(0));
   if (!heap.is_capturing(e.p(1))) return add(e.context, launch, name);
   launch.captured = true;
-  capturing_.push_back({e.context, launch, std::string(name)});
+  capturing_.push_back({e.context, launch, std::string(name), 0});
 }
 
 void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view name) {
   for (const auto& context : contexts_) {
     if (!is_of(*context, id) || context->end) continue;
+    // Launches that name no context were the first one's, once some do.
+    const bool own = id > 1 && context->heap.context() == id;
+    if (own && !std::exchange(context->launches_named, true)) context->launches.forget();
     launch.waits = context->waits;
     context->launches.add(launch, name);
   }

@@ -8,6 +8,7 @@
 // an event.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,7 @@ struct DeviceContext {
   std::uint64_t limit = kDefaultLimit; // in force, bytes
   std::vector<HeapLimitCall> refused;  // limits, newest last
   std::uint64_t waits = 0;             // of the host for all work of the context
+  bool launches_named = false;         // a launch has said that it is this context's
 
   struct End {
     std::uint16_t api = trace::kNoApi;
@@ -80,6 +82,10 @@ public:
 
 private:
   void on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts);
+  void on_sync(const Event& e);
+  void on_life(const Event& e);
+  void on_graph_kernel(const Event& e, const ProcessFacts& facts);
+  void on_graph_change(const Event& e);
   void on_limit(const Event& e, const ProcessFacts& facts);
   void on_wait(const Event& e);
   void on_context_end(const Event& e, const Heap& heap, const ProcessFacts& facts);
@@ -88,11 +94,15 @@ private:
   struct Captured {
     std::uint16_t context;
     KernelLaunch launch;
-    std::string name; // of the kernel, as linked
+    std::string name;       // of the kernel, as linked
+    std::uint64_t node = 0; // 0 unknown
   };
+  std::vector<Captured>* graph_of(std::uint64_t node);
   std::vector<std::unique_ptr<DeviceContext>> contexts_;
   std::vector<Captured> capturing_;
-  std::unordered_map<std::uint64_t, std::vector<Captured>> graphs_; // captured ones, by handle
+  std::unordered_map<std::uint64_t, std::vector<Captured>> graphs_; // by handle
+  std::deque<GraphLaunches> graph_launches_;
+  std::unordered_map<std::uint64_t, GraphLaunches*> executable_graphs_; // by handle
   std::unordered_set<std::uint64_t> non_blocking_;                  // streams, by handle
 };
 

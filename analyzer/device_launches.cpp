@@ -45,6 +45,11 @@ void DeviceLaunches::restart() {
   next_ = 0;
 }
 
+void DeviceLaunches::forget() {
+  restart();
+  for (Name& name : names_) name.launches = 0;
+}
+
 std::uint32_t DeviceLaunches::name_of(std::string_view linked) {
   const auto [at, is_new] =
     by_name_.try_emplace(std::string(linked), static_cast<std::uint32_t>(names_.size()));

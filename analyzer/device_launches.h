@@ -22,6 +22,14 @@
 
 namespace gmt {
 
+// The launches of one executable graph, whose kernels have one grid id for all of them.
+struct GraphLaunches {
+  StackId stack;                     // of the first
+  std::uint16_t api = trace::kNoApi; // the same
+  std::uint64_t count = 0;
+  bool one_place = true; // all were made there
+};
+
 struct KernelLaunch {
   std::uint64_t extents = 0, block_extents = 0; // as trace::pack_block()
   std::uint64_t realtime = 0;                   // nanoseconds of CLOCK_REALTIME, 0 unknown
@@ -33,6 +41,8 @@ struct KernelLaunch {
   std::uint32_t kernel = 0; // into DeviceLaunches' names
   std::uint16_t api = trace::kNoApi;
   bool captured = false;    // into a graph: its grid runs at each launch of that
+  bool by_hand = false;     // the node was made by a call of its own
+  const GraphLaunches* graph = nullptr; // of the graph's
   bool is_blocking = true;  // its stream and the legacy stream wait for each other
 };
 
@@ -49,6 +59,7 @@ public:
   void add(KernelLaunch launch, std::string_view name);
   void conclude(); // no launch follows
   void restart();  // the launches so far were another life's of the context
+  void forget();   // they were another context's
 
   const KernelLaunch* find(std::uint64_t grid) const; // null if it is not known
   const std::string& kernel(const KernelLaunch& launch) const { return names_[launch.kernel].full; }

@@ -14,6 +14,7 @@ namespace {
 std::array<std::uint32_t, 3> indices(trace::Index3 index) { return {index.x, index.y, index.z}; }
 
 const char* label_of(const KernelLaunch& launch) {
+  if (launch.by_hand) return "node made here";
   return launch.captured ? "captured here" : "launched here";
 }
 
@@ -77,6 +78,10 @@ void add_device_stack(Finding& finding, std::string label, const DevicePlace& pl
     if (told->device) continue;
     if (told->stack == launch->stack && told->label == label_of(*launch)) return;
     break;
+  }
+  if (const GraphLaunches* graph = launch->graph; graph != nullptr && graph->count != 0) {
+    const char* there = graph->one_place ? "graph launched here" : "graph first launched here";
+    finding.stacks.push_back(labelled(there, graph->stack, facts.api_name(graph->api)));
   }
   finding.stacks.push_back(labelled(label_of(*launch), launch->stack, facts.api_name(launch->api)));
 }

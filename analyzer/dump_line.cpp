@@ -59,6 +59,7 @@ constexpr std::string_view kSyncOps[] = {"?",
 constexpr std::string_view kUses[] = {"?",      "texture", "prefetch", "advise", "attach",
                                       "mem-op", "export",  "discard",  "access", "mem-op-wait",
                                       "surface", "tensor-map", "graph-node"};
+constexpr std::string_view kGraphOps[] = {"?", "child", "update", "remove", "enable"};
 constexpr std::string_view kRangeOps[] = {"?",    "push",        "pop",         "start",         "end",
                                           "mark", "name-domain", "name-thread", "name-resource", "thread"};
 constexpr std::string_view kExitWays[] = {"?", "exit", "_exit", "exec", "exec-failed"};
@@ -99,6 +100,12 @@ constexpr Field kSync[] = {hex("stream"), hex("other"), named("op", kSyncOps)};
 constexpr Field kNote[] = {hex("a"), hex("b"), hex("c"), hex("d")};
 constexpr Field kUse[] = {hex("address"),  number("bytes"), named("class", kUses), hex("stream"),
                           number("pitch"), number("width"), number("height"),      number("element")};
+constexpr Field kGraphKernel[] = {{"function", Form::kHandle, {}},
+                                  hex("graph"),
+                                  {"grid", Form::kGrid, {}},
+                                  {"block", Form::kBlock, {}},
+                                  hex("node")};
+constexpr Field kGraphChange[] = {hex("graph"), named("op", kGraphOps), hex("node"), hex("other")};
 constexpr Field kDevice[] = {number("device"),
                              number("bytes"),
                              number("texture-alignment"),
@@ -127,6 +134,8 @@ std::span<const Field> fields_of(trace::Kind kind) {
   case trace::Kind::kLife: return kLife;
   case trace::Kind::kSync: return kSync;
   case trace::Kind::kUse: return kUse;
+  case trace::Kind::kGraphKernel: return kGraphKernel;
+  case trace::Kind::kGraphChange: return kGraphChange;
   case trace::Kind::kContext: return kContext;
   case trace::Kind::kExit: return kExit;
   case trace::Kind::kLoss: return kLoss;
@@ -203,10 +212,10 @@ std::string description(const Event& event, const EventStream& stream) {
   }
 }
 
-// Possible pointers among a launch's arguments, each with the number of its parameter.
+// Possible pointers among a kernel's arguments, each with the number of its parameter.
 std::string arguments_text(const Event& event) {
   std::string text;
-  for (unsigned i = trace::kFirstPayloadWords; i < event.payload.size(); ++i) {
+  for (unsigned i = trace::first_argument(event.kind); i < event.payload.size(); ++i) {
     const std::uint64_t word = event.p(i);
     if (word == 0) continue;
     const unsigned parameter = trace::argument_parameter(word);
@@ -248,7 +257,7 @@ std::string dump_line(const Event& event, const EventStream& stream, std::string
     if (i >= trace::kFirstPayloadWords && event.p(i) == 0) continue; // what does not apply
     line += cat({" ", fields[i].name, "=", value_text(fields[i], event.p(i), stream)});
   }
-  if (event.kind == trace::Kind::kLaunch) line += arguments_text(event);
+  if (trace::first_argument(event.kind) != 0) line += arguments_text(event);
   if (call) line += " = " + result_text(event);
   line += flags_text(event);
   if (event.ticks != 0) line += cat({" ticks=", std::to_string(event.ticks)});

@@ -59,7 +59,10 @@ void Heap::State::apply(const Event& e) {
       if ((e.flags & trace::kLaunchScanned) == 0) last_blind_call = e.order;
     }
     judge_launch(e);
+    if (!capturing.empty()) note_captured_kernel(e);
     break;
+  case Kind::kGraphKernel: on_graph_kernel(e); break;
+  case Kind::kGraphChange: on_graph_change(e); break;
   case Kind::kContext: on_context(e); return;
   case Kind::kLife: on_life(e); break;
   case Kind::kSync: on_sync(e); break;
@@ -220,7 +223,10 @@ void Heap::State::on_life(const Event& e) {
   // The last release resets. One too many for what we saw means that a retain went unseen: nothing is known.
   if (op == trace::LifeOp::kRelease) {
     const auto count = retained.find(e.p(0));
-    if (count != retained.end() && count->second > 0 && --count->second == 0) end_context(e, 0, device);
+    if (count != retained.end() && count->second > 0 && --count->second == 0) {
+      last_release = e.order;
+      end_context(e, 0, device);
+    }
   }
 }
 
@@ -312,7 +318,9 @@ bool Heap::ends_context(const Event& e, std::uint16_t id) const {
   if (object == trace::ObjectClass::kContext) {
     return op == trace::LifeOp::kDestroy && context.handle == e.p(0);
   }
-  return object == trace::ObjectClass::kPrimaryContext && op == trace::LifeOp::kReset && context.primary &&
+  const bool ends = op == trace::LifeOp::kReset ||
+                    (op == trace::LifeOp::kRelease && state_->last_release == e.order);
+  return object == trace::ObjectClass::kPrimaryContext && ends && context.primary &&
          context.device == static_cast<std::int32_t>(e.p(0));
 }
 

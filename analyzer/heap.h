@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/event.h"
 
@@ -67,6 +68,16 @@ struct Block {
 };
 static_assert(sizeof(Block) == 64);
 
+// A kernel that runs at each launch of its graph.
+struct GraphKernel {
+  std::uint64_t function = 0; // handle
+  StackId made;               // the captured launch, or the call that made or changed the node
+  std::uint16_t api = trace::kNoApi; // the same
+  bool captured = false;
+  // Words of its arguments that led into memory, see trace::argument_word().
+  std::vector<std::uint64_t> pointers = {};
+};
+
 // What Heap::apply found out about one event.
 struct Judgement {
   enum class Verdict : std::uint8_t {
@@ -85,6 +96,7 @@ struct Judgement {
   Side side = Side::kNone;
   std::uint8_t parameter = trace::kNoParameter;   // of a kernel, where a launch was judged
   const Block* block = nullptr;                   // valid until the next apply()
+  const GraphKernel* kernel = nullptr;            // of the graph whose launch was judged; likewise
   std::uint64_t offset = 0;                       // of the address inside block
   std::uint64_t bytes_past = 0;                   // kOutOfBounds
   std::uint64_t range_begin = 0, range_bytes = 0; // the range judged; 0 bytes: length unknown
@@ -171,7 +183,8 @@ public:
   std::uint64_t unseen_frees() const;       // births on top of live blocks
   int device_of(const Block& block) const;  // ordinal, -1 unknown
   int device_of_context(std::uint16_t context) const;
-  bool ends_context(const Event& event, std::uint16_t context) const; // by destroying or resetting it
+  // Whether it destroyed the context, reset it or released it for the last time; behind apply().
+  bool ends_context(const Event& event, std::uint16_t context) const;
   std::uint64_t last_kernel() const;              // order of the newest launch of a kernel or graph, 0 none
   // Order of the newest call that may use memory which its record does not name: a graph's launch, a kernel's
   // whose arguments were not read, any other unread call.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA graphs and the memory they allocate. A node's address is fixed when the node is made, and from then on
+// CUDA graphs and the memory they allocate; heap_graph_kernels.cpp has the kernels they run. A node's address is fixed when the node is made, and from then on
 // the heap knows the block; the memory exists from a launch of its graph to its free, which is a node's or an
 // ordinary one (kGraphRan). Work of capturing streams becomes nodes. Source: CUDA programming guide, graph
 // memory nodes.
@@ -20,6 +20,8 @@ void Heap::State::on_sync(const Event& e) {
   if (op == SyncOp::kGraphLaunch) {
     last_kernel = last_blind_call = e.order;
     run_graph(e);
+    const auto graph = executable_graphs.find(e.p(1));
+    if (graph != executable_graphs.end()) judge_graph_kernels(e, graph->second);
   }
   if (op == SyncOp::kBeginCapture) capturing[e.p(0)] = e.p(0);
   if (capturing.empty()) return;
@@ -48,6 +50,9 @@ void Heap::State::end_capture(const Event& e) {
   const Graph& added = capture.mapped();
   graph.allocations.insert(graph.allocations.end(), added.allocations.begin(), added.allocations.end());
   graph.frees.insert(graph.frees.end(), added.frees.begin(), added.frees.end());
+  for (const auto& [node, kernels] : added.kernels) {
+    graph.kernels[node].insert(graph.kernels[node].end(), kernels.begin(), kernels.end());
+  }
 }
 
 void Heap::State::note_graph_allocation(const Block& block) {
@@ -66,7 +71,15 @@ bool Heap::State::note_captured_free(const Event& e) {
 void Heap::State::on_graph_life(const Event& e) {
   const bool created = static_cast<trace::LifeOp>(e.p(2)) == trace::LifeOp::kCreate;
   if (static_cast<trace::ObjectClass>(e.p(1)) == trace::ObjectClass::kGraph) {
-    graphs.erase(e.p(0));
+    forget_graph(e.p(0));
+    const auto original = created && e.p(3) != 0 ? graphs.find(e.p(3)) : graphs.end();
+    if (original == graphs.end()) return;
+    // A clone: its nodes have handles of their own.
+    Graph clone = original->second;
+    std::vector<GraphKernel> kernels;
+    for (const auto& [node, own] : clone.kernels) kernels.insert(kernels.end(), own.begin(), own.end());
+    clone.kernels = {{0, std::move(kernels)}};
+    graphs[e.p(0)] = std::move(clone);
     return;
   }
   executable_graphs.erase(e.p(0));
@@ -74,7 +87,14 @@ void Heap::State::on_graph_life(const Event& e) {
   auto graph = graphs.find(e.p(3));
   if (graph == graphs.end()) graph = graphs.find(0);
   // A copy, since the graph may be destroyed before what was made of it.
-  if (graph != graphs.end()) executable_graphs.emplace(e.p(0), graph->second);
+  ExecutableGraph& made = executable_graphs[e.p(0)];
+  if (graph != graphs.end()) static_cast<Graph&>(made) = graph->second;
+}
+
+void Heap::State::forget_graph(std::uint64_t handle) {
+  const auto graph = graphs.extract(handle);
+  if (graph.empty()) return;
+  for (const auto& [node, kernels] : graph.mapped().kernels) graph_of_node.erase(node);
 }
 
 void Heap::State::run_graph(const Event& e) {
@@ -82,7 +102,8 @@ void Heap::State::run_graph(const Event& e) {
   const auto known = executable_graphs.find(e.p(1));
   const auto unnamed = graphs.find(0);
   if (known == executable_graphs.end() && unnamed == graphs.end()) return;
-  const Graph& graph = known != executable_graphs.end() ? known->second : unnamed->second;
+  const Graph* named = known != executable_graphs.end() ? &known->second : nullptr;
+  const Graph& graph = named != nullptr ? *named : unnamed->second;
   for (const Block& allocation : graph.allocations) {
     Id id = store.find_exact(Space::kAddress, allocation.address);
     if (id == kNone || store[id].family != Family::kGraph) id = bear_again(allocation, e.order);

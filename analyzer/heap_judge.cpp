@@ -184,10 +184,10 @@ void Heap::State::judge_use(const Event& e) {
 // P4 and on are words of the kernel's arguments that could be pointers. A number that happens to look like an
 // address is told from a pointer by nothing but the heap, so only device memory is judged.
 void Heap::State::judge_launch(const Event& e) {
+  arguments.clear();
   if (e.payload.size() <= trace::kFirstPayloadWords || is_dead(e.context)) return;
   const auto words = e.payload.subspan(trace::kFirstPayloadWords);
   // All blocks are on their way into the cache before the first one is needed.
-  arguments.clear();
   for (const std::uint64_t word : words) {
     const Id id = word == 0 ? kNone : store.find_id(Space::kAddress, trace::argument_address(word));
     if (id != kNone) store.expect(id);

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +38,7 @@ struct Heap::State {
     bool known = false;
     bool dead = false; // of a sticky error
   };
+  std::uint64_t last_release = 0;                            // order of the last release of a primary context
   std::vector<Context> contexts;                             // by id; 0 is "unknown"
   std::unordered_map<std::uint64_t, std::uint64_t> retained; // primary contexts: device -> seen retains
   std::unordered_map<std::uint64_t, std::uint64_t> views;    // levels and planes: handle -> array's handle
@@ -50,15 +53,29 @@ struct Heap::State {
   };
   std::unordered_map<std::uint64_t, Mapped> mapped;
 
-  // What a graph allocates and frees at each launch.
+  // What a graph does at each launch.
   struct Graph {
     std::vector<Block> allocations; // as they were born
     std::vector<std::uint64_t> frees;
+    // By node, a child graph's under the node that runs it. Under 0 those whose node's handle is not known:
+    // captured ones, and what was copied from another graph.
+    std::map<std::uint64_t, std::vector<GraphKernel>> kernels;
   };
-  std::unordered_map<std::uint64_t, Graph> graphs, executable_graphs; // by handle, those with memory alone
-  std::unordered_map<std::uint64_t, Graph> captures;                  // by the stream where they began
-  std::unordered_map<std::uint64_t, std::uint64_t> capturing;         // streams, and where the capture began
-  std::unordered_map<std::uint64_t, std::uint64_t> captured_events;   // likewise: who waits for one joins it
+  struct ExecutableGraph : Graph {
+    struct Watched {
+      std::uint64_t address, born;
+      friend auto operator<=>(const Watched&, const Watched&) = default;
+    };
+    std::set<std::uint64_t> disabled; // nodes
+    std::vector<Watched> watched;     // the blocks that its kernels point into; while they live all is well
+    bool is_watched = false;
+  };
+  std::unordered_map<std::uint64_t, Graph> graphs; // by handle, those of which something is known
+  std::unordered_map<std::uint64_t, ExecutableGraph> executable_graphs;
+  std::unordered_map<std::uint64_t, Graph> captures;                // by the stream where they began
+  std::unordered_map<std::uint64_t, std::uint64_t> capturing;       // streams, and where the capture began
+  std::unordered_map<std::uint64_t, std::uint64_t> captured_events; // likewise: who waits for one joins it
+  std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node;   // of nodes that were made by hand
 
   // heap.cpp
   void apply(const Event& e);
@@ -87,6 +104,16 @@ struct Heap::State {
   void on_graph_life(const Event& e);
   void run_graph(const Event& e);
   Id bear_again(const Block& allocation, std::uint64_t order);
+  void forget_graph(std::uint64_t handle);
+
+  // heap_graph_kernels.cpp
+  void on_graph_kernel(const Event& e);
+  void on_graph_change(const Event& e);
+  void note_captured_kernel(const Event& e); // behind judge_launch()
+  void change_node(std::uint64_t graph, std::uint64_t node, std::vector<GraphKernel> kernels);
+  void forget_unknown_nodes();
+  void judge_graph_kernels(const Event& e, ExecutableGraph& graph);
+  bool judge_graph_pointer(ExecutableGraph& graph, const GraphKernel& kernel, std::uint64_t word);
 
   // heap_mappings.cpp
   void note_mapping(Block& mapping);

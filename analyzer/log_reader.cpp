@@ -21,7 +21,7 @@ using trace::Kind;
 
 bool is_event(Kind kind) {
   const auto k = static_cast<unsigned>(kind);
-  return (k >= static_cast<unsigned>(Kind::kAlloc) && k <= static_cast<unsigned>(Kind::kUse)) ||
+  return (k >= static_cast<unsigned>(Kind::kAlloc) && k <= static_cast<unsigned>(Kind::kGraphChange)) ||
          (k >= static_cast<unsigned>(Kind::kName) && k <= static_cast<unsigned>(Kind::kText));
 }
 

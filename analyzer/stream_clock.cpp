@@ -25,7 +25,10 @@ constexpr std::uint64_t kNonBlocking = 1;     // CU_STREAM_NON_BLOCKING
 constexpr std::uint64_t kInterprocess = 4;    // CU_EVENT_INTERPROCESS
 
 // Contexts of one device count as one: fewer streams look unordered that way.
-int device_of(const Event& e, const Heap& heap) { return std::max(0, heap.device_of_context(e.context)); }
+// Calls that name no context are the first one's.
+int device_of(const Event& e, const Heap& heap) {
+  return std::max(0, heap.device_of_context(std::max<std::uint16_t>(e.context, 1)));
+}
 
 // Default streams have one handle each for all devices and threads.
 std::uint64_t key_of(std::uint64_t handle, int device, std::uint32_t thread) {

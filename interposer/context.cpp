@@ -16,6 +16,8 @@ constexpr unsigned kMaxContexts = 1024;
 constinit std::atomic<std::uint64_t> contexts[kMaxContexts] = {};
 constexpr unsigned kMaxDevices = 64;
 constinit std::atomic<std::uint64_t> primary_contexts[kMaxDevices] = {};
+constinit std::atomic<std::uint64_t> first_context{0};
+constinit std::atomic<bool> several_contexts{false};
 constinit std::atomic<void*> get_current{nullptr};
 constinit std::atomic<void*> get_device{nullptr};
 
@@ -57,6 +59,13 @@ std::uint16_t current_context(ThreadLog& log) noexcept {
   return 0;
 }
 
+bool has_several_contexts() noexcept { return several_contexts.load(std::memory_order_relaxed); }
+
+void note_context(std::uint64_t handle) noexcept {
+  std::uint64_t first = 0;
+  if (!first_context.compare_exchange_strong(first, handle) && first != handle) several_contexts.store(true);
+}
+
 bool is_primary_context(std::uint64_t handle) noexcept {
   for (const auto& p : primary_contexts) {
     if (p.load(std::memory_order_relaxed) == handle) return true;
@@ -72,6 +81,8 @@ void remember_primary_context(std::uint64_t handle) noexcept {
 }
 
 void forget_contexts() noexcept {
+  first_context.store(0);
+  several_contexts.store(false);
   for (auto& p : primary_contexts) p.store(0);
   for (auto& c : contexts) c.store(0);
 }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorders of graph nodes: what memory a node names is recorded when the node is made or changed, since its launches
-// name the graph only. Kernel nodes leave a note; their modules get the context's ring. Copies and sets are uses (kGraphNode), allocation and free nodes what they are; P3 (P2 of a
-// free) holds the graph or graph-exec, 0 where the call names the node only. Arguments of kernel nodes are not read.
+// Recorders of graph nodes: what a node uses is recorded when the node is made or changed, since its launches name the
+// graph only. Kernels leave a kGraphKernel with their arguments, copies and sets are uses (kGraphNode), allocation and
+// free nodes what they are; P3 (P1 of a kernel, P2 of a free) holds the graph or graph-exec, 0 where the call names the
+// node only. Child graphs, removed nodes and the like are a kGraphChange.
 // Same rules as recorders.h.
 #pragma once
 
+#include <type_traits>
+
 #include "interposer/batch_recorders.h"
-#include "interposer/device_ring.h"
 
 namespace gmt::interposer {
+
+using trace::GraphOp;
 
 // The destination of a copy node (i is 0) or its source.
 inline void set_node_copy(Record& r, const CUDA_MEMCPY3D& copy, std::size_t i, std::uint64_t graph) {
@@ -82,31 +86,64 @@ template <int Graph, int Params> struct GraphMemoryOperations : Recorder {
   }
 };
 
-// Of a node's parameters: its kernel, as whichever handle they name.
-template <class Params> std::uint64_t kernel_of(const Params& p) {
-  if constexpr (requires { p.kern; }) {
-    return p.func != nullptr ? as_word(p.func) : as_word(p.kern);
+// The node's handle: an argument, or what comes out where the call makes it (`after`).
+template <int Node, class T> std::uint64_t node_of(const T& a, bool after) {
+  if constexpr (Node < 0) {
+    return 0;
+  } else if constexpr (std::is_same_v<std::tuple_element_t<Node, T>, CUgraphNode>) {
+    return arg<Node>(a);
   } else {
-    return as_word(p.func);
+    return after ? out<Node>(a) : 0;
   }
 }
 
-template <int Params> struct GraphKernel : Recorder {
+// The kernel may be named by either handle; its arguments are copied into the node, so they are what its launches get.
+template <class Params> void set_node_kernel(Record& r, const Params& p, std::uint64_t graph, std::uint64_t node) {
+  std::uint64_t function = as_word(p.func);
+  if constexpr (requires { p.kern; }) {
+    if (function == 0) function = as_word(p.kern);
+  }
+  LaunchBase::start(r, function, graph);
+  LaunchBase::set_dimensions(r, p.gridDimX, p.gridDimY, p.gridDimZ, p.blockDimX, p.blockDimY, p.blockDimZ);
+  r.kind = Kind::kGraphKernel;
+  r.use_more(5);
+  r.set(4, node);
+  record_arguments(r, function, p.kernelParams, p.extra);
+}
+
+template <int Graph, int Node, int Params> struct GraphKernel : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     const auto* params = std::get<Params>(a);
-    if (params != nullptr) hand_over_ring(kernel_of(*params));
-    Note::before(r, a);
+    return params != nullptr ? set_node_kernel(r, *params, arg<Graph>(a), node_of<Node>(a, false)) : Note::before(r, a);
   }
+  template <class T> static void after(Record& r, const T& a) { r.set(4, node_of<Node>(a, true)); }
+};
+
+inline void set_graph_change(Record& r, GraphOp op, std::uint64_t graph, std::uint64_t node, std::uint64_t other) {
+  r.kind = Kind::kGraphChange;
+  r.use(4);
+  r.set(0, graph);
+  r.set(1, static_cast<std::uint64_t>(op));
+  r.set(2, node);
+  r.set(3, other);
+}
+
+template <GraphOp Op, int Graph, int Node, int Other> struct GraphChange : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    set_graph_change(r, Op, arg<Graph>(a), node_of<Node>(a, false), arg<Other>(a));
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(2, node_of<Node>(a, true)); }
 };
 
 // A node of any type; those that name no memory leave a note.
-template <int Graph, int Params> struct GraphNode : Recorder {
+template <int Graph, int Node, int Params> struct GraphNode : Recorder {
   template <class T> static std::size_t members(const T& a) {
     const CUgraphNodeParams* p = std::get<Params>(a);
     if (p == nullptr) return 0;
-    if (p->type == CU_GRAPH_NODE_TYPE_KERNEL) hand_over_ring(kernel_of(p->kernel));
     switch (p->type) {
     case CU_GRAPH_NODE_TYPE_MEMCPY: return 2;
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+    case CU_GRAPH_NODE_TYPE_GRAPH:
     case CU_GRAPH_NODE_TYPE_MEMSET:
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE: return 1;
@@ -117,7 +154,10 @@ template <int Graph, int Params> struct GraphNode : Recorder {
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
     const CUgraphNodeParams& p = *std::get<Params>(a);
     const std::uint64_t graph = arg<Graph>(a);
+    const std::uint64_t node = node_of<Node>(a, false);
     switch (p.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: return set_node_kernel(r, p.kernel, graph, node);
+    case CU_GRAPH_NODE_TYPE_GRAPH: return set_graph_change(r, GraphOp::kChild, graph, node, as_word(p.graph.graph));
     case CU_GRAPH_NODE_TYPE_MEMCPY: return set_node_copy(r, p.memcpy.copyParams, i, graph);
     case CU_GRAPH_NODE_TYPE_MEMSET: return set_node_set(r, p.memset, graph);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return set_node_alloc(r, p.alloc, graph);
@@ -128,6 +168,8 @@ template <int Graph, int Params> struct GraphNode : Recorder {
   }
   template <class T> static void after(Record& r, const T& a) {
     if (r.kind == Kind::kAlloc) r.set(0, as_word(std::get<Params>(a)->alloc.dptr));
+    if (r.kind == Kind::kGraphKernel) r.set(4, node_of<Node>(a, true));
+    if (r.kind == Kind::kGraphChange) r.set(2, node_of<Node>(a, true));
   }
 };
 

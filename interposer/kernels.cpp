@@ -88,7 +88,7 @@ bool could_be_pointer(std::uint64_t value) noexcept {
 
 // The words of one launch into the record, until it is full. `at(word)` is where a word lies, null if it is not there.
 template <class At> void scan(Record& r, const Layout& layout, At at) noexcept {
-  std::uint64_t* out = r.w.data() + trace::kFirstPayloadWords;
+  std::uint64_t* out = r.w.data() + r.words;
   std::uint64_t* const end = r.w.data() + kMaxRecordWords;
   const Word* word = layout.words();
   const Word* const last = word + layout.count;

@@ -13,7 +13,8 @@
 
 namespace gmt::interposer {
 
-// Puts the words of the launch's arguments that could be pointers into P4.. and sets kLaunchScanned if all are there.
+// Puts the words of the launch's arguments that could be pointers behind what the record holds and sets kLaunchScanned
+// if all are there.
 // `parameters` and `extra` are cuLaunchKernel's: one of them or both may be null.
 void record_arguments(Record& record, std::uint64_t function, void* const* parameters, void* const* extra) noexcept;
 

@@ -76,12 +76,16 @@ void follow_contexts(ThreadLog& log, const Record& record) noexcept {
   const auto object = static_cast<trace::ObjectClass>(record.w[1]);
   const auto op = static_cast<trace::LifeOp>(record.w[2]);
   if (object == trace::ObjectClass::kContext) {
-    if (op == trace::LifeOp::kCreate) context_was_made(record.w[0]);
+    if (op == trace::LifeOp::kCreate) {
+      note_context(record.w[0]);
+      context_was_made(record.w[0]);
+    }
     if (op == trace::LifeOp::kDestroy) context_has_ended(record.w[0]);
   } else if (object == trace::ObjectClass::kPrimaryContext) {
     const auto device = static_cast<int>(record.w[0]);
     if (op == trace::LifeOp::kRetain) {
       describe_device(log, device); // a runtime's first step: known before any memory is
+      note_context(record.w[3]);
       context_was_made(record.w[3]);
     } else if (op == trace::LifeOp::kRelease || op == trace::LifeOp::kReset) {
       primary_context_was_left(device, op == trace::LifeOp::kReset);
@@ -140,6 +144,8 @@ void Call::publish_in_flight(unsigned records) noexcept {
   settle_flags();
   if (is_coalescing()) [[unlikely]] told_ = tell_before(record, row_);
   if (log_ == nullptr) return;
+  // What an allocation belongs to is asked after the call, and virtual memory to none.
+  if (has_several_contexts() && record.kind != trace::Kind::kAlloc) [[unlikely]] context_ = current_context(*log_);
   slot_ = take_slot(*log_, record, caller_, frame_, stack_);
   time_ = read_tsc();
   order_ = record.order_at == OrderAt::kBefore ? Process::next_orders(records) : Process::current_order();
@@ -147,7 +153,7 @@ void Call::publish_in_flight(unsigned records) noexcept {
   slot_->order = order_;
   slot_->time = time_;
   slot_->stack = stack_;
-  slot_->context = 0;
+  slot_->context = context_;
   slot_->via = via_;
   fill(*slot_, record);
   log_->commit(slot_, record, head_of(record, row_, trace::kResultInFlight));
@@ -194,7 +200,7 @@ void Call::add_member(unsigned index, std::uint16_t result) noexcept {
   slot->order = order_ + index;
   slot->time = time_;
   slot->stack = stack;
-  slot->context = 0;
+  slot->context = context_;
   slot->via = via_;
   fill(*slot, record);
   log_->commit(slot, record, head_of(record, row_, result));

@@ -79,6 +79,7 @@ private:
   std::uint64_t told_ = 0; // what the collector answered before the call
   std::uint32_t stack_ = 0;
   std::uint16_t common_flags_ = 0; // of all members
+  std::uint16_t context_ = 0; // where there are several
   std::uint16_t via_ = trace::kNoApi;
   std::uint16_t row_;
 };

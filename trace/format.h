@@ -98,6 +98,13 @@ enum class Kind : std::uint8_t {
   // kGraphNode the graph or graph-exec (0 if the call names the node only). Flags: kUseReads, kUseWrites.
   // Second slot where rows are bound (2D textures, tensor maps): P4 pitch, P5 width in bytes, P6 height, P7 element size.
   kUse = 24,
+  // A kernel that a graph's node runs, when the node is made or changed by hand (since 1.4): P0 function handle, P1 graph or graph-exec
+  // (0 if the call names the node only), P2 and P3 as kLaunch's, P4 node. P5.. words of the arguments and the flag as kLaunch's P4...
+  // What a capture adds to a graph is a kLaunch.
+  kGraphKernel = 25,
+  // Any other change of what a graph runs (since 1.4): P0 graph or graph-exec (0 if the call names the node only), P1 GraphOp, P2 node,
+  // P3 the other graph (kChild, kUpdate) or whether (kEnable).
+  kGraphChange = 26,
 
   // In-kernel allocations (since 1.2), in device-<n>.log only. All but kDeviceDrained are a DeviceSlot (trace/device_ring.h):
   // P0 pointer (0 if result is kDeviceOutOfMemory), P1 requested bytes, P2 grid id, P3 block index; P4 the alignment where one was asked for (kAlignedMalloc; kNew, kNewArray of wide types).
@@ -206,6 +213,12 @@ enum class UseClass : std::uint8_t {
   kTexture = 1, kPrefetch = 2, kAdvise = 3, kAttach = 4, kMemOp = 5, kExport = 6, kDiscard = 7, kAccess = 8,
   kMemOpWait = 9, kSurface = 10, kTensorMap = 11, kGraphNode = 12, // named by a graph's node: used at each launch
 };
+enum class GraphOp : std::uint8_t {
+  kChild = 1,  // the node runs what the other graph holds now
+  kUpdate = 2, // the graph-exec takes the parameters of the other graph's nodes
+  kRemove = 3, // the node is gone
+  kEnable = 4, // whether the node runs in this graph-exec
+};
 enum class RangeOp : std::uint8_t {
   kPush = 1, kPop = 2, kStart = 3, kEnd = 4, kMark = 5, kNameDomain = 6, kNameThread = 7, kNameResource = 8,
   kThread = 9, // P3: thread id; what follows in this log is of that thread, which has no range open
@@ -247,6 +260,8 @@ inline constexpr unsigned kNoParameter = 127;
 constexpr std::uint64_t argument_word(std::uint64_t address, unsigned parameter) {
   return address | std::uint64_t{parameter < kNoParameter ? parameter : kNoParameter} << kArgumentShift;
 }
+// The first payload word that is one; 0 where there are none.
+constexpr unsigned first_argument(Kind kind) { return kind == Kind::kLaunch ? 4 : kind == Kind::kGraphKernel ? 5 : 0; }
 constexpr std::uint64_t argument_address(std::uint64_t word) { return word & ((std::uint64_t{1} << kArgumentShift) - 1); }
 constexpr unsigned argument_parameter(std::uint64_t word) { return static_cast<unsigned>(word >> kArgumentShift); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // use-after-free: a copy, set, texture bind, prefetch or launch argument that points into memory freed
-// before. The verdict is the heap's, which holds back where the addresses may belong to somebody else by now.
+// before, or before the launch of the graph that runs the kernel. The verdict is the heap's, which holds back where the addresses may belong to somebody else by now.
 
 #include "analyzer/detector.h"
 #include "analyzer/function_name.h"
@@ -32,7 +32,7 @@ private:
                      ended ? "ended with its context" : cat({"was already ", released_word(block.family)}),
                      ": ", describe_block(block, facts_), "."});
     f.advice = "Free the memory after its last use, or do not use the pointer after the free.";
-    if (e.kind == trace::Kind::kLaunch && !is_whole_parameter(e, j)) {
+    if (is_argument(e, j) && !is_whole_parameter(e, j)) {
       f.severity = Severity::kWarning;
       f.advice += " It is a mistake only if the kernel uses that field.";
     }
@@ -40,7 +40,11 @@ private:
     f.address = j.range_begin;
     f.api = call;
     f.group = j.side == Judgement::Side::kSource ? "source" : "destination";
-    f.stacks.push_back(labelled(label(e.kind), e.stack, call));
+    f.stacks.push_back(labelled(label(e, j), e.stack, call));
+    if (j.kernel != nullptr) {
+      f.stacks.push_back(labelled(j.kernel->captured ? "captured here" : "node made here", j.kernel->made,
+                                  facts_.api_name(j.kernel->api)));
+    }
     f.stacks.push_back(
       labelled(ended ? std::string("context ended here") : cat({released_word(block.family), " here"}),
                block.freed, facts_.api_name(block.freed_api)));
@@ -48,34 +52,44 @@ private:
     return f;
   }
 
+  static bool is_argument(const Event& e, const Judgement& j) {
+    return e.kind == trace::Kind::kLaunch || j.kernel != nullptr;
+  }
+  static std::uint64_t function_of(const Event& e, const Judgement& j) {
+    return j.kernel != nullptr ? j.kernel->function : e.p(0);
+  }
+
   // The words of a structure passed by value count too, but a field that the kernel does not use may hold
   // an old pointer.
   bool is_whole_parameter(const Event& e, const Judgement& j) const {
-    const Kernel* kernel = facts_.kernel(e.p(0));
+    const Kernel* kernel = facts_.kernel(function_of(e, j));
     if (kernel == nullptr || j.parameter >= kernel->parameters.size()) return false;
     return kernel->parameters[j.parameter].bytes == sizeof(std::uint64_t);
   }
 
   // The parameters are counted from 1, as people count.
   std::string passes(const Event& e, const Judgement& j) const {
-    const std::string name = demangle(facts_.handle_name(e.p(0)));
+    const std::string name = demangle(facts_.handle_name(function_of(e, j)));
     const std::string kernel = name.empty() ? "a kernel" : shorten_function(name, kLongestName);
-    if (j.parameter >= trace::kNoParameter) return cat({"The launch of ", kernel, " passes the pointer "});
-    return cat({"The launch of ", kernel, " passes ", is_whole_parameter(e, j) ? "as" : "in", " parameter ",
+    const std::string does =
+      cat({j.kernel != nullptr ? "The graph that is launched gives " : "The launch of ", kernel,
+           j.kernel != nullptr ? "" : " passes"});
+    if (j.parameter >= trace::kNoParameter) return cat({does, " the pointer "});
+    return cat({does, " ", is_whole_parameter(e, j) ? "as" : "in", " parameter ",
                 std::to_string(j.parameter + 1), " the pointer "});
   }
 
   std::string does(const Event& e, const Judgement& j, std::string_view call) const {
-    if (e.kind == trace::Kind::kLaunch) return passes(e, j);
+    if (is_argument(e, j)) return passes(e, j);
     if (j.side == Judgement::Side::kNone) return cat({call, " uses "});
     const bool reads = j.side == Judgement::Side::kSource;
     return cat({call, reads ? " reads " : " writes ", format_bytes(j.range_bytes), reads ? " from " : " to "});
   }
 
-  static std::string label(trace::Kind kind) {
-    if (kind == trace::Kind::kCopy) return "copied here";
-    if (kind == trace::Kind::kLaunch) return "launched here";
-    return kind == trace::Kind::kSet ? "set here" : "called here";
+  static std::string label(const Event& e, const Judgement& j) {
+    if (e.kind == trace::Kind::kCopy) return "copied here";
+    if (is_argument(e, j)) return j.kernel != nullptr ? "graph launched here" : "launched here";
+    return e.kind == trace::Kind::kSet ? "set here" : "called here";
   }
 
   static constexpr std::size_t kLongestName = 120; // of a kernel: templates make them long

@@ -147,6 +147,94 @@ void batches() {
   say("operations", cuStreamBatchMemOp(stream, 3, memory, 0));
 }
 
+// The same calls with one context, and with another one current.
+void contexts() {
+  start();
+  CUcontext second = nullptr;
+  CUstream stream = nullptr;
+  CUdeviceptr ordered = 0;
+  for (int round = 0; round < 2; ++round) {
+    const CUdeviceptr address = allocate(4096);
+    const CUdeviceptr many[2] = {address, address + 512}, sources[2] = {address + 1024, address + 2048};
+    std::vector<size_t> sizes = {16, 16};
+    std::vector<CUdeviceptr> to(many, many + 2), from(sources, sources + 2);
+    CUmemcpyAttributes how{};
+    how.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    size_t first = 0;
+    say("set", cuMemsetD8(address, 0, 4096));
+    say("stream", cuStreamCreate(&stream, 0));
+    say("copies", cuMemcpyBatchAsync(to.data(), from.data(), sizes.data(), 2, &how, &first, 1, stream));
+    say("ordered", cuMemAllocAsync(&ordered, 100, stream));
+    say("free", cuMemFree(address));
+    if (round == 0) say("second", cuCtxCreate(&second, nullptr, 0, 0));
+  }
+}
+
+constexpr char kKernel[] = R"(
+.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry step(
+	.param .u32 step_param_0,
+	.param .u64 step_param_1,
+	.param .align 8 .b8 step_param_2[16]
+)
+{
+	ret;
+}
+)";
+
+// Kernels in graphs, and what else changes what a graph runs.
+void graph_kernels() {
+  start();
+  const CUdeviceptr address = allocate(4096);
+  CUmodule module = nullptr;
+  CUfunction step = nullptr;
+  say("module", cuModuleLoadData(&module, kKernel));
+  say("function", cuModuleGetFunction(&step, module, "step"));
+  tell("function", step);
+  CUgraph inner = nullptr, outer = nullptr;
+  cuGraphCreate(&inner, 0);
+  cuGraphCreate(&outer, 0);
+  tell("inner", inner);
+  tell("outer", outer);
+  int count = 3;
+  CUdeviceptr pair[2] = {7, address + 64}, first = address;
+  void* arguments[] = {&count, &first, pair};
+  CUDA_KERNEL_NODE_PARAMS kernel{};
+  kernel.func = step;
+  kernel.gridDimX = 2;
+  kernel.gridDimY = kernel.gridDimZ = kernel.blockDimY = kernel.blockDimZ = 1;
+  kernel.blockDimX = 64;
+  kernel.kernelParams = arguments;
+  CUgraphNode node = nullptr, child = nullptr, last = nullptr;
+  say("node", cuGraphAddKernelNode(&node, inner, nullptr, 0, &kernel));
+  tell("node", node);
+  first = address + 128;
+  say("change", cuGraphKernelNodeSetParams(node, &kernel));
+  CUgraphNodeParams any{};
+  any.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  static_assert(sizeof any.kernel == sizeof kernel);
+  std::memcpy(&any.kernel, &kernel, sizeof kernel);
+  say("any", cuGraphAddNode(&last, outer, nullptr, nullptr, 0, &any));
+  tell("last", last);
+  say("child", cuGraphAddChildGraphNode(&child, outer, nullptr, 0, inner));
+  tell("child", child);
+  any = {};
+  any.type = CU_GRAPH_NODE_TYPE_GRAPH;
+  any.graph.graph = inner;
+  say("any child", cuGraphAddNode(&child, outer, nullptr, nullptr, 0, &any));
+  tell("any-child", child);
+  CUgraphExec exec = nullptr;
+  say("exec", cuGraphInstantiate(&exec, outer, 0));
+  tell("exec", exec);
+  say("change", cuGraphExecKernelNodeSetParams(exec, last, &kernel));
+  say("off", cuGraphNodeSetEnabled(exec, last, 0));
+  CUgraphExecUpdateResultInfo info{};
+  say("update", cuGraphExecUpdate(exec, outer, &info));
+  say("remove", cuGraphDestroyNode(last));
+}
+
 void graphs() {
   start();
   const CUdeviceptr address = allocate(65536);
@@ -241,7 +329,8 @@ struct Scene {
 };
 constexpr Scene kScenes[] = {{"facts", facts},     {"captured_failure", captured_failure},
                              {"textures", textures}, {"batches", batches},
-                             {"graphs", graphs},   {"arrays", arrays},
+                             {"graphs", graphs},   {"arrays", arrays},   {"graph-kernels", graph_kernels},
+                             {"contexts", contexts},
                              {"pools", pools},     {"forked", forked}};
 
 } // namespace

@@ -11,6 +11,8 @@ SIMULATED = os.environ["GMT_SIMULATED"]
 TEXTURE, PREFETCH, MEM_OP, ACCESS, MEM_OP_WAIT, SURFACE, TENSOR_MAP, GRAPH_NODE = 1, 2, 5, 8, 9, 10, 11, 12
 POOL, PEER_ACCESS, ARRAY_VIEW = 7, 15, 17
 GRAPH_FAMILY, GRAPH_FREE_NODE = 15, 13
+CHILD, UPDATE, REMOVE, ENABLE = 1, 2, 3, 4
+SCANNED = 1
 READS, WRITES = 1, 2
 RUNTIME, ARRAY_SIDE = 1 << 15, 3
 
@@ -162,6 +164,53 @@ class Graphs(Records):
         self.assertEqual((alloc.kind, alloc.a), ("alloc", [address, 5000, GRAPH_FAMILY, graph]))
         self.assertEqual((free.kind, free.a[:3]), ("free", [address, GRAPH_FREE_NODE, graph]))
         self.assertEqual(self.only("cuStreamEndCapture").a[1], int(self.said["captured"], 16))
+
+
+    def test_kernels(self):
+        """Arguments as a launch's: the number of the parameter above the address."""
+        self.play("graph-kernels")
+        said = {name: int(handle, 16) for name, handle in self.said.items()}
+        base = self.only("cuMemAlloc_v2").a[0]
+        size = [2 | 1 << 32 | 1 << 48, 64 | 1 << 16 | 1 << 32]
+
+        def kernel(graph, node, first):
+            return [said["function"], graph, *size, node, first | 1 << 57, base + 64 | 2 << 57]
+
+        calls = [("cuGraphAddKernelNode_v2", kernel(said["inner"], said["node"], base)),
+                 ("cuGraphKernelNodeSetParams_v2", kernel(0, said["node"], base + 128)),
+                 ("cuGraphExecKernelNodeSetParams_v2", kernel(said["exec"], said["last"], base + 128))]
+        for name, words in calls:
+            with self.subTest(name):
+                record = self.only(name)
+                self.assertEqual((record.kind, record.result, record.flags & SCANNED), ("graph-kernel", 0, SCANNED))
+                self.assertEqual([f"{word:x}" for word in record.a[:7]], [f"{word:x}" for word in words])
+        any_kernel, any_child = self.trace.calls_of("cuGraphAddNode_v2")
+        self.assertEqual((any_kernel.kind, any_kernel.a[:7]),
+                         ("graph-kernel", kernel(said["outer"], said["last"], base + 128)))
+        changes = [any_child] + [self.only(name) for name in (
+            "cuGraphAddChildGraphNode", "cuGraphNodeSetEnabled", "cuGraphExecUpdate_v2", "cuGraphDestroyNode")]
+        self.assertEqual({change.kind for change in changes}, {"graph-change"})
+        self.assertEqual([change.a for change in changes],
+                         [[said["outer"], CHILD, said["any-child"], said["inner"]],
+                          [said["outer"], CHILD, said["child"], said["inner"]],
+                          [said["exec"], ENABLE, said["last"], 0],
+                          [said["exec"], UPDATE, 0, said["outer"]],
+                          [0, REMOVE, said["last"], 0]])
+        named = [record for record in self.trace.records if record.kind == "name"]
+        self.assertIn(said["function"], [record.a[0] for record in named])
+
+
+class Contexts(Records):
+    def test_calls_name_theirs_once_there_are_several(self):
+        self.play("contexts")
+        first, second = (record.context for record in self.kind("context"))
+        self.assertEqual(first, 1)
+        for name in ("cuMemAlloc_v2", "cuStreamCreate"):
+            self.assertEqual([call.context for call in self.trace.calls_of(name)], [first, second], name)
+        for name in ("cuMemsetD8_v2", "cuMemAllocAsync", "cuMemFree_v2"):
+            self.assertEqual([call.context for call in self.trace.calls_of(name)], [0, second], name)
+        copies = self.trace.calls_of("cuMemcpyBatchAsync_v2")
+        self.assertEqual([copy.context for copy in copies], [0, 0, second, second])
 
 
 class Memory(Records):

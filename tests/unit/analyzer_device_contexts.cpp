@@ -129,5 +129,66 @@ TEST_F(DeviceReset, LaunchesBelongToTheLifeTheyWereMadeIn) {
   }
 }
 
+TEST_F(DeviceReset, TheLastReleaseOfAPrimaryContextEndsItsHeap) {
+  const auto life = [&](trace::LifeOp op, std::uint64_t from) {
+    log().life({.api = op == trace::LifeOp::kRetain ? "cuDevicePrimaryCtxRetain" : "cuDevicePrimaryCtxRelease_v2",
+                .stack = {from}},
+               0, trace::ObjectClass::kPrimaryContext, op);
+  };
+  life(trace::LifeOp::kRetain, 0x6f0);
+  life(trace::LifeOp::kRetain, 0x6f1);
+  run_kernel(kStep, 1, 0x401);
+  life(trace::LifeOp::kRelease, 0x700); // not yet
+  run_kernel(kStep, 2, 0x402);
+  device.device_malloc({.grid = 2}, kP, 64);
+  life(trace::LifeOp::kRelease, 0x701);
+  life(trace::LifeOp::kRetain, 0x6f2);
+  second.site(1, "step", "/src/step.cu", 12);
+  launch(kStep, 4, 64, 0x480);
+  second.grid(1, 4, 64, 1);
+  second.device_malloc({.grid = 1}, kQ, 128);
+  run_both();
+  ASSERT_EQ(result.findings.size(), 2u);
+  for (const Finding& f : result.findings) {
+    ASSERT_EQ(f.kind, "device-heap-leak");
+    const bool ended = f.bytes == 64;
+    EXPECT_EQ(labels(f), ended ? "allocated here|launched here|context ended here" : "allocated here|launched here");
+    EXPECT_EQ(address_of(f.stacks[1]), ended ? 0x402u : 0x480u);
+    if (ended) {
+      EXPECT_EQ(address_of(f.stacks[2]), 0x701u);
+    }
+  }
+}
+
+// Launches are counted by context. Those that name none were made in the first, before there was another.
+TEST_F(DeviceHeapTest, LaunchesBelongToTheirContext) {
+  DeviceLogWriter second;
+  log().context(2, 0xc2, 1, true);
+  second.site(1, "step", "/src/step.cu", 12);
+  const auto launch_in = [&](std::uint16_t context, std::uint64_t from) {
+    log().record(Kind::kLaunch, {.api = "cuLaunchKernel", .stack = {from}, .context = context},
+                 {kStep, 0, 4 | 1ull << 32 | 1ull << 48, 64 | 1ull << 16 | 1ull << 32});
+  };
+  for (std::uint64_t i = 1; i <= 3; ++i) launch_in(0, 0x400 + i);
+  for (std::uint64_t i = 1; i <= 2; ++i) {
+    launch_in(2, 0x800 + i);
+    launch_in(1, 0x403 + i);
+  }
+  for (std::uint64_t grid = 1; grid <= 5; ++grid) device.grid(grid, 4, 64);
+  device.device_malloc({.grid = 5}, kP, 64);
+  for (std::uint64_t grid = 1; grid <= 2; ++grid) second.grid(grid, 4, 64);
+  second.device_malloc({.grid = 2}, kQ, 128);
+  second.drained(2);
+  std::filesystem::create_directories(directory.path() / "trace");
+  second.write(directory.path() / "trace", "device-1");
+  run_device();
+  ASSERT_EQ(result.findings.size(), 2u);
+  for (const Finding& f : result.findings) {
+    const bool first = f.bytes == 64;
+    EXPECT_EQ(f.stacks[0].device->launch, first ? 5u : 2u);
+    EXPECT_EQ(address_of(f.stacks[1]), first ? 0x405u : 0x802u);
+  }
+}
+
 } // namespace
 } // namespace gmt::test

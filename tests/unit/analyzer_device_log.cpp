@@ -186,6 +186,75 @@ TEST_F(LaunchOfGrid, AClonesKernelsAreTheGraphs) {
   EXPECT_EQ(launches(), "0:401 ");
 }
 
+// A graph with a node of kStep, made by hand, and what of it is instantiated as 0x9e.
+class NodeOfGrid : public LaunchOfGrid {
+protected:
+  void node(std::uint64_t graph, std::uint64_t handle, std::uint64_t from, std::uint64_t function = kStep) {
+    log().record(Kind::kGraphKernel, {.api = "cuGraphAddKernelNode_v2", .stack = {from}},
+                 {function, graph, 4 | 1ull << 32 | 1ull << 48, 64 | 1ull << 16 | 1ull << 32, handle});
+  }
+  void child(std::uint64_t graph, std::uint64_t of, std::uint64_t handle) {
+    log().record(Kind::kGraphChange, {.api = "cuGraphAddChildGraphNode"}, {graph, 1, handle, of});
+  }
+  void instantiate(std::uint64_t graph) {
+    log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, graph});
+  }
+  void launch_graph(std::uint64_t from) {
+    log().record(Kind::kSync, {.api = "cuGraphLaunch", .stack = {from}}, {0, 0x9e, 9, 0});
+  }
+};
+
+TEST_F(NodeOfGrid, NodesMadeByHandAreNumberedToo) {
+  node(0x99, 0x40, 401);
+  launch(kClean, 4, 64, 402);
+  instantiate(0x99);
+  leak_in(1, 2);
+  leak_in(2);
+  EXPECT_EQ(launches(), "1:402 0:401 ");
+}
+
+TEST_F(NodeOfGrid, TheGraphsLaunchIsTold) {
+  node(0x99, 0x40, 401);
+  instantiate(0x99);
+  launch_graph(501);
+  launch_graph(501);
+  leak_in(1);
+  EXPECT_EQ(launches(), "0:501 ");
+  EXPECT_EQ(labels(result.findings[0]), "allocated here|graph launched here|node made here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[2]), 401u);
+  launch_graph(502);
+  EXPECT_EQ(launches(), "0:501 ");
+  EXPECT_EQ(labels(result.findings[0]), "allocated here|graph first launched here|node made here");
+}
+
+TEST_F(NodeOfGrid, AChildGraphsKernelsRunWithTheirParent) {
+  node(0x9b, 0x40, 401);
+  child(0x99, 0x9b, 0x41);
+  log().record(Kind::kLife, {.api = "cuGraphDestroy"}, {0x9b, 8, 2, 0});
+  node(0x99, 0x42, 402, kClean);
+  instantiate(0x99);
+  launch_graph(501);
+  leak_in(1);
+  leak_in(2, 2);
+  run_device();
+  ASSERT_EQ(result.findings.size(), 2u);
+  for (const Finding& f : result.findings) {
+    ASSERT_EQ(f.stacks.size(), 3u);
+    EXPECT_EQ(address_of(f.stacks[2]), f.bytes == 101 ? 401u : 402u);
+  }
+}
+
+TEST_F(NodeOfGrid, AChangedNodeRunsWhatItWasGivenLast) {
+  node(0x99, 0x40, 401, kClean);
+  node(0, 0x40, 403);
+  node(0x99, 0x41, 404, kClean);
+  log().record(Kind::kGraphChange, {.api = "cuGraphDestroyNode"}, {0, 3, 0x41, 0});
+  instantiate(0x99);
+  leak_in(1);
+  leak_in(2, 2);
+  EXPECT_EQ(launches(), "0:403 0:0 ");
+}
+
 TEST_F(LaunchOfGrid, WithoutALaunchThePlaceIsStillTold) {
   leak_in(7);
   EXPECT_EQ(launches(), "0:0 ");
