@@ -107,8 +107,7 @@ private:
                     .counters_trouble = static_cast<trace::AccessTrouble>(p(11)),
                     .counters_code = p(12),
                     .counted = p(13),
-                    .counted_lost = p(14),
-                    .peak_bytes = p(15)};
+                    .counted_lost = p(14)};
     return true;
   }
 
@@ -155,19 +154,15 @@ private:
     const auto function = by_number_.find(p(0));
     if (function == by_number_.end()) return false;
     log_.functions[function->second].counters = {.launches = p(1),
-                                                 .nanoseconds = p(2),
-                                                 .read_bytes = p(3),
-                                                 .written_bytes = p(4),
-                                                 .l1_sectors = p(5),
-                                                 .l1_hits = p(6),
-                                                 .l2_sectors = p(7),
-                                                 .loads = p(8),
-                                                 .load_sectors = p(9),
-                                                 .stores = p(10),
-                                                 .store_sectors = p(11),
-                                                 .l2_launches = p(12),
-                                                 .l2_hits = p(13),
-                                                 .peak_bytes = log_.windows.peak_bytes};
+                                                 .read_bytes = p(2),
+                                                 .written_bytes = p(3),
+                                                 .l1_sectors = p(4),
+                                                 .l1_hits = p(5),
+                                                 .l2_sectors = p(6),
+                                                 .loads = p(7),
+                                                 .load_sectors = p(8),
+                                                 .stores = p(9),
+                                                 .store_sectors = p(10)};
     return true;
   }
 

@@ -28,18 +28,14 @@ struct AccessWindows {
   trace::AccessTrouble counters_trouble = trace::AccessTrouble::kNone;
   std::uint64_t counters_code = 0;
   std::uint64_t counted = 0, counted_lost = 0; // launches
-  std::uint64_t peak_bytes = 0;                // a second, of the device's memory; 0 unknown
 };
 
 // trace::Kind::kAccessCounters: sums over launches that were counted.
 struct KernelCounters {
-  std::uint64_t launches = 0; // of all but the last two
-  std::uint64_t nanoseconds = 0;
+  std::uint64_t launches = 0;
   std::uint64_t read_bytes = 0, written_bytes = 0; // of the device's memory
   std::uint64_t l1_sectors = 0, l1_hits = 0, l2_sectors = 0;
   std::uint64_t loads = 0, load_sectors = 0, stores = 0, store_sectors = 0; // of global memory, by warps
-  std::uint64_t l2_launches = 0, l2_hits = 0;
-  std::uint64_t peak_bytes = 0; // a second, of the device's memory; 0 unknown
 };
 
 // trace::Kind::kAccessInstruction; trace::kUnknownCount where the chip has no such metric.

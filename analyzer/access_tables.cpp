@@ -38,11 +38,11 @@ std::vector<const AccessTables::Kernel*> AccessTables::counted() const {
   for (const Kernel& kernel : kernels) {
     if (kernel.counters.launches != 0) counted.push_back(&kernel);
   }
-  const auto time = [](const Kernel* k) {
-    return static_cast<double>(k->counters.nanoseconds) / static_cast<double>(k->counters.launches) *
-           static_cast<double>(k->launches);
+  const auto moved = [](const Kernel* k) {
+    return static_cast<double>(k->counters.read_bytes + k->counters.written_bytes) /
+           static_cast<double>(k->counters.launches) * static_cast<double>(k->launches);
   };
-  std::ranges::stable_sort(counted, std::greater{}, time);
+  std::ranges::stable_sort(counted, std::greater{}, moved);
   return counted;
 }
 

@@ -37,7 +37,7 @@ struct AccessTables {
   };
   std::vector<AccessFigures> lines; // the kMaxAccessLines that waste most of global memory's traffic
   std::vector<Kernel> kernels;      // those that waste most first
-  std::vector<const Kernel*> counted() const; // those with counters, those that take most time first
+  std::vector<const Kernel*> counted() const; // those with counters, those that move most first
   std::uint64_t moved_bytes = 0, wasted_bytes = 0; // of global memory, in all launches
 };
 

@@ -310,20 +310,19 @@ std::string dump_lines(const AccessLog& log) {
                  figure("put-off", w.put_off),
                  " counters-trouble=", kTroubles[static_cast<std::size_t>(w.counters_trouble)],
                  figure("counters-code", w.counters_code), figure("counted", w.counted),
-                 figure("counted-lost", w.counted_lost), figure("peak-bytes", w.peak_bytes), "\n"});
+                 figure("counted-lost", w.counted_lost), "\n"});
   }
   for (const AccessFunction& f : log.functions) {
     text += cat({log.name, " function", figure("number", f.number), " name=", gmt::quoted(f.name),
                  " identity=", format_address(f.identity), figure("measured", f.measured),
                  figure("lost", f.lost), figure("launches", f.launches), "\n"});
-    if (const KernelCounters& c = f.counters; c.launches != 0 || c.l2_launches != 0) {
+    if (const KernelCounters& c = f.counters; c.launches != 0) {
       text += cat({log.name, " counters", figure("function", f.number), figure("launches", c.launches),
-                   figure("ns", c.nanoseconds), figure("read", c.read_bytes),
+                   figure("read", c.read_bytes),
                    figure("written", c.written_bytes), figure("l1-sectors", c.l1_sectors),
                    figure("l1-hits", c.l1_hits), figure("l2-sectors", c.l2_sectors),
                    figure("loads", c.loads), figure("load-sectors", c.load_sectors),
-                   figure("stores", c.stores), figure("store-sectors", c.store_sectors),
-                   figure("l2-launches", c.l2_launches), figure("l2-hits", c.l2_hits), "\n"});
+                   figure("stores", c.stores), figure("store-sectors", c.store_sectors), "\n"});
     }
     for (const AccessFunction::Instruction& i : f.instructions) {
       const AccessCounts& c = i.counts;

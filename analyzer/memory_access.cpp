@@ -70,14 +70,12 @@ void share_launches(std::vector<MeasuredFunction>& functions) {
 }
 
 void add_counters(const KernelCounters& from, KernelCounters& to) {
-  static constexpr std::uint64_t KernelCounters::* kSums[] = {
-    &KernelCounters::launches,    &KernelCounters::nanoseconds, &KernelCounters::read_bytes,
-    &KernelCounters::written_bytes, &KernelCounters::l1_sectors, &KernelCounters::l1_hits,
-    &KernelCounters::l2_sectors,  &KernelCounters::loads,       &KernelCounters::load_sectors,
-    &KernelCounters::stores,      &KernelCounters::store_sectors, &KernelCounters::l2_launches,
-    &KernelCounters::l2_hits};
+  static constexpr std::uint64_t KernelCounters::*kSums[] = {
+    &KernelCounters::launches,   &KernelCounters::read_bytes, &KernelCounters::written_bytes,
+    &KernelCounters::l1_sectors, &KernelCounters::l1_hits,    &KernelCounters::l2_sectors,
+    &KernelCounters::loads,      &KernelCounters::load_sectors,
+    &KernelCounters::stores,     &KernelCounters::store_sectors};
   for (const auto sum : kSums) raise(to.*sum, from.*sum);
-  to.peak_bytes = std::max(to.peak_bytes, from.peak_bytes);
 }
 
 } // namespace

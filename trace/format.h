@@ -133,13 +133,11 @@ enum class Kind : std::uint8_t {
   // The whole of it, first in the file: P0 AccessTrouble, P1 the CUptiResult that told, P2 windows opened, P3 windows read, P4
   // windows given up (their figures are lost), P5 launches seen, P6 launches in windows read, P7 launches in windows given up,
   // P8 nanoseconds that windows were open, P9 graph launches, P10 launches that were due but put off to save time. Since 1.4,
-  // of whole-kernel counters: P11 AccessTrouble, P12 the CUptiResult that told, P13 launches counted, P14 of them lost, P15 peak
-  // bytes a second of the device's memory.
+  // of whole-kernel counters: P11 AccessTrouble, P12 the CUptiResult that told, P13 launches counted, P14 of them lost.
   kAccessWindows = 42,
-  // Whole-kernel counters (since 1.4): P0 number of the kernel's kAccessFunction, P1 launches that P2 to P11 are sums of: P2
-  // nanoseconds, P3 bytes read from and P4 written to the device's memory, P5 sectors looked up in L1, P6 found there, P7 looked up
-  // in L2; global memory: P8 loads by warps, P9 their sectors, P10 stores by warps, P11 their sectors. P12 launches that P13 is
-  // the sum of: P13 sectors found in L2.
+  // Whole-kernel counters (since 1.4): P0 number of the kernel's kAccessFunction, P1 launches that the others are sums of: P2
+  // bytes read from and P3 written to the device's memory, P4 sectors looked up in L1, P5 found there, P6 looked up in L2; global
+  // memory: P7 loads by warps, P8 their sectors, P9 stores by warps, P10 their sectors.
   kAccessCounters = 43,
 };
 

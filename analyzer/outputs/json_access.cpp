@@ -19,15 +19,11 @@ Json number_or_null(const std::optional<double>& number) { return number ? Json(
 
 Json counters_json(const KernelCounters& c) {
   if (c.launches == 0) return nullptr;
-  const auto mean = [&c](std::uint64_t sum) { return static_cast<double>(sum) / static_cast<double>(c.launches); };
   return {{"launches", c.launches},
-          {"microseconds", microseconds(c)},
-          {"read_bytes", mean(c.read_bytes)},
-          {"written_bytes", mean(c.written_bytes)},
-          {"bytes_per_second", number_or_null(bandwidth(c))},
-          {"share_of_peak", number_or_null(share_of_peak(c))},
+          {"read_bytes", mean_of(c.read_bytes, c)},
+          {"written_bytes", mean_of(c.written_bytes, c)},
+          {"l2_sectors", mean_of(c.l2_sectors, c)},
           {"l1_hit_rate", number_or_null(l1_hit_rate(c))},
-          {"l2_hit_rate", number_or_null(l2_hit_rate(c))},
           {"sectors_per_load", number_or_null(sectors_a_load(c))},
           {"sectors_per_store", number_or_null(sectors_a_store(c))}};
 }

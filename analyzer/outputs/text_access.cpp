@@ -98,23 +98,17 @@ std::string optional_number(const std::optional<double>& number) {
   return number ? fmt::format("{:.1f}", *number) : "-";
 }
 
-// Means of the launches that were counted by themselves; those that take most time first.
+// Means of the launches that were counted by themselves; those that move most in all first.
 void add_counters(std::string& out, const AccessTables& tables, const Names& names, TableChoice choice) {
   const std::vector<const AccessTables::Kernel*> counted = tables.counted();
   if (counted.empty()) return;
-  Table table{{"whole kernel", "counted", "us", "memory", "GB/s", "of peak", "L1 hits", "L2 hits",
-               "sectors a load", "a store"},
-              {}};
+  Table table{{"each launch of", "counted", "from memory", "to memory", "L1 hits", "sectors a load", "a store"}, {}};
   const std::size_t count = choice == TableChoice::kAll ? counted.size() : std::min(kKernels, counted.size());
   for (std::size_t i = 0; i < count; ++i) {
     const KernelCounters& c = counted[i]->counters;
-    const std::optional<double> bytes = bandwidth(c);
     table.rows.push_back({printable(names.at(counted[i]->kernel)), format_count(c.launches),
-                          fmt::format("{:.1f}", microseconds(c)),
-                          format_bytes((c.read_bytes + c.written_bytes) / c.launches),
-                          bytes ? fmt::format("{:.0f}", *bytes / 1e9) : "-",
-                          optional_percent(share_of_peak(c)), optional_percent(l1_hit_rate(c)),
-                          optional_percent(l2_hit_rate(c)), optional_number(sectors_a_load(c)),
+                          format_bytes(c.read_bytes / c.launches), format_bytes(c.written_bytes / c.launches),
+                          optional_percent(l1_hit_rate(c)), optional_number(sectors_a_load(c)),
                           optional_number(sectors_a_store(c))});
   }
   out += lines_of(table, count, 0);

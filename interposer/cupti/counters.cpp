@@ -8,6 +8,7 @@
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 
+#include <iterator>
 #include <sys/mman.h>
 
 #include "interposer/cupti/calls.h"
@@ -18,8 +19,7 @@ namespace {
 
 using trace::AccessTrouble;
 
-const char* kFirstSet[] = {
-    "gpu__time_duration.sum",
+const char* kNames[] = {
     "dram__bytes_read.sum",
     "dram__bytes_write.sum",
     "l1tex__t_sectors.sum",
@@ -30,9 +30,7 @@ const char* kFirstSet[] = {
     "smsp__inst_executed_op_global_st.sum",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
 };
-const char* kSecondSet[] = {"lts__t_sectors_lookup_hit.sum"};
-const char** const kNames[Counters::kSets] = {kFirstSet, kSecondSet};
-static_assert(std::size(kFirstSet) == Counters::kFigures[0] && std::size(kSecondSet) == Counters::kFigures[1]);
+static_assert(std::size(kNames) == Counters::kFigures);
 
 struct Functions {
   decltype(&::cuptiDeviceGetChipName) chip_name;
@@ -111,8 +109,8 @@ Answer Counters::know_functions(void* library) noexcept {
   return {};
 }
 
-Answer Counters::plan(int device, unsigned set) noexcept {
-  Plan& plan = plans_[device][set];
+Answer Counters::plan(int device) noexcept {
+  Plan& plan = plans_[device];
   if (plan.config.bytes != nullptr) return {};
   auto chip = parameters<CUpti_Device_GetChipName_Params>(CUpti_Device_GetChipName_Params_STRUCT_SIZE);
   chip.deviceIndex = static_cast<std::size_t>(device);
@@ -125,8 +123,8 @@ Answer Counters::plan(int device, unsigned set) noexcept {
   using Add = CUpti_Profiler_Host_ConfigAddMetrics_Params;
   auto add = parameters<Add>(CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE);
   add.pHostObject = make.pHostObject;
-  add.ppMetricNames = kNames[set];
-  add.numMetrics = kFigures[set];
+  add.ppMetricNames = kNames;
+  add.numMetrics = kFigures;
   if (const Answer refused = refusal_of_names(cupti.add_metrics(&add)); !refused.good()) return refused;
   using Size = CUpti_Profiler_Host_GetConfigImageSize_Params;
   auto size = parameters<Size>(CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE);
@@ -150,30 +148,29 @@ Answer Counters::plan(int device, unsigned set) noexcept {
   return {};
 }
 
-Answer Counters::configure(const Plan& plan, unsigned set, CUpti_RangeProfiler_Object* profiler) noexcept {
+Answer Counters::configure(const Plan& plan, CUpti_RangeProfiler_Object* profiler) noexcept {
   using Size = CUpti_RangeProfiler_GetCounterDataSize_Params;
   auto size = of_profiler<Size>(CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE, profiler);
-  size.pMetricNames = kNames[set];
-  size.numMetrics = kFigures[set];
+  size.pMetricNames = kNames;
+  size.numMetrics = kFigures;
   size.maxNumOfRanges = size.maxNumRangeTreeNodes = 1;
   if (const Answer refused = answer(cupti.data_size(&size)); !refused.good()) return refused;
-  Memory& data = data_[set];
-  if (data.size != size.counterDataSize) {
-    if (data.bytes != nullptr) munmap(data.bytes, data.size);
-    data = {make_memory(size.counterDataSize), size.counterDataSize};
-    if (data.bytes == nullptr) return data.size = 0, kNoMemory;
+  if (data_.size != size.counterDataSize) {
+    if (data_.bytes != nullptr) munmap(data_.bytes, data_.size);
+    data_ = {make_memory(size.counterDataSize), size.counterDataSize};
+    if (data_.bytes == nullptr) return data_.size = 0, kNoMemory;
   }
   using Begin = CUpti_RangeProfiler_CounterDataImage_Initialize_Params;
   auto begin = of_profiler<Begin>(CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE, profiler);
   begin.counterDataSize = size.counterDataSize;
-  begin.pCounterData = data.bytes;
+  begin.pCounterData = data_.bytes;
   if (const Answer refused = answer(cupti.begin_data(&begin)); !refused.good()) return refused;
   using Config = CUpti_RangeProfiler_SetConfig_Params;
   auto config = of_profiler<Config>(CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE, profiler);
   config.configSize = plan.config.size;
   config.pConfig = plan.config.bytes;
   config.counterDataImageSize = size.counterDataSize;
-  config.pCounterDataImage = data.bytes;
+  config.pCounterDataImage = data_.bytes;
   config.range = CUPTI_UserRange;
   config.replayMode = CUPTI_UserReplay;
   config.maxRangesPerPass = 1;
@@ -181,20 +178,20 @@ Answer Counters::configure(const Plan& plan, unsigned set, CUpti_RangeProfiler_O
   return answer(cupti.set_config(&config));
 }
 
-Answer Counters::begin(const Cupti& main, std::uint64_t context, int device, unsigned set,
+Answer Counters::begin(const Cupti& main, std::uint64_t context, int device,
                        CUpti_RangeProfiler_Object*& profiler) noexcept {
   if (device < 0 || device >= kMostDevices) return {AccessTrouble::kNotSupported, 0};
   if (!knows_functions_) {
     if (const Answer refused = know_functions(main.library()); !refused.good()) return refused;
   }
-  if (const Answer refused = plan(device, set); !refused.good()) return refused;
+  if (const Answer refused = plan(device); !refused.good()) return refused;
   if (profiler == nullptr) {
     auto enable = parameters<CUpti_RangeProfiler_Enable_Params>(CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE);
     enable.ctx = reinterpret_cast<CUcontext>(context);
     if (const Answer refused = answer(cupti.enable(&enable)); !refused.good()) return refused;
     profiler = enable.pRangeProfilerObject;
   }
-  if (const Answer refused = configure(plans_[device][set], set, profiler); !refused.good()) return refused;
+  if (const Answer refused = configure(plans_[device], profiler); !refused.good()) return refused;
   using Start = CUpti_RangeProfiler_Start_Params;
   auto start = of_profiler<Start>(CUpti_RangeProfiler_Start_Params_STRUCT_SIZE, profiler);
   if (const Answer refused = answer(cupti.start(&start)); !refused.good()) return refused;
@@ -204,23 +201,23 @@ Answer Counters::begin(const Cupti& main, std::uint64_t context, int device, uns
   return answer(cupti.push(&push));
 }
 
-Answer Counters::end(int device, unsigned set, CUpti_RangeProfiler_Object* profiler, std::uint64_t* figures) noexcept {
+Answer Counters::end(int device, CUpti_RangeProfiler_Object* profiler, std::uint64_t* figures) noexcept {
   const Answer ended = end_range(profiler);
   if (!ended.good() || figures == nullptr) return ended;
   using Decode = CUpti_RangeProfiler_DecodeData_Params;
   auto decode = of_profiler<Decode>(CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE, profiler);
   if (const Answer refused = answer(cupti.decode(&decode)); !refused.good()) return refused;
-  double values[kMostFigures] = {};
+  double values[kFigures] = {};
   using Evaluate = CUpti_Profiler_Host_EvaluateToGpuValues_Params;
   auto evaluate = parameters<Evaluate>(CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
-  evaluate.pHostObject = plans_[device][set].host;
-  evaluate.pCounterDataImage = data_[set].bytes;
-  evaluate.counterDataImageSize = data_[set].size;
-  evaluate.ppMetricNames = kNames[set];
-  evaluate.numMetrics = kFigures[set];
+  evaluate.pHostObject = plans_[device].host;
+  evaluate.pCounterDataImage = data_.bytes;
+  evaluate.counterDataImageSize = data_.size;
+  evaluate.ppMetricNames = kNames;
+  evaluate.numMetrics = kFigures;
   evaluate.pMetricValues = values;
   if (const Answer refused = answer(cupti.evaluate(&evaluate)); !refused.good()) return refused;
-  for (unsigned i = 0; i < kFigures[set]; ++i) {
+  for (unsigned i = 0; i < kFigures; ++i) {
     figures[i] = values[i] > 0 ? static_cast<std::uint64_t>(values[i]) : 0; // not a number where nothing was counted
   }
   return {};

@@ -25,21 +25,10 @@ void refuse(Context& context, const Answer& answer) noexcept {
   set_word(context.sums.windows(), kCountersTrouble, static_cast<std::uint64_t>(answer.trouble));
 }
 
-constexpr int kMemoryClockRate = 36, kMemoryBusWidth = 37; // CU_DEVICE_ATTRIBUTE_*, in kHz and bits
-void tell_peak(const Context& context, int device) noexcept {
-  int clock = 0, width = 0;
-  if (word_of(context.sums.windows(), kPeakBytes) != 0) return;
-  if (ask_attribute(&clock, kMemoryClockRate, device) != 0 || ask_attribute(&width, kMemoryBusWidth, device) != 0) return;
-  // Both edges of the clock carry a bit on each line.
-  set_word(context.sums.windows(), kPeakBytes,
-           2000 * static_cast<std::uint64_t>(clock) * static_cast<std::uint64_t>(width) / 8);
-}
-
-void add(Context& context, Kernel& kernel, unsigned set, const std::uint64_t* figures) noexcept {
+void add(Context& context, Kernel& kernel, const std::uint64_t* figures) noexcept {
   if (kernel.counters == nullptr) kernel.counters = context.sums.counters(kernel.row.number);
-  const unsigned first = set == 0 ? kFirstFigures : kSecondFigures;
-  for (unsigned i = 0; i < Counters::kFigures[set]; ++i) add_to_word(kernel.counters, first + 1 + i, figures[i]);
-  add_to_word(kernel.counters, first, 1);
+  for (unsigned i = 0; i < Counters::kFigures; ++i) add_to_word(kernel.counters, kCounted + 1 + i, figures[i]);
+  add_to_word(kernel.counters, kCounted, 1);
 }
 
 // Under the gate, in a context that is idle or waits for its end. Waits for it.
@@ -50,11 +39,10 @@ void take(Context& context, bool wanted_still) noexcept {
   if (!turn.held() || !counting.open.load()) return;
   const RelaxedCapture relaxed;
   const bool good = wanted_still && counting.launched.load() && !counting.spoilt.load();
-  std::uint64_t figures[Counters::kMostFigures] = {};
-  const Answer ended =
-      counters.end(context.device.load(), counting.set, counting.profiler, good ? figures : nullptr);
+  std::uint64_t figures[Counters::kFigures] = {};
+  const Answer ended = counters.end(context.device.load(), counting.profiler, good ? figures : nullptr);
   if (good && ended.good()) {
-    add(context, *counting.kernel, counting.set, figures);
+    add(context, *counting.kernel, figures);
     end_turn(*counting.kernel);
   } else if (counting.launched.load()) {
     add_to_word(context.sums.windows(), kCountingsLost, 1);
@@ -69,26 +57,23 @@ void take(Context& context, bool wanted_still) noexcept {
 
 void end_turn(Kernel& kernel) noexcept {
   const bool counts = core->options->counters != 0 && !refused.load();
-  const unsigned next = kernel.turn.load() + 1;
-  kernel.turn.store(counts && next <= Counters::kSets ? next : 0);
+  kernel.counters_turn.store(counts && !kernel.counters_turn.load());
 }
 
 void begin_counting(Context& context, Kernel& kernel) noexcept {
   const Quiet quiet;
   const Lock turn(cupti_in_use, Lock::Wait::kNo);
   const Gate gate(context, Gate::Needs::kNothing);
-  if (refused.load()) return kernel.turn.store(0);
+  if (refused.load()) return kernel.counters_turn.store(false);
   if (!turn.held() || !gate.held() || context.open.load() || counting_any.load()) return;
   int device = -1;
   if (ask_device(&device) != 0 || !becomes_idle_at_last(context)) return;
   const RelaxedCapture relaxed;
   Counting& counting = context.counting;
   counting.began_at = core->now();
-  counting.set = kernel.turn.load() - 1;
   context.device.store(device);
-  tell_peak(context, device);
-  const Answer answer = counters.begin(cupti, context.handle, device, counting.set, counting.profiler);
-  if (!answer.good()) return kernel.turn.store(0), refuse(context, answer);
+  const Answer answer = counters.begin(cupti, context.handle, device, counting.profiler);
+  if (!answer.good()) return kernel.counters_turn.store(false), refuse(context, answer);
   counting.kernel = &kernel;
   counting.launched.store(false);
   counting.spoilt.store(false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole-kernel counters (--counters): a launch that is due is counted by itself, between two idle moments of its context.
-// A kernel's turns go round: its instructions (windows.h), then each set of counters (counters.h). Used by windows.cpp and
+// A kernel's launches that are due serve its instructions (windows.h) and its counters in turn. Used by windows.cpp and
 // library.cpp.
 //
 // Invariants: one launch of the process is counted at a time; what else the context is given meanwhile waits until the
@@ -12,7 +12,7 @@
 
 namespace gmt::interposer::collector {
 
-inline bool is_turn_of_instructions(const Kernel& kernel) noexcept { return kernel.turn.load() == 0; }
+inline bool is_turn_of_instructions(const Kernel& kernel) noexcept { return !kernel.counters_turn.load(); }
 void end_turn(Kernel& kernel) noexcept;
 
 // Before the launch of a kernel whose turn it is; no window is open.

@@ -32,7 +32,6 @@ inline constinit DriverFunction<int*> exchange_capture_mode{"cuThreadExchangeStr
 inline constinit DriverFunction<std::uint64_t> push_context{"cuCtxPushCurrent_v2"};
 inline constinit DriverFunction<std::uint64_t*> pop_context{"cuCtxPopCurrent_v2"};
 inline constinit DriverFunction<int*> ask_device{"cuCtxGetDevice"};
-inline constinit DriverFunction<int*, int, int> ask_attribute{"cuDeviceGetAttribute"};
 inline constinit DriverFunction<int, unsigned*, int*> ask_primary_state{"cuDevicePrimaryCtxGetState"};
 inline constinit DriverFunction<std::uint64_t*, std::uint64_t> function_of_kernel{"cuKernelGetFunction"}; // loads it
 inline constinit DriverFunction<std::uint64_t> load_function{"cuFuncLoad"};

@@ -21,7 +21,7 @@ struct Kernel {
   std::atomic<std::uint64_t> met_at; // before its first launch
   bool has_figures;                  // of the window that is being read; under the gate
   std::uint8_t passed_over;          // by windows in a row that it was launched in; under the gate
-  std::atomic<unsigned> turn;        // 0 of its instructions, else of a set of counters
+  std::atomic<bool> counters_turn;   // the next launch that is due is for its counters, not for its instructions
   trace::Slot* counters;             // its kAccessCounters, null at first; under the gate
 };
 

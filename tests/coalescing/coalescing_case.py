@@ -52,12 +52,12 @@ class Sums:
                 assert False, record
 
 
-COUNTERS = {"time": "gpu__time_duration.sum", "read": "dram__bytes_read.sum", "written": "dram__bytes_write.sum",
+COUNTERS = {"read": "dram__bytes_read.sum", "written": "dram__bytes_write.sum",
             "l1": "l1tex__t_sectors.sum", "l1_hits": "l1tex__t_sectors_lookup_hit.sum", "l2": "lts__t_sectors.sum",
             "loads": "smsp__inst_executed_op_global_ld.sum",
             "load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
             "stores": "smsp__inst_executed_op_global_st.sum",
-            "store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "l2_hits": "lts__t_sectors_lookup_hit.sum"}
+            "store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"}
 
 
 class CoalescingCase(InterposedCase):

@@ -230,11 +230,14 @@ inline Report with_accesses() {
   bare.kernel = "void gather<float, Stride<32u> >(float const*, int const*)";
   bare.wasted_bytes = 1 << 20;
   bare.share = 0.0002;
+  const KernelCounters counters{.launches = 3, .read_bytes = 3 * 150'000'000ull, .written_bytes = 3 * 10'000'000,
+                                .l1_sectors = 1000, .l1_hits = 250, .l2_sectors = 6000, .loads = 100,
+                                .load_sectors = 3200, .stores = 0, .store_sectors = 0};
   r.processes[0].accesses = AccessTables{
       .lines = {access("global", "load"), bare},
-      .kernels = {{"step(float*)", true, 16353, 12, 6144, 110'592, 86'016, 3'750'985'728},
-                  {"void gather<float, Stride<32u> >(float const*, int const*)", false, 0, 0, 3072, 98'304, 86'016, 1 << 20},
-                  {"void gather<double, Stride<32u> >(double const*, int const*)", true, 1, 1, 0, 0, 0, 0}},
+      .kernels = {{"step(float*)", true, 16353, 12, 6144, 110'592, 86'016, 3'750'985'728, counters},
+                  {"void gather<float, Stride<32u> >(float const*, int const*)", false, 0, 0, 3072, 98'304, 86'016, 1 << 20, {}},
+                  {"void gather<double, Stride<32u> >(double const*, int const*)", true, 1, 1, 0, 0, 0, 0, {}}},
       .moved_bytes = 4'821'000'000,
       .wasted_bytes = 3'752'034'304};
   return r;
