@@ -100,10 +100,16 @@ std::string_view library_of_kernel(std::string_view path) {
   return known != std::end(kLibraries) ? known->name : owner_of_module(path);
 }
 
-// The accesses of a library's own kernels.
+// The accesses of a library's own kernels. A kernel that no file holds was loaded from memory ("image-0"), by the
+// library that launches it.
 void apply_to_accesses(Finding& finding) {
   if (finding.stacks.empty() || finding.stacks.front().frames.empty()) return;
-  const std::string_view library = library_of_kernel(finding.stacks.front().frames.front().module);
+  const std::string& module = finding.stacks.front().frames.front().module;
+  std::string_view library = library_of_kernel(module);
+  const bool from_memory = module.find('/') == std::string::npos;
+  if (from_memory && finding.stacks.size() > 1 && !finding.stacks[1].frames.empty()) {
+    library = library_of_kernel(finding.stacks[1].frames.front().module);
+  }
   if (library.empty()) return;
   finding.severity = Severity::kNote;
   finding.advice = cat({"This is ", library, "'s own kernel: nothing to do, unless another of its functions, "

@@ -280,7 +280,7 @@ TEST(Owners, WhatAnOwnerDoesNotUseIsItsOwnBusiness) {
 }
 
 TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
-  const auto judged = [](const char* module) {
+  const auto judged = [](const char* module, const char* launched_by = "/home/me/app") {
     Finding f = leak_with({});
     f.kind = "uncoalesced";
     f.severity = Severity::kWarning;
@@ -288,6 +288,7 @@ TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
     f.access.emplace();
     f.stacks.front().label = "accessed here";
     f.stacks.front().frames = {frame(module, "kernel(float*)")};
+    f.stacks.push_back({"first launched here", 0, "cuLaunchKernel", {frame(launched_by, "")}});
     apply_owner_rules(f);
     return f;
   };
@@ -298,6 +299,9 @@ TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
             "layouts serves as well.");
   EXPECT_EQ(judged("/home/me/libmine.so").severity, Severity::kWarning);
   EXPECT_EQ(judged("").severity, Severity::kWarning);
+  EXPECT_EQ(judged("image-0").severity, Severity::kWarning);
+  EXPECT_EQ(judged("image-0", "/usr/lib/libcublasLt.so.13").severity, Severity::kNote);
+  EXPECT_EQ(judged("/home/me/app", "/usr/lib/libcublasLt.so.13").severity, Severity::kWarning);
 }
 
 TEST(Owners, OtherFindingsAreLeftAlone) {
