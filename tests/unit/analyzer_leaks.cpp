@@ -288,7 +288,10 @@ TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
     f.access.emplace();
     f.stacks.front().label = "accessed here";
     f.stacks.front().frames = {frame(module, "kernel(float*)")};
-    f.stacks.push_back({"first launched here", 0, "cuLaunchKernel", {frame(launched_by, "")}});
+    LabelledStack launch = f.stacks.front();
+    launch.label = "first launched here";
+    launch.frames = {frame(launched_by, "")};
+    f.stacks.push_back(launch);
     apply_owner_rules(f);
     return f;
   };
