@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUPTI's Range Profiler as the collector needs it: counters of all that a context does between begin() and end(), as many
-// as one pass can hold on every chip from Turing to Blackwell. Used by counting.cpp, by one thread at a time, for one
-// context at a time.
+// as one pass can hold on the chips from Turing to GB100 (CUPTI 13.0 has no such counters of memory for GB202 and GA10B,
+// which are refused). Used by counting.cpp, by one thread at a time, for one context at a time.
 //
 // What cupti_range_profiler.h leaves open is relied on here and nowhere else (H100, driver 580): beginning and ending
 // wait for all that the context has to do; launches in between are as fast as ever; a profiler that is enabled and not
 // begun costs nothing and does not disturb SASS metrics, nor they it as long as only one of them is open. What a range
-// says of time is the time from begin() to end(), not the kernel's. A profiler keeps the configuration that it first began
-// with.
+// says of time is the time from begin() to end(), not the kernel's. What a second
+// configuration of the same profiler asked for read 0.
 #pragma once
 
 #include <cstddef>

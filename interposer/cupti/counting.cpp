@@ -83,9 +83,9 @@ void begin_counting(Context& context, Kernel& kernel) noexcept {
 
 void counted_launch_begins(Context& context, const Kernel* kernel) noexcept {
   Counting& counting = context.counting;
-  if (!counting.open.load() || counting.launched.load()) return;
-  if (kernel != counting.kernel) return counting.spoilt.store(true);
-  counting.launched.store(true);
+  if (!counting.open.load()) return;
+  // A thread that had passed finish_counting() before comes in between.
+  if (kernel != counting.kernel || counting.launched.exchange(true)) return counting.spoilt.store(true);
   counting.kernel->next_due.store(next_due_after(counting.kernel->launches.load(), wanted), std::memory_order_relaxed);
   add_to_word(context.sums.windows(), kCountings, 1);
 }

@@ -203,12 +203,17 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   for (unsigned stream = 0; stream < kStreams; ++stream) wait_for_stream(collector, stream);
+  constexpr unsigned kAtRest = 6; // launches that meet nobody: some are measured and some counted, whatever came before
+  for (unsigned i = 0; i < kAtRest; ++i) {
+    launch(collector, 0, false, false);
+    wait_for_stream(collector, 0);
+  }
   end = true;
   device.join();
 
   EXPECT_EQ(met_work.load(), 0);
   EXPECT_GE(readings.load(), 1); // at the end at the latest; before, as the threads happen to meet
-  constexpr std::uint64_t kGood = kThreads * kLaunches * 49 / 50;
+  constexpr std::uint64_t kGood = kThreads * kLaunches * 49 / 50 + kAtRest;
   const trace::Slot* windows = only(trace::Kind::kAccessWindows);
   const trace::Slot* function = only(trace::Kind::kAccessFunction);
   const trace::Slot* instruction = only(trace::Kind::kAccessInstruction);
