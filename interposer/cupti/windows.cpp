@@ -22,12 +22,19 @@ constinit std::atomic<bool> stopped{false};
 
 // ---- the end of it all
 
+// Closing waits for the context: what is busy stays open at CUPTI, and its kernels stay slow.
+void close_unread(Context& context) noexcept {
+  const Gate gate(context, Gate::Needs::kQuiet);
+  const Current current(context.handle);
+  if (gate.held() && current.good() && becomes_idle(context, 0)) cupti.close(context.handle);
+}
+
 // CUPTI cannot, or will not: the reason stands in every context's sums, and the program goes on as if we were not
 // there.
 void stop(const Context& where, const Answer& answer) noexcept {
   if (stopped.exchange(true)) return;
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
-    if (context->open.exchange(false) && context != &where) cupti.close(context->handle);
+    if (context->open.exchange(false) && context != &where) close_unread(*context);
     if (!context->has_sums.load() || context->sums.windows() == nullptr) continue;
     set_word(context->sums.windows(), kTroubleResult, answer.result);
     set_word(context->sums.windows(), kTrouble, static_cast<std::uint64_t>(answer.trouble));

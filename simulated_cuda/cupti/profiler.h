@@ -27,6 +27,7 @@ std::string staged_refusal();  // GPUMEMTRACE_SIM_CUPTI
 struct Profiler {
   std::mutex mutex;
   bool initialized = false;
+  int enables = 0;
   bool knows_modules = false;  // see cuptiEnableCallback
   std::string only_function;   // what is measured without
   std::map<uint32_t, std::set<uint64_t>> configured;  // by device: the metrics that were asked for

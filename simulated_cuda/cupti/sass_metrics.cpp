@@ -172,10 +172,10 @@ EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
   CUdevice device = 0;
   const bool valid = p != nullptr && p->ctx != nullptr && call_in(p->ctx, "cuCtxGetDevice", &device);
   if (!valid) return CUPTI_ERROR_INVALID_CONTEXT;
+  if (all.refusal == "error" || (all.refusal == "error later" && ++all.enables >= 2)) return CUPTI_ERROR_UNKNOWN;
   if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
   if (all.refusal == "patches-at-launch" && p->enableLazyPatching == 0) return CUPTI_ERROR_INVALID_PARAMETER;
   Guard guard(all.mutex);
-  if (all.refusal == "error") return CUPTI_ERROR_UNKNOWN;
   Window& window = all.windows[p->ctx];
   if (window.enabled || all.configured.count(static_cast<uint32_t>(device)) == 0) return CUPTI_ERROR_INVALID_OPERATION;
   window.enabled = true;

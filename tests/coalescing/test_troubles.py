@@ -46,6 +46,13 @@ class TroublesTest(CoalescingCase):
     def test_any_other_refusal(self):
         self.assert_trouble("error", CUPTI_UNKNOWN, {"GPUMEMTRACE_SIM_CUPTI": "error"})
 
+    def test_trouble_does_not_wait_for_other_contexts(self):
+        """A window is open in one that is busy until this thread lets it end: closing it would wait for ever."""
+        result = self.play("stream s launch a 1 block context stream t launch b 1 time unblock",
+                           env={"GPUMEMTRACE_SIM_CUPTI": "error later"}, timeout=20)
+        self.assertLess(int(result.stdout.split()[0]), 2000)
+        self.assertEqual([sums.windows["trouble"] for sums in self.all_sums()], ["error", "error"])
+
     def test_collector_is_not_installed(self):
         """The preload alone, as somebody may have copied it."""
         alone = os.path.join(self.folder, "alone")
