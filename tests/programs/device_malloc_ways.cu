@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// In-kernel malloc where instrumentation could get in the way: a kernel whose code is loaded inside a capture, code that is loaded
-// before the first launch, blocks of 1,024 threads, which leave 64 registers to each, and many streams at once.
+// In-kernel malloc where instrumentation could get in the way: blocks of 1,024 threads, which leave 64 registers to each, and many
+// streams at once. When code is loaded is device_malloc_loading.cu's matter.
 //
 // device hooks: all calls
-// run: capture
-// device: gpu
-// env: CUDA_MODULE_LOADING=LAZY
-// expect: error device-heap-leak bytes=192 count=3
-// run: eager
-// device: gpu
-// env: CUDA_MODULE_LOADING=EAGER
-// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@eager:LINE(launch-eager)
 // run: full-block
 // device: gpu
 // expect: clean
@@ -37,31 +29,6 @@ __global__ void by_each_of_a_full_block(unsigned* failed)
   if (own == nullptr)
     atomicAdd(failed, 1u);
   free(own);
-}
-
-// The first launch of all is captured: CUDA loads the code there.
-static void capture()
-{
-  cudaStream_t stream;
-  cudaGraph_t graph;
-  cudaGraphExec_t exec;
-  CHECK(cudaStreamCreate(&stream));
-  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-  leak_one<<<1, 1, 0, stream>>>();
-  CHECK(cudaStreamEndCapture(stream, &graph));
-  CHECK(cudaGraphInstantiate(&exec, graph, 0));
-  for (int i = 0; i < 3; ++i)
-    CHECK(cudaGraphLaunch(exec, stream));
-  CHECK(cudaStreamSynchronize(stream));
-  CHECK(cudaGraphExecDestroy(exec));
-  CHECK(cudaGraphDestroy(graph));
-  CHECK(cudaStreamDestroy(stream));
-}
-
-static void eager()
-{
-  leak_one<<<1, 1>>>(); // @launch-eager
-  CHECK(cudaDeviceSynchronize());
 }
 
 static void full_block()
@@ -92,11 +59,7 @@ static void streams()
 int main(int count, char** words)
 {
   const char* variant = count > 1 ? words[1] : "";
-  if (std::strcmp(variant, "capture") == 0)
-    capture();
-  else if (std::strcmp(variant, "eager") == 0)
-    eager();
-  else if (std::strcmp(variant, "full-block") == 0)
+  if (std::strcmp(variant, "full-block") == 0)
     full_block();
   else if (std::strcmp(variant, "streams") == 0)
     streams();
