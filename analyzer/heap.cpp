@@ -93,23 +93,24 @@ void Heap::State::on_alloc(const Event& e) {
   block.allocated = e.stack;
   block.api = e.via != trace::kNoApi ? e.via : e.api;
   block.context = e.context;
+  const bool is_detailed = e.payload.size() > trace::kFirstPayloadWords;
+  const std::uint64_t pool = place(block, is_detailed ? e.p(9) : 0);
   if (block.family == Family::kStreamOrdered && !capturing.empty() && capturing.contains(block.stream)) {
     block.family = Family::kGraph;
   }
   if (block.family == Family::kVmmMapping) note_mapping(block);
   has_regions = has_regions || block.family == Family::kSubAllocation;
   const Id id = store.create(block);
-  if (e.payload.size() > trace::kFirstPayloadWords) {
+  if (is_detailed) {
     BlockDetail& detail = store.detail_of(store[id]);
     detail.pitch = e.p(4);
     detail.width = e.p(5);
     detail.height = e.p(6);
     detail.depth = e.p(7);
     detail.element = e.p(8);
-    detail.pool = e.p(9);
     detail.flags = e.p(10);
   }
-  if (block.family == Family::kStreamOrdered && !current_pools.empty()) note_current_pool(store[id]);
+  if (pool != 0) store.detail_of(store[id]).pool = pool;
   if (block.family == Family::kGraph) note_graph_allocation(block);
   if (make_live(id) != id) return; // one more reference of a block
   touched.push_back(
@@ -128,13 +129,6 @@ Heap::State::Id Heap::State::make_live(Id id) {
     store.end_unseen(other, block);
   }
   return id;
-}
-
-// cuMemAllocAsync names no pool: it takes the one that its device was given (cuDeviceSetMemPool).
-void Heap::State::note_current_pool(Block& block) {
-  if (block.shape().pool != 0 || block.context >= contexts.size()) return;
-  const auto at = current_pools.find(contexts[block.context].device);
-  if (at != current_pools.end()) store.detail_of(block).pool = at->second;
 }
 
 void Heap::State::on_free(const Event& e) {
@@ -194,16 +188,6 @@ bool Heap::State::end_accepted(Space space, std::uint64_t address, const Event& 
   return true;
 }
 
-void Heap::State::on_context(const Event& e) {
-  if (contexts.size() <= e.context) contexts.resize(std::size_t{e.context} + 1);
-  Context& context = contexts[e.context];
-  context.handle = e.p(0);
-  context.device = static_cast<std::int32_t>(e.p(1));
-  context.primary = e.p(2) == 1;
-  context.known = true;
-  store.use().describe_context(e.context, static_cast<int>(context.device));
-}
-
 void Heap::State::on_life(const Event& e) {
   if (!e.succeeded() || e.from_runtime()) return;
   const auto object = static_cast<trace::ObjectClass>(e.p(1));
@@ -211,10 +195,7 @@ void Heap::State::on_life(const Event& e) {
   if (object == trace::ObjectClass::kUserHeap) return on_user_heap(e);
   if (object == trace::ObjectClass::kArrayView && op == trace::LifeOp::kCreate) views[e.p(0)] = e.p(3);
   if (object == trace::ObjectClass::kGraph || object == trace::ObjectClass::kGraphExec) on_graph_life(e);
-  if (object == trace::ObjectClass::kPool && op == trace::LifeOp::kUse)
-    current_pools[static_cast<std::int32_t>(e.p(3))] = e.p(0);
-  if (object == trace::ObjectClass::kPool && op == trace::LifeOp::kDestroy) // the default one is back
-    std::erase_if(current_pools, [&](const auto& entry) { return entry.second == e.p(0); });
+  note_place(e);
   if (object == trace::ObjectClass::kContext && op == trace::LifeOp::kDestroy) end_context(e, e.p(0), -1);
   if (object != trace::ObjectClass::kPrimaryContext) return;
   const auto device = static_cast<std::int32_t>(e.p(0));
@@ -301,13 +282,6 @@ std::uint16_t Heap::sticky_code() const { return state_->sticky_code; }
 bool Heap::is_dead(std::uint16_t context) const { return state_->is_dead(context); }
 std::uint64_t Heap::unseen_allocations() const { return state_->unseen_allocations; }
 std::uint64_t Heap::unseen_frees() const { return state_->store.unseen_frees(); }
-
-int Heap::device_of(const Block& block) const { return device_of_context(block.context); }
-
-int Heap::device_of_context(std::uint16_t context) const {
-  if (context >= state_->contexts.size()) return -1;
-  return static_cast<int>(state_->contexts[context].device);
-}
 
 bool Heap::ends_context(const Event& e, std::uint16_t id) const {
   if (e.kind != trace::Kind::kLife || !e.succeeded() || e.from_runtime()) return false;

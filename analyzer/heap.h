@@ -40,6 +40,9 @@ enum Mark : std::uint16_t {
   kWasTried = 128, // a copy, set, bind or launch that CUDA refused named it
 };
 
+// Physical memory and pools can be the host's as well.
+inline constexpr std::uint16_t kHostPlace = 0xffff;
+
 // One allocation from birth to death, in one cache line. The newest kMaxFreed freed ones are kept to explain
 // later mistakes with.
 struct Block {
@@ -55,6 +58,7 @@ struct Block {
   std::uint64_t born : trace::kOrderBits = 0; // order
   std::uint64_t marks : 16 = 0;               // Mark bits
   std::uint64_t died : trace::kOrderBits = 0;
+  std::uint64_t place : 16 = 0; // ordinal + 1 of its device or kHostPlace; 0: its context's device
   const BlockDetail* detail = nullptr; // null if the allocation has none; see shape()
   StackId allocated;
   StackId freed;                           // the release, or the call that ended its context
@@ -117,6 +121,7 @@ std::string_view family_noun(trace::Family family); // "device memory", "pinned 
 std::string_view right_release(trace::Family family, bool runtime); // "cudaFreeHost" / "cuMemFreeHost"
 bool release_fits(trace::FreeFunction function, trace::Family family);
 constexpr bool is_device_family(trace::Family family); // counts in the device's peak
+bool is_device_memory(const Block& block);             // the same, where it is known not to be the host's
 bool can_leak(trace::Family family);
 bool is_sticky(std::uint16_t result); // the context is dead after this code (heap_rules.cpp lists them)
 
@@ -210,6 +215,10 @@ constexpr bool is_device_family(trace::Family family) {
   case trace::Family::kGraph: return true;
   default: return false;
   }
+}
+
+inline bool is_device_memory(const Block& block) {
+  return is_device_family(block.family) && block.place != kHostPlace;
 }
 
 inline const BlockDetail& Block::shape() const {

@@ -14,7 +14,9 @@ using trace::Family;
 void Heap::State::note_mapping(Block& mapping) {
   const Id handle = store.find_exact(Space::kHandle, mapping.stream);
   mapping.stream = handle != kNone ? store[handle].born : 0;
-  if (handle != kNone) ++mapped[mapping.stream].mappings;
+  if (handle == kNone) return;
+  mapping.place = store[handle].place;
+  ++mapped[mapping.stream].mappings;
 }
 
 void Heap::State::end_mapping(const Block& mapping) {

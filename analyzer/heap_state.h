@@ -43,7 +43,12 @@ struct Heap::State {
   std::unordered_map<std::uint64_t, std::uint64_t> retained; // primary contexts: device -> seen retains
   std::unordered_map<std::uint64_t, std::uint64_t> views;    // levels and planes: handle -> array's handle
 
+  // A place is what Block::place says.
   std::unordered_map<std::int64_t, std::uint64_t> current_pools; // device -> pool, where the program chose one
+  std::unordered_map<std::uint64_t, std::uint16_t> pool_places;   // of pools that the program made
+  std::unordered_map<std::uint64_t, std::uint16_t> stream_places; // of streams that it made
+  std::uint64_t first_context = 0;                                // its handle
+  std::int64_t first_device = -1;                                 // and its device
 
   // Physical memory (VMM) that is mapped, by its handle's birth: a released handle's memory lives while it is.
   struct Mapped {
@@ -81,10 +86,8 @@ struct Heap::State {
   void apply(const Event& e);
   void on_alloc(const Event& e);
   void on_free(const Event& e);
-  void on_context(const Event& e);
   void on_life(const Event& e);
   Id make_live(Id id); // or the block that it is one more reference of
-  void note_current_pool(Block& block);
   void accept_free(const Event& e, bool count_unseen);
   bool end_accepted(Space space, std::uint64_t address, const Event& e);
   void end_context(const Event& e, std::uint64_t handle, std::int64_t device);
@@ -119,6 +122,16 @@ struct Heap::State {
   void note_mapping(Block& mapping);
   void end_mapping(const Block& mapping);
   void unmap(const Event& e);
+
+  // heap_places.cpp
+  void on_context(const Event& e);
+  std::int64_t device_of_id(std::uint16_t context) const {
+    return context < contexts.size() ? contexts[context].device : -1;
+  }
+  void note_place(const Event& e); // the life of a context, pool or stream
+  // Sets the block's place, where it is not its context's. Returns its pool, 0 for the device's default one.
+  std::uint64_t place(Block& block, std::uint64_t named_pool);
+  std::uint16_t place_of_work(const Block& block) const;
 
   // heap_pools.cpp
   struct UserHeap { // registered by NVTX; 0 bytes if it did not say where

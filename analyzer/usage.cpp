@@ -54,13 +54,16 @@ void CopyUse::add(const Event& e, const Heap& heap) {
 void MemoryUse::describe_context(std::uint16_t id, int device) {
   if (places_.size() <= id) places_.resize(id + std::size_t{1}, kUnset);
   if (places_[id] != kUnset) return; // blocks must die where they were born
-  auto at = std::ranges::find(devices_, device, &Device::number);
-  if (at == devices_.end()) {
-    if (devices_.size() == kUnset) return;
-    at = devices_.emplace(at);
-    at->number = device;
-  }
-  places_[id] = static_cast<std::uint8_t>(at - devices_.begin());
+  places_[id] = static_cast<std::uint8_t>(device < 0 ? 0 : at_number(device));
+}
+
+std::size_t MemoryUse::introduce(int number) {
+  const auto i = static_cast<std::size_t>(number);
+  if (by_number_.size() <= i) by_number_.resize(i + 1, kUnset);
+  const bool has_room = devices_.size() != kUnset;
+  by_number_[i] = static_cast<std::uint8_t>(has_room ? devices_.size() : 0);
+  if (has_room) devices_.emplace_back().number = number;
+  return by_number_[i];
 }
 
 MemoryUse::Device& MemoryUse::without_device(const Block& block) {

@@ -64,7 +64,7 @@ public:
     ++stack.allocations;
     stack.allocated_bytes += block.bytes;
     stack.api = block.api;
-    if (!is_device_family(block.family)) return;
+    if (!is_device_memory(block)) return;
     remember(stack);
     stack.bytes += block.bytes;
     ++stack.blocks;
@@ -84,7 +84,7 @@ public:
     if (how != Block::End::kContextEnded) ++family.frees;
     --family.live_blocks;
     family.live_bytes -= block.bytes;
-    if (!is_device_family(block.family)) return;
+    if (!is_device_memory(block)) return;
     Stack& stack = stack_of(block.allocated);
     remember(stack);
     stack.bytes -= block.bytes;
@@ -100,6 +100,7 @@ public:
     --family.frees;
     ++family.live_blocks;
     family.live_bytes += block.bytes;
+    if (!is_device_memory(block)) return;
     Stack& stack = stack_of(block.allocated);
     remember(stack);
     stack.bytes += block.bytes;
@@ -125,10 +126,16 @@ public:
 
 private:
   Device& device_of(const Block& block) {
-    if (is_host_family(block.family)) return devices_[0];
+    if (is_host_family(block.family) || block.place == kHostPlace) return devices_[0];
+    if (block.place != 0) return devices_[at_number(static_cast<int>(block.place) - 1)];
     if (block.context >= places_.size() || places_[block.context] == kUnset) return without_device(block);
     return devices_[places_[block.context]];
   }
+  std::size_t at_number(int number) {
+    const auto i = static_cast<std::size_t>(number);
+    return i < by_number_.size() && by_number_[i] != kUnset ? by_number_[i] : introduce(number);
+  }
+  std::size_t introduce(int number); // where it is in devices_ from now on; 0 if there is no room
   Device& without_device(const Block& block);
   Stack& stack_of(StackId id) {
     if (id.value >= stacks_.size()) stacks_.resize(id.value + std::size_t{1});
@@ -144,6 +151,7 @@ private:
   std::vector<Device> devices_{1};
   static constexpr std::uint8_t kUnset = 255;
   std::vector<std::uint8_t> places_; // by context: its device in devices_, fixed by the first block
+  std::vector<std::uint8_t> by_number_; // by ordinal: the same
   std::vector<Stack> stacks_{1};
   std::uint64_t live_bytes_ = 0, peak_bytes_ = 0, peak_order_ = 0;
   std::uint64_t peak_number_ = 0;

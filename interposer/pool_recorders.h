@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "interposer/memory_queries.h"
 #include "interposer/recorders.h"
 
 namespace gmt::interposer {
@@ -13,6 +14,29 @@ namespace gmt::interposer {
 inline std::uint64_t device_of(const CUmemLocation& location) {
   return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? static_cast<std::uint64_t>(location.id) : ~std::uint64_t{0};
 }
+
+// A piece of physical memory: which device's it is (P3).
+inline std::uint64_t place_of(const CUmemLocation& location) {
+  const std::uint64_t device = device_of(location);
+  return device == ~std::uint64_t{0} ? device : device + 1;
+}
+
+template <int Out, int Size, int Properties> struct AllocPhysical : Alloc<Family::kVmmHandle, Out, Size> {
+  template <class T> static void before(Record& r, const T& a) {
+    Alloc<Family::kVmmHandle, Out, Size>::before(r, a);
+    const auto* properties = std::get<Properties>(a);
+    if (properties != nullptr) r.set(3, place_of(properties->location));
+  }
+};
+
+// A handle of physical memory that was made elsewhere: the driver knows its place, nobody its size.
+template <int Out> struct AllocPhysicalAgain : Alloc<Family::kVmmHandle, Out, -1> {
+  template <class T> static void after(Record& r, const T& a) {
+    Alloc<Family::kVmmHandle, Out, -1>::after(r, a);
+    CUmemLocation location{};
+    if (ask_location(r.w[0], location)) r.set(3, place_of(location));
+  }
+};
 
 template <int Out, int Properties> struct PoolCreate : LifeOut<ObjectClass::kPool, LifeOp::kCreate, Out> {
   template <class T> static void before(Record& r, const T& a) {
@@ -51,6 +75,14 @@ template <int Location, int Pool> struct PoolUse : Recorder {
     Life<ObjectClass::kPool, LifeOp::kUse, Pool>::before(r, a);
     const auto* location = std::get<Location>(a);
     if (location != nullptr) r.set(3, device_of(*location));
+  }
+};
+
+// Memory of another process: the call names no size, but the driver knows it.
+template <Family F, int Out> struct AllocOpened : Alloc<F, Out, -1> {
+  template <class T> static void after(Record& r, const T& a) {
+    Alloc<F, Out, -1>::after(r, a);
+    r.set(1, ask_bytes(r.w[0]));
   }
 };
 

@@ -78,6 +78,7 @@ void follow_contexts(ThreadLog& log, const Record& record) noexcept {
   if (object == trace::ObjectClass::kContext) {
     if (op == trace::LifeOp::kCreate) {
       note_context(record.w[0]);
+      current_context(log); // it is current now: tells of its device
       context_was_made(record.w[0]);
     }
     if (op == trace::LifeOp::kDestroy) context_has_ended(record.w[0]);

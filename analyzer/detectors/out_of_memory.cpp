@@ -113,7 +113,7 @@ public:
 
 private:
   bool counts(const Block& block) const {
-    if (!is_device_family(block.family)) return false;
+    if (!is_device_memory(block)) return false;
     const int wanted = stock_.held.device, device = heap_.device_of(block);
     return wanted == kAnyDevice || device == kAnyDevice || device == wanted;
   }

@@ -7,7 +7,7 @@
 // expect: clean
 // run: forgotten
 // processes: 2
-// expect: error leak count=1 stacks="allocated here"@open_block:LINE(open)
+// expect: error leak bytes=4096 count=1 stacks="allocated here"@open_block:LINE(open)
 // run: twice
 // processes: 2
 // expect: error double-free count=1 api=cudaIpcCloseMemHandle stacks="allocated here"@open_block:LINE(open),"first closed here"@close_twice:LINE(first),"closed again here"@close_twice:LINE(again)
@@ -19,7 +19,10 @@
 // expect: clean
 // run: pool-forgotten
 // processes: 2
-// expect: error leak count=1 stacks="allocated here"@import_pointer:LINE(import)
+// expect: error leak bytes=4096 count=1 stacks="allocated here"@import_pointer:LINE(import)
+// run: past
+// processes: 2
+// expect: error copy-out-of-bounds count=1 api=cudaMemset stacks="allocated here"@open_block:LINE(open),"set here"@set_past:LINE(past)
 #include "answers.h"
 
 #include <sys/wait.h>
@@ -47,6 +50,12 @@ static void close_twice(void* block)
 {
   CHECK(cudaIpcCloseMemHandle(block)); // @first
   ANSWERS(cudaErrorInvalidValue, cudaIpcCloseMemHandle(block)); // @again
+}
+
+// The size is the exporter's, to the byte.
+static void set_past(void* block)
+{
+  ANSWERS(cudaErrorInvalidValue, cudaMemset(static_cast<char*>(block) + 1, 0, kBytes)); // @past
 }
 
 static void free_opened(void* block)
@@ -81,6 +90,8 @@ static int work_as_second(const char* word)
   void* block = open_block(message);
   if (is("wrong"))
     free_opened(block);
+  if (is("past"))
+    set_past(block);
   if (is("twice"))
     close_twice(block);
   else if (!is("forgotten"))

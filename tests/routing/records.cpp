@@ -323,6 +323,26 @@ void pools() {
   say("peer", cuCtxEnablePeerAccess(nullptr, 0));
 }
 
+// Physical memory of the second device, and what is asked of the driver where a call gives out what exists already.
+void physical() {
+  start();
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+  constexpr size_t kBytes = size_t{2} << 20;
+  CUmemGenericAllocationHandle made = 0, again = 0, imported = 0;
+  CUdeviceptr address = 0;
+  say("create", cuMemCreate(&made, kBytes, &properties, 0));
+  say("reserve", cuMemAddressReserve(&address, kBytes, 0, 0, 0));
+  say("map", cuMemMap(address, kBytes, 0, made, 0));
+  say("retain", cuMemRetainAllocationHandle(&again, reinterpret_cast<void*>(address)));
+  int file = -1;
+  say("export", cuMemExportToShareableHandle(&file, made, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  say("import", cuMemImportFromShareableHandle(&imported, reinterpret_cast<void*>(static_cast<intptr_t>(file)),
+                                               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+}
+
 struct Scene {
   const char* name;
   void (*play)();
@@ -331,7 +351,7 @@ constexpr Scene kScenes[] = {{"facts", facts},     {"captured_failure", captured
                              {"textures", textures}, {"batches", batches},
                              {"graphs", graphs},   {"arrays", arrays},   {"graph-kernels", graph_kernels},
                              {"contexts", contexts},
-                             {"pools", pools},     {"forked", forked}};
+                             {"pools", pools},     {"physical", physical}, {"forked", forked}};
 
 } // namespace
 

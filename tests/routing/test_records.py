@@ -10,6 +10,7 @@ SIMULATED = os.environ["GMT_SIMULATED"]
 # Members of the enumerations in trace/format.h.
 TEXTURE, PREFETCH, MEM_OP, ACCESS, MEM_OP_WAIT, SURFACE, TENSOR_MAP, GRAPH_NODE = 1, 2, 5, 8, 9, 10, 11, 12
 POOL, PEER_ACCESS, ARRAY_VIEW = 7, 15, 17
+VMM_HANDLE = 9
 GRAPH_FAMILY, GRAPH_FREE_NODE = 15, 13
 CHILD, UPDATE, REMOVE, ENABLE = 1, 2, 3, 4
 SCANNED = 1
@@ -243,6 +244,14 @@ class Memory(Records):
         self.assertEqual((peer.kind, peer.a[:3]), ("life", [0, PEER_ACCESS, 1]))
         self.assertEqual(peer.a[3], self.kind("context")[0].a[0])
         self.assertNotEqual(peer.result, 0)
+
+    def test_physical_memory_names_its_device(self):
+        self.play("physical", GPUMEMTRACE_SIM_DEVICES="2")
+        made, again = self.only("cuMemCreate"), self.only("cuMemRetainAllocationHandle")
+        imported = self.only("cuMemImportFromShareableHandle")
+        self.assertEqual(made.a[1:], [2 << 20, VMM_HANDLE, 1 + 1])
+        self.assertEqual(again.a, [made.a[0], 0, VMM_HANDLE, 1 + 1])
+        self.assertEqual(imported.a[1:], [0, VMM_HANDLE, 0 + 1], "an import is of the first device there")
 
 
 class RuntimeShapes(Records):

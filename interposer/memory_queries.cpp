@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// See memory_queries.h. The functions are looked up by name each time: calls that share memory are rare.
+#include "interposer/memory_queries.h"
+
+#include <cstddef>
+
+#include "interposer/resolve.h"
+
+namespace gmt::interposer {
+
+std::uint64_t ask_bytes(std::uint64_t address) noexcept {
+  using Query = CUresult (*)(CUdeviceptr*, std::size_t*, CUdeviceptr);
+  const auto query = reinterpret_cast<Query>(driver_symbol("cuMemGetAddressRange_v2"));
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  if (query == nullptr || query(&base, &bytes, address) != CUDA_SUCCESS || base != address) return 0;
+  return bytes;
+}
+
+bool ask_location(std::uint64_t handle, CUmemLocation& location) noexcept {
+  using Query = CUresult (*)(CUmemAllocationProp*, CUmemGenericAllocationHandle);
+  const auto query = reinterpret_cast<Query>(driver_symbol("cuMemGetAllocationPropertiesFromHandle"));
+  CUmemAllocationProp properties{};
+  if (query == nullptr || query(&properties, handle) != CUDA_SUCCESS) return false;
+  location = properties.location;
+  return true;
+}
+
+} // namespace gmt::interposer

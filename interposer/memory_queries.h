@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What only the driver knows of memory that was made elsewhere: the size of what another process shared, the place of
+// imported physical memory. Pure queries that neither wait nor disturb a stream capture; called by recorders after
+// the call that opened or imported it (pool_recorders.h).
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace gmt::interposer {
+
+// Bytes of the block that begins at this address, 0 if the driver knows none that does.
+std::uint64_t ask_bytes(std::uint64_t address) noexcept;
+// Where physical memory lies; false if the driver does not say.
+bool ask_location(std::uint64_t handle, CUmemLocation& location) noexcept;
+
+} // namespace gmt::interposer
