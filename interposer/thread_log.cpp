@@ -138,6 +138,17 @@ trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable
   return base_ + index;
 }
 
+// Brings a new part of the file into memory and into the mapping. Zeros are written over the zeros there: written in bulk
+// they make large pages, which are mapped as such, where the mapping alone has a fault every 64 records, each with the file
+// system's work for one small page (four times as long on ext4). Either may fail: the faults come later then.
+void ThreadLog::make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  static constinit char zeros[kMaxStepBytes] = {}; // a page of zeros in truth: nobody writes there
+  if (pwrite(fd, zeros, bytes < sizeof zeros ? bytes : sizeof zeros, static_cast<off_t>(offset)) < 0) { /* as said */ }
+#ifdef MADV_POPULATE_WRITE // kernels before 5.14 do without
+  madvise(reinterpret_cast<char*>(header_) + offset, bytes, MADV_POPULATE_WRITE);
+#endif
+}
+
 // Leaves the cause in errno: EDQUOT for the trace's own limit.
 bool ThreadLog::extend_to(std::uint32_t slots, bool droppable) noexcept {
   const std::uint64_t now = trace::kLogHeaderBytes + std::uint64_t{capacity_} * trace::kSlotBytes;
@@ -162,11 +173,9 @@ bool ThreadLog::extend_to(std::uint32_t slots, bool droppable) noexcept {
     want = need;
     error = posix_fallocate(fd, static_cast<off_t>(now), static_cast<off_t>(want - now));
   }
+  if (error != 0) return close(fd), Process::return_budget(want - now), errno = ENOSPC, false;
+  make_resident(fd, now, want - now);
   close(fd);
-  if (error != 0) return Process::return_budget(want - now), errno = ENOSPC, false;
-#ifdef MADV_POPULATE_WRITE // one call instead of a fault every 64 records; kernels before 5.14 do without
-  madvise(reinterpret_cast<char*>(header_) + now, want - now, MADV_POPULATE_WRITE);
-#endif
   capacity_ = static_cast<std::uint32_t>((want - trace::kLogHeaderBytes) / trace::kSlotBytes);
   return true;
 }

@@ -79,6 +79,7 @@ private:
   static ThreadLog* create(std::uint32_t sequence, Purpose purpose) noexcept;
   trace::Slot* grow(std::uint32_t index, unsigned slots, bool droppable) noexcept;
   bool extend_to(std::uint32_t slots, bool droppable) noexcept;
+  void make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
   bool open_file() noexcept;
   bool begin_header(trace::LogHeader* header, std::uint32_t tid) noexcept;
   bool rotate(bool droppable) noexcept;
