@@ -14,6 +14,7 @@ using trace::Kind;
 
 constexpr std::uint64_t kMallocHeapSize = 2; // CU_LIMIT_MALLOC_HEAP_SIZE, cudaLimitMallocHeapSize
 constexpr std::uint64_t kNonBlocking = 1;    // cuda.h, CU_STREAM_NON_BLOCKING
+constexpr std::uint64_t kStreamPerThread = 2; // cuda.h, CU_STREAM_PER_THREAD: one for each thread
 
 // kLaunch's words as the device's records have them.
 std::uint64_t grid_extents(std::uint64_t word) {
@@ -53,7 +54,7 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& f
     if (e.p(0) == kMallocHeapSize && !e.in_flight()) on_limit(e, facts);
     break;
   case Kind::kSync:
-    if (e.succeeded()) on_sync(e);
+    if (e.succeeded()) on_sync(e, facts);
     break;
   case Kind::kLife:
     if (!e.succeeded() || e.from_runtime()) break;
@@ -70,9 +71,10 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& f
   }
 }
 
-void DeviceHeaps::on_sync(const Event& e) {
+void DeviceHeaps::on_sync(const Event& e, const ProcessFacts& facts) {
+  if (!any()) return;
   const auto op = static_cast<trace::SyncOp>(e.p(2));
-  if (op == trace::SyncOp::kContextSynchronize) on_wait(e);
+  on_wait(e, op, facts);
   if (op == trace::SyncOp::kEndCapture) {
     std::vector<Captured>& graph = graphs_[e.p(1)];
     graph.insert(graph.end(), capturing_.begin(), capturing_.end());
@@ -81,12 +83,7 @@ void DeviceHeaps::on_sync(const Event& e) {
   if (op != trace::SyncOp::kGraphLaunch) return;
   const auto at = executable_graphs_.find(e.p(1));
   if (at == executable_graphs_.end()) return;
-  GraphLaunches& launches = *at->second;
-  if (launches.count++ == 0) {
-    launches.stack = e.stack;
-    launches.api = call_of(e);
-  }
-  launches.one_place = launches.one_place && launches.stack == e.stack;
+  at->second->add({.begun = facts.realtime(e), .stream = e.p(0), .stack = e.stack, .api = call_of(e)});
 }
 
 void DeviceHeaps::on_life(const Event& e) {
@@ -199,10 +196,20 @@ void DeviceHeaps::on_context_end(const Event& e, const Heap& heap, const Process
   }
 }
 
-// Which of several contexts was waited for must be known.
-void DeviceHeaps::on_wait(const Event& e) {
+// Which of several contexts was waited for must be known; and for launches of graphs when.
+void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op, const ProcessFacts& facts) {
+  const bool for_all = op == trace::SyncOp::kContextSynchronize;
   for (const auto& context : contexts_) {
-    if (contexts_.size() == 1 || context->heap.context() == e.context) ++context->waits;
+    const bool is_its = contexts_.size() == 1 || context->heap.context() == e.context;
+    if (for_all && is_its) ++context->waits;
+  }
+  const std::uint64_t begun = e.ticks != 0 ? facts.realtime(e) : 0;
+  const std::uint64_t until = begun + static_cast<std::uint64_t>(facts.nanoseconds(e.ticks));
+  const bool for_stream = op == trace::SyncOp::kStreamSynchronize && e.p(0) != kStreamPerThread;
+  if (begun == 0 || (!for_all && !for_stream)) return;
+  for (const auto& [handle, launches] : executable_graphs_) {
+    if (!for_all) launches->wait_for_stream(e.p(0), until);
+    else if (contexts_.size() == 1) launches->wait_for_all(until);
   }
 }
 

@@ -82,12 +82,12 @@ public:
 
 private:
   void on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts);
-  void on_sync(const Event& e);
+  void on_sync(const Event& e, const ProcessFacts& facts);
   void on_life(const Event& e);
   void on_graph_kernel(const Event& e, const ProcessFacts& facts);
   void on_graph_change(const Event& e);
   void on_limit(const Event& e, const ProcessFacts& facts);
-  void on_wait(const Event& e);
+  void on_wait(const Event& e, trace::SyncOp op, const ProcessFacts& facts);
   void on_context_end(const Event& e, const Heap& heap, const ProcessFacts& facts);
   void add(std::uint16_t context, KernelLaunch launch, std::string_view name);
 

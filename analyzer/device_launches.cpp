@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t kLookBack = 4096;        // launches that one grid is compared with
 constexpr std::size_t kMaxWindow = 1'000'000;    // launches kept
-constexpr std::uint64_t kClockError = 5'000'000; // between the device's clock and the host's, generously
 // cuda.h: CU_STREAM_LEGACY, as 0; CU_STREAM_PER_THREAD, one for each thread.
 constexpr std::uint64_t kStreamLegacy = 1, kStreamPerThread = 2;
 
@@ -119,7 +118,7 @@ bool DeviceLaunches::fits(std::uint64_t index, std::size_t grid) const {
 bool DeviceLaunches::fits(const KernelLaunch& launch, std::size_t grid) const {
   const DeviceGrid& g = heap_.grids()[grid];
   if (launch.extents != g.extents || launch.block_extents != g.block_extents) return false;
-  if (launch.realtime != 0 && g.time != 0 && launch.realtime > g.time + kClockError) return false;
+  if (launch.realtime != 0 && g.time != 0 && launch.realtime > g.time + kDeviceClockError) return false;
   const std::string& function = heap_.site(g.site).function;
   return !bases_.contains(function) || names_[launch.kernel].base == function;
 }

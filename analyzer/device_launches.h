@@ -19,16 +19,9 @@
 
 #include "analyzer/device_heap.h"
 #include "analyzer/event.h"
+#include "analyzer/graph_launches.h"
 
 namespace gmt {
-
-// The launches of one executable graph, whose kernels have one grid id for all of them.
-struct GraphLaunches {
-  StackId stack;                     // of the first
-  std::uint16_t api = trace::kNoApi; // the same
-  std::uint64_t count = 0;
-  bool one_place = true; // all were made there
-};
 
 struct KernelLaunch {
   std::uint64_t extents = 0, block_extents = 0; // as trace::pack_block()

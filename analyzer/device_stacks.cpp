@@ -4,7 +4,9 @@
 #include "analyzer/device_stacks.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "analyzer/words.h"
 
@@ -16,6 +18,34 @@ std::array<std::uint32_t, 3> indices(trace::Index3 index) { return {index.x, ind
 const char* label_of(const KernelLaunch& launch) {
   if (launch.by_hand) return "node made here";
   return launch.captured ? "captured here" : "launched here";
+}
+
+// From where the host had the kernel run that made a call at that time of the device's clock.
+std::vector<LabelledStack> launch_stacks(const KernelLaunch& launch, std::uint64_t time,
+                                         const ProcessFacts& facts) {
+  std::vector<LabelledStack> stacks;
+  const auto add = [&](const char* label, const auto& made) {
+    stacks.push_back(labelled(label, made.stack, facts.api_name(made.api)));
+  };
+  if (const GraphLaunches* graph = launch.graph; graph != nullptr && graph->count() != 0) {
+    const GraphLaunches::Range range = graph->at(time);
+    const bool is_one_place = graph->is_one_place(range);
+    add(is_one_place ? "graph launched here" : "graph first launched here", graph->launch(range.first));
+    if (!is_one_place) add("graph last launched here", graph->launch(range.last));
+  }
+  add(label_of(launch), launch);
+  return stacks;
+}
+
+// Whether the newest of the host's stacks in the finding are these.
+bool tells_last(const Finding& finding, const std::vector<LabelledStack>& stacks) {
+  const auto on_host = std::ranges::find_if(finding.stacks.rbegin(), finding.stacks.rend(),
+                                            [](const LabelledStack& stack) { return !stack.device; });
+  if (static_cast<std::size_t>(finding.stacks.rend() - on_host) < stacks.size()) return false;
+  const auto is_same = [](const LabelledStack& a, const LabelledStack& b) {
+    return a.stack == b.stack && a.label == b.label;
+  };
+  return std::equal(stacks.rbegin(), stacks.rend(), on_host, is_same);
 }
 
 } // namespace
@@ -73,17 +103,8 @@ void add_device_stack(Finding& finding, std::string label, const DevicePlace& pl
                   .thread = indices(trace::thread_of(place.who))};
   finding.stacks.push_back(std::move(stack));
   if (launch == nullptr) return;
-  // The newest launch that the finding tells of.
-  for (auto told = finding.stacks.rbegin(); told != finding.stacks.rend(); ++told) {
-    if (told->device) continue;
-    if (told->stack == launch->stack && told->label == label_of(*launch)) return;
-    break;
-  }
-  if (const GraphLaunches* graph = launch->graph; graph != nullptr && graph->count != 0) {
-    const char* there = graph->one_place ? "graph launched here" : "graph first launched here";
-    finding.stacks.push_back(labelled(there, graph->stack, facts.api_name(graph->api)));
-  }
-  finding.stacks.push_back(labelled(label_of(*launch), launch->stack, facts.api_name(launch->api)));
+  std::vector<LabelledStack> stacks = launch_stacks(*launch, place.time, facts);
+  if (!tells_last(finding, stacks)) std::ranges::move(stacks, std::back_inserter(finding.stacks));
 }
 
 } // namespace gmt

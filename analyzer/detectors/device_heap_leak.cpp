@@ -42,7 +42,8 @@ public:
 
 private:
   struct Group {
-    DeviceBlock example; // the oldest
+    DeviceBlock example;      // the oldest
+    std::uint64_t newest = 0; // time of the newest
     std::uint64_t bytes = 0, blocks = 0;
     std::set<std::uint64_t> grids;
   };
@@ -52,6 +53,7 @@ private:
     context.heap.for_each_live([&](const DeviceBlock& block) {
       Group& group = groups[site_key(block.allocated, context) + kernel_of(block.allocated, context)];
       if (group.blocks == 0 || block.allocated.time < group.example.allocated.time) group.example = block;
+      group.newest = std::max(group.newest, block.allocated.time);
       group.bytes += block.bytes;
       ++group.blocks;
       group.grids.insert(block.allocated.grid);
@@ -70,8 +72,8 @@ private:
     f.address = block.address;
     f.message = cat({format_bytes(group.bytes), " of the device heap",
                      group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
-                     ", allocated by ", call, " in ", launches(group, context), where.empty() ? "" : " at ",
-                     where});
+                     ", allocated by ", call, " in ", launches(group, context),
+                     where.empty() ? "" : " at ", where, graph_launches(group, context)});
     const std::string_view end = context.end ? facts_.api_name(context.end->api) : std::string_view();
     f.message +=
       context.end ? cat({", was still not freed when ", end, " ended its context"}) : ", was never freed";
@@ -95,12 +97,33 @@ private:
       {"launches ", format_count(first->number), " to ", format_count(last->number), " of ", kernel});
   }
 
+  // Of the graph whose kernel this group is of; none if there is no such graph.
+  static GraphLaunches::Range range_of(const Group& group, const DeviceContext& context) {
+    const KernelLaunch* launch = context.launches.find(*group.grids.begin());
+    if (group.grids.size() != 1 || launch == nullptr || launch->graph == nullptr) return {};
+    return {launch->graph->at(group.example.allocated.time).first, launch->graph->at(group.newest).last};
+  }
+
+  // " in launch 2 of its graph", " in one of launches 2 to 5 of its graph"
+  static std::string graph_launches(const Group& group, const DeviceContext& context) {
+    const GraphLaunches::Range range = range_of(group, context);
+    if (range.last == 0) return {};
+    if (range.is_one()) return cat({" in launch ", format_count(range.first), " of its graph"});
+    const GraphLaunches& graph = *context.launches.find(*group.grids.begin())->graph;
+    const bool is_sure = graph.at(group.example.allocated.time).is_one() && graph.at(group.newest).is_one();
+    const char* which = is_sure ? "launches " : group.blocks == 1 ? "one of launches " : "some of launches ";
+    return cat({" in ", which, format_count(range.first), " to ", format_count(range.last), " of its graph"});
+  }
+
   // What the next launches will leave behind, if each leaves as much as these did.
   static std::string growth(const Group& group, const DeviceContext& context) {
     const KernelLaunch* first = context.launches.find(*group.grids.begin());
     const KernelLaunch* last = context.launches.find(*group.grids.rbegin());
     const bool numbered = first != nullptr && last != nullptr && !first->captured && !last->captured;
-    const std::uint64_t launches = numbered ? last->number - first->number + 1 : group.grids.size();
+    const GraphLaunches::Range of_graph = range_of(group, context);
+    const std::uint64_t launches = numbered             ? last->number - first->number + 1
+                                   : of_graph.last != 0 ? of_graph.last - of_graph.first + 1
+                                                        : group.grids.size();
     const std::uint64_t each = group.bytes / launches;
     if (each == 0) return {};
     const std::string pace =

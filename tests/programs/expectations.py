@@ -17,7 +17,7 @@ LABELS = ("allocated here", "registered here", "looked up here", "held here", "f
           "first freed here", "freed again here", "copied here", "set here", "used here", "called here",
           "launched here", "failed here", "host memory freed here", "context ended here",
           "pool ended here", "pool destroyed here", "created here", "imported here", "captured here",
-          "graph launched here", "graph first launched here", "node made here",
+          "graph launched here", "graph first launched here", "graph last launched here", "node made here",
           "limit refused here", "freed by the host here", "reported here", "host memory copied here")
 TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
 DIRECTIVE = re.compile(r"^//\s(run|exit|device|env|options|expect|not-checked|processes)((?:-\w+)*):\s*(.*?)\s*$")

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analyzer/device_heaps.h"
+#include "analyzer/words.h"
 #include "device_heap_fixture.h"
 
 namespace gmt::test {
@@ -199,9 +200,28 @@ protected:
   void instantiate(std::uint64_t graph) {
     log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, graph});
   }
-  void launch_graph(std::uint64_t from) {
-    log().record(Kind::kSync, {.api = "cuGraphLaunch", .stack = {from}}, {0, 0x9e, 9, 0});
+  void launch_graph(std::uint64_t from, std::uint64_t at = 0) {
+    log().record(Kind::kSync, {.api = "cuGraphLaunch", .stack = {from}, .order = at}, {0, 0x9e, 9, 0});
   }
+  // Launches at 1, 2 and 3 s of the host's clock from 501, 502 and 503; the first is waited for. The kernel leaks
+  // when the device's clock shows so many milliseconds.
+  const Finding& leak_at(std::initializer_list<std::uint64_t> milliseconds) {
+    constexpr std::uint64_t kSecond = 1'000'000; // of 1,000 ticks each, and a tick is a nanosecond
+    trace.info.push_back(cat({"tsc=1000\nmonotonic_ns=0\nrealtime_ns=", std::to_string(kEpoch)}));
+    trace.complete += "tsc=10001000\nmonotonic_ns=10000000\n";
+    node(0x99, 0x40, 401);
+    instantiate(0x99);
+    launch_graph(501, kSecond);
+    log().record(Kind::kSync, {.api = "cuStreamSynchronize", .order = kSecond + 1, .ticks = 500'000'000},
+                 {0, 0, 1, 0});
+    launch_graph(502, 2 * kSecond);
+    launch_graph(503, 3 * kSecond);
+    device.grid(1, 4, 64);
+    for (std::uint64_t ms : milliseconds)
+      device.device_malloc({.time = kEpoch + ms * 1'000'000}, kP + ms * 4096, 64);
+    return run_device().findings.at(0);
+  }
+  static constexpr std::uint64_t kEpoch = 1'800'000'000'000'000'000;
 };
 
 TEST_F(NodeOfGrid, NodesMadeByHandAreNumberedToo) {
@@ -224,7 +244,42 @@ TEST_F(NodeOfGrid, TheGraphsLaunchIsTold) {
   EXPECT_EQ(address_of(result.findings[0].stacks[2]), 401u);
   launch_graph(502);
   EXPECT_EQ(launches(), "0:501 ");
-  EXPECT_EQ(labels(result.findings[0]), "allocated here|graph first launched here|node made here");
+  EXPECT_EQ(labels(result.findings[0]),
+            "allocated here|graph first launched here|graph last launched here|node made here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[2]), 502u);
+  EXPECT_NE(result.findings[0].message.find(" in one of launches 1 to 3 of its graph, was"), std::string::npos);
+}
+
+TEST_F(NodeOfGrid, BeforeTheSecondLaunchItWasTheFirst) {
+  const Finding& f = leak_at({1'900});
+  EXPECT_NE(f.message.find(" at step.cu:12 in launch 1 of its graph, was"), std::string::npos) << f.message;
+  EXPECT_EQ(labels(f), "allocated here|graph launched here|node made here");
+  EXPECT_EQ(address_of(f.stacks[1]), 501u);
+}
+
+TEST_F(NodeOfGrid, AfterAWaitForTheFirstItWasTheSecond) {
+  const Finding& f = leak_at({2'100});
+  EXPECT_NE(f.message.find(" in launch 2 of its graph, was"), std::string::npos) << f.message;
+  EXPECT_EQ(address_of(f.stacks[1]), 502u);
+}
+
+TEST_F(NodeOfGrid, WhatWasNotWaitedForCanStillRun) {
+  const Finding& f = leak_at({3'100});
+  EXPECT_NE(f.message.find(" in one of launches 2 to 3 of its graph, was"), std::string::npos) << f.message;
+  EXPECT_EQ(labels(f), "allocated here|graph first launched here|graph last launched here|node made here");
+  EXPECT_EQ(address_of(f.stacks[1]), 502u);
+  EXPECT_EQ(address_of(f.stacks[2]), 503u);
+}
+
+TEST_F(NodeOfGrid, TheClocksNeedNotAgree) {
+  const Finding& f = leak_at({997, 1'504}); // before the launch, and not surely behind the wait
+  EXPECT_NE(f.message.find(" in launch 1 of its graph, was"), std::string::npos) << f.message;
+}
+
+TEST_F(NodeOfGrid, ALeakOfSeveralLaunchesNamesThemAll) {
+  const Finding& f = leak_at({1'100, 2'100});
+  EXPECT_NE(f.message.find(" in launches 1 to 2 of its graph, was"), std::string::npos) << f.message;
+  EXPECT_NE(f.message.find("at 64 bytes a launch"), std::string::npos) << f.message;
 }
 
 TEST_F(NodeOfGrid, AChildGraphsKernelsRunWithTheirParent) {
