@@ -2,7 +2,10 @@
 // How many records a second kernels can leave in a ring of host memory: kernels that only log, on 1 to all
 // multiprocessors, with sub-rings and with a single counter for all. The ring is drained meanwhile, by the reader that
 // the interposer uses, and kernels wait when it is full, so that the figure is what can be kept up with no loss. The second
-// table leaves the drain out and compares slots of 64 and of 32 bytes. Usage: ring_throughput [RECORDS A THREAD]
+// table leaves the drain out and compares slots of 64 and of 32 bytes. Beside each stand the bytes a second of the interposer's
+// own form, and what share that is of what the bus carried in this run: the better of a kernel that does nothing but write
+// to the host's memory and of a copy there. Usage: ring_throughput [RECORDS A THREAD]
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -155,6 +158,43 @@ double undrained_rate(unsigned blocks, unsigned records, bool half_slots) {
   return static_cast<double>(blocks) * kThreads * records / spent / 1e6;
 }
 
+__global__ void only_write(uint4* to, std::size_t count) {
+  const uint4 value{threadIdx.x, 1, 2, 3};
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) to[i] = value;
+}
+
+struct Bus {
+  double written, copied; // GB/s to pinned memory of the host: by a kernel, by a copy
+  double limit() const { return std::max(written, copied); }
+};
+
+Bus measure_bus(unsigned multiprocessors) {
+  constexpr std::size_t kBytes = 256 << 20;
+  constexpr double kGigabytes = kBytes / 1e9;
+  void *host = nullptr, *device = nullptr;
+  CHECK(cudaHostAlloc(&host, kBytes, cudaHostAllocMapped));
+  CHECK(cudaMalloc(&device, kBytes));
+  CHECK(cudaMemset(device, 0, kBytes));
+  Bus bus{};
+  for (int round = 0; round < 4; ++round) { // the first one warms up
+    const double writing = seconds(
+        [&] { only_write<<<4 * multiprocessors, kThreads>>>(static_cast<uint4*>(host), kBytes / sizeof(uint4)); });
+    const double copying = seconds([&] { CHECK(cudaMemcpyAsync(host, device, kBytes, cudaMemcpyDeviceToHost)); });
+    bus.written = std::max(bus.written, kGigabytes / writing);
+    bus.copied = std::max(bus.copied, kGigabytes / copying);
+  }
+  CHECK(cudaFree(device));
+  CHECK(cudaFreeHost(host));
+  return bus;
+}
+
+// Of so many million records a second.
+void print_share(double rate, const Bus& bus) {
+  const double gigabytes = rate * trace::kSlotBytes / 1e3;
+  std::printf(" %9.2f %9.0f %%\n", gigabytes, 100 * gigabytes / bus.limit());
+  std::fflush(stdout);
+}
+
 } // namespace
 
 int main(int count, char** words) {
@@ -163,18 +203,23 @@ int main(int count, char** words) {
   CHECK(cudaGetDeviceProperties(&device, 0));
   const auto all = static_cast<unsigned>(device.multiProcessorCount);
   drained_rate(1, 128, 1); // loads the code
-  std::printf("million records a second, %u threads a multiprocessor, drained, none lost\n", kThreads);
-  std::printf("%15s %12s %9u counters %12s\n", "multiprocessors", "1 counter", trace::kSubRings, "128 counters");
+  const Bus bus = measure_bus(all);
+  std::printf("the bus to pinned memory of the host: %.2f GB/s written by a kernel, %.2f GB/s copied\n", bus.written, bus.copied);
+  std::printf("million records a second, %u threads a multiprocessor, drained, none lost; with %u counters: GB/s, of the bus\n",
+              kThreads, trace::kSubRings);
+  std::printf("%15s %12s %12s %9u counters %9s %11s\n", "multiprocessors", "1 counter", "128 counters", trace::kSubRings,
+              "GB/s", "of the bus");
   for (unsigned blocks = 1; blocks <= all; blocks = blocks < all && blocks * 2 > all ? all : blocks * 2) {
-    std::printf("%15u %12.2f %18.2f %12.2f\n", blocks, drained_rate(blocks, 1, records),
-                drained_rate(blocks, trace::kSubRings, records), drained_rate(blocks, 128, records));
-    std::fflush(stdout);
+    const double ours = drained_rate(blocks, trace::kSubRings, records);
+    std::printf("%15u %12.2f %12.2f %18.2f", blocks, drained_rate(blocks, 1, records), drained_rate(blocks, 128, records), ours);
+    print_share(ours, bus);
   }
-  std::printf("the same, not drained, by the slot's size\n%15s %12s %12s\n", "multiprocessors", "64 bytes", "32 bytes");
+  std::printf("the same, not drained, by the slot's size; of 64 bytes: GB/s, of the bus\n%15s %12s %12s %9s %11s\n",
+              "multiprocessors", "32 bytes", "64 bytes", "GB/s", "of the bus");
   for (unsigned blocks = 1; blocks <= all; blocks = blocks < all && blocks * 2 > all ? all : blocks * 2) {
-    std::printf("%15u %12.2f %12.2f\n", blocks, undrained_rate(blocks, records / 4, false),
-                undrained_rate(blocks, records / 4, true));
-    std::fflush(stdout);
+    const double ours = undrained_rate(blocks, records / 4, false);
+    std::printf("%15u %12.2f %12.2f", blocks, undrained_rate(blocks, records / 4, true), ours);
+    print_share(ours, bus);
   }
   return 0;
 }
