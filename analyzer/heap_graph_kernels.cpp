@@ -87,14 +87,10 @@ void Heap::State::on_graph_change(const Event& e) {
   const auto executable = executable_graphs.find(e.p(0));
   switch (static_cast<GraphOp>(e.p(1))) {
   case GraphOp::kChild: {
-    std::vector<GraphKernel> kernels;
-    const Graph child = other != graphs.end() ? other->second : Graph{};
-    for (const auto& [inner, own] : child.kernels) kernels.insert(kernels.end(), own.begin(), own.end());
-    change_node(e.p(0), node, std::move(kernels));
-    if (executable != executable_graphs.end()) return;
-    Graph& parent = graphs[e.p(0)];
-    parent.allocations.insert(parent.allocations.end(), child.allocations.begin(), child.allocations.end());
-    parent.frees.insert(parent.frees.end(), child.frees.begin(), child.frees.end());
+    Graph child;
+    add_to(child, whole_graph(e.p(3)), node);
+    change_node(e.p(0), node, std::exchange(child.kernels[node], {}));
+    if (executable == executable_graphs.end()) add_to(graphs[e.p(0)], child, std::nullopt);
     break;
   }
   case GraphOp::kUpdate:
@@ -103,12 +99,14 @@ void Heap::State::on_graph_change(const Event& e) {
     executable->second.kernels.clear();
     // Which of the other graph's nodes is one that was disabled is not known.
     if (other != graphs.end() && executable->second.disabled.empty()) {
-      executable->second.kernels = other->second.kernels;
+      executable->second.kernels = whole_graph(e.p(3)).kernels;
     }
     break;
   case GraphOp::kRemove:
     if (const auto known = graph_of_node.extract(node); !known.empty()) {
-      graphs[known.mapped()].kernels.erase(node);
+      Graph& graph = graphs[known.mapped()];
+      graph.kernels.erase(node);
+      if (const auto inner = graph.inner.extract(node); !inner.empty()) forget_graph(inner.mapped());
     } else {
       forget_unknown_nodes();
     }

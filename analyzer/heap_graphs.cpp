@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA graphs and the memory they allocate; heap_graph_kernels.cpp has the kernels they run. A node's address is fixed when the node is made, and from then on
-// the heap knows the block; the memory exists from a launch of its graph to its free, which is a node's or an
-// ordinary one (kGraphRan). Work of capturing streams becomes nodes. Source: CUDA programming guide, graph
-// memory nodes.
+// CUDA graphs and the memory they allocate; heap_graph_kernels.cpp has the kernels they run. A node's address is
+// fixed when the node is made, and from then on the heap knows the block; the memory exists from a launch of its
+// graph to its free, which is a node's or an ordinary one (kGraphRan). Work of capturing streams becomes nodes.
+// Bodies of conditional nodes are graphs that nothing here launches: whether they run is not known. Source: CUDA
+// programming guide, graph memory nodes.
 
+#include <optional>
 #include <utility>
 
 #include "analyzer/heap_state.h"
@@ -12,6 +14,16 @@ namespace gmt {
 
 using trace::Family;
 using trace::SyncOp;
+
+// All of its kernels become the node's, if one is given.
+void Heap::State::add_to(Graph& whole, const Graph& part, std::optional<std::uint64_t> as_node) {
+  whole.allocations.insert(whole.allocations.end(), part.allocations.begin(), part.allocations.end());
+  whole.frees.insert(whole.frees.end(), part.frees.begin(), part.frees.end());
+  for (const auto& [node, kernels] : part.kernels) {
+    std::vector<GraphKernel>& all = whole.kernels[as_node.value_or(node)];
+    all.insert(all.end(), kernels.begin(), kernels.end());
+  }
+}
 
 void Heap::State::on_sync(const Event& e) {
   const auto op = static_cast<SyncOp>(e.p(2));
@@ -47,12 +59,7 @@ void Heap::State::end_capture(const Event& e) {
   if (capture.empty() || !e.succeeded()) return;
   // Before format 1.1 the graph's handle is missing: those captures are graph 0, of every executable graph.
   Graph& graph = graphs[e.p(1)];
-  const Graph& added = capture.mapped();
-  graph.allocations.insert(graph.allocations.end(), added.allocations.begin(), added.allocations.end());
-  graph.frees.insert(graph.frees.end(), added.frees.begin(), added.frees.end());
-  for (const auto& [node, kernels] : added.kernels) {
-    graph.kernels[node].insert(graph.kernels[node].end(), kernels.begin(), kernels.end());
-  }
+  add_to(graph, capture.mapped(), std::nullopt);
 }
 
 void Heap::State::note_graph_allocation(const Block& block) {
@@ -70,12 +77,13 @@ bool Heap::State::note_captured_free(const Event& e) {
 
 void Heap::State::on_graph_life(const Event& e) {
   const bool created = static_cast<trace::LifeOp>(e.p(2)) == trace::LifeOp::kCreate;
+  if (static_cast<trace::LifeOp>(e.p(2)) == trace::LifeOp::kUse) return note_inner_graph(e);
   if (static_cast<trace::ObjectClass>(e.p(1)) == trace::ObjectClass::kGraph) {
     forget_graph(e.p(0));
     const auto original = created && e.p(3) != 0 ? graphs.find(e.p(3)) : graphs.end();
     if (original == graphs.end()) return;
     // A clone: its nodes have handles of their own.
-    Graph clone = original->second;
+    Graph clone = whole_graph(e.p(3));
     std::vector<GraphKernel> kernels;
     for (const auto& [node, own] : clone.kernels) kernels.insert(kernels.end(), own.begin(), own.end());
     clone.kernels = {{0, std::move(kernels)}};
@@ -84,17 +92,46 @@ void Heap::State::on_graph_life(const Event& e) {
   }
   executable_graphs.erase(e.p(0));
   if (!created) return;
-  auto graph = graphs.find(e.p(3));
-  if (graph == graphs.end()) graph = graphs.find(0);
   // A copy, since the graph may be destroyed before what was made of it.
-  ExecutableGraph& made = executable_graphs[e.p(0)];
-  if (graph != graphs.end()) static_cast<Graph&>(made) = graph->second;
+  static_cast<Graph&>(executable_graphs[e.p(0)]) = whole_graph(graphs.contains(e.p(3)) ? e.p(3) : 0);
+}
+
+void Heap::State::note_inner_graph(const Event& e) {
+  const std::uint64_t inner = e.p(0), node = e.p(3);
+  if (e.payload.size() > trace::kFirstPayloadWords && e.p(4) != 0) graph_of_node[node] = e.p(4);
+  const auto known = graph_of_node.find(node);
+  if (known == graph_of_node.end()) return forget_unknown_nodes(); // the node may be any of them
+  Graph& parent = graphs[known->second];
+  std::vector<GraphKernel>& kernels = parent.kernels[node];
+  if (!parent.inner.try_emplace(node, inner).second) return;
+  const auto [graph, is_new] = graphs.try_emplace(inner);
+  if (is_new) graph->second.kernels[0] = std::exchange(kernels, {});
+}
+
+Heap::State::Graph Heap::State::whole_graph(std::uint64_t handle) const {
+  Graph whole;
+  std::set<std::uint64_t> seen;
+  struct Part {
+    std::uint64_t handle;
+    std::optional<std::uint64_t> node; // of the outermost graph, where the part is inside one
+  };
+  std::vector<Part> parts = {{handle, std::nullopt}};
+  while (!parts.empty()) {
+    const Part part = parts.back();
+    parts.pop_back();
+    const auto graph = graphs.find(part.handle);
+    if (graph == graphs.end() || !seen.insert(part.handle).second) continue;
+    add_to(whole, graph->second, part.node);
+    for (const auto& [node, inner] : graph->second.inner) parts.push_back({inner, part.node.value_or(node)});
+  }
+  return whole;
 }
 
 void Heap::State::forget_graph(std::uint64_t handle) {
   const auto graph = graphs.extract(handle);
   if (graph.empty()) return;
   for (const auto& [node, kernels] : graph.mapped().kernels) graph_of_node.erase(node);
+  for (const auto& [node, inner] : graph.mapped().inner) forget_graph(inner);
 }
 
 void Heap::State::run_graph(const Event& e) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -65,6 +66,8 @@ struct Heap::State {
     // By node, a child graph's under the node that runs it. Under 0 those whose node's handle is not known:
     // captured ones, and what was copied from another graph.
     std::map<std::uint64_t, std::vector<GraphKernel>> kernels;
+    // Child graphs whose own handle the program has, by node: these hold what their nodes run.
+    std::map<std::uint64_t, std::uint64_t> inner;
   };
   struct ExecutableGraph : Graph {
     struct Watched {
@@ -108,6 +111,9 @@ struct Heap::State {
   void run_graph(const Event& e);
   Id bear_again(const Block& allocation, std::uint64_t order);
   void forget_graph(std::uint64_t handle);
+  void note_inner_graph(const Event& e);
+  static void add_to(Graph& whole, const Graph& part, std::optional<std::uint64_t> as_node);
+  Graph whole_graph(std::uint64_t handle) const; // with what its inner graphs hold now
 
   // heap_graph_kernels.cpp
   void on_graph_kernel(const Event& e);

@@ -97,6 +97,8 @@ template <int Node, class T> std::uint64_t node_of(const T& a, bool after) {
   }
 }
 
+template <int Node, class T> constexpr bool makes_node = !std::is_same_v<std::tuple_element_t<Node, T>, CUgraphNode>;
+
 // The kernel may be named by either handle; its arguments are copied into the node, so they are what its launches get.
 template <class Params> void set_node_kernel(Record& r, const Params& p, std::uint64_t graph, std::uint64_t node) {
   std::uint64_t function = as_word(p.func);
@@ -128,6 +130,18 @@ inline void set_graph_change(Record& r, GraphOp op, std::uint64_t graph, std::ui
   r.set(3, other);
 }
 
+// The program has the handle of a graph that lies inside a node: what it does to the one changes the other. Where the
+// call makes the node, its graph is told.
+inline void set_inner_graph(Record& r, std::uint64_t inner, std::uint64_t graph) {
+  r.kind = Kind::kLife;
+  r.droppable = false;
+  r.use(5);
+  r.set(0, inner);
+  r.set(1, static_cast<std::uint64_t>(ObjectClass::kGraph));
+  r.set(2, static_cast<std::uint64_t>(LifeOp::kUse));
+  r.set(4, graph);
+}
+
 template <GraphOp Op, int Graph, int Node, int Other> struct GraphChange : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     set_graph_change(r, Op, arg<Graph>(a), node_of<Node>(a, false), arg<Other>(a));
@@ -157,7 +171,10 @@ template <int Graph, int Node, int Params> struct GraphNode : Recorder {
     const std::uint64_t node = node_of<Node>(a, false);
     switch (p.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: return set_node_kernel(r, p.kernel, graph, node);
-    case CU_GRAPH_NODE_TYPE_GRAPH: return set_graph_change(r, GraphOp::kChild, graph, node, as_word(p.graph.graph));
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      if (makes_node<Node, T> && p.graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+        return set_inner_graph(r, as_word(p.graph.graph), graph);
+      return set_graph_change(r, GraphOp::kChild, graph, node, as_word(p.graph.graph));
     case CU_GRAPH_NODE_TYPE_MEMCPY: return set_node_copy(r, p.memcpy.copyParams, i, graph);
     case CU_GRAPH_NODE_TYPE_MEMSET: return set_node_set(r, p.memset, graph);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return set_node_alloc(r, p.alloc, graph);
@@ -170,6 +187,7 @@ template <int Graph, int Node, int Params> struct GraphNode : Recorder {
     if (r.kind == Kind::kAlloc) r.set(0, as_word(std::get<Params>(a)->alloc.dptr));
     if (r.kind == Kind::kGraphKernel) r.set(4, node_of<Node>(a, true));
     if (r.kind == Kind::kGraphChange) r.set(2, node_of<Node>(a, true));
+    if (r.kind == Kind::kLife) r.set(3, node_of<Node>(a, true));
   }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See host_free.h. The set of addresses is a table of buckets, one cache line each, with several counters a bucket that
-// say whether it is worth a look: most pointers end at their counter. What finds no place is not followed.
+// say whether it is worth a look: most pointers end at their counter. What finds no place is not followed, nor is an
+// odd address, which no allocation has: the lowest bit says whether the memory is the program's own, only registered.
 #include "interposer/host_free.h"
 
 #include <cerrno>
@@ -29,36 +30,38 @@ std::atomic<std::uint8_t>& counter_of(std::uint64_t address) noexcept {
   return counters[hash(address) >> (64 - kCounterBits)];
 }
 
-void add(std::uint64_t address) noexcept {
+constexpr std::uint64_t kRegistered = 1;
+
+void add(std::uint64_t known) noexcept {
+  const std::uint64_t address = known & ~kRegistered;
   if (address == 0) return;
   for (auto& place : bucket_of(address).address) {
     std::uint64_t there = 0;
-    if (place.compare_exchange_strong(there, address)) {
+    if (place.compare_exchange_strong(there, known)) {
       counter_of(address).fetch_add(1);
       followed.fetch_add(1);
       return;
     }
-    if (there == address) return;
+    if ((there & ~kRegistered) == address) return;
   }
 }
 
-bool remove(std::uint64_t address) noexcept {
-  if (address == 0) return false;
+// What add() was given; 0 if the address is not there.
+std::uint64_t remove(std::uint64_t address) noexcept {
+  if (address == 0) return 0;
   for (auto& place : bucket_of(address).address) {
-    std::uint64_t there = address;
-    if (place.load(std::memory_order_relaxed) == address && place.compare_exchange_strong(there, 0)) {
+    std::uint64_t there = place.load(std::memory_order_relaxed);
+    if ((there & ~kRegistered) == address && place.compare_exchange_strong(there, 0)) {
       counter_of(address).fetch_sub(1);
       followed.fetch_sub(1);
-      return true;
+      return there;
     }
   }
-  return false;
+  return 0;
 }
 
 // One record a block: after it the C library may give the address to anybody.
-[[gnu::noinline, gnu::cold]] void look_at(void* pointer, const void* caller) noexcept {
-  const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  if (!remove(address)) return;
+void tell(std::uint64_t address, std::uint16_t api, const void* caller, const void* frame) noexcept {
   const int error = errno;
   Record record;
   record.kind = trace::Kind::kFree;
@@ -66,8 +69,13 @@ bool remove(std::uint64_t address) noexcept {
   record.use(trace::kFirstPayloadWords);
   record.set(0, address);
   record.set(1, static_cast<std::uint64_t>(trace::FreeFunction::kHostFree));
-  record_call(record, trace::kOther_free, caller, __builtin_frame_address(0));
+  record_call(record, api, caller, frame);
   errno = error;
+}
+
+[[gnu::noinline, gnu::cold]] void look_at(void* pointer, const void* caller) noexcept {
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  if (remove(address) != 0) tell(address, trace::kOther_free, caller, __builtin_frame_address(0));
 }
 
 // ---- the next definition
@@ -88,6 +96,47 @@ void find_and_free(void* pointer) noexcept {
   found(pointer);
 }
 
+using Realloc = void*(void*, std::size_t);
+void* find_and_realloc(void* pointer, std::size_t bytes) noexcept;
+constinit std::atomic<Realloc*> next_realloc{&find_and_realloc};
+
+void* find_and_realloc(void* pointer, std::size_t bytes) noexcept {
+  Realloc* found = nullptr;
+  if (!finding) {
+    finding = true;
+    found = reinterpret_cast<Realloc*>(next_function("realloc"));
+    finding = false;
+  }
+  if (found == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  next_realloc.store(found, std::memory_order_relaxed);
+  return found(pointer, bytes);
+}
+
+// Memory of CUDA's ends the program in there, so it is told of before. Registered memory may stay where it is.
+[[gnu::noinline, gnu::cold]] void* look_and_realloc(void* pointer, std::size_t bytes, const void* caller) noexcept {
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  const auto real = next_realloc.load(std::memory_order_relaxed);
+  const std::uint64_t known = remove(address);
+  const bool is_own = (known & kRegistered) != 0;
+  if (known != 0 && !is_own) tell(address, trace::kOther_realloc, caller, __builtin_frame_address(0));
+  void* const result = real(pointer, bytes);
+  if (!is_own) return result;
+  if (result == pointer || (result == nullptr && bytes != 0)) {
+    add(known);
+  } else {
+    tell(address, trace::kOther_realloc, caller, __builtin_frame_address(0));
+  }
+  return result;
+}
+
+bool may_be_followed(const void* pointer) noexcept {
+  if (followed.load(std::memory_order_relaxed) == 0) [[likely]] return false;
+  return counter_of(reinterpret_cast<std::uint64_t>(pointer)).load(std::memory_order_relaxed) != 0;
+}
+
 } // namespace
 
 void follow_host_memory(const Record& record) noexcept {
@@ -96,15 +145,16 @@ void follow_host_memory(const Record& record) noexcept {
     return;
   }
   const auto family = static_cast<trace::Family>(record.w[2]);
-  if (family == trace::Family::kPinned || family == trace::Family::kManaged || family == trace::Family::kRegistered) {
-    add(record.w[0]);
-  }
+  const std::uint64_t address = record.w[0];
+  if ((address & kRegistered) != 0) return;
+  if (family == trace::Family::kPinned || family == trace::Family::kManaged) add(address);
+  if (family == trace::Family::kRegistered) add(address | kRegistered);
 }
 
 void forget_host_memory() noexcept {
   for (Bucket& bucket : buckets) {
     for (auto& place : bucket.address) {
-      if (const std::uint64_t address = place.load(std::memory_order_relaxed)) remove(address);
+      if (const std::uint64_t known = place.load(std::memory_order_relaxed)) remove(known & ~kRegistered);
     }
   }
 }
@@ -114,9 +164,13 @@ void forget_host_memory() noexcept {
 namespace gi = gmt::interposer;
 
 extern "C" __attribute__((visibility("default"))) void free(void* pointer) noexcept {
-  if (gi::followed.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    const auto& counter = gi::counter_of(reinterpret_cast<std::uint64_t>(pointer));
-    if (counter.load(std::memory_order_relaxed) != 0) gi::look_at(pointer, __builtin_return_address(0));
-  }
+  if (gi::may_be_followed(pointer)) [[unlikely]] gi::look_at(pointer, __builtin_return_address(0));
   gi::next_free.load(std::memory_order_relaxed)(pointer);
+}
+
+// The C library's reallocarray() comes by here as well.
+extern "C" __attribute__((visibility("default"))) void* realloc(void* pointer, std::size_t bytes) noexcept {
+  if (gi::may_be_followed(pointer)) [[unlikely]]
+    return gi::look_and_realloc(pointer, bytes, __builtin_return_address(0));
+  return gi::next_realloc.load(std::memory_order_relaxed)(pointer, bytes);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hook on the C library's free(): memory of CUDA's that the program hands to it is recorded before the real free,
-// which may end the process there. Ordinary pointers cost a test and a jump (tests/bench/free_cost).
+// The hooks on the C library's free() and realloc(): memory of CUDA's that the program hands to them is recorded before
+// the real call, which may end the process there; registered memory, which they may take, when it has gone. Ordinary
+// pointers cost a test and a jump (tests/bench/free_cost).
 //
 // Which addresses are CUDA's: session.cpp tells of every host-side allocation and release. Nothing here takes a lock or
 // allocates, because free() is called before the first constructor, from the loader, and after the last destructor.

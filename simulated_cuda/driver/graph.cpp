@@ -100,7 +100,26 @@ GraphNode* find_in(const Graph& graph, const GraphNode* wanted) {
   return nullptr;
 }
 
+Graph* find_inside(const Graph& graph, const Graph* wanted) {
+  for (const auto& node : graph.nodes) {
+    const auto* child = std::get_if<ChildOperation>(&node->operation);
+    if (child == nullptr) continue;
+    if (child->graph.get() == wanted) return child->graph.get();
+    if (Graph* found = find_inside(*child->graph, wanted)) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+Graph* find_graph(CUgraph handle) {
+  if (Graph* graph = state().graphs.get(handle)) return graph;
+  Graph* found = nullptr;
+  state().graphs.for_each([&](const Graph& graph) {
+    if (found == nullptr) found = find_inside(graph, reinterpret_cast<const Graph*>(handle));
+  });
+  return found;
+}
 
 GraphNode* find_node(CUgraphNode handle) {
   GraphNode* found = nullptr;

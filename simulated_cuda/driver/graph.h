@@ -89,6 +89,7 @@ struct GraphExec {
 void release_user_object(UserObject* object, unsigned count);
 
 // The node behind a handle, or nullptr if no live graph holds it.
+Graph* find_graph(CUgraph handle);  // also one inside a child node
 GraphNode* find_node(CUgraphNode handle);
 
 }  // namespace gmt::sim

@@ -10,18 +10,6 @@
 namespace gmt::sim {
 namespace {
 
-Graph* find_graph(CUgraph handle) {
-  if (Graph* graph = state().graphs.get(handle)) return graph;
-  Graph* found = nullptr;  // a graph inside a child node
-  state().graphs.for_each([&](const Graph& graph) {
-    for (const auto& node : graph.nodes) {
-      const auto* child = std::get_if<ChildOperation>(&node->operation);
-      if (child != nullptr && child->graph.get() == reinterpret_cast<Graph*>(handle)) found = child->graph.get();
-    }
-  });
-  return found;
-}
-
 CUresult write_nodes(const std::vector<GraphNode*>& nodes, CUgraphNode* out, size_t* count) {
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (out == nullptr) {

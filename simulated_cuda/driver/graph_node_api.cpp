@@ -10,7 +10,7 @@ namespace {
 
 CUresult add_node(CUgraphNode* out, CUgraph graph_handle, const CUgraphNode* dependencies, size_t count,
                   Operation operation) {
-  Graph* graph = state().graphs.get(graph_handle);
+  Graph* graph = find_graph(graph_handle);
   if (out == nullptr || graph == nullptr || (dependencies == nullptr && count != 0)) return CUDA_ERROR_INVALID_VALUE;
   std::vector<GraphNode*> needs;
   for (size_t i = 0; i < count; ++i) {

@@ -13,6 +13,10 @@
 // expect: error use-after-free count=1 message="gives scale(float*, float, int) as parameter 1" stacks="graph launched here","node made here"@add_any:LINE(any),"freed here","allocated here"
 // run: child
 // expect: error use-after-free count=1 message="gives scale(float*, float, int) as parameter 1" stacks="graph launched here","node made here"@add_kernel:LINE(node),"freed here","allocated here"
+// run: added-inside
+// expect: error use-after-free count=1 message="gives scale(float*, float, int) as parameter 1" stacks="graph launched here","node made here"@add_kernel:LINE(node),"freed here","allocated here"
+// run: changed-inside
+// expect: clean
 // run: wrong-update
 // expect: error use-after-free count=1 message="gives scale(float*, float, int) as parameter 1" stacks="graph launched here","node made here"@change:LINE(change),"freed here","allocated here"
 // run: not-launched
@@ -95,6 +99,24 @@ __attribute__((noinline)) static void launch(cudaGraphExec_t exec, cudaStream_t 
   CHECK(cudaStreamSynchronize(stream));
 }
 
+// The graph inside a child node is the parent's own copy: its nodes are not those of the graph that was added.
+static cudaGraph_t inside(cudaGraphNode_t child)
+{
+  cudaGraph_t graph = nullptr;
+  CHECK(cudaGraphChildGraphNodeGetGraph(child, &graph));
+  return graph;
+}
+
+static void change_inside(cudaGraphNode_t child, float* memory)
+{
+  Arguments arguments(memory);
+  cudaKernelNodeParams params = arguments.node();
+  cudaGraphNode_t node = nullptr;
+  size_t count = 1;
+  CHECK(cudaGraphGetNodes(inside(child), &node, &count));
+  CHECK(cudaGraphKernelNodeSetParams(node, &params));
+}
+
 static void update_whole(cudaGraphExec_t exec, float* memory)
 {
   cudaGraph_t graph = nullptr;
@@ -124,12 +146,14 @@ int main(int argc, char** argv)
     CHECK(cudaGraphCreate(&graph, 0));
     if (is("any-node")) {
       add_any(graph, block);
-    } else if (is("child")) {
+    } else if (is("child") || is("added-inside") || is("changed-inside")) {
       cudaGraph_t inner = nullptr;
       CHECK(cudaGraphCreate(&inner, 0));
-      add_kernel(inner, block);
+      add_kernel(inner, is("added-inside") ? live : block);
       CHECK(cudaGraphAddChildGraphNode(&node, graph, nullptr, 0, inner));
       CHECK(cudaGraphDestroy(inner));
+      if (is("added-inside")) add_kernel(inside(node), block);
+      if (is("changed-inside")) change_inside(node, live);
     } else {
       node = add_kernel(graph, is("wrong-update") ? live : block);
     }

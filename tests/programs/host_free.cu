@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C library's free() and delete on memory that is CUDA's: the C library ends the program there, the finding stands.
+// The C library's free(), realloc() and delete on memory that is CUDA's: the C library ends the program there, the finding stands.
 // free() of memory that is registered is allowed, and after its end the address is anybody's.
 //
 // run: pinned
 // exit: signal 11
 // expect: error mismatched-free count=1 api=free message="cudaFreeHost" stacks="allocated here"@pinned:LINE(pinned),"host memory freed here"@pinned:LINE(free-pinned)
+// not-checked: leak
+// run: realloc
+// exit: signal 11
+// expect: error mismatched-free count=1 api=realloc message="cudaFreeHost" stacks="allocated here"@grown:LINE(grown),"host memory freed here"@grown:LINE(realloc-pinned)
 // not-checked: leak
 // run: managed
 // exit-simulated: signal 6
@@ -30,6 +34,15 @@ FRAME static void pinned()
   TOUCH(block, 4096);
   std::free(block); // @free-pinned
   std::puts("free() came back");
+}
+
+FRAME static void grown()
+{
+  void* block = nullptr;
+  CHECK(cudaMallocHost(&block, 4096)); // @grown
+  TOUCH(block, 4096);
+  block = std::realloc(block, 8192); // @realloc-pinned
+  std::printf("realloc() came back with %p\n", block);
 }
 
 FRAME static void managed()
@@ -73,6 +86,7 @@ FRAME static void right()
 int main(int argc, char** argv)
 {
   if (started_with(argc, argv, "pinned")) pinned();
+  if (started_with(argc, argv, "realloc")) grown();
   if (started_with(argc, argv, "managed")) managed();
   if (started_with(argc, argv, "registered")) registered();
   if (started_with(argc, argv, "right")) right();

@@ -225,6 +225,9 @@ void graph_kernels() {
   any.graph.graph = inner;
   say("any child", cuGraphAddNode(&child, outer, nullptr, nullptr, 0, &any));
   tell("any-child", child);
+  CUgraph inside = nullptr;
+  say("inside", cuGraphChildGraphNodeGetGraph(child, &inside));
+  tell("inside", inside);
   CUgraphExec exec = nullptr;
   say("exec", cuGraphInstantiate(&exec, outer, 0));
   tell("exec", exec);

@@ -11,6 +11,7 @@ SIMULATED = os.environ["GMT_SIMULATED"]
 TEXTURE, PREFETCH, MEM_OP, ACCESS, MEM_OP_WAIT, SURFACE, TENSOR_MAP, GRAPH_NODE = 1, 2, 5, 8, 9, 10, 11, 12
 POOL, PEER_ACCESS, ARRAY_VIEW = 7, 15, 17
 VMM_HANDLE = 9
+GRAPH, USE = 8, 6
 GRAPH_FAMILY, GRAPH_FREE_NODE = 15, 13
 CHILD, UPDATE, REMOVE, ENABLE = 1, 2, 3, 4
 SCANNED = 1
@@ -197,6 +198,8 @@ class Graphs(Records):
                           [said["exec"], ENABLE, said["last"], 0],
                           [said["exec"], UPDATE, 0, said["outer"]],
                           [0, REMOVE, said["last"], 0]])
+        inside = self.only("cuGraphChildGraphNodeGetGraph")
+        self.assertEqual((inside.kind, inside.a), ("life", [said["inside"], GRAPH, USE, said["any-child"]]))
         named = [record for record in self.trace.records if record.kind == "name"]
         self.assertIn(said["function"], [record.a[0] for record in named])
 

@@ -11,7 +11,7 @@ from interposed_case import INTERPOSER, InterposedCase
 
 SOURCES = os.environ["GMT_SOURCES"]
 INCLUDE = os.environ["GMT_CUDA_INCLUDE"]
-PROCESS_CALLS = {"dlsym", "free", "dlclose", "_exit", "_Exit", "quick_exit", "execve", "execv", "execvp", "execvpe", "fexecve",
+PROCESS_CALLS = {"dlsym", "free", "realloc", "dlclose", "_exit", "_Exit", "quick_exit", "execve", "execv", "execvp", "execvpe", "fexecve",
                  "execveat", "execl", "execlp", "execle", "posix_spawn", "posix_spawnp", "system", "popen",
                  "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
 ROW = re.compile(r"^(DRV|RT|RT13)\((\w+), (\w+), (?:(\d+)(_\w+)?, )?(.*)\)$", re.MULTILINE)

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <malloc.h>
+#include <new>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -63,6 +65,30 @@ void thread_body() {
 
 void handler(int) { free_registered(); }
 
+// realloc() that moves a block frees the old one, realloc() that does not frees nothing; delete of aligned memory is a
+// free() like others.
+void grow_registered() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 17); // large blocks are mapped, so that a small one that grows must move
+  for (int i = 0; i < 50; ++i) {
+    void* volatile block = registered();
+    void* volatile same = std::realloc(block, 4096);
+    if (same != block) std::puts("moved without need");
+    errno = 77;
+    void* volatile moved = i % 2 == 0 ? std::realloc(block, 1 << 24) : reallocarray(block, 1 << 12, 1 << 12);
+    if (errno != 77) std::puts("errno has changed");
+    if (moved == block) std::puts("not moved");
+    cuMemHostUnregister(block);
+    std::free(moved);
+    ++freed;
+  }
+  constexpr std::align_val_t kAlignment{256};
+  void* volatile aligned = ::operator new(4096, kAlignment);
+  if (cuMemHostRegister_v2(aligned, 4096, 0) != 0) std::puts("not registered");
+  ::operator delete(aligned, std::size_t{4096}, kAlignment);
+  cuMemHostUnregister(aligned);
+  ++freed;
+}
+
 int fork_and_free() {
   void* volatile block = registered();
   const pid_t child = fork();
@@ -88,6 +114,7 @@ int main() {
   for (std::thread& thread : threads) thread.join();
   std::signal(SIGUSR1, handler);
   raise(SIGUSR1);
+  grow_registered();
   std::printf("child %d\n", fork_and_free());
   std::printf("freed %u\n", freed.load());
 }

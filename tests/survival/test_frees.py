@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hook on free(): every block of CUDA's that reaches it is recorded once, with its stack, wherever the program frees
+"""The hooks on free() and realloc(): every block of CUDA's that reaches it is recorded once, with its stack, wherever the program frees
 and whoever's free() comes next; nothing else is."""
 
 import ctypes.util
@@ -8,7 +8,8 @@ import glob
 import interposed_case
 from interposed_case import INTERPOSER, InterposedCase
 
-EXPECTED = 1 + 8 * 201 + 1  # main, eight threads with their ends, the signal handler
+GROWN = 50
+EXPECTED = 1 + 8 * 201 + 1 + GROWN + 1  # main, eight threads with their ends, the signal handler, realloc(), delete
 
 
 class Frees(InterposedCase):
@@ -18,16 +19,16 @@ class Frees(InterposedCase):
         self.assertEqual(result.stderr, "")
         return self.only_trace()
 
-    def check(self, trace):
+    def check(self, trace, deletes=1):
         self.assertEqual((trace.torn, trace.lost), (0, {}))
         self.assertEqual(len(trace.calls_of("cuMemHostRegister_v2")), EXPECTED + 8 * 200 + 1)
-        frees = trace.calls_of("free")
-        self.assertEqual(len(frees), EXPECTED)
+        self.assertEqual(len(trace.calls_of("free")), EXPECTED - GROWN - 1 + deletes)
+        self.assertEqual(len(trace.calls_of("realloc")), GROWN)
         live = set()  # registered, and not yet handed to free() or unregistered
         for call in trace.calls:
             if call.api == "cuMemHostRegister_v2":
                 live.add(call.a[0])
-            elif call.api == "free":
+            elif call.api in ("free", "realloc"):
                 self.assertEqual(call.a[1], 11)  # FreeFunction::kHostFree
                 self.assertIn(call.a[0], live)
                 self.assertTrue(trace.stack(call))
@@ -49,11 +50,12 @@ class Frees(InterposedCase):
         return name
 
     def test_jemalloc_behind_us(self):
-        self.check(self.run_frees(LD_PRELOAD=f"{INTERPOSER}:{self.jemalloc()}"))
+        trace = self.run_frees(LD_PRELOAD=f"{INTERPOSER}:{self.jemalloc()}")
+        self.check(trace, deletes=0)  # it brings a delete of its own, which calls nobody's free()
 
     def test_jemalloc_before_us(self):
         trace = self.run_frees(LD_PRELOAD=f"{self.jemalloc()}:{INTERPOSER}")
-        self.assertEqual(trace.calls_of("free"), [])  # its free() calls on to nobody
+        self.assertEqual(trace.calls_of("free") + trace.calls_of("realloc"), [])  # its free() calls on to nobody
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ using trace::LifeOp;
 using trace::ObjectClass;
 using trace::SyncOp;
 
-constexpr std::uint64_t kGraph = 0x99, kExec = 0x9a, kOther = 0x9b, kStream = 7;
+constexpr std::uint64_t kGraph = 0x99, kExec = 0x9a, kOther = 0x9b, kInner = 0x9f, kStream = 7;
 constexpr std::uint64_t kNode = 0x40, kNode2 = 0x41, kFunction = 0xf;
 
 class GraphKernels : public AnalysisTest {
@@ -201,6 +201,79 @@ TEST_F(GraphKernels, MemoryOfAChildGraph) {
   launch();
   run();
   EXPECT_EQ(kinds(), "");
+}
+
+// The graph inside a child node has a handle and nodes of its own, by which the program changes what the node runs.
+TEST_F(GraphKernels, ANodeInsideAChildGraphIsChanged) {
+  cuda_malloc(kA, 4096);
+  kernel_node(kOther, kNode2, {kA});
+  change(GraphOp::kChild, kGraph, kNode, kOther);
+  life(ObjectClass::kGraph, LifeOp::kUse, kInner, kNode);
+  kernel_node(0, 0x43, {kHost}); // nobody has told of this node: it may be the one inside
+  instantiate();
+  EXPECT_FALSE(is_mistake());
+}
+
+TEST_F(GraphKernels, WhatLiesInsideAChildGraphStays) {
+  cuda_malloc(kA, 4096);
+  kernel_node(kOther, kNode2, {kA});
+  change(GraphOp::kChild, kGraph, kNode, kOther);
+  for (int i = 0; i < 2; ++i) life(ObjectClass::kGraph, LifeOp::kUse, kInner, kNode);
+  instantiate();
+  EXPECT_TRUE(is_mistake());
+}
+
+TEST_F(GraphKernels, ANodeIsAddedInsideAChildGraph) {
+  cuda_malloc(kA, 4096);
+  change(GraphOp::kChild, kGraph, kNode, kOther);
+  life(ObjectClass::kGraph, LifeOp::kUse, kInner, kNode);
+  change(GraphOp::kChild, kInner, 0x44, 0x9c);
+  life(ObjectClass::kGraph, LifeOp::kUse, 0x9d, 0x44); // a child's child
+  kernel_node(0x9d, kNode2, {kA});
+  life(ObjectClass::kGraph, LifeOp::kCreate, 0x9e, kGraph); // and a clone of it all
+  instantiate(0x9e);
+  EXPECT_TRUE(is_mistake());
+}
+
+TEST_F(GraphKernels, AChildNodeIsOffWithAllInsideIt) {
+  cuda_malloc(kA, 4096);
+  change(GraphOp::kChild, kGraph, kNode, kOther);
+  life(ObjectClass::kGraph, LifeOp::kUse, kInner, kNode);
+  kernel_node(kInner, kNode2, {kA});
+  instantiate();
+  change(GraphOp::kEnable, kExec, kNode, 0);
+  EXPECT_FALSE(is_mistake());
+}
+
+// Its handle stays valid: what is added to it later is the parent's as well.
+TEST_F(GraphKernels, AGraphThatMovedIntoItsParent) {
+  cuda_malloc(kA, 4096);
+  kernel_node(kOther, kNode2, {kHost});
+  log().record(Kind::kLife, {.api = "cuGraphAddNode_v2"},
+               {kOther, static_cast<std::uint64_t>(ObjectClass::kGraph), static_cast<std::uint64_t>(LifeOp::kUse), kNode,
+                kGraph});
+  kernel_node(0, kNode2, {kA});
+  instantiate();
+  EXPECT_TRUE(is_mistake());
+}
+
+TEST_F(GraphKernels, GraphsInsideEachOtherEnd) { // no program makes them, a damaged trace may
+  change(GraphOp::kChild, kGraph, kNode, kOther);
+  change(GraphOp::kChild, kOther, kNode2, kGraph);
+  life(ObjectClass::kGraph, LifeOp::kUse, kOther, kNode);
+  life(ObjectClass::kGraph, LifeOp::kUse, kGraph, kNode2);
+  instantiate();
+  life(ObjectClass::kGraph, LifeOp::kDestroy, kGraph);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(GraphKernels, BodiesOfConditionalNodesMayNotRun) {
+  cuda_malloc(kA, 4096);
+  kernel_node(kInner, kNode2, {kA}); // of a body graph, which the node gave out
+  kernel_node(kGraph, kNode, {kHost});
+  instantiate();
+  EXPECT_FALSE(is_mistake());
 }
 
 TEST_F(GraphKernels, ClonesAreLikeTheOriginal) {
