@@ -22,6 +22,8 @@ extern const char etext[] __attribute__((visibility("hidden")));
 
 namespace gmt::interposer {
 
+constinit std::atomic<std::uint32_t> modules_epoch{1};
+
 namespace {
 
 struct Noted {
@@ -31,7 +33,6 @@ struct Noted {
 };
 constexpr unsigned kMaxNoted = 16384;
 
-constinit std::atomic<std::uint32_t> epoch{1};
 constinit std::atomic<bool> locked{false};
 constinit std::atomic<bool> missed{false}; // somebody left the writing to the next one
 constinit Noted* noted = nullptr;
@@ -161,7 +162,7 @@ void scan() noexcept {
     if (memory == MAP_FAILED) return;
     noted = static_cast<Noted*>(memory);
   }
-  const std::uint32_t now = epoch.load();
+  const std::uint32_t now = modules_epoch.load();
   for (unsigned i = 0; i < noted_count; ++i) noted[i].seen = false;
   walk_objects(note_one, nullptr);
   const unsigned before = noted_count;
@@ -204,12 +205,11 @@ int match(dl_phdr_info* info, std::size_t, void* data) noexcept {
 
 } // namespace
 
-std::uint32_t module_epoch() noexcept { return epoch.load(std::memory_order_relaxed); }
-void libraries_were_unloaded() noexcept { epoch.fetch_add(1); }
+void libraries_were_unloaded() noexcept { modules_epoch.fetch_add(1); }
 
 void note_modules_of(void* const* addresses, unsigned count) noexcept {
   if (!lock_within_reason()) return missed.store(true);
-  bool known = !missed.exchange(false) && noted_epoch == epoch.load();
+  bool known = !missed.exchange(false) && noted_epoch == modules_epoch.load();
   for (unsigned i = 0; i < count && known; ++i) {
     const auto address = reinterpret_cast<std::uint64_t>(addresses[i]);
     known = false;

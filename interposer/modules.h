@@ -4,13 +4,15 @@
 // loader's own, which is never held while a constructor runs.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 namespace gmt::interposer {
 
 // Rises when a library is unloaded: addresses may mean something else from then on.
-std::uint32_t module_epoch() noexcept;
+extern std::atomic<std::uint32_t> modules_epoch;
+inline std::uint32_t module_epoch() noexcept { return modules_epoch.load(std::memory_order_relaxed); }
 void libraries_were_unloaded() noexcept;
 
 // Writes what is new if one of these addresses lies in no module known so far.

@@ -37,30 +37,36 @@ template <class T> T* map_array(std::size_t count) noexcept {
 
 } // namespace
 
+// Row by row, innermost first: a place may be read only if all before it hold.
+inline bool StackInterner::holds(const Known& known) noexcept {
+  const auto* base = static_cast<const std::uint64_t*>(known.frame);
+  const Places* const end = known.places + known.rows;
+  for (const Places* p = known.places; p != end; ++p) {
+    if (base[p->offset[0]] != p->address[0] || base[p->offset[1]] != p->address[1] ||
+        base[p->offset[2]] != p->address[2] || base[p->offset[3]] != p->address[3]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::uint32_t StackInterner::here(ThreadLog& log, const void* caller, const void* frame) noexcept {
   if (depth() == 0) return 0;
-  if (module_epoch() != epoch_) [[unlikely]] {
-    const Quiet quiet;
-    flush_unwinder();
-    clear();
-    epoch_ = module_epoch();
-  }
+  if (module_epoch() != epoch_) [[unlikely]] modules_have_changed();
   const auto key = mix(reinterpret_cast<std::uint64_t>(caller), reinterpret_cast<std::uint64_t>(frame));
   Known* set = known_ + (key >> 32) % kSets * kWays;
   for (unsigned way = 0; way < kWays; ++way) {
     const Known& known = set[way];
-    if (known.caller == caller && known.frame == frame && known.places != 0 && holds(known)) [[likely]] return known.id;
+    if (known.caller == caller && known.frame == frame && known.rows != 0 && holds(known)) [[likely]] return known.id;
   }
   return walk(log, set, caller, frame);
 }
 
-bool StackInterner::holds(const Known& known) const noexcept {
-  const Place* places = places_of(known);
-  const auto* base = static_cast<const std::uint64_t*>(known.frame);
-  for (unsigned i = 0; i < known.places; ++i) {
-    if (base[places[i].offset] != places[i].address) return false;
-  }
-  return true;
+void StackInterner::modules_have_changed() noexcept {
+  const Quiet quiet;
+  flush_unwinder();
+  clear();
+  epoch_ = module_epoch();
 }
 
 // A stack is learned when it comes a second time: what comes once would pay for the exact walk in vain.
@@ -75,23 +81,29 @@ std::uint32_t StackInterner::walk(ThreadLog& log, Known* set, const void* caller
   for (unsigned way = 0; way < kWays; ++way) {
     Known& known = set[way];
     if (known.id != id || known.caller != caller || known.frame != frame) continue;
-    if (known.places == 0) learn(known, frames + first, kept);
+    if (known.rows == 0) learn(known, frames + first, kept);
     return id;
   }
   const Quiet quiet;
-  set[victim_++ % kWays] = {caller, frame, id, 0};
+  set[victim_++ % kWays] = {caller, frame, nullptr, id, 0};
   return id;
 }
 
 void StackInterner::learn(Known& known, void** frames, unsigned count) noexcept {
   const Quiet quiet;
-  if (places_ == nullptr && (places_ = map_array<Place>(std::size_t{kSets} * kWays * depth())) == nullptr) return;
+  const unsigned most = (depth() + 3) / 4;
+  if (places_ == nullptr && (places_ = map_array<Places>(std::size_t{kSets} * kWays * most)) == nullptr) return;
+  Places* const places = places_ + static_cast<std::size_t>(&known - known_) * most;
   struct Learning {
     const void* frame;
     void** frames;
     unsigned count, matched;
-    Place* places;
-  } learning{known.frame, frames, count, 0, places_of(known)};
+    Places* places;
+    void put(unsigned i, std::uint32_t offset, std::uint64_t address) noexcept {
+      places[i / 4].offset[i % 4] = offset;
+      places[i / 4].address[i % 4] = address;
+    }
+  } learning{known.frame, frames, count, 0, places};
   unwind_with_stack_pointers(
       [](void* context, std::uint64_t address, std::uint64_t stack_pointer) noexcept {
         auto& l = *static_cast<Learning*>(context);
@@ -100,13 +112,17 @@ void StackInterner::learn(Known& known, void** frames, unsigned count) noexcept 
         const std::uint64_t at = stack_pointer - 8; // where the call pushed this return address
         const std::uint64_t distance = at - reinterpret_cast<std::uint64_t>(l.frame);
         if (distance % 8 != 0 || distance / 8 > UINT32_MAX) return false;
-        l.places[l.matched] = {static_cast<std::uint32_t>(distance / 8), address};
-        return ++l.matched < l.count;
+        const auto offset = static_cast<std::uint32_t>(distance / 8);
+        l.put(l.matched++, offset, address);
+        if (l.matched < l.count) return true;
+        for (unsigned i = l.count; i % 4 != 0; ++i) l.put(i, offset, address);
+        return false;
       },
       &learning);
   if (learning.matched != count) return;
-  known.places = static_cast<std::uint16_t>(count);
-  if (!holds(known)) known.places = 0;
+  known.places = places;
+  known.rows = (count + 3) / 4;
+  if (!holds(known)) known.rows = 0;
 }
 
 std::uint32_t StackInterner::intern(ThreadLog& log, void** frames, unsigned count) noexcept {
@@ -151,10 +167,6 @@ bool StackInterner::grow() noexcept {
   table_ = table;
   mask_ = size - 1;
   return true;
-}
-
-StackInterner::Place* StackInterner::places_of(const Known& known) const noexcept {
-  return places_ + static_cast<std::size_t>(&known - known_) * depth();
 }
 
 void StackInterner::forget_known() noexcept {

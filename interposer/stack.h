@@ -28,36 +28,37 @@ private:
     std::uint64_t hash;
     std::uint32_t id;
   };
-  // Where one return address lies, from the entry's frame upwards.
-  struct Place {
-    std::uint32_t offset; // in words
-    std::uint64_t address;
+  // Where four return addresses lie, from the entry's frame upwards. A stack's last one fills up its last four.
+  struct Places {
+    std::uint64_t address[4];
+    std::uint32_t offset[4]; // in words
   };
   // A stack that has been seen from one call site. Several share a site: same function, same depth, other callers.
   struct Known {
     const void* caller;
     const void* frame;
-    std::uint32_t id;     // 0: empty
-    std::uint16_t places; // 0: seen once, not learned yet
+    const Places* places;
+    std::uint32_t id;   // 0: empty
+    std::uint32_t rows; // of `places`; 0: seen once, not learned yet
   };
   static constexpr unsigned kWays = 8;
   static constexpr unsigned kSets = 64;
 
-  bool holds(const Known& known) const noexcept;
+  static bool holds(const Known& known) noexcept;
+  [[gnu::cold, gnu::noinline]] void modules_have_changed() noexcept;
   std::uint32_t walk(ThreadLog& log, Known* set, const void* caller, const void* frame) noexcept;
   void learn(Known& known, void** frames, unsigned count) noexcept;
   std::uint32_t intern(ThreadLog& log, void** frames, unsigned count) noexcept;
   std::uint32_t add(ThreadLog& log, void** frames, unsigned count, std::uint64_t hash) noexcept;
   bool grow() noexcept;
-  Place* places_of(const Known& known) const noexcept;
 
-  Entry* table_ = nullptr; // open addressing; a free entry has id 0
+  std::uint32_t epoch_ = 0;  // of the loaded modules: stacks from before an unload are not reused
+  std::uint32_t victim_ = 0; // way that is given up next
+  Places* places_ = nullptr; // some rows for each known stack
+  Entry* table_ = nullptr;   // open addressing; a free entry has id 0
   std::uint32_t mask_ = 0;
   std::uint32_t used_ = 0;
   std::uint32_t next_id_ = 0;
-  std::uint32_t epoch_ = 0; // of the loaded modules: stacks from before an unload are not reused
-  std::uint32_t victim_ = 0; // way that is given up next
-  Place* places_ = nullptr;  // a row of `depth` places for each known stack
   Known known_[kSets * kWays] = {};
 };
 
