@@ -10,6 +10,8 @@
 
 namespace gmt::interposer {
 
+constinit std::atomic<bool> several_contexts{false};
+
 namespace {
 
 constexpr unsigned kMaxContexts = 1024;
@@ -17,7 +19,6 @@ constinit std::atomic<std::uint64_t> contexts[kMaxContexts] = {};
 constexpr unsigned kMaxDevices = 64;
 constinit std::atomic<std::uint64_t> primary_contexts[kMaxDevices] = {};
 constinit std::atomic<std::uint64_t> first_context{0};
-constinit std::atomic<bool> several_contexts{false};
 constinit std::atomic<void*> get_current{nullptr};
 constinit std::atomic<void*> get_device{nullptr};
 
@@ -58,8 +59,6 @@ std::uint16_t current_context(ThreadLog& log) noexcept {
   }
   return 0;
 }
-
-bool has_several_contexts() noexcept { return several_contexts.load(std::memory_order_relaxed); }
 
 void note_context(std::uint64_t handle) noexcept {
   std::uint64_t first = 0;

@@ -3,6 +3,7 @@
 // met it first. Asks the driver's cuCtxGetCurrent and cuCtxGetDevice, pure queries that stream capture allows.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "interposer/record.h"
@@ -12,7 +13,8 @@ namespace gmt::interposer {
 class ThreadLog;
 
 // Whether the process has had more than one: from then on every call tells its own. Those before are the first one's.
-bool has_several_contexts() noexcept;
+extern std::atomic<bool> several_contexts;
+inline bool has_several_contexts() noexcept { return several_contexts.load(std::memory_order_relaxed); }
 
 // Whether the record's meaning depends on a context: memory that ends with it, and streams, whose device findings name.
 // (Of notes, only those on a context are asked about: see ContextNote.)

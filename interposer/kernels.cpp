@@ -307,15 +307,20 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
   scan_launch(r, unit, parameters, extra);
 }
 
+[[gnu::noinline]] void launch_instrumented(Record& r, std::uint64_t function, std::uint32_t unit, void* const* parameters,
+                                           void* const* extra) noexcept {
+  hand_over_ring(function); // a CUkernel is launched in several contexts
+  expect_records();
+  scan_launch(r, unit - kInstrumented, parameters, extra);
+}
+
 } // namespace
 
 void record_arguments(Record& r, std::uint64_t function, void* const* parameters, void* const* extra) noexcept {
   const std::uint32_t unit = find(function);
   if (unit < kInstrumented) [[likely]] return scan_launch(r, unit, parameters, extra);
   if (unit == kNotKept) return learn(r, function, parameters, extra);
-  hand_over_ring(function); // a CUkernel is launched in several contexts
-  expect_records();
-  scan_launch(r, unit - kInstrumented, parameters, extra);
+  launch_instrumented(r, function, unit, parameters, extra);
 }
 
 std::uint64_t code_generation() noexcept {

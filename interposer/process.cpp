@@ -109,7 +109,7 @@ void make_absolute(char* path, std::size_t size) noexcept {
 
 constinit std::atomic<std::atomic<std::uint32_t>*> Process::fork_page_{&never_started};
 constinit std::atomic<std::uint32_t> Process::epoch_{0};
-constinit std::atomic<std::uint64_t> Process::order_{0};
+constinit Process::Order Process::order_{};
 constinit std::atomic<std::uint64_t> Process::budget_used_{0};
 constinit Options Process::options_{};
 constinit char Process::directory_[4096] = {};
@@ -153,7 +153,7 @@ bool Process::start() noexcept {
   first_log = nullptr;
   told_of_no_log = false;
   log_count = 0;
-  order_.store(0);
+  order_.last.store(0);
   budget_used_.store(0);
   forget_noted_modules();
   forget_contexts();
@@ -174,7 +174,7 @@ bool Process::start() noexcept {
   open_collector();
   note_all_modules();
   watch_process_end();
-  fork_page_.load()->store(kOn, std::memory_order_release);
+  fork_page_.load()->store(epoch_.load(), std::memory_order_release);
   return true;
 }
 

@@ -17,20 +17,21 @@ std::uint64_t monotonic_ns() noexcept;
 
 class Process {
 public:
-  // Fast checks: one load each. The page behind `fork_page_` is wiped in a forked child, which is how it notices.
-  static bool is_on() noexcept { return fork_page_.load(std::memory_order_relaxed)->load(std::memory_order_acquire) == kOn; }
+  // Fast checks. The page behind `fork_page_` holds the session's epoch, or kOff, and is wiped in a forked child, which
+  // is how it notices.
+  static bool is_on() noexcept { return !is_current(kOff); }
   static bool is_current(std::uint32_t epoch) noexcept {
-    return is_on() && epoch_.load(std::memory_order_relaxed) == epoch;
+    return fork_page_.load(std::memory_order_relaxed)->load(std::memory_order_acquire) == epoch;
   }
 
   // Slow path: starts the session if there is none, leases a log to this thread. Null if recording is impossible.
   static ThreadLog* enter_thread(std::uint32_t& epoch) noexcept;
 
-  static std::uint64_t next_order() noexcept { return order_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  static std::uint64_t next_order() noexcept { return next_orders(1); }
   static std::uint64_t next_orders(unsigned count) noexcept { // the first of them
-    return order_.fetch_add(count, std::memory_order_relaxed) + 1;
+    return order_.last.fetch_add(count, std::memory_order_relaxed) + 1;
   }
-  static std::uint64_t current_order() noexcept { return order_.load(std::memory_order_relaxed); }
+  static std::uint64_t current_order() noexcept { return order_.last.load(std::memory_order_relaxed); }
   static const Options& options() noexcept { return options_; }
 
   // Path of a file of the trace into `buffer`; false if it does not fit.
@@ -47,7 +48,11 @@ public:
   static std::uint32_t epoch() noexcept { return epoch_.load(); }
 
 private:
-  static constexpr std::uint32_t kOff = 0, kOn = 1; // what the fork page says
+  static constexpr std::uint32_t kOff = 0; // no epoch
+  // All threads write it at every call: what they only read does not lie on the same cache line.
+  struct alignas(64) Order {
+    std::atomic<std::uint64_t> last;
+  };
 
   static bool start() noexcept;
   static bool make_directory() noexcept;
@@ -58,7 +63,7 @@ private:
 
   static std::atomic<std::atomic<std::uint32_t>*> fork_page_;
   static std::atomic<std::uint32_t> epoch_;
-  static std::atomic<std::uint64_t> order_;
+  static Order order_;
   static std::atomic<std::uint64_t> budget_used_;
   static Options options_;
   static char directory_[4096];

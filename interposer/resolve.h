@@ -31,7 +31,12 @@ inline void* not_ours(void* function) noexcept {
 
 // What a call of the exported symbol is forwarded to: another preload's wrapper if there is one, else the driver's own
 // function. Null if this driver does not export the row.
-void* driver_function(std::uint16_t row) noexcept;
+extern std::atomic<void*> driver_forwards[trace::kDriverApiCount]; // null while the driver is not known
+void* find_driver_function(std::uint16_t row) noexcept;
+inline void* driver_function(std::uint16_t row) noexcept {
+  void* f = driver_forwards[row].load(std::memory_order_acquire);
+  return f != nullptr ? f : find_driver_function(row);
+}
 void* driver_own_function(std::uint16_t row) noexcept;
 // A driver function that is no row (pure queries), null if there is none.
 void* driver_symbol(const char* name) noexcept;

@@ -16,13 +16,12 @@ namespace gmt::interposer {
 
 constinit std::atomic<std::uint64_t> driver_start{0}, driver_bytes{0};
 constinit std::atomic<bool> any_wrapper{false};
+constinit std::atomic<void*> driver_forwards[trace::kDriverApiCount] = {}; // a wrapper or, usually, the same as own
 constinit thread_local std::uint32_t gmt_called_by_name = 0;
 
 namespace {
 
-// forwards: the wrapper of another preload or, usually, the same as own.
 constinit std::atomic<void*> own_functions[trace::kDriverApiCount] = {};
-constinit std::atomic<void*> forwards[trace::kDriverApiCount] = {};
 constinit std::atomic<void*> driver_handle{nullptr};
 constinit std::atomic<bool> ready{false};
 
@@ -61,11 +60,11 @@ bool fill_table(const char* path) noexcept {
     own_functions[row].store(own, std::memory_order_release);
     void* none = nullptr;
     if (next != nullptr && next != own && is_wrapper(next)) {
-      forwards[row].compare_exchange_strong(none, next);
+      driver_forwards[row].compare_exchange_strong(none, next);
       any_wrapper.store(true);
     }
     none = nullptr;
-    forwards[row].compare_exchange_strong(none, own, std::memory_order_acq_rel);
+    driver_forwards[row].compare_exchange_strong(none, own, std::memory_order_acq_rel);
   }
   void* inside = real_dlsym(handle, "cuInit");
   ObjectFile driver;
@@ -90,10 +89,9 @@ bool learn_driver() noexcept {
 
 } // namespace
 
-void* driver_function(std::uint16_t row) noexcept {
-  if (void* f = forwards[row].load(std::memory_order_acquire)) [[likely]] return f;
+void* find_driver_function(std::uint16_t row) noexcept {
   if (!ready.load(std::memory_order_acquire) && !learn_driver()) return next_function(name_of(row));
-  return forwards[row].load(std::memory_order_acquire);
+  return driver_forwards[row].load(std::memory_order_acquire);
 }
 
 void* driver_own_function(std::uint16_t row) noexcept {
@@ -108,7 +106,7 @@ void* driver_symbol(const char* name) noexcept {
 }
 
 bool row_has_wrapper(std::uint16_t row) noexcept {
-  return forwards[row].load(std::memory_order_relaxed) != own_functions[row].load(std::memory_order_relaxed);
+  return driver_forwards[row].load(std::memory_order_relaxed) != own_functions[row].load(std::memory_order_relaxed);
 }
 
 void* driver_entry_for(std::uint16_t row, void* function) noexcept {
@@ -118,7 +116,7 @@ void* driver_entry_for(std::uint16_t row, void* function) noexcept {
 
 bool adopt_wrapper(std::uint16_t row, void* function) noexcept {
   void* known = own_functions[row].load();
-  if (!forwards[row].compare_exchange_strong(known, function) && known != function) return false;
+  if (!driver_forwards[row].compare_exchange_strong(known, function) && known != function) return false;
   any_wrapper.store(true);
   return true;
 }
@@ -133,7 +131,7 @@ int driver_row_of(void* function) noexcept {
   // A few hundred look-ups a process, once each: a linear search costs less than a table to keep.
   for (std::uint16_t row = 0; row < trace::kDriverApiCount; ++row) {
     if (own_functions[row].load(std::memory_order_relaxed) == function) return row;
-    if (forwards[row].load(std::memory_order_relaxed) == function) return row;
+    if (driver_forwards[row].load(std::memory_order_relaxed) == function) return row;
   }
   return -1;
 }

@@ -33,7 +33,7 @@ bool is_live(const RuntimeScope& scope, const void* frame) noexcept {
 }
 
 // The innermost runtime call in progress, null if there is none.
-RuntimeScope* runtime_scope(ThreadState& t, const void* frame) noexcept {
+inline RuntimeScope* runtime_scope(ThreadState& t, const void* frame) noexcept {
   while (t.runtime_depth != 0 && !is_live(t.runtime[t.runtime_depth - 1], frame)) --t.runtime_depth;
   return t.runtime_depth != 0 ? &t.runtime[t.runtime_depth - 1] : nullptr;
 }
@@ -47,8 +47,8 @@ inline ThreadLog* thread_log() noexcept {
 
 // A slot for the record and the id of its call stack. Stack ids are per file, so a log that began another file
 // between the two takes both again; the first slot is marked as given up.
-trace::Slot* take_slot(ThreadLog& log, Record& record, const void* caller, const void* frame,
-                       std::uint32_t& stack) noexcept {
+[[gnu::always_inline]] inline trace::Slot* take_slot(ThreadLog& log, Record& record, const void* caller,
+                                                     const void* frame, std::uint32_t& stack) noexcept {
   const unsigned slots = trace::slots_for(record.words);
   for (;;) {
     write_ranges(log);
@@ -63,12 +63,25 @@ trace::Slot* take_slot(ThreadLog& log, Record& record, const void* caller, const
   }
 }
 
-void fill(trace::Slot& slot, const Record& record) noexcept {
-  for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i) slot.a[i] = record.w[i];
+struct Stamp {
+  std::uint64_t order, time;
+  std::uint32_t stack;
+  std::uint16_t context, via;
+};
+
+// All of a record but its head, which comes last.
+inline void fill(trace::Slot* slot, const Record& record, const Stamp& stamp) noexcept {
+  slot->order = stamp.order;
+  slot->time = stamp.time;
+  slot->stack = stamp.stack;
+  slot->context = stamp.context;
+  slot->via = stamp.via;
+  ThreadLog::fill(slot, record);
 }
 
-trace::Head head_of(const Record& record, std::uint16_t api, std::uint16_t result) noexcept {
-  return {record.kind, static_cast<std::uint8_t>(trace::slots_for(record.words)), api, record.flags, result};
+std::uint64_t head_of(const Record& record, std::uint16_t api, std::uint16_t result) noexcept {
+  return trace::pack(
+      {record.kind, static_cast<std::uint8_t>(trace::slots_for(record.words)), api, record.flags, result});
 }
 
 // Contexts that come and go, with what the tool keeps for them.
@@ -105,11 +118,8 @@ void forget_thread_log() noexcept {
   forget_ranges_log();
 }
 
-// Calls from inside a driver call are calls of their own (a callback's, a signal handler's), but for three cases.
-bool Call::is_part_of_another(const RuntimeScope* runtime) noexcept {
-  if (caller_is_driver(caller_)) return true; // the driver calls its own exports through the loader
-  if (is_profilers_call(caller_)) [[unlikely]] return true;
-  if (outer_.frame == nullptr) return false;
+// Calls from inside a driver call are calls of their own (a callback's, a signal handler's), but for two cases.
+bool Call::is_part_of_outer(const RuntimeScope* runtime) noexcept {
   // What our innermost entry called jumped on to us: the driver did, or a runtime, whose call this is then.
   if (is_own_code(caller_) && (runtime == nullptr || outer_.frame < runtime->frame)) return true;
   if (!has_wrapper(outer_.row)) return false;
@@ -123,7 +133,9 @@ bool Call::begin(bool recorded) noexcept {
   RuntimeScope* const runtime = runtime_scope(t, frame_);
   outer_ = t.driver;
   if (outer_.frame <= frame_) outer_ = {}; // left by longjmp
-  if (is_part_of_another(runtime)) return false;
+  if (caller_is_driver(caller_)) return false; // the driver calls its own exports through the loader
+  if (is_profilers_call(caller_)) [[unlikely]] return false;
+  if (outer_.frame != nullptr && is_part_of_outer(runtime)) [[unlikely]] return false;
   t.driver = {frame_, row_};
   if (!recorded) return true;
   log_ = thread_log();
@@ -147,43 +159,35 @@ void Call::publish_in_flight(unsigned records) noexcept {
   if (log_ == nullptr) return;
   // What an allocation belongs to is asked after the call, and virtual memory to none.
   if (has_several_contexts() && record.kind != trace::Kind::kAlloc) [[unlikely]] context_ = current_context(*log_);
-  slot_ = take_slot(*log_, record, caller_, frame_, stack_);
+  std::uint32_t stack = 0;
+  slot_ = take_slot(*log_, record, caller_, frame_, stack);
   time_ = read_tsc();
   order_ = record.order_at == OrderAt::kBefore ? Process::next_orders(records) : Process::current_order();
   if (slot_ == nullptr) return;
-  slot_->order = order_;
-  slot_->time = time_;
-  slot_->stack = stack_;
-  slot_->context = context_;
-  slot_->via = via_;
-  fill(*slot_, record);
-  log_->commit(slot_, record, head_of(record, row_, trace::kResultInFlight));
+  fill(slot_, record, {order_, time_, stack, context_, via_});
+  ThreadLog::commit(slot_, head_of(record, row_, trace::kResultInFlight));
 }
 
 // The collector comes last: what it does may take milliseconds, which are none of the call's.
 void Call::complete(std::uint16_t result, bool changed) noexcept {
-  commit_result(result, changed);
+  thread_state.driver = outer_;
+  if (slot_ != nullptr) [[likely]] commit_result(result, changed);
   if (told_ != 0) [[unlikely]] tell_after(record, row_, told_, result == 0);
 }
 
-void Call::commit_result(std::uint16_t result, bool changed) noexcept {
-  thread_state.driver = outer_;
-  if (slot_ == nullptr) return;
+inline void Call::commit_result(std::uint16_t result, bool changed) noexcept {
   const std::uint64_t ticks = record.is_timed() ? read_tsc() - time_ : 0;
-  if (changed) fill(*slot_, record);
+  if (changed) ThreadLog::fill(slot_, record);
   if (record.order_at == OrderAt::kAfter) {
     if (needs_context(record, result)) slot_->context = current_context(*log_);
-    slot_->order = Process::next_order();
+    slot_->order = trace::with_ticks(Process::next_order(), ticks);
+  } else if (ticks != 0) {
+    slot_->order = trace::with_ticks(order_, ticks);
   }
-  if (ticks != 0) slot_->order = trace::with_ticks(slot_->order, ticks);
-  const trace::Head head = head_of(record, row_, result);
-  ThreadLog::prefetch_behind(slot_ + head.slots);
-  if (changed) {
-    log_->commit(slot_, record, head);
-  } else {
-    ThreadLog::commit_head(slot_, head);
-  }
-  note_facts(result);
+  const std::uint64_t head = head_of(record, row_, result);
+  ThreadLog::prefetch_behind(slot_ + trace::unpack(head).slots);
+  ThreadLog::commit(slot_, head);
+  if (record.kind != trace::Kind::kLaunch) note_facts(result);
 }
 
 void Call::begin_member() noexcept {
@@ -198,13 +202,8 @@ void Call::add_member(unsigned index, std::uint16_t result) noexcept {
   std::uint32_t stack = 0;
   trace::Slot* slot = take_slot(*log_, record, caller_, frame_, stack);
   if (slot == nullptr) return;
-  slot->order = order_ + index;
-  slot->time = time_;
-  slot->stack = stack;
-  slot->context = context_;
-  slot->via = via_;
-  fill(*slot, record);
-  log_->commit(slot, record, head_of(record, row_, result));
+  fill(slot, record, {order_ + index, time_, stack, context_, via_});
+  ThreadLog::commit(slot, head_of(record, row_, result));
 }
 
 // What the trace should know beside the call itself.
@@ -253,13 +252,9 @@ void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
   trace::Slot* slot = take_slot(*log, record, caller, frame_, stack);
   if (slot == nullptr) return;
   const std::uint64_t end = read_tsc();
-  slot->order = trace::with_ticks(Process::next_order(), start_ != 0 ? end - start_ : 0);
-  slot->time = start_ != 0 ? start_ : end;
-  slot->stack = stack;
-  slot->context = 0;
-  slot->via = row_;
-  fill(*slot, record);
-  log->commit(slot, record, head_of(record, row_, result));
+  const std::uint64_t order = trace::with_ticks(Process::next_order(), start_ != 0 ? end - start_ : 0);
+  fill(slot, record, {order, start_ != 0 ? start_ : end, stack, 0, row_});
+  ThreadLog::commit(slot, head_of(record, row_, result));
   // A wrapper library's call of the same function is the same call.
   if (index_ != 0 && t.runtime[index_ - 1].row == row_) t.runtime[index_ - 1].driver_seen = true;
 }
@@ -284,13 +279,8 @@ void record_call(Record& record, std::uint16_t api, const void* caller, const vo
   std::uint32_t stack = 0;
   trace::Slot* slot = take_slot(*log, record, caller, frame, stack);
   if (slot == nullptr) return;
-  slot->order = Process::next_order();
-  slot->time = read_tsc();
-  slot->stack = stack;
-  slot->context = 0;
-  slot->via = trace::kNoApi;
-  fill(*slot, record);
-  log->commit(slot, record, head_of(record, api, 0));
+  fill(slot, record, {Process::next_order(), read_tsc(), stack, 0, trace::kNoApi});
+  ThreadLog::commit(slot, head_of(record, api, 0));
 }
 
 std::uint64_t record_text(std::string_view text) noexcept {

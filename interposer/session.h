@@ -64,7 +64,7 @@ public:
   Record record;
 
 private:
-  bool is_part_of_another(const RuntimeScope* runtime) noexcept;
+  bool is_part_of_outer(const RuntimeScope* runtime) noexcept;
   void settle_flags() noexcept;
   void commit_result(std::uint16_t result, bool changed) noexcept;
   void note_facts(std::uint16_t result) noexcept;
@@ -77,7 +77,6 @@ private:
   std::uint64_t order_ = 0; // of the first record
   std::uint64_t time_ = 0;
   std::uint64_t told_ = 0; // what the collector answered before the call
-  std::uint32_t stack_ = 0;
   std::uint16_t common_flags_ = 0; // of all members
   std::uint16_t context_ = 0; // where there are several
   std::uint16_t via_ = trace::kNoApi;

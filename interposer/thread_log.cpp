@@ -138,9 +138,9 @@ trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable
   return base_ + index;
 }
 
-// Brings a new part of the file into memory and into the mapping. Zeros are written over the zeros there: written in bulk
-// they make large pages, which are mapped as such, where the mapping alone has a fault every 64 records, each with the file
-// system's work for one small page (four times as long on ext4). Either may fail: the faults come later then.
+// Brings a new part of the file into memory and into the mapping. Zeros are written over the zeros there: written in
+// bulk they make large pages, which are mapped as such, where the mapping alone has a fault every 64 records, each with
+// the file system's work for one small page (four times as long on ext4). Either may fail: the faults come later then.
 void ThreadLog::make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
   static constinit char zeros[kMaxStepBytes] = {}; // a page of zeros in truth: nobody writes there
   if (pwrite(fd, zeros, bytes < sizeof zeros ? bytes : sizeof zeros, static_cast<off_t>(offset)) < 0) { /* as said */ }
@@ -193,9 +193,17 @@ bool ThreadLog::rotate(bool droppable) noexcept {
 void ThreadLog::fill_more(trace::Slot* slot, const std::uint64_t* words, unsigned count) noexcept {
   auto* more = reinterpret_cast<trace::MoreSlot*>(slot + 1);
   for (unsigned done = trace::kFirstPayloadWords; done < count; done += trace::kMorePayloadWords, ++more) {
-    for (unsigned i = 0; i < trace::kMorePayloadWords; ++i) more->payload[i] = done + i < count ? words[done + i] : 0;
+    const unsigned rest = count - done;
+    const unsigned n = rest < trace::kMorePayloadWords ? rest : trace::kMorePayloadWords;
+    std::memset(more->payload, 0, sizeof more->payload);
+    // Atomic, so that no compiler makes a call of memcpy of it: these are a few words.
+    for (unsigned i = 0; i < n; ++i) __atomic_store_n(&more->payload[i], words[done + i], __ATOMIC_RELAXED);
     __atomic_store_n(&more->head, trace::pack({trace::Kind::kMore, 1, trace::kNoApi, 0, 0}), __ATOMIC_RELEASE);
   }
+}
+
+void ThreadLog::abandon(trace::Slot* slot, unsigned slots) noexcept {
+  commit(slot, trace::pack({trace::Kind::kAbandoned, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0}));
 }
 
 void ThreadLog::append(const Record& record, std::uint16_t api) noexcept {
@@ -207,8 +215,8 @@ void ThreadLog::append(const Record& record, std::uint16_t api) noexcept {
   slot->stack = 0;
   slot->context = 0;
   slot->via = trace::kNoApi;
-  for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i) slot->a[i] = record.w[i];
-  commit(slot, record, {record.kind, static_cast<std::uint8_t>(slots), api, record.flags, 0});
+  fill(slot, record);
+  commit(slot, trace::pack({record.kind, static_cast<std::uint8_t>(slots), api, record.flags, 0}));
 }
 
 trace::Slot* ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsigned count,
@@ -223,8 +231,7 @@ trace::Slot* ThreadLog::append_words(trace::Kind kind, const std::uint64_t* word
   slot->via = trace::kNoApi;
   for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i) slot->a[i] = i < count ? words[i] : 0;
   if (count > trace::kFirstPayloadWords) fill_more(slot, words, count);
-  const trace::Head head{kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
-  __atomic_store_n(&slot->head, trace::pack(head), __ATOMIC_RELEASE);
+  commit(slot, trace::pack({kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0}));
   return slot;
 }
 

@@ -33,14 +33,14 @@ public:
     return base_ + index;
   }
 
-  // Writes the record's further slots, then the head with release order: from here on the record survives.
-  void commit(trace::Slot* slot, const Record& record, trace::Head head) noexcept {
-    if (record.words > trace::kFirstPayloadWords) [[unlikely]] fill_more(slot, record.w.data(), record.words);
-    commit_head(slot, head);
+  // The record's words, in as many slots as they need.
+  static void fill(trace::Slot* slot, const Record& record) noexcept {
+    for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i) slot->a[i] = record.w[i];
+    if (record.words > trace::kFirstPayloadWords) fill_more(slot, record.w.data(), record.words);
   }
-  // For a record whose words have been written before.
-  static void commit_head(trace::Slot* slot, trace::Head head) noexcept {
-    __atomic_store_n(&slot->head, trace::pack(head), __ATOMIC_RELEASE);
+  // Comes last, with release order: from here on the record survives. `head` is packed.
+  static void commit(trace::Slot* slot, std::uint64_t head) noexcept {
+    __atomic_store_n(&slot->head, head, __ATOMIC_RELEASE);
   }
 
   // The lines that the next record goes to come while the program computes; it would wait for them otherwise.
@@ -56,10 +56,7 @@ public:
                             bool droppable = false) noexcept;
 
   // Gives a reserved slot up, so that it is not taken for a torn one.
-  void abandon(trace::Slot* slot, unsigned slots) noexcept {
-    const trace::Head head{trace::Kind::kAbandoned, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
-    __atomic_store_n(&slot->head, trace::pack(head), __ATOMIC_RELEASE);
-  }
+  [[gnu::cold]] static void abandon(trace::Slot* slot, unsigned slots) noexcept;
 
   trace::Slot* count_loss(trace::LossCause cause) noexcept;
 
@@ -89,13 +86,13 @@ private:
   std::uint32_t capacity_ = 0; // slots that the file has room for
   trace::Slot* base_ = nullptr;
   bool refuse_droppable_ = false;
-  std::uint32_t rest_ = 0; // records to refuse before the file is tried again
-  std::uint32_t window_ = 0;   // slots that the mapping has room for
+  Purpose purpose_ = Purpose::kThread;
+  std::uint32_t file_ = 0;   // number of files this log has begun
+  std::uint32_t rest_ = 0;   // records to refuse before the file is tried again
+  std::uint32_t window_ = 0; // slots that the mapping has room for
   trace::LogHeader* header_ = nullptr;
   StackInterner stacks_;
   std::uint32_t sequence_ = 0;
-  Purpose purpose_ = Purpose::kThread;
-  std::uint32_t file_ = 0;     // number of files this log has begun
   char path_[4200] = {};
   char unfinished_[4208] = {}; // path_ while the file is being made; a thread's stack may be too small for it
 };
