@@ -18,6 +18,7 @@ Expectations are comments in the source, one a line, each belonging to the `run:
     // expect: silent               no finding at all, notes included
     // not-checked: leak            the report must say that this was not checked
     // processes: 2                 so many processes are in the report; default: not compared
+    // or: the context dies         what follows (expect, not-checked) is another outcome of the same run; one must fit
 
 Every run lists all its findings of severity error and warning: any other one is a failure. Notes that are not listed
 are allowed. Keys that are left out (count, bytes, api, message, range, ratio, cause, line, stacks) are not compared;
@@ -169,19 +170,27 @@ def needs_figures(run):
     return "--coalescing" in run.options and (run.silent or any(expected.ratio for expected in run.expectations))
 
 
-def compare_report(run, report, source):
-    """All that is wrong with a report, as sentences."""
+def compare_checks(run, report, source):
+    """What is wrong with a report where outcomes of a run may differ, as sentences."""
     problems = compare_findings(run, report.get("findings") or [], source)
-    ended = report.get("ended") or {}
-    how, key = ("exited", "status") if run.exit_status >= 0 else ("signalled", "signal")
-    if ended.get("how") != how or ended.get(key) != abs(run.exit_status):
-        problems.append(f"ended: the report says {ended}, expected {how} with {key} {abs(run.exit_status)}")
     skipped = {entry.get("what"): entry.get("why") for entry in report.get("not_checked") or []}
     for what in run.not_checked:
         if what not in skipped:
             problems.append(f"not checked: '{what}' is missing from {sorted(skipped)}")
     if "leak" in skipped and "leak" not in run.not_checked:
         problems.append(f"not checked: leak, because {skipped['leak']}")
+    return problems
+
+
+def compare_report(run, report, source):
+    """All that is wrong with a report, as sentences."""
+    outcomes = [compare_checks(outcome, report, source) for outcome in (run, *run.others)]
+    problems = [] if [] in outcomes else [problem for outcome in outcomes for problem in outcome]
+    ended = report.get("ended") or {}
+    how, key = ("exited", "status") if run.exit_status >= 0 else ("signalled", "signal")
+    if ended.get("how") != how or ended.get(key) != abs(run.exit_status):
+        problems.append(f"ended: the report says {ended}, expected {how} with {key} {abs(run.exit_status)}")
+    skipped = {entry.get("what"): entry.get("why") for entry in report.get("not_checked") or []}
     if needs_figures(run) and "memory accesses" in skipped:
         problems.append(f"not checked: memory accesses, because {skipped['memory accesses']}")
     if report.get("lost_events"):

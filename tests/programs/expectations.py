@@ -20,7 +20,7 @@ LABELS = ("allocated here", "registered here", "looked up here", "held here", "f
           "graph launched here", "graph first launched here", "graph last launched here", "node made here",
           "limit refused here", "freed by the host here", "reported here", "host memory copied here")
 TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
-DIRECTIVE = re.compile(r"^//\s(run|exit|device|env|options|expect|not-checked|processes)((?:-\w+)*):\s*(.*?)\s*$")
+DIRECTIVE = re.compile(r"^//\s(run|or|exit|device|env|options|expect|not-checked|processes)((?:-\w+)*):\s*(.*?)\s*$")
 STACK = re.compile(r'"([^"]+)"(?:@([\w~]+))?(?::(?:(\d+)|LINE\(([\w-]+)\)))?')
 
 
@@ -76,6 +76,7 @@ class Run:
     processes: int = None
     silent: bool = False       # not even a note
     decided: bool = False      # some expect line holds for this flavour
+    others: list = dataclasses.field(default_factory=list) # outcomes that are as good, each a Run
 
 
 def parse_exit(text):
@@ -203,16 +204,23 @@ def parse_source(text, flavour):
             if unknown := tags - TAGS:
                 raise GrammarError(f"no such flavour: {', '.join(sorted(unknown))}")
             if name == "run":
-                runs.append(Run(value.split(), number))
+                outcome = Run(value.split(), number)
+                runs.append(outcome)
                 continue
             if not runs:
                 raise GrammarError(f"'{name}:' stands before the first 'run:'")
+            if name == "or":
+                outcome = Run([], number)
+                runs[-1].others.append(outcome)
+                continue
+            if outcome is not runs[-1] and name not in ("expect", "not-checked"):
+                raise GrammarError(f"'{name}:' holds for all outcomes and must stand before 'or:'")
             # A line for another flavour is read all the same, so that its mistakes show in every flavour.
-            target = runs[-1] if tags <= flavour else Run([], number)
+            target = outcome if tags <= flavour else Run([], number)
             apply_directive(target, name, value, tagged_lines)
         except (GrammarError, ValueError, KeyError) as error:
             raise GrammarError(f"line {number}: {error}") from error
     for run in runs:
-        if not run.decided:
-            raise GrammarError(f"line {run.source_line}: this run has no 'expect:' line")
+        for undecided in (one for one in (run, *run.others) if not one.decided):
+            raise GrammarError(f"line {undecided.source_line}: this run has no 'expect:' line")
     return runs
