@@ -213,6 +213,11 @@ class Rings(InterposedCase):
         words = [word for _, _, _, word in self.device_records(self.collect())[0]]
         self.assertEqual(words, [i for i in range(50) if i % 3 != 0])
 
+    def test_made_with_the_context(self):
+        """Before any module is there: later a kernel may be running or a stream capturing."""
+        self.play("nothing")
+        self.assertEqual(len(glob.glob(os.path.join(self.only_trace().path, "*.ring"))), 1)
+
     def test_nothing_instrumented(self):
         self.play("nothing", note=False)
         self.assertEqual(glob.glob(os.path.join(self.only_trace().path, "device*")), [])

@@ -276,6 +276,11 @@ TEST_F(NodeOfGrid, TheClocksNeedNotAgree) {
   EXPECT_NE(f.message.find(" in launch 1 of its graph, was"), std::string::npos) << f.message;
 }
 
+TEST_F(NodeOfGrid, ClocksThatAreFarApartTellNothing) {
+  const Finding& f = leak_at({900});
+  EXPECT_NE(f.message.find(" in one of launches 1 to 3 of its graph, was"), std::string::npos) << f.message;
+}
+
 TEST_F(NodeOfGrid, ALeakOfSeveralLaunchesNamesThemAll) {
   const Finding& f = leak_at({1'100, 2'100});
   EXPECT_NE(f.message.find(" in launches 1 to 2 of its graph, was"), std::string::npos) << f.message;
