@@ -29,7 +29,7 @@ BlockStore::Id BlockStore::create(const Block& block) {
 
 void BlockStore::discard(Id id) {
   forget(pool_[id]);
-  pool_[id].end = Block::End::kReborn; // find_inside() may remember the number
+  pool_[id].end = Block::End::kReborn; // near_ may remember the number
   free_ids_.push_back(id);
 }
 
@@ -56,6 +56,7 @@ BlockDetail& BlockStore::detail_of(Block& block) {
 bool BlockStore::insert_live(Id id) {
   const Block& block = pool_[id];
   if (!live_[index_of(space_of(block.family))].insert(block.address, end_of(block), id)) return false;
+  if (space_of(block.family) == Space::kAddress) near_[near(block.address)] = id;
   use_.born(block);
   return true;
 }
@@ -63,6 +64,18 @@ bool BlockStore::insert_live(Id id) {
 BlockStore::Id BlockStore::take_live(Id id) {
   const Block& block = pool_[id];
   return live_[index_of(space_of(block.family))].take(block.address, end_of(block));
+}
+
+BlockStore::Id BlockStore::search(Space space, std::uint64_t address) {
+  if (!live_[index_of(space)].may_contain(address)) return kNone;
+  if (const Id id = find_exact(space, address); id != kNone) return id;
+  const LiveIndex::Ranges& ranges = ordered(space);
+  if (space != Space::kAddress) return ranges.find(address).value;
+  Id& last = near_[near(address)];
+  if (contains(last, address)) return last;
+  const Id id = ranges.find(address).value;
+  if (id != kNone) last = id;
+  return id;
 }
 
 // Lets the blocks born since the last call into the ordered index.

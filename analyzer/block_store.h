@@ -104,23 +104,27 @@ public:
   Id find_exact(Space space, std::uint64_t begin) const { return live_[index_of(space)].find_exact(begin); }
   // The live block that contains the address, with its bounds.
   Range find(Space space, std::uint64_t address) {
-    if (const Id id = find_exact(space, address); id != kNone) return {address, end_of(pool_[id]), id};
-    if (!live_[index_of(space)].may_contain(address)) return {};
-    const Id id = find_inside(space, address);
+    const Id id = find_id(space, address);
     return id != kNone ? range_of(id) : Range{};
   }
-  // Fetch the index's entry of a base, and some time later the live block there with what its end touches.
-  void expect(Space space, std::uint64_t base) const { live_[index_of(space)].expect(base); }
-  void expect_block(Space space, std::uint64_t base) const {
-    if (const Id id = find_exact(space, base); id != kNone) prefetch(&pool_[id]);
-  }
-  // The same without its bounds.
+  // The same without them.
   Id find_id(Space space, std::uint64_t address) {
-    if (const Id id = find_exact(space, address); id != kNone) return id;
-    return live_[index_of(space)].may_contain(address) ? find_inside(space, address) : kNone;
+    if (space == Space::kAddress) {
+      const Id id = near_[near(address)];
+      // Before all births are in order, a block with this base may be on top of the one that contains it.
+      const bool is_sure = !live_[index_of(space)].has_unindexed();
+      if (contains(id, address) && (is_sure || pool_[id].address == address)) return id;
+    }
+    return search(space, address);
   }
+  // Fetch what find_id() touches first, and some time later the block that it tries first.
+  void expect(std::uint64_t address) const { prefetch(&near_[near(address)]); }
+  void expect_block(std::uint64_t address) const {
+    if (const Id id = near_[near(address)]; id < pool_.size()) prefetch(&pool_[id]);
+  }
+  // Fetches what the birth or end of a block with this base touches besides.
+  void expect_base(std::uint64_t base) const { live_[index_of(Space::kAddress)].expect(base); }
   Range range_of(Id id) const { return {pool_[id].address, end_of(pool_[id]), id}; }
-  void expect(Id id) const { prefetch(&pool_[id]); }
   // All live blocks of a space by address. Overlaps, births on top of blocks whose release went unseen, are
   // resolved here: the older block ends as reborn.
   const LiveIndex::Ranges& ordered(Space space) {
@@ -166,27 +170,20 @@ public:
 
 private:
   static constexpr unsigned index_of(Space space) { return static_cast<unsigned>(space); }
-  // Programs name the same places again and again: the block that was found last near there is tried before
-  // the ordered index. If it is alive and contains the address it is the answer, since live blocks are
-  // disjoint once they are ordered.
+  // Programs name the same places again and again: the block that was born or found last near an address is
+  // tried before anything else. If it contains the address it is the answer, since live blocks are disjoint
+  // once they are ordered.
   static std::size_t near(std::uint64_t address) {
     return static_cast<std::size_t>(((address >> 12) * 0x9e3779b97f4a7c15ULL) >> (64 - kNearBits));
   }
-  bool contains(Id id, Space space, std::uint64_t address) const {
+  // A live block of kAddress whose size is known.
+  bool contains(Id id, std::uint64_t address) const {
     if (id >= pool_.size()) return false;
     const Block& block = pool_[id];
-    return block.address <= address && address < end_of(block) && block.end == Block::End::kAlive &&
-           space_of(block.family) == space;
+    return block.address <= address && address < block.address + block.bytes &&
+           block.end == Block::End::kAlive && space_of(block.family) == Space::kAddress;
   }
-  // Of an address that is no base.
-  Id find_inside(Space space, std::uint64_t address) {
-    const LiveIndex::Ranges& ranges = ordered(space);
-    Id& last = found_near_[near(address)];
-    if (contains(last, space, address)) return last;
-    const Id id = ranges.find(address).value;
-    if (id != kNone) last = id;
-    return id;
-  }
+  Id search(Space space, std::uint64_t address);
   void settle(Space space);
   static constexpr Id kEnded = Id{1} << 31; // marks numbers of ended_ in the index of dead blocks
   const Block& dead_block(Id number) const {
@@ -200,8 +197,8 @@ private:
 
   BlockPool pool_; // live blocks
   std::vector<Id> free_ids_; // their blocks contain no address, or are not alive
-  static constexpr unsigned kNearBits = 15;
-  std::vector<Id> found_near_ = std::vector<Id>(std::size_t{1} << kNearBits, kNone); // by 4 KiB of address
+  static constexpr unsigned kNearBits = 16;
+  std::vector<Id> near_ = std::vector<Id>(std::size_t{1} << kNearBits, kNone); // by 4 KiB of address
   std::deque<BlockDetail> details_;
   std::vector<BlockDetail*> free_details_;
   std::array<LiveIndex, kSpaces> live_;

@@ -36,6 +36,12 @@ bool says_nothing_about_address(std::uint16_t result, FreeFunction function) {
 
 bool is_host(Family family) { return family == Family::kPinned || family == Family::kManaged; }
 
+// The words of a call that may be addresses. Of all calls but launches the first two, without a look at the
+// kind: what is fetched in vain costs less than a branch that nobody can predict.
+std::span<const std::uint64_t> likely_addresses(const Event& e) {
+  return e.kind == trace::Kind::kLaunch ? e.payload.subspan(trace::kFirstPayloadWords) : e.payload.first(2);
+}
+
 } // namespace
 
 const Block* Heap::State::live_containing(std::uint64_t address) {
@@ -131,19 +137,6 @@ void Heap::State::judge_host_free(const Event& e) {
        .range_begin = e.p(0)});
 }
 
-void Heap::State::touch(const Event& e, Id id, Touch::Access access, std::uint64_t address,
-                        std::uint64_t bytes, unsigned parameter) {
-  // By access.
-  static constexpr std::uint16_t kMarks[] = {kWasRead, kWasWritten, kWasArgument, kWasBound, 0, 0};
-  Block& block = store[id];
-  if (!e.succeeded()) {
-    block.marks |= kWasTried;
-    return;
-  }
-  block.marks |= kMarks[static_cast<unsigned>(access)];
-  touched.push_back({&block, access, static_cast<std::uint8_t>(parameter), address, bytes});
-}
-
 void Heap::State::judge_copy(const Event& e) {
   judge_copy_side(e, Side::kDestination);
   judge_copy_side(e, Side::kSource);
@@ -186,15 +179,16 @@ void Heap::State::judge_use(const Event& e) {
 void Heap::State::judge_launch(const Event& e) {
   arguments.clear();
   if (e.payload.size() <= trace::kFirstPayloadWords || is_dead(e.context)) return;
-  const auto words = e.payload.subspan(trace::kFirstPayloadWords);
-  // All blocks are on their way into the cache before the first one is needed.
-  for (const std::uint64_t word : words) {
-    const Id id = word == 0 ? kNone : store.find_id(Space::kAddress, trace::argument_address(word));
-    if (id != kNone) store.expect(id);
-    arguments.push_back(id);
-  }
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] != 0) judge_argument(e, words[i], arguments[i]);
+  const bool is_captured = !capturing.empty();
+  for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
+    const std::uint64_t address = trace::argument_address(word);
+    const Id id = word == 0 ? kNone : store.find_id(Space::kAddress, address);
+    if (id != kNone && !has_regions) { // nearly all
+      touch(e, id, Touch::Access::kArgument, address, 0, trace::argument_parameter(word));
+    } else if (word != 0) {
+      judge_argument(e, word, id);
+    }
+    if (is_captured) arguments.push_back(id);
   }
 }
 
@@ -278,23 +272,14 @@ void Heap::State::judge_freed_range(const Event& e, std::uint64_t address, std::
 // ---- what is going to be judged
 
 void Heap::expect(const Event& e) const {
-  const auto expect = [this](std::uint64_t address) { state_->store.expect(Space::kAddress, address); };
-  switch (e.kind) {
-  case trace::Kind::kCopy: expect(e.p(1)); [[fallthrough]];
-  case trace::Kind::kAlloc:
-  case trace::Kind::kFree:
-  case trace::Kind::kSet: expect(e.p(0)); break;
-  case trace::Kind::kLaunch:
-    for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
-      expect(trace::argument_address(word));
-    }
-    break;
-  default: break;
-  }
+  state_->store.expect_base(e.p(0));
+  for (const std::uint64_t word : likely_addresses(e)) state_->store.expect(trace::argument_address(word));
 }
 
 void Heap::expect_block(const Event& e) const {
-  if (e.kind == trace::Kind::kFree) state_->store.expect_block(Space::kAddress, e.p(0));
+  for (const std::uint64_t word : likely_addresses(e)) {
+    state_->store.expect_block(trace::argument_address(word));
+  }
 }
 
 } // namespace gmt

@@ -26,7 +26,7 @@ struct Heap::State {
   std::array<Judgement, 8> judgements; // more mistakes than these in one call say nothing new
   std::size_t judged = 0;
   std::vector<Touch> touched;
-  std::vector<Id> arguments; // of a launch: the block that each points into
+  std::vector<Id> arguments; // of a launch during a capture: the block that each points into
   std::uint64_t last_kernel = 0, last_blind_call = 0;
 
   std::uint64_t unseen_allocations = 0;
@@ -167,7 +167,17 @@ struct Heap::State {
   }
   // A call names this block: touched if it went well.
   void touch(const Event& e, Id id, Touch::Access access, std::uint64_t address, std::uint64_t bytes,
-             unsigned parameter = trace::kNoParameter);
+             unsigned parameter = trace::kNoParameter) {
+    // By access.
+    static constexpr std::uint16_t kMarks[] = {kWasRead, kWasWritten, kWasArgument, kWasBound, 0, 0};
+    Block& block = store[id];
+    if (!e.succeeded()) {
+      block.marks |= kWasTried;
+      return;
+    }
+    block.marks |= kMarks[static_cast<unsigned>(access)];
+    touched.push_back({&block, access, static_cast<std::uint8_t>(parameter), address, bytes});
+  }
   void judge_refused_free(const Event& e);
   void judge_host_free(const Event& e);
   void judge_freed_address(const Event& e, Space home);

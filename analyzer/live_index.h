@@ -38,7 +38,7 @@ public:
 
   // False only if no live block contains the address.
   bool may_contain(std::uint64_t address) const {
-    return huge_ != 0 || granules_[granule_slot(address >> kGranuleBits)] != 0;
+    return size_ != 0 && (huge_ != 0 || granules_[granule_slot(address >> kGranuleBits)] != 0);
   }
 
   // Blocks that are not in the ordered index yet. The caller, who knows their ends, hands each to index();

@@ -56,7 +56,9 @@ public:
     if (e.kind == trace::Kind::kCopy) return remember(e, heap);
     if (e.kind == trace::Kind::kSync) return forget_launches(e);
     if (e.kind != trace::Kind::kLaunch) return;
-    if (e.payload.size() > trace::kFirstPayloadWords + heap.touched().size()) judge(e, heap, findings);
+    const auto words = e.payload.subspan(trace::kFirstPayloadWords);
+    const auto zeros = static_cast<std::size_t>(std::count(words.begin(), words.end(), 0));
+    if (words.size() - zeros > heap.touched().size()) judge(e, heap, findings);
   }
 
 private:
@@ -97,7 +99,7 @@ private:
     found = {begin, &pageable_[begin]};
     return *found.range;
   }
-  static std::size_t hash(std::uint64_t begin) { return (begin * 0x9e3779b97f4a7c15) >> 54; }
+  static std::size_t hash(std::uint64_t begin) { return (begin * 0x9e3779b97f4a7c15) >> 52; }
 
   const Range* copied_range(std::uint64_t address) const {
     auto after = pageable_.upper_bound(address);
@@ -204,7 +206,7 @@ private:
     std::uint64_t begin = 0;
     Range* range = nullptr; // in pageable_
   };
-  std::array<Found, 1024> found_{}; // by hash()
+  std::array<Found, 4096> found_{}; // by hash()
   std::unordered_map<std::uint64_t, std::pair<std::string, std::vector<bool>>> declared_; // by function
   std::array<Suspect, 8> suspects_;                                                       // the newest
   std::size_t next_suspect_ = 0;
