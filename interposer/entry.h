@@ -146,6 +146,9 @@ struct RuntimeEntry<Row, Result (*)(Args...), Rec> {
       call.leave(0, caller);
     } else {
       const Result result = real(args...);
+      if constexpr (requires { Rec::refused(call.record, tuple, caller); }) {
+        if (call.is_refused(result_code(result))) [[unlikely]] Rec::refused(call.record, tuple, caller);
+      }
       // An allocation of zero bytes reaches no driver: its address is NULL and there is nothing to read.
       call.leave(result_code(result), caller);
       return result;

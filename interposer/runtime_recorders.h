@@ -143,11 +143,32 @@ template <UseClass C, int Resource> struct RuntimeBind : Recorder {
   }
 };
 
-// A copy whose other side is a symbol: its address is the runtime's business, only the kind is lent.
-template <int KindArg> struct RuntimeKind : Note {
+// The address of a symbol, 0 if the runtime that `caller` uses does not know it. It has met the symbol before, so this
+// asks no driver.
+inline std::uint64_t address_of_symbol(const void* symbol, const void* caller) {
+  using Query = int (*)(void**, const void*);
+  const auto query = reinterpret_cast<Query>(runtime_function(trace::kApi_cudaGetSymbolAddress, caller));
+  void* address = nullptr;
+  return query != nullptr && query(&address, symbol) == 0 ? as_word(address) : 0;
+}
+
+// A copy whose other side is a symbol: the address is the runtime's business, the kind is lent to the driver's call.
+// What lies outside the symbol is refused before that, and then the record says which memory it was.
+template <int Symbol, int Other, int KindArg, int Stream = -1> struct RuntimeSymbolCopy : Note {
   template <class T> static void before(Record& r, const T& a) {
     Note::before(r, a);
     r.flags |= kind_flags(arg<KindArg>(a));
+  }
+  template <class T> static void refused(Record& r, const T& a, const void* caller) {
+    if (arg<2>(a) == 0 || arg<Symbol>(a) == 0) return;
+    const std::uint64_t address = address_of_symbol(std::get<Symbol>(a), caller);
+    if (address == 0) return;
+    r.kind = Kind::kCopy;
+    r.flags |= trace::copy_flags(Side::kUnified, Side::kUnified, Stream >= 0);
+    r.set(Symbol, address + arg<3>(a)); // the first parameter is the destination
+    r.set(Other, arg<Other>(a));
+    r.set(2, arg<2>(a));
+    r.set(3, arg<Stream>(a));
   }
 };
 

@@ -171,8 +171,13 @@ void Call::publish_in_flight(unsigned records) noexcept {
 // The collector comes last: what it does may take milliseconds, which are none of the call's.
 void Call::complete(std::uint16_t result, bool changed) noexcept {
   thread_state.driver = outer_;
+  if (result != 0) [[unlikely]] explain_to_runtime();
   if (slot_ != nullptr) [[likely]] commit_result(result, changed);
   if (told_ != 0) [[unlikely]] tell_after(record, row_, told_, result == 0);
+}
+
+[[gnu::cold]] void Call::explain_to_runtime() noexcept {
+  if (RuntimeScope* runtime = runtime_scope(thread_state, frame_)) runtime->driver_failed = true;
 }
 
 inline void Call::commit_result(std::uint16_t result, bool changed) noexcept {
@@ -229,21 +234,27 @@ void RuntimeCall::enter() noexcept {
   index_ = t.runtime_depth;
   t.runtime_depth = index_ + 1; // a signal handler from here on takes the place above
   __atomic_store_n(&mark_, ++t.serial, __ATOMIC_RELAXED);
-  t.runtime[index_] = {frame_, &mark_, mark_, row_, static_cast<std::uint16_t>(record.flags & 0xf00), false};
+  t.runtime[index_] = {frame_, &mark_, mark_, row_, static_cast<std::uint16_t>(record.flags & 0xf00), false, false};
   t.runtime_depth = index_ + 1; // a handler that found the half-written scope has taken it away
   start_ = record.is_timed() ? read_tsc() : 0;
+}
+
+bool RuntimeCall::is_refused(std::uint16_t result) const noexcept {
+  constexpr std::uint16_t kInvalidValue = 1; // cudaErrorInvalidValue
+  return result == kInvalidValue && index_ < kMaxRuntimeScopes && !thread_state.runtime[index_].driver_failed;
 }
 
 void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
   ThreadState& t = thread_state;
   if (index_ >= kMaxRuntimeScopes) return;
   __atomic_store_n(&mark_, 0, __ATOMIC_RELAXED);
-  const bool driver_seen = t.runtime[index_].driver_seen;
+  const RuntimeScope scope = t.runtime[index_];
   t.runtime_depth = index_;
-  if (driver_seen) {
-    if (index_ != 0) t.runtime[index_ - 1].driver_seen = true;
-    return;
+  if (scope.driver_seen && index_ != 0) {
+    t.runtime[index_ - 1].driver_seen = true;
+    t.runtime[index_ - 1].driver_failed |= result != 0; // or told of here
   }
+  if (scope.driver_seen && (result == 0 || scope.driver_failed)) return;
   ThreadLog* log = thread_log();
   if (log == nullptr) return;
   record.flags |= trace::kFlagRuntime;
@@ -256,7 +267,9 @@ void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
   fill(slot, record, {order, start_ != 0 ? start_ : end, stack, 0, row_});
   ThreadLog::commit(slot, head_of(record, row_, result));
   // A wrapper library's call of the same function is the same call.
-  if (index_ != 0 && t.runtime[index_ - 1].row == row_) t.runtime[index_ - 1].driver_seen = true;
+  if (index_ == 0 || t.runtime[index_ - 1].row != row_) return;
+  t.runtime[index_ - 1].driver_seen = true;
+  t.runtime[index_ - 1].driver_failed |= result != 0;
 }
 
 void record_exit(trace::ExitWay way, std::uint64_t status) noexcept {

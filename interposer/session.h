@@ -23,6 +23,7 @@ struct RuntimeScope {
   std::uint16_t row;
   std::uint16_t kind_flags;
   bool driver_seen;
+  bool driver_failed; // one of them: what the runtime answers then is known
 };
 inline constexpr unsigned kMaxRuntimeScopes = 6; // deeper calls lend nothing
 
@@ -67,6 +68,7 @@ private:
   bool is_part_of_outer(const RuntimeScope* runtime) noexcept;
   void settle_flags() noexcept;
   void commit_result(std::uint16_t result, bool changed) noexcept;
+  void explain_to_runtime() noexcept; // why what its call answers is no success
   void note_facts(std::uint16_t result) noexcept;
 
   const void* caller_;
@@ -83,13 +85,15 @@ private:
   std::uint16_t row_;
 };
 
-// One runtime call. Writes a record of its own only if no driver call followed.
+// One runtime call. Writes a record of its own only if no driver call followed, or if none of those failed and it did.
 class RuntimeCall {
 public:
   RuntimeCall(std::uint16_t row, const void* frame) noexcept : frame_(frame), row_(row) {}
   // The same function is in progress already: another preload's wrapper of it calls on.
   bool is_repeated() const noexcept;
   void enter() noexcept;
+  // Before leave(): whether the runtime itself refused the arguments.
+  bool is_refused(std::uint16_t result) const noexcept;
   void leave(std::uint16_t result, const void* caller) noexcept;
 
   Record record;
