@@ -84,12 +84,12 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
     findings.not_checked(
       {kSubject, "launches were being measured when the process ended: their figures are lost"});
   }
-  if (windows.graph_launches != 0) {
-    const bool one = windows.graph_launches == 1;
+  if (windows.unknown_graphs != 0) {
+    const bool one = windows.unknown_graphs == 1;
     findings.not_checked(
-      {kSubject, cat({format_count(windows.graph_launches),
-                      one ? " launch of a graph: its kernels'" : " launches of graphs: their kernels'",
-                      " launches are not counted, and numbers for all launches leave them out"})});
+      {kSubject, cat({format_count(windows.unknown_graphs), one ? " launch of a graph" : " launches of graphs",
+                      " whose kernels are not known (conditional nodes, or changed after it was made): numbers "
+                      "for all launches leave them out"})});
   }
 }
 
@@ -107,7 +107,7 @@ void explain_counters(const MemoryAccess& access, const TraceDir& trace, Finding
       findings.not_checked({kCounters, "CUPTI (libcupti.so) has no Range Profiler: it comes with CUDA 12.6"});
       break;
     case AccessTrouble::kNotSupported:
-      findings.not_checked({kCounters, "CUPTI cannot count these in one pass on this GPU"});
+      findings.not_checked({kCounters, "CUPTI cannot count these in two passes on this GPU"});
       break;
     default: findings.not_checked({kCounters, reason(windows.counters_trouble, windows.counters_code, trace)});
     }

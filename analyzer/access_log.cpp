@@ -103,6 +103,7 @@ private:
                     .launches_given_up = p(7),
                     .open_nanoseconds = p(8),
                     .graph_launches = p(9),
+                    .unknown_graphs = p(15),
                     .put_off = p(10),
                     .counters_trouble = static_cast<trace::AccessTrouble>(p(11)),
                     .counters_code = p(12),
@@ -153,16 +154,15 @@ private:
   bool on_counters() {
     const auto function = by_number_.find(p(0));
     if (function == by_number_.end()) return false;
-    log_.functions[function->second].counters = {.launches = p(1),
-                                                 .read_bytes = p(2),
-                                                 .written_bytes = p(3),
-                                                 .l1_sectors = p(4),
-                                                 .l1_hits = p(5),
-                                                 .l2_sectors = p(6),
-                                                 .loads = p(7),
-                                                 .load_sectors = p(8),
-                                                 .stores = p(9),
-                                                 .store_sectors = p(10)};
+    constexpr unsigned kFirstFigure = 2, kSecondPass = 32;
+    const std::uint64_t launches[] = {p(1), p(14)}, of_passes = p(15);
+    KernelCounters& counters = log_.functions[function->second].counters;
+    counters.launches = launches[0] + launches[1];
+    for (unsigned word = kFirstFigure; const auto figure : kCounterFigures) {
+      const bool first = (of_passes >> word & 1) != 0, second = (of_passes >> (kSecondPass + word) & 1) != 0;
+      counters.*figure = {p(word), (first ? launches[0] : 0) + (second ? launches[1] : 0)};
+      ++word;
+    }
     return true;
   }
 

@@ -23,6 +23,7 @@ struct AccessWindows {
   std::uint64_t launches = 0, launches_read = 0, launches_given_up = 0;
   std::uint64_t open_nanoseconds = 0;
   std::uint64_t graph_launches = 0;
+  std::uint64_t unknown_graphs = 0; // of them: it is not known which kernels they launched
   std::uint64_t put_off = 0; // launches that were due and left out to save time
   // Of whole-kernel counters.
   trace::AccessTrouble counters_trouble = trace::AccessTrouble::kNone;
@@ -30,13 +31,24 @@ struct AccessWindows {
   std::uint64_t counted = 0, counted_lost = 0; // launches
 };
 
-// trace::Kind::kAccessCounters: sums over launches that were counted.
+// trace::Kind::kAccessCounters. Each figure is a sum over the launches that it was counted in.
 struct KernelCounters {
-  std::uint64_t launches = 0;
-  std::uint64_t read_bytes = 0, written_bytes = 0; // of the device's memory
-  std::uint64_t l1_sectors = 0, l1_hits = 0, l2_sectors = 0;
-  std::uint64_t loads = 0, load_sectors = 0, stores = 0, store_sectors = 0; // of global memory, by warps
+  struct Figure {
+    std::uint64_t sum = 0, launches = 0;
+  };
+  std::uint64_t launches = 0;       // that some figure was counted in
+  Figure read_bytes, written_bytes; // of the device's memory
+  Figure l1_sectors, l1_hits, l2_sectors, l2_hits;
+  Figure loads, load_sectors, stores, store_sectors; // of global memory, by warps
+  Figure nanoseconds;                                // that the kernel ran
+  Figure possible_bytes;                             // that the device's memory can move in that time
 };
+// The members, in the order of the trace's words P2 to P13.
+inline constexpr KernelCounters::Figure KernelCounters::*kCounterFigures[] = {
+    &KernelCounters::read_bytes, &KernelCounters::written_bytes, &KernelCounters::l1_sectors,
+    &KernelCounters::l1_hits,    &KernelCounters::l2_sectors,    &KernelCounters::loads,
+    &KernelCounters::load_sectors, &KernelCounters::stores,      &KernelCounters::store_sectors,
+    &KernelCounters::nanoseconds,  &KernelCounters::possible_bytes, &KernelCounters::l2_hits};
 
 // trace::Kind::kAccessInstruction; trace::kUnknownCount where the chip has no such metric.
 struct AccessCounts {

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "analyzer/access_verdict.h"
+#include "analyzer/kernel_counters.h"
 
 namespace gmt {
 namespace {
@@ -39,8 +40,7 @@ std::vector<const AccessTables::Kernel*> AccessTables::counted() const {
     if (kernel.counters.launches != 0) counted.push_back(&kernel);
   }
   const auto moved = [](const Kernel* k) {
-    return static_cast<double>(k->counters.read_bytes + k->counters.written_bytes) /
-           static_cast<double>(k->counters.launches) * static_cast<double>(k->launches);
+    return gmt::moved_bytes(k->counters).value_or(0) * static_cast<double>(k->launches);
   };
   std::ranges::stable_sort(counted, std::greater{}, moved);
   return counted;

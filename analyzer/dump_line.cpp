@@ -306,7 +306,7 @@ std::string dump_lines(const AccessLog& log) {
                  figure("code", w.code), figure("opened", w.opened), figure("read", w.read),
                  figure("given-up", w.given_up), figure("launches", w.launches),
                  figure("launches-read", w.launches_read), figure("launches-given-up", w.launches_given_up),
-                 figure("open-ns", w.open_nanoseconds), figure("graph-launches", w.graph_launches),
+                 figure("open-ns", w.open_nanoseconds), figure("graph-launches", w.graph_launches), figure("unknown-graphs", w.unknown_graphs),
                  figure("put-off", w.put_off),
                  " counters-trouble=", kTroubles[static_cast<std::size_t>(w.counters_trouble)],
                  figure("counters-code", w.counters_code), figure("counted", w.counted),
@@ -318,11 +318,13 @@ std::string dump_lines(const AccessLog& log) {
                  figure("lost", f.lost), figure("launches", f.launches), "\n"});
     if (const KernelCounters& c = f.counters; c.launches != 0) {
       text += cat({log.name, " counters", figure("function", f.number), figure("launches", c.launches),
-                   figure("read", c.read_bytes),
-                   figure("written", c.written_bytes), figure("l1-sectors", c.l1_sectors),
-                   figure("l1-hits", c.l1_hits), figure("l2-sectors", c.l2_sectors),
-                   figure("loads", c.loads), figure("load-sectors", c.load_sectors),
-                   figure("stores", c.stores), figure("store-sectors", c.store_sectors), "\n"});
+                   figure("read", c.read_bytes.sum), figure("written", c.written_bytes.sum),
+                   figure("l1-sectors", c.l1_sectors.sum), figure("l1-hits", c.l1_hits.sum),
+                   figure("l2-sectors", c.l2_sectors.sum), figure("loads", c.loads.sum),
+                   figure("load-sectors", c.load_sectors.sum), figure("stores", c.stores.sum),
+                   figure("store-sectors", c.store_sectors.sum), figure("nanoseconds", c.nanoseconds.sum),
+                   figure("possible-bytes", c.possible_bytes.sum), figure("l2-launches", c.l2_hits.launches),
+                   figure("l2-hits", c.l2_hits.sum), "\n"});
     }
     for (const AccessFunction::Instruction& i : f.instructions) {
       const AccessCounts& c = i.counts;

@@ -70,12 +70,11 @@ void share_launches(std::vector<MeasuredFunction>& functions) {
 }
 
 void add_counters(const KernelCounters& from, KernelCounters& to) {
-  static constexpr std::uint64_t KernelCounters::*kSums[] = {
-    &KernelCounters::launches,   &KernelCounters::read_bytes, &KernelCounters::written_bytes,
-    &KernelCounters::l1_sectors, &KernelCounters::l1_hits,    &KernelCounters::l2_sectors,
-    &KernelCounters::loads,      &KernelCounters::load_sectors,
-    &KernelCounters::stores,     &KernelCounters::store_sectors};
-  for (const auto sum : kSums) raise(to.*sum, from.*sum);
+  raise(to.launches, from.launches);
+  for (const auto figure : kCounterFigures) {
+    raise((to.*figure).sum, (from.*figure).sum);
+    raise((to.*figure).launches, (from.*figure).launches);
+  }
 }
 
 } // namespace

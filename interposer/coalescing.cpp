@@ -74,7 +74,7 @@ DriverCall describe_order(const Record& r) noexcept {
     case SyncOp::kStreamQuery:
     case SyncOp::kEventQuery: return {What::kSynchronized};
     case SyncOp::kContextSynchronize: return {What::kContextSynchronized};
-    case SyncOp::kGraphLaunch: return on_stream(What::kGraphLaunch, r.w[0]);
+    case SyncOp::kGraphLaunch: return on_stream(What::kGraphLaunch, r.w[0], r.w[1]);
     case SyncOp::kBeginCapture: return on_stream(What::kBeginCapture, r.w[0]);
     case SyncOp::kEndCapture: return on_stream(What::kEndCapture, r.w[0]);
     case SyncOp::kEventRecord:
@@ -88,6 +88,9 @@ DriverCall describe_order(const Record& r) noexcept {
 DriverCall describe_life(const Record& r) noexcept {
   const auto object = static_cast<trace::ObjectClass>(r.w[1]);
   const auto op = static_cast<trace::LifeOp>(r.w[2]);
+  if (object == trace::ObjectClass::kGraphExec) {
+    return op == trace::LifeOp::kCreate ? DriverCall{What::kGraphMade, 0, r.w[0], r.w[3]} : DriverCall{What::kGraphChanged, 0, r.w[0]};
+  }
   if (op == trace::LifeOp::kDestroy) {
     if (object == trace::ObjectClass::kStream) return {What::kStreamEnds, r.w[0]};
     if (object == trace::ObjectClass::kModule || object == trace::ObjectClass::kLibrary) return {What::kCodeEnds};
@@ -124,6 +127,10 @@ DriverCall describe(const Record& r, std::uint16_t row) noexcept {
     case Kind::kSync: return describe_order(r);
     case Kind::kLife: return describe_life(r);
     case Kind::kUse: return describe_use(r);
+    case Kind::kGraphKernel: return {What::kGraphKernel, 0, r.w[1], r.w[0], r.w[4]};
+    case Kind::kGraphChange:
+      if (static_cast<trace::GraphOp>(r.w[1]) == trace::GraphOp::kUpdate) return {What::kGraphMade, 0, r.w[0], r.w[3]};
+      return {What::kGraphChanged, 0, r.w[0]};
     case Kind::kNote: return {row < trace::kDriverApiCount && kHiddenWork.is[row] ? What::kHiddenWork : What::kNothing};
     default: return {};
   }

@@ -64,7 +64,7 @@ enum class Kind : std::uint8_t {
   kText = 12,
 
   // P0 address (or handle), P1 requested bytes (whole: pitch x height x depth for pitched), P2 Family, P3 stream or 0
-  // (the graph for memory of a graph's node).
+  // (the graph for memory of a graph's node; for kVmmHandle the device's ordinal + 1, all ones for memory of the host).
   // Second slot if pitched, an array or from a pool: P4 pitch, P5 width in bytes, P6 height, P7 depth,
   // P8 element size, P9 pool handle, P10 flags of the call. P5 and P8 are 0 for arrays of formats whose rows are not made of
   // elements (block-compressed, planar); those of a mipmapped array are its first level's.
@@ -133,11 +133,14 @@ enum class Kind : std::uint8_t {
   // The whole of it, first in the file: P0 AccessTrouble, P1 the CUptiResult that told, P2 windows opened, P3 windows read, P4
   // windows given up (their figures are lost), P5 launches seen, P6 launches in windows read, P7 launches in windows given up,
   // P8 nanoseconds that windows were open, P9 graph launches, P10 launches that were due but put off to save time. Since 1.4,
-  // of whole-kernel counters: P11 AccessTrouble, P12 the CUptiResult that told, P13 launches counted, P14 of them lost.
+  // of whole-kernel counters: P11 AccessTrouble, P12 the CUptiResult that told, P13 launches counted, P14 of them lost; P15 graph
+  // launches whose kernels are not known: they are in no other count, while those of other graphs are launches like any.
   kAccessWindows = 42,
-  // Whole-kernel counters (since 1.4): P0 number of the kernel's kAccessFunction, P1 launches that the others are sums of: P2
-  // bytes read from and P3 written to the device's memory, P4 sectors looked up in L1, P5 found there, P6 looked up in L2; global
-  // memory: P7 loads by warps, P8 their sectors, P9 stores by warps, P10 their sectors.
+  // Whole-kernel counters (since 1.4), sums over launches that were counted in one of two passes: P0 number of the kernel's
+  // kAccessFunction, P1 launches of the first pass, P14 of the second, P15 words of the first pass:32 of the second:32 (low to high;
+  // bit n is Pn). P2 bytes read from and P3 written to the device's memory, P4 sectors looked up in L1, P5 found there, P6 looked up in
+  // L2, P13 found there; global memory: P7 loads by warps, P8 their sectors, P9 stores by warps, P10 their sectors; P11 nanoseconds that
+  // the kernel ran, P12 bytes that the device's memory can move in that time.
   kAccessCounters = 43,
 };
 

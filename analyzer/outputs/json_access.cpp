@@ -20,10 +20,14 @@ Json number_or_null(const std::optional<double>& number) { return number ? Json(
 Json counters_json(const KernelCounters& c) {
   if (c.launches == 0) return nullptr;
   return {{"launches", c.launches},
-          {"read_bytes", mean_of(c.read_bytes, c)},
-          {"written_bytes", mean_of(c.written_bytes, c)},
-          {"l2_sectors", mean_of(c.l2_sectors, c)},
+          {"nanoseconds", number_or_null(mean(c.nanoseconds))},
+          {"read_bytes", number_or_null(mean(c.read_bytes))},
+          {"written_bytes", number_or_null(mean(c.written_bytes))},
+          {"bytes_per_second", number_or_null(bytes_a_second(c))},
+          {"share_of_peak_bandwidth", number_or_null(share_of_peak(c))},
           {"l1_hit_rate", number_or_null(l1_hit_rate(c))},
+          {"l2_sectors", number_or_null(mean(c.l2_sectors))},
+          {"l2_hit_rate", number_or_null(l2_hit_rate(c))},
           {"sectors_per_load", number_or_null(sectors_a_load(c))},
           {"sectors_per_store", number_or_null(sectors_a_store(c))}};
 }

@@ -97,19 +97,30 @@ std::string optional_percent(const std::optional<double>& share) { return share 
 std::string optional_number(const std::optional<double>& number) {
   return number ? fmt::format("{:.1f}", *number) : "-";
 }
+std::string optional_bytes(const std::optional<double>& bytes) {
+  return bytes ? format_bytes(static_cast<std::uint64_t>(*bytes)) : "-";
+}
+std::string bandwidth(const KernelCounters& c) {
+  const std::optional<double> rate = bytes_a_second(c);
+  return rate ? fmt::format("{:.1f} GB/s", *rate / 1e9) : "-";
+}
 
 // Means of the launches that were counted by themselves; those that move most in all first.
 void add_counters(std::string& out, const AccessTables& tables, const Names& names, TableChoice choice) {
   const std::vector<const AccessTables::Kernel*> counted = tables.counted();
   if (counted.empty()) return;
-  Table table{{"each launch of", "counted", "from memory", "to memory", "L1 hits", "sectors a load", "a store"}, {}};
+  Table table{{"each launch of", "counted", "time", "from memory", "to memory", "bandwidth", "of peak", "L1 hits", "L2 hits",
+               "sectors a load", "a store"},
+              {}};
   const std::size_t count = choice == TableChoice::kAll ? counted.size() : std::min(kKernels, counted.size());
   for (std::size_t i = 0; i < count; ++i) {
     const KernelCounters& c = counted[i]->counters;
+    const std::optional<double> time = mean(c.nanoseconds);
     table.rows.push_back({printable(names.at(counted[i]->kernel)), format_count(c.launches),
-                          format_bytes(c.read_bytes / c.launches), format_bytes(c.written_bytes / c.launches),
-                          optional_percent(l1_hit_rate(c)), optional_number(sectors_a_load(c)),
-                          optional_number(sectors_a_store(c))});
+                          time ? format_duration(*time) : "-", optional_bytes(mean(c.read_bytes)),
+                          optional_bytes(mean(c.written_bytes)), bandwidth(c), optional_percent(share_of_peak(c)),
+                          optional_percent(l1_hit_rate(c)), optional_percent(l2_hit_rate(c)),
+                          optional_number(sectors_a_load(c)), optional_number(sectors_a_store(c))});
   }
   out += lines_of(table, count, 0);
   if (const std::size_t more = counted.size() - count; more != 0) {

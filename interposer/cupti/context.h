@@ -23,6 +23,7 @@ struct Counting {
   std::atomic<bool> launched{false};
   std::atomic<bool> spoilt{false}; // something else ran
   Kernel* kernel = nullptr;
+  unsigned pass = 0;
   std::uint64_t began_at = 0;
   CUpti_RangeProfiler_Object* profiler = nullptr; // the context's, from the first time on
 };

@@ -19,6 +19,8 @@ namespace {
 
 using trace::AccessTrouble;
 
+// Those up to kTime in the order of the figures.
+enum Metric : unsigned { kTime = 9, kCyclesActive, kCycles, kPeak, kL2Hits, kMetricCount };
 const char* kNames[] = {
     "dram__bytes_read.sum",
     "dram__bytes_write.sum",
@@ -29,8 +31,14 @@ const char* kNames[] = {
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
     "smsp__inst_executed_op_global_st.sum",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "gpu__time_duration.sum",
+    "sm__cycles_active.max",
+    "sm__cycles_elapsed.max",
+    "dram__bytes.sum.peak_sustained_elapsed.per_second",
+    "lts__t_sectors_lookup_hit.sum",
 };
-static_assert(std::size(kNames) == Counters::kFigures);
+static_assert(std::size(kNames) == kMetricCount);
+static_assert(kTime + 3 == Counters::kFigures); // the kernel's time, the bytes of that time, the hits in L2
 
 struct Functions {
   decltype(&::cuptiDeviceGetChipName) chip_name;
@@ -124,7 +132,7 @@ Answer Counters::plan(int device) noexcept {
   auto add = parameters<Add>(CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE);
   add.pHostObject = make.pHostObject;
   add.ppMetricNames = kNames;
-  add.numMetrics = kFigures;
+  add.numMetrics = kMetricCount;
   if (const Answer refused = refusal_of_names(cupti.add_metrics(&add)); !refused.good()) return refused;
   using Size = CUpti_Profiler_Host_GetConfigImageSize_Params;
   auto size = parameters<Size>(CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE);
@@ -143,16 +151,16 @@ Answer Counters::plan(int device) noexcept {
   passes.configImageSize = size.configImageSize;
   passes.pConfigImage = bytes;
   if (const Answer refused = answer(cupti.passes(&passes)); !refused.good()) return refused;
-  if (passes.numOfPasses != 1) return {AccessTrouble::kNotSupported, passes.numOfPasses}; // launches are not repeated
-  plan = {make.pHostObject, {bytes, size.configImageSize}};
+  if (passes.numOfPasses > kPasses) return {AccessTrouble::kNotSupported, passes.numOfPasses};
+  plan = {make.pHostObject, {bytes, size.configImageSize}, static_cast<unsigned>(passes.numOfPasses)};
   return {};
 }
 
-Answer Counters::configure(const Plan& plan, CUpti_RangeProfiler_Object* profiler) noexcept {
+Answer Counters::configure(const Plan& plan, unsigned pass, CUpti_RangeProfiler_Object* profiler) noexcept {
   using Size = CUpti_RangeProfiler_GetCounterDataSize_Params;
   auto size = of_profiler<Size>(CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE, profiler);
   size.pMetricNames = kNames;
-  size.numMetrics = kFigures;
+  size.numMetrics = kMetricCount;
   size.maxNumOfRanges = size.maxNumRangeTreeNodes = 1;
   if (const Answer refused = answer(cupti.data_size(&size)); !refused.good()) return refused;
   if (data_.size != size.counterDataSize) {
@@ -174,11 +182,12 @@ Answer Counters::configure(const Plan& plan, CUpti_RangeProfiler_Object* profile
   config.range = CUPTI_UserRange;
   config.replayMode = CUPTI_UserReplay;
   config.maxRangesPerPass = 1;
+  config.passIndex = pass;
   config.numNestingLevels = config.minNestingLevel = config.targetNestingLevel = 1;
   return answer(cupti.set_config(&config));
 }
 
-Answer Counters::begin(const Cupti& main, std::uint64_t context, int device,
+Answer Counters::begin(const Cupti& main, std::uint64_t context, int device, unsigned& pass,
                        CUpti_RangeProfiler_Object*& profiler) noexcept {
   if (device < 0 || device >= kMostDevices) return {AccessTrouble::kNotSupported, 0};
   if (!knows_functions_) {
@@ -191,7 +200,8 @@ Answer Counters::begin(const Cupti& main, std::uint64_t context, int device,
     if (const Answer refused = answer(cupti.enable(&enable)); !refused.good()) return refused;
     profiler = enable.pRangeProfilerObject;
   }
-  if (const Answer refused = configure(plans_[device], profiler); !refused.good()) return refused;
+  if (pass >= plans_[device].passes) pass = plans_[device].passes - 1;
+  if (const Answer refused = configure(plans_[device], pass, profiler); !refused.good()) return refused;
   using Start = CUpti_RangeProfiler_Start_Params;
   auto start = of_profiler<Start>(CUpti_RangeProfiler_Start_Params_STRUCT_SIZE, profiler);
   if (const Answer refused = answer(cupti.start(&start)); !refused.good()) return refused;
@@ -201,24 +211,33 @@ Answer Counters::begin(const Cupti& main, std::uint64_t context, int device,
   return answer(cupti.push(&push));
 }
 
-Answer Counters::end(int device, CUpti_RangeProfiler_Object* profiler, std::uint64_t* figures) noexcept {
-  const Answer ended = end_range(profiler);
-  if (!ended.good() || figures == nullptr) return ended;
+Answer Counters::read(const Plan& plan, CUpti_RangeProfiler_Object* profiler, double* values) noexcept {
   using Decode = CUpti_RangeProfiler_DecodeData_Params;
   auto decode = of_profiler<Decode>(CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE, profiler);
   if (const Answer refused = answer(cupti.decode(&decode)); !refused.good()) return refused;
-  double values[kFigures] = {};
   using Evaluate = CUpti_Profiler_Host_EvaluateToGpuValues_Params;
   auto evaluate = parameters<Evaluate>(CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
-  evaluate.pHostObject = plans_[device].host;
+  evaluate.pHostObject = plan.host;
   evaluate.pCounterDataImage = data_.bytes;
   evaluate.counterDataImageSize = data_.size;
   evaluate.ppMetricNames = kNames;
-  evaluate.numMetrics = kFigures;
+  evaluate.numMetrics = kMetricCount;
   evaluate.pMetricValues = values;
-  if (const Answer refused = answer(cupti.evaluate(&evaluate)); !refused.good()) return refused;
+  return answer(cupti.evaluate(&evaluate));
+}
+
+Answer Counters::end(int device, CUpti_RangeProfiler_Object* profiler, Figures* figures) noexcept {
+  const Answer ended = end_range(profiler);
+  if (!ended.good() || figures == nullptr) return ended;
+  double values[kMetricCount] = {};
+  if (const Answer refused = read(plans_[device], profiler, values); !refused.good()) return refused;
+  const double seconds = values[kTime] * 1e-9 * values[kCyclesActive] / values[kCycles];
+  const double beyond[] = {seconds * 1e9, seconds * values[kPeak], values[kL2Hits]};
   for (unsigned i = 0; i < kFigures; ++i) {
-    figures[i] = values[i] > 0 ? static_cast<std::uint64_t>(values[i]) : 0; // not a number where nothing was counted
+    const double value = i < kTime ? values[i] : beyond[i - kTime];
+    if (!(value >= 0 && value < 1e19)) continue; // not a number: of the other pass, or nothing was counted
+    figures->sums[i] = static_cast<std::uint64_t>(value);
+    figures->counted |= 1u << i;
   }
   return {};
 }

@@ -25,10 +25,13 @@ void refuse(Context& context, const Answer& answer) noexcept {
   set_word(context.sums.windows(), kCountersTrouble, static_cast<std::uint64_t>(answer.trouble));
 }
 
-void add(Context& context, Kernel& kernel, const std::uint64_t* figures) noexcept {
+void add(Context& context, Kernel& kernel, unsigned pass, const Counters::Figures& figures) noexcept {
   if (kernel.counters == nullptr) kernel.counters = context.sums.counters(kernel.row.number);
-  for (unsigned i = 0; i < Counters::kFigures; ++i) add_to_word(kernel.counters, kCounted + 1 + i, figures[i]);
-  add_to_word(kernel.counters, kCounted, 1);
+  if (kernel.counters == nullptr) return;
+  const std::uint64_t of_pass = std::uint64_t{figures.counted << kFirstFigure} << (pass == 0 ? 0 : 32);
+  set_word(kernel.counters, kOfPasses, word_of(kernel.counters, kOfPasses) | of_pass);
+  for (unsigned i = 0; i < Counters::kFigures; ++i) add_to_word(kernel.counters, kFirstFigure + i, figures.sums[i]);
+  add_to_word(kernel.counters, pass == 0 ? kCounted : kCountedSecond, 1);
 }
 
 // Under the gate, in a context that is idle or waits for its end. Waits for it.
@@ -39,10 +42,10 @@ void take(Context& context, bool wanted_still) noexcept {
   if (!turn.held() || !counting.open.load()) return;
   const RelaxedCapture relaxed;
   const bool good = wanted_still && counting.launched.load() && !counting.spoilt.load();
-  std::uint64_t figures[Counters::kFigures] = {};
-  const Answer ended = counters.end(context.device.load(), counting.profiler, good ? figures : nullptr);
+  Counters::Figures figures{};
+  const Answer ended = counters.end(context.device.load(), counting.profiler, good ? &figures : nullptr);
   if (good && ended.good()) {
-    add(context, *counting.kernel, figures);
+    add(context, *counting.kernel, counting.pass, figures);
     end_turn(*counting.kernel);
   } else if (counting.launched.load()) {
     add_to_word(context.sums.windows(), kCountingsLost, 1);
@@ -57,14 +60,14 @@ void take(Context& context, bool wanted_still) noexcept {
 
 void end_turn(Kernel& kernel) noexcept {
   const bool counts = core->options->counters != 0 && !refused.load();
-  kernel.counters_turn.store(counts && !kernel.counters_turn.load());
+  kernel.turn.store(counts ? static_cast<std::uint8_t>((kernel.turn.load() + 1) % (1 + Counters::kPasses)) : 0);
 }
 
 void begin_counting(Context& context, Kernel& kernel) noexcept {
   const Quiet quiet;
   const Lock turn(cupti_in_use, Lock::Wait::kNo);
   const Gate gate(context, Gate::Needs::kNothing);
-  if (refused.load()) return kernel.counters_turn.store(false);
+  if (refused.load()) return kernel.turn.store(0);
   if (!turn.held() || !gate.held() || context.open.load() || counting_any.load()) return;
   int device = -1;
   if (ask_device(&device) != 0 || !becomes_idle_at_last(context)) return;
@@ -72,9 +75,11 @@ void begin_counting(Context& context, Kernel& kernel) noexcept {
   Counting& counting = context.counting;
   counting.began_at = core->now();
   context.device.store(device);
-  const Answer answer = counters.begin(cupti, context.handle, device, counting.profiler);
-  if (!answer.good()) return kernel.counters_turn.store(false), refuse(context, answer);
+  unsigned pass = kernel.turn.load() - 1u;
+  const Answer answer = counters.begin(cupti, context.handle, device, pass, counting.profiler);
+  if (!answer.good()) return kernel.turn.store(0), refuse(context, answer);
   counting.kernel = &kernel;
+  counting.pass = pass;
   counting.launched.store(false);
   counting.spoilt.store(false);
   counting_any.store(true);

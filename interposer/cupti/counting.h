@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole-kernel counters (--counters): a launch that is due is counted by itself, between two idle moments of its context.
-// A kernel's launches that are due serve its instructions (windows.h) and its counters in turn. Used by windows.cpp and
-// library.cpp.
+// A kernel's launches that are due serve its instructions (windows.h) and each pass of its counters in turn. Used by
+// windows.cpp and library.cpp.
 //
 // Invariants: one launch of the process is counted at a time; what else the context is given meanwhile waits until the
 // launch is done, for a fifth of a second at most (policy.h), and if it is not, the counters are dropped at the next idle
@@ -12,7 +12,7 @@
 
 namespace gmt::interposer::collector {
 
-inline bool is_turn_of_instructions(const Kernel& kernel) noexcept { return !kernel.counters_turn.load(); }
+inline bool is_turn_of_instructions(const Kernel& kernel) noexcept { return kernel.turn.load() == 0; }
 void end_turn(Kernel& kernel) noexcept;
 
 // Before the launch of a kernel whose turn it is; no window is open.

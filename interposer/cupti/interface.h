@@ -22,7 +22,10 @@ struct DriverCall {
   enum class What : std::uint8_t {
     kNothing,
     kLaunch,        // of `object` (CUfunction or CUkernel) on `stream`
-    kGraphLaunch,   // on `stream`
+    kGraphLaunch,   // of `object` (CUgraphExec) on `stream`
+    kGraphMade,     // `object` from `other` (CUgraph), or updated after it
+    kGraphKernel,   // `node` of `object` now runs `other` (CUfunction or CUkernel)
+    kGraphChanged,  // `object` otherwise, or destroyed
     kWork,          // that the device does later, on `stream`
     kWorkAndWait,   // copies and sets that wait for the device, mostly
     kHiddenWork,    // on streams that nobody knows
@@ -37,7 +40,7 @@ struct DriverCall {
   };
   What what = What::kNothing;
   std::uint64_t stream = 0; // 1 the legacy default stream, 2 this thread's own
-  std::uint64_t object = 0;
+  std::uint64_t object = 0, other = 0, node = 0;
 };
 
 struct CoreFunctions {

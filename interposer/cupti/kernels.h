@@ -21,7 +21,7 @@ struct Kernel {
   std::atomic<std::uint64_t> met_at; // before its first launch
   bool has_figures;                  // of the window that is being read; under the gate
   std::uint8_t passed_over;          // by windows in a row that it was launched in; under the gate
-  std::atomic<bool> counters_turn;   // the next launch that is due is for its counters, not for its instructions
+  std::atomic<std::uint8_t> turn;    // what the next launch that is due is for: 0 instructions, n pass n - 1 of its counters
   trace::Slot* counters;             // its kAccessCounters, null at first; under the gate
 };
 
@@ -36,8 +36,9 @@ public:
   Kernel* begin() noexcept { return kernels_; }
   Kernel* end() noexcept { return kernels_ + count_.load(std::memory_order_acquire); }
 
-private:
   static constexpr unsigned kMost = 1 << 13;
+
+private:
   static constexpr unsigned kHandles = 1 << 14;
   static constexpr unsigned kProbes = 8;
   struct Handle { // `key` is the handle mixed with the generation

@@ -7,7 +7,9 @@
 #include "interposer/cupti/context.h"
 #include "interposer/cupti/counting.h"
 #include "interposer/cupti/driver.h"
+#include "interposer/cupti/graphs.h"
 #include "interposer/cupti/images.h"
+#include "interposer/cupti/launches.h"
 #include "interposer/cupti/this_thread.h"
 #include "interposer/cupti/windows.h"
 
@@ -39,12 +41,18 @@ std::uint64_t before_launch(Context& context, const DriverCall& call) noexcept {
   return token_of(context);
 }
 
+std::uint64_t before_graph(Context& context, const DriverCall& call) noexcept {
+  if (is_captured(call.stream) || !make_sums(context)) return 0; // captured it becomes a node of another graph
+  const GraphKernels* kernels = graphs.of(context, call.object);
+  prepare_graph(context, kernels);
+  enter(context);
+  context.streams.add(call.stream, this_thread());
+  count_graph(context, kernels);
+  return token_of(context);
+}
+
 std::uint64_t before_work(Context& context, const DriverCall& call) noexcept {
   finish_counting(context, Idle::kSoon);
-  if (call.what == What::kGraphLaunch) {
-    if (is_captured(call.stream)) return 0; // it becomes a node of another graph
-    if (make_sums(context)) close_before_graph(context);
-  }
   enter(context);
   if (call.what == What::kHiddenWork) {
     context.streams.add_unknown();
@@ -105,7 +113,9 @@ std::uint64_t before(const DriverCall& call) noexcept {
       captures.begin(call.stream, this_thread());
       wait_for_gates();
       return kNoContext;
-    case What::kEndCapture: return kNoContext;
+    case What::kEndCapture:
+    case What::kGraphMade: return kNoContext;
+    case What::kGraphChanged: return graphs.forget(call.object), 0;
     case What::kSynchronized:
     case What::kContextSynchronized: {
       const Context* context = known_context(core->current_context());
@@ -116,7 +126,10 @@ std::uint64_t before(const DriverCall& call) noexcept {
   const std::uint64_t handle = core->current_context();
   Context* context = handle != 0 ? meet_context(handle) : nullptr;
   if (context == nullptr) return 0;
-  return call.what == What::kLaunch ? before_launch(*context, call) : before_work(*context, call);
+  if (call.what == What::kLaunch) return before_launch(*context, call);
+  if (call.what == What::kGraphLaunch) return before_graph(*context, call);
+  if (call.what == What::kGraphKernel) return graphs.change(*context, call.object, call.node, call.other), 0;
+  return before_work(*context, call);
 }
 
 void after_waiting(Context& context, const DriverCall& call, std::uint64_t token) noexcept {
@@ -129,6 +142,13 @@ void after_waiting(Context& context, const DriverCall& call, std::uint64_t token
   close_if_idle(context);
 }
 
+// An update that fails leaves the graph as it was.
+void after_graph_was_made(const DriverCall& call, bool succeeded) noexcept {
+  const std::uint64_t handle = succeeded ? core->current_context() : 0;
+  Context* context = handle != 0 ? meet_context(handle) : nullptr;
+  if (context != nullptr && make_sums(*context)) graphs.learn(*context, call.object, call.other);
+}
+
 void after(const DriverCall& call, std::uint64_t token, bool succeeded) noexcept {
   if (token == kNoContext) {
     if (call.what == What::kBeginCapture && !succeeded) captures.end(call.stream, this_thread());
@@ -136,6 +156,7 @@ void after(const DriverCall& call, std::uint64_t token, bool succeeded) noexcept
       captures.end(call.stream, this_thread());
     }
     if (succeeded && (call.what == What::kContextEnds || call.what == What::kPrimaryEnds)) after_end(call);
+    if (call.what == What::kGraphMade) after_graph_was_made(call, succeeded);
     return;
   }
   Context* context = context_at(static_cast<unsigned>(token >> kContextShift) - 1);
@@ -145,7 +166,7 @@ void after(const DriverCall& call, std::uint64_t token, bool succeeded) noexcept
     return;
   }
   if (call.what == What::kLaunch && !succeeded) discount_launch(*context, call.object);
-  if (call.what == What::kGraphLaunch && succeeded) add_to_word(context->sums.windows(), kGraphLaunches, 1);
+  if (call.what == What::kGraphLaunch && !succeeded) discount_graph(*context, graphs.of(*context, call.object));
   leave(*context);
   if (call.what == What::kWorkAndWait && succeeded) close_if_idle(*context);
 }

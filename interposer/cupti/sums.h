@@ -25,10 +25,10 @@ namespace gmt::interposer::collector {
 enum WindowsWord : unsigned {
   kTrouble = 0, kTroubleResult = 1, kOpened = 2, kRead = 3, kGivenUp = 4, kLaunches = 5, kLaunchesRead = 6,
   kLaunchesGivenUp = 7, kOpenTime = 8, kGraphLaunches = 9, kPutOff = 10, kCountersTrouble = 11, kCountersResult = 12,
-  kCountings = 13, kCountingsLost = 14,
+  kCountings = 13, kCountingsLost = 14, kUnknownGraphs = 15,
 };
-// The word of kAccessCounters before its figures.
-enum CountersWord : unsigned { kCounted = 1 };
+// Words of kAccessCounters; its figures begin at kFirstFigure.
+enum CountersWord : unsigned { kCounted = 1, kFirstFigure = 2, kCountedSecond = 14, kOfPasses = 15 };
 enum FunctionWord : unsigned { kCode = 2, kMeasured = 3, kLost = 4, kSeen = 5 };
 
 // Raises a payload word of a record; `by` may be negative.

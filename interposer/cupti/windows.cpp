@@ -171,43 +171,36 @@ void load(std::uint64_t function) noexcept {
   if (load_function(function) != 0 && function_of_kernel(&of_kernel, function) == 0) load_function(of_kernel);
 }
 
+} // namespace
+
 // Not while the context has anything to do: CUPTI waits for all of it.
-bool open(Context& context, std::uint64_t function) noexcept {
+void open_window(Context& context, std::uint64_t function) noexcept {
   const Quiet quiet;
   const Lock turn(cupti_in_use, Lock::Wait::kNo);
   const Gate gate(context, Gate::Needs::kNothing);
-  if (!turn.held() || !gate.held() || stopped.load() || context.open.load()) return false;
+  if (!turn.held() || !gate.held() || stopped.load() || context.open.load()) return;
   int device = -1;
-  if (ask_device(&device) != 0) return false;
-  if (!becomes_idle_at_last(context)) return false;
+  if (ask_device(&device) != 0) return;
+  if (!becomes_idle_at_last(context)) return;
   const RelaxedCapture relaxed;
   if (!cupti_has_begun) {
     const Answer answer = cupti.begin();
-    if (!answer.good()) return stop(context, answer), false;
+    if (!answer.good()) return stop(context, answer);
     cupti_has_begun = true;
   }
-  load(function);
+  if (function != 0) load(function);
   context.device.store(device);
   context.opened_at.store(core->now());
   const Answer answer = cupti.open(context.handle, device);
-  if (!answer.good()) return stop(context, answer), false;
+  if (!answer.good()) return stop(context, answer);
   context.open.store(true);
   add_to_word(context.sums.windows(), kOpened, 1);
-  return true;
-}
-
-// A window that was lost meanwhile has settled the launch already.
-void take_one(std::atomic<std::uint64_t>& count) noexcept {
-  std::uint64_t now = count.load();
-  while (now != 0 && !count.compare_exchange_weak(now, now - 1)) {}
 }
 
 void close_at_last(Context& context) noexcept {
   const Gate gate(context, Gate::Needs::kNothing);
   if (gate.held() && becomes_idle_at_last(context)) close(context, !context.spoilt.load());
 }
-
-} // namespace
 
 void close_if_idle(Context& context) noexcept {
   finish_counting(context, Idle::kNow);
@@ -219,64 +212,6 @@ void close_if_idle(Context& context) noexcept {
   // A window that has met no idle moment for long: kernels are slow in it.
   const std::uint64_t age = core->now() - context.opened_at.load();
   if (is_overdue(context.launches_in_window.load(), age, wanted)) close_at_last(context);
-}
-
-Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept {
-  Kernel* kernel = context.kernels.of(function, context.sums);
-  add_to_word(context.sums.windows(), kLaunches, 1);
-  finish_counting(context, Idle::kSoon);
-  if (kernel == nullptr) return nullptr;
-  const std::uint64_t number = kernel->launches.fetch_add(1) + 1;
-  add_to_word(kernel->row.slot, kSeen, 1);
-  const std::uint64_t now = core->now();
-  governor.begin(now);
-  const char* range = core->options->coalescing_range;
-  const bool due = kernel->wanted && number >= kernel->next_due.load(std::memory_order_relaxed) &&
-                   (range[0] == '\0' || core->in_range(range));
-  if (context.open.load()) {
-    const std::uint64_t opened = context.opened_at.load();
-    const bool may_be_unpatched = kernel->met_at.load() >= opened;
-    const bool has_served = !due || !is_turn_of_instructions(*kernel) || now - opened > kFullWindow;
-    if (has_served || may_be_unpatched || context.spoilt.load()) close_if_idle(context);
-    if (may_be_unpatched && wanted == kAllLaunches && context.open.load()) close_at_last(context);
-  }
-  if (!due || now < context.look_again_at.load() || context.open.load()) return kernel;
-  if (wanted == 0 && !governor.has_time(now)) {
-    add_to_word(context.sums.windows(), kPutOff, 1);
-  } else {
-    if (!is_turn_of_instructions(*kernel)) begin_counting(context, *kernel); // or it gives its turn back
-    if (is_turn_of_instructions(*kernel)) open(context, function);
-  }
-  return kernel;
-}
-
-void count_launch(Context& context, Kernel* kernel) noexcept {
-  counted_launch_begins(context, kernel);
-  if (!context.open.load()) return;
-  context.launches_in_window.fetch_add(1);
-  if (kernel == nullptr || !kernel->wanted) return;
-  kernel->in_window.fetch_add(1);
-  kernel->next_due.store(next_due_after(kernel->launches.load(), wanted), std::memory_order_relaxed);
-}
-
-void discount_launch(Context& context, std::uint64_t function) noexcept {
-  constexpr auto kMinusOne = ~std::uint64_t{0};
-  Kernel* kernel = context.kernels.of(function, context.sums);
-  add_to_word(context.sums.windows(), kLaunches, kMinusOne);
-  if (kernel != nullptr) {
-    add_to_word(kernel->row.slot, kSeen, kMinusOne);
-    kernel->launches.fetch_sub(1);
-  }
-  spoil_counting(context);
-  if (!context.open.load()) return;
-  take_one(context.launches_in_window);
-  if (kernel != nullptr) take_one(kernel->in_window);
-}
-
-// Its kernels would count among those that were launched by themselves.
-void close_before_graph(Context& context) noexcept {
-  close_if_idle(context);
-  if (context.open.load()) context.spoilt.store(true);
 }
 
 void close_before_end(Context& context, bool surely) noexcept {

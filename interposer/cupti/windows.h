@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows: the times in which CUPTI counts. One is opened before a launch that is due, and read and closed when it has
 // served. In each of these CUPTI waits for the context, and a program may let one kernel wait for the next launch. Used
-// by library.cpp.
+// by launches.cpp and library.cpp.
 //
 // Invariants: opening, reading and closing happen under the gate, when every stream that had work was found idle while
 // no other thread was submitting. Launches are held back for that before a window opens, and when one has been open for
@@ -16,17 +16,13 @@
 
 namespace gmt::interposer::collector {
 
-// Before a launch: closes a window that has served, opens one if the launch is due. Null if the launch is not to be
-// counted.
-Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept;
-// Then, between enter() and the call; and if it failed.
-void count_launch(Context& context, Kernel* kernel) noexcept;
-void discount_launch(Context& context, std::uint64_t function) noexcept;
+// Opens one, if CUPTI and the context let it: not while the context is busy, nor while another thread opens or closes one.
+// `function` is about to be launched, 0 if it is loaded anyhow.
+void open_window(Context& context, std::uint64_t function) noexcept;
 
 // Closes the context's open window if the context is idle, or can be made so when that has not been the case for long.
 void close_if_idle(Context& context) noexcept;
-// A graph is about to be launched: its kernels must not count, because nobody tells them from others of the same name.
-void close_before_graph(Context& context) noexcept;
+void close_at_last(Context& context) noexcept; // holds launches back for it
 // The context ends, surely or perhaps: closed if it is idle, in the first case whatever it is doing.
 void close_before_end(Context& context, bool surely) noexcept;
 // It has ended, with its window.

@@ -1,5 +1,5 @@
-// The part of CUPTI that counts what whole kernels do, in one pass: the Range Profiler and its host side, for one range at
-// a time. Answers mistakes as cupti_range_profiler.h says; opening and closing a range wait for the context, as the real
+// The part of CUPTI that counts what whole kernels do: the Range Profiler and its host side, for one range at a time. As on the
+// real one hits in L2 take a pass of their own, and what is not of the pass that was taken is not a number. Answers mistakes as cupti_range_profiler.h says; opening and closing a range wait for the context, as the real
 // one was seen to (driver 580). A launch's counters come from the file of GPUMEMTRACE_SIM_METRICS: lines of a kernel's
 // linked name, the word `whole` and figures of one launch, as in `_Z4copyPf whole dram__bytes_read.sum=4096`.
 #include "profiler.h"
@@ -9,6 +9,7 @@
 #include <cupti_range_profiler.h>
 
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct CUpti_Profiler_Host_Object {
 struct CUpti_RangeProfiler_Object {
   CUcontext context = nullptr;
   bool configured = false, started = false, pushed = false;
+  size_t pass = 0;
   uint8_t* data = nullptr;
   std::vector<std::string> launches;  // in the range
 };
@@ -28,11 +30,15 @@ namespace {
 
 // The counter data holds which launches it is of; the host object knows the names of the counters.
 struct Data {
-  uint32_t ranges, launches;
+  uint32_t ranges, launches, pass;
   char names[4000];  // ended by zeros
 };
 
+constexpr size_t kPasses = 2;
+
 CUpti_RangeProfiler_Object* open_range = nullptr;
+
+size_t pass_of(const char* metric) { return std::strcmp(metric, "lts__t_sectors_lookup_hit.sum") == 0 ? 1 : 0; }
 
 template <class Params>
 bool is_whole(const Params* p, size_t size) { return p != nullptr && p->structSize >= size; }
@@ -78,7 +84,7 @@ EXPORT CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfig
 
 EXPORT CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params* p) {
   if (p == nullptr || p->pConfigImage == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  p->numOfPasses = profiler().refusal == "counters passes" ? 2 : 1;
+  p->numOfPasses = profiler().refusal == "counters passes" ? 3 : kPasses;
   return CUPTI_SUCCESS;
 }
 
@@ -117,7 +123,9 @@ EXPORT CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Par
   if (range == nullptr || range->started) return CUPTI_ERROR_INVALID_OPERATION;
   const bool one = p->range == CUPTI_UserRange && p->replayMode == CUPTI_UserReplay && p->maxRangesPerPass == 1;
   if (!one || p->pConfig == nullptr || p->counterDataImageSize < sizeof(Data)) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (p->passIndex >= kPasses) return CUPTI_ERROR_INVALID_PARAMETER;
   range->configured = true;
+  range->pass = p->passIndex;
   range->data = p->pCounterDataImage;
   return CUPTI_SUCCESS;
 }
@@ -154,7 +162,7 @@ EXPORT CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* p) {
   CUpti_RangeProfiler_Object* range = profiler_of(p);
   if (range == nullptr || !range->started || range->pushed) return CUPTI_ERROR_INVALID_OPERATION;
   range->started = false;
-  p->isAllPassSubmitted = 1;
+  p->isAllPassSubmitted = range->pass + 1 == kPasses;
   return CUPTI_SUCCESS;
 }
 
@@ -163,6 +171,7 @@ EXPORT CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_P
   if (range == nullptr || range->started || range->data == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
   auto* data = reinterpret_cast<Data*>(range->data);
   data->ranges = 1;
+  data->pass = static_cast<uint32_t>(range->pass);
   size_t at = 0;
   for (const std::string& name : range->launches) {
     if (at + name.size() + 1 > sizeof data->names) break;
@@ -181,6 +190,7 @@ EXPORT CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_Eval
   if (data->ranges != 1) return CUPTI_ERROR_INVALID_OPERATION;
   for (size_t i = 0; i < p->numMetrics; ++i) {
     double value = 0;
+    if (pass_of(p->ppMetricNames[i]) != data->pass) value = std::numeric_limits<double>::quiet_NaN();
     const char* name = data->names;
     for (uint32_t launch = 0; launch < data->launches; ++launch, name += std::strlen(name) + 1) {
       value += static_cast<double>(profiler().figures.counter(name, p->ppMetricNames[i]));

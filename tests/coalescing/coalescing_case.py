@@ -24,7 +24,8 @@ FIGURES = {("a", 0x80): (4, 128, 32, 16, 512, 0, 0, 0, 0), ("a", 0x90): (4, 128,
 class Sums:
     """One access log: `windows` by name, `functions` by name, `instructions` by function name and offset."""
 
-    WINDOWS = "trouble result opened read given_up launches launches_read launches_given_up open_time graphs put_off".split()
+    WINDOWS = """trouble result opened read given_up launches launches_read launches_given_up open_time graphs put_off
+        counters_trouble counters_result counted counted_lost unknown_graphs""".split()
 
     def __init__(self, path, names):
         log = Log(path, names)
@@ -49,11 +50,13 @@ class Sums:
                 assert place not in self.instructions, place
                 self.instructions[place] = tuple(record.a[1:10])
             else:
-                assert False, record
+                assert record.kind == "access-counters", record
 
 
 COUNTERS = {"read": "dram__bytes_read.sum", "written": "dram__bytes_write.sum",
             "l1": "l1tex__t_sectors.sum", "l1_hits": "l1tex__t_sectors_lookup_hit.sum", "l2": "lts__t_sectors.sum",
+            "l2_hits": "lts__t_sectors_lookup_hit.sum", "time": "gpu__time_duration.sum", "cycles": "sm__cycles_elapsed.max",
+            "cycles_active": "sm__cycles_active.max", "peak": "dram__bytes.sum.peak_sustained_elapsed.per_second",
             "loads": "smsp__inst_executed_op_global_ld.sum",
             "load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
             "stores": "smsp__inst_executed_op_global_st.sum",

@@ -46,6 +46,7 @@ CUmodule module = nullptr;
 CUstream stream = nullptr;
 std::map<std::string, CUstream> streams;
 CUgraphExec graph = nullptr;
+CUgraph drawn = nullptr; // what `graph` was made from
 std::atomic<bool> blocked{false};
 
 int device = 0;
@@ -103,9 +104,34 @@ void unblock() {
 }
 
 void end_capture() {
-  CUgraph made = nullptr;
-  CHECK(cuStreamEndCapture(stream, &made)); // fails if anything disturbed the capture
-  CHECK(cuGraphInstantiate(&graph, made, 0));
+  CHECK(cuStreamEndCapture(stream, &drawn)); // fails if anything disturbed the capture
+  CHECK(cuGraphInstantiate(&graph, drawn, 0));
+}
+void update_graph() {
+  CUgraphExecUpdateResultInfo info{};
+  CHECK(cuStreamEndCapture(stream, &drawn));
+  CHECK(cuGraphExecUpdate(graph, drawn, &info));
+}
+
+CUgraphNode first_node() {
+  CUgraphNode nodes[64];
+  size_t count = 64;
+  CHECK(cuGraphGetNodes(drawn, nodes, &count));
+  return nodes[0];
+}
+void set_kernel(const std::string& name) {
+  CUDA_KERNEL_NODE_PARAMS p{};
+  CHECK(cuGraphKernelNodeGetParams(first_node(), &p));
+  p.func = kernel(name);
+  CHECK(cuGraphExecKernelNodeSetParams(graph, first_node(), &p));
+}
+void put_into_another() {
+  CUgraph outer = nullptr;
+  CUgraphNode node = nullptr;
+  CHECK(cuGraphCreate(&outer, 0));
+  CHECK(cuGraphAddChildGraphNode(&node, outer, nullptr, 0, drawn));
+  CHECK(cuGraphAddChildGraphNode(&node, outer, &node, 1, drawn));
+  CHECK(cuGraphInstantiate(&graph, outer, 0));
 }
 
 // Threads of one context: each launches on a stream of its own and waits for it now and then.
@@ -207,6 +233,12 @@ const std::map<std::string, std::function<void()>> kWords = {
     {"capture", [] { CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL)); }},
     {"end-capture", end_capture},
     {"graph", [] { CHECK(cuGraphLaunch(graph, stream)); }},
+    {"graph-fails", [] { if (cuGraphLaunch(graph, reinterpret_cast<CUstream>(0x10)) == CUDA_SUCCESS) std::exit(2); }},
+    {"end-graph", [] { CHECK(cuGraphExecDestroy(graph)); }},
+    {"update-graph", update_graph}, // ends a capture
+    {"set-kernel", [] { set_kernel(next()); }}, // of the graph's first node
+    {"disable-node", [] { CHECK(cuGraphNodeSetEnabled(graph, first_node(), 0)); }},
+    {"nest-graph", put_into_another}, // twice
     {"image", [] { load_image(next()); }},
     {"push", [] { nvtxRangePushA(next().c_str()); }},
     {"pop", [] { nvtxRangePop(); }},

@@ -188,7 +188,7 @@ TEST_F(AccessTest, AProfilerThatIsKnownIsNamed) {
 }
 
 TEST_F(AccessTest, WhatPassesTheCountersByIsTold) {
-  access.windows({.graph_launches = 3});
+  access.windows({.graph_launches = 5, .unknown_graphs = 3});
   function("_Z4stepPf");
   add({.sectors = 4, .ideal = 4});
   code_now().instructions.push_back({.offset = 64, .op = MemoryOp::kBulkCopy, .places = {}});

@@ -39,6 +39,7 @@ std::atomic<int> met_work{0}, readings{0};
 std::atomic<bool> counting{false};
 std::atomic<std::uint64_t> launched_while_counting{0};
 std::atomic<int> countings{0};
+unsigned counted_pass = 0; // by the counting that is open
 
 void finish_work(const std::atomic<bool>& end) {
   while (!end.load()) {
@@ -159,18 +160,21 @@ Answer Cupti::read(std::uint64_t, int, Visit visit, void* data) noexcept {
   for (const bool again : {false, true}) visit(data, figures, again);
   return {};
 }
-Answer Counters::begin(const Cupti&, std::uint64_t, int, CUpti_RangeProfiler_Object*&) noexcept {
+Answer Counters::begin(const Cupti&, std::uint64_t, int, unsigned& pass, CUpti_RangeProfiler_Object*&) noexcept {
+  counted_pass = pass;
   if (running.load() != 0) met_work.fetch_add(1);
   EXPECT_FALSE(enabled.load());
   EXPECT_FALSE(counting.exchange(true));
   launched_while_counting.store(0);
   return {};
 }
-Answer Counters::end(int, CUpti_RangeProfiler_Object*, std::uint64_t* figures) noexcept {
+Answer Counters::end(int, CUpti_RangeProfiler_Object*, Figures* figures) noexcept {
   if (running.load() != 0) met_work.fetch_add(1);
   EXPECT_TRUE(counting.exchange(false));
   if (figures == nullptr) return {};
-  figures[0] = launched_while_counting.load();
+  const unsigned word = counted_pass == 0 ? 0 : kFigures - 1;
+  figures->sums[word] = launched_while_counting.load();
+  figures->counted = 1u << word;
   countings.fetch_add(1);
   return {};
 }
@@ -229,8 +233,9 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   EXPECT_GE(countings.load(), 1);
   const trace::Slot* counters = only(trace::Kind::kAccessCounters);
   ASSERT_NE(counters, nullptr);
-  EXPECT_EQ(word_of(counters, kCounted), static_cast<std::uint64_t>(countings.load()));
-  EXPECT_EQ(word_of(counters, kCounted + 1), word_of(counters, kCounted));
+  EXPECT_EQ(word_of(counters, kCounted) + word_of(counters, kCountedSecond), static_cast<std::uint64_t>(countings.load()));
+  EXPECT_EQ(word_of(counters, kFirstFigure), word_of(counters, kCounted));
+  EXPECT_EQ(word_of(counters, kCountedSecond - 1), word_of(counters, kCountedSecond));
   EXPECT_EQ(word_of(windows, kCountings) - word_of(windows, kCountingsLost), countings.load());
 }
 
