@@ -107,6 +107,21 @@ void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcep
   return loaded_function(name);
 }
 
+[[gnu::noinline]] void* learn_runtime_function(std::uint16_t row, const void* caller) noexcept {
+  const Quiet quiet;
+  const Place site(caller, row); // before the search: what is unloaded meanwhile makes it void
+  ObjectFile object;
+  // A wrapper that jumped on to us leaves our own address as its caller.
+  const bool known = !is_own_code(caller) && object_of(caller, object);
+  const Place of_object(known ? reinterpret_cast<const void*>(object.start) : caller, row);
+  void* f = of_object.get();
+  if (f == nullptr) f = find_runtime_function(row, known ? &object : nullptr);
+  if (f == nullptr) return nullptr;
+  of_object.put(f);
+  site.put(f);
+  return f;
+}
+
 } // namespace
 
 bool is_runtime_path(const char* path) noexcept {
@@ -150,19 +165,8 @@ void* runtime_function_behind_wrapper(std::uint16_t row) noexcept {
 }
 
 void* runtime_function(std::uint16_t row, const void* caller) noexcept {
-  const Place site(caller, row);
-  if (void* f = site.get()) [[likely]] return f;
-  const Quiet quiet;
-  ObjectFile object;
-  // A wrapper that jumped on to us leaves our own address as its caller.
-  const bool known = !is_own_code(caller) && object_of(caller, object);
-  const Place of_object(known ? reinterpret_cast<const void*>(object.start) : caller, row);
-  void* f = of_object.get();
-  if (f == nullptr) f = find_runtime_function(row, known ? &object : nullptr);
-  if (f == nullptr) return nullptr;
-  of_object.put(f);
-  site.put(f);
-  return f;
+  void* f = Place(caller, row).get();
+  return f != nullptr ? f : learn_runtime_function(row, caller);
 }
 
 } // namespace gmt::interposer

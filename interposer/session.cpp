@@ -79,9 +79,9 @@ inline void fill(trace::Slot* slot, const Record& record, const Stamp& stamp) no
   ThreadLog::fill(slot, record);
 }
 
-std::uint64_t head_of(const Record& record, std::uint16_t api, std::uint16_t result) noexcept {
-  return trace::pack(
-      {record.kind, static_cast<std::uint8_t>(trace::slots_for(record.words)), api, record.flags, result});
+// Without a result.
+std::uint64_t head_of(const Record& record, std::uint16_t api) noexcept {
+  return trace::pack({record.kind, static_cast<std::uint8_t>(trace::slots_for(record.words)), api, record.flags, 0});
 }
 
 // Contexts that come and go, with what the tool keeps for them.
@@ -165,14 +165,21 @@ void Call::publish_in_flight(unsigned records) noexcept {
   order_ = record.order_at == OrderAt::kBefore ? Process::next_orders(records) : Process::current_order();
   if (slot_ == nullptr) return;
   fill(slot_, record, {order_, time_, stack, context_, via_});
-  ThreadLog::commit(slot_, head_of(record, row_, trace::kResultInFlight));
+  head_ = head_of(record, row_);
+  ThreadLog::commit(slot_, trace::with_result(head_, trace::kResultInFlight));
 }
 
 // The collector comes last: what it does may take milliseconds, which are none of the call's.
 void Call::complete(std::uint16_t result, bool changed) noexcept {
   thread_state.driver = outer_;
   if (result != 0) [[unlikely]] explain_to_runtime();
-  if (slot_ != nullptr) [[likely]] commit_result(result, changed);
+  if (slot_ != nullptr) [[likely]] {
+    const bool launch = record.kind == trace::Kind::kLaunch; // nothing to add
+    if (!launch) add_outcome(result, changed);
+    ThreadLog::prefetch_behind(slot_ + trace::unpack(head_).slots);
+    ThreadLog::commit(slot_, trace::with_result(head_, result));
+    if (!launch) note_facts(result);
+  }
   if (told_ != 0) [[unlikely]] tell_after(record, row_, told_, result == 0);
 }
 
@@ -180,19 +187,18 @@ void Call::complete(std::uint16_t result, bool changed) noexcept {
   if (RuntimeScope* runtime = runtime_scope(thread_state, frame_)) runtime->driver_failed = true;
 }
 
-inline void Call::commit_result(std::uint16_t result, bool changed) noexcept {
+void Call::add_outcome(std::uint16_t result, bool changed) noexcept {
   const std::uint64_t ticks = record.is_timed() ? read_tsc() - time_ : 0;
-  if (changed) ThreadLog::fill(slot_, record);
+  if (changed) {
+    ThreadLog::fill(slot_, record);
+    head_ = head_of(record, row_);
+  }
   if (record.order_at == OrderAt::kAfter) {
     if (needs_context(record, result)) slot_->context = current_context(*log_);
     slot_->order = trace::with_ticks(Process::next_order(), ticks);
   } else if (ticks != 0) {
     slot_->order = trace::with_ticks(order_, ticks);
   }
-  const std::uint64_t head = head_of(record, row_, result);
-  ThreadLog::prefetch_behind(slot_ + trace::unpack(head).slots);
-  ThreadLog::commit(slot_, head);
-  if (record.kind != trace::Kind::kLaunch) note_facts(result);
 }
 
 void Call::begin_member() noexcept {
@@ -208,7 +214,7 @@ void Call::add_member(unsigned index, std::uint16_t result) noexcept {
   trace::Slot* slot = take_slot(*log_, record, caller_, frame_, stack);
   if (slot == nullptr) return;
   fill(slot, record, {order_ + index, time_, stack, context_, via_});
-  ThreadLog::commit(slot, head_of(record, row_, result));
+  ThreadLog::commit(slot, trace::with_result(head_of(record, row_), result));
 }
 
 // What the trace should know beside the call itself.
@@ -236,7 +242,6 @@ void RuntimeCall::enter() noexcept {
   __atomic_store_n(&mark_, ++t.serial, __ATOMIC_RELAXED);
   t.runtime[index_] = {frame_, &mark_, mark_, row_, static_cast<std::uint16_t>(record.flags & 0xf00), false, false};
   t.runtime_depth = index_ + 1; // a handler that found the half-written scope has taken it away
-  start_ = record.is_timed() ? read_tsc() : 0;
 }
 
 bool RuntimeCall::is_refused(std::uint16_t result) const noexcept {
@@ -262,10 +267,8 @@ void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
   std::uint32_t stack = 0;
   trace::Slot* slot = take_slot(*log, record, caller, frame_, stack);
   if (slot == nullptr) return;
-  const std::uint64_t end = read_tsc();
-  const std::uint64_t order = trace::with_ticks(Process::next_order(), start_ != 0 ? end - start_ : 0);
-  fill(slot, record, {order, start_ != 0 ? start_ : end, stack, 0, row_});
-  ThreadLog::commit(slot, head_of(record, row_, result));
+  fill(slot, record, {Process::next_order(), read_tsc(), stack, 0, row_});
+  ThreadLog::commit(slot, trace::with_result(head_of(record, row_), result));
   // A wrapper library's call of the same function is the same call.
   if (index_ == 0 || t.runtime[index_ - 1].row != row_) return;
   t.runtime[index_ - 1].driver_seen = true;
@@ -293,7 +296,7 @@ void record_call(Record& record, std::uint16_t api, const void* caller, const vo
   trace::Slot* slot = take_slot(*log, record, caller, frame, stack);
   if (slot == nullptr) return;
   fill(slot, record, {Process::next_order(), read_tsc(), stack, 0, trace::kNoApi});
-  ThreadLog::commit(slot, head_of(record, api, 0));
+  ThreadLog::commit(slot, head_of(record, api));
 }
 
 std::uint64_t record_text(std::string_view text) noexcept {

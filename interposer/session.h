@@ -67,7 +67,7 @@ public:
 private:
   bool is_part_of_outer(const RuntimeScope* runtime) noexcept;
   void settle_flags() noexcept;
-  void commit_result(std::uint16_t result, bool changed) noexcept;
+  void add_outcome(std::uint16_t result, bool changed) noexcept;
   void explain_to_runtime() noexcept; // why what its call answers is no success
   void note_facts(std::uint16_t result) noexcept;
 
@@ -75,6 +75,7 @@ private:
   const void* frame_;
   ThreadLog* log_ = nullptr;
   trace::Slot* slot_ = nullptr; // null if the record was dropped and counted
+  std::uint64_t head_ = 0;      // without a result
   DriverScope outer_{};
   std::uint64_t order_ = 0; // of the first record
   std::uint64_t time_ = 0;
@@ -86,6 +87,7 @@ private:
 };
 
 // One runtime call. Writes a record of its own only if no driver call followed, or if none of those failed and it did.
+// Such a call waited for nothing, so it is not timed.
 class RuntimeCall {
 public:
   RuntimeCall(std::uint16_t row, const void* frame) noexcept : frame_(frame), row_(row) {}
@@ -100,7 +102,6 @@ public:
 
 private:
   const void* frame_;
-  std::uint64_t start_ = 0; // 0 if the call is not timed
   std::uint64_t mark_ = 0;
   std::uint32_t index_ = kMaxRuntimeScopes;
   std::uint16_t row_;

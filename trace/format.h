@@ -300,6 +300,8 @@ GMT_HOST_DEVICE constexpr std::uint64_t pack(Head h) {
   return static_cast<std::uint64_t>(h.kind) | std::uint64_t{h.slots} << 8 | std::uint64_t{h.api} << 16 |
          std::uint64_t{h.flags} << 32 | std::uint64_t{h.result} << 48;
 }
+// Of a packed head whose result is 0.
+constexpr std::uint64_t with_result(std::uint64_t head, std::uint16_t result) { return head | std::uint64_t{result} << 48; }
 constexpr Head unpack(std::uint64_t w) {
   return {static_cast<Kind>(w & 0xff), static_cast<std::uint8_t>(w >> 8), static_cast<std::uint16_t>(w >> 16),
           static_cast<std::uint16_t>(w >> 32), static_cast<std::uint16_t>(w >> 48)};
