@@ -81,7 +81,8 @@ BlockStore::Id BlockStore::search(Space space, std::uint64_t address) {
 // Lets the blocks born since the last call into the ordered index.
 void BlockStore::settle(Space space) {
   LiveIndex& live = live_[index_of(space)];
-  for (const Id id : live.take_unindexed()) {
+  live.take_unindexed(unsettled_);
+  for (const Id id : unsettled_) {
     const std::uint64_t base = pool_[id].address, end = end_of(pool_[id]);
     if (live.find_exact(base) != id) continue; // ended by another of these
     while (!live.index(base, end, id)) {

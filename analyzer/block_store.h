@@ -202,6 +202,7 @@ private:
   std::deque<BlockDetail> details_;
   std::vector<BlockDetail*> free_details_;
   std::array<LiveIndex, kSpaces> live_;
+  std::vector<Id> unsettled_; // settle()'s, kept for its memory
   MemoryUse use_;
   std::uint64_t unseen_frees_ = 0;
 

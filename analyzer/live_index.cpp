@@ -60,8 +60,8 @@ void LiveIndex::grow() {
   }
 }
 
-std::vector<std::uint32_t> LiveIndex::take_unindexed() {
-  std::vector<std::uint32_t> values;
+void LiveIndex::take_unindexed(std::vector<std::uint32_t>& values) {
+  values.clear();
   const auto add = [&values](const Entry& entry) {
     if (entry.value != kNone && !entry.indexed) values.push_back(entry.value);
   };
@@ -73,7 +73,6 @@ std::vector<std::uint32_t> LiveIndex::take_unindexed() {
   }
   recent_.clear();
   too_many_ = false;
-  return values;
 }
 
 // `change` is 1 or -1 (all bits). Counters wrap only in theory: 2^32 blocks in one granule.

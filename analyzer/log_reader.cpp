@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one log. The hot path is parse_record() for a single-slot record, and decode(); everything else
-// runs once a batch or once a stack.
+// Reads one log. The hot path is parse_record() for a single-slot record, with what it calls inline, and
+// decode(); everything else runs once a batch or once a stack.
 
 #include "analyzer/log_reader.h"
 
@@ -171,7 +171,7 @@ void LogReader::parse() {
   }
 }
 
-bool LogReader::parse_record() {
+inline bool LogReader::parse_record() {
   const trace::Slot& slot = raw_[parsed_];
   const trace::Head head = trace::unpack(slot.head);
   const unsigned slots = head.slots;
@@ -219,7 +219,7 @@ void LogReader::skip_abandoned(unsigned slots) {
   }
 }
 
-void LogReader::keep(const trace::Slot& slot, unsigned slots) {
+inline void LogReader::keep(const trace::Slot& slot, unsigned slots) {
   ++stats_.records;
   const std::uint64_t own = trace::order_of(slot.order);
   const std::uint64_t order = own != 0 ? own : last_order_; // not a call: where it stands
@@ -236,7 +236,7 @@ void LogReader::count_losses(const trace::Slot& slot) {
   add_saturating(stats_.lost[slot.a[0] < stats_.lost.size() ? slot.a[0] : 0], slot.a[1]);
 }
 
-StackId LogReader::stack_of(std::uint32_t id) const {
+inline StackId LogReader::stack_of(std::uint32_t id) const {
   if (id < stack_ids_.size()) return stack_ids_[id];
   const auto odd = odd_stack_ids_.find(id);
   return odd == odd_stack_ids_.end() ? StackId{} : odd->second;

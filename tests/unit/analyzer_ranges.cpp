@@ -125,7 +125,9 @@ TEST(LiveIndex, ExactFilteredAndOrdered) {
     }
     ASSERT_EQ(index.find_exact(begin), live.contains(begin) ? live[begin] : LiveIndex::kNone);
     if (step % 997 != 0) continue;
-    for (const std::uint32_t value : index.take_unindexed()) {
+    std::vector<std::uint32_t> unindexed;
+    index.take_unindexed(unindexed);
+    for (const std::uint32_t value : unindexed) {
       const auto found =
         std::ranges::find_if(live, [value](const auto& entry) { return entry.second == value; });
       ASSERT_NE(found, live.end());
