@@ -77,12 +77,19 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
     findings.not_checked(
       {kSubject, cat({"the figures of ", format_count(windows.launches_given_up), " measured ",
                       windows.launches_given_up == 1 ? "launch is" : "launches are",
-                      " lost: a graph was launched among them, or their context ended before they "
+                      " lost: a graph had to be launched among them, or their context ended before they "
                       "could be read"})});
   }
   if (windows.opened > windows.read && windows.opened - windows.read > windows.given_up) {
     findings.not_checked(
       {kSubject, "launches were being measured when the process ended: their figures are lost"});
+  }
+  if (windows.graphs_in_windows != 0) {
+    findings.not_checked(
+      {kSubject,
+       cat({format_plural(windows.graphs_in_windows, "graph"), " had to be launched while a kernel was measured "
+            "that did not end for 30 s, and CUPTI can lose a graph's kernels then: what the program computed may "
+            "be wrong; run it without --coalescing, or choose other kernels with --kernel"})});
   }
   if (windows.unknown_graphs != 0) {
     const bool one = windows.unknown_graphs == 1;

@@ -103,6 +103,7 @@ private:
                     .launches_given_up = p(7),
                     .open_nanoseconds = p(8),
                     .graph_launches = p(9),
+                    .graphs_in_windows = p(16),
                     .unknown_graphs = p(15),
                     .put_off = p(10),
                     .counters_trouble = static_cast<trace::AccessTrouble>(p(11)),

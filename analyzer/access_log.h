@@ -23,6 +23,7 @@ struct AccessWindows {
   std::uint64_t launches = 0, launches_read = 0, launches_given_up = 0;
   std::uint64_t open_nanoseconds = 0;
   std::uint64_t graph_launches = 0;
+  std::uint64_t graphs_in_windows = 0; // their kernels may not have run
   std::uint64_t unknown_graphs = 0; // of them: it is not known which kernels they launched
   std::uint64_t put_off = 0; // launches that were due and left out to save time
   // Of whole-kernel counters.

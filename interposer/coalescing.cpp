@@ -89,7 +89,8 @@ DriverCall describe_life(const Record& r) noexcept {
   const auto object = static_cast<trace::ObjectClass>(r.w[1]);
   const auto op = static_cast<trace::LifeOp>(r.w[2]);
   if (object == trace::ObjectClass::kGraphExec) {
-    return op == trace::LifeOp::kCreate ? DriverCall{What::kGraphMade, 0, r.w[0], r.w[3]} : DriverCall{What::kGraphChanged, 0, r.w[0]};
+    if (op == trace::LifeOp::kCreate) return {What::kGraphMade, 0, r.w[0], r.w[3]};
+    return {What::kGraphChanged, 0, r.w[0]};
   }
   if (op == trace::LifeOp::kDestroy) {
     if (object == trace::ObjectClass::kStream) return {What::kStreamEnds, r.w[0]};

@@ -17,6 +17,13 @@ std::uint64_t ask_bytes(std::uint64_t address) noexcept {
   return bytes;
 }
 
+std::uint64_t ask_bytes_of_variable(bool of_library, std::uint64_t module, const char* name) noexcept {
+  using Query = CUresult (*)(CUdeviceptr*, std::size_t*, std::uint64_t, const char*);
+  const auto query = reinterpret_cast<Query>(driver_symbol(of_library ? "cuLibraryGetGlobal" : "cuModuleGetGlobal_v2"));
+  std::size_t bytes = 0;
+  return query != nullptr && query(nullptr, &bytes, module, name) == CUDA_SUCCESS ? bytes : 0;
+}
+
 bool ask_location(std::uint64_t handle, CUmemLocation& location) noexcept {
   using Query = CUresult (*)(CUmemAllocationProp*, CUmemGenericAllocationHandle);
   const auto query = reinterpret_cast<Query>(driver_symbol("cuMemGetAllocationPropertiesFromHandle"));

@@ -10,6 +10,14 @@
 
 namespace gmt::interposer {
 
+// A variable of a module, or of a library. The runtime asks for its address alone.
+template <bool OfLibrary> struct Variable : AllocOut<Family::kModuleGlobal, 0, 1> {
+  template <class T> static void after(Record& r, const T& a) {
+    AllocOut<Family::kModuleGlobal, 0, 1>::after(r, a);
+    if (arg<1>(a) == 0) r.set(1, ask_bytes_of_variable(OfLibrary, arg<2>(a), std::get<3>(a)));
+  }
+};
+
 // The device that a location names, all ones where it is none (host memory).
 inline std::uint64_t device_of(const CUmemLocation& location) {
   return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? static_cast<std::uint64_t>(location.id) : ~std::uint64_t{0};

@@ -134,7 +134,8 @@ enum class Kind : std::uint8_t {
   // windows given up (their figures are lost), P5 launches seen, P6 launches in windows read, P7 launches in windows given up,
   // P8 nanoseconds that windows were open, P9 graph launches, P10 launches that were due but put off to save time. Since 1.4,
   // of whole-kernel counters: P11 AccessTrouble, P12 the CUptiResult that told, P13 launches counted, P14 of them lost; P15 graph
-  // launches whose kernels are not known: they are in no other count, while those of other graphs are launches like any.
+  // launches whose kernels are not known: they are in no other count, while those of other graphs are launches that are not measured.
+  // P16 graph launches while a window was open: their kernels may not have run.
   kAccessWindows = 42,
   // Whole-kernel counters (since 1.4), sums over launches that were counted in one of two passes: P0 number of the kernel's
   // kAccessFunction, P1 launches of the first pass, P14 of the second, P15 words of the first pass:32 of the second:32 (low to high;

@@ -109,8 +109,8 @@ std::string bandwidth(const KernelCounters& c) {
 void add_counters(std::string& out, const AccessTables& tables, const Names& names, TableChoice choice) {
   const std::vector<const AccessTables::Kernel*> counted = tables.counted();
   if (counted.empty()) return;
-  Table table{{"each launch of", "counted", "time", "from memory", "to memory", "bandwidth", "of peak", "L1 hits", "L2 hits",
-               "sectors a load", "a store"},
+  Table table{{"each launch of", "counted", "time", "from memory", "to memory", "bandwidth", "of peak", "L1 hits",
+               "L2 hits", "sectors a load", "a store"},
               {}};
   const std::size_t count = choice == TableChoice::kAll ? counted.size() : std::min(kKernels, counted.size());
   for (std::size_t i = 0; i < count; ++i) {
@@ -118,8 +118,9 @@ void add_counters(std::string& out, const AccessTables& tables, const Names& nam
     const std::optional<double> time = mean(c.nanoseconds);
     table.rows.push_back({printable(names.at(counted[i]->kernel)), format_count(c.launches),
                           time ? format_duration(*time) : "-", optional_bytes(mean(c.read_bytes)),
-                          optional_bytes(mean(c.written_bytes)), bandwidth(c), optional_percent(share_of_peak(c)),
-                          optional_percent(l1_hit_rate(c)), optional_percent(l2_hit_rate(c)),
+                          optional_bytes(mean(c.written_bytes)), bandwidth(c),
+                          optional_percent(share_of_peak(c)), optional_percent(l1_hit_rate(c)),
+                          optional_percent(l2_hit_rate(c)),
                           optional_number(sectors_a_load(c)), optional_number(sectors_a_store(c))});
   }
   out += lines_of(table, count, 0);

@@ -8,6 +8,8 @@
 //  - Enable, Disable, GetDataProperties and FlushData wait for all that the context has to do;
 //  - Enable patches either all functions that are loaded, and launches then never wait; or each function when it is first
 //    launched in the window, and that launch waits for the context;
+//  - a graph that was instantiated outside of a window and is launched in it loses its kernels without a word, or, had it been
+//    launched or uploaded before, fails with misaligned address (716); one made in a window is measured there and right outside;
 //  - the configuration of a device outlives its contexts and its reset.
 #pragma once
 

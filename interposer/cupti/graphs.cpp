@@ -48,7 +48,8 @@ std::uint64_t function_of_node(CUgraphNode node, const Context& context) noexcep
 // the context is launched.
 class Gathering {
 public:
-  explicit Gathering(Context& context) noexcept : context_(context), times_(make_array<std::uint64_t>(Kernels::kMost)) {}
+  explicit Gathering(Context& context) noexcept
+      : context_(context), times_(make_array<std::uint64_t>(Kernels::kMost)) {}
   ~Gathering() {
     if (times_ != nullptr) munmap(times_, Kernels::kMost * sizeof(std::uint64_t));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which kernels each executable graph launches, asked of the driver when the graph is made, so that a launch of the graph
-// counts as launches of them. Used by library.cpp and windows.cpp.
+// counts as launches of them. Used by library.cpp and launches.cpp.
 //
 // Invariants: nothing is claimed about a graph whose kernels cannot be told: one with nodes that run a number of times
 // nobody knows, with kernels of another context, or changed since in a way that is not followed. Lists do not change once

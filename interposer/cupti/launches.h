@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launches of kernels and of graphs: counts them, and finds those that are due for a window (windows.h) or for counters
-// (counting.h). A graph's launch is one of each of its kernels. Used by library.cpp.
+// (counting.h). A graph's launch is one of each of its kernels, which are never measured
+// there. Used by library.cpp.
 //
 // Invariants: each launch is told three times at most: prepare, before the thread enters the context; count, between
 // enter() and the call; discount, if the call failed.
@@ -19,10 +20,9 @@ Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept;
 void count_launch(Context& context, Kernel* kernel) noexcept;
 void discount_launch(Context& context, std::uint64_t function) noexcept;
 
-// What an unknown graph launches (null) must not count: nobody tells its kernels from others of the same name, and a
-// window that cannot be closed before is lost.
+// Null: it is not known what the graph launches.
 void prepare_graph(Context& context, const GraphKernels* kernels) noexcept;
-void count_graph(Context& context, const GraphKernels* kernels) noexcept;
+void count_graph(Context& context) noexcept;
 void discount_graph(Context& context, const GraphKernels* kernels) noexcept;
 
 } // namespace gmt::interposer::collector

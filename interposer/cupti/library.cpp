@@ -10,6 +10,7 @@
 #include "interposer/cupti/graphs.h"
 #include "interposer/cupti/images.h"
 #include "interposer/cupti/launches.h"
+#include "interposer/cupti/policy.h"
 #include "interposer/cupti/this_thread.h"
 #include "interposer/cupti/windows.h"
 
@@ -45,9 +46,15 @@ std::uint64_t before_graph(Context& context, const DriverCall& call) noexcept {
   if (is_captured(call.stream) || !make_sums(context)) return 0; // captured it becomes a node of another graph
   const GraphKernels* kernels = graphs.of(context, call.object);
   prepare_graph(context, kernels);
-  enter(context);
+  const std::uint64_t began = core->now();
+  for (;;) {
+    close_for_graph(context);
+    enter(context);
+    if (!context.open.load() || core->now() - began >= kMostHoldingOfGraphs) break;
+    leave(context); // a window that another thread has opened meanwhile
+  }
   context.streams.add(call.stream, this_thread());
-  count_graph(context, kernels);
+  count_graph(context);
   return token_of(context);
 }
 
@@ -97,6 +104,14 @@ void before_code_ends() noexcept {
   if (Context* context = known_context(core->current_context())) close_if_idle(*context);
 }
 
+// A graph had better not be made in a window, nor can a window be closed while a stream captures.
+void close_before_changes() noexcept {
+  Context* context = known_context(core->current_context());
+  if (context == nullptr || !context->open.load()) return;
+  close_if_idle(*context);
+  if (context->open.load()) close_at_last(*context);
+}
+
 void end_stream(std::uint64_t stream) noexcept {
   captures.end(stream, this_thread());
   for (unsigned i = 0; Context* context = context_at(i); ++i) context->streams.end(stream, !captures.any());
@@ -110,11 +125,12 @@ std::uint64_t before(const DriverCall& call) noexcept {
     case What::kContextEnds:
     case What::kPrimaryEnds: return before_end(call);
     case What::kBeginCapture:
+      close_before_changes();
       captures.begin(call.stream, this_thread());
       wait_for_gates();
       return kNoContext;
-    case What::kEndCapture:
-    case What::kGraphMade: return kNoContext;
+    case What::kGraphMade: return close_before_changes(), kNoContext;
+    case What::kEndCapture: return kNoContext;
     case What::kGraphChanged: return graphs.forget(call.object), 0;
     case What::kSynchronized:
     case What::kContextSynchronized: {

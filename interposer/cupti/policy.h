@@ -60,6 +60,9 @@ private:
 inline constexpr std::uint64_t kPatientLaunches = 64;
 inline constexpr std::uint64_t kPatience = 200 * kMillisecond;
 inline constexpr std::uint64_t kMostHolding = 200 * kMillisecond;
+// A graph is launched when no window is open any more: inside one its kernels would be lost (windows.h). Only a program whose
+// kernel waits for what comes after that launch gets to the end of this.
+inline constexpr std::uint64_t kMostHoldingOfGraphs = 30'000 * kMillisecond;
 constexpr bool is_overdue(std::uint64_t launches, std::uint64_t nanoseconds, std::uint64_t wanted) noexcept {
   return wanted != kAllLaunches && launches > kPatientLaunches && nanoseconds > kPatience;
 }

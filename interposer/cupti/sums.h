@@ -26,6 +26,7 @@ enum WindowsWord : unsigned {
   kTrouble = 0, kTroubleResult = 1, kOpened = 2, kRead = 3, kGivenUp = 4, kLaunches = 5, kLaunchesRead = 6,
   kLaunchesGivenUp = 7, kOpenTime = 8, kGraphLaunches = 9, kPutOff = 10, kCountersTrouble = 11, kCountersResult = 12,
   kCountings = 13, kCountingsLost = 14, kUnknownGraphs = 15,
+  kGraphsInWindows = 16,
 };
 // Words of kAccessCounters; its figures begin at kFirstFigure.
 enum CountersWord : unsigned { kCounted = 1, kFirstFigure = 2, kCountedSecond = 14, kOfPasses = 15 };

@@ -202,6 +202,17 @@ void close_at_last(Context& context) noexcept {
   if (gate.held() && becomes_idle_at_last(context)) close(context, !context.spoilt.load());
 }
 
+void close_for_graph(Context& context) noexcept {
+  close_if_idle(context);
+  for (const std::uint64_t began = core->now(); context.open.load() && core->now() - began < kMostHoldingOfGraphs;) {
+    {
+      const Gate gate(context, Gate::Needs::kNothing);
+      if (gate.held() && becomes_idle(context, kMostHolding)) close(context, !context.spoilt.load());
+    }
+    wait_a_little(); // in which others may enter
+  }
+}
+
 void close_if_idle(Context& context) noexcept {
   finish_counting(context, Idle::kNow);
   if (!context.open.load(std::memory_order_relaxed)) return;

@@ -23,6 +23,9 @@ void open_window(Context& context, std::uint64_t function) noexcept;
 // Closes the context's open window if the context is idle, or can be made so when that has not been the case for long.
 void close_if_idle(Context& context) noexcept;
 void close_at_last(Context& context) noexcept; // holds launches back for it
+// Before a graph is launched. Holds the thread until the window is closed, kMostHoldingOfGraphs at most, because CUPTI loses the
+// kernels of a graph that was made outside of the window, or has them fault (H100, driver 580).
+void close_for_graph(Context& context) noexcept;
 // The context ends, surely or perhaps: closed if it is idle, in the first case whatever it is doing.
 void close_before_end(Context& context, bool surely) noexcept;
 // It has ended, with its window.

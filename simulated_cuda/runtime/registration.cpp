@@ -71,12 +71,14 @@ cudaError_t load(FatBinary& binary) {
   return to_runtime(result);
 }
 
+// The real runtime asks the driver for the address alone; the size is known from the registration.
 cudaError_t find_variable(Variable& variable, CUdeviceptr* address, size_t* bytes) {
   if (cudaError_t error = load(*variable.owner); error != cudaSuccess) return error;
   const char* name = variable.name.c_str();
   const CUresult result = variable.managed
                               ? driver().cuLibraryGetManaged(address, bytes, variable.owner->library, name)
-                              : driver().cuLibraryGetGlobal(address, bytes, variable.owner->library, name);
+                              : driver().cuLibraryGetGlobal(address, nullptr, variable.owner->library, name);
+  if (bytes != nullptr && !variable.managed) *bytes = variable.bytes;
   return result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : to_runtime(result);
 }
 

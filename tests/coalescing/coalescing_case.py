@@ -25,7 +25,7 @@ class Sums:
     """One access log: `windows` by name, `functions` by name, `instructions` by function name and offset."""
 
     WINDOWS = """trouble result opened read given_up launches launches_read launches_given_up open_time graphs put_off
-        counters_trouble counters_result counted counted_lost unknown_graphs""".split()
+        counters_trouble counters_result counted counted_lost unknown_graphs graphs_in_windows""".split()
 
     def __init__(self, path, names):
         log = Log(path, names)

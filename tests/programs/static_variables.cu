@@ -11,8 +11,7 @@
 // expect-shared: error copy-out-of-bounds count=1 api=cudaMemcpyToSymbol stacks="looked up here"@write_past,"copied here"@write_past:LINE(past)
 // expect-static: clean
 // run: read-past
-// expect-shared: error copy-out-of-bounds count=1 api=cudaMemcpyFromSymbolAsync stacks="looked up here","copied here"@read_past:LINE(read-past)
-// expect-static: clean
+// expect: error copy-out-of-bounds count=1 api=cudaMemcpyFromSymbolAsync stacks="looked up here","copied here"@read_past:LINE(read-past)
 #include "answers.h"
 
 __device__ int table[64];

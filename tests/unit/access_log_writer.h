@@ -26,7 +26,7 @@ struct Windows {
   std::uint64_t code = 0, opened = 1, read = 1, given_up = 0;
   std::uint64_t launches = 1, launches_read = 1, launches_given_up = 0;
   std::uint64_t open_nanoseconds = 1'000'000, graph_launches = 0, put_off = 0;
-  std::uint64_t unknown_graphs = 0;
+  std::uint64_t unknown_graphs = 0, graphs_in_windows = 0;
 };
 
 class AccessLogWriter : public SlotFile {
@@ -35,7 +35,7 @@ public:
     record(trace::Kind::kAccessWindows,
            {static_cast<std::uint64_t>(w.trouble), w.code, w.opened, w.read, w.given_up, w.launches,
             w.launches_read, w.launches_given_up, w.open_nanoseconds, w.graph_launches, w.put_off, 0,
-            0, 0, 0, w.unknown_graphs});
+            0, 0, 0, w.unknown_graphs, w.graphs_in_windows});
   }
   // Its number; the instructions that follow are its own.
   std::uint64_t function(const std::string& name, std::uint64_t launches = 1, std::uint64_t measured = 1,

@@ -31,7 +31,8 @@ TEST_F(AccessLogTest, EveryFigureHasItsPlace) {
                   .open_nanoseconds = 7,
                   .graph_launches = 8,
                   .put_off = 9,
-                  .unknown_graphs = 4});
+                  .unknown_graphs = 4,
+                  .graphs_in_windows = 1});
   writer.function("_Z4stepPf", 16353, 12, 0x1234, 4);
   writer.instruction(0x120, {.executions = 1,
                              .threads = 32,
@@ -53,6 +54,7 @@ TEST_F(AccessLogTest, EveryFigureHasItsPlace) {
   EXPECT_EQ(log.windows.open_nanoseconds, 7u);
   EXPECT_EQ(log.windows.graph_launches, 8u);
   EXPECT_EQ(log.windows.unknown_graphs, 4u);
+  EXPECT_EQ(log.windows.graphs_in_windows, 1u);
   EXPECT_EQ(log.windows.put_off, 9u);
   ASSERT_EQ(log.functions.size(), 1u);
   const AccessFunction& function = log.functions[0];
