@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "analyzer/command.h"
@@ -28,9 +29,17 @@ constexpr std::string_view kNoDriver =
     "side "
     "on a simulated device";
 
+// Set by tools that preload libraries into all that they start (Nsight tools of CUDA 13.0); the other way round works.
+bool runs_inside_nvidia_tool() { return std::getenv("NVIDIA-PROCESS-TRACKING-CONFIGURATION") != nullptr; }
+
 // Why nothing can be checked here, in one sentence; empty if it can.
 std::string why_untouched(const Settings& settings, const ProgramCheck& check) {
   if (!check.refusal.empty()) return check.refusal;
+  if (runs_inside_nvidia_tool()) {
+    return "ncu or compute-sanitizer started gpumemtrace, and inside them the program would wait for ever in its "
+           "first CUDA call: it is run unchecked. Run one after the other, or the tool inside: 'gpumemtrace "
+           "compute-sanitizer ./app'";
+  }
   if (settings.device == DeviceChoice::kAuto && !driver_present()) return std::string(kNoDriver);
   return {};
 }

@@ -44,9 +44,6 @@ std::string preload_list(const Instrumentation& in) {
         ours.push_back(in.install.simulated + name);
   }
   const std::string existing = get("LD_PRELOAD");
-  // ncu and compute-sanitizer (Nsight tools of 2025.3) preload libraries that hold a lock while they look up the functions
-  // which they wrap, and wait for themselves if that brings them back into one: they have to be the outer ones.
-  const bool inside_tool = std::getenv("NVIDIA-PROCESS-TRACKING-CONFIGURATION") != nullptr;
   for (std::size_t at = 0; at < existing.size();) {
     const std::size_t end = std::min(existing.find_first_of(": ", at), existing.size());
     const std::string library = existing.substr(at, end - at);
@@ -54,7 +51,7 @@ std::string preload_list(const Instrumentation& in) {
     const bool known =
         std::count(ours.begin(), ours.end(), library) || std::count(before.begin(), before.end(), library);
     if (library.empty() || known) continue;
-    (inside_tool || is_sanitizer_runtime(library) ? before : after).push_back(library);
+    (is_sanitizer_runtime(library) ? before : after).push_back(library);
   }
   std::string list;
   for (const auto* part : {&before, &ours, &after})

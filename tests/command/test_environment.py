@@ -34,11 +34,6 @@ class Environment(CommandCase):
         self.environment["LD_PRELOAD"] = "libm.so.6:" + fake
         self.assertEqual(self.seen("LD_PRELOAD"), fake + ":" + INTERPOSER + ":libm.so.6")
 
-    def test_libraries_of_a_tool_that_we_run_inside_go_first(self):
-        self.environment["LD_PRELOAD"] = "libm.so.6:libdl.so.2"
-        self.environment["NVIDIA-PROCESS-TRACKING-CONFIGURATION"] = "connection-name: /tmp/pipe"
-        self.assertEqual(self.seen("LD_PRELOAD"), "libm.so.6:libdl.so.2:" + INTERPOSER)
-
     def test_nvtx_goes_to_us_and_on_to_what_was_there(self):
         self.assertEqual(self.seen("NVTX_INJECTION64_PATH"), INTERPOSER)
         self.assertEqual(self.seen("GPUMEMTRACE_NVTX_NEXT"), "(unset)")

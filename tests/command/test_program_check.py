@@ -24,6 +24,11 @@ class ProgramCheck(CommandCase):
     def test_static(self):
         self.assert_refused(STATIC_PROGRAM, "is statically linked", "-static")
 
+    def test_inside_a_tool_of_nvidia(self):
+        """With both preloaded, a program waited for ever for a lock of theirs (ncu and compute-sanitizer of CUDA 13.0)."""
+        self.environment["NVIDIA-PROCESS-TRACKING-CONFIGURATION"] = "connection-name: /tmp/pipe"
+        self.assert_refused(PROGRAM, "run unchecked", "gpumemtrace compute-sanitizer ./app")
+
     def test_set_user_id(self):
         if os.geteuid() != 0:
             self.skipTest("only root can give a file to another user")
