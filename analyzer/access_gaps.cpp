@@ -170,16 +170,19 @@ bool has_choice(const TraceDir& trace) {
   });
 }
 
-// Kernels that were launched while others were measured.
+// Kernels that were launched while others were measured. What was captured only is no launch yet.
 void explain_unmeasured(const MemoryAccess& access, Findings& findings) {
   std::uint64_t kernels = 0, launches = 0, measured = 0;
   for (const auto& [name, use] : access.uses().all()) {
-    const bool known = std::ranges::any_of(access.functions(), [&name = name](const MeasuredFunction& f) {
-      return f.measured != 0 && f.linked == name;
-    });
-    measured += known ? 1 : 0;
-    kernels += known ? 0 : 1;
-    launches += known ? 0 : use.launches;
+    const auto row = std::ranges::find(access.functions(), name, &MeasuredFunction::linked);
+    const bool has_row = row != access.functions().end();
+    const std::uint64_t launches_of = has_row ? row->launches : use.launches;
+    if (has_row && row->measured != 0) {
+      ++measured;
+    } else if (launches_of != 0) {
+      ++kernels;
+      launches += launches_of;
+    }
   }
   if (kernels == 0 || measured == 0) return;
   findings.not_checked(

@@ -29,17 +29,9 @@ constexpr std::string_view kNoDriver =
     "side "
     "on a simulated device";
 
-// Set by tools that preload libraries into all that they start (Nsight tools of CUDA 13.0); the other way round works.
-bool runs_inside_nvidia_tool() { return std::getenv("NVIDIA-PROCESS-TRACKING-CONFIGURATION") != nullptr; }
-
 // Why nothing can be checked here, in one sentence; empty if it can.
 std::string why_untouched(const Settings& settings, const ProgramCheck& check) {
   if (!check.refusal.empty()) return check.refusal;
-  if (runs_inside_nvidia_tool()) {
-    return "ncu or compute-sanitizer started gpumemtrace, and inside them the program would wait for ever in its "
-           "first CUDA call: it is run unchecked. Run one after the other, or the tool inside: 'gpumemtrace "
-           "compute-sanitizer ./app'";
-  }
   if (settings.device == DeviceChoice::kAuto && !driver_present()) return std::string(kNoDriver);
   return {};
 }
@@ -64,6 +56,16 @@ Instrumentation instrument(const Settings& settings, const std::string& path, co
     if (!relink.empty()) facts.remarks.push_back(relink);
   }
   return in;
+}
+
+// Their libraries, which they preload into all that they start, wait for ever in the first CUDA call of a program that
+// gpumemtrace starts, even of one that is not checked (ncu 2025.3 and compute-sanitizer of CUDA 13.0).
+void refuse_inside_nvidia_tool() {
+  if (std::getenv("NVIDIA-PROCESS-TRACKING-CONFIGURATION") == nullptr) return;
+  throw UserError("ncu or compute-sanitizer started gpumemtrace, and a program that is started inside both never gets "
+                  "past its first CUDA call: nothing was run. Run one after the other, or the tool inside: "
+                  "'gpumemtrace compute-sanitizer ./app'",
+                  ExitStatus::kUsage);
 }
 
 // Runs the program and gathers all that is known about the run.
@@ -146,6 +148,7 @@ int report_on(RunFacts& facts, const Settings& settings, OutputFile& output) {
 } // namespace
 
 int command_run(const Settings& settings) {
+  refuse_inside_nvidia_tool();
   OutputFile output(settings.output, STDERR_FILENO);
   Suppressions rules; // a wrong rule must not be found out after the run
   for (const std::string& file : settings.suppressions) rules.add_file(file);

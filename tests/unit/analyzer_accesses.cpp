@@ -194,6 +194,9 @@ TEST_F(AccessTest, WhatPassesTheCountersByIsTold) {
   code_now().instructions.push_back({.offset = 64, .op = MemoryOp::kBulkCopy, .places = {}});
   name(kKernel, "_Z4stepPf");
   name(0xf2, "_Z5otherPf");
+  name(0xf3, "_Z8capturedPf");
+  access.function("_Z8capturedPf", 0, 0, 0);
+  launch(0xf3); // into a graph that is not launched
   launch(kKernel);
   launch(0xf2);
   launch(0xf2);
