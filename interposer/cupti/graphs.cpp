@@ -146,6 +146,11 @@ void Graphs::change(Context& context, std::uint64_t exec, std::uint64_t node, st
   if (!same) forget(exec);
 }
 
+void Graphs::forget_all() noexcept {
+  used_.store(0);
+  changing_.store(false);
+}
+
 void Graphs::forget(std::uint64_t exec) noexcept {
   const Quiet quiet;
   const Lock lock(changing_);

@@ -35,6 +35,7 @@ public:
   // A kernel node of `exec` now runs `function`.
   void change(Context& context, std::uint64_t exec, std::uint64_t node, std::uint64_t function) noexcept;
   void forget(std::uint64_t exec) noexcept; // destroyed, or changed otherwise
+  void forget_all() noexcept; // in a forked child
   const GraphKernels* of(const Context& context, std::uint64_t exec) noexcept; // null: unknown
 
 private:

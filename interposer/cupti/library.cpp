@@ -191,6 +191,7 @@ void forget() noexcept {
   forget_contexts();
   forget_windows();
   forget_images();
+  graphs.forget_all();
 }
 
 constexpr CollectorFunctions kFunctions{before, after, save_image, forget};
