@@ -230,10 +230,9 @@ inline Report with_accesses() {
   bare.kernel = "void gather<float, Stride<32u> >(float const*, int const*)";
   bare.wasted_bytes = 1 << 20;
   bare.share = 0.0002;
-  const KernelCounters counters{.launches = 5, .read_bytes = {3 * 150'000'000ull, 3}, .written_bytes = {3 * 10'000'000, 3},
-                                .l1_sectors = {1000, 3}, .l1_hits = {250, 3}, .l2_sectors = {6000, 3}, .l2_hits = {3600, 2},
-                                .loads = {100, 3}, .load_sectors = {3200, 3}, .stores = {0, 3}, .store_sectors = {0, 3},
-                                .nanoseconds = {3 * 80'000, 3}, .possible_bytes = {3 * 256'000'000ull, 3}};
+  const KernelCounters counters{.launches = 5, .read_bytes = {450'000'000, 3}, .written_bytes = {30'000'000, 3}, .l1_sectors = {1000, 3},
+      .l1_hits = {250, 3}, .l2_sectors = {6000, 3}, .l2_hits = {3600, 2}, .loads = {100, 3}, .load_sectors = {3200, 3},
+      .stores = {0, 3}, .store_sectors = {0, 3}, .nanoseconds = {240'000, 3}, .possible_bytes = {768'000'000, 3}};
   r.processes[0].accesses = AccessTables{
       .lines = {access("global", "load"), bare},
       .kernels = {{"step(float*)", true, 16353, 12, 6144, 110'592, 86'016, 3'750'985'728, counters},
