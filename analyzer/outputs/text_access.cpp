@@ -102,15 +102,15 @@ std::string optional_bytes(const std::optional<double>& bytes) {
 }
 std::string bandwidth(const KernelCounters& c) {
   const std::optional<double> rate = bytes_a_second(c);
-  return rate ? fmt::format("{:.1f} GB/s", *rate / 1e9) : "-";
+  return rate ? fmt::format("{:.1f}", *rate / 1e9) : "-";
 }
 
 // Means of the launches that were counted by themselves; those that move most in all first.
 void add_counters(std::string& out, const AccessTables& tables, const Names& names, TableChoice choice) {
   const std::vector<const AccessTables::Kernel*> counted = tables.counted();
   if (counted.empty()) return;
-  Table table{{"each launch of", "counted", "time", "from memory", "to memory", "bandwidth", "of peak", "L1 hits",
-               "L2 hits", "sectors a load", "a store"},
+  Table table{{"each launch of", "counted", "time", "read", "written", "GB/s", "of peak", "L1 hits", "L2 hits",
+               "sectors a load", "a store"},
               {}};
   const std::size_t count = choice == TableChoice::kAll ? counted.size() : std::min(kKernels, counted.size());
   for (std::size_t i = 0; i < count; ++i) {

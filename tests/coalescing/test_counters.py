@@ -44,8 +44,8 @@ class CountersTest(CoalescingCase):
         self.assertEqual((counters["nanoseconds"], counters["bytes_per_second"]), (2500, 1.6e9))
         self.assertEqual(counters["share_of_peak_bandwidth"], 0.2)
         text = self.report()
-        self.assertRegex(text, r"each launch of +counted +time +from memory +to memory +bandwidth +of peak")
-        self.assertRegex(text, r"\n +a +5 +2.5 us +2.9 KiB +1,000 bytes +1.6 GB/s +20.0 % +25.0 % +75.0 % +32.0 +4.0\n")
+        self.assertRegex(text, r"each launch of +counted +time +read +written +GB/s +of peak")
+        self.assertRegex(text, r"\n +a +5 +2.5 us +2.9 KiB +1,000 bytes +1.6 +20.0 % +25.0 % +75.0 % +32.0 +4.0\n")
         self.assertEqual(self.why_not(), [])
 
     def test_each_launch_is_counted_alone(self):

@@ -168,8 +168,8 @@ kernel                           launches   measured   sectors a request   effic
   step                             16,353         12                18.0       22.2 %   3.5 GiB
   gather<float, Stride<32u> >    (device)          -                32.0       12.5 %   1.0 MiB
   gather<double, Stride<32u> >          1          1                   -            -         -
-each launch of   counted      time   from memory   to memory     bandwidth   of peak   L1 hits   L2 hits   sectors a load   a store
-  step                 5   80.0 us     143.1 MiB     9.5 MiB   2000.0 GB/s    62.5 %    25.0 %    90.0 %             32.0         -
+each launch of   counted      time        read   written     GB/s   of peak   L1 hits   L2 hits   sectors a load   a store
+  step                 5   80.0 us   143.1 MiB   9.5 MiB   2000.0    62.5 %    25.0 %    90.0 %             32.0         -
 
 peak )");
   EXPECT_EQ(text_of(test::with_accesses(), {.tables = TableChoice::kNone}).find("in vain"), std::string::npos);
