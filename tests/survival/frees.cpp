@@ -16,6 +16,10 @@
 
 #include "cuda_calls.h"
 
+// Clang declares the sized ones only with -fsized-deallocation; the C++ library has them.
+void operator delete(void* memory, std::size_t size) noexcept;
+void operator delete(void* memory, std::size_t size, std::align_val_t alignment) noexcept;
+
 namespace {
 
 std::atomic<unsigned> freed{0};
