@@ -22,24 +22,36 @@ constinit std::atomic<bool> stopped{false};
 
 // ---- the end of it all
 
-// Closing waits for the context: what is busy stays open at CUPTI, and its kernels stay slow.
+// Nothing more is told to the collector once no window is open that somebody has to close, before a graph for one.
+void switch_off_at_last() noexcept {
+  for (unsigned i = 0; const Context* context = context_at(i); ++i) {
+    if (context->open.load()) return;
+  }
+  core->switch_off();
+}
+
+// Closing waits for the context: what is busy is closed at its next idle moment, as any window is.
 void close_unread(Context& context) noexcept {
+  context.spoilt.store(true);
   const Gate gate(context, Gate::Needs::kQuiet);
   const Current current(context.handle);
-  if (gate.held() && current.good() && becomes_idle(context, 0)) cupti.close(context.handle);
+  if (!gate.held() || !current.good() || !becomes_idle(context, 0)) return;
+  cupti.close(context.handle);
+  context.open.store(false);
 }
 
 // CUPTI cannot, or will not: the reason stands in every context's sums, and the program goes on as if we were not
 // there.
-void stop(const Context& where, const Answer& answer) noexcept {
+void stop(Context& where, const Answer& answer) noexcept {
   if (stopped.exchange(true)) return;
+  where.open.store(false);
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
-    if (context->open.exchange(false) && context != &where) close_unread(*context);
+    if (context->open.load()) close_unread(*context);
     if (!context->has_sums.load() || context->sums.windows() == nullptr) continue;
     set_word(context->sums.windows(), kTroubleResult, answer.result);
     set_word(context->sums.windows(), kTrouble, static_cast<std::uint64_t>(answer.trouble));
   }
-  core->switch_off();
+  switch_off_at_last();
 }
 
 // ---- reading
@@ -161,6 +173,7 @@ void close(Context& context, bool read) noexcept {
   const Answer closed = cupti.close(context.handle);
   context.open.store(false);
   settle(context, read && got.good());
+  if (stopped.load()) return switch_off_at_last();
   if (!got.good()) return stop(context, got);
   if (!closed.good()) stop(context, closed);
 }

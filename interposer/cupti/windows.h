@@ -5,9 +5,10 @@
 //
 // Invariants: opening, reading and closing happen under the gate, when every stream that had work was found idle while
 // no other thread was submitting. Launches are held back for that before a window opens, and when one has been open for
-// long, for a fifth of a second at most, which counts as time that windows take (policy.h); otherwise the program is
-// never made to wait, and a window stays open until an idle moment comes. Where CUPTI cannot patch functions beforehand
-// (cupti.h), a function's first launch in a window waits inside CUPTI: nothing can be done about that.
+// long, for a fifth of a second at most, which counts as time that windows take (policy.h); the launch of a graph until the
+// window is closed (close_for_graph()). Otherwise the program is never made to wait, and a window stays open until an idle
+// moment comes. Where CUPTI cannot patch functions beforehand (cupti.h), a function's first launch in a window waits inside
+// CUPTI: nothing can be done about that.
 #pragma once
 
 #include <cstdint>

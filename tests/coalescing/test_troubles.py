@@ -53,6 +53,14 @@ class TroublesTest(CoalescingCase):
         self.assertLess(int(result.stdout.split()[0]), 2000)
         self.assertEqual([sums.windows["trouble"] for sums in self.all_sums()], ["error", "error"])
 
+    def test_a_window_that_trouble_elsewhere_left_open_is_closed_when_its_context_is_idle(self):
+        """Left open for ever it would cost a later graph its kernels."""
+        self.play("stream s launch a 1 block context stream t launch b 1 unblock destroy sync",
+                  env={"GPUMEMTRACE_SIM_CUPTI": "error later"}, timeout=20)
+        busy, other = (sums.windows for sums in self.all_sums())
+        self.assertEqual((busy["opened"], busy["given_up"]), (1, 1))
+        self.assertEqual((busy["trouble"], other["trouble"]), ("error", "error"))
+
     def test_collector_is_not_installed(self):
         """The preload alone, as somebody may have copied it."""
         alone = os.path.join(self.folder, "alone")
