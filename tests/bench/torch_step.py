@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small PyTorch training loop (8 layers of 1024, Adam) that prints its milliseconds a step: the best of three rounds,
-or, given a number of seconds, the mean of as many steps as they take."""
+"""A small PyTorch training loop (8 layers of 1024, Adam) that prints its milliseconds a step: of 50 steps for each line of
+its standard input, or, given a number of seconds, the mean of as many steps as they take."""
 import sys
 import time
 
@@ -36,4 +36,5 @@ if len(sys.argv) > 1:
         rounds.append(timed(200))
     print(f"{sum(rounds) / len(rounds):.4f}")
 else:
-    print(f"{min(timed(200) for _ in range(3)):.4f}")
+    for _ in sys.stdin:
+        print(f"{timed(50):.4f}", flush=True)
