@@ -143,6 +143,9 @@ std::string command_name(CommandId id) {
               "'");
 }
 
+// What may follow a switch of the interposer as a word of its own. A program of that name can follow "--".
+bool is_switch_value(std::string_view word) { return word == "0" || word == "1"; }
+
 // The options before the first other word (anywhere, for commands that run no program), in the one form
 // "--name" or "--name=value"; the other words go to `words`.
 std::vector<std::string> split(CommandId command, std::span<const std::string> arguments,
@@ -175,6 +178,8 @@ std::vector<std::string> split(CommandId command, std::span<const std::string> a
       if (row->value.empty() && !row->shim_switch) usage_error("option '" + flag + "' takes no value");
       if (equals + 1 == word.size()) usage_error("option '" + flag + "' needs a value after the '='");
       options.push_back(word);
+    } else if (row->shim_switch && i + 1 < arguments.size() && is_switch_value(arguments[i + 1])) {
+      options.push_back(flag + "=" + arguments[++i]);
     } else if (row->value.empty()) {
       options.push_back(flag);
     } else if (i + 1 < arguments.size() && !arguments[i + 1].empty()) {

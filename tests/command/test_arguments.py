@@ -21,6 +21,14 @@ class Arguments(CommandCase):
                       ["run", "--limit=3", "--", "echo", "--format", "no", "--", "-x"]):
             self.assertEqual(self.run_command(*words).stdout, "--format no -- -x\n")
 
+    def test_switches_take_their_value_with_or_without_an_equals_sign(self):
+        for words, given in ((["--launch-arguments", "0"], "0"), (["--launch-arguments=0"], "0"),
+                             (["--coalescing", "1", "--launch-arguments"], "1"), (["--launch-arguments", "--"], "1")):
+            result = self.run_command("record", "--device", "real", *words, PROGRAM, "environment",
+                                      "GPUMEMTRACE_LAUNCH_ARGUMENTS")
+            self.assertEqual((result.returncode, result.stdout), (0, given + "\n"), result)
+        self.assert_usage_error(["--launch-arguments", "0"], "no program to run")
+
     def test_nearest_option(self):
         self.assert_usage_error(["--formt", "json", "true"], "'--formt'", "'--format'")
         self.assert_usage_error(["check", "--fail-no=error", "true"], "'--fail-no'", "'--fail-on'")
