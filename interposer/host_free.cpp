@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // See host_free.h. The set of addresses is a table of buckets, one cache line each, with several counters a bucket that
-// say whether it is worth a look: most pointers end at their counter. What finds no place is not followed, nor is an
-// odd address, which no allocation has: the lowest bit says whether the memory is the program's own, only registered.
+// say whether it is worth a look. Before that stands one word, the bits that no followed address ever had: CUDA's
+// memory begins at multiples of 512, so nearly all of malloc()'s pointers have one of these and end there. What finds no
+// place is not followed, nor is an odd address, which no allocation has: the lowest bit says whether the memory is the
+// program's own, only registered.
 #include "interposer/host_free.h"
 
 #include <cerrno>
@@ -22,6 +24,7 @@ struct alignas(64) Bucket {
 };
 constinit Bucket buckets[1 << kBucketBits] = {};
 constinit std::atomic<std::uint8_t> counters[1 << kCounterBits] = {}; // at most kWays each
+constinit std::atomic<std::uint64_t> absent_bits{~std::uint64_t{0}}; // of every address that is or was in a bucket
 constinit std::atomic<std::uint32_t> followed{0}; // in all
 
 std::uint64_t hash(std::uint64_t address) noexcept { return address * 0x9e3779b97f4a7c15u; }
@@ -35,6 +38,7 @@ constexpr std::uint64_t kRegistered = 1;
 void add(std::uint64_t known) noexcept {
   const std::uint64_t address = known & ~kRegistered;
   if (address == 0) return;
+  absent_bits.fetch_and(~address);
   for (auto& place : bucket_of(address).address) {
     std::uint64_t there = 0;
     if (place.compare_exchange_strong(there, known)) {
@@ -133,8 +137,9 @@ void* find_and_realloc(void* pointer, std::size_t bytes) noexcept {
 }
 
 bool may_be_followed(const void* pointer) noexcept {
-  if (followed.load(std::memory_order_relaxed) == 0) [[likely]] return false;
-  return counter_of(reinterpret_cast<std::uint64_t>(pointer)).load(std::memory_order_relaxed) != 0;
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  if ((address & absent_bits.load(std::memory_order_relaxed)) != 0) [[likely]] return false;
+  return counter_of(address).load(std::memory_order_relaxed) != 0;
 }
 
 } // namespace
@@ -157,6 +162,7 @@ void forget_host_memory() noexcept {
       if (const std::uint64_t known = place.load(std::memory_order_relaxed)) remove(known & ~kRegistered);
     }
   }
+  absent_bits.store(~std::uint64_t{0}); // nobody adds in between: a child begins with one thread
 }
 
 } // namespace gmt::interposer
