@@ -21,7 +21,11 @@ public:
   explicit DeviceHeapLeak(const ProcessFacts& facts) : facts_(facts) {}
 
   void finish(const Heap& heap, Findings& findings) override {
+    std::map<std::string, Group> groups;
+    std::set<int> devices;
     for (const auto& context : facts_.device_heaps().contexts()) {
+      const int device = heap.device_of_context(context->heap.context());
+      devices.insert(device);
       if (context->heap.live_blocks() == 0) continue;
       const std::string excuse = heap.is_dead(context->heap.context())
                                    ? "a kernel failed, after which nothing can be freed"
@@ -29,55 +33,73 @@ public:
                                    ? "the ring was full, and frees may be among what it lost"
                                  : context->end ? std::string()
                                                 : why_not_a_leak(facts_.ending());
-      if (!excuse.empty()) {
-        findings.not_checked(
-          {"device-heap-leak",
-           cat({excuse, ", so what kernels had allocated then (", format_bytes(context->heap.live_bytes()),
-                " in ", format_plural(context->heap.live_blocks(), "block"), ") is not called a leak"})});
+      if (excuse.empty()) {
+        collect(*context, device, groups);
         continue;
       }
-      for (const auto& [key, group] : groups(*context)) findings.add(finding(group, *context));
+      findings.not_checked(
+        {"device-heap-leak",
+         cat({excuse, ", so what kernels had allocated then (", format_bytes(context->heap.live_bytes()),
+              " in ", format_plural(context->heap.live_blocks(), "block"), ") is not called a leak"})});
     }
+    for (const auto& [key, group] : groups) findings.add(finding(group, devices.size() > 1));
   }
 
 private:
+  // Blocks of one kernel and line that are left on one device and whose contexts ended in one way.
   struct Group {
-    DeviceBlock example;      // the oldest
-    std::uint64_t newest = 0; // time of the newest
-    std::uint64_t bytes = 0, blocks = 0;
-    std::set<std::uint64_t> grids;
+    const DeviceContext* context; // the first
+    int device;
+    DeviceBlock example = {};     // its oldest
+    std::uint64_t newest = 0;     // time of its newest
+    std::set<std::uint64_t> grids = {}; // its
+    std::uint64_t contexts = 0, bytes = 0, blocks = 0;
   };
 
-  static std::map<std::string, Group> groups(const DeviceContext& context) {
-    std::map<std::string, Group> groups;
+  static void collect(const DeviceContext& context, int device, std::map<std::string, Group>& groups) {
+    const std::string where = context.end
+                                ? cat({std::to_string(device), " ", std::to_string(context.end->api), " ",
+                                       std::to_string(context.end->stack.value), " "})
+                                : cat({std::to_string(device), " "});
+    std::set<Group*> seen;
     context.heap.for_each_live([&](const DeviceBlock& block) {
-      Group& group = groups[site_key(block.allocated, context) + kernel_of(block.allocated, context)];
-      if (group.blocks == 0 || block.allocated.time < group.example.allocated.time) group.example = block;
-      group.newest = std::max(group.newest, block.allocated.time);
+      const std::string key =
+        cat({where, site_key(block.allocated, context), kernel_of(block.allocated, context)});
+      Group& group = groups.try_emplace(key, Group{&context, device}).first->second;
+      if (seen.insert(&group).second) ++group.contexts;
       group.bytes += block.bytes;
       ++group.blocks;
+      if (group.context != &context) return;
+      if (group.grids.empty() || block.allocated.time < group.example.allocated.time) group.example = block;
+      group.newest = std::max(group.newest, block.allocated.time);
       group.grids.insert(block.allocated.grid);
     });
-    return groups;
   }
 
-  Finding finding(const Group& group, const DeviceContext& context) const {
+  Finding finding(const Group& group, bool several_devices) const {
     const DeviceBlock& block = group.example;
+    const DeviceContext& context = *group.context;
+    const bool is_one = group.contexts == 1;
     const std::string_view call = device_call(block.allocated.op);
     const std::string where = source_of(block.allocated, context);
+    const std::string device = several_devices ? cat({" of device ", std::to_string(group.device)}) : "";
     Finding f;
     f.kind = "device-heap-leak";
     f.bytes = group.bytes;
     f.count = group.blocks;
     f.address = block.address;
+    f.group = device;
     f.message = cat({format_bytes(group.bytes), " of the device heap",
+                     is_one ? "" : cat({"s of ", format_count(group.contexts), " contexts"}), device,
                      group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
-                     ", allocated by ", call, " in ", launches(group, context),
-                     where.empty() ? "" : " at ", where, graph_launches(group, context)});
+                     ", allocated by ", call, " in ",
+                     is_one ? launches(group) : kernel_of(block.allocated, context),
+                     where.empty() ? "" : " at ", where, is_one ? graph_launches(group) : ""});
     const std::string_view end = context.end ? facts_.api_name(context.end->api) : std::string_view();
-    f.message +=
-      context.end ? cat({", was still not freed when ", end, " ended its context"}) : ", was never freed";
-    f.message += cat({growth(group, context), "."});
+    f.message += context.end ? cat({", was still not freed when ", end, " ended its context"})
+                 : is_one    ? ", was never freed"
+                             : ", were never freed";
+    f.message += cat({is_one ? growth(group) : "", "."});
     f.advice = cat({"Call ", device_call(device_release(block.allocated.op)), " for ",
                     group.blocks == 1 ? "it" : "each block", " in a kernel, in this one or in a later launch",
                     context.end ? cat({" before ", end}) : "", ": the host's cudaFree cannot free it."});
@@ -87,7 +109,8 @@ private:
   }
 
   // "launches 1 to 4 of step(int*)"; the kernel alone where launches are not known.
-  static std::string launches(const Group& group, const DeviceContext& context) {
+  static std::string launches(const Group& group) {
+    const DeviceContext& context = *group.context;
     const std::string kernel = kernel_of(group.example.allocated, context);
     const KernelLaunch* first = context.launches.find(*group.grids.begin());
     const KernelLaunch* last = context.launches.find(*group.grids.rbegin());
@@ -98,29 +121,30 @@ private:
   }
 
   // Of the graph whose kernel this group is of; none if there is no such graph.
-  static GraphLaunches::Range range_of(const Group& group, const DeviceContext& context) {
-    const KernelLaunch* launch = context.launches.find(*group.grids.begin());
+  static GraphLaunches::Range range_of(const Group& group) {
+    const KernelLaunch* launch = group.context->launches.find(*group.grids.begin());
     if (group.grids.size() != 1 || launch == nullptr || launch->graph == nullptr) return {};
     return {launch->graph->at(group.example.allocated.time).first, launch->graph->at(group.newest).last};
   }
 
   // " in launch 2 of its graph", " in one of launches 2 to 5 of its graph"
-  static std::string graph_launches(const Group& group, const DeviceContext& context) {
-    const GraphLaunches::Range range = range_of(group, context);
+  static std::string graph_launches(const Group& group) {
+    const GraphLaunches::Range range = range_of(group);
     if (range.last == 0) return {};
     if (range.is_one()) return cat({" in launch ", format_count(range.first), " of its graph"});
-    const GraphLaunches& graph = *context.launches.find(*group.grids.begin())->graph;
+    const GraphLaunches& graph = *group.context->launches.find(*group.grids.begin())->graph;
     const bool is_sure = graph.at(group.example.allocated.time).is_one() && graph.at(group.newest).is_one();
     const char* which = is_sure ? "launches " : group.blocks == 1 ? "one of launches " : "some of launches ";
     return cat({" in ", which, format_count(range.first), " to ", format_count(range.last), " of its graph"});
   }
 
   // What the next launches will leave behind, if each leaves as much as these did.
-  static std::string growth(const Group& group, const DeviceContext& context) {
+  static std::string growth(const Group& group) {
+    const DeviceContext& context = *group.context;
     const KernelLaunch* first = context.launches.find(*group.grids.begin());
     const KernelLaunch* last = context.launches.find(*group.grids.rbegin());
     const bool numbered = first != nullptr && last != nullptr && !first->captured && !last->captured;
-    const GraphLaunches::Range of_graph = range_of(group, context);
+    const GraphLaunches::Range of_graph = range_of(group);
     const std::uint64_t launches = numbered             ? last->number - first->number + 1
                                    : of_graph.last != 0 ? of_graph.last - of_graph.first + 1
                                                         : group.grids.size();

@@ -129,6 +129,26 @@ TEST_F(DeviceReset, LaunchesBelongToTheLifeTheyWereMadeIn) {
   }
 }
 
+TEST_F(DeviceReset, WhatEveryLifeOfAContextLeavesIsOneFinding) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  reset();
+  second.site(1, "step", "/src/step.cu", 12);
+  launch(kStep, 4, 64, 0x480);
+  second.grid(1, 4, 64, 1);
+  second.device_malloc({.grid = 1}, kP, 64);
+  second.device_malloc({.grid = 1}, kQ, 64);
+  reset();
+  run_both();
+  ASSERT_EQ(result.findings.size(), 1u);
+  const Finding& f = result.findings[0];
+  EXPECT_EQ(f.count, 3u);
+  EXPECT_EQ(f.bytes, 192u);
+  EXPECT_EQ(f.message, "192 bytes of the device heaps of 2 contexts in 3 blocks, allocated by malloc in step(int*) "
+                       "at step.cu:12, was still not freed when cudaDeviceReset ended its context.");
+  EXPECT_EQ(labels(f), "allocated here|launched here|context ended here");
+}
+
 TEST_F(DeviceReset, TheLastReleaseOfAPrimaryContextEndsItsHeap) {
   const auto life = [&](trace::LifeOp op, std::uint64_t from) {
     log().life({.api = op == trace::LifeOp::kRetain ? "cuDevicePrimaryCtxRetain" : "cuDevicePrimaryCtxRelease_v2",
@@ -185,6 +205,8 @@ TEST_F(DeviceHeapTest, LaunchesBelongToTheirContext) {
   ASSERT_EQ(result.findings.size(), 2u);
   for (const Finding& f : result.findings) {
     const bool first = f.bytes == 64;
+    EXPECT_TRUE(f.message.starts_with(first ? "64 bytes of the device heap of device 0, allocated by"
+                                            : "128 bytes of the device heap of device 1, allocated by")) << f.message;
     EXPECT_EQ(f.stacks[0].device->launch, first ? 5u : 2u);
     EXPECT_EQ(address_of(f.stacks[1]), first ? 0x405u : 0x802u);
   }
