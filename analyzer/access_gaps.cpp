@@ -35,8 +35,24 @@ std::string_view profiler_of(const TraceDir& trace) {
   return {};
 }
 
+// Answers that say what machine this is (cupti_result.h), with what helps. Empty for all others.
+std::string_view about_machine(std::uint64_t result) {
+  switch (result) {
+  case 33: return "CUPTI cannot measure on a virtual GPU: run on a whole one";
+  case 40: return "the hypervisor does not let this virtual GPU be profiled: its administrator can allow it";
+  case 41: return "nothing can be profiled in the GPU's confidential computing mode: run without that";
+  case 42: return "CUPTI cannot measure on mining processors (CMP)";
+  case 43: return "CUPTI cannot measure on a part of a GPU (MIG): run on a whole one";
+  case 44: return "CUPTI cannot measure on GPUs that are joined by SLI: take them apart";
+  case 45: return "CUPTI cannot measure under WSL here: run on Linux itself";
+  default: return {};
+  }
+}
+
 std::string reason(AccessTrouble trouble, std::uint64_t result, const TraceDir& trace) {
   const std::string code = result == 0 ? "" : cat({" (CUptiResult ", std::to_string(result), ")"});
+  const bool refused = trouble == AccessTrouble::kNotSupported || trouble == AccessTrouble::kNotPermitted;
+  if (const std::string_view why = about_machine(result); refused && !why.empty()) return cat({why, code});
   switch (trouble) {
   case AccessTrouble::kNoLibrary:
     return "CUPTI (libcupti.so) was not found, or is too old: it comes with the CUDA toolkit "
@@ -87,9 +103,10 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
   if (windows.graphs_in_windows != 0) {
     findings.not_checked(
       {kSubject,
-       cat({format_plural(windows.graphs_in_windows, "graph"), " had to be launched while a kernel was measured "
-            "that did not end for 30 s, and CUPTI can lose a graph's kernels then: what the program computed may "
-            "be wrong; run it without --coalescing, or choose other kernels with --kernel"})});
+       cat({format_plural(windows.graphs_in_windows, "graph"), " had to be launched or uploaded while CUPTI "
+            "measured, because a measured kernel did not end for 30 s or the same thread was capturing another "
+            "graph. CUPTI can lose a graph's kernels then: what the program computed may be wrong; run it "
+            "without --coalescing, or choose other kernels with --kernel"})});
   }
   if (windows.unknown_graphs != 0) {
     const bool one = windows.unknown_graphs == 1;
@@ -102,19 +119,20 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
 
 // Of those that were asked for; where nothing at all was measured the reason stands elsewhere.
 void explain_counters(const MemoryAccess& access, const TraceDir& trace, Findings& findings) {
-  std::uint64_t counted = 0, lost = 0, measured = 0;
+  std::uint64_t counted = 0, lost = 0;
   for (const AccessLog& log : access.logs()) {
     const AccessWindows& windows = log.windows;
     counted += windows.counted;
     lost += windows.counted_lost;
-    measured += windows.launches_read;
     switch (windows.counters_trouble) {
     case AccessTrouble::kNone: continue;
     case AccessTrouble::kNoLibrary:
       findings.not_checked({kCounters, "CUPTI (libcupti.so) has no Range Profiler: it comes with CUDA 12.6"});
       break;
     case AccessTrouble::kNotSupported:
-      findings.not_checked({kCounters, "CUPTI cannot count these in two passes on this GPU"});
+      findings.not_checked({kCounters, about_machine(windows.counters_code).empty()
+                                         ? "CUPTI cannot count these in two passes on this GPU"
+                                         : reason(windows.counters_trouble, windows.counters_code, trace)});
       break;
     default: findings.not_checked({kCounters, reason(windows.counters_trouble, windows.counters_code, trace)});
     }
@@ -124,10 +142,19 @@ void explain_counters(const MemoryAccess& access, const TraceDir& trace, Finding
     findings.not_checked({kCounters, cat({"those of ", format_count(lost), " of ", format_count(counted),
                                           counted == 1 ? " launch" : " launches",
                                           " were dropped: others ran at the same time"})});
-  } else if (counted == 0 && measured != 0) {
-    findings.not_checked(
-      {kCounters, "a kernel's first launch is for its instructions, and none was launched again and due"});
   }
+  std::uint64_t measured = 0, alone = 0; // kernels; without counters
+  for (const MeasuredFunction& function : access.functions()) {
+    if (!function.is_kernel() || function.measured == 0) continue;
+    ++measured;
+    alone += function.counters.launches == 0 ? 1 : 0;
+  }
+  if (alone == 0) return;
+  findings.not_checked(
+    {kCounters, cat({format_count(alone), " of ", format_plural(measured, "measured kernel"),
+                     alone == 1 ? " has none" : " have none",
+                     ": the first launch that is due is for a kernel's instructions, and no later one was "
+                     "counted"})});
 }
 
 // "a, b and 3 others"

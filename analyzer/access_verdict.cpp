@@ -226,7 +226,9 @@ std::string_view advice_for(AccessCause cause, bool is_atomic) {
   case AccessCause::kStruct:
     return "Keep each member in an array of its own (a struct of arrays), or copy whole structs to shared "
            "memory with neighbouring threads reading neighbouring words.";
-  case AccessCause::kApart: return "Let threadIdx.x count along the dimension that is contiguous in memory.";
+  case AccessCause::kApart:
+    return "Let threadIdx.x count along the dimension that is contiguous in memory; sort indices that have no "
+           "order.";
   case AccessCause::kTransposed:
     return "Go through a tile in shared memory, __shared__ float tile[32][33], so that both sides run along "
            "rows.";

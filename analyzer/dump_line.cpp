@@ -55,7 +55,8 @@ constexpr std::string_view kSyncOps[] = {"?",
                                          "graph-launch",
                                          "begin-capture",
                                          "end-capture",
-                                         "external-wait"};
+                                         "external-wait",
+                                         "graph-upload"};
 constexpr std::string_view kUses[] = {"?",      "texture", "prefetch", "advise", "attach",
                                       "mem-op", "export",  "discard",  "access", "mem-op-wait",
                                       "surface", "tensor-map", "graph-node"};

@@ -205,6 +205,7 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
     if (graphs_wait_ || !plain_execs_.contains(e.p(1))) learn(stream, everything);
     break;
   }
+  case SyncOp::kGraphUpload: work(e, e.p(0), heap); break;
   case SyncOp::kBeginCapture:
   case SyncOp::kEndCapture: break; // see on_capture()
   }

@@ -2,6 +2,7 @@
 // See coalescing.h. Which record means what to the collector stands in describe(), nowhere else.
 #include "interposer/coalescing.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "interposer/modules.h"
 #include "interposer/nvtx_ranges.h"
 #include "interposer/process.h"
+#include "interposer/process_hooks.h"
 #include "interposer/resolve.h"
 #include "interposer/session.h"
 #include "interposer/texts.h"
@@ -75,6 +77,7 @@ DriverCall describe_order(const Record& r) noexcept {
     case SyncOp::kEventQuery: return {What::kSynchronized};
     case SyncOp::kContextSynchronize: return {What::kContextSynchronized};
     case SyncOp::kGraphLaunch: return on_stream(What::kGraphLaunch, r.w[0], r.w[1]);
+    case SyncOp::kGraphUpload: return on_stream(What::kGraphUpload, r.w[0], r.w[1]);
     case SyncOp::kBeginCapture: return on_stream(What::kBeginCapture, r.w[0]);
     case SyncOp::kEndCapture: return on_stream(What::kEndCapture, r.w[0]);
     case SyncOp::kEventRecord:
@@ -150,6 +153,19 @@ void profiler_was_loaded(const void* address) noexcept {
 
 void switch_off() noexcept { coalescing.store(Coalescing::kStopped); }
 
+// A forked child has inherited what its parent registered.
+void tell_at_exit() noexcept {
+  static constinit std::atomic<bool> registered{false};
+  if (registered.exchange(true)) return;
+  on_exit(
+      [](int, void*) noexcept {
+        if (!is_coalescing() || !is_recorded_process()) return;
+        const Inside guard;
+        collector->process_exits();
+      },
+      nullptr);
+}
+
 std::uint16_t id_of_context() noexcept {
   ThreadLog* log = session_log();
   return log != nullptr ? current_context(*log) : std::uint16_t{0};
@@ -189,8 +205,8 @@ void each_object(const char* prefix, bool (*visit)(void*, const char*), void* co
 
 constinit CoreFunctions core{
     nullptr, driver_symbol, current_context_handle, id_of_context, is_primary_context, code_generation, in_range,
-    monotonic_ns, profiler_was_loaded, switch_off, ThreadLog::create_for_sums, append, append_to_sums, path_of,
-    take_budget,
+    monotonic_ns, profiler_was_loaded, switch_off, tell_at_exit, ThreadLog::create_for_sums, append, append_to_sums,
+    path_of, take_budget,
     initial_environment, is_in_file, each_object, real_dlsym};
 
 } // namespace

@@ -24,11 +24,11 @@
 
 namespace gmt::interposer {
 
-namespace {
-
 bool is_recorded_process() noexcept {
   return Process::is_on() && static_cast<int>(syscall(SYS_getpid)) == Process::pid();
 }
+
+namespace {
 
 void record_last_words(trace::ExitWay way, int status) noexcept {
   if (!is_recorded_process()) return;

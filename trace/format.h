@@ -89,7 +89,7 @@ enum class Kind : std::uint8_t {
   // that uses it from now on (kUse); for user heaps NVTX's usage, P4 address, P5 bytes, P6 kText id. Peer access: P0 the
   // peer's CUcontext, P3 the CUcontext that gains or loses access.
   kLife = 21,
-  // Ordering. P0 stream, P1 event, other stream or (kGraphLaunch) graph-exec, (kEndCapture) the graph made, P2 SyncOp.
+  // Ordering. P0 stream, P1 event, other stream or (kGraphLaunch, kGraphUpload) graph-exec, (kEndCapture) the graph made, P2 SyncOp.
   kSync = 22,
   // Any other recorded call: P0..P3 are its first four integer or pointer arguments, unread.
   kNote = 23,
@@ -135,7 +135,7 @@ enum class Kind : std::uint8_t {
   // P8 nanoseconds that windows were open, P9 graph launches, P10 launches that were due but put off to save time. Since 1.4,
   // of whole-kernel counters: P11 AccessTrouble, P12 the CUptiResult that told, P13 launches counted, P14 of them lost; P15 graph
   // launches whose kernels are not known: they are in no other count, while those of other graphs are launches that are not measured.
-  // P16 graph launches while a window was open: their kernels may not have run.
+  // P16 graph launches and uploads while a window was open: the graphs' kernels may not have run.
   kAccessWindows = 42,
   // Whole-kernel counters (since 1.4), sums over launches that were counted in one of two passes: P0 number of the kernel's
   // kAccessFunction, P1 launches of the first pass, P14 of the second, P15 words of the first pass:32 of the second:32 (low to high;
@@ -210,6 +210,7 @@ enum class SyncOp : std::uint8_t {
   kStreamSynchronize = 1, kContextSynchronize = 2, kEventRecord = 3, kEventSynchronize = 4, kStreamWaitEvent = 5,
   kStreamQuery = 6, kEventQuery = 7, kHostFunction = 8, kGraphLaunch = 9, kBeginCapture = 10, kEndCapture = 11,
   kExternalWait = 12, // the stream waits for something outside CUDA (external semaphore)
+  kGraphUpload = 13,  // since 1.4
 };
 enum class UseClass : std::uint8_t {
   kTexture = 1, kPrefetch = 2, kAdvise = 3, kAttach = 4, kMemOp = 5, kExport = 6, kDiscard = 7, kAccess = 8,

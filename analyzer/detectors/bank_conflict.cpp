@@ -36,7 +36,8 @@ private:
       cat({figures.operation == "copy" ? "" : "shared memory ", describe_accesses(figures), " have ",
            format_ratio(ways), "-way bank conflicts, ", format_ratio(figures.per_request()),
            " turns a request instead of ", format_ratio(figures.per_request() / ways), " (",
-           describe_measured(figures), "), which loses ", format_count(line.wasted_in_all()), " turns",
+           describe_measured(figures), "), which loses ", format_count(line.wasted_in_all()), " turns of ",
+           format_exact_bytes(kWavefrontBytes),
            figures.launches > figures.measured ? " in all launches" : "", pattern(line), "."});
     return f;
   }

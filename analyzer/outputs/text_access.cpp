@@ -38,6 +38,15 @@ Names names_of(const AccessTables& tables) {
   return tell_apart(kernels, kWidestKernel);
 }
 
+void add_heading(std::string& out, const AccessTables& tables) {
+  std::string heading = fmt::format("global memory: {} moved in all launches", format_bytes(tables.moved_bytes));
+  if (tables.moved_bytes != 0) {
+    heading += fmt::format(", {} of it in vain",
+                           tables.wasted_bytes == 0 ? "none" : format_bytes(tables.wasted_bytes));
+  }
+  out += wrap(heading + (tables.lines.empty() ? "" : "; the lines that waste most"), 2, 0);
+}
+
 void add_lines(std::string& out, const AccessTables& tables, const Names& names) {
   if (tables.lines.empty()) return;
   std::error_code error;
@@ -50,10 +59,6 @@ void add_lines(std::string& out, const AccessTables& tables, const Names& names)
         {format_bytes(f.wasted_bytes), percent(f.share), fmt::format("{:.2f}", f.ratio())});
     width = std::max(width, columns(places.emplace_back(place_of(f, folder))));
   }
-  out += wrap(fmt::format("global memory: {} moved in all launches, {} of it in vain; the lines that waste "
-                          "most",
-                          format_bytes(tables.moved_bytes), format_bytes(tables.wasted_bytes)),
-              2, 0);
   std::string lines = lines_of(table, table.rows.size(), 0);
   std::size_t row = 0;
   for (std::size_t begin = 0; begin < lines.size(); ++row) {
@@ -143,6 +148,7 @@ std::string access_tables(const Report& report, TableChoice choice) {
   if (most == nullptr) return "";
   std::string out;
   const Names names = names_of(*most->accesses);
+  if (!most->accesses->kernels.empty()) add_heading(out, *most->accesses);
   add_lines(out, *most->accesses, names);
   add_kernels(out, *most->accesses, names, choice);
   add_counters(out, *most->accesses, names, choice);

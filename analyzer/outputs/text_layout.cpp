@@ -72,7 +72,8 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t first_in
   std::size_t column = first_indent;
   bool line_empty = true;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
+    std::size_t end = std::min(text.find(' ', at), text.size());
+    if (text.substr(end).starts_with(" %")) end = std::min(text.find(' ', end + 1), text.size()); // "23 %" is one
     const std::string_view word = text.substr(at, end - at);
     at = end + 1;
     if (word.empty()) continue;

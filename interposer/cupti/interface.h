@@ -23,6 +23,7 @@ struct DriverCall {
     kNothing,
     kLaunch,        // of `object` (CUfunction or CUkernel) on `stream`
     kGraphLaunch,   // of `object` (CUgraphExec) on `stream`
+    kGraphUpload,   // the same, without its launch
     kGraphMade,     // `object` from `other` (CUgraph), or updated after it
     kGraphKernel,   // `node` of `object` now runs `other` (CUfunction or CUkernel)
     kGraphChanged,  // `object` otherwise, or destroyed
@@ -55,6 +56,7 @@ struct CoreFunctions {
   // Calls that come from the object file which holds `inside` are no calls of the program from now on.
   void (*profiler_was_loaded)(const void* inside);
   void (*switch_off)(); // nothing more is told to the collector
+  void (*tell_at_exit)(); // process_exits() is called when the process does, before what was registered until now
   ThreadLog* (*make_log)(std::uint32_t number);
   // Where the record stands, null if it was lost; the log counts it.
   trace::Slot* (*append)(ThreadLog* log, trace::Kind kind, const std::uint64_t* words, unsigned count,
@@ -75,6 +77,7 @@ struct CollectorFunctions {
   void (*after)(const DriverCall& call, std::uint64_t token, bool succeeded);
   // A module was loaded from memory. `bytes` is 0 if the image itself has to tell.
   void (*code_was_loaded)(const void* image, std::size_t bytes);
+  void (*process_exits)(); // by exit() or main's end; other threads may go on
   void (*forget)(); // in a forked child
 };
 

@@ -46,15 +46,17 @@ std::uint64_t before_graph(Context& context, const DriverCall& call) noexcept {
   if (is_captured(call.stream) || !make_sums(context)) return 0; // captured it becomes a node of another graph
   const GraphKernels* kernels = graphs.of(context, call.object);
   prepare_graph(context, kernels);
-  const std::uint64_t began = core->now();
-  for (;;) {
-    close_for_graph(context);
-    enter(context);
-    if (!context.open.load() || core->now() - began >= kMostHoldingOfGraphs) break;
-    leave(context); // a window that another thread has opened meanwhile
-  }
+  enter_for_graph(context);
   context.streams.add(call.stream, this_thread());
   count_graph(context);
+  return token_of(context);
+}
+
+std::uint64_t before_upload(Context& context, const DriverCall& call) noexcept {
+  finish_counting(context, Idle::kSoon);
+  enter_for_graph(context);
+  context.streams.add(call.stream, this_thread());
+  if (context.has_sums.load()) count_graph(context);
   return token_of(context);
 }
 
@@ -144,6 +146,7 @@ std::uint64_t before(const DriverCall& call) noexcept {
   if (context == nullptr) return 0;
   if (call.what == What::kLaunch) return before_launch(*context, call);
   if (call.what == What::kGraphLaunch) return before_graph(*context, call);
+  if (call.what == What::kGraphUpload) return before_upload(*context, call);
   if (call.what == What::kGraphKernel) return graphs.change(*context, call.object, call.node, call.other), 0;
   return before_work(*context, call);
 }
@@ -194,7 +197,7 @@ void forget() noexcept {
   graphs.forget_all();
 }
 
-constexpr CollectorFunctions kFunctions{before, after, save_image, forget};
+constexpr CollectorFunctions kFunctions{before, after, save_image, close_at_exit, forget};
 
 } // namespace
 

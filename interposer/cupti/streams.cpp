@@ -69,24 +69,37 @@ void StreamSet::clear() noexcept {
 void CaptureSet::begin(std::uint64_t stream, std::uint64_t thread) noexcept {
   const std::uint64_t key = capture_key(stream, thread);
   count_.fetch_add(1);
-  for (auto& place : keys_) {
+  for (Place& place : places_) {
     std::uint64_t known = 0;
-    if (place.compare_exchange_strong(known, key)) return;
+    if (place.key.compare_exchange_strong(known, key)) return place.thread.store(thread);
   }
 }
 
 void CaptureSet::end(std::uint64_t stream, std::uint64_t thread) noexcept {
   const std::uint64_t key = capture_key(stream, thread);
-  for (auto& place : keys_) {
+  for (Place& place : places_) {
     std::uint64_t known = key;
-    if (!place.compare_exchange_strong(known, 0)) continue;
+    if (place.key.load() != key) continue;
+    place.thread.store(0);
+    if (!place.key.compare_exchange_strong(known, 0)) continue;
     count_.fetch_sub(1);
     return;
   }
 }
 
+bool CaptureSet::any_of(std::uint64_t thread) const noexcept {
+  if (!any()) return false;
+  for (const Place& place : places_) {
+    if (place.thread.load() == thread) return true;
+  }
+  return false;
+}
+
 void CaptureSet::forget() noexcept {
-  for (auto& place : keys_) place.store(0);
+  for (Place& place : places_) {
+    place.key.store(0);
+    place.thread.store(0);
+  }
   count_.store(0);
 }
 

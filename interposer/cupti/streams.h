@@ -46,12 +46,17 @@ public:
   void begin(std::uint64_t stream, std::uint64_t thread) noexcept;
   void end(std::uint64_t stream, std::uint64_t thread) noexcept;
   bool any() const noexcept { return count_.load() != 0; }
+  bool any_of(std::uint64_t thread) const noexcept; // begun by it
   void forget() noexcept;
 
 private:
   static constexpr unsigned kPlaces = 64;
-  std::atomic<std::uint64_t> keys_[kPlaces] = {}; // 0 is free
-  std::atomic<unsigned> count_{0};                // those that found no place stay in it
+  struct Place {
+    std::atomic<std::uint64_t> key; // 0 is free
+    std::atomic<std::uint64_t> thread;
+  };
+  Place places_[kPlaces] = {};
+  std::atomic<unsigned> count_{0}; // those that found no place stay in it
 };
 
 // cuStreamIsCapturing: whether it is certain that it does not.

@@ -3,6 +3,7 @@
 #include "interposer/cupti/windows.h"
 
 #include <atomic>
+#include <cstdlib>
 
 #include "interposer/cupti/core.h"
 #include "interposer/cupti/counting.h"
@@ -19,6 +20,7 @@ namespace {
 
 constinit bool cupti_has_begun = false; // under cupti_in_use
 constinit std::atomic<bool> stopped{false};
+constinit std::uint64_t most_holding_of_graphs = kMostHoldingOfGraphs; // set once
 
 // ---- the end of it all
 
@@ -208,6 +210,7 @@ void open_window(Context& context, std::uint64_t function) noexcept {
   if (!answer.good()) return stop(context, answer);
   context.open.store(true);
   add_to_word(context.sums.windows(), kOpened, 1);
+  core->tell_at_exit(); // before CUPTI's own end and the driver's, which have registered theirs
 }
 
 void close_at_last(Context& context) noexcept {
@@ -215,14 +218,14 @@ void close_at_last(Context& context) noexcept {
   if (gate.held() && becomes_idle_at_last(context)) close(context, !context.spoilt.load());
 }
 
-void close_for_graph(Context& context) noexcept {
+void enter_for_graph(Context& context) noexcept {
   close_if_idle(context);
-  for (const std::uint64_t began = core->now(); context.open.load() && core->now() - began < kMostHoldingOfGraphs;) {
-    {
-      const Gate gate(context, Gate::Needs::kNothing);
-      if (gate.held() && becomes_idle(context, kMostHolding)) close(context, !context.spoilt.load());
-    }
-    wait_a_little(); // in which others may enter
+  for (const std::uint64_t began = core->now();; wait_a_little()) { // in which others may enter
+    enter(context);
+    if (!context.open.load() || captures.any_of(this_thread()) || core->now() - began >= most_holding_of_graphs) return;
+    leave(context);
+    const Gate gate(context, Gate::Needs::kNothing);
+    if (gate.held() && becomes_idle(context, kMostHolding)) close(context, !context.spoilt.load());
   }
 }
 
@@ -249,6 +252,12 @@ void close_before_end(Context& context, bool surely) noexcept {
   end_counting(context, idle, surely);
 }
 
+void close_at_exit() noexcept {
+  stopped.store(true);
+  for (unsigned i = 0; Context* context = context_at(i); ++i) close_before_end(*context, false);
+  switch_off_at_last();
+}
+
 void drop_window(Context& context) noexcept {
   const Quiet quiet;
   context.streams.clear();
@@ -259,6 +268,10 @@ void drop_window(Context& context) noexcept {
 void begin_windows() noexcept {
   wanted = launches_wanted(core->options->coalescing_launches);
   choose_kernels(core->options->kernel);
+  char milliseconds[24]; // for tests
+  if (core->initial_environment("GPUMEMTRACE_GRAPH_WAIT", milliseconds, sizeof milliseconds)) {
+    most_holding_of_graphs = std::strtoull(milliseconds, nullptr, 10) * kMillisecond;
+  }
 }
 
 void forget_windows() noexcept {

@@ -5,9 +5,9 @@
 //
 // Invariants: opening, reading and closing happen under the gate, when every stream that had work was found idle while
 // no other thread was submitting. Launches are held back for that before a window opens, and when one has been open for
-// long, for a fifth of a second at most, which counts as time that windows take (policy.h); the launch of a graph until the
-// window is closed (close_for_graph()). Otherwise the program is never made to wait, and a window stays open until an idle
-// moment comes. Where CUPTI cannot patch functions beforehand (cupti.h), a function's first launch in a window waits inside
+// long, for a fifth of a second at most, which counts as time that windows take (policy.h); the launch of a graph until
+// the window is closed (enter_for_graph()). Otherwise the program is never made to wait, and a window stays open until
+// an idle moment comes. Where CUPTI cannot patch functions beforehand (cupti.h), a function's first launch in a window waits inside
 // CUPTI: nothing can be done about that.
 #pragma once
 
@@ -24,11 +24,14 @@ void open_window(Context& context, std::uint64_t function) noexcept;
 // Closes the context's open window if the context is idle, or can be made so when that has not been the case for long.
 void close_if_idle(Context& context) noexcept;
 void close_at_last(Context& context) noexcept; // holds launches back for it
-// Before a graph is launched. Holds the thread until the window is closed, kMostHoldingOfGraphs at most, because CUPTI loses the
-// kernels of a graph that was made outside of the window, or has them fault (H100, driver 580).
-void close_for_graph(Context& context) noexcept;
+// enter() before a graph is launched or uploaded. Holds the thread until no window is open, because CUPTI loses the
+// kernels of a graph that was made outside of the window, or has them fault (H100, driver 580); for kMostHoldingOfGraphs
+// at most, and not while it captures, since nothing can be closed then and only it can end that.
+void enter_for_graph(Context& context) noexcept;
 // The context ends, surely or perhaps: closed if it is idle, in the first case whatever it is doing.
 void close_before_end(Context& context, bool surely) noexcept;
+// The process ends: closed where that is possible at once, and none is opened any more.
+void close_at_exit() noexcept;
 // It has ended, with its window.
 void drop_window(Context& context) noexcept;
 

@@ -113,6 +113,24 @@ void update_graph() {
   CHECK(cuGraphExecUpdate(graph, drawn, &info));
 }
 
+// Another thread begins a capture and ends it later.
+void capture_in_thread(int milliseconds) {
+  CUcontext context = nullptr;
+  CUstream own = nullptr;
+  std::atomic<bool> begun{false};
+  CHECK(cuCtxGetCurrent(&context));
+  CHECK(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
+  std::thread([=, &begun] {
+    CUgraph made = nullptr;
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuStreamBeginCapture(own, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    begun = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    CHECK(cuStreamEndCapture(own, &made));
+  }).detach();
+  while (!begun) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 CUgraphNode first_node() {
   CUgraphNode nodes[64];
   size_t count = 64;
@@ -233,8 +251,10 @@ const std::map<std::string, std::function<void()>> kWords = {
     {"capture", [] { CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL)); }},
     {"end-capture", end_capture},
     {"graph", [] { CHECK(cuGraphLaunch(graph, stream)); }},
+    {"upload", [] { CHECK(cuGraphUpload(graph, stream)); }},
     {"graph-fails", [] { if (cuGraphLaunch(graph, reinterpret_cast<CUstream>(0x10)) == CUDA_SUCCESS) std::exit(2); }},
     {"end-graph", [] { CHECK(cuGraphExecDestroy(graph)); }},
+    {"capture-in-thread", [] { capture_in_thread(next_number()); }}, // MILLISECONDS
     {"update-graph", update_graph}, // ends a capture
     {"set-kernel", [] { set_kernel(next()); }}, // of the graph's first node
     {"disable-node", [] { CHECK(cuGraphNodeSetEnabled(graph, first_node(), 0)); }},

@@ -65,7 +65,13 @@ class CountersTest(CoalescingCase):
     def test_kernels_that_are_launched_once(self):
         self.play("launch a 1 launch b 1 sync", env=ON)
         self.assertIsNone(self.kernels()["a"]["counters"])
-        self.assertIn("none was launched again", self.why_not()[0])
+        self.assertIn("2 of 2 measured kernels have none: the first launch that is due", self.why_not()[0])
+
+    def test_a_kernel_that_is_launched_once_among_others(self):
+        self.play("launch a 1 sync " * 4 + "launch b 1 sync", env=ON)
+        kernels = self.kernels()
+        self.assertEqual((kernels["a"]["counters"]["launches"], kernels["b"]["counters"]), (2, None))
+        self.assertIn("1 of 2 measured kernels has none", self.why_not()[0])
 
     def test_refused(self):
         for refusal, words in (("not-permitted", "ERR_NVGPUCTRPERM"), ("not-supported", "in two passes"), ("passes", "in two passes")):

@@ -157,6 +157,46 @@ class GraphsTest(CoalescingCase):
         self.assertEqual((sums.windows["read"], sums.windows["given_up"], sums.windows["graphs_in_windows"]), (1, 0, 0))
         self.assert_launches(sums, a=(0, 5), b=(0, 1))
 
+    def test_an_upload_waits_until_the_window_is_closed(self):
+        """What is uploaded in a window faults when it is launched later."""
+        result = self.play(self.CAPTURE + "stream s launch c 1 block stream t time unblock-later 700 upload time sync",
+                           env=ALL, timeout=20)
+        self.assertGreaterEqual(int(result.stdout.split()[1]), 600)
+        sums = self.sums()
+        self.assertEqual((sums.windows["read"], sums.windows["given_up"], sums.windows["graphs_in_windows"]), (1, 0, 0))
+        self.assertEqual((sums.windows["graphs"], sums.windows["launches"]), (0, 1))
+
+    def assert_launched_in_a_window(self, result, least, most):
+        """After so many milliseconds. The window's figures are not to be trusted."""
+        taken = int(result.stdout.split()[1])
+        self.assertGreaterEqual(taken, least)
+        self.assertLess(taken, most)
+        sums = self.sums()
+        self.assertEqual((sums.windows["read"], sums.windows["given_up"], sums.windows["graphs_in_windows"]), (0, 1, 1))
+        self.assertEqual(sums.functions["c"]["lost"], 1)
+
+    def test_a_graph_that_its_kernel_waits_for(self):
+        """The kernel in the window ends only after the graph was launched: the wait has an end."""
+        script = self.CAPTURE + "stream s launch c 1 block stream t time {} time stream s unblock sync"
+        for call in ("graph", "upload"):
+            with self.subTest(call):
+                self.setUp()
+                result = self.play(script.format(call), env=ALL | {"GPUMEMTRACE_GRAPH_WAIT": "600"}, timeout=20)
+                self.assert_launched_in_a_window(result, 600, 5000)
+
+    def test_a_graph_of_a_thread_that_captures(self):
+        """No window can be closed until the capture ends, and only the waiting thread could end it."""
+        result = self.play(self.CAPTURE + "stream s launch c 1 block stream u capture stream t time graph time stream s "
+                           "unblock stream u launch a 1 end-capture sync", env=ALL, timeout=25)
+        self.assert_launched_in_a_window(result, 0, 5000)
+
+    def test_a_graph_while_another_thread_captures(self):
+        """That capture ends by itself, as most do, and then the window is closed."""
+        self.play(self.CAPTURE + "stream s launch c 1 block capture-in-thread 700 stream s unblock stream t graph sync",
+                  env=ALL, timeout=25)
+        sums = self.sums()
+        self.assertEqual((sums.windows["read"], sums.windows["given_up"], sums.windows["graphs_in_windows"]), (1, 0, 0))
+
     def test_launches_of_graphs_count_for_what_is_due(self):
         self.play(self.CAPTURE + "graph sync launch a 1 sync " * 8)
         self.assert_launches(self.sums(), a=(4, 48), b=(0, 8))  # due from 1, 8, 16 and 32 on: 6, 12, 18 and 36 are measured
@@ -261,6 +301,26 @@ class EndsTest(CoalescingCase):
                 self.play(f"launch a 1 {end}")
                 self.assertEqual(self.sums().windows["read"], 1)
                 self.assert_exact(self.sums())
+
+    def test_exit_with_a_window_open(self):
+        """Nothing told that the kernel had ended, but it has."""
+        self.play("stream s launch a 1")
+        sums = self.sums()
+        self.assertEqual((sums.windows["opened"], sums.windows["read"]), (1, 1))
+        self.assert_exact(sums)
+
+    def test_exit_while_busy(self):
+        """Nobody waits for what the program does not wait for."""
+        self.play("stream s launch a 1 block", timeout=20)
+        sums = self.sums()
+        self.assertEqual((sums.windows["opened"], sums.windows["read"], sums.windows["given_up"]), (1, 0, 0))
+
+    def test_exit_with_windows_in_several_contexts(self):
+        self.play("launch a 1 context launch b 1")
+        found = self.all_sums()
+        self.assertEqual([(sums.windows["opened"], sums.windows["read"]) for sums in found], [(1, 1), (1, 1)])
+        for sums in found:
+            self.assert_exact(sums)
 
     def test_many_contexts_one_after_another(self):
         self.play("launch a 1 sync destroy " + "context launch a 1 sync destroy " * 5)

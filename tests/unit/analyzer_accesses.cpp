@@ -31,6 +31,7 @@ TEST_F(AccessTest, BankConflicts) {
   EXPECT_EQ(find("bank-conflict")->message.find("words apart"), std::string::npos);
   EXPECT_EQ(verdict({.wavefronts = 1, .ideal_wavefronts = 1}), ""); // in order, or one word for all
   EXPECT_EQ(verdict({.width = 16, .wavefronts = 4, .ideal_wavefronts = 4}), ""); // wide by nature
+  EXPECT_EQ(verdict({.wavefronts = 1, .ideal_wavefronts = 1, .threads = 8}), ""); // most threads sit out
   EXPECT_EQ(verdict({.wavefronts = 32, .ideal_wavefronts = 0}), "");
   EXPECT_EQ(verdict({.wavefronts = 32, .ideal_wavefronts = 1, .executions = 100}), ""); // below the floor
 }
@@ -45,8 +46,8 @@ TEST_F(AccessTest, AnUnpaddedTile) {
   EXPECT_EQ(
     find("bank-conflict")->message,
     "shared memory 4-byte loads in step at step.cu:10 have 32.0-way bank conflicts, 32.0 turns a "
-    "request instead of 1.00 (measured in its only launch), which loses 992 turns: neighbouring threads are "
-    "a multiple of 32 words apart, or meet as often without order.");
+    "request instead of 1.00 (measured in its only launch), which loses 992 turns of 128 bytes: "
+    "neighbouring threads are a multiple of 32 words apart, or meet as often without order.");
 }
 
 TEST_F(AccessTest, LocalMemory) {
@@ -173,6 +174,9 @@ TEST_F(AccessTest, EveryTroubleIsToldWithItsCure) {
   EXPECT_TRUE(
     told({.trouble = AccessTrouble::kNotPermitted, .code = 35}, "NVreg_RestrictProfilingToAdminUsers=0"));
   EXPECT_TRUE(told({.trouble = AccessTrouble::kNotPermitted}, "ERR_NVGPUCTRPERM"));
+  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotSupported, .code = 43}, "a part of a GPU (MIG): run on a whole one"));
+  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotSupported, .code = 45}, "under WSL here: run on Linux itself"));
+  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotPermitted, .code = 40}, "the hypervisor does not let"));
   EXPECT_TRUE(told({.trouble = AccessTrouble::kError, .code = 999}, "CUPTI refused (CUptiResult 999)"));
   EXPECT_TRUE(told({.trouble = AccessTrouble::kError, .launches = 90, .launches_read = 30},
                    "that came after 30 of 90 launches had been measured"));

@@ -108,6 +108,8 @@ const CoreFunctions& made_up_core() {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   };
   functions.switch_off = [] { ADD_FAILURE() << "CUPTI was given up"; };
+  functions.tell_at_exit = [] {};
+  functions.initial_environment = [](const char*, char*, std::size_t) { return false; };
   functions.make_log = [](std::uint32_t) { return reinterpret_cast<ThreadLog*>(&records); };
   functions.append = append;
   functions.append_text = [](ThreadLog*, const char*, std::size_t) { return std::uint64_t{7}; };

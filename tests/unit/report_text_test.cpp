@@ -175,6 +175,23 @@ peak )");
   EXPECT_EQ(text_of(test::with_accesses(), {.tables = TableChoice::kNone}).find("in vain"), std::string::npos);
 }
 
+TEST(ReportText, TellsTrafficOfWhichNothingWasInVain) {
+  Report report = test::with_accesses();
+  report.processes[0].accesses->lines.clear();
+  report.processes[0].accesses->wasted_bytes = 0;
+  expect_contains(text_of(report), "\nglobal memory: 4.5 GiB moved in all launches, none of it in vain\nkernel  ");
+  report.processes[0].accesses->moved_bytes = 0;
+  expect_contains(text_of(report), "\nglobal memory: 0 bytes moved in all launches\nkernel  ");
+  report.processes[0].accesses->kernels.clear();
+  EXPECT_EQ(text_of(report).find("global memory"), std::string::npos);
+}
+
+TEST(ReportText, NumbersAreNotTornFromTheirPercentSign) {
+  Report report = test::with_accesses();
+  report.findings[0].message = std::string(95, 'x') + " 23 % of it"; // 23 alone would fit
+  expect_contains(text_of(report), "x\n  23 % of it\n");
+}
+
 TEST(ReportText, SaysPlainlyThatNothingIsWrong) {
   const std::string text = text_of(test::clean());
   expect_contains(text, "ended: exit status 0");
