@@ -31,6 +31,8 @@ public:
   static std::uint64_t next_orders(unsigned count) noexcept { // the first of them
     return order_.last.fetch_add(count, std::memory_order_relaxed) + 1;
   }
+  // The counter's line comes while the caller does something else: other threads have it most of the time.
+  static void expect_order() noexcept { asm volatile("prefetchw %0" : : "m"(order_)); }
   static std::uint64_t current_order() noexcept { return order_.last.load(std::memory_order_relaxed); }
   static const Options& options() noexcept { return options_; }
 

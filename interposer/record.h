@@ -44,6 +44,11 @@ struct Record {
     }
     return kind == Kind::kAlloc || kind == Kind::kFree || kind == Kind::kCopy || kind == Kind::kSet;
   }
+  // Whether the program waits in there for the device anyway.
+  bool is_wait() const {
+    using trace::Kind;
+    return (kind == Kind::kSync && is_timed()) || (kind == Kind::kCopy && (flags & trace::kCopyAsync) == 0);
+  }
   void set(unsigned i, std::uint64_t value) { w[i] = value; }
   // Clears and claims the payload up to `count` words.
   void use(unsigned count) {

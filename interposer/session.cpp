@@ -159,6 +159,8 @@ void Call::publish_in_flight(unsigned records) noexcept {
   if (log_ == nullptr) return;
   // What an allocation belongs to is asked after the call, and virtual memory to none.
   if (has_several_contexts() && record.kind != trace::Kind::kAlloc) [[unlikely]] context_ = current_context(*log_);
+  if (record.order_at == OrderAt::kBefore) Process::expect_order();
+  if (record.is_wait()) [[unlikely]] log_->make_room_ahead();
   std::uint32_t stack = 0;
   slot_ = take_slot(*log_, record, caller_, frame_, stack);
   time_ = read_tsc();
@@ -172,6 +174,7 @@ void Call::publish_in_flight(unsigned records) noexcept {
 // The collector comes last: what it does may take milliseconds, which are none of the call's.
 void Call::complete(std::uint16_t result, bool changed) noexcept {
   thread_state.driver = outer_;
+  if (record.order_at == OrderAt::kAfter) Process::expect_order();
   if (result != 0) [[unlikely]] explain_to_runtime();
   if (slot_ != nullptr) [[likely]] {
     const bool launch = record.kind == trace::Kind::kLaunch; // nothing to add

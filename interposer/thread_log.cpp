@@ -138,12 +138,23 @@ trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable
   return base_ + index;
 }
 
+// A trace that is full, or a file that cannot grow, is found so by the records themselves.
+void ThreadLog::grow_ahead(std::uint32_t slots) noexcept {
+  if (refuse_droppable_ || rest_ != 0) return;
+  const Quiet quiet;
+  if (slots > window_) slots = window_;
+  if (slots > capacity_) extend_to(slots, true);
+}
+
 // Brings a new part of the file into memory and into the mapping. Zeros are written over the zeros there: written in
 // bulk they make large pages, which are mapped as such, where the mapping alone has a fault every 64 records, each with
 // the file system's work for one small page (four times as long on ext4). Either may fail: the faults come later then.
 void ThreadLog::make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
   static constinit char zeros[kMaxStepBytes] = {}; // a page of zeros in truth: nobody writes there
-  if (pwrite(fd, zeros, bytes < sizeof zeros ? bytes : sizeof zeros, static_cast<off_t>(offset)) < 0) { /* as said */ }
+  for (std::uint64_t done = 0; done < bytes; done += sizeof zeros) {
+    const std::uint64_t rest = bytes - done;
+    if (pwrite(fd, zeros, rest < sizeof zeros ? rest : sizeof zeros, static_cast<off_t>(offset + done)) < 0) break;
+  }
 #ifdef MADV_POPULATE_WRITE // kernels before 5.14 do without
   madvise(reinterpret_cast<char*>(header_) + offset, bytes, MADV_POPULATE_WRITE);
 #endif

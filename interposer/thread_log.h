@@ -33,6 +33,15 @@ public:
     return base_ + index;
   }
 
+  // Before a call that waits: room for as much as was written since the last one, so that the calls until the next need not
+  // make it.
+  void make_room_ahead() noexcept {
+    const std::uint32_t used = next_ - next_at_wait_; // of a file begun since then: too much, or nothing to do
+    next_at_wait_ = next_;
+    const std::uint32_t ahead = used < kMostSlotsAhead ? used : kMostSlotsAhead;
+    if (next_ + ahead > capacity_) [[unlikely]] grow_ahead(next_ + ahead);
+  }
+
   // The record's words, in as many slots as they need.
   static void fill(trace::Slot* slot, const Record& record) noexcept {
     for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i) slot->a[i] = record.w[i];
@@ -72,9 +81,11 @@ private:
     asm volatile("xaddl %0, %1" : "+r"(index), "+m"(next_) : : "memory");
     return index;
   }
+  static constexpr std::uint32_t kMostSlotsAhead = (4 << 20) / trace::kSlotBytes;
   enum class Purpose : std::uint8_t { kThread, kRing, kSums };
   static ThreadLog* create(std::uint32_t sequence, Purpose purpose) noexcept;
   trace::Slot* grow(std::uint32_t index, unsigned slots, bool droppable) noexcept;
+  [[gnu::cold]] void grow_ahead(std::uint32_t slots) noexcept;
   bool extend_to(std::uint32_t slots, bool droppable) noexcept;
   void make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
   bool open_file() noexcept;
@@ -84,6 +95,7 @@ private:
 
   std::uint32_t next_ = 0;
   std::uint32_t capacity_ = 0; // slots that the file has room for
+  std::uint32_t next_at_wait_ = 0;
   trace::Slot* base_ = nullptr;
   bool refuse_droppable_ = false;
   Purpose purpose_ = Purpose::kThread;

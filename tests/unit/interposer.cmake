@@ -15,10 +15,12 @@ if(TARGET gmt_device_hooks)
     ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_ring")
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_ring)
 endif()
-add_test(NAME InterposerLog COMMAND interposer_log_test --gtest_filter=InterposerLog.*)
-set_tests_properties(InterposerLog PROPERTIES LABELS unit TIMEOUT 120
-  ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_log")
-file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_log)
+foreach(part Log Room) # each in a process of its own: a process has one trace
+  add_test(NAME Interposer${part} COMMAND interposer_log_test --gtest_filter=Interposer${part}.*)
+  set_tests_properties(Interposer${part} PROPERTIES LABELS unit TIMEOUT 120
+    ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_${part}")
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_${part})
+endforeach()
 
 # The scan of launch arguments against a made-up driver.
 add_executable(interposer_kernels_test interposer_kernels_test.cpp ${interposer}/fork_guard.cpp ${interposer}/kernels.cpp)

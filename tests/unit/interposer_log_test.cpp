@@ -120,5 +120,42 @@ TEST(InterposerLog, ManyThreadsWriteAndLoseNothing) {
   fs::remove_all(fs::path(trace).parent_path());
 }
 
+std::uintmax_t bytes_of_logs() {
+  char trace[4096];
+  EXPECT_TRUE(Process::path_of(".", trace, sizeof trace));
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(trace)) bytes += fs::file_size(entry);
+  return bytes;
+}
+
+// From one wait to the next a program does much the same: at the second one there is room for all of it.
+TEST(InterposerRoom, IsMadeWhereTheProgramWaits) {
+  std::uint32_t epoch = 0;
+  ThreadLog* log = Process::enter_thread(epoch);
+  ASSERT_NE(log, nullptr);
+  Record record;
+  record.use(4);
+  const auto write = [&](unsigned count) {
+    for (unsigned i = 0; i < count; ++i) log->append(record, 0);
+  };
+  constexpr unsigned kRecords = 40'000; // 2.4 MiB: several steps of growth
+  log->make_room_ahead();
+  write(kRecords);
+  log->make_room_ahead();
+  const std::uintmax_t before = bytes_of_logs();
+  write(kRecords);
+  EXPECT_EQ(bytes_of_logs(), before) << "the log grew between two waits";
+  write(kRecords);
+  EXPECT_GT(bytes_of_logs(), before) << "room for more than was ever written";
+  log->make_room_ahead();
+  log->make_room_ahead(); // nothing was written: no room is needed
+  const std::uintmax_t after = bytes_of_logs();
+  log->make_room_ahead();
+  EXPECT_EQ(bytes_of_logs(), after);
+  char trace[4096];
+  ASSERT_TRUE(Process::path_of(".", trace, sizeof trace));
+  fs::remove_all(fs::path(trace).parent_path());
+}
+
 } // namespace
 } // namespace gmt::interposer
