@@ -22,6 +22,7 @@
 #include "interposer/array_recorders.h"
 #include "interposer/batch_recorders.h"
 #include "interposer/bind_recorders.h"
+#include "interposer/call_path.h"
 #include "interposer/graph_recorders.h"
 #include "interposer/pool_recorders.h"
 #include "interposer/recorders.h"
@@ -70,6 +71,10 @@ inline void mark_per_thread(Record& r) {
 
 // ---- driver rows
 
+// Whether a recorder has an after() of its own: the record is as it was published if not.
+template <class Rec, class Tuple>
+inline constexpr bool kTellsMoreAfter = &Rec::template after<Tuple> != &Recorder::template after<Tuple>;
+
 template <std::uint16_t Row, class Function, class RecorderOf> struct Entry;
 
 template <std::uint16_t Row, class Result, class... Args, class Rec> struct Entry<Row, Result (*)(Args...), Rec> {
@@ -80,16 +85,27 @@ template <std::uint16_t Row, class Result, class... Args, class Rec> struct Entr
     const Real real = reinterpret_cast<Real>(driver_function_for_call(Row));
     if (real == nullptr) return not_found<Result>();
     Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
-    if (!call.begin()) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
+    constexpr Kind kFrequent = Rec::kFrequent;
+    const bool begun = kFrequent != Kind::kNone ? call.begin_here(true) : call.begin(true);
+    if (!begun) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
     const std::tuple<Args...> tuple(args...);
     const unsigned records = records_of<Rec>(tuple);
     fill_record<Rec>(call.record, tuple, 0);
     if constexpr (kPerThread) mark_per_thread(call.record);
     [[maybe_unused]] typename Rec::Around around;
-    call.publish_in_flight(records);
+    constexpr bool kTellsMore = kTellsMoreAfter<Rec, std::tuple<Args...>>;
+    if constexpr (kFrequent != Kind::kNone) {
+      call.template publish_here<kFrequent>(records);
+    } else {
+      call.publish_in_flight(records);
+    }
     const Result result = real(args...);
     if (result_code(result) == 0) Rec::after(call.record, tuple);
-    call.complete(result_code(result), kTellsMoreAfter<Rec, std::tuple<Args...>>);
+    if constexpr (kFrequent != Kind::kNone) {
+      call.template complete_here<kFrequent>(result_code(result), kTellsMore);
+    } else {
+      call.complete(result_code(result), kTellsMore);
+    }
     for (unsigned i = 1; i < records; ++i) {
       call.begin_member();
       fill_record<Rec>(call.record, tuple, i);

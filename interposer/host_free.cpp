@@ -14,6 +14,8 @@
 
 namespace gmt::interposer {
 
+constinit std::atomic<std::uint32_t> followed_host_blocks{0};
+
 namespace {
 
 constexpr unsigned kBucketBits = 11, kCounterBits = 14; // the high bits of one hash: a counter belongs to one bucket
@@ -25,7 +27,6 @@ struct alignas(64) Bucket {
 constinit Bucket buckets[1 << kBucketBits] = {};
 constinit std::atomic<std::uint8_t> counters[1 << kCounterBits] = {}; // at most kWays each
 constinit std::atomic<std::uint64_t> absent_bits{~std::uint64_t{0}}; // of every address that is or was in a bucket
-constinit std::atomic<std::uint32_t> followed{0}; // in all
 
 std::uint64_t hash(std::uint64_t address) noexcept { return address * 0x9e3779b97f4a7c15u; }
 Bucket& bucket_of(std::uint64_t address) noexcept { return buckets[hash(address) >> (64 - kBucketBits)]; }
@@ -43,7 +44,7 @@ void add(std::uint64_t known) noexcept {
     std::uint64_t there = 0;
     if (place.compare_exchange_strong(there, known)) {
       counter_of(address).fetch_add(1);
-      followed.fetch_add(1);
+      followed_host_blocks.fetch_add(1);
       return;
     }
     if ((there & ~kRegistered) == address) return;
@@ -57,7 +58,7 @@ std::uint64_t remove(std::uint64_t address) noexcept {
     std::uint64_t there = place.load(std::memory_order_relaxed);
     if ((there & ~kRegistered) == address && place.compare_exchange_strong(there, 0)) {
       counter_of(address).fetch_sub(1);
-      followed.fetch_sub(1);
+      followed_host_blocks.fetch_sub(1);
       return there;
     }
   }
@@ -146,7 +147,7 @@ bool may_be_followed(const void* pointer) noexcept {
 
 void follow_host_memory(const Record& record) noexcept {
   if (record.kind == trace::Kind::kFree) {
-    if (followed.load(std::memory_order_relaxed) != 0) remove(record.w[0]);
+    remove(record.w[0]);
     return;
   }
   const auto family = static_cast<trace::Family>(record.w[2]);

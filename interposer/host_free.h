@@ -14,10 +14,14 @@
 
 namespace gmt::interposer {
 
-// Told of every completed call.
+// Told of completed calls that concern it.
 void follow_host_memory(const Record& record) noexcept;
+extern std::atomic<std::uint32_t> followed_host_blocks;
 inline bool concerns_host_memory(const Record& record) noexcept {
-  return record.kind == trace::Kind::kAlloc || record.kind == trace::Kind::kFree;
+  if (record.kind == trace::Kind::kFree) return followed_host_blocks.load(std::memory_order_relaxed) != 0;
+  if (record.kind != trace::Kind::kAlloc) return false;
+  const auto family = static_cast<trace::Family>(record.w[2]);
+  return family == trace::Family::kPinned || family == trace::Family::kManaged || family == trace::Family::kRegistered;
 }
 
 void forget_host_memory() noexcept; // a forked child has none of it

@@ -27,13 +27,10 @@ using trace::SyncOp;
 using trace::UseClass;
 
 struct Recorder {
+  static constexpr Kind kFrequent = Kind::kNone; // the only kind of record, where calls come by the million
   struct Around {}; // lives from before the real call until after it
   template <class Tuple> static void after(Record&, const Tuple&) {}
 };
-
-// Whether a recorder has an after() of its own: the record is as it was published if not.
-template <class Rec, class Tuple>
-inline constexpr bool kTellsMoreAfter = &Rec::template after<Tuple> != &Recorder::template after<Tuple>;
 
 // ---- allocations
 
@@ -49,6 +46,7 @@ struct AllocBase : Recorder {
 
 // Address comes out of Out, the requested size goes in by Size.
 template <Family F, int Out, int Size, int Stream = -1, int Flags = -1> struct Alloc : AllocBase {
+  static constexpr Kind kFrequent = F == Family::kStreamOrdered ? Kind::kAlloc : Kind::kNone;
   template <class T> static void before(Record& r, const T& a) {
     start(r, F, Flags >= 0 ? 11 : 4);
     r.set(1, arg<Size>(a));
@@ -117,6 +115,7 @@ template <int Out, int Descriptor> struct AllocExternal : AllocBase {
 // ---- releases
 
 template <FreeFunction F, int Address, int Stream = -1, int Size = -1> struct Free : Recorder {
+  static constexpr Kind kFrequent = Stream >= 0 ? Kind::kFree : Kind::kNone;
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kFree;
     r.droppable = false;
@@ -132,6 +131,7 @@ template <FreeFunction F, int Address, int Stream = -1, int Size = -1> struct Fr
 // ---- copies and sets
 
 template <Side D, Side S, int Destination, int Source, int Bytes, int Stream = -1> struct Copy : Recorder {
+  static constexpr Kind kFrequent = Stream >= 0 ? Kind::kCopy : Kind::kNone;
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kCopy;
     r.flags |= trace::copy_flags(D, S, Stream >= 0);
@@ -206,13 +206,12 @@ struct Set2D : Recorder {
 // ---- launches
 
 struct LaunchBase : Recorder {
+  static constexpr Kind kFrequent = Kind::kLaunch;
   static void start(Record& r, std::uint64_t function, std::uint64_t stream) {
     r.kind = Kind::kLaunch;
     r.words = trace::kFirstPayloadWords; // all four are set here and below
     r.set(0, function);
     r.set(1, stream);
-    r.set(2, 0);
-    r.set(3, 0);
   }
   static void set_dimensions(Record& r, std::uint64_t gx, std::uint64_t gy, std::uint64_t gz, std::uint64_t bx,
                              std::uint64_t by, std::uint64_t bz) {
@@ -242,6 +241,7 @@ template <int Config, int Function, int Parameters, int Extra> struct LaunchEx :
   template <class T> static void before(Record& r, const T& a) {
     const CUlaunchConfig* c = std::get<Config>(a);
     start(r, arg<Function>(a), c == nullptr ? 0 : as_word(c->hStream));
+    set_dimensions(r, 0, 0, 0, 0, 0, 0);
     if (c != nullptr) {
       set_dimensions(r, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ);
     }

@@ -1,88 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scopes of hooked calls: see session.h. The hot path of the whole tool; what it does not do matters most:
-// no lock, no allocation, no system call (but on the slow paths of ThreadLog and Process).
+// The scopes of hooked calls: see session.h, and call_path.h for what all calls run through.
 #include "interposer/session.h"
 
-#include "interposer/coalescing.h"
+#include "interposer/call_path.h"
 #include "interposer/context.h"
 #include "interposer/device_facts.h"
 #include "interposer/device_ring.h"
 #include "interposer/host_free.h"
 #include "interposer/modules.h"
-#include "interposer/nvtx_ranges.h"
-#include "interposer/process.h"
-#include "interposer/resolve.h"
-#include "interposer/stack.h"
 #include "interposer/texts.h"
-#include "interposer/thread_log.h"
 
 namespace gmt::interposer {
 
-namespace {
-
 constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec"))) = {};
 
-// Whether a runtime call is still in progress, seen from `frame`. One that was left by longjmp or an exception lies
-// below the frame, or its mark has been overwritten since. The mark is read only where this stack surely is mapped:
-// a handler on a stack of its own judges by the frame alone.
-bool is_live(const RuntimeScope& scope, const void* frame) noexcept {
-  constexpr std::uint64_t kSurelyThisStack = 1 << 20;
-  const auto above = reinterpret_cast<std::uint64_t>(scope.frame) - reinterpret_cast<std::uint64_t>(frame);
-  if (static_cast<std::int64_t>(above) <= 0) return false;
-  return above > kSurelyThisStack || __atomic_load_n(scope.mark, __ATOMIC_RELAXED) == scope.serial;
-}
-
-// The innermost runtime call in progress, null if there is none.
-inline RuntimeScope* runtime_scope(ThreadState& t, const void* frame) noexcept {
-  while (t.runtime_depth != 0 && !is_live(t.runtime[t.runtime_depth - 1], frame)) --t.runtime_depth;
-  return t.runtime_depth != 0 ? &t.runtime[t.runtime_depth - 1] : nullptr;
-}
-
-// This thread's log in the running session, starting either if needed; null if there can be none.
-inline ThreadLog* thread_log() noexcept {
-  ThreadState& t = thread_state;
-  if (Process::is_current(t.epoch) && t.log != nullptr) [[likely]] return t.log;
-  return t.log = Process::enter_thread(t.epoch);
-}
-
-// A slot for the record and the id of its call stack. Stack ids are per file, so a log that began another file
-// between the two takes both again; the first slot is marked as given up.
-[[gnu::always_inline]] inline trace::Slot* take_slot(ThreadLog& log, Record& record, const void* caller,
-                                                     const void* frame, std::uint32_t& stack) noexcept {
-  const unsigned slots = trace::slots_for(record.words);
-  for (;;) {
-    write_ranges(log);
-    const std::uint32_t file = log.file();
-    stack = log.stacks().here(log, caller, frame);
-    trace::Slot* slot = log.reserve(slots, record.droppable);
-    if (slot == nullptr || log.file() == file) {
-      if (stack == 0) record.flags |= trace::kFlagNoStack;
-      return slot;
-    }
-    log.abandon(slot, slots);
-  }
-}
-
-struct Stamp {
-  std::uint64_t order, time;
-  std::uint32_t stack;
-  std::uint16_t context, via;
-};
-
-// All of a record but its head, which comes last.
-inline void fill(trace::Slot* slot, const Record& record, const Stamp& stamp) noexcept {
-  slot->order = stamp.order;
-  slot->time = stamp.time;
-  slot->stack = stamp.stack;
-  slot->context = stamp.context;
-  slot->via = stamp.via;
-  ThreadLog::fill(slot, record);
-}
-
-// Without a result.
-std::uint64_t head_of(const Record& record, std::uint16_t api) noexcept {
-  return trace::pack({record.kind, static_cast<std::uint8_t>(trace::slots_for(record.words)), api, record.flags, 0});
-}
+namespace {
 
 // Contexts that come and go, with what the tool keeps for them.
 void follow_contexts(ThreadLog& log, const Record& record) noexcept {
@@ -128,80 +60,12 @@ bool Call::is_part_of_outer(const RuntimeScope* runtime) noexcept {
   return false;
 }
 
-bool Call::begin(bool recorded) noexcept {
-  ThreadState& t = thread_state;
-  RuntimeScope* const runtime = runtime_scope(t, frame_);
-  outer_ = t.driver;
-  if (outer_.frame <= frame_) outer_ = {}; // left by longjmp
-  if (caller_is_driver(caller_)) return false; // the driver calls its own exports through the loader
-  if (is_profilers_call(caller_)) [[unlikely]] return false;
-  if (outer_.frame != nullptr && is_part_of_outer(runtime)) [[unlikely]] return false;
-  t.driver = {frame_, row_};
-  if (!recorded) return true;
-  log_ = thread_log();
-  if (runtime != nullptr) {
-    runtime->driver_seen = true;
-    via_ = runtime->row;
-    record.flags |= runtime->kind_flags;
-  }
-  common_flags_ = record.flags;
-  return true;
-}
-
-// Only copies carry a kind, and only if a runtime call declared it.
-void Call::settle_flags() noexcept {
-  if (record.kind != trace::Kind::kCopy || via_ == trace::kNoApi) record.flags &= static_cast<std::uint16_t>(~0xf00u);
-}
-
-void Call::publish_in_flight(unsigned records) noexcept {
-  settle_flags();
-  if (is_coalescing()) [[unlikely]] told_ = tell_before(record, row_);
-  if (log_ == nullptr) return;
-  // What an allocation belongs to is asked after the call, and virtual memory to none.
-  if (has_several_contexts() && record.kind != trace::Kind::kAlloc) [[unlikely]] context_ = current_context(*log_);
-  if (record.order_at == OrderAt::kBefore) Process::expect_order();
-  if (record.is_wait()) [[unlikely]] log_->make_room_ahead();
-  std::uint32_t stack = 0;
-  slot_ = take_slot(*log_, record, caller_, frame_, stack);
-  time_ = read_tsc();
-  order_ = record.order_at == OrderAt::kBefore ? Process::next_orders(records) : Process::current_order();
-  if (slot_ == nullptr) return;
-  fill(slot_, record, {order_, time_, stack, context_, via_});
-  head_ = head_of(record, row_);
-  ThreadLog::commit(slot_, trace::with_result(head_, trace::kResultInFlight));
-}
-
-// The collector comes last: what it does may take milliseconds, which are none of the call's.
-void Call::complete(std::uint16_t result, bool changed) noexcept {
-  thread_state.driver = outer_;
-  if (record.order_at == OrderAt::kAfter) Process::expect_order();
-  if (result != 0) [[unlikely]] explain_to_runtime();
-  if (slot_ != nullptr) [[likely]] {
-    const bool launch = record.kind == trace::Kind::kLaunch; // nothing to add
-    if (!launch) add_outcome(result, changed);
-    ThreadLog::prefetch_behind(slot_ + trace::unpack(head_).slots);
-    ThreadLog::commit(slot_, trace::with_result(head_, result));
-    if (!launch) note_facts(result);
-  }
-  if (told_ != 0) [[unlikely]] tell_after(record, row_, told_, result == 0);
-}
+bool Call::begin(bool recorded) noexcept { return begin_here(recorded); }
+void Call::publish_in_flight(unsigned records) noexcept { publish_here<trace::Kind::kNone>(records); }
+void Call::complete(std::uint16_t result, bool changed) noexcept { complete_here<trace::Kind::kNone>(result, changed); }
 
 [[gnu::cold]] void Call::explain_to_runtime() noexcept {
   if (RuntimeScope* runtime = runtime_scope(thread_state, frame_)) runtime->driver_failed = true;
-}
-
-void Call::add_outcome(std::uint16_t result, bool changed) noexcept {
-  const std::uint64_t ticks = record.is_timed() ? read_tsc() - time_ : 0;
-  if (changed) {
-    ThreadLog::fill(slot_, record);
-    head_ = head_of(record, row_);
-  }
-  if (record.order_at == OrderAt::kAfter) {
-    if (needs_context(record, result)) slot_->context = current_context(*log_);
-    slot_->order = trace::with_ticks(Process::next_order(), ticks);
-  } else if (ticks != 0) {
-    slot_->order = trace::with_ticks(order_, ticks);
-  }
 }
 
 void Call::begin_member() noexcept {
@@ -211,7 +75,7 @@ void Call::begin_member() noexcept {
 
 // The duration stands with the first member only, so that a sum counts it once.
 void Call::add_member(unsigned index, std::uint16_t result) noexcept {
-  settle_flags();
+  settle_flags<trace::Kind::kNone>();
   if (log_ == nullptr) return;
   std::uint32_t stack = 0;
   trace::Slot* slot = take_slot(*log_, record, caller_, frame_, stack);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the process while it is recorded, and the two scopes that a hooked call opens: Call for a driver
-// row, RuntimeCall for a runtime row. Used by entry.h only; the parts are process.h (start, fork, trace directory),
-// thread_log.h (records), stack.h (call stacks) and modules.h (object files).
+// row, RuntimeCall for a runtime row. Used by entry.h only; the parts are call_path.h (what a driver call runs through),
+// process.h (start, fork, trace directory), thread_log.h (records), stack.h (call stacks) and modules.h (object files).
 #pragma once
 
 #include <cstdint>
@@ -53,11 +53,15 @@ public:
   Call(std::uint16_t row, const void* caller, const void* frame) noexcept : caller_(caller), frame_(frame), row_(row) {}
 
   // False if this call is part of another: it goes to driver_own_function(), unrecorded.
-  bool begin(bool recorded = true) noexcept;
+  bool begin(bool recorded) noexcept;
   // `records` is what the call will make in all: a batch's later members take their places in the order now.
   void publish_in_flight(unsigned records = 1) noexcept;
   // `changed`: the record's words are no longer those that were published.
   void complete(std::uint16_t result, bool changed) noexcept;
+  // The three of them as part of the caller, which knows the record's kind unless it is kNone: call_path.h.
+  bool begin_here(bool recorded) noexcept;
+  template <trace::Kind Known> void publish_here(unsigned records) noexcept;
+  template <trace::Kind Known> void complete_here(std::uint16_t result, bool changed) noexcept;
   // After complete(), for each further member of a batch: begin_member(), fill the record, add_member().
   void begin_member() noexcept;
   void add_member(unsigned index, std::uint16_t result) noexcept;
@@ -66,8 +70,9 @@ public:
 
 private:
   bool is_part_of_outer(const RuntimeScope* runtime) noexcept;
-  void settle_flags() noexcept;
-  void add_outcome(std::uint16_t result, bool changed) noexcept;
+  template <trace::Kind Known> void settle_flags() noexcept;
+  template <trace::Kind Known> void add_outcome(std::uint16_t result, bool changed) noexcept;
+  template <trace::Kind Known> bool has_facts(std::uint16_t result) const noexcept;
   void explain_to_runtime() noexcept; // why what its call answers is no success
   void note_facts(std::uint16_t result) noexcept;
 

@@ -33,8 +33,8 @@ public:
     return base_ + index;
   }
 
-  // Before a call that waits: room for as much as was written since the last one, so that the calls until the next need not
-  // make it.
+  // Before a call that waits: room for as much as was written since the last one, so that the calls until the next need
+  // not make it.
   void make_room_ahead() noexcept {
     const std::uint32_t used = next_ - next_at_wait_; // of a file begun since then: too much, or nothing to do
     next_at_wait_ = next_;
