@@ -176,15 +176,15 @@ void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view na
   }
 }
 
-// Its heap is the oldest that had begun by then. The others belong to later lives of the context, in which
-// grids are counted from 1 again.
+// Its heap is the oldest that had begun by then, as far as two clocks can tell. The others belong to later lives of the
+// context, in which grids are counted from 1 again.
 void DeviceHeaps::on_context_end(const Event& e, const Heap& heap, const ProcessFacts& facts) {
   const std::uint64_t now = facts.realtime(e);
   bool found = false;
   for (const auto& context : contexts_) {
     if (context->end || !heap.ends_context(e, context->heap.context())) continue;
     const auto& grids = context->heap.grids();
-    const bool has_begun = now == 0 || grids.empty() || grids.front().time <= now;
+    const bool has_begun = now == 0 || grids.empty() || grids.front().time <= now + kDeviceClockError;
     if (!found && has_begun) {
       context->end = {call_of(e), e.stack};
     } else {

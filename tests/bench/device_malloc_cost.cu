@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What malloc and free cost in kernels. Built twice, plain and with <gpumemtrace/device.h> forced in, and run alone and under a
-// tool, the difference is the price of logging. Usage: device_malloc_cost [ROUNDS]. Prints one line a setting:
+// tool, the difference is the price of logging. Usage: device_malloc_cost [ROUNDS [MIB]]. Prints one line a setting:
 // "<bytes> <blocks> <callers a block> <us a malloc> <us a free>": the kernel's time over the number of calls in it, the
 // best of ROUNDS (5) rounds. 12 KiB is asked for by fewer threads: the device heap needs milliseconds for each then.
 //
-// The program has a variable of its own, because malloc and free of a module without any can take two thirds of the time
-// (docs/measurements.md): what another variable costs is not what logging costs. -DGMT_NO_VARIABLE leaves it out.
+// MIB (0) of device memory are allocated first, so that the driver puts the heap elsewhere: that alone makes calls from many
+// threads up to 1.5 times as dear (docs/measurements.md).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -22,30 +22,11 @@ namespace {
     }                                                                                                                 \
   } while (0)
 
-#if defined(GMT_NO_VARIABLE)
-__device__ void check(void*) {}
-void check_all() {}
-#else
-__device__ unsigned failures = 0;
-__device__ void check(void* pointer) {
-  if (pointer == nullptr) atomicAdd(&failures, 1);
-}
-void check_all() {
-  unsigned found = 0;
-  CHECK(cudaMemcpyFromSymbol(&found, failures, sizeof found));
-  if (found == 0) return;
-  std::fprintf(stderr, "%u mallocs returned null\n", found);
-  std::exit(1);
-}
-#endif
-
 // Thread t of all callers keeps what its call i got in kept[i * callers of the grid + t].
 __global__ void allocate(void** kept, unsigned callers, unsigned calls, std::size_t bytes) {
   if (threadIdx.x >= callers) return;
   for (unsigned i = 0; i < calls; ++i) {
-    void* const pointer = malloc(bytes);
-    check(pointer);
-    kept[(i * gridDim.x + blockIdx.x) * callers + threadIdx.x] = pointer;
+    kept[(i * gridDim.x + blockIdx.x) * callers + threadIdx.x] = malloc(bytes);
   }
 }
 
@@ -94,6 +75,9 @@ void measure(std::size_t bytes, unsigned blocks, unsigned callers, unsigned call
 
 int main(int count, char** words) {
   const int rounds = count > 1 ? std::atoi(words[1]) : 5;
+  const std::size_t before = count > 2 ? std::strtoul(words[2], nullptr, 10) : 0;
+  void* other = nullptr;
+  if (before != 0) CHECK(cudaMalloc(&other, before << 20));
   CHECK(cudaDeviceSetLimit(cudaLimitMallocHeapSize, std::size_t{1} << 30));
   measure(64, 1, 1, 256, rounds);
   measure(64, 1, 32, 64, rounds);
@@ -103,6 +87,6 @@ int main(int count, char** words) {
   measure(12 << 10, 1, 1, 64, rounds);
   measure(12 << 10, 64, 1, 8, rounds);
   for (unsigned callers = 32; callers <= 128; callers *= 2) measure(12 << 10, 32, callers, 1, rounds);
-  check_all();
+  CHECK(cudaFree(other));
   return 0;
 }

@@ -6,8 +6,9 @@ device_malloc_cost.py --gpumemtrace PATH --plain PROGRAM --logged PROGRAM [--pee
                       [--rounds 2]
 
 PROGRAM is device_malloc_cost, built without and with <gpumemtrace/device.h>. A round runs each of the three once, each round
-begins with another one; rounds follow for as many seconds, and at least as many as told. The best figure of each counts;
-the peer runs once. The budget: from 4,096 calling threads up 1.05 times the plain cost, below 2 us more a call. It is missed
+begins with another one; rounds follow for as many seconds, and at least as many as told. Two and two they have the device
+heap lie elsewhere, because its place alone changes figures by half, by chance. The best figure of each counts; the peer
+runs once. The budget: from 4,096 calling threads up 1.05 times the plain cost, below 2 us more a call. It is missed
 ("over") if the best figures of all rounds say so, and those of the even and of the odd ones alone; where these differ it is
 "unclear", because runs of the same program differ by as much. Exit status 1 if a run failed.
 """
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 
+MIB_BEFORE = (0, 2, 4, 8, 32) # what the program allocates first
 MANY_THREADS, RATIO, ADDED_US = 4096, 1.05, 2.0
 
 
@@ -72,7 +74,7 @@ def main():
     while done < options.rounds or time.monotonic() < end:
         for i in range(len(ways)):
             command, found = ways[(done + i) % len(ways)]
-            found.append(figures(command))
+            found.append(figures([*command, "5", str(MIB_BEFORE[done // 2 % len(MIB_BEFORE)])]))
         done += 1
     (_, plain), (_, silent), (_, logged) = ways
     peer = {}

@@ -10,6 +10,7 @@ Expectations are comments in the source, one a line, each belonging to the `run:
     // run: double                  arguments of one run; "run:" alone = without arguments
     // exit: 0                      the program's exit status, or "signal 9"; default 0
     // device: any                  or gpu (needs kernels that run) or simulated; default any
+    // devices: 2                   a real machine must have so many GPUs, or the run is skipped; default 1
     // env: NAME=value              set for this run
     // options: --policy "RULE"     of gpumemtrace; with "check" first, the command must fail if an error is expected
     // expect: error double-free count=1 api=cudaFree stacks="allocated here"@make_rows:LINE(alloc),"freed here"@main
@@ -200,17 +201,18 @@ def compare_report(run, report, source):
     return problems
 
 
-def why_no_gpu():
-    """Empty if this machine has a usable GPU."""
+def why_no_gpu(wanted):
+    """Empty if this machine has so many usable GPUs."""
     try:
-        ctypes.CDLL("libcuda.so.1")
+        driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return "libcuda.so.1 is missing"
-    if os.path.exists("/dev/nvidia0"):
-        return ""
-    if shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0:
-        return ""
-    return "there is neither /dev/nvidia0 nor a GPU in nvidia-smi -L"
+    if wanted == 1 and os.path.exists("/dev/nvidia0"):
+        return "" # to ask the driver takes half a second
+    count = ctypes.c_int()
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
+        return "the driver finds no device"
+    return "" if count.value >= wanted else f"there are {count.value}, not {wanted}"
 
 
 def why_skipped(run, options):
@@ -220,7 +222,7 @@ def why_skipped(run, options):
         return "this run needs kernels that are executed"
     if options.device == "real" and run.device == "simulated":
         return "this run needs the simulated device"
-    if options.device == "real" and (reason := why_no_gpu()):
+    if options.device == "real" and (reason := why_no_gpu(run.devices)):
         return f"no GPU: {reason}"
     return ""
 

@@ -144,9 +144,15 @@ class Grammar(unittest.TestCase):
         for line in ("expect: fatal leak", "expect: error leak bites=3", "expect: error leak stacks=\"seen here\"",
                      "expect: error leak stacks=\"freed here\"@f:LINE(nowhere)", "exit: soon", "expect-arm: clean",
                      "expect: note uncoalesced ratio=wide", "expect: note uncoalesced ratio=3..2",
-                     "expect: note uncoalesced line=LINE(nowhere)", "device: tpu", "exit: 0"):
+                     "expect: note uncoalesced line=LINE(nowhere)", "device: tpu", "devices: two", "exit: 0"):
             with self.assertRaises(expectations.GrammarError, msg=line):
                 expectations.parse_source(f"// run:\n// {line}\n", {"shared"})
+
+    def test_devices_are_counted(self):
+        run, = expectations.parse_source("// run:\n// devices: 100\n// expect: clean\n", {"shared"})
+        self.assertEqual(run.devices, 100)
+        options = argparse.Namespace(device="real", link="shared")
+        self.assertTrue(check_report.why_skipped(run, options).startswith("no GPU: "))
 
     def test_all_sources_are_readable(self):
         sources = [path for folder in (HERE, HERE.parent.parent / "samples") for path in folder.glob("*.c*")

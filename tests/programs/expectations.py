@@ -20,7 +20,7 @@ LABELS = ("allocated here", "registered here", "looked up here", "held here", "f
           "graph launched here", "graph first launched here", "graph last launched here", "node made here",
           "limit refused here", "freed by the host here", "reported here", "host memory copied here")
 TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
-DIRECTIVE = re.compile(r"^//\s(run|or|exit|device|env|options|expect|not-checked|processes)((?:-\w+)*):\s*(.*?)\s*$")
+DIRECTIVE = re.compile(r"^//\s(run|or|exit|devices?|env|options|expect|not-checked|processes)((?:-\w+)*):\s*(.*?)\s*$")
 STACK = re.compile(r'"([^"]+)"(?:@([\w~]+))?(?::(?:(\d+)|LINE\(([\w-]+)\)))?')
 
 
@@ -69,6 +69,7 @@ class Run:
     source_line: int
     exit_status: int = 0       # negative: died by this signal
     device: str = "any"
+    devices: int = 1           # so many GPUs it takes
     environment: dict = dataclasses.field(default_factory=dict)
     options: list = dataclasses.field(default_factory=list) # of gpumemtrace, "check" first if it is that
     expectations: list = dataclasses.field(default_factory=list)
@@ -171,6 +172,8 @@ def apply_directive(run, name, value, tagged_lines):
         if value not in ("any", "gpu", "simulated"):
             raise GrammarError(f"device: '{value}' is none of any, gpu, simulated")
         run.device = value
+    elif name == "devices":
+        run.devices = int(value)
     elif name == "env":
         key, equals, content = value.partition("=")
         if not equals:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How contexts with device heaps end: of an error that a free in a kernel explains, or by a reset.
 
+#include "analyzer/words.h"
 #include "device_heap_fixture.h"
 
 namespace gmt::test {
@@ -127,6 +128,24 @@ TEST_F(DeviceReset, LaunchesBelongToTheLifeTheyWereMadeIn) {
     EXPECT_EQ(f.bytes, ended ? 64u : 128u);
     EXPECT_EQ(address_of(f.stacks[1]), ended ? 0x403u : 0x480u);
   }
+}
+
+// Reset at 3 s of the host's clock.
+TEST_F(DeviceReset, TheDevicesClockMayBeAheadOfTheHosts) {
+  constexpr std::uint64_t kEpoch = 1'800'000'000'000'000'000;
+  constexpr std::uint64_t kSecond = 1'000'000; // of 1,000 ticks each, and a tick is a nanosecond
+  trace.info.push_back(cat({"tsc=1000\nmonotonic_ns=0\nrealtime_ns=", std::to_string(kEpoch)}));
+  trace.complete += "tsc=10001000\nmonotonic_ns=10000000\n";
+  launch(kStep, 4, 64);
+  device.grid(1, 4, 64, 1, kEpoch + 3'001'000'000);
+  device.device_malloc({}, kP, 64);
+  log().record(Kind::kLife,
+               {.api = "cuDevicePrimaryCtxReset_v2", .via = "cudaDeviceReset", .stack = {0x700}, .order = 3 * kSecond},
+               {0, static_cast<std::uint64_t>(trace::ObjectClass::kPrimaryContext),
+                static_cast<std::uint64_t>(trace::LifeOp::kReset), 0});
+  run_device();
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(labels(result.findings[0]), "allocated here|launched here|context ended here");
 }
 
 TEST_F(DeviceReset, WhatEveryLifeOfAContextLeavesIsOneFinding) {
