@@ -100,7 +100,8 @@ constexpr Field kLife[] = {hex("handle"), named("class", kClasses), named("op", 
 constexpr Field kSync[] = {hex("stream"), hex("other"), named("op", kSyncOps)};
 constexpr Field kNote[] = {hex("a"), hex("b"), hex("c"), hex("d")};
 constexpr Field kUse[] = {hex("address"),  number("bytes"), named("class", kUses), hex("stream"),
-                          number("pitch"), number("width"), number("height"),      number("element")};
+                          number("pitch"), number("width"), number("height"),      number("element"),
+                          hex("node"),     number("part"),  number("type")};
 constexpr Field kGraphKernel[] = {{"function", Form::kHandle, {}},
                                   hex("graph"),
                                   {"grid", Form::kGrid, {}},

@@ -50,9 +50,19 @@ void Heap::State::apply(const Event& e) {
   switch (e.kind) {
   case Kind::kAlloc: on_alloc(e); break;
   case Kind::kFree: on_free(e); break;
-  case Kind::kCopy: judge_copy(e); break;
-  case Kind::kSet: judge_set(e); break;
-  case Kind::kUse: judge_use(e); break;
+  case Kind::kCopy:
+    judge_copy(e);
+    if (!capturing.empty()) note_captured_use(e, GraphWork::Kind::kCopy);
+    break;
+  case Kind::kSet:
+    judge_set(e);
+    if (!capturing.empty()) note_captured_use(e, GraphWork::Kind::kSet);
+    break;
+  case Kind::kUse:
+    if (on_graph_use(e)) break;
+    judge_use(e);
+    if (!capturing.empty()) note_captured_use(e, GraphWork::Kind::kOther);
+    break;
   case Kind::kLaunch:
     if (e.succeeded()) {
       last_kernel = e.order;

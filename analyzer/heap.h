@@ -72,13 +72,19 @@ struct Block {
 };
 static_assert(sizeof(Block) == 64);
 
-// A kernel that runs at each launch of its graph.
-struct GraphKernel {
-  std::uint64_t function = 0; // handle
-  StackId made;               // the captured launch, or the call that made or changed the node
-  std::uint16_t api = trace::kNoApi; // the same
+// What a node of a graph does at each launch.
+struct GraphWork {
+  enum class Kind : std::uint8_t { kKernel, kCopy, kSet, kOther };
+  // Instead of a parameter's number, where it is no kernel that uses the memory.
+  enum Part : std::uint8_t { kDestination, kSource, kDestinationArray, kSourceArray };
+  Kind kind = Kind::kKernel;
   bool captured = false;
-  // Words of its arguments that led into memory, see trace::argument_word().
+  bool may_run = false;       // of the body of a conditional node: decided on the device
+  std::uint16_t api = trace::kNoApi; // of `made`
+  StackId made;               // the captured call, or the one that made or changed the node
+  std::uint64_t function = 0; // a kernel's handle
+  std::uint64_t order = 0;    // of `made`
+  // Words that led into memory, with parameter or part, see trace::argument_word().
   std::vector<std::uint64_t> pointers = {};
 };
 
@@ -100,7 +106,7 @@ struct Judgement {
   Side side = Side::kNone;
   std::uint8_t parameter = trace::kNoParameter;   // of a kernel, where a launch was judged
   const Block* block = nullptr;                   // valid until the next apply()
-  const GraphKernel* kernel = nullptr;            // of the graph whose launch was judged; likewise
+  const GraphWork* work = nullptr;                // of the graph whose launch was judged; likewise
   std::uint64_t offset = 0;                       // of the address inside block
   std::uint64_t bytes_past = 0;                   // kOutOfBounds
   std::uint64_t range_begin = 0, range_bytes = 0; // the range judged; 0 bytes: length unknown

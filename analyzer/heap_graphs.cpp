@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA graphs and the memory they allocate; heap_graph_kernels.cpp has the kernels they run. A node's address is
-// fixed when the node is made, and from then on the heap knows the block; the memory exists from a launch of its
-// graph to its free, which is a node's or an ordinary one (kGraphRan). Work of capturing streams becomes nodes.
-// Bodies of conditional nodes are graphs that nothing here launches: whether they run is not known. Source: CUDA
-// programming guide, graph memory nodes.
+// CUDA graphs and the memory they allocate; heap_graph_work.cpp has what else they do. A node's address is
+// fixed when the node is made, and from then on the heap knows the block; the memory exists from a launch of
+// its graph to its free, which is a node's or an ordinary one (kGraphRan). Work of capturing streams becomes
+// nodes. Bodies of conditional nodes are graphs inside their node; whether they run is decided on the device.
+// Source: CUDA programming guide, graph memory nodes and conditional nodes.
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -15,26 +16,30 @@ namespace gmt {
 using trace::Family;
 using trace::SyncOp;
 
-// All of its kernels become the node's, if one is given.
-void Heap::State::add_to(Graph& whole, const Graph& part, std::optional<std::uint64_t> as_node) {
+// All of its work becomes the node's, if one is given.
+void Heap::State::add_to(Graph& whole, const Graph& part, std::optional<std::uint64_t> as_node,
+                         bool may_run) {
   whole.allocations.insert(whole.allocations.end(), part.allocations.begin(), part.allocations.end());
   whole.frees.insert(whole.frees.end(), part.frees.begin(), part.frees.end());
-  for (const auto& [node, kernels] : part.kernels) {
-    std::vector<GraphKernel>& all = whole.kernels[as_node.value_or(node)];
-    all.insert(all.end(), kernels.begin(), kernels.end());
+  for (const auto& [node, work] : part.work) {
+    std::vector<GraphWork>& all = whole.work[as_node.value_or(node)];
+    const auto added = all.insert(all.end(), work.begin(), work.end());
+    if (may_run) std::for_each(added, all.end(), [](GraphWork& w) { w.may_run = true; });
   }
 }
 
 void Heap::State::on_sync(const Event& e) {
   const auto op = static_cast<SyncOp>(e.p(2));
   if (op == SyncOp::kEndCapture) return end_capture(e);
-  if (!e.succeeded()) return;
   if (op == SyncOp::kGraphLaunch) {
-    last_kernel = last_blind_call = e.order;
-    run_graph(e);
+    if (e.succeeded()) {
+      last_kernel = last_blind_call = e.order;
+      run_graph(e);
+    }
     const auto graph = executable_graphs.find(e.p(1));
-    if (graph != executable_graphs.end()) judge_graph_kernels(e, graph->second);
+    if (graph != executable_graphs.end()) judge_graph_work(e, graph->second);
   }
+  if (!e.succeeded()) return;
   if (op == SyncOp::kBeginCapture) capturing[e.p(0)] = e.p(0);
   if (capturing.empty()) return;
   // A stream that waits for an event of a capture takes part in it until it ends.
@@ -84,9 +89,9 @@ void Heap::State::on_graph_life(const Event& e) {
     if (original == graphs.end()) return;
     // A clone: its nodes have handles of their own.
     Graph clone = whole_graph(e.p(3));
-    std::vector<GraphKernel> kernels;
-    for (const auto& [node, own] : clone.kernels) kernels.insert(kernels.end(), own.begin(), own.end());
-    clone.kernels = {{0, std::move(kernels)}};
+    std::vector<GraphWork> work;
+    for (const auto& [node, own] : clone.work) work.insert(work.end(), own.begin(), own.end());
+    clone.work = {{0, std::move(work)}};
     graphs[e.p(0)] = std::move(clone);
     return;
   }
@@ -98,14 +103,18 @@ void Heap::State::on_graph_life(const Event& e) {
 
 void Heap::State::note_inner_graph(const Event& e) {
   const std::uint64_t inner = e.p(0), node = e.p(3);
-  if (e.payload.size() > trace::kFirstPayloadWords && e.p(4) != 0) graph_of_node[node] = e.p(4);
+  const bool names_graph = e.payload.size() > trace::kFirstPayloadWords && e.p(4) != 0;
+  const bool is_body = names_graph && e.payload.size() > 5 && e.p(5) != 0;
+  if (names_graph) graph_of_node[node] = e.p(4);
   const auto known = graph_of_node.find(node);
   if (known == graph_of_node.end()) return forget_unknown_nodes(); // the node may be any of them
   Graph& parent = graphs[known->second];
-  std::vector<GraphKernel>& kernels = parent.kernels[node];
-  if (!parent.inner.try_emplace(node, inner).second) return;
+  std::vector<GraphWork>& work = parent.work[node];
+  const auto [first, last] = parent.inner.equal_range(node);
+  if (std::any_of(first, last, [&](const auto& entry) { return entry.second.graph == inner; })) return;
+  parent.inner.insert({node, {inner, is_body}});
   const auto [graph, is_new] = graphs.try_emplace(inner);
-  if (is_new) graph->second.kernels[0] = std::exchange(kernels, {});
+  if (is_new && !work.empty()) graph->second.work[0] = std::exchange(work, {});
 }
 
 Heap::State::Graph Heap::State::whole_graph(std::uint64_t handle) const {
@@ -114,15 +123,18 @@ Heap::State::Graph Heap::State::whole_graph(std::uint64_t handle) const {
   struct Part {
     std::uint64_t handle;
     std::optional<std::uint64_t> node; // of the outermost graph, where the part is inside one
+    bool may_run;
   };
-  std::vector<Part> parts = {{handle, std::nullopt}};
+  std::vector<Part> parts = {{handle, std::nullopt, false}};
   while (!parts.empty()) {
     const Part part = parts.back();
     parts.pop_back();
     const auto graph = graphs.find(part.handle);
     if (graph == graphs.end() || !seen.insert(part.handle).second) continue;
-    add_to(whole, graph->second, part.node);
-    for (const auto& [node, inner] : graph->second.inner) parts.push_back({inner, part.node.value_or(node)});
+    add_to(whole, graph->second, part.node, part.may_run);
+    for (const auto& [node, inner] : graph->second.inner) {
+      parts.push_back({inner.graph, part.node.value_or(node), part.may_run || inner.is_body});
+    }
   }
   return whole;
 }
@@ -130,8 +142,8 @@ Heap::State::Graph Heap::State::whole_graph(std::uint64_t handle) const {
 void Heap::State::forget_graph(std::uint64_t handle) {
   const auto graph = graphs.extract(handle);
   if (graph.empty()) return;
-  for (const auto& [node, kernels] : graph.mapped().kernels) graph_of_node.erase(node);
-  for (const auto& [node, inner] : graph.mapped().inner) forget_graph(inner);
+  for (const auto& [node, work] : graph.mapped().work) graph_of_node.erase(node);
+  for (const auto& [node, inner] : graph.mapped().inner) forget_graph(inner.graph);
 }
 
 void Heap::State::run_graph(const Event& e) {

@@ -10,12 +10,18 @@ namespace gmt {
 
 using trace::Family;
 
-// A mapping's `stream` names its physical memory from now on.
+// A mapping's `stream` names its physical memory from now on. An imported handle is as large as what is mapped of
+// it: no call tells its size.
 void Heap::State::note_mapping(Block& mapping) {
   const Id handle = store.find_exact(Space::kHandle, mapping.stream);
   mapping.stream = handle != kNone ? store[handle].born : 0;
   if (handle == kNone) return;
-  mapping.place = store[handle].place;
+  Block& physical = store[handle];
+  mapping.place = physical.place;
+  if (mapping.bytes > physical.bytes) {
+    store.use().grew(physical, mapping.bytes - physical.bytes, mapping.born);
+    physical.bytes = mapping.bytes;
+  }
   ++mapped[mapping.stream].mappings;
 }
 

@@ -65,17 +65,22 @@ struct Heap::State {
     std::vector<std::uint64_t> frees;
     // By node, a child graph's under the node that runs it. Under 0 those whose node's handle is not known:
     // captured ones, and what was copied from another graph.
-    std::map<std::uint64_t, std::vector<GraphKernel>> kernels;
-    // Child graphs whose own handle the program has, by node: these hold what their nodes run.
-    std::map<std::uint64_t, std::uint64_t> inner;
+    std::map<std::uint64_t, std::vector<GraphWork>> work;
+    // Graphs inside a node whose own handle the program has, by node: these hold what their nodes run.
+    struct Inner {
+      std::uint64_t graph = 0;
+      bool is_body = false; // of a conditional node, which can have several
+    };
+    std::multimap<std::uint64_t, Inner> inner;
   };
   struct ExecutableGraph : Graph {
     struct Watched {
+      Space space;
       std::uint64_t address, born;
       friend auto operator<=>(const Watched&, const Watched&) = default;
     };
     std::set<std::uint64_t> disabled; // nodes
-    std::vector<Watched> watched;     // the blocks that its kernels point into; while they live all is well
+    std::vector<Watched> watched;     // the blocks that its work points into; while they live all is well
     bool is_watched = false;
   };
   std::unordered_map<std::uint64_t, Graph> graphs; // by handle, those of which something is known
@@ -112,17 +117,23 @@ struct Heap::State {
   Id bear_again(const Block& allocation, std::uint64_t order);
   void forget_graph(std::uint64_t handle);
   void note_inner_graph(const Event& e);
-  static void add_to(Graph& whole, const Graph& part, std::optional<std::uint64_t> as_node);
+  static void add_to(Graph& whole, const Graph& part, std::optional<std::uint64_t> as_node, bool may_run = false);
   Graph whole_graph(std::uint64_t handle) const; // with what its inner graphs hold now
 
-  // heap_graph_kernels.cpp
+  // heap_graph_work.cpp
   void on_graph_kernel(const Event& e);
+  bool on_graph_use(const Event& e); // false: nothing is known of its node
   void on_graph_change(const Event& e);
   void note_captured_kernel(const Event& e); // behind judge_launch()
-  void change_node(std::uint64_t graph, std::uint64_t node, std::vector<GraphKernel> kernels);
-  void forget_unknown_nodes();
-  void judge_graph_kernels(const Event& e, ExecutableGraph& graph);
-  bool judge_graph_pointer(ExecutableGraph& graph, const GraphKernel& kernel, std::uint64_t word);
+  void note_captured_use(const Event& e, GraphWork::Kind kind); // behind the verdict on a copy, set or use
+  // `more`: beside what the node is known to do. No kind: it may be of any.
+  void change_node(std::uint64_t graph, std::uint64_t node, std::vector<GraphWork> work,
+                   std::optional<GraphWork::Kind> kind, bool more = false);
+  static void forget_unknown(Graph& graph, std::optional<GraphWork::Kind> kind);
+  void forget_unknown_nodes(std::optional<GraphWork::Kind> kind = std::nullopt);
+  void judge_graph_work(const Event& e, ExecutableGraph& graph);
+  bool judge_graph_pointer(ExecutableGraph& graph, const GraphWork& work, std::uint64_t word);
+  const Block* dead_array_of(std::uint64_t handle);
 
   // heap_mappings.cpp
   void note_mapping(Block& mapping);

@@ -51,6 +51,26 @@ void CopyUse::add(const Event& e, const Heap& heap) {
   if (to.kind == Place::Kind::kPageable || from.kind == Place::Kind::kPageable) sum.pageable_bytes += e.p(2);
 }
 
+void MemoryUse::grew(const Block& block, std::uint64_t more, std::uint64_t order) {
+  Device& device = device_of(block);
+  Family& family = device.families[static_cast<std::size_t>(block.family)];
+  family.allocated_bytes += more;
+  family.live_bytes += more;
+  family.peak_bytes = std::max(family.peak_bytes, family.live_bytes);
+  Stack& stack = stack_of(block.allocated);
+  stack.allocated_bytes += more;
+  if (!is_device_memory(block)) return;
+  remember(stack);
+  stack.bytes += more;
+  device.live_bytes += more;
+  device.peak_bytes = std::max(device.peak_bytes, device.live_bytes);
+  live_bytes_ += more;
+  if (live_bytes_ <= peak_bytes_) return;
+  peak_bytes_ = live_bytes_;
+  peak_order_ = order;
+  ++peak_number_;
+}
+
 void MemoryUse::describe_context(std::uint16_t id, int device) {
   if (places_.size() <= id) places_.resize(id + std::size_t{1}, kUnset);
   if (places_[id] != kUnset) return; // blocks must die where they were born

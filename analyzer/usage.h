@@ -109,6 +109,9 @@ public:
     live_bytes_ += block.bytes;
   }
 
+  // A live block turns out to be that much larger, at this point of the order.
+  void grew(const Block& block, std::uint64_t more, std::uint64_t order);
+
   // Device memory of all devices.
   std::uint64_t live_bytes() const { return live_bytes_; }
   std::uint64_t peak_bytes() const { return peak_bytes_; }

@@ -110,6 +110,7 @@ template <std::uint16_t Row, class Result, class... Args, class Rec> struct Entr
       call.begin_member();
       fill_record<Rec>(call.record, tuple, i);
       if constexpr (kPerThread) mark_per_thread(call.record);
+      if (result_code(result) == 0) Rec::after(call.record, tuple);
       call.add_member(i, result_code(result));
     }
     return result;

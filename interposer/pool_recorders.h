@@ -5,8 +5,8 @@
 
 #include <cstring>
 
+#include "interposer/bind_recorders.h"
 #include "interposer/memory_queries.h"
-#include "interposer/recorders.h"
 
 namespace gmt::interposer {
 
@@ -28,6 +28,17 @@ inline std::uint64_t place_of(const CUmemLocation& location) {
   const std::uint64_t device = device_of(location);
   return device == ~std::uint64_t{0} ? device : device + 1;
 }
+
+// Which locations may touch memory from now on, and how: a mapping's, or a whole pool's, whose handle stands for it then.
+template <int Address, int Size, int List, int Count> struct GrantAccess : Recorder {
+  template <class T> static std::size_t members(const T& a) { return arg<List>(a) != 0 ? arg<Count>(a) : 0; }
+  template <class T> static void member(Record& r, const T& a, std::size_t i) {
+    const CUmemAccessDesc& access = std::get<List>(a)[i];
+    set_use(r, UseClass::kAccess, arg<Address>(a), arg<Size>(a), device_of(access.location));
+    if ((access.flags & CU_MEM_ACCESS_FLAGS_PROT_READ) != 0) r.flags |= trace::kUseReads;
+    if (access.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) r.flags |= trace::kUseWrites;
+  }
+};
 
 template <int Out, int Size, int Properties> struct AllocPhysical : Alloc<Family::kVmmHandle, Out, Size> {
   template <class T> static void before(Record& r, const T& a) {

@@ -97,6 +97,7 @@ enum class Kind : std::uint8_t {
   // P0 address or handle, P1 bytes (0 unknown), P2 UseClass, P3 stream; for kTexture and kSurface the object that came out, for
   // kGraphNode the graph or graph-exec (0 if the call names the node only). Flags: kUseReads, kUseWrites.
   // Second slot where rows are bound (2D textures, tensor maps): P4 pitch, P5 width in bytes, P6 height, P7 element size.
+  // For kGraphNode (since 1.4): P8 node, P9 which of the node's uses (0 takes the place of what it did before), P10 CUgraphNodeType.
   kUse = 24,
   // A kernel that a graph's node runs, when the node is made or changed by hand (since 1.4): P0 function handle, P1 graph or graph-exec
   // (0 if the call names the node only), P2 and P3 as kLaunch's, P4 node. P5.. words of the arguments and the flag as kLaunch's P4...

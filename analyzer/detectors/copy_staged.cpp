@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // copy-staged: copies between two devices of which neither may reach the other's memory. They work, but by
 // way of host memory (CUDA C++ programming guide, peer-to-peer memory copy). Added up by call stack and pair
-// of devices.
+// of devices. Who reaches what: cuCtxEnablePeerAccess decides it for ordinary device memory, cuMemPoolSetAccess
+// for a pool's, cuMemSetAccess for a mapping (cuda.h).
 
 #include <array>
+#include <climits>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -13,12 +16,15 @@
 namespace gmt {
 namespace {
 
-// Memory whose peers are set by cuCtxEnablePeerAccess: pools and mappings have access lists of their own.
-bool follows_contexts(trace::Family family) {
-  return family == trace::Family::kDevice || family == trace::Family::kPitched;
+using trace::Family;
+
+bool is_judged(Family family) {
+  return family == Family::kDevice || family == Family::kPitched || family == Family::kStreamOrdered ||
+         family == Family::kVmmMapping;
 }
 
-constexpr Wants kOneDevice = wants(trace::Kind::kContext) | wants(trace::Kind::kLife);
+constexpr Wants kOneDevice =
+  wants(trace::Kind::kContext) | wants(trace::Kind::kLife) | wants(trace::Kind::kUse);
 constexpr Wants kSeveralDevices = kOneDevice | wants(trace::Kind::kCopy);
 
 class CopyStaged : public Detector {
@@ -30,6 +36,7 @@ public:
     switch (e.kind) {
     case trace::Kind::kContext: note_context(e); break;
     case trace::Kind::kLife: note_life(e); break;
+    case trace::Kind::kUse: note_use(e); break;
     default: judge_copy(e, heap); break;
     }
   }
@@ -73,6 +80,10 @@ private:
     } else if (object == ObjectClass::kContext && op == LifeOp::kCreate) {
       devices_[e.p(0)] = static_cast<int>(e.p(3));
     }
+    if (object == ObjectClass::kPool && op == LifeOp::kCreate) {
+      pools_.erase(pools_.lower_bound({e.p(0), INT_MIN}), pools_.upper_bound({e.p(0), INT_MAX}));
+      made_pools_.insert(e.p(0));
+    }
     if (object != ObjectClass::kPeerAccess) return;
     const int peer = device_of(e.p(0)), own = device_of(e.p(3));
     const std::pair<Pair, bool> direction{pair_of(peer, own), own < peer};
@@ -85,21 +96,55 @@ private:
     }
   }
 
+  // A device gets access to a mapping or a pool, or loses it.
+  void note_use(const Event& e) {
+    if (e.p(2) != static_cast<std::uint64_t>(trace::UseClass::kAccess)) return;
+    const int device = static_cast<std::int32_t>(e.p(3));
+    const bool granted = (e.flags & (trace::kUseReads | trace::kUseWrites)) != 0;
+    if (e.p(1) == 0) {
+      pools_[{pool(e.p(0)), device}] = granted;
+    } else {
+      mappings_[{device, e.p(0)}] = {e.p(0) + e.p(1), e.order, granted};
+    }
+  }
+
+  // Those that the program did not make are default ones, of which the blocks name none.
+  std::uint64_t pool(std::uint64_t handle) const { return made_pools_.contains(handle) ? handle : 0; }
+
+  bool reaches(int device, const Block& block, int own) const {
+    if (block.family == Family::kStreamOrdered) {
+      const auto at = pools_.find({pool(block.shape().pool), device});
+      return at != pools_.end() && at->second;
+    }
+    if (block.family != Family::kVmmMapping) {
+      return reachable_.contains({pair_of(own, device), device < own});
+    }
+    auto at = mappings_.upper_bound({device, block.address});
+    if (at == mappings_.begin() || (--at)->first.first != device) return false;
+    const Grant& grant = at->second;
+    if (grant.end <= block.address || grant.order < block.born) return false;
+    return grant.granted;
+  }
+
   void judge_copy(const Event& e, const Heap& heap) {
     const Block *to = nullptr, *from = nullptr;
     for (const Touch& touch : heap.touched()) {
       (touch.access == Touch::Access::kRead ? from : to) = touch.block;
     }
-    if (to == nullptr || from == nullptr || to->context == from->context || unknown_access_) return;
-    if (!follows_contexts(to->family) || !follows_contexts(from->family)) return;
+    if (to == nullptr || from == nullptr || unknown_access_) return;
+    if (!is_judged(to->family) || !is_judged(from->family)) return;
     const int into = heap.device_of(*to), out_of = heap.device_of(*from);
     if (into < 0 || out_of < 0 || into == out_of) return;
-    const Pair pair = pair_of(into, out_of);
-    if (reachable_.contains({pair, false}) || reachable_.contains({pair, true})) return;
-    add(e, into, out_of);
+    if (reaches(into, *from, out_of) || reaches(out_of, *to, into)) return;
+    const bool pooled = from->family == Family::kStreamOrdered || to->family == Family::kStreamOrdered;
+    const bool mapped = from->family == Family::kVmmMapping || to->family == Family::kVmmMapping;
+    add(e, into, out_of,
+        mapped   ? "give the other device access to the mapping (cuMemSetAccess)"
+        : pooled ? "give the other device access to the pool (cudaMemPoolSetAccess)"
+                 : "call cudaDeviceEnablePeerAccess once");
   }
 
-  void add(const Event& e, int into, int out_of) {
+  void add(const Event& e, int into, int out_of, std::string_view remedy) {
     const std::array<std::uint64_t, 3> key{
       e.stack.value, e.api, static_cast<std::uint64_t>(into) << 32 | static_cast<unsigned>(out_of)};
     std::string name(reinterpret_cast<const char*>(key.data()), sizeof key);
@@ -114,8 +159,7 @@ private:
       f.message =
         cat({f.api, " copies from device ", std::to_string(out_of), " to device ", std::to_string(into),
              ", neither of which has access to the other, so that the data is staged through the host"});
-      f.advice = "If cudaDeviceCanAccessPeer says that they can, call cudaDeviceEnablePeerAccess once before "
-                 "the first copy.";
+      f.advice = cat({"If cudaDeviceCanAccessPeer says that they can, ", remedy, " before the first copy."});
       f.stacks.push_back(labelled("copied here", e.stack, f.api));
       copies_.push_back(std::move(f));
     }
@@ -128,6 +172,13 @@ private:
   std::unordered_map<std::uint64_t, int> devices_; // by CUcontext
   std::set<std::pair<Pair, bool>> reachable_;      // pairs, and whether the lower number has access
   bool unknown_access_ = false;                    // given between contexts that were not described
+  struct Grant {
+    std::uint64_t end = 0, order = 0;
+    bool granted = false;
+  };
+  std::map<std::pair<int, std::uint64_t>, Grant> mappings_; // by device and address
+  std::map<std::pair<std::uint64_t, int>, bool> pools_;     // by pool and device
+  std::set<std::uint64_t> made_pools_;
   std::vector<Finding> copies_;
   std::unordered_map<std::string, std::size_t> by_stack_;
 };

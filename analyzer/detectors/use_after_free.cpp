@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // use-after-free: a copy, set, texture bind, prefetch or launch argument that points into memory freed
-// before, or before the launch of the graph that runs the kernel. The verdict is the heap's, which holds back where the addresses may belong to somebody else by now.
+// before; of a graph's nodes, before the launch of the graph. The verdict is the heap's, which holds back where
+// the addresses may belong to somebody else by now.
 
 #include "analyzer/detector.h"
 #include "analyzer/function_name.h"
@@ -36,14 +37,18 @@ private:
       f.severity = Severity::kWarning;
       f.advice += " It is a mistake only if the kernel uses that field.";
     }
+    if (j.work != nullptr && j.work->may_run) {
+      f.severity = Severity::kWarning;
+      f.advice += " It is a mistake only if the body of the conditional node runs.";
+    }
     f.bytes = j.range_bytes;
     f.address = j.range_begin;
     f.api = call;
     f.group = j.side == Judgement::Side::kSource ? "source" : "destination";
     f.stacks.push_back(labelled(label(e, j), e.stack, call));
-    if (j.kernel != nullptr) {
-      f.stacks.push_back(labelled(j.kernel->captured ? "captured here" : "node made here", j.kernel->made,
-                                  facts_.api_name(j.kernel->api)));
+    if (j.work != nullptr) {
+      f.stacks.push_back(labelled(j.work->captured ? "captured here" : "node made here", j.work->made,
+                                  facts_.api_name(j.work->api)));
     }
     f.stacks.push_back(
       labelled(ended ? std::string("context ended here") : cat({released_word(block.family), " here"}),
@@ -53,10 +58,11 @@ private:
   }
 
   static bool is_argument(const Event& e, const Judgement& j) {
-    return e.kind == trace::Kind::kLaunch || j.kernel != nullptr;
+    return e.kind == trace::Kind::kLaunch ||
+           (j.work != nullptr && j.work->kind == GraphWork::Kind::kKernel);
   }
   static std::uint64_t function_of(const Event& e, const Judgement& j) {
-    return j.kernel != nullptr ? j.kernel->function : e.p(0);
+    return j.work != nullptr ? j.work->function : e.p(0);
   }
 
   // The words of a structure passed by value count too, but a field that the kernel does not use may hold
@@ -72,8 +78,8 @@ private:
     const std::string name = demangle(facts_.handle_name(function_of(e, j)));
     const std::string kernel = name.empty() ? "a kernel" : shorten_function(name, kLongestName);
     const std::string does =
-      cat({j.kernel != nullptr ? "The graph that is launched gives " : "The launch of ", kernel,
-           j.kernel != nullptr ? "" : " passes"});
+      cat({j.work != nullptr ? "The graph that is launched gives " : "The launch of ", kernel,
+           j.work != nullptr ? "" : " passes"});
     if (j.parameter >= trace::kNoParameter) return cat({does, " the pointer "});
     return cat({does, " ", is_whole_parameter(e, j) ? "as" : "in", " parameter ",
                 std::to_string(j.parameter + 1), " the pointer "});
@@ -81,14 +87,22 @@ private:
 
   std::string does(const Event& e, const Judgement& j, std::string_view call) const {
     if (is_argument(e, j)) return passes(e, j);
-    if (j.side == Judgement::Side::kNone) return cat({call, " uses "});
     const bool reads = j.side == Judgement::Side::kSource;
+    if (j.work != nullptr) {
+      const bool copies = j.work->kind == GraphWork::Kind::kCopy;
+      return cat({"The graph that is launched ", copies && reads  ? "copies from "
+                                                 : copies         ? "copies to "
+                                                 : j.work->kind == GraphWork::Kind::kSet ? "sets "
+                                                                                         : "uses "});
+    }
+    if (j.side == Judgement::Side::kNone) return cat({call, " uses "});
     return cat({call, reads ? " reads " : " writes ", format_bytes(j.range_bytes), reads ? " from " : " to "});
   }
 
   static std::string label(const Event& e, const Judgement& j) {
+    if (j.work != nullptr) return "graph launched here";
     if (e.kind == trace::Kind::kCopy) return "copied here";
-    if (is_argument(e, j)) return j.kernel != nullptr ? "graph launched here" : "launched here";
+    if (is_argument(e, j)) return "launched here";
     return e.kind == trace::Kind::kSet ? "set here" : "called here";
   }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A conditional node's body is a graph that the node gives out. Its kernels use memory like others, but whether they run
-// is decided on the device: memory that only a body is given is not unused, and freeing it before a launch that leaves
-// the body out is no mistake.
+// is decided on the device: memory that only a body is given is not unused, and freeing it before a launch is a mistake
+// only if that runs the body, which is said.
 //
 // run:
 // device: gpu
 // expect: clean
 // run: off
 // device: gpu
-// expect: clean
+// expect: warning use-after-free count=1 api=cudaGraphLaunch message="It is a mistake only if the body of the conditional node runs." stacks="graph launched here","node made here"@add_kernel,"freed here","allocated here"
 #include "answers.h"
 
 __global__ void scale(float* values, float by, int count)

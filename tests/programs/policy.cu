@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules for CI on a program without a mistake: a set-up, steps that take memory from CUDA's pool, one captured graph.
+// Rules for CI on a program without a mistake: a set-up, steps that take memory from CUDA's pool, one captured graph. Limits are each
+// process's own; a rule that any process breaks is broken.
 //
 // run:
 // expect: clean
@@ -21,11 +22,22 @@
 // run: allocations
 // options: check --policy "max-allocations 2"
 // expect: error policy count=1 message="there were 4" range="step" stacks="allocated here"@step:LINE(pooled)
+// run: two-processes
+// options: check --policy "max-allocations 4" --policy "max-device-bytes 3M"
+// expect: clean
+// processes: 2
+// run: child-direct
+// options: check --policy "no-direct-malloc after ready"
+// expect: error policy count=2 api=cudaMalloc message="bypasses the pool" stacks="allocated here"@step:LINE(direct)
+// processes: 2
 // run: never
 // options: check --policy "no-alloc-in backward" --policy "no-direct-malloc after warm"
 // expect: clean
 // not-checked: policy
 #include "answers.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <nvtx3/nvToolsExt.h>
 
@@ -61,6 +73,9 @@ static void capture(cudaStream_t stream)
 
 int main(int argc, char** argv)
 {
+  const bool child_direct = started_with(argc, argv, "child-direct");
+  pid_t child = -1;
+  if (child_direct || started_with(argc, argv, "two-processes")) child = fork(); // before the first CUDA call
   cudaStream_t stream;
   void* workspace = nullptr;
   CHECK(cudaStreamCreate(&stream));
@@ -68,9 +83,11 @@ int main(int argc, char** argv)
   CHECK(cudaMemset(workspace, 0, kBytes));
   nvtxMarkA("ready");
   for (int i = 0; i < 2; ++i)
-    step(stream, started_with(argc, argv, "direct"));
+    step(stream, started_with(argc, argv, "direct") || (child_direct && child == 0));
   capture(stream);
   CHECK(cudaStreamDestroy(stream));
   CHECK(cudaFree(workspace));
+  int status = 0;
+  if (child > 0 && (waitpid(child, &status, 0) != child || status != 0)) return 4;
   return 0;
 }

@@ -6,6 +6,8 @@
 // expect: clean
 // run: no-release-of-import
 // expect: error leak count=1
+// run: no-release-after-mapping
+// expect: error leak count=1 bytes=2097152
 #include "answers.h"
 
 #include <cuda.h>
@@ -46,7 +48,15 @@ int main(int argc, char** argv)
   CHECK(cuDevicePrimaryCtxRetain(&context, device));
   CHECK(cuCtxSetCurrent(context));
   CUmemGenericAllocationHandle made = create(), imported = import_again(made);
-  if (!started_with(argc, argv, "no-release-of-import"))
+  const bool is_mapped = started_with(argc, argv, "no-release-after-mapping");
+  if (is_mapped) {
+    CUdeviceptr address = 0;
+    CHECK(cuMemAddressReserve(&address, kBytes, 0, 0, 0));
+    CHECK(cuMemMap(address, kBytes, 0, imported, 0));
+    CHECK(cuMemUnmap(address, kBytes));
+    CHECK(cuMemAddressFree(address, kBytes));
+  }
+  if (!is_mapped && !started_with(argc, argv, "no-release-of-import"))
     CHECK(cuMemRelease(imported));
   CHECK(cuMemRelease(made));
   CHECK(cuDevicePrimaryCtxRelease(device));

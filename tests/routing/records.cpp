@@ -258,6 +258,8 @@ void graphs() {
   copy.Height = 10;
   copy.Depth = 1;
   say("copy", cuGraphAddMemcpyNode(&node, graph, nullptr, 0, &copy, context));
+  tell("copy-node", node);
+  say("change", cuGraphMemcpyNodeSetParams(node, &copy));
   CUDA_MEMSET_NODE_PARAMS set{};
   set.dst = address;
   set.pitch = 256;
@@ -265,6 +267,7 @@ void graphs() {
   set.width = 8;
   set.height = 3;
   say("set", cuGraphAddMemsetNode(&node, graph, nullptr, 0, &set, context));
+  tell("set-node", node);
   CUgraphNodeParams any{};
   any.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
   any.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -317,6 +320,15 @@ void pools() {
   int off[2] = {0, -1};
   say("reuse", cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, off));
   say("trim", cuMemPoolTrimTo(pool, 777));
+  tell("pool", pool);
+  CUmemAccessDesc access[2] = {};
+  access[0].location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  access[0].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  access[1].location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+  access[1].flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+  say("access", cuMemPoolSetAccess(pool, access, 2));
+  access[1].flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  say("no access", cuMemPoolSetAccess(pool, access + 1, 1));
   say("use", cuDeviceSetMemPool(0, pool));
   void* pinned = nullptr;
   say("pinned", cuMemHostAlloc(&pinned, 100, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_WRITECOMBINED));

@@ -9,6 +9,7 @@ from interposed_case import InterposedCase
 SIMULATED = os.environ["GMT_SIMULATED"]
 # Members of the enumerations in trace/format.h.
 TEXTURE, PREFETCH, MEM_OP, ACCESS, MEM_OP_WAIT, SURFACE, TENSOR_MAP, GRAPH_NODE = 1, 2, 5, 8, 9, 10, 11, 12
+COPY_NODE, SET_NODE = 1, 2  # CUgraphNodeType
 POOL, PEER_ACCESS, ARRAY_VIEW = 7, 15, 17
 VMM_HANDLE = 9
 GRAPH, USE = 8, 6
@@ -161,6 +162,11 @@ class Graphs(Records):
                          ([base + 4, 128 * 9 + 100, GRAPH_NODE, graph, 128, 100, 10, 1], READS))
         self.assertEqual(self.only("cuGraphAddMemsetNode").a[:8],
                          [base, 256 * 2 + 32, GRAPH_NODE, graph, 256, 32, 3, 4])
+        copy, set_node = int(self.said["copy-node"], 16), int(self.said["set-node"], 16)
+        self.assertEqual([to.a[8:], source.a[8:]], [[copy, 0, COPY_NODE], [copy, 1, COPY_NODE]])
+        self.assertEqual(self.only("cuGraphAddMemsetNode").a[8:], [set_node, 0, SET_NODE])
+        self.assertEqual([change.a[3:4] + change.a[8:] for change in self.trace.calls_of("cuGraphMemcpyNodeSetParams")],
+                         [[0, copy, 0, COPY_NODE], [0, copy, 1, COPY_NODE]])
         alloc, free = self.trace.calls_of("cuGraphAddNode_v2")
         address = int(self.said["address"], 16)
         self.assertEqual((alloc.kind, alloc.a), ("alloc", [address, 5000, GRAPH_FAMILY, graph]))
@@ -232,13 +238,16 @@ class Memory(Records):
                          [[levels.a[0], 0, ACCESS], [planes.a[0], 0, ACCESS]])
 
     def test_pools_and_flags(self):
-        self.play("pools")
+        self.play("pools", GPUMEMTRACE_SIM_DEVICES="2")
         pool = self.only("cuMemPoolCreate").a[0]
         self.assertEqual(self.only("cuMemPoolCreate").a, [pool, POOL, 1, 0])
         threshold, reuse = self.trace.calls_of("cuMemPoolSetAttribute")
         self.assertEqual(threshold.a[:5], [pool, POOL, 7, 4, 123456])
         self.assertEqual(reuse.a[:5], [pool, POOL, 7, 2, 0])
         self.assertEqual(self.only("cuMemPoolTrimTo").a, [pool, POOL, 8, 777])
+        self.assertEqual([(grant.kind, grant.a, grant.flags & 3) for grant in self.trace.calls_of("cuMemPoolSetAccess")],
+                         [("use", [pool, 0, ACCESS, 0], READS | WRITES), ("use", [pool, 0, ACCESS, 1], READS),
+                          ("use", [pool, 0, ACCESS, 1], 0)])
         self.assertEqual(self.only("cuDeviceSetMemPool").a, [pool, POOL, 6, 0])
         self.assertEqual(self.only("cuMemHostAlloc").a[10], 1 | 4)
         self.assertEqual(self.only("cuMemAllocManaged").a[10], 2)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies by what their two sides are: declared host or device against what the memory is, sides that overlap,
-// sides on two devices.
+// Copies by what their two sides are: declared host or device against what the memory is, sides that overlap. Sides
+// on two devices: analyzer_two_devices.cpp.
 
 #include "analysis_fixture.h"
 
@@ -210,91 +210,6 @@ TEST_F(CopySides, DamagedShapesDoNotOverflow) {
   copy_2d(1ull << 63, 512, 0, 512, 400, 10);
   run();
   EXPECT_EQ(find("copy-overlap"), nullptr);
-}
-
-class TwoDevices : public CopySides {
-protected:
-  void SetUp() override {
-    log().context(1, 0xc0, 0, true);
-    log().context(2, 0xc1, 1, true);
-    on_device(kA, 1);
-    on_device(kB, 2);
-  }
-  void on_device(std::uint64_t address, std::uint16_t context, Family family = Family::kDevice) {
-    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x100}, .context = context}, family,
-                address, kMiB);
-    log().set({.api = "cuMemsetD8_v2"}, address, kMiB);
-  }
-  void peer_copy() {
-    log().copy({.api = "cuMemcpyPeer", .via = "cudaMemcpyPeer", .stack = {0x330}}, kB, kA, kMiB,
-               Side::kDevice, Side::kDevice);
-  }
-  void peer_access(std::uint64_t own, std::uint64_t peer, trace::LifeOp op) {
-    log().record(Kind::kLife, {.api = "cuCtxEnablePeerAccess"},
-                 {peer, static_cast<std::uint64_t>(trace::ObjectClass::kPeerAccess),
-                  static_cast<std::uint64_t>(op), own});
-  }
-  void free_both() {
-    cuda_free(kA);
-    cuda_free(kB);
-    run();
-  }
-};
-
-TEST_F(TwoDevices, WithoutAccessIsStaged) {
-  peer_copy();
-  peer_copy();
-  free_both();
-  ASSERT_EQ(kinds(), "copy-staged");
-  const Finding& f = *find("copy-staged");
-  EXPECT_EQ(f.severity, Severity::kNote);
-  EXPECT_EQ(f.message,
-            "cudaMemcpyPeer copies from device 0 to device 1, neither of which has access to the other, so "
-            "that the data is staged through the host (2.0 MiB in 2 copies).");
-  EXPECT_EQ(f.count, 2u);
-  EXPECT_EQ(f.bytes, 2 * kMiB);
-}
-
-TEST_F(TwoDevices, AccessInEitherDirectionIsEnough) {
-  peer_access(0xc1, 0xc0, trace::LifeOp::kCreate);
-  peer_copy();
-  peer_access(0xc0, 0xc1, trace::LifeOp::kCreate);
-  peer_access(0xc1, 0xc0, trace::LifeOp::kDestroy);
-  peer_copy();
-  free_both();
-  EXPECT_EQ(kinds(), "");
-}
-
-TEST_F(TwoDevices, AccessTakenAway) {
-  peer_access(0xc1, 0xc0, trace::LifeOp::kCreate);
-  peer_access(0xc1, 0xc0, trace::LifeOp::kDestroy);
-  peer_copy();
-  free_both();
-  EXPECT_EQ(kinds(), "copy-staged");
-}
-
-TEST_F(TwoDevices, AccessOfUnknownContextsMayBeTheirs) {
-  peer_access(0xdead, 0xc0, trace::LifeOp::kCreate);
-  peer_copy();
-  free_both();
-  EXPECT_EQ(kinds(), "");
-}
-
-TEST_F(TwoDevices, PoolsHaveAccessListsOfTheirOwn) {
-  on_device(kC, 2, Family::kStreamOrdered);
-  log().copy({.api = "cuMemcpyPeer"}, kC, kA, kMiB, Side::kDevice, Side::kDevice);
-  cuda_free(kC);
-  free_both();
-  EXPECT_EQ(find("copy-staged"), nullptr);
-}
-
-TEST_F(TwoDevices, CopiesWithinADeviceAndRefusedOnes) {
-  on_device(kC, 2);
-  log().copy({.api = "cuMemcpyDtoD_v2"}, kC, kB, kMiB, Side::kDevice, Side::kDevice);
-  log().copy({.api = "cuMemcpyPeer", .result = 1}, kB, kA, kMiB, Side::kDevice, Side::kDevice);
-  cuda_free(kC);
-  free_both();
-  EXPECT_EQ(find("copy-staged"), nullptr);
 }
 
 } // namespace

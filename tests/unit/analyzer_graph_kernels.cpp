@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of graphs that point into memory which is freed before the graph is launched: which node runs what
-// after nodes, graphs and executable graphs were changed, cloned, nested and destroyed.
+// after nodes, graphs and executable graphs were changed, cloned, nested and destroyed. Copies, sets and memory
+// operations: analyzer_graph_work.cpp.
 
 #include "analysis_fixture.h"
 

@@ -55,6 +55,28 @@ TEST_F(Usage, SumsByFamilyAndDevice) {
   EXPECT_EQ(result.process.totals.peak_bytes, 3500u);
 }
 
+// No call tells how large an imported handle is; what is mapped of it does.
+TEST_F(Usage, ImportedMemoryIsAsLargeAsItsMapping) {
+  log().alloc({.api = "cuMemImportFromShareableHandle", .context = 0}, Family::kVmmHandle, 0x70, 0, 0 + 1);
+  for (const std::uint64_t mapped : {2 * kMiB, 4 * kMiB, 2 * kMiB}) {
+    log().alloc({.api = "cuMemMap", .context = 0}, Family::kVmmMapping, kA, mapped, 0x70);
+    log().release({.api = "cuMemUnmap"}, FreeFunction::kMemUnmap, kA, mapped);
+  }
+  run();
+  ASSERT_EQ(kinds(), "leak");
+  EXPECT_EQ(find("leak")->bytes, 4 * kMiB);
+  const MemoryTables::Family* row = family("physical memory (VMM handle)", 0);
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->allocations, 1u);
+  EXPECT_EQ(row->allocated_bytes, 4 * kMiB);
+  EXPECT_EQ(row->live_bytes, 4 * kMiB);
+  EXPECT_EQ(result.process.totals.peak_bytes, 4 * kMiB);
+  log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 0x70);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_EQ(family("physical memory (VMM handle)", 0)->live_bytes, 0u);
+}
+
 TEST_F(Usage, BlocksDieInTheRowTheyWereBornIn) {
   cuda_malloc(kA, 1000); // its context is described too late
   log().context(1, 0xc1, 0, true);
