@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that launch, wait and end streams while windows open and are read, on a made-up device whose work ends by
-// itself a little later. Opening and reading must never meet work, or meet a launch while they last; every launch is
-// counted once.
+// Threads that launch kernels and graphs, capture and wait while windows open and are read, on a made-up device whose
+// work ends by itself a little later. Opening and reading must never meet work or a capture, or a launch while they last; no
+// graph is launched in a window; every launch is counted once.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -35,7 +35,8 @@ std::array<std::atomic<int>, kStreams> pending; // work that has not ended
 std::atomic<int> running{0};                    // sum of them
 std::atomic<bool> enabled{false};
 std::atomic<std::uint64_t> launched_in_window{0}, read_launches{0}, lost_launches{0};
-std::atomic<int> met_work{0}, readings{0};
+std::atomic<int> met_work{0}, met_captures{0}, readings{0}, graphs_in_windows{0};
+std::atomic<int> capturing{0}; // threads
 std::atomic<bool> counting{false};
 std::atomic<std::uint64_t> launched_while_counting{0};
 std::atomic<int> countings{0};
@@ -130,6 +131,32 @@ void launch(const CollectorFunctions& collector, unsigned stream, bool fails, bo
   collector.after(call, token, !fails);
 }
 
+void launch_graph(const CollectorFunctions& collector, unsigned stream) {
+  constexpr std::uint64_t kGraph = 0x9a0;
+  const DriverCall call{What::kGraphLaunch, kFirstStream + stream, kGraph};
+  const std::uint64_t token = collector.before(call);
+  if (enabled.load()) graphs_in_windows.fetch_add(1);
+  running.fetch_add(1);
+  pending[stream].fetch_add(1);
+  if (enabled.load()) graphs_in_windows.fetch_add(1); // opened between the two
+  collector.after(call, token, true);
+}
+
+void capture(const CollectorFunctions& collector, std::uint64_t stream) {
+  const DriverCall begin{What::kBeginCapture, stream}, end{What::kEndCapture, stream};
+  const std::uint64_t begun = collector.before(begin);
+  capturing.fetch_add(1);
+  collector.after(begin, begun, true);
+  std::this_thread::sleep_for(500us);
+  const std::uint64_t ended = collector.before(end);
+  capturing.fetch_sub(1);
+  collector.after(end, ended, true);
+}
+
+void look_for_captures() {
+  if (capturing.load() != 0) met_captures.fetch_add(1);
+}
+
 void wait_for_stream(const CollectorFunctions& collector, unsigned stream) {
   const DriverCall call{What::kSynchronized};
   const std::uint64_t token = collector.before(call);
@@ -144,6 +171,7 @@ void wait_for_stream(const CollectorFunctions& collector, unsigned stream) {
 Answer Cupti::begin() noexcept { return {}; }
 Answer Cupti::open(std::uint64_t, int device) noexcept {
   for (bool& known : chips_[device].known) known = true;
+  look_for_captures();
   if (running.load() != 0) met_work.fetch_add(1); // launched before: nobody knows whether they would count
   EXPECT_FALSE(enabled.exchange(true));
   launched_in_window.store(0);
@@ -152,6 +180,7 @@ Answer Cupti::open(std::uint64_t, int device) noexcept {
 Answer Cupti::read(std::uint64_t, int, Visit visit, void* data) noexcept {
   if (running.load() != 0) met_work.fetch_add(1);
   std::this_thread::sleep_for(100us);
+  look_for_captures();
   if (running.load() != 0) met_work.fetch_add(1); // somebody launched meanwhile: we would wait for that, too
   const std::uint64_t launches = launched_in_window.exchange(0);
   read_launches.fetch_add(launches);
@@ -182,6 +211,7 @@ Answer Counters::end(int, CUpti_RangeProfiler_Object*, Figures* figures) noexcep
 }
 void Counters::forget(CUpti_RangeProfiler_Object*) noexcept {}
 Answer Cupti::close(std::uint64_t) noexcept {
+  look_for_captures();
   EXPECT_TRUE(enabled.exchange(false));
   lost_launches.fetch_add(launched_in_window.exchange(0));
   return {};
@@ -202,6 +232,8 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
       for (unsigned i = 0; i < kLaunches; ++i) {
         const unsigned stream = t + (i % 3 == 0 ? kThreads : 0);
         launch(collector, stream, i % 50 == 49, i % 7 == 0);
+        if (i % 200 == 150) launch_graph(collector, stream);
+        if (t < 2 && i % 300 == 200) capture(collector, 1000 + t); // a stream that has no other work
         if (i % 10 == 9) wait_for_stream(collector, stream);
         if (i % 100 == 99) std::this_thread::sleep_for(2ms); // a moment in which all may be idle
       }
@@ -218,6 +250,8 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   device.join();
 
   EXPECT_EQ(met_work.load(), 0);
+  EXPECT_EQ(met_captures.load(), 0);
+  EXPECT_EQ(graphs_in_windows.load(), 0);
   EXPECT_GE(readings.load(), 1); // at the end at the latest; before, as the threads happen to meet
   constexpr std::uint64_t kGood = kThreads * kLaunches * 49 / 50 + kAtRest;
   const trace::Slot* windows = only(trace::Kind::kAccessWindows);
@@ -226,6 +260,8 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   ASSERT_TRUE(windows != nullptr && function != nullptr && instruction != nullptr);
   EXPECT_EQ(word_of(windows, WindowsWord::kLaunches), kGood);
   EXPECT_EQ(word_of(function, kSeen), kGood);
+  EXPECT_EQ(word_of(windows, kGraphLaunches), kThreads * (kLaunches / 200));
+  EXPECT_EQ(word_of(windows, kGraphsInWindows), 0u);
   EXPECT_EQ(word_of(windows, kLaunchesRead), read_launches.load());
   EXPECT_EQ(word_of(function, kMeasured), read_launches.load());
   EXPECT_EQ(word_of(instruction, 3), 4 * read_launches.load());
