@@ -104,8 +104,8 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
     findings.not_checked(
       {kSubject,
        cat({format_plural(windows.graphs_in_windows, "graph"), " had to be launched or uploaded while CUPTI "
-            "measured, because a measured kernel did not end for 30 s or the same thread was capturing another "
-            "graph. CUPTI can lose a graph's kernels then: what the program computed may be wrong; run it "
+            "measured, because a measured kernel did not end for 30 s or the same thread was capturing "
+            "another graph. CUPTI can lose a graph's kernels then: what the program computed may be wrong; run it "
             "without --coalescing, or choose other kernels with --kernel"})});
   }
   if (windows.unknown_graphs != 0) {

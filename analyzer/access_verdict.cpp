@@ -92,6 +92,11 @@ AccessFigures figures_of(const AccessLine& line, const MemoryAccess& access) {
   return f;
 }
 
+// Of single bytes two sectors a request are either.
+bool may_be_misaligned_bytes(const CauseFound& c) {
+  return c.cause == AccessCause::kStride && c.width == 1 && c.bytes == 2;
+}
+
 } // namespace
 
 // A thread whose predicate is off executes the instruction and asks for nothing.
@@ -185,7 +190,7 @@ std::string describe(const CauseFound& c) {
     return "neighbouring threads access neighbouring elements, but each warp's first one starts off a sector "
            "of 32 bytes";
   case AccessCause::kStride:
-    if (c.width == 1 && c.bytes == 2) {
+    if (may_be_misaligned_bytes(c)) {
       return "neighbouring threads access every second element, or neighbouring ones from a base off a "
              "sector of 32 bytes";
     }
@@ -208,13 +213,17 @@ std::string describe(const CauseFound& c) {
   return {};
 }
 
-std::string_view advice_for(AccessCause cause, bool is_atomic) {
+std::string_view advice_for(const CauseFound& c, bool is_atomic) {
   if (is_atomic) {
     return "Add up within the warp or in shared memory first, and let neighbouring threads update "
            "neighbouring "
            "addresses.";
   }
-  switch (cause) {
+  if (may_be_misaligned_bytes(c)) {
+    return "Let neighbouring threads access neighbouring elements, and each warp begin at a multiple of 32 "
+           "bytes.";
+  }
+  switch (c.cause) {
   case AccessCause::kMisaligned:
     return "Let each warp begin at a multiple of 32 bytes, best of 128: start the array or its rows there, "
            "or "
@@ -227,8 +236,8 @@ std::string_view advice_for(AccessCause cause, bool is_atomic) {
     return "Keep each member in an array of its own (a struct of arrays), or copy whole structs to shared "
            "memory with neighbouring threads reading neighbouring words.";
   case AccessCause::kApart:
-    return "Let threadIdx.x count along the dimension that is contiguous in memory; sort indices that have no "
-           "order.";
+    return "Let threadIdx.x count along the dimension that is contiguous in memory; sort indices that have "
+           "no order.";
   case AccessCause::kTransposed:
     return "Go through a tile in shared memory, __shared__ float tile[32][33], so that both sides run along "
            "rows.";

@@ -48,7 +48,7 @@ CauseFound cause_of(const AccessLine& line, const MemoryAccess& access);
 std::string_view id_of(AccessCause cause);     // "stride"; empty for kUnknown
 std::string describe(const CauseFound& cause); // half a sentence; empty for kUnknown
 std::string brief(const CauseFound& cause);    // "stride of 8 or more"; empty for kUnknown
-std::string_view advice_for(AccessCause cause, bool is_atomic);
+std::string_view advice_for(const CauseFound& cause, bool is_atomic);
 
 bool is_atomic(const AccessLine& line);
 std::string_view operation_of(const AccessLine& line); // "load", "store", ...; "access" if not known

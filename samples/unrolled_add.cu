@@ -3,7 +3,7 @@
 // each step the threads of a warp ask for neighbours: four loads are on their way at once and nothing is wasted.
 // Variant "neighbours": the four of a thread lie side by side, so that a warp's 128 bytes come from 16 sectors instead
 // of four.
-// Words: [one|four|neighbours]. Output: the best time of three and what it moved.
+// Words: [one|four|neighbours [counted, which changes nothing]]. Output: the best time of three and what it moved.
 //
 // run:
 // expect: clean
@@ -12,6 +12,12 @@
 // device: gpu
 // options: --coalescing --coalescing-launches=all
 // expect: silent
+//
+// run: one counted
+// device: gpu
+// options: --counters --coalescing-launches=all
+// expect: silent
+// counted: add_one
 //
 // run: four
 // device: gpu

@@ -29,7 +29,7 @@ private:
     const CauseFound cause = cause_of(line, access);
     AccessFigures figures = global_figures(line, access);
     Finding f = access_finding("uncoalesced", *line.function, *line.worst, figures,
-                               std::string(advice_for(cause.cause, is_atomic(line))), facts_);
+                               std::string(advice_for(cause, is_atomic(line))), facts_);
     f.severity = judged_ratio(line) > kWarningRatio ? Severity::kWarning : Severity::kNote;
     f.message = cat({describe_accesses(figures), " move ", format_ratio(figures.ratio()),
                      " times the sectors that their data fills, ", format_ratio(figures.per_request()),

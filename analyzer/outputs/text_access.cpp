@@ -39,7 +39,8 @@ Names names_of(const AccessTables& tables) {
 }
 
 void add_heading(std::string& out, const AccessTables& tables) {
-  std::string heading = fmt::format("global memory: {} moved in all launches", format_bytes(tables.moved_bytes));
+  std::string heading =
+      fmt::format("global memory: {} moved in all launches", format_bytes(tables.moved_bytes));
   if (tables.moved_bytes != 0) {
     heading += fmt::format(", {} of it in vain",
                            tables.wasted_bytes == 0 ? "none" : format_bytes(tables.wasted_bytes));

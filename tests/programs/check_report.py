@@ -18,6 +18,7 @@ Expectations are comments in the source, one a line, each belonging to the `run:
     // expect: clean                no finding of severity error or warning
     // expect: silent               no finding at all, notes included
     // not-checked: leak            the report must say that this was not checked
+    // counted: add_one             this kernel must have every whole-kernel counter, and a believable bandwidth
     // processes: 2                 so many processes are in the report; default: not compared
     // or: the context dies         what follows (expect, not-checked) is another outcome of the same run; one must fit
 
@@ -52,6 +53,7 @@ import expectations
 
 SKIPPED = 77
 TIMEOUT_SECONDS = 150
+COUNTERS = ("read_bytes", "written_bytes", "nanoseconds", "share_of_peak_bandwidth", "l1_hit_rate", "l2_hit_rate")
 
 
 def bare_function(name):
@@ -183,6 +185,22 @@ def compare_checks(run, report, source):
     return problems
 
 
+def missing_counters(run, report):
+    kernels = {}
+    for process in report.get("processes") or []:
+        for kernel in (process.get("accesses") or {}).get("kernels") or []:
+            kernels[bare_function(kernel["kernel"])] = kernel.get("counters") or {}
+    problems = []
+    for name in run.counted:
+        counters = kernels.get(name, {})
+        lacking = [key for key in COUNTERS if counters.get(key) is None]
+        if lacking:
+            problems.append(f"counted: {name} has no {', '.join(lacking)}")
+        elif not 0 < counters["share_of_peak_bandwidth"] <= 1:
+            problems.append(f"counted: {name} took {counters['share_of_peak_bandwidth']} of the peak bandwidth")
+    return problems
+
+
 def compare_report(run, report, source):
     """All that is wrong with a report, as sentences."""
     outcomes = [compare_checks(outcome, report, source) for outcome in (run, *run.others)]
@@ -194,6 +212,7 @@ def compare_report(run, report, source):
     skipped = {entry.get("what"): entry.get("why") for entry in report.get("not_checked") or []}
     if needs_figures(run) and "memory accesses" in skipped and "memory accesses" not in run.not_checked:
         problems.append(f"not checked: memory accesses, because {skipped['memory accesses']}")
+    problems += missing_counters(run, report)
     if report.get("lost_events"):
         problems.append(f"{report['lost_events']} events were lost")
     if run.processes is not None and len(report.get("processes") or []) != run.processes:

@@ -38,6 +38,9 @@ TEXT = """\
 // or: it is noticed
 // expect: error double-free
 // not-checked: leak
+// run: counted
+// expect: clean
+// counted: add
 cudaMalloc(&p, 4); // @a
 """
 TAGGED_LINE = 1 + TEXT.splitlines().index("cudaMalloc(&p, 4); // @a")
@@ -112,6 +115,17 @@ class Comparison(unittest.TestCase):
         self.assertEqual(problems(5, report([double_free()], not_checked=unchecked)), [])
         self.assertEqual(len(problems(5, report([double_free()]))), 2)  # one for each outcome
         self.assertEqual(len(problems(5, report([], not_checked=unchecked))), 2)
+
+    def test_whole_kernel_counters(self):
+        def counted(**changes):
+            made_up = report([])
+            counters = {**dict.fromkeys(check_report.COUNTERS, 1.0), "share_of_peak_bandwidth": 0.9, **changes}
+            made_up["processes"] = [{"accesses": {"kernels": [{"kernel": "add(float*)", "counters": counters}]}}]
+            return problems(6, made_up)
+        self.assertEqual(counted(), [])
+        self.assertEqual(counted(l2_hit_rate=None), ["counted: add has no l2_hit_rate"])
+        self.assertEqual(len(counted(share_of_peak_bandwidth=1.2)), 1)
+        self.assertEqual(len(problems(6, report([]))), 1)
 
     def test_flavours_differ(self):
         error = {"kind": "api-error", "severity": "warning"}

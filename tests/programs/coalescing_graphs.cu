@@ -2,7 +2,8 @@
 // CUPTI loses the kernels of a graph that is launched while it measures, so none may be; every element says whether all of
 // them ran. A launch of a graph counts as one of each of its kernels all the same: what the only launch by itself wastes is
 // told for all. The kernels come from a capture (captured), from nodes made by hand (nodes), from a child graph that is there
-// twice (child), or the graph is given others (updated). A disabled node makes the graph unknown (disabled).
+// twice (child), or the graph is given others (updated). One is uploaded right behind a launch that is measured (uploaded): the
+// upload waits for that window's end, or the graph would fault later. A disabled node makes the graph unknown (disabled).
 //
 // run: captured
 // device: gpu
@@ -20,6 +21,10 @@
 // device: gpu
 // options: --coalescing --coalescing-launches=all
 // expect: warning uncoalesced ratio=8 message="in 1 of 13 launches" line=LINE(load)
+// run: uploaded
+// device: gpu
+// options: --coalescing --coalescing-launches=all
+// expect: warning uncoalesced ratio=8 message="in 2 of 14 launches" line=LINE(load)
 // run: disabled
 // device: gpu
 // options: --coalescing --coalescing-launches=all
@@ -134,12 +139,17 @@ int main(int argc, char** argv)
     cudaGraphExecUpdateResultInfo info{};
     CHECK(cudaGraphExecUpdate(ready, capture(a, add_far), &info));
   }
+  const bool uploaded = started_with(argc, argv, "uploaded");
+  if (uploaded) {
+    add_far<<<kBlocks, kThreads, 0, a.stream>>>(a.from, a.to);
+    CHECK(cudaGraphUpload(ready, a.stream));
+  }
   if (disabled) CHECK(cudaGraphNodeSetEnabled(ready, first, 0));
   for (unsigned i = 0; i < kReplays; ++i) {
     CHECK(cudaGraphLaunch(ready, a.stream));
     CHECK(cudaStreamSynchronize(a.stream));
   }
-  check(a, 1 + static_cast<int>(kReplays) * (disabled                            ? 1
+  check(a, (uploaded ? 2 : 1) + static_cast<int>(kReplays) * (disabled                            ? 1
                                              : started_with(argc, argv, "nodes") ? 2
                                              : started_with(argc, argv, "child") ? 2 * kLaunches
                                                                                  : kLaunches));

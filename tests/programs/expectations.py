@@ -20,7 +20,7 @@ LABELS = ("allocated here", "registered here", "looked up here", "held here", "f
           "graph launched here", "graph first launched here", "graph last launched here", "node made here",
           "limit refused here", "freed by the host here", "reported here", "host memory copied here")
 TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
-DIRECTIVE = re.compile(r"^//\s(run|or|exit|devices?|env|options|expect|not-checked|processes)((?:-\w+)*):\s*(.*?)\s*$")
+DIRECTIVE = re.compile(r"^//\s(run|or|exit|devices?|env|options|expect|not-checked|counted|processes)((?:-\w+)*):\s*(.*?)\s*$")
 STACK = re.compile(r'"([^"]+)"(?:@([\w~]+))?(?::(?:(\d+)|LINE\(([\w-]+)\)))?')
 
 
@@ -74,6 +74,7 @@ class Run:
     options: list = dataclasses.field(default_factory=list) # of gpumemtrace, "check" first if it is that
     expectations: list = dataclasses.field(default_factory=list)
     not_checked: list = dataclasses.field(default_factory=list)
+    counted: list = dataclasses.field(default_factory=list)
     processes: int = None
     silent: bool = False       # not even a note
     decided: bool = False      # some expect line holds for this flavour
@@ -183,6 +184,8 @@ def apply_directive(run, name, value, tagged_lines):
         run.options += shlex.split(value)
     elif name == "not-checked":
         run.not_checked.append(value)
+    elif name == "counted":
+        run.counted.append(value)
     elif name == "processes":
         run.processes = int(value)
     else:

@@ -57,6 +57,8 @@ TEST_F(UncoalescedTest, MisalignedBases) {
   EXPECT_EQ(verdict({.width = 1, .sectors = 2, .ideal = 1}), "note stride of 2");
   EXPECT_NE(find("uncoalesced")->message.find("or neighbouring ones from a base off a sector"),
             std::string::npos);
+  EXPECT_NE(find("uncoalesced")->advice.find("and each warp begin at a multiple of 32 bytes"),
+            std::string::npos);
 }
 
 TEST_F(UncoalescedTest, Scattered) {
