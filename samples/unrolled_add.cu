@@ -2,28 +2,22 @@
 // c = a + b with one element a thread and with four, all of 64 MiB. The four of a thread lie a block apart, so that in
 // each step the threads of a warp ask for neighbours: four loads are on their way at once and nothing is wasted.
 // Variant "neighbours": the four of a thread lie side by side, so that a warp's 128 bytes come from 16 sectors instead
-// of four.
-// Words: [one|four|neighbours [counted, which changes nothing]]. Output: the best time of three and what it moved.
-//
+// of four. Words: [one|four|neighbours [counted: the same]]. Output: the best time of three and what it moved.
 // run:
 // expect: clean
-//
 // run: one
 // device: gpu
 // options: --coalescing --coalescing-launches=all
 // expect: silent
-//
 // run: one counted
 // device: gpu
 // options: --counters --coalescing-launches=all
 // expect: silent
 // counted: add_one
-//
 // run: four
 // device: gpu
 // options: --coalescing --coalescing-launches=all
 // expect: silent
-//
 // run: neighbours
 // device: gpu
 // options: --coalescing --coalescing-launches=all
