@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,15 +144,17 @@ void explain_counters(const MemoryAccess& access, const TraceDir& trace, Finding
                                           counted == 1 ? " launch" : " launches",
                                           " were dropped: others ran at the same time"})});
   }
-  std::uint64_t measured = 0, alone = 0; // kernels; without counters
+  std::map<std::string_view, bool> measured; // kernels by name; whether they have counters
   for (const MeasuredFunction& function : access.functions()) {
     if (!function.is_kernel() || function.measured == 0) continue;
-    ++measured;
-    alone += function.counters.launches == 0 ? 1 : 0;
+    bool& has_counters = measured[function.linked];
+    has_counters = has_counters || function.counters.launches != 0;
   }
+  const auto alone = std::ranges::count(measured, false, [](const auto& kernel) { return kernel.second; });
   if (alone == 0) return;
   findings.not_checked(
-    {kCounters, cat({format_count(alone), " of ", format_plural(measured, "measured kernel"),
+    {kCounters, cat({format_count(static_cast<std::uint64_t>(alone)), " of ",
+                     format_plural(measured.size(), "measured kernel"),
                      alone == 1 ? " has none" : " have none",
                      ": the first launch that is due is for a kernel's instructions, and no later one was "
                      "counted"})});

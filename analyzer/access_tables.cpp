@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
+#include <string_view>
 #include <tuple>
 
 #include "analyzer/access_verdict.h"
@@ -49,7 +51,13 @@ std::vector<const AccessTables::Kernel*> AccessTables::counted() const {
 AccessTables access_tables(const MemoryAccess& access) {
   AccessTables tables;
   tables.moved_bytes = access.sectors_in_all() * kSectorBytes;
+  std::set<std::string_view> names;
+  for (const AccessLog& log : access.logs()) tables.put_off += log.windows.put_off;
   for (const MeasuredFunction& function : access.functions()) {
+    if (function.is_kernel() && names.insert(function.linked).second) { // others of the name share its launches
+      tables.launches += function.launches;
+      tables.measured += function.measured;
+    }
     if (AccessTables::Kernel row = row_of(function); row.measured != 0 || row.sectors != 0 || row.counters.launches != 0) {
       tables.wasted_bytes += row.wasted_bytes;
       tables.kernels.push_back(std::move(row));

@@ -75,7 +75,10 @@ Json accesses_json(const AccessTables& tables) {
   Json lines = Json::array(), kernels = Json::array();
   for (const AccessFigures& line : tables.lines) lines.push_back(access_json(line));
   for (const AccessTables::Kernel& kernel : tables.kernels) kernels.push_back(kernel_json(kernel));
-  return {{"moved_bytes", tables.moved_bytes},
+  return {{"launches", tables.launches},
+          {"measured_launches", tables.measured},
+          {"put_off_launches", tables.put_off},
+          {"moved_bytes", tables.moved_bytes},
           {"wasted_bytes", tables.wasted_bytes},
           {"lines", std::move(lines)},
           {"kernels", std::move(kernels)}};

@@ -45,6 +45,14 @@ void add_heading(std::string& out, const AccessTables& tables) {
     heading += fmt::format(", {} of it in vain",
                            tables.wasted_bytes == 0 ? "none" : format_bytes(tables.wasted_bytes));
   }
+  if (tables.measured < tables.launches) {
+    out += wrap(fmt::format("{} of {} launches were measured{}; numbers for all take the others to be like them",
+                            format_count(tables.measured), format_count(tables.launches),
+                            tables.put_off == 0 ? ""
+                                                : fmt::format(", {} more were put off to save time",
+                                                              format_count(tables.put_off))),
+                2, 0);
+  }
   out += wrap(heading + (tables.lines.empty() ? "" : "; the lines that waste most"), 2, 0);
 }
 

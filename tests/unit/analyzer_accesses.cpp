@@ -118,18 +118,22 @@ TEST_F(AccessTest, OfSeveralAllocationsNoneIsNamed) {
 }
 
 TEST_F(AccessTest, TablesScaleToAllLaunches) {
-  access.windows({});
+  access.windows({.put_off = 3});
   function("_Z4stepPf", 10, 5);
   add({.sectors = 32, .ideal = 4});
   add({.line = 11, .sectors = 4, .ideal = 4});
   add({.line = 12, .sectors = 1, .ideal = 4}); // a broadcast must not make up for others
   function("_Z5otherPf", 7, 1);
   add({.sectors = 5, .ideal = 4, .executions = 1000});
+  access.function("_Z5neverPf", 10, 0);
   run_access();
   ASSERT_TRUE(result.process.accesses);
   const AccessTables& tables = *result.process.accesses;
   EXPECT_EQ(tables.moved_bytes, (37 * kWarps * 2 + 35'000) * 32);
   EXPECT_EQ(tables.wasted_bytes, (28 * kWarps * 2 + 7'000) * 32);
+  EXPECT_EQ(tables.launches, 27u);
+  EXPECT_EQ(tables.measured, 6u);
+  EXPECT_EQ(tables.put_off, 3u);
   ASSERT_EQ(tables.lines.size(), 1u); // the other's share is too small to be a row
   EXPECT_EQ(tables.lines[0].line, 10u);
   EXPECT_DOUBLE_EQ(tables.lines[0].ratio(), 8);

@@ -301,6 +301,8 @@ TEST_F(UncoalescedTest, LaunchesOfContextsThatMeasuredNothingCount) {
     EXPECT_EQ(f.bytes, 28 * kWarps * 32 * 20);
   }
   EXPECT_EQ(result.process.accesses->kernels.size(), 2u);
+  EXPECT_EQ(result.process.accesses->launches, 20u);
+  EXPECT_EQ(result.process.accesses->measured, 1u);
 }
 
 } // namespace

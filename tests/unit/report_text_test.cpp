@@ -160,6 +160,8 @@ warning  uncoalesced             3.5 GiB
   Let threadIdx.x count along the dimension that is contiguous in memory.
 )");
   expect_contains(text, R"(
+13 of 16,354 launches were measured, 1,204 more were put off to save time; numbers for all take the
+  others to be like them
 global memory: 4.5 GiB moved in all launches, 3.5 GiB of it in vain; the lines that waste most
 wasted      of all   x ideal   line
   3.5 GiB   77.8 %      8.00   /src/step.cu:12  4-byte load, stride of 8 or more in step
@@ -179,7 +181,11 @@ TEST(ReportText, TellsTrafficOfWhichNothingWasInVain) {
   Report report = test::with_accesses();
   report.processes[0].accesses->lines.clear();
   report.processes[0].accesses->wasted_bytes = 0;
-  expect_contains(text_of(report), "\nglobal memory: 4.5 GiB moved in all launches, none of it in vain\nkernel  ");
+  report.processes[0].accesses->put_off = 0;
+  expect_contains(text_of(report), "\n13 of 16,354 launches were measured; numbers for all take the others to be like "
+                                   "them\nglobal memory: 4.5 GiB moved in all launches, none of it in vain\nkernel  ");
+  report.processes[0].accesses->launches = 13;
+  expect_contains(text_of(report), "\n\nglobal memory: 4.5 GiB moved in all launches, none of it in vain\nkernel  ");
   report.processes[0].accesses->moved_bytes = 0;
   expect_contains(text_of(report), "\nglobal memory: 0 bytes moved in all launches\nkernel  ");
   report.processes[0].accesses->kernels.clear();
