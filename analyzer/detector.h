@@ -64,7 +64,7 @@ struct Caller {
 class ProcessFacts {
 public:
   virtual ~ProcessFacts() = default;
-  virtual std::string_view api_name(std::uint16_t api) const = 0; // "cuMemAlloc_v2"; "?" if unknown
+  virtual std::string_view api_name(std::uint16_t api) const = 0; // as_written(); "?" if unknown
   virtual std::string_view
   handle_name(std::uint64_t handle) const = 0;    // kernel or module name, empty if unknown
   virtual const Kernel* kernel(std::uint64_t function) const = 0; // as of now; null if not described

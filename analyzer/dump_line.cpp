@@ -251,8 +251,8 @@ std::string result_text(const Event& event) {
 std::string dump_line(const Event& event, const EventStream& stream, std::string_view thread) {
   const bool call = is_call(event.kind);
   std::string line = cat({std::to_string(event.order), " ", thread, " ",
-                          call ? stream.api_name(event.api) : kind_name(event.kind)});
-  if (event.via != trace::kNoApi && call) line += cat({" (", stream.api_name(event.via), ")"});
+                          call ? stream.trace().api_name(event.api) : kind_name(event.kind)});
+  if (event.via != trace::kNoApi && call) line += cat({" (", stream.trace().api_name(event.via), ")"});
   if (const std::string text = description(event, stream); !text.empty()) return line + text;
   const std::span<const Field> fields = fields_of(event.kind);
   for (unsigned i = 0; i < std::min(fields.size(), event.payload.size()); ++i) {

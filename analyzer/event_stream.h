@@ -13,6 +13,7 @@
 #include "analyzer/merge.h"
 #include "analyzer/stack_table.h"
 #include "analyzer/trace_dir.h"
+#include "analyzer/words.h"
 
 namespace gmt {
 
@@ -46,7 +47,9 @@ public:
   StackTable& stacks() { return stacks_; }
   ReadStats stats() const;
 
-  std::string_view api_name(std::uint16_t api) const override { return trace_.api_name(api); }
+  std::string_view api_name(std::uint16_t api) const override {
+    return as_written(trace_.api_name(api));
+  }
   std::string_view handle_name(std::uint64_t handle) const override;
   const Ending& ending() const override { return ending_; }
   std::uint64_t lost_records() const override { return stats().lost(); }

@@ -38,7 +38,7 @@ struct DeviceThread {
 struct LabelledStack {
   std::string label; // "allocated here", "first freed here", "freed again here", ...
   StackId stack;
-  std::string api;   // the call as the program wrote it: cudaMalloc, else cuMemAlloc_v2
+  std::string api;   // the call as the program wrote it: cudaMalloc, else cuMemAlloc
   std::vector<Frame> frames; // filled by the report, innermost first
   std::optional<DeviceThread> device = {}; // a place in a kernel: its frames are the detector's, `stack` is 0
 };

@@ -123,6 +123,15 @@ std::string error_name(std::uint16_t code, bool runtime) {
   return cat({name, " (", std::to_string(code), ")"});
 }
 
+std::string_view as_written(std::string_view symbol) {
+  for (const std::string_view suffix : {"_ptsz", "_ptds"})
+    if (symbol.ends_with(suffix)) symbol.remove_suffix(suffix.size());
+  const std::size_t last = symbol.find_last_not_of("0123456789");
+  const bool versioned =
+    last != symbol.npos && last + 1 < symbol.size() && symbol.substr(0, last + 1).ends_with("_v");
+  return versioned ? symbol.substr(0, last - 1) : symbol;
+}
+
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0;
   std::size_t star = std::string_view::npos,

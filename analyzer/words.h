@@ -79,7 +79,11 @@ std::string error_name(std::uint16_t code, bool runtime);
 // included. The whole text must match.
 bool glob_match(std::string_view pattern, std::string_view text);
 
-// The program's own spelling tells which of the two APIs it uses: cudaMalloc, but cuMemAlloc_v2.
+// A call by the name that programs write, for a symbol such as cuMemcpyHtoDAsync_v2_ptsz: the headers of CUDA put the suffixes
+// there.
+std::string_view as_written(std::string_view symbol);
+
+// The program's own spelling tells which of the two APIs it uses: cudaMalloc, but cuMemAlloc.
 inline bool is_runtime_name(std::string_view call) {
   return call.starts_with("cuda") || call.starts_with("__cuda");
 }

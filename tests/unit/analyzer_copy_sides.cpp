@@ -142,7 +142,7 @@ TEST_F(CopySides, TheDriversNamesDeclareToo) {
   free_memory();
   run();
   ASSERT_EQ(kinds(), "copy-direction");
-  EXPECT_EQ(find("copy-direction")->message.find("cuMemcpyHtoD_v2 takes its source for host memory"), 0u);
+  EXPECT_EQ(find("copy-direction")->message.find("cuMemcpyHtoD takes its source for host memory"), 0u);
 }
 
 TEST_F(CopySides, Overlap) {

@@ -93,7 +93,7 @@ TEST_F(Leaks, EndedWithTheirContextAndSaysSo) {
   ASSERT_EQ(kinds(), "leak");
   const Finding& f = *find("leak");
   EXPECT_EQ(f.message,
-            "2.0 MiB of device memory was still not freed when cuCtxDestroy_v2 ended its context.");
+            "2.0 MiB of device memory was still not freed when cuCtxDestroy ended its context.");
   EXPECT_EQ(labels(f), "allocated here|context ended here");
   EXPECT_EQ(address_of(f.stacks[1]), 0x333u);
 }

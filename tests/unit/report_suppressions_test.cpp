@@ -19,6 +19,15 @@ bool suppressed_by(const std::string& rule, const Finding& finding) {
   return suppressions.suppress(finding);
 }
 
+TEST(AsWritten, LeavesOutWhatHeadersPutBehindNames) {
+  EXPECT_EQ(as_written("cuMemAlloc_v2"), "cuMemAlloc");
+  EXPECT_EQ(as_written("cuMemcpyHtoDAsync_v2_ptsz"), "cuMemcpyHtoDAsync");
+  EXPECT_EQ(as_written("cuMemcpy_ptds"), "cuMemcpy");
+  EXPECT_EQ(as_written("cuGraphAddKernelNode_v12"), "cuGraphAddKernelNode");
+  EXPECT_EQ(as_written("cudaMalloc3D"), "cudaMalloc3D");
+  EXPECT_EQ(as_written("cuMemcpy2D"), "cuMemcpy2D");
+}
+
 TEST(GlobMatch, KnowsStarAndQuestionMark) {
   EXPECT_TRUE(glob_match("", ""));
   EXPECT_TRUE(glob_match("*", ""));
