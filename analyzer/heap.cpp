@@ -59,6 +59,7 @@ void Heap::State::apply(const Event& e) {
     if (!capturing.empty()) note_captured_use(e, GraphWork::Kind::kSet);
     break;
   case Kind::kUse:
+    if (e.p(2) == static_cast<std::uint64_t>(trace::UseClass::kGraphNode)) judge_node_range(e);
     if (on_graph_use(e)) break;
     judge_use(e);
     if (!capturing.empty()) note_captured_use(e, GraphWork::Kind::kOther);

@@ -223,8 +223,16 @@ constexpr bool is_device_family(trace::Family family) {
   }
 }
 
+// Of a sparse array the memory is what is mapped into it (cuda.h on CUDA_ARRAY3D_SPARSE).
+inline bool is_sparse(const Block& block) {
+  constexpr std::uint64_t kSparse = 0x40;
+  const bool array =
+    block.family == trace::Family::kArray || block.family == trace::Family::kMipmappedArray;
+  return array && block.detail != nullptr && (block.detail->flags & kSparse) != 0;
+}
+
 inline bool is_device_memory(const Block& block) {
-  return is_device_family(block.family) && block.place != kHostPlace;
+  return is_device_family(block.family) && block.place != kHostPlace && !is_sparse(block);
 }
 
 inline const BlockDetail& Block::shape() const {

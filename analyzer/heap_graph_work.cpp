@@ -94,6 +94,16 @@ bool Heap::State::on_graph_use(const Event& e) {
   return true;
 }
 
+// What a node copies or sets past the end of its memory is a mistake when the node is made, whatever CUDA
+// answers.
+void Heap::State::judge_node_range(const Event& e) {
+  if (e.p(0) == 0 || e.from_runtime() || is_dead(e.context)) return;
+  const auto range = store.find(Space::kAddress, e.p(0));
+  if (!range || e.p(1) <= range.end - e.p(0)) return;
+  const bool reads = (e.flags & trace::kUseReads) != 0;
+  judge_live_range(e, range, e.p(0), e.p(1), reads ? Side::kSource : Side::kDestination);
+}
+
 void Heap::State::note_captured_kernel(const Event& e) {
   const auto origin = capturing.find(e.p(1));
   if (!e.succeeded() || origin == capturing.end()) return;

@@ -123,6 +123,7 @@ struct Heap::State {
   // heap_graph_work.cpp
   void on_graph_kernel(const Event& e);
   bool on_graph_use(const Event& e); // false: nothing is known of its node
+  void judge_node_range(const Event& e);
   void on_graph_change(const Event& e);
   void note_captured_kernel(const Event& e); // behind judge_launch()
   void note_captured_use(const Event& e, GraphWork::Kind kind); // behind the verdict on a copy, set or use

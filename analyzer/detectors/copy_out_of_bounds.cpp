@@ -42,7 +42,10 @@ private:
     f.address = j.range_begin;
     f.api = call;
     f.group = source ? "source" : "destination";
-    f.stacks.push_back(labelled(e.kind == trace::Kind::kSet ? "set here" : "copied here", e.stack, call));
+    f.stacks.push_back(labelled(e.kind == trace::Kind::kSet   ? "set here"
+                                : e.kind == trace::Kind::kUse ? "node made here"
+                                                              : "copied here",
+                                e.stack, call));
     f.stacks.push_back(birth_stack(block, facts_));
     return f;
   }

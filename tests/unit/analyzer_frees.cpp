@@ -286,6 +286,18 @@ TEST_F(Frees, ArrayDestroyedTwice) {
   EXPECT_EQ(kinds(), "double-free");
 }
 
+// Registered host memory may lie over an allocation of CUDA's: each has its own life.
+TEST_F(Frees, RegisteredOverAnAllocation) {
+  cuda_malloc_host(kA, 8192);
+  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kA + 4096, 4096);
+  cuda_memcpy(kA + 4096, kHost, 4096);
+  log().release({.api = "cuMemHostUnregister"}, FreeFunction::kHostUnregister, kA + 4096);
+  cuda_memcpy(kA + 4096, kHost, 4096);
+  log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kA);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
 TEST_F(Frees, HostFreeOfPinnedAndRegisteredMemory) {
   cuda_malloc_host(kA, 4096);
   log().release({.api = "free", .result = trace::kResultInFlight, .stack = {0x9}}, FreeFunction::kHostFree,

@@ -178,6 +178,19 @@ TEST_F(GraphWorkTest, PinnedMemoryThatWasGoneBefore) {
   EXPECT_EQ(told(), "");
 }
 
+TEST_F(GraphWorkTest, PastTheEnd) {
+  cuda_malloc(kA, 4096);
+  copy_node(kGraph, kNode, kA + 4096 - 255, kHost);
+  copy_node(kGraph, kNode2, kHost, kA + 4096 - 256); // fits
+  cuda_free(kA);
+  run();
+  ASSERT_EQ(kinds(), "copy-out-of-bounds");
+  const Finding& f = *find("copy-out-of-bounds");
+  EXPECT_EQ(f.bytes, 1u);
+  EXPECT_EQ(f.message.find("cuGraphAddNode_v2 writes 1 byte past the end of its destination: "), 0u) << f.message;
+  EXPECT_EQ(labels(f), "node made here|allocated here");
+}
+
 TEST_F(GraphWorkTest, Arrays) {
   constexpr std::uint64_t kArray = 0x55550000;
   log().alloc({.api = "cuArrayCreate_v2"}, Family::kArray, kArray, 4096);

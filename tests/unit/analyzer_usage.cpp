@@ -77,6 +77,21 @@ TEST_F(Usage, ImportedMemoryIsAsLargeAsItsMapping) {
   EXPECT_EQ(family("physical memory (VMM handle)", 0)->live_bytes, 0u);
 }
 
+// What lies in a sparse array is physical memory, which counts by itself.
+TEST_F(Usage, SparseArraysHoldNoMemory) {
+  constexpr std::uint64_t kSparse = 0x40; // CUDA_ARRAY3D_SPARSE
+  log().alloc({.api = "cuArray3DCreate_v2"}, Family::kArray, 0x5550, kMiB, 0, {0, 1024, 1024, 0, 1, 0, kSparse});
+  log().alloc({.api = "cuArray3DCreate_v2"}, Family::kArray, 0x5560, 1000, 0, {0, 1000, 0, 0, 1, 0, 0});
+  run();
+  EXPECT_EQ(result.process.totals.peak_bytes, 1000u);
+  for (const std::uint64_t array : {0x5550, 0x5560}) {
+    log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, array);
+  }
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_EQ(result.process.totals.peak_bytes, 1000u);
+}
+
 TEST_F(Usage, BlocksDieInTheRowTheyWereBornIn) {
   cuda_malloc(kA, 1000); // its context is described too late
   log().context(1, 0xc1, 0, true);

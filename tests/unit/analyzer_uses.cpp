@@ -273,6 +273,7 @@ TEST_F(Uses, AnyUseIsAUse) {
   launch(next() + 100);
   use(next(), trace::UseClass::kTexture);
   use(next(), trace::UseClass::kExport);
+  use(next(), trace::UseClass::kAttach);
   cuda_memcpy(next(), kHost, 10, 1); // tried
   for (const Family family : {Family::kManaged, Family::kPinned, Family::kVmmMapping, Family::kGraph}) {
     log().alloc({.api = "cuMemAllocManaged"}, family, address += kMiB, 1000);
