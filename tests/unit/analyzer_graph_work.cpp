@@ -187,7 +187,7 @@ TEST_F(GraphWorkTest, PastTheEnd) {
   ASSERT_EQ(kinds(), "copy-out-of-bounds");
   const Finding& f = *find("copy-out-of-bounds");
   EXPECT_EQ(f.bytes, 1u);
-  EXPECT_EQ(f.message.find("cuGraphAddNode_v2 writes 1 byte past the end of its destination: "), 0u) << f.message;
+  EXPECT_EQ(f.message.find("cuGraphAddNode writes 1 byte past the end of its destination: "), 0u) << f.message;
   EXPECT_EQ(labels(f), "node made here|allocated here");
 }
 

@@ -84,7 +84,7 @@ TEST_F(Usage, SparseArraysHoldNoMemory) {
   log().alloc({.api = "cuArray3DCreate_v2"}, Family::kArray, 0x5560, 1000, 0, {0, 1000, 0, 0, 1, 0, 0});
   run();
   EXPECT_EQ(result.process.totals.peak_bytes, 1000u);
-  for (const std::uint64_t array : {0x5550, 0x5560}) {
+  for (const std::uint64_t array : {0x5550u, 0x5560u}) {
     log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, array);
   }
   run();
