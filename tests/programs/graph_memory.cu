@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph that allocates: its memory lives from a launch to a free outside the graph, at the same address every time.
-// A free node in the graph ends it within the launch.
+// A free node in the graph ends it within the launch, and with auto-free the next launch does.
 //
 // run:
 // expect: clean
@@ -12,6 +12,8 @@
 // expect: warning api-error count=1 api=cudaGraphLaunch message="has not been freed" stacks="failed here"@launch_again:LINE(again-launch),"allocated here"@capture:LINE(capture)
 // run: free-node
 // expect: clean
+// run: auto-free
+// expect: clean
 #include "answers.h"
 
 constexpr size_t kBytes = 4096;
@@ -21,7 +23,7 @@ struct Captured {
   void* block = nullptr;
 };
 
-static Captured capture(cudaStream_t stream, bool with_free)
+static Captured capture(cudaStream_t stream, bool with_free, bool auto_free)
 {
   Captured made;
   cudaGraph_t graph = nullptr;
@@ -31,7 +33,7 @@ static Captured capture(cudaStream_t stream, bool with_free)
   if (with_free)
     CHECK(cudaFreeAsync(made.block, stream));
   CHECK(cudaStreamEndCapture(stream, &graph));
-  CHECK(cudaGraphInstantiateWithFlags(&made.exec, graph, 0));
+  CHECK(cudaGraphInstantiateWithFlags(&made.exec, graph, auto_free ? cudaGraphInstantiateFlagAutoFreeOnLaunch : 0));
   CHECK(cudaGraphDestroy(graph));
   return made;
 }
@@ -60,10 +62,14 @@ int main(int argc, char** argv)
   bool free_node = started_with(argc, argv, "free-node");
   cudaStream_t stream;
   CHECK(cudaStreamCreate(&stream));
-  Captured captured = capture(stream, free_node);
+  bool auto_free = started_with(argc, argv, "auto-free");
+  Captured captured = capture(stream, free_node, auto_free);
   launch(captured, stream);
   if (free_node) {
     launch(captured, stream);
+  } else if (auto_free) {
+    launch(captured, stream);
+    CHECK(cudaFree(captured.block));
   } else if (started_with(argc, argv, "twice")) {
     free_twice(captured.block);
   } else if (started_with(argc, argv, "relaunch")) {

@@ -15,6 +15,11 @@
 // expect: error leak bytes=4096 count=1 stacks="allocated here"@leak_pinned:LINE(pinned)
 // run: registered
 // expect: error leak bytes=8192 count=1 stacks="registered here"@leak_registered:LINE(registered)
+// run: sparse
+// expect: error leak count=1 stacks="allocated here"@leak_sparse:LINE(sparse)
+// expect: warning unused count=1 stacks="allocated here"@leak_sparse:LINE(sparse)
+// run: attached
+// expect: error leak bytes=4096 count=1 stacks="allocated here"@leak_attached:LINE(attached)
 // run: async
 // expect: error leak bytes=4096 count=1 stacks="allocated here"@leak_async:LINE(async)
 #include "answers.h"
@@ -54,6 +59,27 @@ static void leak_mipmapped()
   CHECK(cudaGetMipmappedArrayLevel(&level, mipmapped, 1));
   CHECK(cudaMemcpy2DToArray(level, 0, 0, row, sizeof row, sizeof row, 1, cudaMemcpyHostToDevice));
   CHECK(cudaFreeArray(level)); // a level is a view: this frees nothing
+}
+
+// Without memory of its own: nothing is mapped into it.
+static void leak_sparse()
+{
+  cudaArray_t array = nullptr;
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+  CHECK(cudaMalloc3DArray(&array, &format, make_cudaExtent(512, 512, 0), cudaArraySparse)); // @sparse
+}
+
+// Memory that only one stream's kernels may use.
+static void leak_attached()
+{
+  cudaStream_t stream = nullptr;
+  char* block = nullptr;
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaMallocManaged(&block, 4096, cudaMemAttachHost)); // @attached
+  CHECK(cudaStreamAttachMemAsync(stream, block, 0, cudaMemAttachSingle));
+  CHECK(cudaStreamSynchronize(stream));
+  CHECK(cudaMemsetAsync(block, 1, 4096, stream));
+  CHECK(cudaStreamDestroy(stream));
 }
 
 static void leak_managed()
@@ -100,6 +126,10 @@ int main(int argc, char** argv)
     leak_pinned();
   else if (started_with(argc, argv, "registered"))
     leak_registered();
+  else if (started_with(argc, argv, "sparse"))
+    leak_sparse();
+  else if (started_with(argc, argv, "attached"))
+    leak_attached();
   else
     leak_async();
   return 0;
