@@ -3,7 +3,8 @@
 # which rejects the incomplete toolkits that NVIDIA's Python wheels install.
 #
 #   gmt_add_cuda_program(<source> <folder> <out-variable>)
-# sets <out-variable> to the list of binaries, each named <folder>/<name>-<O0|O2>-<shared|static>. A source with the
+# sets <out-variable> to the list of binaries, each named <folder>/<name>-<O0|O2>-<shared|static>; O0-static would say nothing
+# that the others do not, and is left out. A source with the
 # line "// libs: cuda" is linked to the driver library and to no runtime; it exists as -shared only. A source with the line
 # "// device hooks: all calls" has the malloc and free of its kernels logged; its O2-static flavour is built with -rdc=true.
 include_guard(DIRECTORY) # the variables below belong to the including folder
@@ -60,7 +61,7 @@ function(gmt_add_cuda_program source folder out)
             DEPENDS "${source}" ${headers} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" COMMENT "nvcc ${name} -${level}" VERBATIM)
         foreach(link shared static)
             set(link_flags -cudart ${link})
-            if(libs AND link STREQUAL "static")
+            if(link STREQUAL "static" AND (libs OR level STREQUAL "O0"))
                 continue()
             elseif(libs)
                 set(link_flags -cudart none "${GMT_CUDA_STUB}")
