@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which launch of the host's a grid on the device is. Kernels know only a grid's id (%gridid), which counts
-// a context's launches from 1 over all streams (measured on an H100, driver 580). Things that the host's
-// records do not show as launches take ids too (large sets, copies between devices), so ids run ahead of
-// the recorded launches by a number that only grows, and a grid is the newest launch that could have its
-// id, has its extents and, where the record's function is a kernel, its name. Kernels of a graph take their
-// ids when the graph is instantiated.
+// launches from 1 over all streams (measured on an H100, driver 580), those of another context of the device
+// among them (H200). These and things that the host's records do not show as launches (large sets, copies
+// between devices) take ids, so ids run ahead of the recorded launches by a number that only grows, and a
+// grid is the newest launch that could have its id, has its extents and, where the record's function is a
+// kernel, its name. Kernels of a graph take their ids when the graph is instantiated.
 //
 // Fed by DeviceHeaps with the launches of one context in their order. What fits no launch stays unknown.
 #pragma once
