@@ -96,7 +96,8 @@ private:
                      is_one ? launches(group) : kernel_of(block.allocated, context),
                      where.empty() ? "" : " at ", where, is_one ? graph_launches(group) : ""});
     const std::string_view end = context.end ? facts_.api_name(context.end->api) : std::string_view();
-    f.message += context.end ? cat({", was still not freed when ", end, " ended its context"})
+    f.message += context.end ? cat({is_one ? ", was" : ", were", " still not freed when ", end, " ended ",
+                                    is_one ? "its context" : "these"})
                  : is_one    ? ", was never freed"
                              : ", were never freed";
     f.message += cat({is_one ? growth(group) : "", "."});

@@ -164,7 +164,7 @@ TEST_F(DeviceReset, WhatEveryLifeOfAContextLeavesIsOneFinding) {
   EXPECT_EQ(f.count, 3u);
   EXPECT_EQ(f.bytes, 192u);
   EXPECT_EQ(f.message, "192 bytes of the device heaps of 2 contexts in 3 blocks, allocated by malloc in step(int*) "
-                       "at step.cu:12, was still not freed when cudaDeviceReset ended its context.");
+                       "at step.cu:12, were still not freed when cudaDeviceReset ended these.");
   EXPECT_EQ(labels(f), "allocated here|launched here|context ended here");
 }
 
