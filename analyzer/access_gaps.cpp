@@ -200,19 +200,32 @@ bool has_choice(const TraceDir& trace) {
   });
 }
 
+// The recorder leaves them out, as it does not tell others: interposer/cupti/kernels.cpp.
+bool is_of_nccl(std::string_view linked) {
+  return linked.find("ncclDevKernel") != linked.npos || linked.find("ncclKernel") != linked.npos;
+}
+
 // Kernels that were launched while others were measured. What was captured only is no launch yet.
 void explain_unmeasured(const MemoryAccess& access, Findings& findings) {
-  std::uint64_t kernels = 0, launches = 0, measured = 0;
+  std::uint64_t kernels = 0, launches = 0, measured = 0, of_nccl = 0;
   for (const auto& [name, use] : access.uses().all()) {
     const auto row = std::ranges::find(access.functions(), name, &MeasuredFunction::linked);
     const bool has_row = row != access.functions().end();
     const std::uint64_t launches_of = has_row ? row->launches : use.launches;
     if (has_row && row->measured != 0) {
       ++measured;
+    } else if (is_of_nccl(name)) {
+      of_nccl += launches_of;
     } else if (launches_of != 0) {
       ++kernels;
       launches += launches_of;
     }
+  }
+  if (of_nccl != 0) {
+    findings.not_checked(
+      {kSubject, cat({format_count(of_nccl), of_nccl == 1 ? " launch" : " launches",
+                      " of NCCL's kernels: CUPTI takes up to half a minute to prepare one of them "
+                      "(--kernel nccl measures them all the same)"})});
   }
   if (kernels == 0 || measured == 0) return;
   findings.not_checked(

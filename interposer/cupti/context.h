@@ -45,6 +45,7 @@ struct Context {
   std::atomic<bool> open{false};
   std::atomic<std::uint64_t> opened_at{0}, launches_in_window{0};
   std::atomic<bool> spoilt{false};            // its figures must be dropped
+  std::atomic<std::uint64_t> costly_in{0};    // `opened_at` of the last in which a costly kernel had to be launched
   Counting counting;
   std::atomic<std::uint64_t> rest_until{0};   // after trouble with a window: launches are not held back
   std::atomic<std::uint64_t> look_again_at{0}; // after the context was found busy

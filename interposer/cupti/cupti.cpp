@@ -137,13 +137,14 @@ Answer Cupti::configure(int device) noexcept {
   return result;
 }
 
-Answer Cupti::open(std::uint64_t context, int device) noexcept {
+Answer Cupti::open(std::uint64_t context, int device, bool costly) noexcept {
   if (device < 0 || device >= kMostDevices) return {AccessTrouble::kNotSupported, 0};
   if (!chips_[device].configured) {
     if (const Answer refused = configure(device); !refused.good()) return refused;
   }
   auto p = parameters<CUpti_SassMetricsEnable_Params>(CUpti_SassMetricsEnable_Params_STRUCT_SIZE);
   p.ctx = reinterpret_cast<CUcontext>(context);
+  patches_at_launch_ = patches_at_launch_ || costly;
   if (!patches_at_launch_) {
     const std::uint64_t began = core->now();
     const Answer all = answer(cupti.enable(&p));

@@ -45,9 +45,9 @@ class Cupti {
 public:
   // Once a process, in the first context; tens of milliseconds.
   Answer begin() noexcept;
-  // Waits for the context. Patches all functions as long as that is quick and CUPTI can do it, as it could not with
-  // PyTorch; from then on, each function at its first launch in the window.
-  Answer open(std::uint64_t context, int device) noexcept;
+  // Waits for the context. Patches all functions as long as that is quick (not if `costly`) and CUPTI can do it, as it
+  // could not with PyTorch; from then on, each function at its first launch in the window.
+  Answer open(std::uint64_t context, int device, bool costly) noexcept;
   // All figures since open(), each record to visit(data, figures, again): all of them twice. Waits for the context.
   using Visit = void (*)(void* data, const Figures& figures, bool again);
   Answer read(std::uint64_t context, int device, Visit visit, void* data) noexcept;

@@ -2,6 +2,7 @@
 // See kernels.h. Names come from cuFuncGetName and, for a CUkernel, cuKernelGetName (both of CUDA 12.3): as linked.
 #include "interposer/cupti/kernels.h"
 
+#include <cstring>
 #include <new>
 #include <regex.h>
 
@@ -19,6 +20,15 @@ constinit bool has_pattern = false;
 
 const regex_t* pattern() noexcept { return std::launder(reinterpret_cast<const regex_t*>(pattern_memory)); }
 
+constinit std::atomic<bool> met_costly{false};
+
+// NCCL's: ncclDevKernel_*, before version 2.19 ncclKernel_*; the same in programs that it is linked into.
+bool is_costly(const char* name) noexcept {
+  return std::strstr(name, "ncclDevKernel") != nullptr || std::strstr(name, "ncclKernel") != nullptr;
+}
+
+bool is_chosen(const char* name) noexcept { return has_pattern && regexec(pattern(), name, 0, nullptr, 0) == 0; }
+
 const char* name_of(std::uint64_t function) noexcept {
   const char* name = nullptr;
   if (name_of_function(&name, function) == 0 && name != nullptr) return name;
@@ -35,6 +45,13 @@ std::uint64_t key_of(std::uint64_t function, std::uint64_t generation) noexcept 
 void choose_kernels(const char* text) noexcept {
   if (text[0] == '\0') return;
   has_pattern = regcomp(new (pattern_memory) regex_t, text, REG_EXTENDED | REG_NOSUB) == 0;
+}
+
+bool costly_code_is_loaded() noexcept {
+  bool loaded = met_costly.load();
+  const auto found = [](void* answer, const char*) { return !(*static_cast<bool*>(answer) = true); };
+  if (!loaded) core->each_object("libnccl.so", found, &loaded);
+  return loaded;
 }
 
 Kernel* Kernels::find(std::uint64_t function) noexcept {
@@ -72,7 +89,9 @@ Kernel* Kernels::learn(std::uint64_t function, Sums& sums) noexcept {
     kernel = kernels_ + index;
     kernel->name = text_id(name);
     kernel->row = sums.add_function(name, 0);
-    kernel->wanted = !has_pattern || regexec(pattern(), name, 0, nullptr, 0) == 0;
+    kernel->costly = is_costly(name) && !is_chosen(name);
+    kernel->wanted = has_pattern ? is_chosen(name) : !kernel->costly;
+    if (kernel->costly) met_costly.store(true);
     kernel->next_due.store(1);
     kernel->met_at.store(core->now());
     count_.store(index + 1, std::memory_order_release);

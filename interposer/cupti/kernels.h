@@ -16,7 +16,8 @@ namespace gmt::interposer::collector {
 struct Kernel {
   std::uint64_t name; // hash
   FunctionRow row;
-  bool wanted; // by --kernel
+  bool wanted; // by --kernel, or without one unless it is costly
+  bool costly; // to patch: launched in no window unless --kernel names it
   std::atomic<std::uint64_t> launches, next_due, in_window;
   std::atomic<std::uint64_t> met_at; // before its first launch
   bool has_figures;                  // of the window that is being read; under the gate
@@ -57,5 +58,9 @@ private:
 
 // Reads --kernel; once, before the first launch.
 void choose_kernels(const char* pattern) noexcept;
+
+// Whether code may be loaded that CUPTI takes many seconds to patch. Each of NCCL's kernels calls functions through tables, so
+// that CUPTI patches nearly all of NCCL for it: 3 to 24 s a kernel, and 23 s for all at once (H200, driver 580).
+bool costly_code_is_loaded() noexcept;
 
 } // namespace gmt::interposer::collector

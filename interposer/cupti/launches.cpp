@@ -81,9 +81,9 @@ void count_launch(Context& context, Kernel* kernel) noexcept {
   counted_launch_begins(context, kernel);
   if (!context.open.load()) return;
   context.launches_in_window.fetch_add(1);
-  if (kernel == nullptr || !kernel->wanted) return;
+  if (kernel == nullptr) return;
   kernel->in_window.fetch_add(1);
-  kernel->next_due.store(next_due_after(kernel->launches.load(), wanted), std::memory_order_relaxed);
+  if (kernel->wanted) kernel->next_due.store(next_due_after(kernel->launches.load(), wanted), std::memory_order_relaxed);
 }
 
 void count_graph(Context& context) noexcept {

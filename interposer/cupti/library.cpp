@@ -36,7 +36,11 @@ bool is_captured(std::uint64_t stream) noexcept { return captures.any() && !sure
 std::uint64_t before_launch(Context& context, const DriverCall& call) noexcept {
   if (is_captured(call.stream) || !make_sums(context)) return 0; // a captured launch only makes a node
   Kernel* kernel = prepare_launch(context, call.object);
-  enter(context);
+  if (kernel != nullptr && kernel->costly) {
+    enter_for_costly(context);
+  } else {
+    enter(context);
+  }
   context.streams.add(call.stream, this_thread());
   count_launch(context, kernel);
   return token_of(context);

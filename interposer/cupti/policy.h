@@ -63,6 +63,8 @@ inline constexpr std::uint64_t kMostHolding = 200 * kMillisecond;
 // A graph is launched when no window is open any more: inside one its kernels would be lost (windows.h). Only a program whose
 // kernel waits for what comes after that launch gets to the end of this.
 inline constexpr std::uint64_t kMostHoldingOfGraphs = 30'000 * kMillisecond;
+// A kernel that is costly to patch (kernels.h) waits for the same, but not as long: in the window it is slow, not wrong.
+inline constexpr std::uint64_t kMostHoldingOfCostly = 5'000 * kMillisecond;
 constexpr bool is_overdue(std::uint64_t launches, std::uint64_t nanoseconds, std::uint64_t wanted) noexcept {
   return wanted != kAllLaunches && launches > kPatientLaunches && nanoseconds > kPatience;
 }

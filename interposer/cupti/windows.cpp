@@ -2,6 +2,7 @@
 // See windows.h. CUPTI is called by one thread at a time, with signals blocked and the thread's capture mode relaxed.
 #include "interposer/cupti/windows.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
@@ -128,10 +129,14 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
 // A kernel without figures was passed over: its code was loaded after the window opened, or CUPTI cannot measure it.
 // The next window shall have it.
 void settle(Context& context, bool read) noexcept {
-  std::uint64_t passed_over = 0;
+  std::uint64_t passed_over = 0, unwanted = 0;
   for (Kernel& kernel : context.kernels) {
     const std::uint64_t launches = kernel.in_window.exchange(0);
     if (launches == 0) continue;
+    if (!kernel.wanted) {
+      unwanted += launches;
+      continue;
+    }
     const bool measured = read && kernel.has_figures;
     if (measured || !read) add_to_word(kernel.row.slot, measured ? kMeasured : kLost, launches);
     if (read && !measured) {
@@ -149,8 +154,9 @@ void settle(Context& context, bool read) noexcept {
   }
   const std::uint64_t open_time = core->now() - context.opened_at.load();
   governor.charge(open_time);
-  const std::uint64_t launches = context.launches_in_window.exchange(0);
-  if (passed_over > launches) passed_over = launches;
+  std::uint64_t launches = context.launches_in_window.exchange(0);
+  launches -= std::min(launches, unwanted);
+  passed_over = std::min(passed_over, launches);
   trace::Slot* windows = context.sums.windows();
   add_to_word(windows, kOpenTime, open_time);
   add_to_word(windows, read ? kLaunchesRead : kLaunchesGivenUp, launches - passed_over);
@@ -180,6 +186,17 @@ void close(Context& context, bool read) noexcept {
   if (!closed.good()) stop(context, closed);
 }
 
+void enter_outside_windows(Context& context, std::uint64_t patience) noexcept {
+  close_if_idle(context);
+  for (const std::uint64_t began = core->now();; wait_a_little()) { // in which others may enter
+    enter(context);
+    if (!context.open.load() || captures.any_of(this_thread()) || core->now() - began >= patience) return;
+    leave(context);
+    const Gate gate(context, Gate::Needs::kNothing);
+    if (gate.held() && becomes_idle(context, kMostHolding)) close(context, !context.spoilt.load());
+  }
+}
+
 // A kernel of CUDA 12 may be known to the driver and not be loaded yet, and only what is loaded is patched.
 void load(std::uint64_t function) noexcept {
   std::uint64_t of_kernel = 0;
@@ -206,7 +223,7 @@ void open_window(Context& context, std::uint64_t function) noexcept {
   if (function != 0) load(function);
   context.device.store(device);
   context.opened_at.store(core->now());
-  const Answer answer = cupti.open(context.handle, device);
+  const Answer answer = cupti.open(context.handle, device, costly_code_is_loaded());
   if (!answer.good()) return stop(context, answer);
   context.open.store(true);
   add_to_word(context.sums.windows(), kOpened, 1);
@@ -218,15 +235,11 @@ void close_at_last(Context& context) noexcept {
   if (gate.held() && becomes_idle_at_last(context)) close(context, !context.spoilt.load());
 }
 
-void enter_for_graph(Context& context) noexcept {
-  close_if_idle(context);
-  for (const std::uint64_t began = core->now();; wait_a_little()) { // in which others may enter
-    enter(context);
-    if (!context.open.load() || captures.any_of(this_thread()) || core->now() - began >= most_holding_of_graphs) return;
-    leave(context);
-    const Gate gate(context, Gate::Needs::kNothing);
-    if (gate.held() && becomes_idle(context, kMostHolding)) close(context, !context.spoilt.load());
-  }
+void enter_for_graph(Context& context) noexcept { enter_outside_windows(context, most_holding_of_graphs); }
+void enter_for_costly(Context& context) noexcept {
+  const std::uint64_t window = context.opened_at.load();
+  enter_outside_windows(context, context.costly_in.load() == window ? 0 : kMostHoldingOfCostly);
+  if (context.open.load()) context.costly_in.store(window);
 }
 
 void close_if_idle(Context& context) noexcept {

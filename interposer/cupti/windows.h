@@ -24,10 +24,12 @@ void open_window(Context& context, std::uint64_t function) noexcept;
 // Closes the context's open window if the context is idle, or can be made so when that has not been the case for long.
 void close_if_idle(Context& context) noexcept;
 void close_at_last(Context& context) noexcept; // holds launches back for it
-// enter() before a graph is launched or uploaded. Holds the thread until no window is open, because CUPTI loses the
-// kernels of a graph that was made outside of the window, or has them fault (H100, driver 580); for kMostHoldingOfGraphs
-// at most, and not while it captures, since nothing can be closed then and only it can end that.
+// enter() before what must not run in a window. Holds the thread until none is open, but not while it captures, since
+// nothing can be closed then and only it can end that. A graph is held for kMostHoldingOfGraphs at most: CUPTI loses the
+// kernels of one that was made outside of the window, or has them fault (H100, driver 580). A kernel that is costly to
+// patch, for kMostHoldingOfCostly and once a window.
 void enter_for_graph(Context& context) noexcept;
+void enter_for_costly(Context& context) noexcept;
 // The context ends, surely or perhaps: closed if it is idle, in the first case whatever it is doing.
 void close_before_end(Context& context, bool surely) noexcept;
 // The process ends: closed where that is possible at once, and none is opened any more.

@@ -175,6 +175,7 @@ EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
   if (all.refusal == "error" || (all.refusal == "error later" && ++all.enables >= 2)) return CUPTI_ERROR_UNKNOWN;
   if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
   if (all.refusal == "patches-at-launch" && p->enableLazyPatching == 0) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (all.refusal == "only-at-launch" && p->enableLazyPatching == 0) return CUPTI_ERROR_NOT_SUPPORTED;
   Guard guard(all.mutex);
   Window& window = all.windows[p->ctx];
   if (window.enabled || all.configured.count(static_cast<uint32_t>(device)) == 0) return CUPTI_ERROR_INVALID_OPERATION;

@@ -102,3 +102,9 @@ class CoalescingCase(InterposedCase):
         self.assertEqual(sums.torn, 0)
         self.assertEqual(sums.windows["launches_read"], sum(f["measured"] for f in sums.functions.values()))
         self.assertEqual(sums.windows["launches_given_up"], sum(f["lost"] for f in sums.functions.values()))
+
+    def assert_launches(self, sums, **launches):
+        """Of each kernel: how many were measured, and how many there were."""
+        for kernel, (measured, seen) in launches.items():
+            self.assertEqual(sums.functions[kernel], {**sums.functions[kernel], "measured": measured, "seen": seen})
+        self.assert_exact(sums)

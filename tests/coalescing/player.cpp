@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <dlfcn.h>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -31,7 +32,8 @@ void check(int result, int line) {
 
 const char kCode[] = ".version 9.0\n.target sm_90\n.address_size 64\n"
                      ".visible .entry a()\n{\n\tret;\n}\n.visible .entry b()\n{\n\tret;\n}\n"
-                     ".visible .entry c()\n{\n\tret;\n}\n";
+                     ".visible .entry c()\n{\n\tret;\n}\n"
+                     ".visible .entry ncclDevKernel_x()\n{\n\tret;\n}\n";
 
 std::deque<std::string> words;
 std::string next() {
@@ -180,6 +182,10 @@ void load_image(const std::string& path) {
   CHECK(cuModuleLoadData(&loaded, bytes.data()));
 }
 
+void load_library(const std::string& path) {
+  if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) std::exit(2);
+}
+
 void allocate_and_free() {
   CUdeviceptr memory = 0;
   CHECK(cuMemAlloc(&memory, 1));
@@ -260,6 +266,7 @@ const std::map<std::string, std::function<void()>> kWords = {
     {"disable-node", [] { CHECK(cuGraphNodeSetEnabled(graph, first_node(), 0)); }},
     {"nest-graph", put_into_another}, // twice
     {"image", [] { load_image(next()); }},
+    {"library", [] { load_library(next()); }},
     {"push", [] { nvtxRangePushA(next().c_str()); }},
     {"pop", [] { nvtxRangePop(); }},
     {"sleep", [] { usleep(static_cast<useconds_t>(next_number()) * 1000); }},

@@ -139,11 +139,6 @@ class GraphsTest(CoalescingCase):
 
     CAPTURE = "stream t capture launch a 5 launch b 1 end-capture "
 
-    def assert_launches(self, sums, **launches):
-        for kernel, (measured, seen) in launches.items():
-            self.assertEqual(sums.functions[kernel], {**sums.functions[kernel], "measured": measured, "seen": seen})
-        self.assert_exact(sums)
-
     def test_kernels_of_graphs_are_seen_and_not_measured(self):
         self.play(self.CAPTURE + "graph launch a 1 graph sync", env=ALL)
         sums = self.sums()

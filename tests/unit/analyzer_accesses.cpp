@@ -214,6 +214,11 @@ TEST_F(AccessTest, WhatPassesTheCountersByIsTold) {
   EXPECT_TRUE(is_not_checked("memory accesses", "3 launches of graphs"));
   EXPECT_TRUE(is_not_checked("memory accesses", "what the program computed may be wrong"));
   EXPECT_TRUE(is_not_checked("memory accesses", "of 1 kernel with 2 launches in all no launch was measured"));
+  name(0xf4, "_Z33ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  launch(0xf4);
+  run_access();
+  EXPECT_TRUE(is_not_checked("memory accesses", "of 1 kernel with 2 launches")); // it is not one of these
+  EXPECT_TRUE(is_not_checked("memory accesses", "1 launch of NCCL's kernels"));
   trace.info.emplace_back("option.kernel=_Z4step"); // then the others were not meant
   run_access();
   EXPECT_FALSE(is_not_checked("memory accesses", "of 1 kernel"));

@@ -113,6 +113,7 @@ const CoreFunctions& made_up_core() {
   functions.initial_environment = [](const char*, char*, std::size_t) { return false; };
   functions.make_log = [](std::uint32_t) { return reinterpret_cast<ThreadLog*>(&records); };
   functions.append = append;
+  functions.each_object = [](const char*, bool (*)(void*, const char*), void*) {};
   functions.append_text = [](ThreadLog*, const char*, std::size_t) { return std::uint64_t{7}; };
   return functions;
 }
@@ -169,7 +170,7 @@ void wait_for_stream(const CollectorFunctions& collector, unsigned stream) {
 // ---- CUPTI
 
 Answer Cupti::begin() noexcept { return {}; }
-Answer Cupti::open(std::uint64_t, int device) noexcept {
+Answer Cupti::open(std::uint64_t, int device, bool) noexcept {
   for (bool& known : chips_[device].known) known = true;
   look_for_captures();
   if (running.load() != 0) met_work.fetch_add(1); // launched before: nobody knows whether they would count
