@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVTX's memory extension: pools that say what they give out and take back. Each region becomes an allocation of family
 // kSubAllocation, its unregistering a release, with the call stacks of the program. A library that the user had named
-// hears all of it after us, and its handles are the ones that the program gets.
-// Interface: nvtx3/nvToolsExtMem.h and nvtxDetail/nvtxExtInit.h.
-#include "interposer/nvtx_handlers.h"
+// hears all of it after us, and its handles are the ones that the program gets. nvtx_extension.cpp puts these handlers in.
+// Interface: nvtx3/nvToolsExtMem.h.
+#include "interposer/nvtx_extension.h"
 
-#include "interposer/nvtx_chain.h"
-#include "interposer/nvtx_ranges.h"
+#include <nvtx3/nvToolsExtMem.h>
+
 #include "interposer/session.h"
 #include "trace/api_id.h"
 
@@ -155,30 +155,9 @@ void* const ours[kCallbacks] = {
 };
 static_assert(NVTX3EXT_CBID_nvtxMemHeapRegister == 0 && NVTX3EXT_CBID_nvtxMemRegionsUnregister == kCallbacks - 1);
 
-void install(nvtxExtModuleSegment_t& segment, bool chained) noexcept {
-  constexpr std::intptr_t kDisabled = 1; // nvtxExtImpl.h: NVTX_EXTENSION_DISABLED; 0 is not set yet
-  for (unsigned id = 0; id < kCallbacks && id < segment.slotCount; ++id) {
-    std::intptr_t& slot = segment.functionSlots[id];
-    if (chained && slot != 0 && slot != kDisabled) {
-      void* known = nullptr;
-      auto* theirs = reinterpret_cast<void*>(slot);
-      if (!next_of[id].compare_exchange_strong(known, theirs) && known != theirs) continue; // as in nvtx.cpp
-    }
-    slot = reinterpret_cast<std::intptr_t>(ours[id]);
-  }
-}
-
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
-  using Initialize = int (*)(nvtxExtModuleInfo_t*);
-  const auto next = reinterpret_cast<Initialize>(next_injection("InitializeInjectionNvtxExtension"));
-  const bool chained = next != nullptr && next(module) != 0;
-  const bool known = module != nullptr && module->moduleId == NVTX_EXT_MODULEID_MEM &&
-                     module->compatId == NVTX_EXT_COMPATID_MEM && module->segmentsCount != 0 && module->segments != nullptr;
-  if (!known) return chained ? 1 : 0;
-  install(module->segments[0], chained);
-  return 1;
-}
+const NvtxExtension memory_extension = {NVTX_EXT_MODULEID_MEM, NVTX_EXT_COMPATID_MEM, NVTX_EXT_COMPATID_MEM, kCallbacks,
+                                        ours, next_of};
 
 } // namespace gmt::interposer

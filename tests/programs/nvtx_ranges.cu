@@ -10,6 +10,12 @@
 // expect: error leak count=1 bytes=1024 range="epoch 1 / forward"
 // expect: error leak count=1 bytes=1024 range="epoch 2 / forward"
 // expect: error double-free count=1 range="shutdown"
+// run: payload
+// options: --group-by range
+// expect: error leak count=1 bytes=1024 range="epoch 0 / forward"
+// expect: error leak count=1 bytes=1024 range="epoch 1 / forward"
+// expect: error leak count=1 bytes=1024 range="epoch 2 / forward"
+// expect: error double-free count=1 range="shutdown"
 // run: policies
 // options: check --policy "no-alloc-in forward" --policy "no-direct-malloc after ready"
 // expect: error leak
@@ -25,25 +31,35 @@
 // not-checked: policy
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
 
+#include <cstring>
 #include <string>
 
-static void forward() {
+// As NCCL ends the ranges of calls whose arguments it wants in the timeline.
+static void pop_with_payload() {
+  const int rank = 0;
+  const nvtxPayloadData_t data = {NVTX_PAYLOAD_ENTRY_TYPE_INT, sizeof rank, &rank};
+  nvtxRangePopPayload(nullptr, &data, 1);
+}
+
+static void forward(bool with_payload) {
   nvtxRangePushA("forward");
   void* memory = nullptr;
   cudaMalloc(&memory, 1024); // @leak
   cudaMemset(memory, 0, 1024);
-  nvtxRangePop();
+  with_payload ? pop_with_payload() : static_cast<void>(nvtxRangePop());
 }
 
-int main() {
+int main(int, char** arguments) {
+  const bool with_payload = std::strcmp(arguments[1], "payload") == 0;
   void* workspace = nullptr;
   cudaMalloc(&workspace, 1024);
   cudaMemset(workspace, 0, 1024);
   nvtxMarkA("ready");
   for (int epoch = 0; epoch < 3; ++epoch) {
     nvtxRangePushA(("epoch " + std::to_string(epoch)).c_str());
-    forward();
+    forward(with_payload);
     nvtxRangePop();
   }
   const nvtxRangeId_t shutdown = nvtxRangeStartA("shutdown");

@@ -3,6 +3,7 @@
 // Sizes of allocations name the moment: each is made once.
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtMem.h>
+#include <nvtx3/nvToolsExtPayload.h>
 
 #include <chrono>
 #include <cstdio>
@@ -177,6 +178,31 @@ int pool() {
   return 0;
 }
 
+// Ranges that the payload extension begins or ends, mixed with the others; a schema, which no tool but ours is there for.
+int payload() {
+  nvtxDomainHandle_t domain = nvtxDomainCreateA("library");
+  const int value = 17;
+  const nvtxPayloadData_t data = {NVTX_PAYLOAD_ENTRY_TYPE_INT, sizeof value, &value};
+  const nvtxPayloadSchemaAttr_t schema = {};
+  const auto outer = event("outer");
+  int levels = nvtxDomainRangePushEx(domain, &outer); // 0
+  allocate(1);
+  levels += 10 * nvtxRangePushPayload(domain, &data, 1); // 1
+  allocate(2);
+  levels += 100 * nvtxDomainRangePop(domain); // 1
+  allocate(3);
+  levels += 1000 * (nvtxRangePopPayload(domain, &data, 1) + 5); // 0
+  allocate(4);
+  const nvtxRangeId_t range = nvtxRangeStartPayload(domain, &data, 1);
+  allocate(5);
+  std::thread([=] { nvtxRangeEndPayload(domain, range, &data, 1); }).join();
+  nvtxMarkPayload(domain, &data, 1);
+  allocate(6);
+  std::printf("levels %d schema %d enabled %d\n", levels, static_cast<int>(nvtxPayloadSchemaRegister(domain, &schema)),
+              nvtxDomainIsEnabled(domain));
+  return 0;
+}
+
 int nothing() {
   nvtxRangePushA("no CUDA");
   nvtxMarkA("nor here");
@@ -190,8 +216,8 @@ int main(int, char** arguments) {
   const struct {
     const char* name;
     int (*run)();
-  } all[] = {{"words", words}, {"threads", threads}, {"parts", parts},    {"fork", fork_child},
-             {"many", many},   {"pool", pool},       {"nothing", nothing}};
+  } all[] = {{"words", words}, {"threads", threads}, {"parts", parts},     {"fork", fork_child},
+             {"many", many},   {"pool", pool},       {"payload", payload}, {"nothing", nothing}};
   for (const auto& one : all)
     if (std::strcmp(one.name, arguments[1]) == 0) return one.run();
   return 2;

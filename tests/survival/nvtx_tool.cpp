@@ -4,6 +4,7 @@
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtMem.h>
+#include <nvtx3/nvToolsExtPayload.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -49,6 +50,22 @@ nvtxMemHeapHandle_t heap_register(nvtxDomainHandle_t, const nvtxMemHeapDesc_t*) 
   return reinterpret_cast<nvtxMemHeapHandle_t>(0x4ea9);
 }
 
+int payload_pop(nvtxDomainHandle_t, const nvtxPayloadData_t* payloads, size_t count) {
+  heard("payload pop", count == 1 && payloads->size == sizeof(int) ? "17" : "wrong");
+  return 73;
+}
+nvtxRangeId_t payload_start(nvtxDomainHandle_t, const nvtxPayloadData_t*, size_t) {
+  heard("payload start", "");
+  return 4712;
+}
+void payload_end(nvtxDomainHandle_t, nvtxRangeId_t id, const nvtxPayloadData_t*, size_t) {
+  heard("payload end", id == 4712 ? "4712" : "wrong");
+}
+uint64_t schema_register(nvtxDomainHandle_t, const nvtxPayloadSchemaAttr_t*) {
+  heard("schema", "");
+  return 99;
+}
+
 template <class Function> void set(NvtxFunctionTable table, unsigned id, Function* f) {
   *table[id] = reinterpret_cast<NvtxFunctionPointer>(f);
 }
@@ -75,7 +92,17 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(N
 }
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
-  if (module->moduleId != NVTX_EXT_MODULEID_MEM) return 0;
-  module->segments[0].functionSlots[NVTX3EXT_CBID_nvtxMemHeapRegister] = reinterpret_cast<intptr_t>(&heap_register);
+  const char* mode = std::getenv("NVTX_TOOL_MODE");
+  if (mode != nullptr && std::strcmp(mode, "fails") == 0) return 0;
+  intptr_t* slots = module->segments[0].functionSlots;
+  if (module->moduleId == NVTX_EXT_MODULEID_MEM) {
+    slots[NVTX3EXT_CBID_nvtxMemHeapRegister] = reinterpret_cast<intptr_t>(&heap_register);
+    return 1;
+  }
+  if (module->moduleId != NVTX_EXT_PAYLOAD_MODULEID) return 0;
+  slots[NVTX3EXT_CBID_nvtxRangePopPayload] = reinterpret_cast<intptr_t>(&payload_pop);
+  slots[NVTX3EXT_CBID_nvtxRangeStartPayload] = reinterpret_cast<intptr_t>(&payload_start);
+  slots[NVTX3EXT_CBID_nvtxRangeEndPayload] = reinterpret_cast<intptr_t>(&payload_end);
+  slots[NVTX3EXT_CBID_nvtxPayloadSchemaRegister] = reinterpret_cast<intptr_t>(&schema_register);
   return 1;
 }

@@ -120,6 +120,17 @@ class Nvtx(InterposedCase):
         for record in [pool, *regions, *gone, *ends]:
             self.assertGreater(len(trace.stack(record)), 1)
 
+    def payload_story(self):
+        story = self.story(self.only_trace())
+        self.assertEqual(story, {1: ["library: outer"], 2: ["library: outer", "library: ?"], 3: ["library: outer"], 4: [],
+                                 5: ["library: ?"], 6: []})
+
+    def test_payloads(self):
+        self.assertEqual(self.run_nvtx("payload").stdout, "levels 5110 schema 0 enabled 1\n")
+        self.payload_story()
+        marks = [record for record in self.only_trace().records if record.kind == "range" and record.a[0] == MARK]
+        self.assertEqual(len(marks), 1)
+
     def test_no_cuda_no_trace(self):
         self.run_nvtx("nothing")
         self.assertEqual(self.traces(), [])
@@ -151,6 +162,19 @@ class Nvtx(InterposedCase):
         self.assertEqual(self.run_with_tool("pool").stdout, "heap 1 handles 1 1\n")
         self.assertEqual(self.only_trace().calls_of("nvtxMemHeapRegister")[0].a[0], 0x4ea9)
         self.assertIn("heap", self.heard())
+
+    def test_other_tools_payloads(self):
+        result = self.run_with_tool("payload")
+        self.assertEqual(result.stdout, "levels 78182 schema 99 enabled 1\n")  # 72, 1, 1, 73 + 5
+        self.assertEqual(self.heard(), ["begin", "domain library", "domain push wrong", "payload pop 17", "payload start",
+                                        "payload end 4712", "schema"])
+        self.payload_story()
+
+    def test_other_tool_that_refuses_payloads(self):
+        self.assertEqual(self.run_with_tool("payload", NVTX_TOOL_MODE="fails").stdout,
+                         "levels 5110 schema 0 enabled 1\n")
+        self.assertEqual(self.heard(), ["begin"])
+        self.payload_story()
 
     def test_other_tool_that_is_not_there(self):
         self.run_nvtx("parts", GPUMEMTRACE_NVTX_NEXT="/nowhere/libtool.so")
