@@ -10,6 +10,8 @@
 //    launched in the window, and that launch waits for the context;
 //  - a graph that was instantiated outside of a window and is launched in it loses its kernels without a word, or, had it been
 //    launched or uploaded before, fails with misaligned address (716); one made in a window is measured there and right outside;
+//  - while a stream captures, in whatever mode, GetDataProperties and Disable answer UNKNOWN (999) and invalidate the capture,
+//    whichever thread calls them (H200);
 //  - the configuration of a device outlives its contexts and its reset.
 #pragma once
 
