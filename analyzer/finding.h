@@ -121,6 +121,7 @@ struct Finding {
   std::optional<std::uint64_t> address; // an example, where one address matters
   std::string range;   // NVTX ranges open at the example (a leak's birth), "epoch 2 / forward"; empty if none
   std::string api;     // the call at fault as the program wrote it; empty for leaks' absence of one
+  std::string owner;   // the library that did it for itself: "cuBLAS"; empty if it is the program's own
   std::vector<LabelledStack> stacks;    // the call at fault first, then backwards in time
   std::optional<HeldMemory> held;       // out-of-memory alone
   std::optional<AccessFigures> access = {}; // those of memory accesses alone

@@ -112,6 +112,7 @@ void apply_to_accesses(Finding& finding) {
   }
   if (library.empty()) return;
   finding.severity = Severity::kNote;
+  finding.owner = library;
   finding.advice = cat({"This is ", library, "'s own kernel: nothing to do, unless another of its functions, "
                                              "data types or layouts serves as well."});
 }
@@ -136,6 +137,7 @@ void apply_owner_rules(Finding& finding) {
     const OwnerRule* rule = owner_of(stack.frames);
     if (rule == nullptr) continue;
     finding.severity = Severity::kNote;
+    finding.owner = rule->owner;
     if (finding.message.ends_with('.')) finding.message.pop_back();
     finding.message += leak    ? cat({"; ", rule->owner, " holds it: ", rule->why, "."})
                        : churn ? cat({"; ", rule->owner, " does that itself."})

@@ -235,6 +235,7 @@ Json json_of(const ReportedFinding& finding, const Report& report, unsigned dept
           {"address", finding.address ? Json(format_address(*finding.address)) : Json(nullptr)},
           {"range", text_or_null(finding.range)},
           {"api", text_or_null(finding.api)},
+          {"owner", text_or_null(finding.owner)},
           {"process", known ? Json(report.processes[finding.process].pid) : Json(nullptr)},
           {"process_index", finding.process},
           {"stacks", std::move(stacks)},

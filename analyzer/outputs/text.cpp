@@ -68,15 +68,15 @@ void add_header(std::string& out, const Report& report) {
 }
 
 // Processes in which nothing was found are named only if they did not end well; the rest is a number.
-void add_processes(std::string& out, const Report& report, const OutputOptions& options, std::size_t count) {
+void add_processes(std::string& out, const Report& report, const OutputOptions& options,
+                   const std::vector<ReportedFinding>& shown) {
   std::size_t quiet = 0;
   for (std::size_t p = 0; p < report.processes.size(); ++p) {
+    const auto is_of_this = [p](const ReportedFinding& finding) { return finding.process == p; };
+    const bool any = std::ranges::any_of(report.findings, is_of_this);
     std::string text;
-    bool any = false;
-    for (std::size_t i = 0; i < report.findings.size(); ++i) {
-      if (report.findings[i].process != p) continue;
-      any = true;
-      if (i < count) text += "\n" + finding_text(report.findings[i], options.stack_depth, options.color);
+    for (const ReportedFinding& finding : shown) {
+      if (is_of_this(finding)) text += "\n" + finding_text(finding, options.stack_depth, options.color);
     }
     const ProcessReport& process = report.processes[p];
     const bool ended_well = process.ended.how == Ending::How::kExited && process.ended.status == 0;
@@ -93,9 +93,10 @@ void add_processes(std::string& out, const Report& report, const OutputOptions& 
 }
 
 void add_findings(std::string& out, const Report& report, const OutputOptions& options, std::size_t count) {
-  if (report.processes.size() > 1) return add_processes(out, report, options, count);
-  for (std::size_t i = 0; i < count; ++i) {
-    out += "\n" + finding_text(report.findings[i], options.stack_depth, options.color);
+  const std::vector<ReportedFinding> shown = with_libraries_in_brief(report, count);
+  if (report.processes.size() > 1) return add_processes(out, report, options, shown);
+  for (const ReportedFinding& finding : shown) {
+    out += "\n" + finding_text(finding, options.stack_depth, options.color);
   }
 }
 

@@ -24,6 +24,7 @@ namespace {
 constexpr std::size_t kWidestLocation = 44; // longer ones push their own line's function to the right
 constexpr std::size_t kNarrowestFunction = 24;
 constexpr std::size_t kStackIndent = 4;
+constexpr unsigned kFramesOfLibraries = 6; // of what a library does for itself, unless another number is asked for
 
 std::string_view severity_word(Severity severity) {
   switch (severity) {
@@ -153,7 +154,8 @@ std::string finding_text(const Finding& finding, unsigned stack_depth, bool colo
   if (!finding.range.empty()) {
     out += wrap(cat({finding.count > 1 ? "first in range " : "in range ", printable(finding.range)}), 4, 2);
   }
-  add_stacks(out, finding, stack_depth);
+  const bool is_library_own = !finding.owner.empty() && stack_depth == 0;
+  add_stacks(out, finding, is_library_own ? kFramesOfLibraries : stack_depth);
   if (finding.held) out += held_text(*finding.held);
   if (!finding.advice.empty()) out += wrap(printable(finding.advice), 2, 2);
   return out;

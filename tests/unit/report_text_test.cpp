@@ -243,6 +243,53 @@ TEST(ReportText, ProcessesWithoutFindingsAreOneLine) {
   EXPECT_EQ(text.find("no findings"), std::string::npos) << text; // held back is not the same as none
 }
 
+Finding kept_by(const std::string& owner, std::uint64_t mib, std::uint64_t blocks, unsigned frames) {
+  Finding finding;
+  finding.kind = "leak";
+  finding.severity = Severity::kNote;
+  finding.owner = owner;
+  finding.bytes = mib << 20;
+  finding.count = blocks;
+  finding.message = "memory was never freed; " + owner + " holds it: it keeps freed blocks for reuse.";
+  finding.advice = "Nothing to do, unless it grows from run to run.";
+  finding.stacks.push_back({.label = "allocated here", .api = "cudaMalloc"});
+  for (unsigned i = 0; i < frames; ++i) {
+    finding.stacks[0].frames.push_back({.module = "/lib/libcache.so", .function = "f" + std::to_string(i)});
+  }
+  return finding;
+}
+
+TEST(ReportText, ShowsInBriefWhatLibrariesKeep) {
+  Report report = test::clean();
+  const auto add = [&report](Finding finding, std::size_t process) {
+    static_cast<Finding&>(report.findings.emplace_back()) = std::move(finding);
+    report.findings.back().process = process;
+  };
+  add(kept_by("PyTorch", 40, 3, 9), 0);
+  add(kept_by("cuBLAS", 20, 1, 6), 0);
+  add(kept_by("PyTorch", 2, 1, 1), 0);
+  add(kept_by("PyTorch", 1, 2, 1), 0);
+  const std::string text = text_of(report);
+  expect_contains(text, R"(
+note     leak                    43.0 MiB in 6 blocks
+  43.0 MiB in 6 blocks, allocated at 3 places, was never freed; PyTorch holds it: it keeps freed
+  blocks for reuse.
+    the largest allocated here, cudaMalloc   libcache.so+0x0  f0
+                                             libcache.so+0x0  f1
+                                             libcache.so+0x0  f2
+                                             libcache.so+0x0  f3
+                                             libcache.so+0x0  f4
+                                             libcache.so+0x0  f5
+                                             (3 outer frames not shown)
+  Nothing to do, unless it grows from run to run.
+
+note     leak                    20.0 MiB in 1 block
+  memory was never freed; cuBLAS holds it: it keeps freed blocks for reuse.
+)");
+  EXPECT_EQ(last_line(text), "SUMMARY: gpumemtrace: no errors, 4 notes");
+  expect_contains(text_of(report, {.stack_depth = 128}), "f8\n");
+}
+
 TEST(ReportText, CountsWhatTheLimitHoldsBack) {
   const std::string text = text_of(test::ordinary(), {.limit = 1});
   EXPECT_EQ(text.find("error    leak"), std::string::npos);
