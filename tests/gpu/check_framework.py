@@ -7,7 +7,8 @@ check_framework.py --gpumemtrace PATH [--option OPTION...] PROGRAM
 PROGRAM is a Python script or a binary. It is run three times: as it is; with "7", the exit status it is to return; and
 with "leak", which makes it keep a block of 12,345 bytes of its own. Checked: the exit status is the program's own,
 CUDA calls were seen, no event was lost, there is no finding of severity error, and whatever the library keeps is a
-note that names its owner; but the planted leak is an error of exactly that size and makes the check fail.
+note that names its owner; but the planted leak is an error of exactly that size and makes the check fail. With
+--option=--coalescing, some kernels of each process of a script were measured (NCCL's and such that only copy have none).
 Exit status: 0 all holds, 1 not, 77 the program skipped itself.
 """
 import argparse
@@ -62,6 +63,15 @@ def problems_of(done, report, wanted, planted):
     return found
 
 
+def unmeasured(report):
+    """Processes that launched many kernels of which next to none was measured."""
+    for process in report.get("processes", []):
+        kernels = (process["accesses"] or {"kernels": []})["kernels"]
+        measured = sum(kernel["measured_launches"] != 0 for kernel in kernels)
+        if process["totals"]["launches"] >= 100 and measured < 3:
+            yield f"pid {process['pid']}: {measured} kernels measured of {len(kernels)}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--gpumemtrace", required=True, type=lambda path: pathlib.Path(path).absolute())
@@ -77,6 +87,8 @@ def main():
             print(done.stdout.strip())
             return SKIPPED
         problems = problems_of(done, report, wanted, planted)
+        if "--coalescing" in options.option and options.program.suffix == ".py":
+            problems.extend(unmeasured(report))
         failed = failed or bool(problems)
         totals = report.get("totals", {})
         print(" ".join([options.program.name, *words]) + ": " + ("; ".join(problems) if problems else

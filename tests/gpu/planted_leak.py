@@ -8,6 +8,11 @@ def finish():
     word = sys.argv[1] if len(sys.argv) > 1 else "0"
     if word != "leak":
         sys.exit(int(word))
+    keep_a_block()
+    sys.exit(0)
+
+
+def keep_a_block():
     with open("/proc/self/maps", encoding="utf-8") as maps:
         runtimes = sorted({line.split()[-1] for line in maps if "/libcudart.so" in line})
     if runtimes:
@@ -16,4 +21,3 @@ def finish():
         ask = ctypes.CDLL("libcuda.so.1").cuMemAlloc_v2
     block = ctypes.c_void_p()
     assert ask(ctypes.byref(block), ctypes.c_size_t(12345)) == 0
-    sys.exit(0)
