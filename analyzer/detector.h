@@ -81,6 +81,7 @@ public:
   virtual const Ending& ending() const = 0;       // final only in finish(): last words may stand last
   virtual std::uint64_t lost_records() const = 0; // final only in finish()
   virtual bool simulated() const = 0;
+  virtual bool tells_access() const = 0; // whom cuMemSetAccess gave access: since format 1.4
   // A loaded library that reaches device memory by ways that are not recorded ("libibverbs"); empty if none.
   virtual std::string_view unseen_user() const = 0;
   // In the program's heap or the main thread's stack, where nothing is the GPU's unless it was registered.

@@ -59,6 +59,7 @@ public:
            (address >= info.stack_begin && address < info.stack_end);
   }
   bool simulated() const override { return trace_.info.device == "simulated"; }
+  bool tells_access() const override { return trace_.info.minor >= 4; }
   std::string_view unseen_user() const override;
   const Kernel* kernel(std::uint64_t function) const override;
   const DeviceFacts* device(int ordinal) const override;

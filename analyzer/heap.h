@@ -38,6 +38,7 @@ enum Mark : std::uint16_t {
   kWasHostFreed = 32,
   kGraphRan = 64, // graph memory that a launch allocated and nothing has freed since
   kWasTried = 128, // a copy, set, bind or launch that CUDA refused named it
+  kHadAccess = 256, // a mapping that cuMemSetAccess has given to some device or the host
 };
 
 // Physical memory and pools can be the host's as well.

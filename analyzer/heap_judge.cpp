@@ -159,6 +159,7 @@ void Heap::State::judge_set(const Event& e) {
 
 void Heap::State::judge_use(const Event& e) {
   if (is_dead(e.context) || is_sticky(e.result) || e.p(0) == 0) return;
+  if (e.p(2) == static_cast<std::uint64_t>(trace::UseClass::kAccess)) note_access(e);
   if (const Id array = array_of(e.p(0)); array != kNone) {
     touch(e, array, Touch::Access::kBound, e.p(0), e.p(1));
     return;

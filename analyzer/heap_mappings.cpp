@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual memory: which mapping holds which physical memory, so that memory whose handle was released lives
-// on while it is mapped, and what one cuMemUnmap ends. Called by heap.cpp at births and ends of mappings.
+// on while it is mapped, whether anybody was ever given access to it, and what one cuMemUnmap ends. Called by
+// heap.cpp at births and ends of mappings, by heap_judge.cpp when access is given.
 
 #include <vector>
 
@@ -30,6 +31,18 @@ void Heap::State::end_mapping(const Block& mapping) {
   if (at == mapped.end() || --at->second.mappings != 0) return;
   if (at->second.is_released) store.use().died(at->second.released, Block::End::kFreed);
   mapped.erase(at);
+}
+
+// One cuMemSetAccess may cover several mappings that lie side by side.
+void Heap::State::note_access(const Event& e) {
+  if (!e.succeeded() || (e.flags & (trace::kUseReads | trace::kUseWrites)) == 0) return;
+  const std::uint64_t begin = e.p(0);
+  for (std::uint64_t at = begin; at - begin < e.p(1);) {
+    const Id id = store.find_id(Space::kAddress, at);
+    if (id == kNone || store[id].family != Family::kVmmMapping) return;
+    store[id].marks |= kHadAccess;
+    at = BlockStore::end_of(store[id]);
+  }
 }
 
 // One cuMemUnmap may cover several mappings that lie side by side.

@@ -140,6 +140,7 @@ struct Heap::State {
   void note_mapping(Block& mapping);
   void end_mapping(const Block& mapping);
   void unmap(const Event& e);
+  void note_access(const Event& e);
 
   // heap_places.cpp
   void on_context(const Event& e);

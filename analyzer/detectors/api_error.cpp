@@ -86,6 +86,8 @@ bool is_expected(std::string_view name, std::uint16_t code) {
 // Codes after which the runtime makes a context and calls again (seen with cudart 13.0).
 bool is_retried(std::uint16_t code) { return code == 3 || code == 201 || code == 709; }
 
+constexpr std::uint16_t kInvalidValue = 1, kIllegalAddress = 700;
+
 // While no failure may still be forgiven.
 constexpr Wants kUsual = kWantsFailures | wants(trace::Kind::kLife);
 
@@ -101,7 +103,7 @@ public:
       return;
     }
     if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || !is_call(e)) return;
-    if (is_sticky(e.result)) return report_sticky(e);
+    if (is_sticky(e.result)) return report_sticky(e, heap);
     for (const Judgement& j : judgements) {
       if (j.is_mistake()) return;
     }
@@ -183,8 +185,41 @@ private:
     return life ? e.p(0) : 0;
   }
 
-  // CUDA says "invalid value" to both of these (measured on an H200, driver 580).
+  // A mapping in the range that nobody was ever given access to (cuda.h on cuMemMap asks for cuMemSetAccess).
+  static const Block* closed_mapping(const Heap& heap, std::uint64_t begin, std::uint64_t bytes) {
+    for (std::uint64_t at = begin; at - begin < bytes;) {
+      const Block* block = heap.find_live(at);
+      if (block == nullptr || block->family != trace::Family::kVmmMapping) return nullptr;
+      if ((block->marks & kHadAccess) == 0) return block;
+      if (block->bytes == 0) return nullptr; // size unknown
+      at = block->address + block->bytes;
+    }
+    return nullptr;
+  }
+
+  void explain_access(const Event& e, const Heap& heap, Finding& f) const {
+    using Side = Judgement::Side;
+    const bool copy = e.kind == trace::Kind::kCopy;
+    if (e.result != kInvalidValue && e.result != kIllegalAddress) return;
+    if (!copy && e.kind != trace::Kind::kSet) return;
+    if (!facts_.tells_access() || facts_.lost_records() != 0) return;
+    const Block* to = closed_mapping(heap, e.p(0), copy ? copy_extent(e, Side::kDestination) : set_extent(e));
+    const Block* from = copy ? closed_mapping(heap, e.p(1), copy_extent(e, Side::kSource)) : nullptr;
+    if (to == nullptr && from == nullptr) return;
+    const Block& block = to != nullptr ? *to : *from;
+    f.message.replace(f.message.size() - 1, 1,
+                      cat({": its ",
+                           !copy           ? "target"
+                           : to != nullptr ? "destination"
+                                           : "source",
+                           " is ", describe_block(block, facts_), ", to which no device was given access."}));
+    f.advice = "After cuMemMap, give each device that uses the mapping access to it with cuMemSetAccess.";
+    f.stacks.push_back(birth_stack(block, facts_));
+  }
+
+  // CUDA says "invalid value" to these (measured on an H200, driver 580).
   void explain(const Event& e, const Heap& heap, Finding& f) const {
+    explain_access(e, heap, f);
     const auto because = [&f](std::string_view why) { f.message.replace(f.message.size() - 1, 1, why); };
     if (const auto pool = destroyed_pools_.find(named_pool(e)); pool != destroyed_pools_.end()) {
       because(": this pool had been destroyed.");
@@ -202,7 +237,7 @@ private:
     }
   }
 
-  void report_sticky(const Event& e) {
+  void report_sticky(const Event& e, const Heap& heap) {
     if (sticky_) {
       ++after_sticky_;
       return;
@@ -216,6 +251,7 @@ private:
     sticky_->advice =
       "Run the program under compute-sanitizer to find the kernel, or set CUDA_LAUNCH_BLOCKING=1 so "
       "that the launch itself reports the error.";
+    explain_access(e, heap, *sticky_);
   }
 
   // The finding about the newest free in a kernel that may have ended the context; empty if there is none.

@@ -14,6 +14,9 @@
 // expect: error leak bytes=4194304 count=1 stacks="allocated here"@make:LINE(map)
 // run: release-twice
 // expect: error double-free count=1 api=cuMemRelease stacks="allocated here"@make:LINE(create),"first released here"@release:LINE(release),"released again here"@release_again:LINE(again)
+// run: no-access
+// device: simulated
+// expect: warning api-error count=1 api=cuMemsetD8 message="no device was given access" stacks="failed here"@make:LINE(set),"allocated here"@make:LINE(map)
 #include "answers.h"
 
 #include <cuda.h>
@@ -25,7 +28,7 @@ struct Mapping {
   CUdeviceptr address = 0;
 };
 
-static Mapping make()
+static Mapping make(bool with_access)
 {
   Mapping mapping;
   CUmemAllocationProp properties{};
@@ -37,8 +40,10 @@ static Mapping make()
   CHECK(cuMemCreate(&mapping.handle, kBytes, &properties, 0)); // @create
   CHECK(cuMemAddressReserve(&mapping.address, kBytes, 0, 0, 0)); // @reserve
   CHECK(cuMemMap(mapping.address, kBytes, 0, mapping.handle, 0)); // @map
-  CHECK(cuMemSetAccess(mapping.address, kBytes, &access, 1));
-  CHECK(cuMemsetD8(mapping.address, 1, kBytes));
+  if (with_access)
+    CHECK(cuMemSetAccess(mapping.address, kBytes, &access, 1));
+  const CUresult expected = with_access ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  ANSWERS(expected, cuMemsetD8(mapping.address, 1, kBytes)); // @set
   return mapping;
 }
 
@@ -60,7 +65,7 @@ int main(int argc, char** argv)
   CHECK(cuDeviceGet(&device, 0));
   CHECK(cuDevicePrimaryCtxRetain(&context, device));
   CHECK(cuCtxSetCurrent(context));
-  Mapping mapping = make();
+  Mapping mapping = make(!started_with(argc, argv, "no-access"));
   bool mapped = started_with(argc, argv, "no-unmap");
   if (!started_with(argc, argv, "no-release"))
     release(mapping);

@@ -88,6 +88,94 @@ TEST_F(Errors, OnlyTheFirstReportOfAStickyError) {
             "cudaStreamSynchronize, and 5 later calls failed because of it.");
 }
 
+// A copy to a mapping that nobody was given access to, and what may have been refused for something else.
+class Mappings : public Errors {
+protected:
+  void SetUp() override {
+    trace.format = "1.4";
+    map(kA);
+  }
+  void map(std::uint64_t address) {
+    log().alloc({.api = "cuMemMap", .stack = {0x400}}, Family::kVmmMapping, address, kMiB, 0x71);
+  }
+  void access(std::uint64_t address, std::uint64_t bytes, std::uint16_t flags, std::uint16_t code = 0) {
+    log().record(Kind::kUse, {.api = "cuMemSetAccess", .result = code, .flags = flags},
+                 {address, bytes, static_cast<std::uint64_t>(trace::UseClass::kAccess), 0});
+  }
+  std::string refused_copy(std::uint64_t bytes = kMiB, std::uint16_t code = 1) {
+    log().copy({.api = "cuMemcpyHtoD_v2", .result = code}, kA, kHost, bytes, Side::kDevice, Side::kHost);
+    run();
+    return find("api-error") != nullptr ? find("api-error")->message : "";
+  }
+  static constexpr std::uint16_t kBoth = trace::kUseReads | trace::kUseWrites;
+  static constexpr const char* kUnexplained = "cuMemcpyHtoD failed with CUDA_ERROR_INVALID_VALUE (1).";
+};
+
+TEST_F(Mappings, NobodyWasGivenAccess) {
+  access(kA, kMiB, 0); // takes away
+  EXPECT_EQ(refused_copy(), "cuMemcpyHtoD failed with CUDA_ERROR_INVALID_VALUE (1): its destination is 1.0 MiB of mapped "
+                            "memory (VMM) allocated by cuMemMap, to which no device was given access.");
+  const Finding& f = *find("api-error");
+  EXPECT_EQ(f.advice, "After cuMemMap, give each device that uses the mapping access to it with cuMemSetAccess.");
+  EXPECT_EQ(labels(f), "failed here|allocated here");
+  EXPECT_EQ(address_of(f.stacks[1]), 0x400u);
+}
+
+TEST_F(Mappings, RefusedAccessIsNone) {
+  access(kA, kMiB, kBoth, 1);
+  refused_copy();
+  ASSERT_EQ(kinds(), "api-error api-error leak");
+  EXPECT_EQ(labels(result.findings[1]), "failed here|allocated here");
+}
+
+TEST_F(Mappings, AccessMakesItSomethingElse) {
+  access(kA, kMiB, trace::kUseReads);
+  EXPECT_EQ(refused_copy(), kUnexplained);
+}
+
+TEST_F(Mappings, OneOfTwoSideBySide) {
+  map(kA + kMiB);
+  access(kA, kMiB, kBoth);
+  EXPECT_NE(refused_copy(2 * kMiB).find("no device was given access"), std::string::npos);
+}
+
+TEST_F(Mappings, AccessToTwoSideBySide) {
+  map(kA + kMiB);
+  access(kA, 2 * kMiB, kBoth);
+  EXPECT_EQ(refused_copy(2 * kMiB), kUnexplained);
+}
+
+TEST_F(Mappings, AccessEndsWithTheMapping) {
+  access(kA, kMiB, kBoth);
+  log().release({.api = "cuMemUnmap"}, FreeFunction::kMemUnmap, kA, kMiB);
+  map(kA);
+  EXPECT_NE(refused_copy().find("no device was given access"), std::string::npos);
+}
+
+TEST_F(Mappings, OtherErrorsAreNotExplained) {
+  EXPECT_EQ(refused_copy(kMiB, 400), "cuMemcpyHtoD failed with CUDA_ERROR_INVALID_HANDLE (400).");
+}
+
+TEST_F(Mappings, OlderTracesDoNotTellWhoHasAccess) {
+  trace.format = "1.3";
+  EXPECT_EQ(refused_copy(), kUnexplained);
+}
+
+TEST_F(Mappings, AnIllegalAddressMayBeThat) {
+  EXPECT_EQ(refused_copy(kMiB, 700),
+            "An earlier kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS (700) was reported by cuMemcpyHtoD: its destination is 1.0 "
+            "MiB of mapped memory (VMM) allocated by cuMemMap, to which no device was given access.");
+}
+
+TEST_F(Mappings, ASetAndASource) {
+  log().set({.api = "cuMemsetD8_v2", .result = 1}, kA, 16);
+  log().copy({.api = "cuMemcpyDtoH_v2", .result = 1}, kHost, kA, 16, Side::kHost, Side::kDevice);
+  run();
+  ASSERT_EQ(kinds(), "api-error api-error leak");
+  EXPECT_NE(result.findings[0].message.find("its target is 1.0 MiB"), std::string::npos);
+  EXPECT_NE(result.findings[1].message.find("its source is 1.0 MiB"), std::string::npos);
+}
+
 TEST_F(Errors, NestedFailuresAreTheOuterCalls) {
   note({.api = "cuMemPoolTrimTo", .result = 1, .flags = trace::kFlagNested});
   run();
