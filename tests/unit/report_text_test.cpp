@@ -252,10 +252,9 @@ Finding kept_by(const std::string& owner, std::uint64_t mib, std::uint64_t block
   finding.count = blocks;
   finding.message = "memory was never freed; " + owner + " holds it: it keeps freed blocks for reuse.";
   finding.advice = "Nothing to do, unless it grows from run to run.";
-  finding.stacks.push_back({.label = "allocated here", .api = "cudaMalloc"});
-  for (unsigned i = 0; i < frames; ++i) {
-    finding.stacks[0].frames.push_back({.module = "/lib/libcache.so", .function = "f" + std::to_string(i)});
-  }
+  std::vector<Frame> stack;
+  for (unsigned i = 0; i < frames; ++i) stack.push_back(test::frame("f" + std::to_string(i), "/cache.cpp", 7));
+  finding.stacks.push_back(test::stack("allocated here", "cudaMalloc", stack));
   return finding;
 }
 
@@ -274,12 +273,12 @@ TEST(ReportText, ShowsInBriefWhatLibrariesKeep) {
 note     leak                    43.0 MiB in 6 blocks
   43.0 MiB in 6 blocks, allocated at 3 places, was never freed; PyTorch holds it: it keeps freed
   blocks for reuse.
-    the largest allocated here, cudaMalloc   libcache.so+0x0  f0
-                                             libcache.so+0x0  f1
-                                             libcache.so+0x0  f2
-                                             libcache.so+0x0  f3
-                                             libcache.so+0x0  f4
-                                             libcache.so+0x0  f5
+    the largest allocated here, cudaMalloc   /cache.cpp:7  f0
+                                             /cache.cpp:7  f1
+                                             /cache.cpp:7  f2
+                                             /cache.cpp:7  f3
+                                             /cache.cpp:7  f4
+                                             /cache.cpp:7  f5
                                              (3 outer frames not shown)
   Nothing to do, unless it grows from run to run.
 
