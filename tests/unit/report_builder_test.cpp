@@ -255,6 +255,15 @@ TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunchOfATemplate) {
   EXPECT_EQ(frames[0].function, "main");
 }
 
+TEST(TrimFrames, CutsWhatClangPutsBeforeALaunch) {
+  std::vector<Frame> frames = {
+      test::frame("void (anonymous namespace)::__device_stub__step<int>(int*)", "/home/me/step.cu", 1),
+      test::frame("launch(int*)", "/home/me/step.cu", 5), test::frame("main", "/home/me/step.cu", 7)};
+  trim_frames(frames);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0].function, "launch(int*)");
+}
+
 // The kernel's host function jumped to the stub, so the launch itself comes next.
 TEST(TrimFrames, LeavesTheCallerOfAnElidedKernelFrame) {
   std::vector<Frame> frames = {

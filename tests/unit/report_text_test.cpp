@@ -289,6 +289,26 @@ note     leak                    20.0 MiB in 1 block
   expect_contains(text_of(report, {.stack_depth = 128}), "f8\n");
 }
 
+TEST(ReportText, ShowsInBriefWhatLibrariesKernelsDo) {
+  Report report = test::with_accesses();
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    ReportedFinding finding = report.findings[0];
+    finding.severity = Severity::kNote;
+    finding.owner = i < 10 ? "cuBLASLt" : "cuDNN";
+    finding.message = "access " + std::to_string(i);
+    finding.advice = "Nothing to do.";
+    report.findings.push_back(finding);
+  }
+  const std::string text = text_of(report);
+  expect_contains(text, "access 0\n");
+  EXPECT_EQ(text.find("access 1\n"), std::string::npos);
+  expect_contains(text, "  Nothing to do. 9 other places in cuBLASLt's kernels of which the same is true are not shown:\n"
+                        "  --format json lists all.\n");
+  expect_contains(text, "access 10\n");
+  expect_contains(text, "  Nothing to do. 1 other place in cuDNN's kernels of which the same is true is not shown: --format\n"
+                        "  json lists all.\n");
+}
+
 TEST(ReportText, CountsWhatTheLimitHoldsBack) {
   const std::string text = text_of(test::ordinary(), {.limit = 1});
   EXPECT_EQ(text.find("error    leak"), std::string::npos);
