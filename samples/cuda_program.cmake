@@ -4,7 +4,7 @@
 #
 #   gmt_add_cuda_program(<source> <folder> <out-variable>)
 # sets <out-variable> to the list of binaries, each named <folder>/<name>-<O0|O2>-<shared|static>; O0-static would say nothing
-# that the others do not, and is left out. A source with the
+# that the others do not, and is left out. Those with a static runtime belong to the target gpu_programs. A source with the
 # line "// libs: cuda" is linked to the driver library and to no runtime; it exists as -shared only. A source with the line
 # "// device hooks: all calls" has the malloc and free of its kernels logged; its O2-static flavour is built with -rdc=true.
 include_guard(DIRECTORY) # the variables below belong to the including folder
@@ -54,11 +54,22 @@ function(gmt_add_cuda_program source folder out)
         set(${out} "" PARENT_SCOPE)
         return()
     endif()
+    # The levels differ in the host's code alone. What nvcc does before the host's compiler is the larger part: once for both.
+    set(compiled "${relative}")
+    set(intermediate "")
+    if(source MATCHES "\\.cu$")
+        set(intermediate "${folder}/objects/${name}.cu.cpp.ii")
+        set(compiled "${intermediate}")
+        add_custom_command(OUTPUT "${intermediate}"
+            COMMAND "${GMT_NVCC}" -O2 ${gmt_nvcc_flags} ${gmt_nvcc_extra} ${hook_flags} -cuda "${relative}" -o "${intermediate}"
+            DEPENDS "${source}" ${headers} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" COMMENT "nvcc ${name}" VERBATIM)
+    endif()
     foreach(level O0 O2)
         set(object "${folder}/objects/${name}-${level}.o")
         add_custom_command(OUTPUT "${object}"
-            COMMAND "${GMT_NVCC}" -${level} ${gmt_nvcc_flags} ${gmt_nvcc_extra} ${hook_flags} -c "${relative}" -o "${object}"
-            DEPENDS "${source}" ${headers} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" COMMENT "nvcc ${name} -${level}" VERBATIM)
+            COMMAND "${GMT_NVCC}" -${level} ${gmt_nvcc_flags} ${gmt_nvcc_extra} -x c++ -c "${compiled}" -o "${object}"
+            DEPENDS "${source}" ${intermediate} ${headers} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+            COMMENT "nvcc ${name} -${level}" VERBATIM)
         foreach(link shared static)
             set(link_flags -cudart ${link})
             if(link STREQUAL "static" AND (libs OR level STREQUAL "O0"))
