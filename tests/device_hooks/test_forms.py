@@ -40,10 +40,20 @@ class Forms(unittest.TestCase):
     def source(self, name):
         return pathlib.Path(SOURCES) / name
 
+    @staticmethod
+    def functions(ptx):
+        return {function: body for function, body in
+                re.findall(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?(\w+)\s*\(.*?\n\{(.*?)\n\}", ptx, re.S)}
+
     def ptx(self, name, *arguments):
         text = self.nvcc("-ptx", self.source(name), *arguments, output=name + ".ptx").read_text()
-        return text, {function: body for function, body in
-                      re.findall(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?(\w+)\s*\(.*?\n\{(.*?)\n\}", text, re.S)}
+        return text, self.functions(text)
+
+    def program(self, name, *arguments):
+        """The PTX of one compilation, its functions, and the program."""
+        binary = self.nvcc("-keep", "-keep-dir", self.folder, self.source(name), *arguments, output="program")
+        text = (self.folder / name).with_suffix(".ptx").read_text()
+        return text, self.functions(text), binary
 
     def expect_calls(self, functions, name, malloc, free):
         """The function tests the variable at each of its calls, and logs behind the test only."""
@@ -70,7 +80,7 @@ class Forms(unittest.TestCase):
         self.assertEqual(run(binary), (0, ""))
 
     def test_every_call(self):
-        text, functions = self.ptx("every_call.cu", *FORCED)
+        text, functions, binary = self.program("every_call.cu", *FORCED)
         self.assertRegex(text, rf"\n\.global \.align 8 \.u64 {CONTROL};")
         self.expect_calls(functions, "by_name", 3, 2)
         self.expect_calls(functions, "by_operator", 2, 2)
@@ -78,7 +88,6 @@ class Forms(unittest.TestCase):
         self.expect_calls(functions, "by_lambda", 1, 1)
         self.expect_calls(functions, "by_template", 1, 0)
         self.expect_calls(functions, "without", 0, 0)
-        binary = self.nvcc(self.source("every_call.cu"), *FORCED, output="every_call")
         self.assertIn(CONTROL.encode(), binary.read_bytes())
         self.expect_note(binary)
         self.expect_host_untouched(binary)
@@ -109,25 +118,25 @@ class Forms(unittest.TestCase):
         self.expect_runs(self.nvcc("-G", "-O0", self.source("every_call.cu"), *FORCED, output="debug", strict=[]))
 
     def test_thrust_and_cub(self):
-        _, functions = self.ptx("thrust_and_cub.cu", *FORCED)
+        _, functions, binary = self.program("thrust_and_cub.cu", *FORCED)
         self.expect_calls(functions, "one_malloc", 1, 0)
-        self.expect_runs(self.nvcc(self.source("thrust_and_cub.cu"), *FORCED, output="thrust"))
+        self.expect_runs(binary)
 
     def test_address_of_free(self):
         source = self.source("address_of_free.cu")
         status, _ = run(NVCC, *FLAGS, *FORCED, "-c", source, "-o", self.folder / "fails.o")
         self.assertNotEqual(status, 0, "the opt-out is not needed any more: say so in the header and the documents")
         for way_out in ("-DGPUMEMTRACE_NO_RENAME", "-DUNDEFINE"):
-            _, functions = self.ptx("address_of_free.cu", *FORCED, way_out)
+            _, functions, binary = self.program("address_of_free.cu", *FORCED, way_out)
             self.expect_calls(functions, "one_malloc", 1, 0)
-            self.expect_runs(self.nvcc(source, *FORCED, way_out, output="way_out"))
+            self.expect_runs(binary)
 
     def test_call_by_call(self):
-        _, functions = self.ptx("call_by_call.cu", "-I", INCLUDE)
+        _, functions, binary = self.program("call_by_call.cu", "-I", INCLUDE)
         body = next(body for function, body in functions.items() if "mixed" in function)
         self.assertEqual(body.count(CONTROL), 2)
         self.assertEqual(len(re.findall(r"^\s*malloc,", body, re.M)), 3)
-        self.expect_runs(self.nvcc(self.source("call_by_call.cu"), "-I", INCLUDE, output="calls"))
+        self.expect_runs(binary)
 
     def test_included_in_the_source(self):
         _, functions = self.ptx("included.cu", "-I", INCLUDE)
