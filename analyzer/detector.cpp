@@ -5,12 +5,26 @@
 #include "analyzer/detector.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "analyzer/words.h"
 
 namespace gmt {
 namespace {
+
 constinit const DetectorRegistration* g_first = nullptr;
+
+// What pinned memory was asked to be (cuda.h on cuMemHostAlloc): " (mapped)"; empty if nothing.
+std::string pinned_words(const Block& block) {
+  if (block.family != trace::Family::kPinned) return {};
+  static constexpr std::string_view kWords[] = {"portable", "mapped", "write-combined"}; // bits 0 to 2
+  std::string words;
+  for (unsigned bit = 0; bit < std::size(kWords); ++bit) {
+    if ((block.shape().flags >> bit & 1) != 0) words += cat({words.empty() ? " (" : ", ", kWords[bit]});
+  }
+  return words.empty() ? words : words + ")";
+}
+
 } // namespace
 
 DetectorRegistration::DetectorRegistration(const DetectorInfo& registered) : info(registered), next(g_first) {
@@ -43,7 +57,8 @@ std::string describe_block(const Block& block, const ProcessFacts& facts) {
   const std::string_view verb = block.family == trace::Family::kRegistered     ? " registered by "
                                 : block.family == trace::Family::kModuleGlobal ? " found by "
                                                                                : " allocated by ";
-  return cat({describe_bytes(block.bytes, block.family), verb, facts.api_name(block.api)});
+  return cat(
+    {describe_bytes(block.bytes, block.family), pinned_words(block), verb, facts.api_name(block.api)});
 }
 
 LabelledStack labelled(std::string label, StackId stack, std::string_view api) {

@@ -106,6 +106,24 @@ TEST_F(Frees, MismatchedFreeNamesTheRightCall) {
   EXPECT_EQ(labels(f), "freed here|allocated here");
 }
 
+TEST_F(Frees, PinnedMemoryIsNamedAsItWasAskedFor) {
+  const auto pinned = [this](std::uint64_t address, std::uint64_t flags) {
+    log().alloc({.api = "cuMemHostAlloc", .via = "cudaHostAlloc"}, Family::kPinned, address, kMiB, 0,
+                {0, 0, 0, 0, 0, 0, flags});
+    log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost"}, FreeFunction::kMemFreeHost, address);
+    cuda_free(address, 1, 0x200 + flags);
+  };
+  pinned(kA, 4);
+  pinned(kB, 3);
+  pinned(kC, 0);
+  run();
+  ASSERT_EQ(kinds(), "double-free double-free double-free");
+  EXPECT_NE(result.findings[0].message.find("pinned host memory (write-combined) allocated by cudaHostAlloc"),
+            std::string::npos);
+  EXPECT_NE(result.findings[1].message.find("pinned host memory (portable, mapped) allocated"), std::string::npos);
+  EXPECT_NE(result.findings[2].message.find("pinned host memory allocated by"), std::string::npos);
+}
+
 TEST_F(Frees, FailedFreeLeavesTheBlockAlive) {
   cuda_malloc_host(kA, 4096);
   cuda_free(kA, 1);
