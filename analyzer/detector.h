@@ -5,7 +5,7 @@
 //     -> std::unique_ptr<Detector> { return std::make_unique<Leak>(facts); }}};
 // The registry is sorted by id before use, so that nothing depends on link order.
 // Detectors see only this, finding.h, heap.h, event.h, and what they share: words.h, function_name.h,
-// device_stacks.h, access_finding.h and stream_clock.h.
+// device_stacks.h, access_finding.h, stream_clock.h, peer_access.h and declared_pointers.h.
 #pragma once
 
 #include <cstdint>
@@ -81,7 +81,7 @@ public:
   virtual const Ending& ending() const = 0;       // final only in finish(): last words may stand last
   virtual std::uint64_t lost_records() const = 0; // final only in finish()
   virtual bool simulated() const = 0;
-  virtual bool tells_access() const = 0; // whom cuMemSetAccess gave access: since format 1.4
+  virtual bool tells_access() const = 0; // whom cuMemSetAccess gave access, each launch's context: since 1.4
   // A loaded library that reaches device memory by ways that are not recorded ("libibverbs"); empty if none.
   virtual std::string_view unseen_user() const = 0;
   // In the program's heap or the main thread's stack, where nothing is the GPU's unless it was registered.

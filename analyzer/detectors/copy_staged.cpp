@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "analyzer/detector.h"
+#include "analyzer/peer_access.h"
 #include "analyzer/words.h"
 
 namespace gmt {
@@ -32,10 +33,12 @@ public:
   explicit CopyStaged(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
-    if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
+    if ((e.flags & trace::kFlagNested) != 0) return;
+    if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) note_access(e);
+    if (!e.succeeded()) return;
     switch (e.kind) {
-    case trace::Kind::kContext: note_context(e); break;
-    case trace::Kind::kLife: note_life(e); break;
+    case trace::Kind::kContext: break;
+    case trace::Kind::kLife: note_pool(e); break;
     case trace::Kind::kUse: note_use(e); break;
     default: judge_copy(e, heap); break;
     }
@@ -52,48 +55,17 @@ public:
   }
 
 private:
-  using Pair = std::pair<int, int>;
-
-  static Pair pair_of(int a, int b) { return a < b ? Pair{a, b} : Pair{b, a}; }
-
-  int device_of(std::uint64_t context) const {
-    const auto at = devices_.find(context);
-    return at != devices_.end() ? at->second : -1;
-  }
-
   // Copies matter from the second device on.
-  void note_context(const Event& e) {
-    const int device = static_cast<int>(e.p(1));
-    if (first_device_ < 0) first_device_ = device;
-    if (device != first_device_) watch(kSeveralDevices);
-    devices_[e.p(0)] = device;
+  void note_access(const Event& e) {
+    peers_.note(e);
+    if (peers_.has_several_devices()) watch(kSeveralDevices);
   }
 
-  // Which device a context belongs to, and which devices reach each other: P0 the peer's context, P3 the one
-  // that gains access. One direction is enough for the copy engine.
-  void note_life(const Event& e) {
-    using trace::LifeOp, trace::ObjectClass;
-    const auto object = static_cast<ObjectClass>(e.p(1));
-    const auto op = static_cast<LifeOp>(e.p(2));
-    if (object == ObjectClass::kPrimaryContext && op == LifeOp::kRetain) {
-      devices_[e.p(3)] = static_cast<int>(e.p(0));
-    } else if (object == ObjectClass::kContext && op == LifeOp::kCreate) {
-      devices_[e.p(0)] = static_cast<int>(e.p(3));
-    }
-    if (object == ObjectClass::kPool && op == LifeOp::kCreate) {
-      pools_.erase(pools_.lower_bound({e.p(0), INT_MIN}), pools_.upper_bound({e.p(0), INT_MAX}));
-      made_pools_.insert(e.p(0));
-    }
-    if (object != ObjectClass::kPeerAccess) return;
-    const int peer = device_of(e.p(0)), own = device_of(e.p(3));
-    const std::pair<Pair, bool> direction{pair_of(peer, own), own < peer};
-    if (peer < 0 || own < 0) {
-      unknown_access_ = true;
-    } else if (op == LifeOp::kCreate) {
-      reachable_.insert(direction);
-    } else if (op == LifeOp::kDestroy) {
-      reachable_.erase(direction);
-    }
+  void note_pool(const Event& e) {
+    if (static_cast<trace::ObjectClass>(e.p(1)) != trace::ObjectClass::kPool) return;
+    if (static_cast<trace::LifeOp>(e.p(2)) != trace::LifeOp::kCreate) return;
+    pools_.erase(pools_.lower_bound({e.p(0), INT_MIN}), pools_.upper_bound({e.p(0), INT_MAX}));
+    made_pools_.insert(e.p(0));
   }
 
   // A device gets access to a mapping or a pool, or loses it.
@@ -111,13 +83,14 @@ private:
   // Those that the program did not make are default ones, of which the blocks name none.
   std::uint64_t pool(std::uint64_t handle) const { return made_pools_.contains(handle) ? handle : 0; }
 
+  // Whether the device reaches the block, which is another's. One direction is enough for the copy engine.
   bool reaches(int device, const Block& block, int own) const {
     if (block.family == Family::kStreamOrdered) {
       const auto at = pools_.find({pool(block.shape().pool), device});
       return at != pools_.end() && at->second;
     }
     if (block.family != Family::kVmmMapping) {
-      return reachable_.contains({pair_of(own, device), device < own});
+      return peers_.is_open(device, own);
     }
     auto at = mappings_.upper_bound({device, block.address});
     if (at == mappings_.begin() || (--at)->first.first != device) return false;
@@ -131,7 +104,7 @@ private:
     for (const Touch& touch : heap.touched()) {
       (touch.access == Touch::Access::kRead ? from : to) = touch.block;
     }
-    if (to == nullptr || from == nullptr || unknown_access_) return;
+    if (to == nullptr || from == nullptr || peers_.is_unknown()) return;
     if (!is_judged(to->family) || !is_judged(from->family)) return;
     const int into = heap.device_of(*to), out_of = heap.device_of(*from);
     if (into < 0 || out_of < 0 || into == out_of) return;
@@ -168,10 +141,7 @@ private:
   }
 
   const ProcessFacts& facts_;
-  int first_device_ = -1;
-  std::unordered_map<std::uint64_t, int> devices_; // by CUcontext
-  std::set<std::pair<Pair, bool>> reachable_;      // pairs, and whether the lower number has access
-  bool unknown_access_ = false;                    // given between contexts that were not described
+  PeerAccess peers_;
   struct Grant {
     std::uint64_t end = 0, order = 0;
     bool granted = false;

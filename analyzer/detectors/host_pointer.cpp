@@ -12,10 +12,8 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
-#include "analyzer/detector.h"
+#include "analyzer/declared_pointers.h"
 #include "analyzer/function_name.h"
 #include "analyzer/words.h"
 
@@ -25,26 +23,6 @@ namespace {
 constexpr std::size_t kMostRanges = 4096; // of pageable memory remembered
 constexpr std::size_t kLongestName = 120; // of a kernel: templates make them long
 constexpr std::uint16_t kIllegalAddress = 700;
-
-// Which parameters a demangled function name declares as pointers; empty if it has no parameter list.
-std::vector<bool> pointer_parameters(std::string_view name) {
-  if (!name.ends_with(')')) return {};
-  std::size_t open = name.size();
-  for (int depth = 0; open-- > 0;) {
-    if (name[open] == ')') ++depth;
-    if (name[open] == '(' && --depth == 0) break;
-  }
-  if (open >= name.size()) return {};
-  std::vector<bool> pointers;
-  int depth = 0;
-  for (std::size_t at = open + 1; at < name.size(); ++at) {
-    const char c = name[at];
-    if ((c == ',' || at + 1 == name.size()) && depth == 0) pointers.push_back(name[at - 1] == '*');
-    if (c == '(' || c == '<' || c == '{' || c == '[') ++depth;
-    if (c == ')' || c == '>' || c == '}' || c == ']') --depth;
-  }
-  return pointers;
-}
 
 class HostPointer : public Detector {
 public:
@@ -132,26 +110,13 @@ private:
       if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
       Suspect suspect{e.p(0), address, parameter, e.stack, e.context, facts_.call_name(e), {}};
       if (copied != nullptr) suspect.copied = *copied;
-      if (is_pointer(suspect)) {
+      if (pointers_.contain(suspect.function, suspect.parameter)) {
         findings.add(finding(suspect));
       } else {
         suspects_[next_suspect_++ % suspects_.size()] = suspect;
       }
       last = parameter;
     }
-  }
-
-  // Whether the kernel declares the parameter as a pointer. C names do not tell.
-  bool is_pointer(const Suspect& suspect) {
-    const std::string_view name = facts_.handle_name(suspect.function);
-    auto& [known_name, pointers] = declared_[suspect.function];
-    if (known_name != name) { // a new one, or another kernel's at the same place
-      known_name = name;
-      pointers = pointer_parameters(demangle(name));
-    }
-    const Kernel* kernel = facts_.kernel(suspect.function);
-    return kernel != nullptr && kernel->parameters.size() == pointers.size() &&
-           suspect.parameter < pointers.size() && pointers[suspect.parameter];
   }
 
   // What has been waited for has not died.
@@ -201,14 +166,14 @@ private:
   }
 
   const ProcessFacts& facts_;
+  DeclaredPointers pointers_{facts_};
   std::map<std::uint64_t, Range> pageable_; // by first address
   struct Found {
     std::uint64_t begin = 0;
     Range* range = nullptr; // in pageable_
   };
   std::array<Found, 4096> found_{}; // by hash()
-  std::unordered_map<std::uint64_t, std::pair<std::string, std::vector<bool>>> declared_; // by function
-  std::array<Suspect, 8> suspects_;                                                       // the newest
+  std::array<Suspect, 8> suspects_; // the newest
   std::size_t next_suspect_ = 0;
 };
 

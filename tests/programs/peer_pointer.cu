@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of device 0 that are given memory of device 1. Without peer access one that reads it ends its context, one
+// that does not is no mistake; the simulated device, which runs no kernels, goes by what the parameter is declared as.
+//
+// run: reads
+// devices: 2
+// env: GPUMEMTRACE_SIM_DEVICES=2
+// expect: warning peer-pointer count=1 message="The launch of scale(float*) on device 0 passes in parameter 1 the pointer" stacks="launched here"@main,"allocated here"@main:LINE(alloc)
+// expect-real: warning api-error message="An earlier kernel failed"
+// not-checked-real: leak
+// run: enabled
+// devices: 2
+// env: GPUMEMTRACE_SIM_DEVICES=2
+// expect: clean
+// run: ignores
+// devices: 2
+// device: gpu
+// expect: clean
+// run: structure
+// devices: 2
+// device: simulated
+// env: GPUMEMTRACE_SIM_DEVICES=2
+// expect: clean
+#include "answers.h"
+
+#include <cuda_runtime.h>
+
+struct Table {
+  float* of_device[2];
+};
+
+__global__ void scale(float* x) { x[threadIdx.x] *= 2; }
+__global__ void ignore(float* x) { (void)x; }
+__global__ void pick(Table table) { (void)table; }
+
+int main(int argc, char** argv)
+{
+  float* x = nullptr;
+  CHECK(cudaSetDevice(1));
+  CHECK(cudaMalloc(&x, 1024)); // @alloc
+  TOUCH(x, 1024);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaSetDevice(0));
+  if (started_with(argc, argv, "enabled"))
+    CHECK(cudaDeviceEnablePeerAccess(1, 0));
+  if (started_with(argc, argv, "ignores"))
+    ignore<<<1, 32>>>(x);
+  else if (started_with(argc, argv, "structure"))
+    pick<<<1, 32>>>(Table{{nullptr, x}});
+  else
+    scale<<<1, 32>>>(x);
+  if (cudaDeviceSynchronize() == cudaSuccess)
+    CHECK(cudaFree(x));
+  return 0;
+}
