@@ -247,7 +247,8 @@ def why_skipped(run, options):
 
 
 def run_program(run, options, folder):
-    """Returns the problems found, after leaving everything worth looking at in `folder`."""
+    """Returns the problems found, after leaving everything worth looking at in `folder`; None if the program lacked
+    something here and skipped itself."""
     report_path = folder / "out.json"
     checks = run.options[:1] == ["check"]
     command = [str(options.gpumemtrace), *run.options, "--device", options.device, "--format", "json", "--output",
@@ -260,6 +261,8 @@ def run_program(run, options, folder):
         return [f"no end after {TIMEOUT_SECONDS} s"]
     (folder / "stdout").write_bytes(done.stdout)
     (folder / "stderr").write_bytes(done.stderr)
+    if options.device == "real" and done.returncode == SKIPPED and done.stdout.startswith(b"skipped:"):
+        return None
     problems = []
     # A tool that cannot die by the program's signal itself answers as a shell does.
     statuses = [run.exit_status] if run.exit_status >= 0 else [run.exit_status, 128 - run.exit_status]
@@ -300,6 +303,10 @@ def check_run(index, run, options):
         return SKIPPED
     folder = pathlib.Path(tempfile.mkdtemp(prefix="check_report."))
     problems = run_program(run, options, folder)
+    if problems is None:
+        print(f"{title}: {(folder / 'stdout').read_text().strip()}")
+        shutil.rmtree(folder)
+        return SKIPPED
     if not problems:
         shutil.rmtree(folder)
         print(f"as expected: {title}")
