@@ -107,6 +107,7 @@ CUresult submit(CUstream handle, Operation operation, GraphNode** node) {
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) return capture_operation(*stream, std::move(operation), node);
   if (CUresult refused = refuse_implicit_dependency(*stream); refused != CUDA_SUCCESS) return refused;
+  if (std::holds_alternative<CUDA_MEMCPY3D>(operation)) stream->last_copy = std::chrono::steady_clock::now();
   return execute(*stream, operation, 0);
 }
 

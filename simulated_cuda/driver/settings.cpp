@@ -66,6 +66,7 @@ Settings read_settings() {
   read_number("GPUMEMTRACE_SIM_TEXTURE_ALIGNMENT", 1, 1 << 20, &settings.texture_alignment);
   read_number("GPUMEMTRACE_SIM_DEVICES", 0, 64, &settings.device_count);
   read_number("GPUMEMTRACE_SIM_PEER_ACCESS", 0, 1, &settings.peer_access);
+  read_number("GPUMEMTRACE_SIM_COPY_MILLISECONDS", 0, 60000, &settings.copy_milliseconds);
   read_number("GPUMEMTRACE_SIM_ABORT_SIGNAL", 1, 64, &settings.abort_signal);
   read_text_and_number("GPUMEMTRACE_SIM_ABORT_IN", false, &settings.abort_symbol, &settings.abort_call);
   read_text_and_number("GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH", true, &settings.sticky_kernel, &settings.sticky_error);

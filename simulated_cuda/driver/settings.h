@@ -17,6 +17,8 @@ struct Settings {
   int device_count = 1;
   int peer_access = 1;  // 0: no device can reach another's memory
 
+  int copy_milliseconds = 0;  // cuStreamQuery answers that a stream works for so long after a copy
+
   // GPUMEMTRACE_SIM_ABORT_IN=<symbol>[:n]: the n-th call of that driver function raises abort_signal inside the driver.
   std::string abort_symbol;
   long abort_call = 1;

@@ -34,6 +34,7 @@ struct Stream {
   Capture* capture = nullptr;
   std::vector<GraphNode*> capture_tail;  // what the next captured operation depends on
   std::map<int, CUstreamAttrValue> attributes;
+  std::chrono::steady_clock::time_point last_copy{};
 };
 
 struct Event {

@@ -108,7 +108,9 @@ CUresult stream_query(CUstream handle) {
     invalidate(*stream->capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
-  return host_functions_pending(*stream) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+  const std::chrono::milliseconds copying(state().settings.copy_milliseconds);
+  const bool copies = std::chrono::steady_clock::now() - stream->last_copy < copying;
+  return copies || host_functions_pending(*stream) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 CUresult launch_host_func(CUstream handle, CUhostFn function, void* argument) {

@@ -221,6 +221,11 @@ class Rings(InterposedCase):
         self.play("nothing")
         self.assertEqual(len(glob.glob(os.path.join(self.only_trace().path, "*.ring"))), 1)
 
+    def test_a_device_that_others_use(self):
+        """The control is there late, not never."""
+        self.play("exit", 100, env={"GPUMEMTRACE_SIM_COPY_MILLISECONDS": "200"})
+        self.assertEqual(self.drained(self.collect()), (103, 0, 0))
+
     def test_nothing_instrumented(self):
         self.play("nothing", note=False)
         self.assertEqual(glob.glob(os.path.join(self.only_trace().path, "device*")), [])
