@@ -30,6 +30,7 @@ add_executable(report_tests
   report_symbols_test.cpp
   report_text_test.cpp)
 target_link_libraries(report_tests PRIVATE analyzer_core analyzer_report trace_writer GTest::gtest_main ${CMAKE_DL_LIBS})
+target_compile_options(report_tests PRIVATE -O0) # as analyzer_tests
 target_compile_definitions(report_tests PRIVATE
   GMT_CUBINS="${cubins}"
   GMT_CODE_TARGET="$<TARGET_FILE:report_code_target>"
