@@ -200,7 +200,7 @@ bool has_choice(const TraceDir& trace) {
   });
 }
 
-// The recorder leaves them out, as it does not tell others: interposer/cupti/kernels.cpp.
+// By its name, as the recorder knows it that leaves it out (interposer/cupti/kernels.cpp).
 bool is_of_nccl(std::string_view linked) {
   return linked.find("ncclDevKernel") != linked.npos || linked.find("ncclKernel") != linked.npos;
 }

@@ -100,15 +100,17 @@ std::string_view library_of_kernel(std::string_view path) {
   return known != std::end(kLibraries) ? known->name : owner_of_module(path);
 }
 
-// The accesses of a library's own kernels. A kernel that no file holds was loaded from memory ("image-0"), by the
-// library that launches it.
+// The accesses of a library's own kernels. A kernel that no file holds was loaded from memory (the trace keeps it as
+// "image-0"), by the library that launches it.
 void apply_to_accesses(Finding& finding) {
   if (finding.stacks.empty() || finding.stacks.front().frames.empty()) return;
   const std::string& module = finding.stacks.front().frames.front().module;
   std::string_view library = library_of_kernel(module);
-  const bool from_memory = module.find('/') == std::string::npos;
-  if (from_memory && finding.stacks.size() > 1 && !finding.stacks[1].frames.empty()) {
-    library = library_of_kernel(finding.stacks[1].frames.front().module);
+  const bool from_memory = module.compare(module.rfind('/') + 1, 6, "image-") == 0;
+  if (from_memory && finding.stacks.size() > 1) {
+    const std::vector<Frame>& launch = finding.stacks[1].frames;
+    const auto caller = std::ranges::find_if_not(launch, is_cuda_or_us);
+    if (caller != launch.end()) library = library_of_kernel(caller->module);
   }
   if (library.empty()) return;
   finding.severity = Severity::kNote;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // free-in-callback: a free inside a host callback (cudaLaunchHostFunc, cudaStreamAddCallback), where CUDA may
-// not be called. It is refused with 800, and programs rarely look: the memory stays allocated.
+// not be called. It is refused with 800, and programs rarely look: the memory stays allocated. A runtime that is
+// linked statically refuses by itself.
 
 #include "analyzer/detector.h"
+#include "analyzer/runtime_linkage.h"
 #include "analyzer/words.h"
 
 namespace gmt {
@@ -15,6 +17,10 @@ public:
   explicit FreeInCallback(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+    runtime_.note(e);
+    if (e.kind == trace::Kind::kSync) {
+      has_callbacks_ |= static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kHostFunction;
+    }
     if (e.kind != trace::Kind::kFree || e.result != kNotPermitted) return;
     if ((e.flags & trace::kFlagNested) != 0) return;
     const Block* block = heap.find_live(e.p(0));
@@ -38,8 +44,17 @@ public:
     findings.explain_refusal();
   }
 
+  void finish(const Heap&, Findings& findings) override {
+    if (!has_callbacks_ || !runtime_.is_static()) return;
+    findings.not_checked({"free-in-callback",
+                          "with a statically linked CUDA runtime, a free in a host callback is refused inside the "
+                          "runtime, where it cannot be seen"});
+  }
+
 private:
   const ProcessFacts& facts_;
+  RuntimeLinkage runtime_;
+  bool has_callbacks_ = false;
 };
 
 const DetectorRegistration kFreeInCallback{{
@@ -49,7 +64,7 @@ const DetectorRegistration kFreeInCallback{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<FreeInCallback>(facts);
   },
-  .wants = kWantsFailures,
+  .wants = kWantsFailures | wants(trace::Kind::kSync) | wants(trace::Kind::kLife),
 }};
 
 } // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/detector.h"
+#include "analyzer/runtime_linkage.h"
 #include "analyzer/words.h"
 
 namespace gmt {
@@ -23,8 +24,8 @@ public:
   void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
                 Findings& findings) override {
     if ((e.flags & trace::kFlagNested) != 0) return;
-    if (e.kind == trace::Kind::kLife) return note_runtime(e);
-    if (e.via != trace::kNoApi) shared_runtime_ = true;
+    runtime_.note(e);
+    if (e.kind == trace::Kind::kLife) return;
     const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
     shaped_call_ |= shaped;
     if (e.result == kInvalidValue || e.result == kInvalidPitch) {
@@ -37,7 +38,7 @@ public:
   }
 
   void finish(const Heap&, Findings& findings) override {
-    if (!shaped_call_ || shared_runtime_ || !unseen_runtime_) return;
+    if (!shaped_call_ || !runtime_.is_static()) return;
     findings.not_checked(
       {"pitch-mismatch",
        "with a statically linked CUDA runtime, a 2D copy whose width is larger than its pitch "
@@ -45,16 +46,6 @@ public:
   }
 
 private:
-  // The runtime's first step is to retain the primary context. Where no call bears a runtime's name, that
-  // runtime is linked statically.
-  void note_runtime(const Event& e) {
-    if (e.p(1) != static_cast<std::uint64_t>(trace::ObjectClass::kPrimaryContext) ||
-        e.p(2) != static_cast<std::uint64_t>(trace::LifeOp::kRetain)) {
-      return;
-    }
-    (e.via == trace::kNoApi ? unseen_runtime_ : shared_runtime_) = true;
-  }
-
   void judge_refused(const Event& e, const Heap& heap, Findings& findings) const {
     for (const Side side : {Side::kDestination, Side::kSource}) {
       if (!is_linear(e, side)) continue;
@@ -195,9 +186,8 @@ private:
   }
 
   const ProcessFacts& facts_;
-  bool shaped_call_ = false;    // a 2D or 3D call was seen
-  bool shared_runtime_ = false; // some call bears a runtime's name
-  bool unseen_runtime_ = false; // the primary context was retained by none
+  bool shaped_call_ = false; // a 2D or 3D call was seen
+  RuntimeLinkage runtime_;
 };
 
 const DetectorRegistration kPitchMismatch{{

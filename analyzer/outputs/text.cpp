@@ -92,8 +92,8 @@ void add_processes(std::string& out, const Report& report, const OutputOptions& 
   }
 }
 
-void add_findings(std::string& out, const Report& report, const OutputOptions& options, std::size_t count) {
-  const std::vector<ReportedFinding> shown = with_libraries_in_brief(report, count);
+void add_findings(std::string& out, const Report& report, const OutputOptions& options,
+                  const std::vector<ReportedFinding>& shown) {
   if (report.processes.size() > 1) return add_processes(out, report, options, shown);
   for (const ReportedFinding& finding : shown) {
     out += "\n" + finding_text(finding, options.stack_depth, options.color);
@@ -196,11 +196,12 @@ void add_totals(std::string& out, const Report& report) {
 void write_text(const Report& report, const OutputOptions& options, std::ostream& stream) {
   std::string out;
   add_header(out, report);
-  const std::size_t all = report.findings.size();
-  const std::size_t count = options.limit == 0 ? all : std::min(options.limit, all);
-  add_findings(out, report, options, count);
+  std::vector<ReportedFinding> shown = with_libraries_in_brief(report);
+  const std::size_t all = shown.size();
+  if (options.limit != 0 && options.limit < all) shown.resize(options.limit);
+  add_findings(out, report, options, shown);
   std::string tail;
-  add_held_back(tail, report, all - count);
+  add_held_back(tail, report, all - shown.size());
   add_losses(tail, report);
   add_not_checked(tail, report);
   if (!tail.empty()) out += "\n" + tail;

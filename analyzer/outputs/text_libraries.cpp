@@ -47,11 +47,10 @@ void tell_accesses(ReportedFinding& largest, const Sum& all) {
 
 } // namespace
 
-std::vector<ReportedFinding> with_libraries_in_brief(const Report& report, std::size_t count) {
+std::vector<ReportedFinding> with_libraries_in_brief(const Report& report) {
   std::vector<ReportedFinding> shown;
   std::map<Key, Sum> sums;
-  for (std::size_t i = 0; i < count; ++i) {
-    const ReportedFinding& finding = report.findings[i];
+  for (const ReportedFinding& finding : report.findings) {
     const std::string reason = reason_of(finding);
     if (finding.owner.empty() || (!finding.access && reason.empty())) {
       shown.push_back(finding);

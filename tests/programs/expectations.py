@@ -18,7 +18,8 @@ LABELS = ("allocated here", "registered here", "looked up here", "held here", "f
           "launched here", "failed here", "host memory freed here", "context ended here",
           "pool ended here", "pool destroyed here", "created here", "imported here", "captured here",
           "graph launched here", "graph first launched here", "graph last launched here", "node made here",
-          "limit refused here", "freed by the host here", "reported here", "host memory copied here")
+          "limit refused here", "freed by the host here", "reported here", "host memory copied here",
+          "freed too late here")
 TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
 DIRECTIVE = re.compile(r"^//\s(run|or|exit|devices?|env|options|expect|not-checked|counted|processes)((?:-\w+)*):\s*(.*?)\s*$")
 STACK = re.compile(r'"([^"]+)"(?:@([\w~]+))?(?::(?:(\d+)|LINE\(([\w-]+)\)))?')

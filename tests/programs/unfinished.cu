@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process dies inside a driver call, here in the third allocation, by order of the simulated device: the report
-// names that call, and leaks are not checked.
+// The process dies inside a driver call: in the third allocation, by order of the simulated device, or in a wait for a
+// kernel that never ends, by SIGKILL. The report names that call, and leaks are not checked.
 //
 // run:
 // device: simulated
@@ -8,9 +8,24 @@
 // exit: signal 6
 // expect: note unfinished-call count=1 api=cudaMalloc stacks="called here"@take:LINE(alloc)
 // not-checked: leak
+// run: waiting
+// device: gpu
+// exit: signal 9
+// expect: note unfinished-call count=1 api=cudaDeviceSynchronize stacks="called here"@wait_for_ever:LINE(wait)
+// not-checked: leak
 // run: untouched
 // expect: clean
 #include "answers.h"
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+__global__ void spin(volatile int* flag)
+{
+  while (*flag == 0) {
+  }
+}
 
 static char* take()
 {
@@ -20,8 +35,23 @@ static char* take()
   return block;
 }
 
-int main()
+static void wait_for_ever()
 {
+  int* flag = nullptr;
+  CHECK(cudaMalloc(&flag, sizeof *flag));
+  TOUCH(flag, sizeof *flag);
+  spin<<<1, 1>>>(flag);
+  std::thread([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    std::raise(SIGKILL);
+  }).detach();
+  CHECK(cudaDeviceSynchronize()); // @wait
+}
+
+int main(int argc, char** argv)
+{
+  if (started_with(argc, argv, "waiting"))
+    wait_for_ever();
   char* blocks[5];
   for (char*& block : blocks)
     block = take();

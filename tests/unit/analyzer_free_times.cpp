@@ -37,6 +37,26 @@ TEST_F(FreeTimes, InsideAHostCallback) {
   EXPECT_EQ(labels(f), "freed here|allocated here");
 }
 
+TEST_F(FreeTimes, WhatAStaticRuntimeRefusesIsNotSeen) {
+  const auto retain = [this](const char* via) {
+    log().life({.api = "cuDevicePrimaryCtxRetain", .via = via}, 0, trace::ObjectClass::kPrimaryContext,
+               trace::LifeOp::kRetain);
+  };
+  const auto callback = [this] {
+    log().record(Kind::kSync, {.api = "cuLaunchHostFunc"},
+                 {0x51, 0, static_cast<std::uint64_t>(trace::SyncOp::kHostFunction)});
+  };
+  retain("");
+  run();
+  EXPECT_FALSE(is_not_checked("free-in-callback", "statically linked")); // there is none
+  callback();
+  run();
+  EXPECT_TRUE(is_not_checked("free-in-callback", "statically linked"));
+  retain("cudaMalloc");
+  run();
+  EXPECT_FALSE(is_not_checked("free-in-callback", "statically linked"));
+}
+
 TEST_F(FreeTimes, OtherCallsInsideAHostCallbackAreApiErrors) {
   cuda_malloc(kA, kMiB);
   cuda_memcpy(kA, kHost, 100, 800);

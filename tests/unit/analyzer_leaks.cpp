@@ -304,6 +304,7 @@ TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
   EXPECT_EQ(judged("").severity, Severity::kWarning);
   EXPECT_EQ(judged("image-0").severity, Severity::kWarning);
   EXPECT_EQ(judged("image-0", "/usr/lib/libcublasLt.so.13").severity, Severity::kNote);
+  EXPECT_EQ(judged("/tmp/gpumemtrace.app.host.7/image-12", "/usr/lib/libcublasLt.so.13").severity, Severity::kNote);
   EXPECT_EQ(judged("/home/me/app", "/usr/lib/libcublasLt.so.13").severity, Severity::kWarning);
 }
 
