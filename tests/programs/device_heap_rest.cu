@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What else can be said of malloc and free in kernels: a pointer inside a block, a block that another kernel frees
-// without an order between the two, a heap that was nearly full.
+// without an order between the two, a heap that was nearly full. CUDA refuses the first silently: the block stays
+// allocated, and the program goes on (H200, driver 580).
+//
 // device hooks: all calls
 //
 // run: inside
