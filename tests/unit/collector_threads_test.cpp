@@ -46,8 +46,8 @@ void finish_work(const std::atomic<bool>& end) {
   while (!end.load()) {
     for (auto& stream : pending) {
       if (stream.load() == 0) continue;
-      stream.fetch_sub(1);
       running.fetch_sub(1);
+      stream.fetch_sub(1); // last: who finds the stream idle finds nothing running
     }
     std::this_thread::sleep_for(50us);
   }
