@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text report: its wording and layout are an interface, people and scripts read them.
+// The text report: its wording and layout are an interface, people and scripts read them. One file, because all of it is one
+// page and shares the few words above the tests.
 #include <gtest/gtest.h>
 
 #include <sstream>
