@@ -53,17 +53,17 @@ need_packages() {
 # A clang that compiles CUDA 13, where the distribution has one; what is tested with it is left out otherwise.
 bring_cuda_clang() {
   local version
-  for version in 23 22 21 20; do
+  for version in 23 22; do
     if command -v "clang++-$version" >/dev/null; then return; fi
   done
   [[ $(id -u) -eq 0 ]] && command -v apt-cache >/dev/null || return 0
-  for version in 23 22 21 20; do
+  for version in 23 22; do
     if apt-cache show "clang-$version" >/dev/null 2>&1; then
       need_packages "clang-$version"
       return
     fi
   done
-  say "no clang of version 20 or newer: kernels' malloc in clang's CUDA mode is not tested"
+  say "no clang of version 22 or newer: kernels' malloc in clang's CUDA mode is not tested"
 }
 
 # Sets gmt_build to a folder that this user can write to.
