@@ -12,6 +12,7 @@
 
 #include "analyzer/function_name.h"
 #include "analyzer/words.h"
+#include "trace/costly_kernels.h"
 
 namespace gmt {
 namespace {
@@ -200,11 +201,6 @@ bool has_choice(const TraceDir& trace) {
   });
 }
 
-// By its name, as the recorder knows it that leaves it out (interposer/cupti/kernels.cpp).
-bool is_of_nccl(std::string_view linked) {
-  return linked.find("ncclDevKernel") != linked.npos || linked.find("ncclKernel") != linked.npos;
-}
-
 // Kernels that were launched while others were measured. What was captured only is no launch yet.
 void explain_unmeasured(const MemoryAccess& access, Findings& findings) {
   std::uint64_t kernels = 0, launches = 0, measured = 0, of_nccl = 0;
@@ -214,7 +210,7 @@ void explain_unmeasured(const MemoryAccess& access, Findings& findings) {
     const std::uint64_t launches_of = has_row ? row->launches : use.launches;
     if (has_row && row->measured != 0) {
       ++measured;
-    } else if (is_of_nccl(name)) {
+    } else if (trace::is_costly_kernel(std::string(name).c_str())) {
       of_nccl += launches_of;
     } else if (launches_of != 0) {
       ++kernels;

@@ -2,7 +2,6 @@
 // See kernels.h. Names come from cuFuncGetName and, for a CUkernel, cuKernelGetName (both of CUDA 12.3): as linked.
 #include "interposer/cupti/kernels.h"
 
-#include <cstring>
 #include <new>
 #include <regex.h>
 
@@ -10,6 +9,7 @@
 #include "interposer/cupti/lock.h"
 #include "interposer/quiet.h"
 #include "interposer/texts.h"
+#include "trace/costly_kernels.h"
 
 namespace gmt::interposer::collector {
 
@@ -21,11 +21,6 @@ constinit bool has_pattern = false;
 const regex_t* pattern() noexcept { return std::launder(reinterpret_cast<const regex_t*>(pattern_memory)); }
 
 constinit std::atomic<bool> met_costly{false};
-
-// NCCL's: ncclDevKernel_*, before version 2.19 ncclKernel_*; the same in programs that it is linked into.
-bool is_costly(const char* name) noexcept {
-  return std::strstr(name, "ncclDevKernel") != nullptr || std::strstr(name, "ncclKernel") != nullptr;
-}
 
 bool is_chosen(const char* name) noexcept { return has_pattern && regexec(pattern(), name, 0, nullptr, 0) == 0; }
 
@@ -89,7 +84,7 @@ Kernel* Kernels::learn(std::uint64_t function, Sums& sums) noexcept {
     kernel = kernels_ + index;
     kernel->name = text_id(name);
     kernel->row = sums.add_function(name, 0);
-    kernel->costly = is_costly(name) && !is_chosen(name);
+    kernel->costly = trace::is_costly_kernel(name) && !is_chosen(name);
     kernel->wanted = has_pattern ? is_chosen(name) : !kernel->costly;
     if (kernel->costly) met_costly.store(true);
     kernel->next_due.store(1);

@@ -59,8 +59,7 @@ private:
 // Reads --kernel; once, before the first launch.
 void choose_kernels(const char* pattern) noexcept;
 
-// Whether code may be loaded that CUPTI takes many seconds to patch. Each of NCCL's kernels calls functions through tables, so
-// that CUPTI patches nearly all of NCCL for it: 3 to 24 s a kernel, and 23 s for all at once (H200, driver 580).
+// Whether code may be loaded that CUPTI takes many seconds to patch (trace/costly_kernels.h).
 bool costly_code_is_loaded() noexcept;
 
 } // namespace gmt::interposer::collector
