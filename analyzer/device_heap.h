@@ -66,7 +66,7 @@ struct DeviceMistake {
 struct DeviceRefusal {
   DevicePlace first = {};
   std::uint64_t asked = 0;                       // bytes, the first time
-  std::uint64_t live_bytes = 0, live_blocks = 0; // at that moment
+  std::uint64_t live_bytes = 0, live_blocks = 0; // at that moment, see DeviceHeap::settle()
   std::uint64_t count = 0, bytes = 0;            // bytes: all that was asked for and refused
 };
 
@@ -132,6 +132,7 @@ private:
   void bury(std::uint32_t id, const Pending& r);
   void remember_freed(const DeviceBlock& block);
   void refuse(const Pending& r);
+  void settle(const Pending& r);
   void note_foreign(const DeviceBlock& block);
   void add(DeviceMistake mistake);
   const DeviceBlock* find_freed(std::uint64_t base) const;
@@ -161,6 +162,7 @@ private:
 
   std::uint64_t records_ = 0, live_bytes_ = 0, peak_bytes_ = 0, wanted_bytes_ = 0;
   std::uint64_t refused_grid_ = 0, refused_bytes_ = 0; // of the newest grid that was refused anything
+  std::vector<std::size_t> settling_;                  // refusals that mallocs in progress may have caused
   DevicePlace peak_;
   std::uint64_t lost_ = 0, torn_ = 0, unseen_frees_ = 0, unjudged_ = 0;
   std::uint64_t lost_after_ = UINT64_MAX; // time of the last record that surely came before the first loss

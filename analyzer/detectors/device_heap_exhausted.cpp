@@ -46,6 +46,8 @@ private:
            refusal.count == 1 ? "" : cat({" (the first of ", format_count(refusal.count), " times)"}), ": ",
            format_bytes(refusal.live_bytes), " in ", format_plural(refusal.live_blocks, "block"),
            " were alive on the device heap, whose limit is ", format_bytes(context.limit)});
+    if (refusal.live_bytes <= context.limit && refusal.asked <= context.limit - refusal.live_bytes)
+      f.message += "; the rest was the allocator's own or in pieces too small";
     add_device_stack(f, "failed here", refusal.first, context, facts_);
     const HeapLimitCall* late = context.refused.empty() ? nullptr : &context.refused.back();
     if (late != nullptr) explain(f, *late);

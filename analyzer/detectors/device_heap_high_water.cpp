@@ -8,7 +8,9 @@
 namespace gmt {
 namespace {
 
-constexpr std::uint64_t kPercent = 75; // the allocator's own bookkeeping takes a part of the limit too
+// The allocator's own bookkeeping takes a part of the limit too: of 8 MiB it gives out six blocks of 1 MiB, which lie
+// 1.22 MiB apart (measured on an H200, driver 580).
+constexpr std::uint64_t kPercent = 75;
 
 class DeviceHeapHighWater : public Detector {
 public:
@@ -17,7 +19,7 @@ public:
   void finish(const Heap&, Findings& findings) override {
     for (const auto& context : facts_.device_heaps().contexts()) {
       const DeviceHeap& heap = context->heap;
-      const std::uint64_t percent = context->limit == 0 ? 0 : heap.peak_bytes() / (context->limit / 100 + 1);
+      const std::uint64_t percent = context->limit == 0 ? 0 : heap.peak_bytes() * 100 / context->limit;
       if (percent < kPercent || !heap.refusals().empty()) continue;
       Finding f;
       f.kind = "device-heap-high-water";

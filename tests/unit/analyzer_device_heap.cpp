@@ -186,9 +186,29 @@ TEST_F(DeviceHeapTest, ExhaustedHeapNamesTheCallThatHelps) {
   EXPECT_EQ(f.severity, Severity::kWarning);
   EXPECT_EQ(f.message,
             "malloc of 1.0 MiB in step(int*) got NULL (the first of 4 times): 7.0 MiB in 1 block were "
-            "alive on the device heap, whose limit is 8.0 MiB.");
+            "alive on the device heap, whose limit is 8.0 MiB; the rest was the allocator's own or in pieces "
+            "too small.");
   EXPECT_NE(f.advice.find("cudaDeviceSetLimit(cudaLimitMallocHeapSize, 33554432)"), std::string::npos);
   EXPECT_EQ(labels(f), "failed here|launched here");
+}
+
+// The time of a malloc is taken when it ends, of a warp's lanes all at once: what had its memory before is born after.
+TEST_F(DeviceHeapTest, BlocksOfMallocsInProgressWereAliveWhenAnotherWasRefused) {
+  run_kernel(kStep, 1);
+  constexpr std::uint64_t t = 1'700'000'000'001'000'000;
+  device.device_malloc({.thread = {0, 0, 0}, .time = t}, 0, kMiB);
+  device.device_malloc({.thread = {1, 0, 0}, .time = t}, kP, kMiB);
+  device.device_malloc({.thread = {2, 0, 0}, .time = t}, kP + 2 * kMiB, kMiB);
+  device.device_malloc({.block = {1, 0, 0}, .time = t + 30'000}, kP + 4 * kMiB, 2 * kMiB);
+  device.device_free({.thread = {1, 0, 0}, .time = t + 40'000}, kP);
+  device.device_malloc({.thread = {1, 0, 0}, .time = t + 50'000}, kP, kMiB); // got what was freed
+  device.device_free({.thread = {1, 0, 0}, .time = t + 60'000}, kP);
+  device.device_free({.thread = {2, 0, 0}, .time = t + 60'000}, kP + 2 * kMiB);
+  device.device_free({.block = {1, 0, 0}, .time = t + 60'000}, kP + 4 * kMiB);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-exhausted");
+  EXPECT_NE(result.findings[0].message.find("4.0 MiB in 3 blocks were alive"), std::string::npos)
+    << result.findings[0].message;
 }
 
 TEST_F(DeviceHeapTest, ALimitThatCameTooLateIsExplained) {
