@@ -4,7 +4,7 @@
 // the interposer uses, and kernels wait when it is full, so that the figure is what can be kept up with no loss. The second
 // table leaves the drain out and compares slots of 64 and of 32 bytes. Beside each stand the bytes a second of the interposer's
 // own form, and what share that is of what the bus carried in this run: the better of a kernel that does nothing but write
-// to the host's memory and of a copy there. Usage: ring_throughput [RECORDS A THREAD]
+// to the host's memory and of a copy there. Usage: ring_throughput [RECORDS A THREAD]. Exit status 1 if a record did not arrive.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -133,8 +133,11 @@ double drained_rate(unsigned blocks, unsigned sub_rings, unsigned records) {
   stop = true;
   drainer.join();
   const std::uint64_t all = std::uint64_t{blocks} * kThreads * records;
-  if (taken != all) std::printf("only %llu of %llu records arrived\n", static_cast<unsigned long long>(taken),
-                                static_cast<unsigned long long>(all));
+  if (taken != all) {
+    std::fprintf(stderr, "ring_throughput: only %llu of %llu records arrived\n", static_cast<unsigned long long>(taken),
+                 static_cast<unsigned long long>(all));
+    std::exit(1);
+  }
   return static_cast<double>(all) / spent / 1e6;
 }
 
@@ -153,7 +156,9 @@ double undrained_rate(unsigned blocks, unsigned records, bool half_slots) {
     }
   });
   for (unsigned i = 0; i < sub_rings; ++i) {
-    if (trace::SubRingReader(ring.memory, i).lost() != 0) std::printf("records were lost\n");
+    if (trace::SubRingReader(ring.memory, i).lost() == 0) continue;
+    std::fprintf(stderr, "ring_throughput: records were lost\n");
+    std::exit(1);
   }
   return static_cast<double>(blocks) * kThreads * records / spent / 1e6;
 }

@@ -14,7 +14,7 @@ for how in "" "$tool record"; do
   echo "free() of 64 bytes by pinned blocks alive, nanoseconds${how:+, under gpumemtrace}:"
   (cd "$(mktemp -d)" && $how "$pack/bench/free_cost") || status=1
 done
-bench device_malloc_cost.py --plain "$pack/bench/device_malloc_cost" --logged "$pack/bench/device_malloc_cost_logged"
+bench device_malloc_cost.py --program "$pack/bench/device_malloc_cost"
 "$pack/bench/ring_throughput" || status=1
 if python3 -c 'import torch' 2>/dev/null; then
   bench torch_cost.py

@@ -54,7 +54,7 @@ class RingWriter {
   // counted. Not inlined: what it needs in registers is not needed beside what its callers need.
   __attribute__((noinline)) GMT_HOST_DEVICE std::uint64_t reserve(unsigned slots) {
     for (unsigned tried = 0;;) {
-      const Team team(tried << 8 | slots);
+      const Team team(index_ << 16 | tried << 8 | slots); // lanes may differ in all three
       std::uint64_t first = 0;
       unsigned granted = 0;
       if (team.rank == 0)
@@ -111,19 +111,21 @@ class RingWriter {
     const std::uint64_t head = trace::pack({trace::Kind::kMore, 0, trace::kNoApi, 0, 0});
     Shared(more[0]).store(trace::sent_head(head, zeros), cuda::std::memory_order_relaxed);
   }
+  // The words are all at hand before the first is sent: writes that follow one another closely cross the bus as one.
   template <typename Words>
   GMT_HOST_DEVICE void publish_first(std::uint64_t ticket, trace::Head head, std::uint64_t time, std::uint64_t who,
                                      Words word) {
     std::uint64_t* const first = slot(ticket);
     const std::uint64_t name = trace::pack_ticket(ticket, index_);
+    static_assert(trace::kFirstPayloadWords == 4);
+    const std::uint64_t words[] = {word(0), word(1), word(2), word(3)};
     unsigned zeros = (time == 0 ? 1u : 0u) | (name == 0 ? 2u : 0u) | (who == 0 ? 4u : 0u);
-    send(first + 2, name, who);
-    for (unsigned i = 0; i < trace::kFirstPayloadWords; i += 2) {
-      const std::uint64_t low = word(i), high = word(i + 1);
-      zeros |= ((low == 0 ? 1u : 0u) | (high == 0 ? 2u : 0u)) << (3 + i);
-      send(first + 4 + i, low, high);
-    }
+    for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i)
+      zeros |= (words[i] == 0 ? 1u : 0u) << (3 + i);
     send(first, trace::sent_head(trace::pack(head), zeros), time);
+    send(first + 2, name, who);
+    send(first + 4, words[0], words[1]);
+    send(first + 6, words[2], words[3]);
   }
 
  private:
