@@ -107,7 +107,7 @@ void DeviceHeap::hold(const DeviceRecord& record) {
   const DeviceOp op = record.op();
   if (is_free_op(op) != is_free) return; // damaged, or a call that this version does not know
   const bool refused = !is_free && (record.head.result == trace::kDeviceOutOfMemory || record.p(0) == 0);
-  if (is_free && record.p(0) == 0) return; // free(NULL) does nothing
+  if (record.p(0) == 0 && (is_free || record.p(1) == 0)) return; // free(NULL) does nothing, malloc(0) gives none
   newest_ = std::max(newest_, record.slot.time);
   pending_.push_back({.time = record.slot.time,
                       .ticket = record.slot.ticket,

@@ -76,8 +76,14 @@ const Block* host_block_of(const DeviceMistake& mistake, const Heap& heap) {
 
 std::uint64_t sufficient_limit(const DeviceContext& context) {
   const std::uint64_t wanted = std::min(context.heap.wanted_bytes(), std::uint64_t{1} << 60);
+  // Where small blocks filled the heap, the allocator had taken a multiple of what it gave, and will again.
+  std::uint64_t factor = 2;
+  for (const DeviceRefusal& refusal : context.heap.refusals()) {
+    if (refusal.asked > refusal.live_bytes) continue; // that may have been too much alone
+    factor = std::max(factor, std::min<std::uint64_t>(context.limit / refusal.live_bytes + 1, 8));
+  }
   std::uint64_t limit = 2 * DeviceContext::kDefaultLimit;
-  while (limit <= context.limit || limit < 2 * wanted) limit *= 2;
+  while (limit <= context.limit || limit < factor * wanted) limit *= 2;
   return limit;
 }
 

@@ -54,6 +54,10 @@ private:
     std::uint64_t newest = 0;     // time of its newest
     std::set<std::uint64_t> grids = {}; // its
     std::uint64_t contexts = 0, bytes = 0, blocks = 0;
+    // What the allocator takes for a block beside its bytes: no more than the least that lies between two neighbours.
+    std::uint64_t previous_end = 0, overhead = UINT64_MAX;
+
+    std::uint64_t taken() const { return bytes + (overhead == UINT64_MAX ? 0 : overhead * blocks); }
   };
 
   static void collect(const DeviceContext& context, int device, std::map<std::string, Group>& groups) {
@@ -70,6 +74,9 @@ private:
       group.bytes += block.bytes;
       ++group.blocks;
       if (group.context != &context) return;
+      if (group.previous_end != 0 && block.address >= group.previous_end)
+        group.overhead = std::min(group.overhead, block.address - group.previous_end);
+      group.previous_end = block.address + block.bytes;
       if (group.grids.empty() || block.allocated.time < group.example.allocated.time) group.example = block;
       group.newest = std::max(group.newest, block.allocated.time);
       group.grids.insert(block.allocated.grid);
@@ -139,7 +146,8 @@ private:
     return cat({" in ", which, format_count(range.first), " to ", format_count(range.last), " of its graph"});
   }
 
-  // What the next launches will leave behind, if each leaves as much as these did.
+  // What the next launches will leave behind, if each leaves as much as these did. The allocator takes more than it gives, 80
+  // bytes for 16 and 160 for 123 (H200, driver 580): counted as far as the addresses show it.
   static std::string growth(const Group& group) {
     const DeviceContext& context = *group.context;
     const KernelLaunch* first = context.launches.find(*group.grids.begin());
@@ -149,11 +157,12 @@ private:
     const std::uint64_t launches = numbered             ? last->number - first->number + 1
                                    : of_graph.last != 0 ? of_graph.last - of_graph.first + 1
                                                         : group.grids.size();
-    const std::uint64_t each = group.bytes / launches;
+    const std::uint64_t each = group.taken() / launches;
     if (each == 0) return {};
-    const std::string pace =
-      cat({"; at ", format_bytes(each), " a launch the heap of ", format_bytes(context.limit)});
-    const std::uint64_t left = context.limit - std::min(context.limit, context.heap.live_bytes());
+    const std::string pace = cat(
+      {"; at ", format_bytes(group.bytes / launches), " a launch the heap of ", format_bytes(context.limit)});
+    const std::uint64_t taken = context.heap.live_bytes() - group.bytes + group.taken();
+    const std::uint64_t left = context.limit - std::min(context.limit, taken);
     if (left < each) return cat({pace, " is full"});
     const std::uint64_t more = left / each + 1;
     if (!numbered) {

@@ -25,7 +25,7 @@ TEST_F(DeviceHeapTest, LeaksAreGroupedByKernelAndLine) {
   for (std::uint64_t grid = 1; grid <= 3; ++grid) {
     run_kernel(kStep, grid);
     for (unsigned i = 0; i < 10; ++i) {
-      const std::uint64_t at = kP + grid * 0x100000 + i * 0x1000;
+      const std::uint64_t at = kP + grid * 0x100000 + i * 0x500;
       device.device_malloc({.grid = grid, .block = {1, 0, 0}, .thread = {i, 2, 0}}, at, 1024);
     }
   }
@@ -36,7 +36,7 @@ TEST_F(DeviceHeapTest, LeaksAreGroupedByKernelAndLine) {
   EXPECT_EQ(f.message,
             "30.0 KiB of the device heap in 30 blocks, allocated by malloc in launches 1 to 3 of "
             "step(int*) at step.cu:12, was never freed; at 10.0 KiB a launch the heap of 8.0 MiB is "
-            "full at launch 820 at the latest.");
+            "full at launch 656 at the latest."); // they lie 1,280 bytes apart
   EXPECT_EQ(f.count, 30u);
   EXPECT_EQ(f.bytes, 30u * 1024);
   ASSERT_EQ(labels(f), "allocated here|launched here");
@@ -209,6 +209,23 @@ TEST_F(DeviceHeapTest, BlocksOfMallocsInProgressWereAliveWhenAnotherWasRefused) 
   ASSERT_EQ(kinds(), "device-heap-exhausted");
   EXPECT_NE(result.findings[0].message.find("4.0 MiB in 3 blocks were alive"), std::string::npos)
     << result.findings[0].message;
+}
+
+TEST_F(DeviceHeapTest, SmallBlocksNeedALimitOfAMultiple) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 2 * kMiB); // stands for the small blocks that fill 8 MiB
+  for (int i = 0; i < 6; ++i) device.device_malloc({}, 0, kMiB);
+  device.device_free({}, kP);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-exhausted");
+  EXPECT_NE(result.findings[0].advice.find("67108864"), std::string::npos) << result.findings[0].advice;
+}
+
+TEST_F(DeviceHeapTest, NothingAskedForIsNotRefused) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, 0, 0);
+  run_device();
+  EXPECT_EQ(kinds(), "");
 }
 
 TEST_F(DeviceHeapTest, ALimitThatCameTooLateIsExplained) {
