@@ -150,6 +150,7 @@ private:
   // bytes for 16 and 160 for 123 (H200, driver 580): counted as far as the addresses show it.
   static std::string growth(const Group& group) {
     const DeviceContext& context = *group.context;
+    if (!context.heap.refusals().empty()) return {}; // it is full: device-heap-exhausted says when and why
     const KernelLaunch* first = context.launches.find(*group.grids.begin());
     const KernelLaunch* last = context.launches.find(*group.grids.rbegin());
     const bool numbered = first != nullptr && last != nullptr && !first->captured && !last->captured;

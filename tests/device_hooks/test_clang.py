@@ -4,8 +4,7 @@
 
 test_clang.py "CLANG FLAG..." SOURCE-FOLDER
 
-In PTX each logged call is a load of the control variable with a call of log_event behind it; new and delete are clang's
-own there and are not logged. No GPU.
+In PTX each logged call is a load of the control variable with a call of log_event behind it. No GPU.
 """
 import pathlib
 import re
@@ -58,6 +57,15 @@ class ClangsCudaMode(unittest.TestCase):
         self.expect_calls(functions, "by_name", 2, 2)
         self.expect_calls(functions, "by_lambda", 1, 1)
         self.expect_calls(functions, "by_template", 1, 0)
+
+    def test_operators(self):
+        self.expect_calls(self.functions("every_call.cu", *FORCED), "by_operator", 2, 2)
+
+    def test_operators_of_clang_that_came_first(self):
+        for before in ["-include", "new"], ["-DGPUMEMTRACE_NO_OPERATORS"]:
+            functions = self.functions("every_call.cu", *before, *FORCED)
+            self.assertNotIn(CONTROL, functions["_Z11by_operatorPP4Node"])
+            self.expect_calls(functions, "by_name", 2, 2)
 
     def test_in_the_source(self):
         self.expect_calls(self.functions("included.cu"), "both", 1, 1)

@@ -221,6 +221,17 @@ TEST_F(DeviceHeapTest, SmallBlocksNeedALimitOfAMultiple) {
   EXPECT_NE(result.findings[0].advice.find("67108864"), std::string::npos) << result.findings[0].advice;
 }
 
+TEST_F(DeviceHeapTest, OfAHeapThatWasFullNothingIsPredicted) {
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 7 * kMiB);
+  device.device_malloc({}, 0, kMiB);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-exhausted device-heap-leak");
+  EXPECT_EQ(result.findings[1].message,
+            "7.0 MiB of the device heap, allocated by malloc in launch 1 of step(int*) at step.cu:12, was "
+            "never freed.");
+}
+
 TEST_F(DeviceHeapTest, NothingAskedForIsNotRefused) {
   run_kernel(kStep, 1);
   device.device_malloc({}, 0, 0);

@@ -9,12 +9,17 @@
 // does not compile with the renaming: define GPUMEMTRACE_NO_RENAME for such a file, or write #undef free (and malloc)
 // in it behind its includes; calls of gpumemtrace_malloc() and gpumemtrace_free() are logged there all the same.
 // GPUMEMTRACE_NO_OPERATORS leaves new and delete alone, for programs that define their own. Files that are not CUDA are
-// left as they are. In clang's CUDA mode new, delete and __nv_aligned_device_malloc are not logged.
+// left as they are. In clang's CUDA mode, which has no __nv_aligned_device_malloc, new and delete are logged if <new> is first
+// included here.
 #if defined(__CUDACC__) && !defined(GPUMEMTRACE_DEVICE_H)
 #define GPUMEMTRACE_DEVICE_H
 
 #if __cplusplus < 201703L
 #error "gpumemtrace/device.h needs C++17: compile with -std=c++17 or newer"
+#endif
+
+#if !defined(GPUMEMTRACE_NO_OPERATORS)
+#include "gpumemtrace/detail/device_operators.h" // first: clang's own come with <new>
 #endif
 
 #include <malloc.h>
@@ -25,9 +30,6 @@
 #include <new>
 
 #include "gpumemtrace/device_calls.h"
-#if !defined(GPUMEMTRACE_NO_OPERATORS)
-#include "gpumemtrace/detail/device_operators.h"
-#endif
 #if !defined(GPUMEMTRACE_NO_RENAME)
 #include "gpumemtrace/device_rename.h"
 #endif
