@@ -122,6 +122,14 @@ void finish_totals(Totals& totals, const Heap& heap) {
   });
 }
 
+void add_device_heaps(Totals& totals, const DeviceHeaps& heaps) {
+  for (const auto& context : heaps.contexts()) {
+    totals.device_heap_calls += context->heap.records();
+    totals.device_heap_peak_bytes = std::max(totals.device_heap_peak_bytes, context->heap.peak_bytes());
+    totals.device_heap_live_bytes += context->heap.live_bytes();
+  }
+}
+
 std::string_view cause_in_words(std::size_t cause) {
   switch (static_cast<trace::LossCause>(cause)) {
   case trace::LossCause::kNoSpace: return "disk full, or file size limit";
@@ -274,8 +282,8 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   if (no_ring != 0) {
     findings.not_checked({"in-kernel malloc",
                           cat({format_plural(no_ring, "module"), " with instrumented kernels could not be given a "
-                                                                 "ring in shared memory: malloc and free in them "
-                                                                 "were not recorded"})});
+                                                                 "ring in shared memory, or not in time: what "
+                                                                 "malloc and free did in them may be missing"})});
   }
   for (std::size_t cause = 0; cause < stats.total.lost.size(); ++cause) {
     if (const std::uint64_t n = stats.total.lost[cause]) {
@@ -288,6 +296,7 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   finish_totals(totals, heap);
   findings.at_end();
   device_heaps.conclude();
+  add_device_heaps(totals, device_heaps);
   accesses.join(options.find_code, stream.architectures());
   if (accesses.any()) analysis.process.accesses = access_tables(accesses);
   analysis.process.tables = memory_tables(heap, copies, stream);

@@ -48,7 +48,7 @@ public:
     if (!has_callbacks_ || !runtime_.is_static()) return;
     findings.not_checked({"free-in-callback",
                           "with a statically linked CUDA runtime, a free in a host callback is refused inside the "
-                          "runtime, where it cannot be seen"});
+                          "runtime, where it cannot be seen: build with -cudart shared to have it checked"});
   }
 
 private:

@@ -42,7 +42,7 @@ public:
     findings.not_checked(
       {"pitch-mismatch",
        "with a statically linked CUDA runtime, a 2D copy whose width is larger than its pitch "
-       "is refused inside the runtime, where it cannot be seen"});
+       "is refused inside the runtime, where it cannot be seen: build with -cudart shared to have it checked"});
   }
 
 private:

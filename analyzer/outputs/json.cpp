@@ -59,10 +59,13 @@ Json json_of(const Totals& t) {
           {"peak_bytes", t.peak_bytes},
           {"peak_range", text_or_null(t.peak_range)},
           {"live_bytes", t.live_bytes},
-          {"live_blocks", t.live_blocks}};
+          {"live_blocks", t.live_blocks},
+          {"device_heap_calls", t.device_heap_calls},
+          {"device_heap_peak_bytes", t.device_heap_peak_bytes},
+          {"device_heap_live_bytes", t.device_heap_live_bytes}};
 }
 
-// Sums, but the peak: processes need not have had theirs at the same time.
+// Sums, but the peaks: processes need not have had theirs at the same time.
 Totals totals_of(const Report& report) {
   Totals sum;
   for (const ProcessReport& process : report.processes) {
@@ -79,6 +82,9 @@ Totals totals_of(const Report& report) {
     sum.peak_bytes = std::max(sum.peak_bytes, t.peak_bytes);
     sum.live_bytes += t.live_bytes;
     sum.live_blocks += t.live_blocks;
+    sum.device_heap_calls += t.device_heap_calls;
+    sum.device_heap_peak_bytes = std::max(sum.device_heap_peak_bytes, t.device_heap_peak_bytes);
+    sum.device_heap_live_bytes += t.device_heap_live_bytes;
   }
   return sum;
 }

@@ -173,24 +173,31 @@ void add_not_checked(std::string& out, const Report& report) {
 void add_totals(std::string& out, const Report& report) {
   if (report.processes.empty()) return;
   std::uint64_t peak = 0, allocated = 0, calls = 0, live = 0, blocks = 0;
+  std::uint64_t in_kernels = 0, heap_peak = 0, heap_live = 0;
   for (const ProcessReport& process : report.processes) {
     peak = std::max(peak, process.totals.peak_bytes);
     allocated += process.totals.allocated_bytes;
     calls += process.totals.allocations;
     live += process.totals.live_bytes;
     blocks += process.totals.live_blocks;
+    in_kernels += process.totals.device_heap_calls;
+    heap_peak = std::max(heap_peak, process.totals.device_heap_peak_bytes);
+    heap_live += process.totals.device_heap_live_bytes;
   }
   std::string range;
   for (const ProcessReport& process : report.processes) {
     if (process.totals.peak_bytes == peak) range = process.totals.peak_range;
   }
   out += wrap(fmt::format("peak {}{}{}", format_bytes(peak),
-                          report.processes.size() > 1 ? " in one process" : " of device memory",
+                          report.processes.size() > 1 ? " of device memory in one process" : " of device memory",
                           range.empty() ? "" : ", in range " + printable(range)),
               2, 0);
   out += fmt::format("in all, host memory included: allocated {} in {}, live at end {}{}\n",
                      format_bytes(allocated), format_plural(calls, "call"), format_bytes(live),
                      blocks == 0 ? "" : " in " + format_plural(blocks, "block"));
+  if (in_kernels == 0) return;
+  out += fmt::format("device heap, not counted above: {} in kernels, peak {}, live at end {}\n",
+                     format_plural(in_kernels, "call"), format_bytes(heap_peak), format_bytes(heap_live));
 }
 
 void write_text(const Report& report, const OutputOptions& options, std::ostream& stream) {

@@ -105,6 +105,18 @@ TEST(ReportText, ShowsTheTablesOfTheProcessWithTheHighestPeak) {
   expect_contains(text_of(report), "\nof the process with the highest peak, pid 4712:\nmemory  ");
 }
 
+TEST(ReportText, SaysWhatKernelsAllocatedBesideTheTotals) {
+  Report report = test::clean();
+  report.processes.push_back(test::process(4712));
+  for (ProcessReport& process : report.processes) {
+    process.totals.device_heap_calls = 20;
+    process.totals.device_heap_peak_bytes = 10 * 1024;
+    process.totals.device_heap_live_bytes = 512;
+  }
+  expect_contains(text_of(report), "\ndevice heap, not counted above: 40 calls in kernels, peak 10.0 KiB, live at end "
+                                   "1.0 KiB\nSUMMARY");
+}
+
 TEST(ReportText, TellsHoldersAtOneLineByTheirCallers) {
   Report report = test::with_tables();
   auto& holders = report.processes[0].tables.holders;
