@@ -2,8 +2,7 @@
 // One thread of each block allocates for all of them and shares the pointer through shared memory. All write, neighbours
 // beside neighbours, and the same thread frees behind a barrier.
 // Variants: clean (or no word); all-free: every thread frees the block that they share. The first free is right, the
-//   others end the context. What the kernel tells of itself ends there too, perhaps before it could tell the line of the
-//   frees.
+//   others end the context. Each free is told before it is done, so all that led there is known.
 //
 // device hooks: all calls
 // run:
@@ -11,7 +10,7 @@
 // expect: clean
 // run: all-free
 // device: gpu
-// expect: error device-heap-double-free api=free stacks="freed again here","first freed here","allocated here"@fill_shared_block:LINE(alloc),"launched here"@main:LINE(launch)
+// expect: error device-heap-double-free api=free stacks="freed again here"@fill_shared_block:LINE(free-all),"first freed here"@fill_shared_block:LINE(free-all),"allocated here"@fill_shared_block:LINE(alloc),"launched here"@main:LINE(launch)
 // expect: note api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@main:LINE(wait)
 #include <cstdio>
 #include <cstdlib>
