@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyzer/access_gaps.h"
+#include "analyzer/device_stacks.h"
 #include "analyzer/grouping.h"
 #include "analyzer/usage.h"
 #include "analyzer/words.h"
@@ -185,7 +186,8 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
 }
 
 // What kernels wrote and nobody read, as part of the process's losses too.
-void explain_device_losses(const DeviceHeaps& heaps, ProcessReport& process, Findings& findings) {
+void explain_device_losses(const DeviceHeaps& heaps, const Heap& heap, ProcessReport& process,
+                           Findings& findings) {
   std::uint64_t lost = 0, torn = 0, damaged = 0, unseen = 0, unjudged = 0;
   for (const auto& context : heaps.contexts()) {
     lost += context->heap.lost();
@@ -193,6 +195,9 @@ void explain_device_losses(const DeviceHeaps& heaps, ProcessReport& process, Fin
     damaged += context->stats.damaged;
     unseen += context->heap.unseen_frees();
     unjudged += context->heap.unjudged();
+    for (const DeviceMistake& free : context->heap.doubtful()) {
+      if (host_block_of(free, heap) == nullptr) unjudged += free.count; // else heap-mixed
+    }
     for (std::size_t cause = 0; cause < context->stats.lost.size(); ++cause) {
       const std::uint64_t n = context->stats.lost[cause];
       if (n != 0) process.lost[std::string(cause_in_words(cause))] += n;
@@ -303,7 +308,7 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   analysis.use_by_stack = use_by_stack(heap);
   detectors.finish(heap, findings);
   explain_losses(analysis.process, stats, findings);
-  explain_device_losses(device_heaps, analysis.process, findings);
+  explain_device_losses(device_heaps, heap, analysis.process, findings);
   explain_access_gaps(accesses, stream.trace(), analysis.process, findings);
   explain_gaps(stream.trace(), heap, totals, findings);
   analysis.findings = findings.take_findings();

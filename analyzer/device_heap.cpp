@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
+
+#include "analyzer/graph_launches.h"
 
 namespace gmt {
 namespace {
@@ -17,10 +20,8 @@ using What = DeviceMistake::What;
 // How long a record may take from its time stamp to the ring. Kernels publish within microseconds; one whose
 // context is switched off the device in between takes a time slice longer.
 constexpr std::uint64_t kPublished = 5'000'000;
-// How long a malloc may take from the moment it has its memory to its time stamp, while others wait too: 27 us
-// were seen on an H200 with 32 callers.
-constexpr std::uint64_t kInProgress = 100'000;
 constexpr std::size_t kWorthReleasing = 1 << 16;
+constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
 
 bool is_free_op(DeviceOp op) {
   return op == DeviceOp::kFree || op == DeviceOp::kDelete || op == DeviceOp::kDeleteArray;
@@ -68,12 +69,20 @@ void DeviceHeap::read(DeviceLogReader& log) {
     }
   }
   release(UINT64_MAX);
+  finish_grids();
+}
+
+void DeviceHeap::finish_grids() {
   // Grids whose table entry was displaced are told of again.
   std::stable_sort(grids_.begin(), grids_.end(),
                    [](const DeviceGrid& a, const DeviceGrid& b) { return a.id < b.id; });
   const auto again = std::unique(grids_.begin(), grids_.end(),
                                  [](const DeviceGrid& a, const DeviceGrid& b) { return a.id == b.id; });
   grids_.erase(again, grids_.end());
+  for (DeviceGrid& grid : grids_) {
+    if (const auto at = site_of_grid_.find(grid.id); at != site_of_grid_.end()) grid.site = at->second;
+  }
+  site_of_grid_.clear();
 }
 
 const DeviceSite& DeviceHeap::site(std::uint64_t who) const {
@@ -87,8 +96,16 @@ void DeviceHeap::on_grid(const DeviceRecord& record) {
   grids_.push_back({.id = record.p(0),
                     .extents = record.p(1),
                     .block_extents = record.p(2),
-                    .time = record.slot.time,
-                    .site = trace::site_of(record.slot.who)});
+                    .time = record.slot.time});
+}
+
+// Records of grids have no place in the source; those of what the grid did have.
+void DeviceHeap::note_site(const DeviceRecord& record) {
+  const std::uint32_t site = trace::site_of(record.slot.who);
+  const std::uint64_t grid = record.p(2);
+  if (site == 0 || grid == noted_grid_ || site_of_grid_.size() >= kMaxGrids) return;
+  site_of_grid_.try_emplace(grid, site);
+  noted_grid_ = grid;
 }
 
 // All that was published before the drain's last round but one is here now.
@@ -106,6 +123,7 @@ void DeviceHeap::hold(const DeviceRecord& record) {
   const bool is_free = record.head.kind == Kind::kDeviceFree;
   const DeviceOp op = record.op();
   if (is_free_op(op) != is_free) return; // damaged, or a call that this version does not know
+  note_site(record);
   const bool refused = !is_free && (record.head.result == trace::kDeviceOutOfMemory || record.p(0) == 0);
   if (record.p(0) == 0 && (is_free || record.p(1) == 0)) return; // free(NULL) does nothing, malloc(0) gives none
   newest_ = std::max(newest_, record.slot.time);
@@ -157,16 +175,10 @@ void DeviceHeap::apply_tie(std::size_t begin, std::size_t end) {
   for (const Pending& r : deferred_) on_free(r);
 }
 
-namespace {
-template <class Record> DevicePlace place_of(const Record& r) {
-  return {.time = r.time, .grid = r.grid, .block = r.block, .who = r.who, .op = r.op};
-}
-} // namespace
-
 void DeviceHeap::on_alloc(const Pending& r) {
   if (r.alignment == 0 || (r.alignment & (r.alignment - 1)) != 0) {
     add({.what = What::kAlignment,
-         .at = place_of(r),
+         .at = r.place(),
          .address = r.pointer,
          .offset = r.alignment,
          .count = 1,
@@ -177,11 +189,11 @@ void DeviceHeap::on_alloc(const Pending& r) {
 }
 
 void DeviceHeap::bear(const Pending& r) {
-  DeviceBlock block{.address = r.pointer, .bytes = r.bytes, .allocated = place_of(r)};
+  DeviceBlock block{.address = r.pointer, .bytes = r.bytes, .allocated = r.place()};
   const std::uint64_t end = end_of(block);
   for (auto old = live_.first_ending_after(r.pointer); old && old.begin < end;
        old = live_.first_ending_after(r.pointer)) {
-    ++unseen_frees_;
+    if (!is_lossy(r)) ++unseen_frees_;
     live_bytes_ -= blocks_[old.value].bytes;
     free_ids_.push_back(live_.take(old.begin));
   }
@@ -205,49 +217,25 @@ void DeviceHeap::bear(const Pending& r) {
   settle(r);
 }
 
-// A block that a malloc in progress had got before another was refused is born after that, because its time is taken when
-// its malloc ends: it was alive then.
-void DeviceHeap::settle(const Pending& r) {
-  std::erase_if(settling_, [&](std::size_t i) {
-    const DevicePlace& first = refusals_[i].first;
-    return r.grid != first.grid || r.time > first.time + kInProgress;
-  });
-  for (const std::size_t i : settling_) {
-    refusals_[i].live_bytes = live_bytes_;
-    refusals_[i].live_blocks = live_.size();
-  }
-  if (!settling_.empty()) wanted_bytes_ = std::max(wanted_bytes_, live_bytes_ + refused_bytes_);
-}
-
-void DeviceHeap::refuse(const Pending& r) {
-  const auto [at, is_new] = refusal_groups_.try_emplace(trace::site_of(r.who), refusals_.size());
-  if (is_new) {
-    settling_.push_back(refusals_.size());
-    refusals_.push_back(
-      {.first = place_of(r), .asked = r.bytes, .live_bytes = live_bytes_, .live_blocks = live_.size()});
-  }
-  DeviceRefusal& refusal = refusals_[at->second];
-  ++refusal.count;
-  refusal.bytes += r.bytes;
-  if (r.grid != refused_grid_) refused_bytes_ = 0;
-  refused_grid_ = r.grid;
-  refused_bytes_ += r.bytes;
-  wanted_bytes_ = std::max(wanted_bytes_, live_bytes_ + refused_bytes_);
-}
-
 void DeviceHeap::on_free(const Pending& r) {
   const auto range = live_.find_exact(r.pointer);
   if (!range) return on_unknown_free(r);
   const DeviceBlock& block = blocks_[range.value];
-  if (r.op != device_release(block.allocated.op)) {
+  const bool fits = r.op == device_release(block.allocated.op);
+  const bool is_foreign = block.allocated.grid != r.grid || block.allocated.block != r.block;
+  // Lost records may have freed this block and allocated another in its place.
+  const bool is_same = !is_lossy(r);
+  if (!is_same && (!fits || is_foreign)) ++unjudged_;
+  if (is_same && !fits) {
     add({.what = What::kMismatched,
-         .at = place_of(r),
+         .at = r.place(),
          .address = r.pointer,
          .block = block,
          .count = 1,
          .bytes = block.bytes});
   }
   bury(range.value, r);
+  if (is_same && is_foreign) note_foreign(blocks_[range.value]);
 }
 
 void DeviceHeap::bury(std::uint32_t id, const Pending& r) {
@@ -256,9 +244,8 @@ void DeviceHeap::bury(std::uint32_t id, const Pending& r) {
   free_ids_.push_back(id);
   live_bytes_ -= block.bytes;
   settling_.clear(); // what is born from now on may have got the memory of this one
-  block.freed = place_of(r);
+  block.freed = r.place();
   block.is_freed = true;
-  if (block.allocated.grid != r.grid || block.allocated.block != r.block) note_foreign(block);
   remember_freed(block);
 }
 
@@ -276,16 +263,16 @@ void DeviceHeap::remember_freed(const DeviceBlock& block) {
 }
 
 void DeviceHeap::on_unknown_free(const Pending& r) {
-  DeviceMistake mistake{.at = place_of(r), .address = r.pointer, .count = 1};
+  DeviceMistake mistake{.at = r.place(), .address = r.pointer, .count = 1};
   if (r.space != trace::DeviceSpace::kUnknown) {
     mistake.what = r.space == trace::DeviceSpace::kShared ? What::kShared : What::kLocal;
+  } else if (is_lossy(r) && !is_far(r.pointer)) {
+    mistake.what = What::kNeverAllocated;
+    return doubt(mistake); // the allocation may be among the records that were lost
   } else if (const auto inside = live_.find(r.pointer)) {
     mistake.what = What::kInside;
     mistake.block = blocks_[inside.value];
     mistake.offset = r.pointer - mistake.block.address;
-  } else if (r.time > lost_after_) {
-    ++unjudged_; // the allocation may be among the records that were lost
-    return;
   } else if (const DeviceBlock* freed = find_freed(r.pointer)) {
     mistake.what = What::kDoubleFree;
     mistake.block = *freed;
@@ -296,38 +283,11 @@ void DeviceHeap::on_unknown_free(const Pending& r) {
   add(mistake);
 }
 
-void DeviceHeap::note_foreign(const DeviceBlock& block) {
-  const Group group{trace::site_of(block.allocated.who), trace::site_of(block.freed.who),
-                    block.allocated.grid != block.freed.grid, block.allocated.block != block.freed.block};
-  const auto [at, is_new] = foreign_groups_.try_emplace(group, foreign_.size());
-  if (is_new && foreign_.size() >= kMaxGroups) {
-    foreign_groups_.erase(at);
-    return;
-  }
-  if (is_new) foreign_.push_back({.example = block});
-  ++foreign_[at->second].count;
-  foreign_[at->second].bytes += block.bytes;
-}
-
-void DeviceHeap::add(DeviceMistake mistake) {
-  // Pointers that were never allocated may belong to the host: each is a case of its own.
-  const bool by_address = mistake.what == What::kNeverAllocated;
-  const Group group{static_cast<std::uint64_t>(mistake.what) << 32 | trace::site_of(mistake.at.who),
-                    by_address ? mistake.address : trace::site_of(mistake.block.allocated.who),
-                    mistake.block.is_freed ? trace::site_of(mistake.block.freed.who) : 0,
-                    static_cast<std::uint64_t>(mistake.at.op) << 8 |
-                      static_cast<std::uint64_t>(mistake.block.allocated.op)};
-  const auto [at, is_new] = mistake_groups_.try_emplace(group, mistakes_.size());
-  if (is_new && mistakes_.size() >= kMaxGroups) {
-    mistake_groups_.erase(at);
-    return;
-  }
-  if (is_new) {
-    mistakes_.push_back(mistake);
-    return;
-  }
-  mistakes_[at->second].count += mistake.count;
-  mistakes_[at->second].bytes += mistake.bytes;
+// Farther from a block of this heap than any device's memory reaches.
+bool DeviceHeap::is_far(std::uint64_t address) const {
+  if (lowest_ >= highest_) return false; // no block is known
+  return address < lowest_ - std::min(lowest_, kFar) ||
+         address > highest_ + std::min(UINT64_MAX - highest_, kFar);
 }
 
 const DeviceBlock* DeviceHeap::find_freed(std::uint64_t base) const {
@@ -335,14 +295,29 @@ const DeviceBlock* DeviceHeap::find_freed(std::uint64_t base) const {
   return found == freed_by_base_.end() ? nullptr : &freed_[found->second];
 }
 
-const DeviceBlock* DeviceHeap::find(std::uint64_t address) const {
-  if (const auto range = live_.find(address)) return &blocks_[range.value];
-  if (const DeviceBlock* freed = find_freed(address)) return freed;
+template <class Visit> void DeviceHeap::for_each_at(std::uint64_t address, Visit visit) const {
+  if (const auto range = live_.find(address)) visit(blocks_[range.value]);
   for (std::size_t i = 0; i < freed_.size(); ++i) { // the newest first
     const DeviceBlock& block = freed_[(next_freed_ + freed_.size() - 1 - i) % freed_.size()];
-    if (address >= block.address && address < end_of(block)) return &block;
+    if (address >= block.address && address < end_of(block)) visit(block);
   }
-  return nullptr;
+}
+
+const DeviceBlock* DeviceHeap::find(std::uint64_t address, std::uint64_t time) const {
+  const DeviceBlock* best = nullptr;
+  std::pair<bool, std::uint64_t> least; // whether it surely came later, else how far its life is from that time
+  for_each_at(address, [&](const DeviceBlock& block) {
+    const std::uint64_t born = block.allocated.time, died = block.is_freed ? block.freed.time : UINT64_MAX;
+    const bool is_later = time != 0 && born > time + kDeviceClockError;
+    const std::uint64_t apart = time == 0 || is_later ? 0
+                                : born > time         ? born - time
+                                                      : time - std::min(time, died);
+    const std::pair distance{is_later, apart};
+    if (best != nullptr && distance >= least) return;
+    best = &block;
+    least = distance;
+  });
+  return best;
 }
 
 void DeviceHeap::for_each_live(const std::function<void(const DeviceBlock&)>& visit) const {

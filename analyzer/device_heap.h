@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -41,16 +42,16 @@ struct DeviceGrid {
   std::uint64_t id = 0;
   std::uint64_t extents = 0, block_extents = 0; // trace::block_of() tells them
   std::uint64_t time = 0;                       // of its first record
-  std::uint32_t site = 0;                       // of its first record; 0 unknown
+  std::uint32_t site = 0;                       // of its first malloc or free that tells one; 0 unknown
 };
 
-// Equal mistakes (same kind, same places in the source) as one, with the first as example.
+// Equal mistakes (same kind, grids and places in the source) as one, with the first as example.
 struct DeviceMistake {
   enum class What : std::uint8_t {
     kDoubleFree, // block: the freed one
     kInside,     // block: the live one that the pointer lies inside of, `offset` bytes from its base
     kNeverAllocated,
-    kShared,     // shared memory of the block
+    kShared,     // shared memory of the thread block
     kLocal,      // local memory of the thread
     kMismatched, // block: the one freed, by the wrong function
     kAlignment,  // no free: an aligned malloc whose alignment (`offset`) is no power of two
@@ -62,7 +63,7 @@ struct DeviceMistake {
   std::uint64_t count = 0, bytes = 0;
 };
 
-// malloc that gave NULL, at one place in the source.
+// malloc that gave NULL, in one grid at one place in the source.
 struct DeviceRefusal {
   DevicePlace first = {};
   std::uint64_t asked = 0;                       // bytes, the first time
@@ -70,7 +71,7 @@ struct DeviceRefusal {
   std::uint64_t count = 0, bytes = 0;            // bytes: all that was asked for and refused
 };
 
-// Blocks that another block or grid freed than the one that allocated them.
+// Blocks that one grid allocated at one place and that another block or grid freed at one place.
 struct ForeignFree {
   DeviceBlock example = {};
   std::uint64_t count = 0, bytes = 0;
@@ -79,7 +80,8 @@ struct ForeignFree {
 class DeviceHeap {
 public:
   static constexpr std::size_t kMaxFreed = 1'000'000;
-  static constexpr std::size_t kMaxGroups = 10'000; // of equal mistakes, and of foreign frees
+  // Of equal mistakes, refusals and foreign frees, each. Those behind them are grouped without their grids, as many again.
+  static constexpr std::size_t kMaxGroups = 10'000;
   static constexpr std::size_t kMaxGrids = 1'000'000;
 
   void read(DeviceLogReader& log); // all of it
@@ -88,13 +90,18 @@ public:
   const DeviceSite& site(std::uint64_t who) const;
   const std::vector<DeviceGrid>& grids() const { return grids_; } // by id
 
-  // The block that contains the address: a live one, else the newest freed one (may look through all of them).
-  const DeviceBlock* find(std::uint64_t address) const;
+  // The block that contained the address at that time of the host's clock, as far as two clocks can tell; else the one freed
+  // last before, else one allocated later. If the time is 0: a live one, else the newest freed one. May look through
+  // all freed ones.
+  const DeviceBlock* find(std::uint64_t address, std::uint64_t time) const;
   // Whether the address lies between the first and the last byte that the heap ever gave out.
   bool spans(std::uint64_t address) const { return address >= lowest_ && address < highest_; }
   void for_each_live(const std::function<void(const DeviceBlock&)>& visit) const; // in the order of addresses
 
   const std::vector<DeviceMistake>& mistakes() const { return mistakes_; }
+  // Frees behind the first loss of pointers that no block begins at: mistakes (kNeverAllocated) only if the pointer is known
+  // to be none of this heap's.
+  const std::vector<DeviceMistake>& doubtful() const { return doubtful_; }
   const std::vector<DeviceRefusal>& refusals() const { return refusals_; }
   const std::vector<ForeignFree>& foreign_frees() const { return foreign_; }
 
@@ -108,7 +115,7 @@ public:
   std::uint64_t lost() const { return lost_; } // records that found the ring full
   std::uint64_t torn() const { return torn_; }
   std::uint64_t unseen_frees() const { return unseen_frees_; } // blocks replaced by a new one on top of them
-  std::uint64_t unjudged() const { return unjudged_; }         // frees that a lost record may explain
+  std::uint64_t unjudged() const { return unjudged_; } // frees that a lost record may explain, but for doubtful()
 
 private:
   struct Pending {
@@ -117,10 +124,19 @@ private:
     trace::DeviceOp op;
     trace::DeviceSpace space;
     bool is_free, refused;
+
+    DevicePlace place() const { return {.time = time, .grid = grid, .block = block, .who = who, .op = op}; }
   };
-  using Group = std::array<std::uint64_t, 4>;
+  struct Group {
+    std::array<std::uint64_t, 4> places = {};
+    std::array<std::uint64_t, 3> grids = {};
+    auto operator<=>(const Group&) const = default;
+  };
+  using Groups = std::map<Group, std::size_t>; // to indices of a list
 
   void on_grid(const DeviceRecord& record);
+  void note_site(const DeviceRecord& record);
+  void finish_grids();
   void on_drained(const DeviceRecord& record);
   void hold(const DeviceRecord& record);
   void release(std::uint64_t until); // applies what is not later
@@ -134,12 +150,19 @@ private:
   void refuse(const Pending& r);
   void settle(const Pending& r);
   void note_foreign(const DeviceBlock& block);
-  void add(DeviceMistake mistake);
+  void add(const DeviceMistake& mistake);
+  void doubt(const DeviceMistake& mistake);
+  static std::optional<std::size_t> index_of(Groups& groups, Group group, std::size_t next);
+  bool is_lossy(const Pending& r) const { return r.time > lost_after_; }
+  bool is_far(std::uint64_t address) const;
   const DeviceBlock* find_freed(std::uint64_t base) const;
+  template <class Visit> void for_each_at(std::uint64_t address, Visit visit) const;
 
   std::uint16_t context_ = 0;
   std::unordered_map<std::uint32_t, DeviceSite> sites_;
   std::vector<DeviceGrid> grids_;
+  std::unordered_map<std::uint64_t, std::uint32_t> site_of_grid_; // while reading
+  std::uint64_t noted_grid_ = 0;                                  // the newest that it has
 
   std::vector<Pending> pending_, deferred_;
   std::size_t enough_ = 0; // pending records that make a release worth while
@@ -154,11 +177,10 @@ private:
   std::unordered_map<std::uint64_t, std::uint32_t> freed_by_base_;
   std::uint64_t lowest_ = UINT64_MAX, highest_ = 0;
 
-  std::vector<DeviceMistake> mistakes_;
+  std::vector<DeviceMistake> mistakes_, doubtful_;
   std::vector<DeviceRefusal> refusals_;
   std::vector<ForeignFree> foreign_;
-  std::map<Group, std::size_t> mistake_groups_, foreign_groups_;
-  std::map<std::uint64_t, std::size_t> refusal_groups_;
+  Groups mistake_groups_, doubtful_groups_, foreign_groups_, refusal_groups_;
 
   std::uint64_t records_ = 0, live_bytes_ = 0, peak_bytes_ = 0, wanted_bytes_ = 0;
   std::uint64_t refused_grid_ = 0, refused_bytes_ = 0; // of the newest grid that was refused anything

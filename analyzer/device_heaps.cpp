@@ -219,7 +219,7 @@ void DeviceHeaps::on_limit(const Event& e, const ProcessFacts& facts) {
   for (const auto& context : contexts_) {
     if (!is_of(*context, e.context) || context->end) continue;
     if (e.succeeded()) context->limit = e.p(1);
-    else context->refused.push_back({e.p(1), e.result, call_of(e), e.stack});
+    else context->refused.push_back({e.p(1), e.result, call_of(e), e.stack, context->launches.count() != 0});
   }
 }
 
@@ -253,12 +253,26 @@ bool DeviceHeaps::spans(std::uint64_t address) const {
   return false;
 }
 
-DeviceHeaps::Found DeviceHeaps::find(std::uint64_t address) const {
+// A pointer is rather of the context's own present life than of another context, and rather of either than of a life that
+// has ended, or is to come. Lives of one context, in whose order they stand here, have their heaps at the same addresses.
+DeviceHeaps::Found DeviceHeaps::find(std::uint64_t address, std::uint16_t id, std::uint64_t now) const {
+  struct Candidate {
+    int rank;
+    std::ptrdiff_t order; // the newest first of those that have ended
+    const DeviceContext* context;
+  };
+  std::vector<Candidate> candidates;
   for (const auto& context : contexts_) {
     if (!context->heap.spans(address)) continue;
-    return {context.get(), context->heap.find(address)};
+    const auto order = static_cast<std::ptrdiff_t>(candidates.size());
+    if (context->end) candidates.push_back({2, -order, context.get()});
+    else candidates.push_back({context->heap.context() == id ? 0 : 1, order, context.get()});
   }
-  return {};
+  std::ranges::sort(candidates, {}, [](const Candidate& c) { return std::pair(c.rank, c.order); });
+  for (const Candidate& c : candidates) {
+    if (const DeviceBlock* block = c.context->heap.find(address, now)) return {c.context, block};
+  }
+  return {candidates.empty() ? nullptr : candidates.front().context, nullptr};
 }
 
 } // namespace gmt

@@ -31,6 +31,7 @@ struct HeapLimitCall {
   std::uint64_t bytes = 0;
   std::uint16_t result = 0, api = trace::kNoApi;
   StackId stack;
+  bool behind_launch = false; // of the context
 };
 
 struct DeviceContext {
@@ -66,14 +67,16 @@ public:
   void follow(const Event& e, const Heap& heap, const ProcessFacts& facts);
   void conclude();
 
-  // The block of a device heap at the address, with its context; a null block if the address lies among a
-  // device heap's blocks but belongs to none that is remembered. Both null if it is no device-heap pointer.
+  // The block of a device heap that a host call of now, in that context, means by the address, with the block's own
+  // context; a null block if the address lies among a device heap's blocks but belongs to none that is remembered.
+  // Both null if it is no device-heap pointer. `now`: DeviceHeap::find()'s time.
   struct Found {
     const DeviceContext* context = nullptr;
     const DeviceBlock* block = nullptr;
     explicit operator bool() const { return context != nullptr; }
   };
-  Found find(std::uint64_t address) const; // may take long: for findings, not for events
+  // May take long: for a finding's first example, not for all events.
+  Found find(std::uint64_t address, std::uint16_t context, std::uint64_t now) const;
   bool spans(std::uint64_t address) const; // a quick answer to whether there is something to find
 
   // What a host call on the device heap (heap-mixed) is about: its side that points there, an address of 0 if

@@ -42,11 +42,12 @@ void DeviceLaunches::restart() {
   matches_.clear();
   count_ = hidden_ = 0;
   next_ = 0;
+  for (Name& name : names_) name.before = name.launches;
 }
 
 void DeviceLaunches::forget() {
   restart();
-  for (Name& name : names_) name.launches = 0;
+  for (Name& name : names_) name.launches = name.before = 0;
 }
 
 std::uint32_t DeviceLaunches::name_of(std::string_view linked) {

@@ -54,8 +54,16 @@ public:
   void restart();  // the launches so far were another life's of the context
   void forget();   // they were another context's
 
+  std::uint64_t count() const { return count_; } // of launches in this life of the context
   const KernelLaunch* find(std::uint64_t grid) const; // null if it is not known
   const std::string& kernel(const KernelLaunch& launch) const { return names_[launch.kernel].full; }
+  // Of its kernel's launches in this life of the context: how many there were, and how many came after it.
+  std::uint64_t launches(const KernelLaunch& launch) const {
+    return names_[launch.kernel].launches - names_[launch.kernel].before;
+  }
+  std::uint64_t later(const KernelLaunch& launch) const {
+    return names_[launch.kernel].launches - launch.number;
+  }
   // Whether the source calls this kernel by that name: "step" for "void ns::step<int>(int*)".
   bool is_called(const KernelLaunch& launch, std::string_view name) const {
     return names_[launch.kernel].base == name;
@@ -64,7 +72,7 @@ public:
 private:
   struct Name {
     std::string full, base; // demangled; without namespace, template arguments and parameters
-    std::uint64_t launches = 0;
+    std::uint64_t launches = 0, before = 0; // before: those of another life of the context
   };
   struct Match {
     std::size_t grid; // index into the heap's grids

@@ -79,7 +79,7 @@ std::uint64_t sufficient_limit(const DeviceContext& context) {
   // Where small blocks filled the heap, the allocator had taken a multiple of what it gave, and will again.
   std::uint64_t factor = 2;
   for (const DeviceRefusal& refusal : context.heap.refusals()) {
-    if (refusal.asked > refusal.live_bytes) continue; // that may have been too much alone
+    if (refusal.live_bytes == 0 || refusal.asked > refusal.live_bytes) continue; // perhaps too much alone
     factor = std::max(factor, std::min<std::uint64_t>(context.limit / refusal.live_bytes + 1, 8));
   }
   std::uint64_t limit = 2 * DeviceContext::kDefaultLimit;
@@ -87,9 +87,23 @@ std::uint64_t sufficient_limit(const DeviceContext& context) {
   return limit;
 }
 
-std::string site_key(const DevicePlace& place, const DeviceContext& context) {
+std::string place_key(const DevicePlace& place, const DeviceContext& context) {
   const DeviceSite& site = context.heap.site(place.who);
-  return cat({site.file, ":", std::to_string(site.line), ":", site.function, "\n"});
+  return cat({site.file, ":", std::to_string(site.line), ":", site.function, "\n",
+              kernel_of(place, context), "\n"});
+}
+
+std::vector<DeviceMistake> mistakes_of(const DeviceContext& context) {
+  using What = DeviceMistake::What;
+  return merged(context.heap.mistakes(), [&](const DeviceMistake& m) {
+    const bool of_block = m.what == What::kDoubleFree || m.what == What::kInside || m.what == What::kMismatched;
+    const DeviceBlock& block = m.block;
+    return cat({std::to_string(static_cast<unsigned>(m.what)), " ", device_call(m.at.op), " ",
+                m.what == What::kNeverAllocated ? format_address(m.address) : "", " ",
+                of_block ? device_call(block.allocated.op) : "", " ", place_key(m.at, context),
+                of_block ? place_key(block.allocated, context) : "",
+                block.is_freed ? place_key(block.freed, context) : ""});
+  });
 }
 
 void add_device_stack(Finding& finding, std::string label, const DevicePlace& place,

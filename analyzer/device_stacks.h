@@ -6,6 +6,8 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "analyzer/detector.h"
 
@@ -30,7 +32,26 @@ const Block* host_block_of(const DeviceMistake& mistake, const Heap& heap);
 // A size for cudaDeviceSetLimit that holds what this heap was asked for, with room for its own bookkeeping.
 std::uint64_t sufficient_limit(const DeviceContext& context);
 
-// What must be equal for two findings to be one: the places' sites.
-std::string site_key(const DevicePlace& place, const DeviceContext& context);
+// What must be equal for two findings to be one: the place's kernel and site.
+std::string place_key(const DevicePlace& place, const DeviceContext& context);
+
+// Those of equal keys as one, the first as example. DeviceHeap knows grids, but no kernels.
+template <class T, class KeyOf> std::vector<T> merged(const std::vector<T>& all, const KeyOf& key_of) {
+  std::vector<T> result;
+  std::unordered_map<std::string, std::size_t> by_key;
+  for (const T& each : all) {
+    const auto [at, is_new] = by_key.try_emplace(key_of(each), result.size());
+    if (is_new) {
+      result.push_back(each);
+    } else {
+      result[at->second].count += each.count;
+      result[at->second].bytes += each.bytes;
+    }
+  }
+  return result;
+}
+
+// The context's, merged.
+std::vector<DeviceMistake> mistakes_of(const DeviceContext& context);
 
 } // namespace gmt

@@ -15,7 +15,7 @@ public:
 
   void finish(const Heap&, Findings& findings) override {
     for (const auto& context : facts_.device_heaps().contexts()) {
-      for (const DeviceMistake& mistake : context->heap.mistakes()) {
+      for (const DeviceMistake& mistake : mistakes_of(*context)) {
         if (mistake.what == DeviceMistake::What::kAlignment) findings.add(finding(mistake, *context));
       }
     }

@@ -4,6 +4,9 @@
 // CUDA refuses the call with "invalid value" (measured on an H200, driver 580), which this finding explains
 // too.
 
+#include <algorithm>
+#include <string>
+
 #include "analyzer/device_stacks.h"
 #include "analyzer/words.h"
 
@@ -11,6 +14,7 @@ namespace gmt {
 namespace {
 
 constexpr std::uint64_t kMallocHeapSize = 2; // cudaLimitMallocHeapSize
+constexpr std::uint16_t kInvalidValue = 1;   // CUDA_ERROR_INVALID_VALUE, cudaErrorInvalidValue
 
 class DeviceHeapExhausted : public Detector {
 public:
@@ -29,7 +33,11 @@ public:
 
   void finish(const Heap&, Findings& findings) override {
     for (const auto& context : facts_.device_heaps().contexts()) {
-      for (const DeviceRefusal& refusal : context->heap.refusals()) findings.add(finding(refusal, *context));
+      const auto key_of = [&](const DeviceRefusal& refusal) {
+        return cat({device_call(refusal.first.op), " ", place_key(refusal.first, *context)});
+      };
+      for (const DeviceRefusal& refusal : merged(context->heap.refusals(), key_of))
+        findings.add(finding(refusal, *context));
     }
   }
 
@@ -49,26 +57,31 @@ private:
     if (refusal.live_bytes <= context.limit && refusal.asked <= context.limit - refusal.live_bytes)
       f.message += "; the rest was the allocator's own or in pieces too small";
     add_device_stack(f, "failed here", refusal.first, context, facts_);
-    const HeapLimitCall* late = context.refused.empty() ? nullptr : &context.refused.back();
-    if (late != nullptr) explain(f, *late);
+    if (!context.refused.empty()) explain(f, context.refused.back());
     f.message += ".";
-    const std::uint64_t bytes =
-      late != nullptr ? std::max(late->bytes, sufficient_limit(context)) : sufficient_limit(context);
-    f.advice = cat(
-      {late != nullptr ? "Move the call before the first launch: cudaDeviceSetLimit(cudaLimitMallocHeapSize, "
-                       : "Call cudaDeviceSetLimit(cudaLimitMallocHeapSize, ",
-       std::to_string(bytes),
-       late != nullptr ? ") must come" : ") before the first kernel is launched: it must come",
-       " before any kernel that allocates is loaded. Test in the kernel what ", f.api, " gave."});
+    f.advice = cat({advice(context), " before any kernel that allocates is loaded. Test in the kernel what ", f.api,
+                    " gave."});
     return f;
   }
 
-  void explain(Finding& f, const HeapLimitCall& late) const {
-    const std::string_view api = facts_.api_name(late.api);
-    f.message +=
-      cat({"; ", api, " had asked for ", format_bytes(late.bytes),
-           ", but came too late and was refused with ", error_name(late.result, is_runtime_name(api))});
-    f.stacks.push_back(labelled("limit refused here", late.stack, api));
+  static bool is_late(const HeapLimitCall& call) { return call.behind_launch && call.result == kInvalidValue; }
+
+  static std::string advice(const DeviceContext& context) {
+    const std::uint64_t enough = sufficient_limit(context);
+    if (context.refused.empty() || !is_late(context.refused.back())) {
+      return cat({"Call cudaDeviceSetLimit(cudaLimitMallocHeapSize, ", std::to_string(enough),
+                  ") before the first kernel is launched: it must come"});
+    }
+    return cat({"Move the call before the first launch: cudaDeviceSetLimit(cudaLimitMallocHeapSize, ",
+                std::to_string(std::max(context.refused.back().bytes, enough)), ") must come"});
+  }
+
+  void explain(Finding& f, const HeapLimitCall& call) const {
+    const std::string_view api = facts_.api_name(call.api);
+    f.message += cat({"; ", api, " had asked for ", format_bytes(call.bytes),
+                      is_late(call) ? ", but came too late and was refused with " : ", but was refused with ",
+                      error_name(call.result, is_runtime_name(api))});
+    f.stacks.push_back(labelled("limit refused here", call.stack, api));
   }
 
   const ProcessFacts& facts_;

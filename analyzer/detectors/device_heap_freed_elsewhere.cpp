@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // device-heap-freed-elsewhere: a note on blocks that another kernel or another thread block frees than the
 // one that allocated them, where nothing that is known orders the two: legal, but it needs such an order.
-// DeviceHeap collects the pairs; the first of equal ones stands for all.
+// DeviceHeap collects the pairs of grids; of those that are not ordered, the first of two kernels stands for all.
+
+#include <vector>
 
 #include "analyzer/device_stacks.h"
 #include "analyzer/words.h"
@@ -15,17 +17,34 @@ public:
 
   void finish(const Heap&, Findings& findings) override {
     for (const auto& context : facts_.device_heaps().contexts()) {
-      for (const ForeignFree& pair : context->heap.foreign_frees()) add(pair, *context, findings);
+      std::vector<ForeignFree> pairs = context->heap.foreign_frees();
+      std::erase_if(pairs, [&](const ForeignFree& pair) { return is_in_order(pair.example, *context); });
+      const auto key_of = [&](const ForeignFree& pair) {
+        const DeviceBlock& block = pair.example;
+        return cat({is_in_one_grid(block) ? "1 " : "2 ", place_key(block.allocated, *context),
+                    place_key(block.freed, *context)});
+      };
+      for (const ForeignFree& pair : merged(pairs, key_of)) findings.add(finding(pair, *context));
     }
   }
 
 private:
-  void add(const ForeignFree& pair, const DeviceContext& context, Findings& findings) const {
+  static bool is_in_one_grid(const DeviceBlock& block) { return block.allocated.grid == block.freed.grid; }
+
+  // Thread blocks of one grid run in no order.
+  static bool is_in_order(const DeviceBlock& block, const DeviceContext& context) {
+    if (is_in_one_grid(block)) return false;
+    // A later launch of the same kernel: its own.
+    if (kernel_of(block.allocated, context) == kernel_of(block.freed, context)) return true;
+    const KernelLaunch* birth = context.launches.find(block.allocated.grid);
+    const KernelLaunch* end = context.launches.find(block.freed.grid);
+    return birth != nullptr && end != nullptr && is_ordered(*birth, *end);
+  }
+
+  Finding finding(const ForeignFree& pair, const DeviceContext& context) const {
     const DeviceBlock& block = pair.example;
     const std::string birth = kernel_of(block.allocated, context), end = kernel_of(block.freed, context);
-    const bool same_grid = block.allocated.grid == block.freed.grid;
-    if (!same_grid && birth == end) return; // a later launch of the kernel: its own
-    if (!same_grid && are_ordered(block, context)) return;
+    const bool same_grid = is_in_one_grid(block);
     Finding f;
     f.kind = "device-heap-freed-elsewhere";
     f.severity = Severity::kNote;
@@ -46,13 +65,7 @@ private:
           "order the streams.";
     add_device_stack(f, "freed here", block.freed, context, facts_);
     add_device_stack(f, "allocated here", block.allocated, context, facts_);
-    findings.add(std::move(f));
-  }
-
-  static bool are_ordered(const DeviceBlock& block, const DeviceContext& context) {
-    const KernelLaunch* birth = context.launches.find(block.allocated.grid);
-    const KernelLaunch* end = context.launches.find(block.freed.grid);
-    return birth != nullptr && end != nullptr && is_ordered(*birth, *end);
+    return f;
   }
 
   const ProcessFacts& facts_;

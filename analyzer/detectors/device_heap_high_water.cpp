@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // device-heap-high-water: a note where kernels held most of what the device heap may hold, though nothing
-// was refused. The next larger problem will be: device-heap-exhausted.
+// was refused. The next larger problem will be: device-heap-exhausted. Where the ring lost records, what seems alive may have
+// been freed.
 
 #include "analyzer/device_stacks.h"
 #include "analyzer/words.h"
@@ -20,7 +21,7 @@ public:
     for (const auto& context : facts_.device_heaps().contexts()) {
       const DeviceHeap& heap = context->heap;
       const std::uint64_t percent = context->limit == 0 ? 0 : heap.peak_bytes() * 100 / context->limit;
-      if (percent < kPercent || !heap.refusals().empty()) continue;
+      if (percent < kPercent || !heap.refusals().empty() || heap.lost() != 0) continue;
       Finding f;
       f.kind = "device-heap-high-water";
       f.severity = Severity::kNote;

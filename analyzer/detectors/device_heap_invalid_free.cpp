@@ -19,7 +19,7 @@ public:
   void finish(const Heap& heap, Findings& findings) override {
     std::uint64_t unseen = 0;
     for (const auto& context : facts_.device_heaps().contexts()) {
-      for (const DeviceMistake& mistake : context->heap.mistakes()) {
+      for (const DeviceMistake& mistake : mistakes_of(*context)) {
         if (is_unseen(mistake, *context, heap)) {
           unseen += mistake.count;
         } else if (is_invalid(mistake, heap)) {
@@ -72,8 +72,8 @@ private:
       break;
     case What::kShared:
       f.group = "shared";
-      f.message += "is shared memory of the block.";
-      f.advice = "Do not free it: shared memory lives as long as its block.";
+      f.message += "is shared memory of the thread block.";
+      f.advice = "Do not free it: shared memory lives as long as its thread block.";
       break;
     case What::kLocal:
       f.group = "local";

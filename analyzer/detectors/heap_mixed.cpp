@@ -4,8 +4,11 @@
 // the former with "invalid value", except cudaMemset, which it accepts silently; the latter ends the
 // context with an illegal address, or goes unnoticed (measured on an H200 and an H100, driver 580).
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "analyzer/device_stacks.h"
 #include "analyzer/words.h"
@@ -33,13 +36,16 @@ public:
     use.from = e.kind == trace::Kind::kCopy && address == e.p(1);
     use.api = api;
     use.address = address;
+    use.found = facts_.device_heaps().find(address, e.context, facts_.realtime(e));
     use.range = facts_.ranges().text(facts_.ranges().here());
   }
 
   void finish(const Heap& heap, Findings& findings) override {
     for (const auto& [key, use] : uses_) findings.add(host_call(use));
     for (const auto& context : facts_.device_heaps().contexts()) {
-      for (const DeviceMistake& mistake : context->heap.mistakes()) {
+      std::vector<DeviceMistake> frees = mistakes_of(*context);
+      std::ranges::copy(context->heap.doubtful(), std::back_inserter(frees));
+      for (const DeviceMistake& mistake : frees) {
         if (const Block* block = host_block_of(mistake, heap)) {
           findings.add(device_free(mistake, *block, *context, heap));
         }
@@ -55,10 +61,11 @@ private:
     bool from = false; // a copy's source
     std::string api, range;
     std::uint64_t address = 0, count = 0;
+    DeviceHeaps::Found found;
   };
 
   Finding host_call(const Use& use) const {
-    const DeviceHeaps::Found found = facts_.device_heaps().find(use.address);
+    const DeviceHeaps::Found& found = use.found;
     const std::uint64_t offset = found.block != nullptr ? use.address - found.block->address : 0;
     Finding f;
     f.kind = "heap-mixed";

@@ -117,7 +117,7 @@ TEST_F(DeviceReset, LaunchesBelongToTheLifeTheyWereMadeIn) {
   reset();
   second.site(1, "step", "/src/step.cu", 12);
   launch(kStep, 4, 64, 0x480);
-  second.grid(1, 4, 64, 1);
+  second.grid(1, 4, 64);
   second.device_malloc({.grid = 1}, kQ, 128);
   run_both();
   ASSERT_EQ(result.findings.size(), 2u);
@@ -130,6 +130,21 @@ TEST_F(DeviceReset, LaunchesBelongToTheLifeTheyWereMadeIn) {
   }
 }
 
+// The second life's one launch is all that it had, though the kernel's third.
+TEST_F(DeviceReset, LaunchesOfAnotherLifeSlowNoGrowth) {
+  for (std::uint64_t grid = 1; grid <= 2; ++grid) run_kernel(kStep, grid);
+  reset();
+  second.site(1, "step", "/src/step.cu", 12);
+  launch(kStep, 4, 64);
+  second.grid(1, 4, 64);
+  second.device_malloc({.grid = 1}, kQ, kMiB);
+  run_both();
+  ASSERT_EQ(kinds(), "device-heap-leak");
+  EXPECT_NE(result.findings[0].message.find("in launch 3 of step(int*)"), std::string::npos);
+  EXPECT_NE(result.findings[0].message.find("; at 1.0 MiB a launch the heap of 8.0 MiB is full at launch 11 at"),
+            std::string::npos) << result.findings[0].message;
+}
+
 // Reset at 3 s of the host's clock.
 TEST_F(DeviceReset, TheDevicesClockMayBeAheadOfTheHosts) {
   constexpr std::uint64_t kEpoch = 1'800'000'000'000'000'000;
@@ -137,7 +152,7 @@ TEST_F(DeviceReset, TheDevicesClockMayBeAheadOfTheHosts) {
   trace.info.push_back(cat({"tsc=1000\nmonotonic_ns=0\nrealtime_ns=", std::to_string(kEpoch)}));
   trace.complete += "tsc=10001000\nmonotonic_ns=10000000\n";
   launch(kStep, 4, 64);
-  device.grid(1, 4, 64, 1, kEpoch + 3'001'000'000);
+  device.grid(1, 4, 64, kEpoch + 3'001'000'000);
   device.device_malloc({}, kP, 64);
   log().record(Kind::kLife,
                {.api = "cuDevicePrimaryCtxReset_v2", .via = "cudaDeviceReset", .stack = {0x700}, .order = 3 * kSecond},
@@ -154,7 +169,7 @@ TEST_F(DeviceReset, WhatEveryLifeOfAContextLeavesIsOneFinding) {
   reset();
   second.site(1, "step", "/src/step.cu", 12);
   launch(kStep, 4, 64, 0x480);
-  second.grid(1, 4, 64, 1);
+  second.grid(1, 4, 64);
   second.device_malloc({.grid = 1}, kP, 64);
   second.device_malloc({.grid = 1}, kQ, 64);
   reset();
@@ -184,7 +199,7 @@ TEST_F(DeviceReset, TheLastReleaseOfAPrimaryContextEndsItsHeap) {
   life(trace::LifeOp::kRetain, 0x6f2);
   second.site(1, "step", "/src/step.cu", 12);
   launch(kStep, 4, 64, 0x480);
-  second.grid(1, 4, 64, 1);
+  second.grid(1, 4, 64);
   second.device_malloc({.grid = 1}, kQ, 128);
   run_both();
   ASSERT_EQ(result.findings.size(), 2u);

@@ -39,7 +39,7 @@ protected:
   void run_kernel(std::uint64_t function, std::uint64_t grid, std::uint64_t from = 0x400,
                   std::uint64_t stream = 0) {
     launch(function, 4, 64, from, stream);
-    device.grid(grid, 4, 64, function == kStep ? 1 : 2);
+    device.grid(grid, 4, 64);
   }
   void set_limit(std::uint64_t bytes, std::uint16_t code) {
     log().record(Kind::kNote,

@@ -36,8 +36,8 @@ public:
     std::memcpy(payload.data() + 3, text.data(), text.size());
     record(trace::Kind::kDeviceSite, {}, 0, 0, payload);
   }
-  void grid(std::uint64_t id, unsigned blocks, unsigned threads, std::uint32_t site = 1, std::uint64_t time = 0) {
-    record(trace::Kind::kDeviceGrid, {.site = site, .time = time}, 0, 0,
+  void grid(std::uint64_t id, unsigned blocks, unsigned threads, std::uint64_t time = 0) {
+    record(trace::Kind::kDeviceGrid, {.site = 0, .time = time}, 0, 0,
            {id, trace::pack_block(blocks, 1, 1), trace::pack_block(threads, 1, 1), 0});
   }
   // An address of 0 is a call that got NULL.
