@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "analyzer/frame_trim.h"
 #include "analyzer/function_name.h"
+#include "analyzer/words.h"
 
 namespace gmt {
 namespace {
@@ -32,7 +35,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kAdvised
   {"cuIpcCloseMemHandle", "cudaIpcCloseMemHandle"},
 }};
 
-bool is_runtime_name(std::string_view name) {
+bool is_runtime_function(std::string_view name) {
   return name.size() > 4 && name.starts_with("cuda") && std::isupper(static_cast<unsigned char>(name[4])) != 0;
 }
 
@@ -45,7 +48,7 @@ std::string runtime_call(const std::vector<Frame>& frames, bool inlined) {
   std::string found;
   for (auto frame = frames.begin(); frame != frames.end() && is_cuda_frame(*frame); ++frame) {
     const std::string_view name = bare_function(frame->function);
-    if (!is_runtime_name(name) || (inlined && frame->file.empty())) continue;
+    if (!is_runtime_function(name) || (inlined && frame->file.empty())) continue;
     found = name.substr(0, name.find('<')); // cudaMalloc<float> is the header's wrapper
   }
   return found;
@@ -63,13 +66,28 @@ void replace_word(std::string& text, std::string_view word, std::string_view by)
   }
 }
 
+// CUDA_ERROR_INVALID_VALUE (1) is cudaErrorInvalidValue (1) to a program that calls the runtime.
+void name_runtime_errors(std::string& text) {
+  constexpr std::string_view kDriver = "CUDA_ERROR_";
+  for (std::size_t at = 0; (at = text.find(kDriver, at)) != std::string::npos;) {
+    const std::size_t number = text.find(" (", at), end = text.find(')', at);
+    std::uint16_t code = 0;
+    if (number < end && end != std::string::npos)
+      std::from_chars(text.data() + number + 2, text.data() + end, code);
+    const std::string driver = error_name(code, false), runtime = error_name(code, true);
+    const bool whole = text.compare(at, driver.size(), driver) == 0;
+    if (whole) text.replace(at, driver.size(), runtime);
+    at += whole ? runtime.size() : kDriver.size();
+  }
+}
+
 } // namespace
 
 // A shared runtime's own name may be that of a function below the one that the program wrote.
 void name_runtime_call(LabelledStack& stack) {
   const bool driver = is_driver_name(stack.api);
   if (stack.api.starts_with("__cuda")) stack.api.erase(0, 2); // nvcc makes __cudaLaunchKernel of <<<>>>
-  if (!driver && !is_runtime_name(stack.api)) return;
+  if (!driver && !is_runtime_function(stack.api)) return;
   std::string runtime = runtime_call(stack.frames, !driver);
   if (!runtime.empty()) stack.api = std::move(runtime);
 }
@@ -86,6 +104,7 @@ void name_runtime_calls(Finding& finding) {
     named |= is_driver_name(recorded);
   }
   if (!named) return;
+  name_runtime_errors(finding.message);
   for (const auto& [driver, runtime] : kAdvised) replace_word(finding.advice, driver, runtime);
 }
 

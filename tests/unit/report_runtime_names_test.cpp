@@ -63,6 +63,20 @@ TEST(RuntimeNames, ALaunchIsNotNamedByTheFunctionThatNvccCalls) {
   EXPECT_EQ(f.message, "4.0 KiB allocated by cudaLaunchKernel was never freed.");
 }
 
+TEST(RuntimeNames, ErrorsAreTheRuntimesToo) {
+  const std::string told = "cuCtxSetLimit failed with CUDA_ERROR_INVALID_VALUE (1); CUDA_ERROR_IS_NO_CODE.";
+  const auto message = [&](std::vector<Frame> frames) {
+    Finding f = leak(std::move(frames));
+    f.message = told;
+    f.stacks[0].api = "cuCtxSetLimit";
+    name_runtime_calls(f);
+    return f.message;
+  };
+  EXPECT_EQ(message({frame("cudaDeviceSetLimit"), frame("main", "app.cu")}),
+            "cudaDeviceSetLimit failed with cudaErrorInvalidValue (1); CUDA_ERROR_IS_NO_CODE.");
+  EXPECT_EQ(message({frame("main", "app.cpp")}), told);
+}
+
 TEST(RuntimeNames, LeaveDriverProgramsAlone) {
   Finding f = leak({frame("take_memory", "app.cpp"), frame("main", "app.cpp")});
   name_runtime_calls(f);
