@@ -184,10 +184,9 @@ AccessLog read_access_log(const fs::path& path) {
   std::error_code error;
   std::ifstream file;
   if (fs::is_regular_file(path, error)) file.open(path, std::ios::binary); // a pipe would block us
-  trace::LogHeader header{};
-  const bool whole = static_cast<bool>(file.read(reinterpret_cast<char*>(&header), sizeof header));
-  if (!note_header(whole ? &header : nullptr, log.stats)) return log;
-  file.seekg(static_cast<std::streamoff>(trace::kLogHeaderBytes));
+  char page[trace::kLogHeaderBytes];
+  file.read(page, sizeof page);
+  if (!note_header({page, static_cast<std::size_t>(file.gcount())}, log.stats)) return log;
   Reader(log).read(file);
   return log;
 }

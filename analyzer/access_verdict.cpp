@@ -172,7 +172,11 @@ std::string brief(const CauseFound& c) {
   switch (c.cause) {
   case AccessCause::kMisaligned: return "misaligned";
   case AccessCause::kStride:
-  case AccessCause::kApart: return cat({"stride of ", std::to_string(c.bytes / c.width), more});
+  case AccessCause::kApart: {
+    const bool any_order = c.cause == AccessCause::kApart, any_base = may_be_misaligned_bytes(c);
+    return cat({"stride of ", std::to_string(c.bytes / c.width), more,
+                any_order ? ", or no order" : any_base ? ", or misaligned" : ""});
+  }
   case AccessCause::kStruct: return cat({"structs of ", format_exact_bytes(c.bytes), more});
   case AccessCause::kTransposed: return "transposed";
   case AccessCause::kScattered: return "scattered";

@@ -179,6 +179,16 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
     findings.not_checked({"calls of a newer format", cat({format_plural(stats.total.unknown_kinds, "record"),
                                                           " of kinds that this version does not know"})});
   }
+  // Where records were lost the last words may be among them. (A program that leaves by the system call
+  // exit_group alone says nothing either: then no more is missing than it did after its last call.)
+  if (process.ended.how == Ending::How::kExited && !process.exit_recorded && process.totals.events != 0 &&
+      stats.lost() == 0) {
+    const std::string missing =
+      "the end of the log is missing (the process exited, and no record tells of it): ";
+    findings.not_checked({"leak", cat({missing, "a block listed as leaked may have been freed there, and an "
+                                                "allocation there is not listed"})});
+    findings.not_checked({"memory findings", cat({missing, "mistakes in calls there were not seen"})});
+  }
   for (const auto& [log, why] : stats.skipped_logs) {
     findings.not_checked(
       {"one thread's calls", cat({"the log ", log.string(), " could not be read: ", why})});
@@ -225,7 +235,17 @@ void explain_device_losses(const DeviceHeaps& heaps, const Heap& heap, ProcessRe
       "code that is not instrumented");
 }
 
-void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals, Findings& findings) {
+void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals, std::uint64_t nameless,
+                  Findings& findings) {
+  if (nameless != 0) {
+    findings.not_checked(
+      {"names", cat({"the trace's file 'apis' is missing or damaged: ", format_plural(nameless, "call"),
+                     " without a name, shown as \"?\""})});
+  }
+  if (trace.modules.empty() && totals.events != 0) {
+    findings.not_checked({"names", "the trace's file 'modules' is missing or damaged: stacks are bare "
+                                   "addresses, and whose code they are is not known"});
+  }
   if (trace.damaged_lines != 0) {
     findings.not_checked({"names and modules", cat({format_plural(trace.damaged_lines, "line"),
                                                     " in the trace's text files damaged and left out"})});
@@ -266,10 +286,13 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   accesses.read(stream.trace().access_logs, stream.trace().asks_for("coalescing") || stream.trace().asks_for("counters"),
                 options.coalescing_floor);
   Dispatch detectors(stream);
+  const std::size_t names = stream.trace().apis.size();
+  std::uint64_t nameless = 0;
   while (const Event* e = stream.next()) {
     if (const Event* later = stream.ahead(8)) heap.expect(*later);
     if (const Event* later = stream.ahead(4)) heap.expect_block(*later);
     count(totals, *e);
+    if (e->api >= names && e->api != trace::kNoApi) ++nameless;
     auto judgements = heap.apply(*e);
     if (device_heaps.any()) {
       device_heaps.follow(*e, heap, stream);
@@ -298,6 +321,7 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   analysis.process.torn = stats.total.torn;
   analysis.process.damaged = stats.total.damaged;
   analysis.process.ended = stream.ending();
+  analysis.process.exit_recorded = stream.exit_recorded();
   finish_totals(totals, heap);
   findings.at_end();
   device_heaps.conclude();
@@ -310,7 +334,7 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   explain_losses(analysis.process, stats, findings);
   explain_device_losses(device_heaps, heap, analysis.process, findings);
   explain_access_gaps(accesses, stream.trace(), analysis.process, findings);
-  explain_gaps(stream.trace(), heap, totals, findings);
+  explain_gaps(stream.trace(), heap, totals, nameless, findings);
   analysis.findings = findings.take_findings();
   analysis.not_checked = findings.take_not_checked();
   analysis.stacks = std::move(stream.stacks());

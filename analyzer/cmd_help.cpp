@@ -96,7 +96,8 @@ std::string help_options() {
          "                executable, 127 not found\n"
          "  check         the program's own if not 0; else 23 (--error-exitcode) if a finding at or above\n"
          "                --fail-on stands or nothing was checked; else 0\n"
-         "  report        0 clean, 1 findings, 2 wrong usage, 3 unreadable trace, 4 the tool failed\n";
+         "  report        0 clean, 1 findings, 2 wrong usage, 3 no or unreadable trace, or nothing was checked,\n"
+         "                4 the tool failed\n";
 }
 
 } // namespace

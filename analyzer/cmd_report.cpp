@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `report`: analyses traces made earlier, here or on another machine. Called by dispatch().
-// Returns 0 if nothing at or above --fail-on was found, else 1; everything else is a UserError.
+// Returns 0 if nothing at or above --fail-on was found, 1 if something was, 3 if no call could be read and so
+// nothing was checked; everything else is a UserError.
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "analyzer/command.h"
@@ -29,21 +31,34 @@ void add_newest(const fs::path& folder, std::vector<fs::path>& paths) {
   say(text);
 }
 
+// A folder that is no trace, not even a damaged one.
+bool is_other_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) && !is_trace(path) && !fs::exists(path / "apis", error);
+}
+
+void add_traces(const fs::path& path, std::vector<fs::path>& paths) {
+  const std::size_t before = paths.size();
+  if (!is_trace(path)) add_newest(path, paths);
+  if (paths.size() != before) return;
+  if (is_other_folder(path)) {
+    throw UserError("no trace in " + (path == "." ? "the current directory" : path.string()) +
+                        "; name a folder gpumemtrace.<program>.<host>.<pid>, or one that holds such folders",
+                    ExitStatus::kUnreadableTrace);
+  }
+  paths.push_back(path); // a trace, or an error that names it
+}
+
 std::vector<fs::path> chosen_traces(const std::vector<std::string>& words) {
   std::vector<fs::path> paths;
-  if (words.empty()) add_newest(".", paths);
-  for (const std::string& word : words) {
-    const std::size_t before = paths.size();
-    if (!is_trace(word)) add_newest(word, paths);
-    if (paths.size() == before) paths.emplace_back(word); // a trace, or an error that names it
-  }
-  if (paths.empty()) {
-    throw UserError(
-        "no trace in the current directory; name one, as in 'gpumemtrace report "
-        "gpumemtrace.app.host.4711'",
-        ExitStatus::kUsage);
-  }
+  if (words.empty()) add_traces(".", paths);
+  for (const std::string& word : words) add_traces(word, paths);
   return paths;
+}
+
+// A program that made no call has nothing to be checked; where the logs end too early nobody knows.
+bool read_nothing(const Report& report) {
+  return report.no_cuda_calls && !std::ranges::all_of(report.processes, &ProcessReport::exit_recorded);
 }
 
 } // namespace
@@ -57,8 +72,10 @@ int command_report(const Settings& settings) {
   OutputFile output(settings.output, STDOUT_FILENO);
   const Report report = build_report(paths, report_options(settings));
   output.write(render(report, settings, output.descriptor()));
-  const bool found = has_finding(report, settings.fail_on);
-  return static_cast<int>(found ? ExitStatus::kFindings : ExitStatus::kClean);
+  if (has_finding(report, settings.fail_on)) return static_cast<int>(ExitStatus::kFindings);
+  if (!read_nothing(report)) return static_cast<int>(ExitStatus::kClean);
+  say("nothing was checked: no CUDA call could be read");
+  return static_cast<int>(ExitStatus::kUnreadableTrace);
 }
 
 } // namespace gmt

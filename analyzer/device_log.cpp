@@ -45,13 +45,9 @@ void DeviceLogReader::open_log(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return; // a pipe of that name must not block us
   log_.open(path, std::ios::binary);
-  trace::LogHeader header{};
-  const bool whole = static_cast<bool>(log_.read(reinterpret_cast<char*>(&header), sizeof header));
-  if (note_header(whole ? &header : nullptr, stats_)) {
-    log_.seekg(static_cast<std::streamoff>(trace::kLogHeaderBytes));
-  } else {
-    log_.close();
-  }
+  char page[trace::kLogHeaderBytes];
+  log_.read(page, sizeof page);
+  if (!note_header({page, static_cast<std::size_t>(log_.gcount())}, stats_)) log_.close();
 }
 
 // A copy is read: the ring itself may still be written to, and is not ours to change.

@@ -173,7 +173,9 @@ void EventStream::note_device(const Event& e) {
 }
 
 void EventStream::note_exit(const Event& e) {
-  switch (static_cast<trace::ExitWay>(e.p(0))) {
+  const auto way = static_cast<trace::ExitWay>(e.p(0));
+  exit_recorded_ = way != trace::ExitWay::kExecFailed;
+  switch (way) {
   case trace::ExitWay::kExit:
   case trace::ExitWay::kUnderscoreExit:
     last_words_ = {.how = Ending::How::kExited, .status = static_cast<int>(e.p(1) & 0xff)};

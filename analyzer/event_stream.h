@@ -52,6 +52,7 @@ public:
   }
   std::string_view handle_name(std::uint64_t handle) const override;
   const Ending& ending() const override { return ending_; }
+  bool exit_recorded() const { return exit_recorded_; } // a log goes on to the process's last words
   std::uint64_t lost_records() const override { return stats().lost(); }
   bool is_plain_host_memory(std::uint64_t address) const override {
     const TraceInfo& info = trace_.info;
@@ -101,6 +102,7 @@ private:
   double nanoseconds_per_tick_ = 0;
   Ending ending_;
   Ending last_words_; // from kExit records
+  bool exit_recorded_ = false;
 };
 
 // Calls alone: what counts as an event in reports.

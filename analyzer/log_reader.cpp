@@ -44,15 +44,17 @@ void add_saturating(std::uint64_t& sum, std::uint64_t n) {
 
 } // namespace
 
-bool note_header(const trace::LogHeader* header, LogStats& stats) {
-  if (header == nullptr) {
+bool note_header(std::span<const char> page, LogStats& stats) {
+  trace::LogHeader header{};
+  if (page.size() >= sizeof header) std::memcpy(&header, page.data(), sizeof header);
+  if (page.size() < trace::kLogHeaderBytes) {
     stats.skipped = "it is shorter than its header";
-  } else if (std::memcmp(header->magic, trace::kLogMagic, sizeof header->magic) != 0) {
+  } else if (std::memcmp(header.magic, trace::kLogMagic, sizeof header.magic) != 0) {
     stats.skipped = "its header is damaged";
-  } else if (header->major != trace::kFormatMajor) {
-    stats.skipped = cat({"it has format ", std::to_string(header->major), ".", std::to_string(header->minor)});
+  } else if (header.major != trace::kFormatMajor) {
+    stats.skipped = cat({"it has format ", std::to_string(header.major), ".", std::to_string(header.minor)});
   } else {
-    std::copy(std::begin(header->lost), std::end(header->lost), stats.lost.begin());
+    std::copy(std::begin(header.lost), std::end(header.lost), stats.lost.begin());
     return true;
   }
   return false;
@@ -81,9 +83,8 @@ void LogReader::close_file() {
 }
 
 void LogReader::read_header() {
-  trace::LogHeader header{};
-  const bool whole = read_at(fd_, &header, sizeof header, 0) == sizeof header;
-  if (note_header(whole ? &header : nullptr, stats_)) {
+  char page[trace::kLogHeaderBytes];
+  if (note_header({page, read_at(fd_, page, sizeof page, 0)}, stats_)) {
     offset_ = trace::kLogHeaderBytes;
     at_end_ = false;
   }

@@ -30,9 +30,9 @@ struct LogStats {
   std::string skipped;                 // why nothing of the file was read; empty if it was
 };
 
-// Takes over what a log's header says; null if the file is shorter than one. False if its slots cannot be
-// read; `skipped` says why.
-bool note_header(const trace::LogHeader* header, LogStats& stats);
+// Takes over what a log's header says. `page` is what the file begins with, kLogHeaderBytes unless the file is
+// shorter. False if its slots cannot be read; `skipped` says why.
+bool note_header(std::span<const char> page, LogStats& stats);
 
 class LogReader {
 public:

@@ -123,6 +123,14 @@ std::string launches(const std::string& name, const std::string& text) {
   return text;
 }
 
+// A thread's log takes 64 KiB at once, and an eighth of the limit is kept for allocations and releases.
+std::string trace_limit(const std::string& name, const std::string& text) {
+  constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;
+  const std::uint64_t limit = size(name, text);
+  if (limit < kLeast) wrong_value(name, text, "a size of 1M or more, as little as holds a few threads' logs");
+  return std::to_string(limit);
+}
+
 // What goes into the environment.
 std::string shim_value(const ShimOption& option, const std::string& text) {
   constexpr std::size_t kMostBytes = 255; // trace/shim_options.def
@@ -130,7 +138,9 @@ std::string shim_value(const ShimOption& option, const std::string& text) {
   switch (option.type) {
   case ShimType::kUint:
     return std::to_string(number(option.flag, text, 0, std::numeric_limits<std::uint32_t>::max()));
-  case ShimType::kSize: return std::to_string(size(option.flag, text));
+  case ShimType::kSize:
+    if (option.flag == "max-trace") return trace_limit(option.flag, text);
+    return std::to_string(size(option.flag, text));
   case ShimType::kBool: return std::to_string(number(option.flag, text, 0, 1));
   case ShimType::kChoice: return std::to_string(choice_number(option, text));
   case ShimType::kLaunches: return launches(option.flag, text);

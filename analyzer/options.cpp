@@ -11,7 +11,9 @@
 #include <sstream>
 
 #include "analyzer/command.h"
+#include "analyzer/detector.h"
 #include "analyzer/option_values.h"
+#include "analyzer/suppressions.h"
 
 namespace gmt {
 
@@ -53,7 +55,7 @@ std::vector<Row> make_rows() {
        "the least severity that fails: note, warning or error (default error)"},
       {"error-exitcode", "N", bit(CommandId::kCheck),
        "exit status when a finding fails the check (default 23)"},
-      {"min-bytes", "SIZE", kReports, "leave out findings of fewer bytes; they are still counted"},
+      {"min-bytes", "SIZE", kReports, "leave out leaks, warnings and notes of fewer bytes; how many is said (errors stay)"},
       {"limit", "N", kReports, "show at most this many findings; the rest are counted (default 0: all)"},
       {"only", "KIND", kReports,
        "report only this kind of finding ('*' stands for anything); may be repeated"},
@@ -143,6 +145,18 @@ std::string command_name(CommandId id) {
               "'");
 }
 
+// A pattern that can match nothing would hide findings, or keep them, against the user's will.
+void check_kinds(const std::string& option, const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    if (matches_a_kind(pattern)) continue;
+    std::vector<std::string> ids;
+    for (const DetectorInfo* detector : detectors()) ids.emplace_back(detector->id);
+    const std::string near = nearest(pattern, ids);
+    usage_error("'" + pattern + "' of option '--" + option + "' is no kind of finding; " +
+                (near.empty() ? "" : "did you mean '" + near + "'? ") + "see 'gpumemtrace help findings'");
+  }
+}
+
 // What may follow a switch of the interposer as a word of its own. A program of that name can follow "--".
 bool is_switch_value(std::string_view word) { return word == "0" || word == "1"; }
 
@@ -214,6 +228,8 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   settings.suppressions = all("suppressions");
   settings.only = all("only");
   settings.skip = all("skip");
+  check_kinds("only", settings.only);
+  check_kinds("skip", settings.skip);
   for (const std::string& rule : all("policy")) settings.policies.push_back(parse_policy(rule));
   for (const std::string& file : all("policy-file")) {
     for (PolicyRule& rule : read_policy_file(file)) settings.policies.push_back(std::move(rule));

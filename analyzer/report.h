@@ -44,6 +44,7 @@ struct ProcessReport {
   std::string device;                 // "real" or "simulated"
   std::string driver_version;         // "13.0", empty if unknown
   Ending ended;
+  bool exit_recorded = false; // a log goes on to the process's last words: its end is not cut off
   Totals totals;
   MemoryTables tables;
   std::optional<AccessTables> accesses = {}; // if something was measured

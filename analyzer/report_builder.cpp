@@ -164,30 +164,29 @@ void note_reused_addresses(const Analysis& analysis, Report& report) {
   }
 }
 
-bool has_device_log(const fs::path& trace) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(trace, error)) {
-    if (entry.path().filename().string().starts_with("device-")) return true;
-  }
-  return false;
-}
-
-// Kernels of the program's own that allocate and say nothing of it. Libraries that are known by name are left
-// out: nobody here can build them anew.
+// Kernels of the program's own that allocate and say nothing of it, whatever others say. Libraries that are
+// known by name are left out: nobody here can build them anew. Files given to cuModuleLoad are not known.
 void note_unlogged_malloc(const Analysis& analysis, const fs::path& trace, Deadline deadline,
                           Report& report) {
-  if (analysis.process.device == "simulated" || has_device_log(trace)) return;
+  if (analysis.process.device == "simulated") return;
+  const auto note = [&report](const std::string& where) {
+    add_once(report.not_checked,
+             {"in-kernel malloc", "kernels in " + where +
+                                    " call malloc, new or free, and what they do is not seen: compile "
+                                    "them with 'gpumemtrace nvcc', or include <gpumemtrace/device.h>"});
+  };
   for (const Module& module : analysis.modules) {
     if (std::chrono::steady_clock::now() > deadline) return;
     Frame frame;
     frame.module = module.path;
     if (is_cuda_frame(frame) || !owner_of_module(module.path).empty()) continue;
-    if (device_malloc_in(fs::path(module.path), deadline) != DeviceMalloc::kCalled) continue;
-    add_once(
-      report.not_checked,
-      {"in-kernel malloc", "kernels in " + module.path +
-                             " call malloc, new or free, and what they do is not seen: compile them with "
-                             "'gpumemtrace nvcc', or include <gpumemtrace/device.h>"});
+    if (device_malloc_in(fs::path(module.path), deadline) == DeviceMalloc::kCalled) note(module.path);
+  }
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(trace, error)) {
+    if (!entry.path().filename().string().starts_with("image-") || !entry.is_regular_file(error)) continue;
+    if (device_malloc_in_image(entry.path(), deadline) != DeviceMalloc::kCalled) continue;
+    return note("code that was loaded from memory");
   }
 }
 

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 
@@ -61,11 +63,22 @@ ProcessReport bare_process(const RunFacts& facts) {
   return process;
 }
 
-// What a process could not record at all, if the note is about that.
+// What a process could not record at all, if the note is about that. The interposer has EDQUOT for its own
+// limit only.
 std::string gap_sentence(const Note& note) {
   if (note.word == "nodir") return "no trace could be made for it: " + note.text;
-  if (note.word == "nolog") return "calls of a thread were not recorded: " + note.text;
-  return {};
+  if (note.word != "nolog") return {};
+  std::string reason = note.text;
+  const std::string_view quota = ::strerrordesc_np(EDQUOT);
+  if (const std::size_t at = reason.find(quota); at != std::string::npos)
+    reason.replace(at, quota.size(), "the trace has reached its size limit (--max-trace)");
+  return "calls of a thread were not recorded: " + reason;
+}
+
+// Whether calls were made that no trace holds.
+bool knows_of_lost_calls(const RunFacts& facts, const Report& report) {
+  return std::ranges::any_of(facts.notes, [](const Note& note) { return !gap_sentence(note).empty(); }) ||
+         std::ranges::any_of(report.processes, [](const ProcessReport& p) { return p.lost_events() != 0; });
 }
 
 void add_notes(const RunFacts& facts, Report& report) {
@@ -112,7 +125,7 @@ void add_run_facts(const RunFacts& facts, Report& report) {
   if (report.processes.empty()) report.processes.push_back(bare_process(facts));
   if (!facts.unchecked.empty()) report.remarks.push_back(facts.unchecked);
   report.remarks.insert(report.remarks.end(), facts.remarks.begin(), facts.remarks.end());
-  if (report.no_cuda_calls && facts.unchecked.empty())
+  if (report.no_cuda_calls && facts.unchecked.empty() && !knows_of_lost_calls(facts, report))
     report.remarks.push_back("no CUDA call was seen: " + std::string(kNoCallReasons));
   for (const std::string& problem : facts.unreadable)
     report.not_checked.push_back({"an unreadable trace", problem});
@@ -125,11 +138,11 @@ void add_run_facts(const RunFacts& facts, Report& report) {
 std::string reason_to_fail(const RunFacts& facts, const Report& report) {
   if (!facts.unchecked.empty()) return facts.unchecked;
   if (!facts.unreadable.empty()) return facts.unreadable.front();
-  if (report.no_cuda_calls) return "no CUDA call was seen, so nothing was checked";
   for (const Note& note : facts.notes) {
     if (const std::string gap = gap_sentence(note); !gap.empty())
       return "process " + std::to_string(note.pid) + " was not checked: " + gap;
   }
+  if (report.no_cuda_calls) return "no CUDA call was seen, so nothing was checked";
   return {};
 }
 
@@ -142,7 +155,7 @@ std::vector<std::string> record_lines(const RunFacts& facts) {
     break;
   }
   if (facts.traces.empty()) {
-    if (facts.unchecked.empty())
+    if (facts.unchecked.empty() && lines.empty())
       lines.push_back("no CUDA call was seen, so there is no trace: " + std::string(kNoCallReasons));
     return lines;
   }

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <set>
 
+#include "analyzer/detector.h"
 #include "analyzer/function_name.h"
 #include "analyzer/user_error.h"
 
@@ -93,6 +94,11 @@ void Suppressions::add_line(std::string_view line, const std::string& file, unsi
                         "\"; a rule is kind:glob, for example leak:load_model or *:libfoo.so*",
                     ExitStatus::kUsage);
   }
+  if (!matches_a_kind(kind)) {
+    throw UserError(file + ":" + std::to_string(number) + ": '" + std::string(kind) + "' in \"" +
+                        std::string(rule) + "\" is no kind of finding; see 'gpumemtrace help findings'",
+                    ExitStatus::kUsage);
+  }
   rules_.push_back({std::string(kind), std::string(pattern), {std::string(rule), file, 0}});
 }
 
@@ -111,6 +117,12 @@ std::vector<SuppressionUse> Suppressions::used() const {
     if (rule.use.findings != 0) used.push_back(rule.use);
   }
   return used;
+}
+
+bool matches_a_kind(std::string_view pattern) {
+  const std::vector<const DetectorInfo*> all = detectors();
+  return std::any_of(all.begin(), all.end(),
+                     [pattern](const DetectorInfo* info) { return glob_match(pattern, info->id); });
 }
 
 void print_suppressions(const Report& report, std::ostream& out) {

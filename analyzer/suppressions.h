@@ -35,6 +35,9 @@ private:
   std::vector<Rule> rules_;
 };
 
+// Whether any finding there is has a kind that the pattern matches.
+bool matches_a_kind(std::string_view pattern);
+
 // Rules ready to paste, one a distinct finding of the report, with what they would suppress as a comment.
 void print_suppressions(const Report& report, std::ostream& out);
 

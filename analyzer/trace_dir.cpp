@@ -25,6 +25,10 @@ namespace {
 constexpr std::size_t kMaxTextBytes = 256u << 20; // bounds what a reader of unknown files takes in
 constexpr std::size_t kMaxArguments = 100'000;
 
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 [[noreturn]] void fail(const std::string& message) { throw UserError(message, ExitStatus::kUnreadableTrace); }
 
 // The whole file; nothing if there is no such regular file (a pipe of that name must not block us).
@@ -70,7 +74,9 @@ public:
 
   void apis(std::string_view text) {
     for_each_line(text, [this](std::string_view line) {
-      if (dir_.apis.size() < trace::kNoApi) dir_.apis.push_back(unescape(line));
+      const bool good = std::ranges::all_of(line, is_name_character) && !line.empty();
+      if (!good) ++dir_.damaged_lines;
+      if (dir_.apis.size() < trace::kNoApi) dir_.apis.emplace_back(good ? line : "?");
     });
   }
 

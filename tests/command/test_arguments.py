@@ -49,6 +49,7 @@ class Arguments(CommandCase):
         self.assert_usage_error(["check", "--error-exitcode", "256", "true"], "from 1 to 255")
         self.assert_usage_error(["--min-bytes", "-1", "true"], "a size such as")
         self.assert_usage_error(["--max-trace", "99999999999G", "true"], "a size such as")
+        self.assert_usage_error(["--max-trace", "1", "true"], "'1' is no value of option '--max-trace'", "1M or more")
         self.assert_usage_error(["--limit", "", "true"], "'--limit' needs a value")
         self.assert_usage_error(["--limit=", "true"], "'--limit' needs a value")
         self.assert_usage_error(["--output"], "'--output' needs a value: --output FILE")
@@ -95,6 +96,21 @@ class Arguments(CommandCase):
         self.assertEqual(result.returncode, 2, result)
         self.assertIn("missing.supp", result.stderr)
         self.assertEqual(self.run_command("ls").stdout, "")
+
+    def test_kinds_of_findings(self):
+        self.assert_usage_error(["--only", "leek", "true"], "'leek' of option '--only' is no kind of finding",
+                                "did you mean 'leak'?", "gpumemtrace help findings")
+        self.assert_usage_error(["report", "--skip", "pich-*"], "'pich-*' of option '--skip'")
+        trace = os.path.join(os.path.dirname(__file__), "..", "fixtures", "first_steps.plain.static")
+        for kind in ("leak", "*", "device-*", "uncoalesced", "bank-conflict"):
+            self.assertIn(self.run_command("report", "--only", kind, trace).returncode, (0, 1), kind)
+        with open(os.path.join(self.folder, "known.supp"), "w", encoding="utf-8") as file:
+            file.write("# a comment\nleak:main\nlek:*\n")
+        for words in (["report", "--suppressions", "known.supp", trace], ["--suppressions", "known.supp", "true"]):
+            result = self.run_command(*words)
+            self.assertEqual(result.returncode, 2, result)
+            self.assertIn("known.supp:3: 'lek' in \"lek:*\" is no kind of finding", result.stderr)
+            self.assertIn("gpumemtrace help findings", result.stderr)
 
     def test_no_program(self):
         for command in ("run", "check", "record"):

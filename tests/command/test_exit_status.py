@@ -111,6 +111,15 @@ class Check(CommandCase):
         self.assertEqual(result.returncode, 23, result)
         self.assertIn("calls of a thread were not recorded: disk full", flat(result.stderr))
 
+    def test_the_trace_limit_is_named_and_the_program_not_blamed(self):
+        self.environment["FAKE_TRACE"] = "app"
+        self.environment["FAKE_NOTE"] = "nolog no log for a thread: Disk quota exceeded"
+        for command in ("check", "run"):
+            text = flat(self.run_command(command, "--device", "real", PROGRAM).stderr)
+            self.assertIn("the trace has reached its size limit (--max-trace)", text)
+            self.assertNotIn("Disk quota", text)
+            self.assertNotIn("the program made none", text)
+
     def test_no_driver_leaves_the_program_untouched(self):
         if os.path.exists("/dev/nvidiactl"):
             self.skipTest("this machine has a driver")

@@ -86,12 +86,17 @@ class Traces(CommandCase):
     def test_report_takes_a_folder_of_traces(self):
         self.run_command("record", "--device", "real", PROGRAM)
         result = self.run_command("report", self.folder, cwd="/")
-        self.assertEqual(result.returncode, 0, result)
+        self.assertEqual(result.returncode, 3, result) # it holds no call
         folder = os.path.join(self.folder, "gpumemtrace.app.")
         self.assertIn("reading the newest trace, " + folder, result.stderr)
 
     def test_report_without_any_trace(self):
-        self.assert_usage_error(["report"], "no trace in the current directory")
+        os.mkdir(os.path.join(self.folder, "empty"))
+        advice = "; name a folder gpumemtrace.<program>.<host>.<pid>, or one that holds such folders\n"
+        for words, where in ((["report"], "the current directory"), (["report", "empty"], "empty")):
+            result = self.run_command(*words)
+            self.assertEqual(result.returncode, 3, result)
+            self.assertEqual(result.stderr, "gpumemtrace: no trace in " + where + advice)
 
 
 if __name__ == "__main__":

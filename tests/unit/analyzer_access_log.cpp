@@ -122,7 +122,7 @@ TEST_F(AccessLogTest, AFileCutShortGivesWhatIsWhole) {
     write_file(path, whole.substr(0, bytes));
     const AccessLog log = read_access_log(path);
     EXPECT_LE(log.functions.size(), 1u);
-    EXPECT_EQ(log.stats.skipped.empty(), bytes >= sizeof(trace::LogHeader));
+    EXPECT_EQ(log.stats.skipped.empty(), bytes >= trace::kLogHeaderBytes);
   }
   EXPECT_FALSE(read_access_log(directory.path() / "none.log").stats.skipped.empty());
 }

@@ -161,9 +161,11 @@ TEST_F(Leaks, WaysToEnd) {
   trace.complete = "how=exited\nstatus=0\n";
   run();
   EXPECT_TRUE(is_not_checked("leak", "exec"));
+  EXPECT_FALSE(is_not_checked("leak", "the end of the log is missing"));
   log().exit(trace::ExitWay::kExecFailed, 0);
   run();
   EXPECT_EQ(kinds(), "leak");
+  EXPECT_TRUE(is_not_checked("leak", "the end of the log is missing"));
 }
 
 TEST_F(Leaks, ReferencesOfIpcAndVmmHandles) {

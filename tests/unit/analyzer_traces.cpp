@@ -128,9 +128,11 @@ TEST_F(Traces, DumpSeesEveryRecordInOrder) {
   writer.write(path());
   EventStream stream(path());
   std::string orders;
-  while (const Event* e = stream.next())
-    orders += std::to_string(e->order) + (e->kind == trace::Kind::kName ? "n " : " ");
-  EXPECT_EQ(orders, "1 1n 3 4 ");
+  while (const Event* e = stream.next()) {
+    orders += std::to_string(e->order);
+    orders += e->kind == trace::Kind::kName ? "n " : e->kind == trace::Kind::kExit ? "e " : " ";
+  }
+  EXPECT_EQ(orders, "0e 1 1n 3 4 ");
   EXPECT_EQ(stream.handle_name(0xf), "kerne");
   EXPECT_EQ(stream.handle_name(0xe), "");
   EXPECT_EQ(stream.next(), nullptr);

@@ -29,7 +29,7 @@ TEST_F(UncoalescedTest, MeasuredKernels) {
       .sectors = static_cast<double>(sectors) / static_cast<double>(warps), .ideal = 4, .executions = warps};
   };
   EXPECT_EQ(verdict(totals(524288, 524288)), "");                             // coalesced
-  EXPECT_EQ(verdict(totals(4194304, 524288)), "warning stride of 8 or more"); // stride 32
+  EXPECT_EQ(verdict(totals(4194304, 524288)), "warning stride of 8 or more, or no order"); // stride 32
   EXPECT_EQ(verdict(totals(655359, 524288)), "note misaligned");              // offset by one
 }
 
@@ -40,9 +40,9 @@ TEST_F(UncoalescedTest, Strides) {
   }
   EXPECT_EQ(verdict({.width = 2, .sectors = 12, .ideal = 2}), "warning stride of 6");
   EXPECT_EQ(verdict({.width = 8, .sectors = 24, .ideal = 8}), "warning stride of 3");
-  EXPECT_EQ(verdict({.width = 8, .sectors = 32, .ideal = 8}), "warning stride of 4 or more");
-  EXPECT_EQ(verdict({.width = 16, .sectors = 32, .ideal = 16}), "note stride of 2 or more");
-  EXPECT_EQ(verdict({.width = 1, .sectors = 32, .ideal = 1}), "warning stride of 32 or more");
+  EXPECT_EQ(verdict({.width = 8, .sectors = 32, .ideal = 8}), "warning stride of 4 or more, or no order");
+  EXPECT_EQ(verdict({.width = 16, .sectors = 32, .ideal = 16}), "note stride of 2 or more, or no order");
+  EXPECT_EQ(verdict({.width = 1, .sectors = 32, .ideal = 1}), "warning stride of 32 or more, or no order");
   EXPECT_EQ(verdict({.sectors = 13, .ideal = 4}), "warning stride of 3"); // and its base off a sector
 }
 
@@ -54,7 +54,7 @@ TEST_F(UncoalescedTest, MisalignedBases) {
   EXPECT_EQ(verdict({.width = 16, .sectors = 17, .ideal = 16}), ""); // 1.06
   EXPECT_EQ(verdict({.width = 16, .sectors = 20, .ideal = 16}), "note misaligned");
   // One byte each: two sectors may be either, which the words say.
-  EXPECT_EQ(verdict({.width = 1, .sectors = 2, .ideal = 1}), "note stride of 2");
+  EXPECT_EQ(verdict({.width = 1, .sectors = 2, .ideal = 1}), "note stride of 2, or misaligned");
   EXPECT_NE(find("uncoalesced")->message.find("or neighbouring ones from a base off a sector"),
             std::string::npos);
   EXPECT_NE(find("uncoalesced")->advice.find("and each warp begin at a multiple of 32 bytes"),
@@ -65,7 +65,7 @@ TEST_F(UncoalescedTest, Scattered) {
   EXPECT_EQ(verdict({.sectors = 30.6, .ideal = 4}), "warning scattered"); // random in a small array
   EXPECT_EQ(verdict({.sectors = 10.5, .ideal = 4}), "warning scattered");
   EXPECT_EQ(verdict({.sectors = 31.99, .ideal = 4}),
-            "warning stride of 8 or more"); // random in a large one: not told apart
+            "warning stride of 8 or more, or no order"); // random in a large one: not told apart
   EXPECT_NE(find("uncoalesced")->message.find("or no order at all"), std::string::npos);
 }
 
@@ -86,7 +86,7 @@ TEST_F(UncoalescedTest, PartialWarpsAreJudgedByWhatAWholeOneWouldTake) {
   EXPECT_EQ(verdict({.sectors = 4, .ideal = 2, .bytes = 64}), ""); // every second predicate is off
   EXPECT_EQ(verdict({.sectors = 24, .ideal = 3, .threads = 24}), "warning "); // no formula for the cause
   EXPECT_EQ(verdict({.sectors = 32, .ideal = 4, .threads = 31.9}),
-            "warning stride of 8 or more"); // a last warp
+            "warning stride of 8 or more, or no order"); // a last warp
   EXPECT_EQ(verdict({.width = 0, .sectors = 12, .ideal = 2, .threads = 16}),
             ""); // not even the width is known
 }
@@ -136,7 +136,7 @@ TEST_F(UncoalescedTest, LargeStructsAreAtLeastASector) {
   run_access();
   ASSERT_EQ(result.findings.size(), 3u);
   EXPECT_EQ(result.findings[0].access->brief, "structs of 48 bytes or more");
-  EXPECT_EQ(result.findings[2].access->brief, "stride of 8 or more");
+  EXPECT_EQ(result.findings[2].access->brief, "stride of 8 or more, or no order");
 }
 
 TEST_F(UncoalescedTest, ElementsOfAnUnrolledLoopAreNoStruct) {

@@ -13,7 +13,9 @@
 #include "analyzer/frame_trim.h"
 #include "analyzer/report_builder.h"
 #include "analyzer/user_error.h"
+#include "fatbin_writer.h"
 #include "tests/report/made_up_reports.h"
+#include "trace/device_ring.h"
 
 namespace gmt {
 namespace {
@@ -92,6 +94,41 @@ protected:
   std::string library_;
   Module module_;
 };
+
+// Images as the trace keeps them: what a report says of their malloc, beside a log of what kernels wrote.
+class ReportBuilderMalloc : public ReportBuilder {
+protected:
+  std::string said_of(const std::vector<std::string>& images, const std::string& device = "real") {
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      std::ofstream(folder_ / ("image-" + std::to_string(i)), std::ios::binary) << images[i];
+    }
+    std::ofstream(folder_ / "device-1.log") << "of what is instrumented";
+    std::vector<Analysis> analyses(1);
+    analyses[0].process.device = device;
+    std::string said;
+    for (const NotChecked& n : assemble_report(std::move(analyses), {folder_}, {}).not_checked) {
+      if (n.what == "in-kernel malloc") said += n.why;
+    }
+    return said;
+  }
+  const std::string none_ = ".version 9.0\n";
+  const std::string called_ = ".version 9.0\n.extern .func (.param .b64 func_retval0) malloc\n(\n";
+  const std::string logged_ = called_ + trace::kControlSymbol;
+};
+
+TEST_F(ReportBuilderMalloc, IsNotCheckedWhereSomeOfItSaysNothing) {
+  using test::container;
+  const auto entry = [](const std::string& ptx) { return container(test::entry(test::kPtx, ptx, true)); };
+  EXPECT_EQ(said_of({}), "");
+  EXPECT_EQ(said_of({none_, entry(logged_)}), "");
+  EXPECT_EQ(said_of({logged_, entry(none_) + entry(logged_)}), "");
+  const std::string said = "kernels in code that was loaded from memory call malloc, new or free, and what they do "
+                           "is not seen: compile them with 'gpumemtrace nvcc', or include <gpumemtrace/device.h>";
+  EXPECT_EQ(said_of({entry(logged_) + entry(called_)}), said);
+  EXPECT_EQ(said_of({logged_, called_}), said);
+  EXPECT_EQ(said_of({called_, called_}), said); // once
+  EXPECT_EQ(said_of({called_}, "simulated"), "");
+}
 
 TEST_F(ReportBuilder, OrdersBySeverityBytesAndCount) {
   const Report report =

@@ -44,8 +44,17 @@ TEST(Fatbin, OtherNamesAreNotMalloc) {
 }
 
 TEST(Fatbin, InstrumentedCodeSaysSo) {
-  EXPECT_EQ(look(container(entry(kPtx, kMallocPtx) + entry(kPtx, kMallocPtx + trace::kControlSymbol))),
-            DeviceMalloc::kLogged);
+  const std::string none = entry(kPtx, ".version 9.0\n"), called = entry(kPtx, kMallocPtx),
+                    logged = entry(kPtx, kMallocPtx + trace::kControlSymbol);
+  EXPECT_EQ(look(container(none) + container(logged + logged)), DeviceMalloc::kLogged);
+  EXPECT_EQ(look(container(logged) + container(called)), DeviceMalloc::kCalled); // another file of the program
+  EXPECT_EQ(look(container(called) + container(logged)), DeviceMalloc::kCalled);
+}
+
+TEST(Fatbin, AlignedMallocHasANameOfItsOwn) {
+  const std::string name = "__cuda_syscall_aligned_malloc";
+  EXPECT_EQ(look(container(entry(kCubin, std::string(1, '\0') + name + '\0'))), DeviceMalloc::kCalled);
+  EXPECT_EQ(look(container(entry(kPtx, ".extern .func (.param .b64 r) " + name + "\n("))), DeviceMalloc::kCalled);
 }
 
 // A block as LZ4's format has it: literals, a copy of what lies one byte before, literals.

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces that lost a part: what the report says of it, and that it is never taken for clean."""
+
+import os
+import pathlib
+import shutil
+import unittest
+
+from command_case import CommandCase, flat
+
+FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
+END_IS_MISSING = "the end of the log is missing"
+
+
+class Damage(CommandCase):
+    def copy(self, name="first_steps.plain.static"):
+        (trace,) = (FIXTURES / name).glob("gpumemtrace.*")
+        copy = pathlib.Path(self.folder) / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(trace, copy)
+        for path in [copy, *copy.iterdir()]:
+            path.chmod(0o755)
+        return copy
+
+    def log_of(self, copy):
+        (log,) = copy.glob("t*.log")
+        return log
+
+    def report(self, copy, *words):
+        return self.run_command("report", *words, str(copy))
+
+    def test_whole(self):
+        for name in ("first_steps.plain.static", "first_steps.clean.static", "killed.kill.static", "killed.abort.static",
+                     "killed.plain.static", "killed.illegal.static"):
+            self.assertNotIn(END_IS_MISSING, flat(self.report(self.copy(name)).stdout), name)
+        for trace in FIXTURES.glob("threads_and_forks.*/gpumemtrace.*"):
+            self.assertNotIn(END_IS_MISSING, flat(self.report(trace).stdout), trace)
+
+    def test_no_log(self):
+        copy = self.copy()
+        self.log_of(copy).unlink()
+        result = self.report(copy)
+        self.assertEqual(result.returncode, 3, result)
+        self.assertIn("nothing was checked", result.stderr)
+        self.assertEqual(self.report(copy, "--format", "json", "--output", "report.json").returncode, 3)
+
+    def test_useless_logs(self):
+        for content in (b"", b"\0" * 4096, bytes(range(256)) * 64):
+            copy = self.copy()
+            self.log_of(copy).write_bytes(content)
+            result = self.report(copy)
+            self.assertEqual(result.returncode, 3, result)
+            self.assertIn("nothing was checked", result.stderr)
+
+    def test_a_program_without_calls_is_clean(self):
+        copy = self.copy()
+        log = self.log_of(copy).read_bytes()
+        is_exit = [at for at in range(4096, len(log), 64) if log[at] == 6] # Kind::kExit, with the whole head
+        self.assertEqual(len(is_exit), 1)
+        self.log_of(copy).write_bytes(log[:4096] + log[is_exit[0]:is_exit[0] + 64])
+        result = self.report(copy)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        self.assertIn("no CUDA call was seen", flat(result.stdout))
+
+    def test_cut_between_records(self):
+        copy = self.copy()
+        os.truncate(self.log_of(copy), 7232)
+        text = flat(self.report(copy).stdout)
+        self.assertIn(END_IS_MISSING, text)
+        self.assertIn("a block listed as leaked may have been freed there", text)
+        self.assertIn("mistakes in calls there were not seen", text)
+
+    def test_cut_in_the_header(self):
+        for size in (64, 3936, 4095):
+            copy = self.copy()
+            os.truncate(self.log_of(copy), size)
+            result = self.report(copy)
+            self.assertEqual(result.returncode, 3, result)
+            self.assertIn("could not be read: it is shorter than its header", flat(result.stdout))
+
+
+    def test_names(self):
+        for content in (None, b"", b"\x1b[31m\x07\xff\n" * 300):
+            copy = self.copy()
+            if content is None:
+                (copy / "apis").unlink()
+            else:
+                (copy / "apis").write_bytes(content)
+            text = self.report(copy).stdout
+            self.assertIn("names", flat(text.split("not checked:")[1]))
+            self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f]")
+        copy = self.copy()
+        apis = (copy / "apis").read_text().splitlines()
+        (copy / "apis").write_text("\n".join(apis[:10]) + "\n")
+        self.assertIn("the trace's file 'apis' is missing or damaged", flat(self.report(copy).stdout))
+        for content in (b"", b"\x1b[31m\x07\xff\n" * 300):
+            copy = self.copy()
+            (copy / "modules").write_bytes(content)
+            text = self.report(copy, "--no-symbols").stdout
+            self.assertIn("the trace's file 'modules' is missing or damaged", flat(text))
+            self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f]")
+
+
+if __name__ == "__main__":
+    unittest.main()
