@@ -96,8 +96,10 @@ std::string help_options() {
          "                executable, 127 not found\n"
          "  check         the program's own if not 0; else 23 (--error-exitcode) if a finding at or above\n"
          "                --fail-on stands or nothing was checked; else 0\n"
-         "  report        0 clean, 1 findings, 2 wrong usage, 3 no or unreadable trace, or nothing was checked,\n"
-         "                4 the tool failed\n";
+         "  report        0 clean, 1 findings, 3 no or unreadable trace, or nothing was checked\n"
+         "  dump          0, 3 no or unreadable trace\n"
+         "  all           2 wrong usage, before anything is started; 4 the report could not be written, or\n"
+         "                the tool failed, where the program's own status was 0\n";
 }
 
 } // namespace

@@ -55,7 +55,7 @@ std::vector<Row> make_rows() {
        "the least severity that fails: note, warning or error (default error)"},
       {"error-exitcode", "N", bit(CommandId::kCheck),
        "exit status when a finding fails the check (default 23)"},
-      {"min-bytes", "SIZE", kReports, "leave out leaks, warnings and notes of fewer bytes; how many is said (errors stay)"},
+      {"min-bytes", "SIZE", kReports, "leave out leaks, warnings, notes of fewer bytes, and say how many; errors stay"},
       {"limit", "N", kReports, "show at most this many findings; the rest are counted (default 0: all)"},
       {"only", "KIND", kReports,
        "report only this kind of finding ('*' stands for anything); may be repeated"},

@@ -112,7 +112,7 @@ enum class Kind : std::uint8_t {
   kDeviceAlloc = 32,
   // P0 pointer, P2 grid id, P3 block index. Written before the real call, which can kill the context.
   kDeviceFree = 33,
-  // A place in the source, written by the first thread that names it; others may be faster with their records: P0 its id (from 1), P1 line, P2 bytes of function:32 file:32
+  // A place in the source, written by the first thread that names it, before any record that names it too: P0 its id (from 1), P1 line, P2 bytes of function:32 file:32
   // (low to high), P3.. their bytes, function first.
   kDeviceSite = 34,
   // A grid, about its first record: P0 grid id, P1 extents as pack_block(), P2 block's extents as pack_block().
