@@ -118,14 +118,13 @@ class RingWriter {
     std::uint64_t* const first = slot(ticket);
     const std::uint64_t name = trace::pack_ticket(ticket, index_);
     static_assert(trace::kFirstPayloadWords == 4);
-    const std::uint64_t words[] = {word(0), word(1), word(2), word(3)};
-    unsigned zeros = (time == 0 ? 1u : 0u) | (name == 0 ? 2u : 0u) | (who == 0 ? 4u : 0u);
-    for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i)
-      zeros |= (words[i] == 0 ? 1u : 0u) << (3 + i);
+    const std::uint64_t a = word(0), b = word(1), c = word(2), d = word(3);
+    const unsigned zeros = (time == 0 ? 1u : 0u) | (name == 0 ? 2u : 0u) | (who == 0 ? 4u : 0u) | (a == 0 ? 8u : 0u) |
+                           (b == 0 ? 16u : 0u) | (c == 0 ? 32u : 0u) | (d == 0 ? 64u : 0u);
     send(first, trace::sent_head(trace::pack(head), zeros), time);
     send(first + 2, name, who);
-    send(first + 4, words[0], words[1]);
-    send(first + 6, words[2], words[3]);
+    send(first + 4, a, b);
+    send(first + 6, c, d);
   }
 
  private:
