@@ -107,13 +107,12 @@ std::vector<Slot> leftovers(const Mapped& ring, const LogEnd& log) {
   for (unsigned i = 0; i < header.sub_rings; ++i) {
     trace::SubRingReader reader(ring.data(), i);
     lost += reader.lost();
-    torn += reader
-              .drain_rest([&](const trace::RingRecord& record) {
-                if (record.ticket() < log.next[i]) return;
-                slots.resize(slots.size() + record.slots());
-                record.copy_to(slots.data() + slots.size() - record.slots());
-              })
-              .torn;
+    const auto take = [&](const trace::RingRecord& record) {
+      if (record.ticket() < log.next[i]) return;
+      slots.resize(slots.size() + record.slots());
+      record.copy_to(slots.data() + slots.size() - record.slots());
+    };
+    torn += reader.drain_rest(take, log.next[i]).torn;
   }
   if (slots.empty() && torn == 0 && lost == 0) return slots;
   Slot drained = {};

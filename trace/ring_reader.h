@@ -86,17 +86,18 @@ class SubRingReader {
   template <typename Take>
   RingProgress drain(std::uint64_t most, Take&& take) {
     const std::uint64_t begin = consumed();
-    return read(begin, begin + (most < capacity_ ? most : capacity_), false, take);
+    return read(begin, begin + (most < capacity_ ? most : capacity_), false, take, 0);
   }
 
   // Takes all that is left. Slots that were never written are torn if a later slot is written; others are not told apart
-  // from free ones.
+  // from free ones. Nor are those before `known`, the ticket behind the last record that an earlier reader took: it may have been
+  // killed while it zeroed them.
   template <typename Take>
-  RingProgress drain_rest(Take&& take) {
+  RingProgress drain_rest(Take&& take, std::uint64_t known = 0) {
     const std::uint64_t begin = consumed();
     std::uint64_t end = begin + capacity_;
     while (end > begin && arrived(end - 1) == 0) --end;
-    return read(begin, end, true, take);
+    return read(begin, end, true, take, known);
   }
 
   bool ready() const { return arrived(consumed()) == kSlotWords; } // drain() has something to look at
@@ -128,14 +129,14 @@ class SubRingReader {
   }
 
   template <typename Take>
-  RingProgress read(std::uint64_t begin, std::uint64_t end, bool at_end_of_life, Take& take) {
+  RingProgress read(std::uint64_t begin, std::uint64_t end, bool at_end_of_life, Take& take, std::uint64_t known) {
     RingProgress progress{};
     std::uint64_t ticket = begin;
     while (ticket < end) {
       const unsigned slots = record_slots(ticket);
       if (slots == kNotYet && !at_end_of_life) break;
       if (slots == 0 || slots == kNotYet) {
-        ++progress.torn;
+        progress.torn += ticket >= known ? 1 : 0;
         ++ticket;
       } else {
         take(RingRecord(ring_, capacity_ - 1, ticket, slots));

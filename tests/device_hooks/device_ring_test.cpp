@@ -195,6 +195,19 @@ TEST(DeviceRing, ReaderStopsAtWhatIsNotWrittenAndPassesOverItAtTheEnd) {
   EXPECT_EQ(ring.reader(0).drain_rest([](const RingRecord&) {}).torn, 0u);
 }
 
+TEST(DeviceRing, WhatAKilledReaderHadZeroedIsNotTorn) {
+  for (std::uint64_t taken = 0; taken <= 4; ++taken) { // so many records had been taken when the first two were zeroed
+    TestRing ring(1, 16);
+    for (std::uint64_t number = 0; number < 4; ++number)
+      EXPECT_TRUE(put(ring.writer(0), 1, number, 1));
+    std::memset(static_cast<char*>(ring.memory()) + trace::ring_slots_offset(1), 0, 2 * trace::kSlotBytes);
+    std::vector<std::uint64_t> found;
+    const auto take = [&](const RingRecord& record) { found.push_back(record[0].order); };
+    EXPECT_EQ(ring.reader(0).drain_rest(take, taken).torn, taken < 2 ? 2 - taken : 0);
+    EXPECT_EQ(found, (std::vector<std::uint64_t>{2, 3}));
+  }
+}
+
 // Words may arrive in any order, as their writer does not wait for one before it sends another.
 TEST(DeviceRing, ARecordIsTakenWhenAllItsWordsAreThere) {
   TestRing whole(1, 8), ring(1, 8);
