@@ -111,6 +111,10 @@ class RingWriter {
     const std::uint64_t head = trace::pack({trace::Kind::kMore, 0, trace::kNoApi, 0, 0});
     Shared(more[0]).store(trace::sent_head(head, zeros), cuda::std::memory_order_relaxed);
   }
+#if !defined(__clang__) && !defined(__CUDACC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" // with its sanitizers GCC says so of the loop's index
+#endif
   // The words are all at hand before the first is sent: writes that follow one another closely cross the bus as one.
   template <typename Words>
   GMT_HOST_DEVICE void publish_first(std::uint64_t ticket, trace::Head head, std::uint64_t time, std::uint64_t who,
@@ -118,14 +122,18 @@ class RingWriter {
     std::uint64_t* const first = slot(ticket);
     const std::uint64_t name = trace::pack_ticket(ticket, index_);
     static_assert(trace::kFirstPayloadWords == 4);
-    const std::uint64_t a = word(0), b = word(1), c = word(2), d = word(3);
-    const unsigned zeros = (time == 0 ? 1u : 0u) | (name == 0 ? 2u : 0u) | (who == 0 ? 4u : 0u) | (a == 0 ? 8u : 0u) |
-                           (b == 0 ? 16u : 0u) | (c == 0 ? 32u : 0u) | (d == 0 ? 64u : 0u);
+    const std::uint64_t words[] = {word(0), word(1), word(2), word(3)};
+    unsigned zeros = (time == 0 ? 1u : 0u) | (name == 0 ? 2u : 0u) | (who == 0 ? 4u : 0u);
+    for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i)
+      zeros |= (words[i] == 0 ? 1u : 0u) << (3 + i);
     send(first, trace::sent_head(trace::pack(head), zeros), time);
     send(first + 2, name, who);
-    send(first + 4, a, b);
-    send(first + 6, c, d);
+    send(first + 4, words[0], words[1]);
+    send(first + 6, words[2], words[3]);
   }
+#if !defined(__clang__) && !defined(__CUDACC__)
+#pragma GCC diagnostic pop
+#endif
 
  private:
   using Counter = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
