@@ -111,10 +111,6 @@ class RingWriter {
     const std::uint64_t head = trace::pack({trace::Kind::kMore, 0, trace::kNoApi, 0, 0});
     Shared(more[0]).store(trace::sent_head(head, zeros), cuda::std::memory_order_relaxed);
   }
-#if !defined(__clang__) && !defined(__CUDACC__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" // with its sanitizers GCC says so of the loop's index
-#endif
   // The words are all at hand before the first is sent: writes that follow one another closely cross the bus as one.
   template <typename Words>
   GMT_HOST_DEVICE void publish_first(std::uint64_t ticket, trace::Head head, std::uint64_t time, std::uint64_t who,
@@ -124,16 +120,15 @@ class RingWriter {
     static_assert(trace::kFirstPayloadWords == 4);
     const std::uint64_t words[] = {word(0), word(1), word(2), word(3)};
     unsigned zeros = (time == 0 ? 1u : 0u) | (name == 0 ? 2u : 0u) | (who == 0 ? 4u : 0u);
-    for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i)
-      zeros |= (words[i] == 0 ? 1u : 0u) << (3 + i);
+    for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i) {
+      const unsigned is_zero = words[i] == 0 ? 1 : 0; // GCC's sanitizers make a wrong index of this within the shift
+      zeros |= is_zero << (3 + i);
+    }
     send(first, trace::sent_head(trace::pack(head), zeros), time);
     send(first + 2, name, who);
     send(first + 4, words[0], words[1]);
     send(first + 6, words[2], words[3]);
   }
-#if !defined(__clang__) && !defined(__CUDACC__)
-#pragma GCC diagnostic pop
-#endif
 
  private:
   using Counter = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
