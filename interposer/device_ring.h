@@ -5,8 +5,8 @@
 //
 // Invariants: CUDA calls here go to the driver's own functions, are never recorded, leave the thread's context as it was,
 // are made with the thread's capture mode relaxed, and none of them waits for kernels but cuMemAlloc and
-// cuMemHostRegister where the driver does; for the copy to a module half a second at most. Whatever fails: the program goes on, and a
-// module that got no ring, or not in time, is counted (kNoRing).
+// cuMemHostRegister where the driver does; the copy to a module is waited for half a second at most. Whatever fails:
+// the program goes on, and a module that got no ring, or not in time, is counted (kNoRing).
 #pragma once
 
 #include <cstdint>
