@@ -19,6 +19,7 @@ protected:
   static constexpr std::uint64_t kKernel = 0xf1; // handle
 
   AccessTest() {
+    expect_only({"bank-conflict", "local-spill", "uncoalesced"});
     log().context(1, 0xc1, 0, true);
     trace.format = "1.3";
     trace.info.emplace_back("option.coalescing=1");

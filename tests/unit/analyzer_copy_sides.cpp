@@ -11,6 +11,7 @@ enum CopyKind : std::uint16_t { kHostToHost, kHostToDevice, kDeviceToHost, kDevi
 
 class CopySides : public AnalysisTest {
 protected:
+  CopySides() { expect_only({"api-error", "copy-direction", "copy-overlap"}); }
   // As the shared runtime does: the driver's function for the kind, and the kind in the flags.
   void copy(CopyKind kind, std::uint64_t to, std::uint64_t from, std::uint16_t code = 0,
             std::uint64_t bytes = 100) {

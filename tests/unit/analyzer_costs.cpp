@@ -8,6 +8,7 @@ namespace {
 
 class Costs : public AnalysisTest {
 protected:
+  Costs() { expect_only({"churn", "pageable-copy", "small-copies"}); }
   // One tick is two nanoseconds.
   void set_clock() {
     trace.info.push_back("tsc=1000\nmonotonic_ns=0");

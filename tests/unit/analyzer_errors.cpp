@@ -11,6 +11,7 @@ namespace {
 
 class Errors : public AnalysisTest {
 protected:
+  Errors() { expect_only({"api-error", "leak", "out-of-memory", "unfinished-call", "use-after-free"}); }
   void note(const Call& call) { log().record(Kind::kNote, call, {0, 0, 0, 0}); }
 };
 

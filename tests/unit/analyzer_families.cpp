@@ -15,6 +15,7 @@ constexpr std::uint64_t kGraph = 0x99, kExec = 0x9a, kOther = 0x9b, kOtherExec =
 
 class Families : public AnalysisTest {
 protected:
+  Families() { expect_only({"api-error", "double-free", "invalid-free", "leak"}); }
   void sync(SyncOp op, std::uint64_t stream, std::uint64_t other = 0) {
     log().record(Kind::kSync, {.api = "cuSomething"}, {stream, other, static_cast<std::uint64_t>(op), 0});
   }

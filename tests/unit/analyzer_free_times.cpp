@@ -6,7 +6,10 @@
 namespace gmt::test {
 namespace {
 
-class FreeTimes : public AnalysisTest {};
+class FreeTimes : public AnalysisTest {
+protected:
+  FreeTimes() { expect_only({"api-error", "free-in-callback", "late"}); }
+};
 
 TEST_F(FreeTimes, FreeDuringUnloadingIsNoLeakButLate) {
   cuda_malloc(kA, kMiB);

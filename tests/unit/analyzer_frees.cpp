@@ -7,7 +7,10 @@
 namespace gmt::test {
 namespace {
 
-class Frees : public AnalysisTest {};
+class Frees : public AnalysisTest {
+protected:
+  Frees() { expect_only({"api-error", "double-free", "invalid-free", "leak", "mismatched-free", "unfinished-call"}); }
+};
 
 TEST_F(Frees, MatchedPairIsClean) {
   cuda_malloc(kA, kMiB);

@@ -18,6 +18,7 @@ constexpr std::uint64_t kNode = 0x40, kNode2 = 0x41, kFunction = 0xf;
 
 class GraphKernels : public AnalysisTest {
 protected:
+  GraphKernels() { expect_only({"leak", "use-after-free"}); }
   void life(ObjectClass object, LifeOp op, std::uint64_t handle, std::uint64_t extra = 0) {
     log().record(Kind::kLife, {.api = "cuSomeLife"},
                  {handle, static_cast<std::uint64_t>(object), static_cast<std::uint64_t>(op), extra});

@@ -18,6 +18,7 @@ constexpr std::uint64_t kMemcpy = 1, kMemset = 2, kMemOp = 12; // CUgraphNodeTyp
 
 class GraphWorkTest : public AnalysisTest {
 protected:
+  GraphWorkTest() { expect_only({"copy-out-of-bounds", "use-after-free"}); }
   void life(ObjectClass object, LifeOp op, std::vector<std::uint64_t> words) {
     words.insert(words.begin() + 1, {static_cast<std::uint64_t>(object), static_cast<std::uint64_t>(op)});
     log().record(Kind::kLife, {.api = "cuSomeLife"}, words);

@@ -13,6 +13,7 @@ constexpr std::uint64_t kFunction = 0x900, kHeap = 0x55d000000000, kStack = 0x7f
 class HostPointers : public AnalysisTest {
 protected:
   HostPointers() {
+    expect_only({"host-pointer"});
     trace.format = "1.2";
     for (const std::string& line : {"heap_begin=" + std::to_string(kHeap), "heap_end=" + std::to_string(kHeap + kMiB),
                                     "stack_begin=" + std::to_string(kStack - 8 * kMiB),

@@ -10,7 +10,10 @@ namespace {
 using trace::LifeOp;
 using trace::ObjectClass;
 
-class Leaks : public AnalysisTest {};
+class Leaks : public AnalysisTest {
+protected:
+  Leaks() { expect_only({"churn", "double-free", "leak", "uncoalesced"}); }
+};
 
 TEST_F(Leaks, GroupedByStackAndFamily) {
   for (std::uint64_t i = 0; i < 16; ++i) cuda_malloc(kA + i * 4 * kMiB, 4 * kMiB, 0x111);

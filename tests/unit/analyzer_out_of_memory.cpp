@@ -13,6 +13,7 @@ constexpr std::uint64_t kPool = 0x5000, kOtherPool = 0x6000, kDefaultPool = 0x90
 
 class OutOfMemory : public AnalysisTest {
 protected:
+  OutOfMemory() { expect_only({"leak", "out-of-memory"}); }
   void fail(std::uint64_t bytes, std::uint64_t from = 0x400, std::size_t thread = 0) {
     log(thread).alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .result = 2, .stack = {from}, .context = 0},
                       Family::kDevice, 0, bytes);

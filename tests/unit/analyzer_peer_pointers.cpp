@@ -14,6 +14,7 @@ constexpr std::uint64_t kFunction = 0x900, kStream = 0x77000;
 class PeerPointers : public AnalysisTest {
 protected:
   void SetUp() override {
+    expect_only({"peer-pointer"});
     trace.format = "1.4";
     log().context(1, 0xc0, 0, true);
     log().context(2, 0xc1, 1, true);

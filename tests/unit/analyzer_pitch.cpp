@@ -9,6 +9,7 @@ namespace {
 
 class Pitch : public AnalysisTest {
 protected:
+  Pitch() { expect_only({"api-error", "pitch-misaligned", "pitch-mismatch"}); }
   struct Row {
     std::uint64_t width, height, depth = 1, slice = 0;
   };

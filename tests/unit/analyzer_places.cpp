@@ -10,6 +10,7 @@ using trace::ObjectClass;
 
 class Places : public AnalysisTest {
 protected:
+  Places() { expect_only({"out-of-memory"}); }
   static constexpr std::uint64_t kPool = 0x50, kHostDevice = ~std::uint64_t{0};
 
   void life(ObjectClass object, LifeOp op, std::uint64_t handle, std::uint64_t extra, std::uint16_t context = 0) {

@@ -11,6 +11,7 @@ using trace::RangeOp;
 
 class Policies : public AnalysisTest {
 protected:
+  Policies() { expect_only({"policy"}); }
   void malloc_async(std::uint64_t address, std::uint64_t stream = 0, std::size_t thread = 0) {
     log(thread).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .stack = {0x120}},
                       Family::kStreamOrdered, address, 100, stream);

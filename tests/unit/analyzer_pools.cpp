@@ -12,6 +12,7 @@ class Pools : public AnalysisTest {
 protected:
   static constexpr std::uint64_t kPool = 1;
   void SetUp() override {
+    expect_only({"copy-out-of-bounds", "double-free", "invalid-free", "leak", "mismatched-free", "use-after-free"});
     cuda_malloc(kA, kMiB);
     heap(trace::LifeOp::kCreate, "nvtxMemHeapRegister");
   }

@@ -9,6 +9,7 @@ namespace {
 class TwoDevices : public AnalysisTest {
 protected:
   void SetUp() override {
+    expect_only({"copy-staged"});
     log().context(1, 0xc0, 0, true);
     log().context(2, 0xc1, 1, true);
     on_device(kA, 1);

@@ -14,6 +14,7 @@ protected:
   static constexpr std::uint64_t kStep = 0xf1, kClean = 0xf2; // kernels, sites 1 and 2
 
   DeviceHeapTest() {
+    expect_only({"device-heap-alignment", "device-heap-double-free", "device-heap-exhausted", "device-heap-freed-elsewhere", "device-heap-high-water", "device-heap-invalid-free", "device-heap-leak", "device-heap-mismatched-free", "heap-mixed", "leak", "double-free", "invalid-free", "api-error"});
     log().context(1, 0xc1, 0, true);
     name(kStep, "_Z4stepPi");
     name(kClean, "_ZN2ns5cleanIiEEvPT_");

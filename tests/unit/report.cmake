@@ -1,8 +1,4 @@
 # Unit tests of what lies between an analysis and its report: symbols, suppressions, the report builder, outputs.
-find_package(GTest REQUIRED)
-find_package(Python3 COMPONENTS Interpreter)
-include(GoogleTest)
-
 # Always with debug information and inlining: what the symbols test resolves must not depend on the build type.
 add_library(report_symbols_target MODULE report_symbols_target.cpp)
 target_compile_options(report_symbols_target PRIVATE -g -O2)
@@ -10,7 +6,6 @@ target_link_options(report_symbols_target PRIVATE -Wl,--build-id)
 set_target_properties(report_symbols_target PROPERTIES PREFIX "")
 
 # Fat binaries of the fixtures' cubins.
-set(cubins ${PROJECT_SOURCE_DIR}/tests/fixtures/cubins)
 add_library(report_code_target MODULE report_code_target.S)
 target_compile_definitions(report_code_target PRIVATE
   GMT_LINES_75="${cubins}/kernels.lines.sm_75.cubin"
@@ -30,7 +25,8 @@ add_executable(report_tests
   report_symbols_test.cpp
   report_text_test.cpp)
 target_link_libraries(report_tests PRIVATE analyzer_core analyzer_report trace_writer GTest::gtest_main ${CMAKE_DL_LIBS})
-target_compile_options(report_tests PRIVATE -O0) # as analyzer_tests
+target_compile_options(report_tests PRIVATE -O0) # as the analyzer's tests
+target_precompile_headers(report_tests PRIVATE <gtest/gtest.h> <algorithm> <filesystem> <map> <string> <vector>)
 target_compile_definitions(report_tests PRIVATE
   GMT_CUBINS="${cubins}"
   GMT_CODE_TARGET="$<TARGET_FILE:report_code_target>"

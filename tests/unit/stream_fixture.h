@@ -17,6 +17,7 @@ inline constexpr std::uint64_t kNonBlocking = 1;
 class StreamOrders : public AnalysisTest {
 protected:
   void SetUp() override {
+    expect_only({"stream-order"});
     log().context(1, 0xc1, 0, true);
     stream(kS, kNonBlocking);
     stream(kT, kNonBlocking);
