@@ -21,7 +21,7 @@ namespace gmt::trace {
 // Readers accept every minor of their own major and refuse other majors by name.
 // A new kind, flag or `info` key raises the minor; any change of a slot's layout raises the major.
 inline constexpr std::uint32_t kFormatMajor = 1;
-inline constexpr std::uint32_t kFormatMinor = 4;
+inline constexpr std::uint32_t kFormatMinor = 5;
 
 inline constexpr std::size_t kSlotBytes = 64;
 inline constexpr std::size_t kLogHeaderBytes = 4096;
