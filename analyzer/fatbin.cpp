@@ -10,37 +10,20 @@
 #include <zstd.h>
 
 #include "analyzer/byte_reader.h"
+#include "trace/fatbin.h"
 
 namespace gmt {
 namespace {
 
-constexpr std::uint32_t kMagic = 0xba55ed50;
 constexpr std::uint64_t kMaxPlain = std::uint64_t{256} << 20;
-constexpr std::uint64_t kLz4 = 0x2000, kZstd = 0x8000; // flags of an entry
-constexpr std::uint16_t kPtx = 1, kCubin = 2;
-
-struct Container {
-  std::uint32_t magic;
-  std::uint16_t version, header_bytes;
-  std::uint64_t bytes; // of the entries
-};
-struct Entry {
-  std::uint16_t kind, version;
-  std::uint32_t header_bytes;
-  std::uint64_t bytes;
-  std::uint32_t compressed_bytes, options_offset;
-  std::uint16_t minor, major;
-  std::uint32_t architecture, name_offset, name_bytes;
-  std::uint64_t flags, zero, plain_bytes;
-};
-static_assert(sizeof(Container) == 16 && sizeof(Entry) == 64);
+using Entry = trace::FatbinEntryHeader;
 
 FatbinEntry described(const Entry& entry, std::span<const char> code, std::size_t container) {
   FatbinEntry result;
-  if (entry.kind == kPtx) result.kind = FatbinEntry::Kind::kPtx;
-  else if (entry.kind == kCubin) result.kind = FatbinEntry::Kind::kCubin;
-  if ((entry.flags & kZstd) != 0) result.packing = FatbinEntry::Packing::kZstd;
-  else if ((entry.flags & kLz4) != 0) result.packing = FatbinEntry::Packing::kLz4;
+  if (entry.kind == trace::kFatbinPtx) result.kind = FatbinEntry::Kind::kPtx;
+  else if (entry.kind == trace::kFatbinCubin) result.kind = FatbinEntry::Kind::kCubin;
+  if ((entry.flags & trace::kFatbinZstd) != 0) result.packing = FatbinEntry::Packing::kZstd;
+  else if ((entry.flags & trace::kFatbinLz4) != 0) result.packing = FatbinEntry::Packing::kLz4;
   const bool packed = result.packing != FatbinEntry::Packing::kPlain;
   result.architecture = entry.architecture;
   result.container = container;
@@ -49,48 +32,19 @@ FatbinEntry described(const Entry& entry, std::span<const char> code, std::size_
   return result;
 }
 
-// One block in LZ4's block format; false if it is damaged or does not fill `plain`.
-bool unpack_lz4(std::span<const char> packed, std::span<char> plain) {
-  std::size_t from = 0, to = 0;
-  const auto length = [&](std::size_t value, bool& ok) { // 15 goes on in bytes, of which 255 go on
-    for (unsigned char byte = 255; value >= 15 && byte == 255; value += byte) {
-      if (from == packed.size()) return ok = false, value;
-      byte = static_cast<unsigned char>(packed[from++]);
-    }
-    return value;
-  };
-  bool ok = true;
-  while (from < packed.size()) {
-    const auto token = static_cast<unsigned char>(packed[from++]);
-    const std::size_t literals = length(token >> 4, ok);
-    if (!ok || literals > packed.size() - from || literals > plain.size() - to) return false;
-    std::copy_n(packed.data() + from, literals, plain.data() + to);
-    from += literals;
-    to += literals;
-    if (from == packed.size()) break; // the last sequence is literals only
-    std::uint16_t distance = 0;
-    if (!read_at(packed, from, distance)) return false;
-    from += sizeof distance;
-    const std::size_t repeated = length(token & 15, ok) + 4;
-    if (!ok || distance == 0 || distance > to || repeated > plain.size() - to) return false;
-    for (std::size_t i = 0; i < repeated; ++i, ++to) plain[to] = plain[to - distance]; // may overlap
-  }
-  return to == plain.size();
-}
-
 } // namespace
 
 bool is_fatbin(std::span<const char> bytes) {
   std::uint32_t magic = 0;
-  return read_at(bytes, 0, magic) && magic == kMagic;
+  return read_at(bytes, 0, magic) && magic == trace::kFatbinMagic;
 }
 
 void visit_entries(std::span<const char> section, Deadline deadline,
                    const std::function<bool(const FatbinEntry&)>& visit) {
-  Container container{};
+  trace::FatbinContainer container{};
   std::size_t number = 0;
   for (std::size_t at = 0; read_at(section, at, container);) {
-    if (container.magic != kMagic || container.header_bytes < sizeof container) {
+    if (container.magic != trace::kFatbinMagic || container.header_bytes < sizeof container) {
       at += 8; // containers are aligned
       continue;
     }
@@ -117,7 +71,7 @@ std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer
   if (entry.plain_bytes == 0 || entry.plain_bytes > kMaxPlain) return {};
   buffer.resize(static_cast<std::size_t>(entry.plain_bytes));
   if (entry.packing == FatbinEntry::Packing::kLz4) {
-    if (!unpack_lz4(entry.bytes, buffer)) return {};
+    if (!trace::unpack_lz4(entry.bytes.data(), entry.bytes.size(), buffer.data(), buffer.size())) return {};
     return buffer;
   }
   const std::size_t bytes =

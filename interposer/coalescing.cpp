@@ -69,6 +69,20 @@ DriverCall on_stream(What what, std::uint64_t stream, std::uint64_t object = 0) 
   return {what, stream != 0 ? stream : kLegacyStream, object};
 }
 
+// Of a launch, whose grid and block are packed as trace/format.h says.
+std::uint64_t warps_of(const Record& r) noexcept {
+  const std::uint64_t grid = r.w[2], block = r.w[3];
+  const std::uint64_t blocks = (grid & 0xffffffff) * (grid >> 32 & 0xffff) * (grid >> 48);
+  const std::uint64_t threads = (block & 0xffff) * (block >> 16 & 0xffff) * (block >> 32 & 0xffff);
+  return blocks * ((threads + 31) / 32);
+}
+
+DriverCall describe_launch(const Record& r) noexcept {
+  DriverCall call = on_stream(What::kLaunch, r.w[1], r.w[0]);
+  call.warps = warps_of(r);
+  return call;
+}
+
 DriverCall describe_order(const Record& r) noexcept {
   switch (static_cast<SyncOp>(r.w[2])) {
     case SyncOp::kStreamSynchronize:
@@ -119,7 +133,7 @@ DriverCall describe_use(const Record& r) noexcept {
 
 DriverCall describe(const Record& r, std::uint16_t row) noexcept {
   switch (r.kind) {
-    case Kind::kLaunch: return on_stream(What::kLaunch, r.w[1], r.w[0]);
+    case Kind::kLaunch: return describe_launch(r);
     case Kind::kCopy: return on_stream((r.flags & trace::kCopyAsync) != 0 ? What::kWork : What::kWorkAndWait, r.w[3]);
     case Kind::kSet: return on_stream((r.flags & trace::kSetAsync) != 0 ? What::kWork : What::kWorkAndWait, r.w[3]);
     case Kind::kAlloc:

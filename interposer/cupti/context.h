@@ -12,6 +12,7 @@
 #include "interposer/cupti/kernels.h"
 #include "interposer/cupti/streams.h"
 #include "interposer/cupti/sums.h"
+#include "interposer/cupti/timings.h"
 
 struct CUpti_RangeProfiler_Object;
 
@@ -36,6 +37,8 @@ struct Context {
   Sums sums;
   Kernels kernels;
   StreamSet streams;
+  Timings timings;
+  std::atomic<bool> taking_times{false};
 
   // The gate.
   std::atomic<std::uint32_t> submitting{0}; // threads inside a call that gives the device work
@@ -43,8 +46,11 @@ struct Context {
 
   // The window; changed under the gate.
   std::atomic<bool> open{false};
+  std::atomic<Part> part{Part::kAll};
   std::atomic<std::uint64_t> opened_at{0}, launches_in_window{0};
   std::atomic<bool> spoilt{false};            // its figures must be dropped
+  std::atomic<std::uint64_t> expected{0};     // nanoseconds that its launches are thought to take
+  std::atomic<std::uint64_t> timed_in_window{0}, slower_by{0}; // launches whose time is known; nanoseconds more than by themselves
   std::atomic<std::uint64_t> costly_in{0};    // `opened_at` of the last in which a costly kernel had to be launched
   Counting counting;
   std::atomic<std::uint64_t> rest_until{0};   // after trouble with a window: launches are not held back

@@ -23,16 +23,27 @@ namespace {
 
 using trace::AccessTrouble;
 
-constexpr const char* kMetricNames[kMetrics] = {
-    "smsp__sass_inst_executed",
-    "smsp__sass_thread_inst_executed",
-    "smsp__sass_sectors_mem_global",
-    "smsp__sass_sectors_mem_global_ideal",
-    "smsp__sass_data_bytes_mem_global",
-    "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared",
-    "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal",
-    "smsp__sass_data_bytes_mem_shared",
-    "smsp__sass_sectors_mem_local",
+struct Source {
+  const char* metric;
+  unsigned figure;
+  bool shared = false; // of shared memory
+};
+// Executions are counted for each kind of memory, since a metric slows down all instructions that it counts and no
+// others. No metric counts threads of local memory.
+constexpr Source kSourceOf[kSources] = {
+    {"smsp__sass_inst_executed_op_global", 0},
+    {"smsp__sass_inst_executed_op_ldgsts", 0},
+    {"smsp__sass_inst_executed_op_local", 0},
+    {"smsp__sass_thread_inst_executed_op_global_pred_on", 1},
+    {"smsp__sass_thread_inst_executed_op_ldgsts_pred_on", 1},
+    {"smsp__sass_sectors_mem_global", 2},
+    {"smsp__sass_sectors_mem_global_ideal", 3},
+    {"smsp__sass_data_bytes_mem_global", 4},
+    {"smsp__sass_sectors_mem_local", 8},
+    {"smsp__sass_inst_executed_op_shared", 0, true},
+    {"smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared", 5, true},
+    {"smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal", 6, true},
+    {"smsp__sass_data_bytes_mem_shared", 7, true},
 };
 
 // Looked up by name: libcupti is never linked.
@@ -44,6 +55,7 @@ struct Functions {
   decltype(&::cuptiDeviceGetChipName) chip_name;
   decltype(&::cuptiSassMetricsGetProperties) metric;
   decltype(&::cuptiSassMetricsSetConfig) set_config;
+  decltype(&::cuptiSassMetricsUnsetConfig) unset_config;
   decltype(&::cuptiSassMetricsEnable) enable;
   decltype(&::cuptiSassMetricsDisable) disable;
   decltype(&::cuptiSassMetricsGetDataProperties) properties;
@@ -59,6 +71,7 @@ bool know_functions(void* library) noexcept {
          look_up(library, "cuptiDeviceGetChipName", cupti.chip_name) &&
          look_up(library, "cuptiSassMetricsGetProperties", cupti.metric) &&
          look_up(library, "cuptiSassMetricsSetConfig", cupti.set_config) &&
+         look_up(library, "cuptiSassMetricsUnsetConfig", cupti.unset_config) &&
          look_up(library, "cuptiSassMetricsEnable", cupti.enable) &&
          look_up(library, "cuptiSassMetricsDisable", cupti.disable) &&
          look_up(library, "cuptiSassMetricsGetDataProperties", cupti.properties) &&
@@ -84,7 +97,7 @@ Answer initialize_with_modules() noexcept {
 
 // Room for one record: the header says "size equal to number of instances per metric", which leaves open whether
 // metrics share an array; there is room for both.
-std::size_t values_of_record(std::size_t instances) noexcept { return (instances != 0 ? instances : 1) * kMetrics; }
+std::size_t values_of_record(std::size_t instances) noexcept { return (instances != 0 ? instances : 1) * kSources; }
 
 } // namespace
 
@@ -103,28 +116,39 @@ Answer Cupti::find_metrics(int device) noexcept {
   Chip& known = chips_[device];
   CUptiResult last = CUPTI_ERROR_NOT_SUPPORTED;
   bool any = false;
-  for (unsigned i = 0; i < kMetrics; ++i) {
+  for (unsigned i = 0; i < kSources; ++i) {
     auto p = parameters<CUpti_SassMetrics_GetProperties_Params>(CUpti_SassMetrics_GetProperties_Params_STRUCT_SIZE);
     p.pChipName = chip.pChipName;
-    p.pMetricName = kMetricNames[i];
+    p.pMetricName = kSourceOf[i].metric;
     const CUptiResult result = cupti.metric(&p);
-    known.known[i] = result == CUPTI_SUCCESS;
-    if (!known.known[i]) last = result;
+    known.has[i] = result == CUPTI_SUCCESS;
     known.ids[i] = p.metric.metricId;
-    any = any || (known.known[i] && i >= kFirstMemoryMetric);
+    if (!known.has[i]) {
+      last = result;
+      continue;
+    }
+    known.known[kSourceOf[i].figure] = true;
+    any = any || kSourceOf[i].figure >= kFirstMemoryMetric;
   }
   if (any) return {};
   const Answer refused = answer(last);
   return refused.trouble == AccessTrouble::kError ? Answer{AccessTrouble::kNotSupported, refused.result} : refused;
 }
 
-Answer Cupti::configure(int device) noexcept {
-  if (const Answer refused = find_metrics(device); !refused.good()) return refused;
+Answer Cupti::configure(int device, Part part) noexcept {
   Chip& chip = chips_[device];
-  CUpti_SassMetrics_Config configs[kMetrics] = {};
+  if (!chip.configured) {
+    if (const Answer refused = find_metrics(device); !refused.good()) return refused;
+  } else {
+    using Unset = CUpti_SassMetricsUnsetConfig_Params;
+    auto unset = parameters<Unset>(CUpti_SassMetricsUnsetConfig_Params_STRUCT_SIZE);
+    unset.deviceIndex = static_cast<std::uint32_t>(device);
+    if (const Answer refused = answer(cupti.unset_config(&unset)); !refused.good()) return refused;
+  }
+  CUpti_SassMetrics_Config configs[kSources] = {};
   std::size_t count = 0;
-  for (unsigned i = 0; i < kMetrics; ++i) {
-    if (!chip.known[i]) continue;
+  for (unsigned i = 0; i < kSources; ++i) {
+    if (!chip.has[i] || (part == Part::kGlobal && kSourceOf[i].shared)) continue;
     configs[count].metricId = chip.ids[i];
     configs[count++].outputGranularity = CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU;
   }
@@ -134,23 +158,27 @@ Answer Cupti::configure(int device) noexcept {
   p.deviceIndex = static_cast<std::uint32_t>(device);
   const Answer result = answer(cupti.set_config(&p));
   chip.configured = result.good();
+  chip.part = part;
   return result;
 }
 
-Answer Cupti::open(std::uint64_t context, int device, bool costly) noexcept {
+Answer Cupti::open(std::uint64_t context, int device, Part part, bool costly) noexcept {
   if (device < 0 || device >= kMostDevices) return {AccessTrouble::kNotSupported, 0};
-  if (!chips_[device].configured) {
-    if (const Answer refused = configure(device); !refused.good()) return refused;
+  Chip& chip = chips_[device];
+  if (!chip.configured || chip.part != part) {
+    if (const Answer refused = configure(device, part); !refused.good()) return refused;
   }
   auto p = parameters<CUpti_SassMetricsEnable_Params>(CUpti_SassMetricsEnable_Params_STRUCT_SIZE);
   p.ctx = reinterpret_cast<CUcontext>(context);
+  ++chip.windows;
   patches_at_launch_ = patches_at_launch_ || costly;
   if (!patches_at_launch_) {
     const std::uint64_t began = core->now();
     const Answer all = answer(cupti.enable(&p));
     patches_at_launch_ = all.trouble == AccessTrouble::kError || core->now() - began > kMostPatching;
     if (all.trouble != AccessTrouble::kError) return all;
-    close(context); // half open, it would refuse to be opened
+    close(context, device); // half open, it would refuse to be opened
+    ++chip.windows;
   }
   p.enableLazyPatching = 1;
   return answer(cupti.enable(&p));
@@ -170,8 +198,8 @@ Figures Cupti::figures_of(const CUpti_SassMetrics_Data& record, std::size_t valu
   Figures figures{record.cubinCrc, record.functionIndex, record.functionName, record.pcOffset, {}};
   for (std::size_t i = 0; i < values; ++i) {
     const CUpti_SassMetrics_InstanceValue& one = record.pInstanceValues[i];
-    for (unsigned metric = 0; metric < kMetrics; ++metric) {
-      if (chip.known[metric] && chip.ids[metric] == one.metricId) figures.values[metric] += one.value;
+    for (unsigned source = 0; source < kSources; ++source) {
+      if (chip.has[source] && chip.ids[source] == one.metricId) figures.values[kSourceOf[source].figure] += one.value;
     }
   }
   return figures;
@@ -211,7 +239,8 @@ Answer Cupti::read(std::uint64_t context, int device, Visit visit, void* data) n
   return {};
 }
 
-Answer Cupti::close(std::uint64_t context) noexcept {
+Answer Cupti::close(std::uint64_t context, int device) noexcept {
+  if (chips_[device].windows != 0) --chips_[device].windows;
   auto p = parameters<CUpti_SassMetricsDisable_Params>(CUpti_SassMetricsDisable_Params_STRUCT_SIZE);
   p.ctx = reinterpret_cast<CUcontext>(context);
   return answer(cupti.disable(&p));

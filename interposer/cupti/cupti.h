@@ -4,7 +4,9 @@
 // What cupti_sass_metrics.h leaves open is relied on here and in read(), nowhere else (H100, driver 580):
 //  - figures count from Enable on, so that each window's are its own;
 //  - a record may hold all metrics of an instruction or one of them: records of one instruction are added up;
-//  - each function that ran and could be measured has a record, whatever it did;
+//  - each function that ran, could be measured and has an instruction that a metric counts has a record;
+//  - a metric patches the instructions that it counts and no others: one that counts all instructions makes kernels that
+//    compute 80 to 290 times slower, those of memory alone leave them as fast as they are (H200);
 //  - Enable, Disable, GetDataProperties and FlushData wait for all that the context has to do;
 //  - Enable patches either all functions that are loaded, and launches then never wait; or each function when it is first
 //    launched in the window, and that launch waits for the context;
@@ -12,7 +14,7 @@
 //    launched or uploaded before, fails with misaligned address (716); one made in a window is measured there and right outside;
 //  - while a stream captures, in whatever mode, GetDataProperties and Disable answer UNKNOWN (999) and invalidate the capture,
 //    whichever thread calls them (H200);
-//  - the configuration of a device outlives its contexts and its reset.
+//  - the configuration of a device outlives its contexts and its reset, and can be replaced while no window is open.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +30,14 @@ namespace gmt::interposer::collector {
 // none.
 inline constexpr unsigned kMetrics = 9;
 inline constexpr unsigned kFirstMemoryMetric = 2; // those before it count executions
+// CUPTI's metrics that these figures are made of. A figure is the sum of several where each counts instructions of
+// another class.
+inline constexpr unsigned kSources = 13;
+
+// Which instructions a window measures. Those of shared memory are dear: a product of matrices by tiles takes some 15
+// times as long where the others are measured, and over 200 times with them (H200).
+enum class Part : std::uint8_t { kAll, kGlobal }; // the latter with local memory
+inline constexpr unsigned kParts = 2;
 
 struct Figures {
   std::uint32_t cubin, function; // CUPTI's checksum and the symbol's index
@@ -48,12 +58,16 @@ public:
   // Once a process, in the first context; tens of milliseconds.
   Answer begin() noexcept;
   // Waits for the context. Patches all functions as long as that is quick (not if `costly`) and CUPTI can do it, as it
-  // could not with PyTorch; from then on, each function at its first launch in the window.
-  Answer open(std::uint64_t context, int device, bool costly) noexcept;
+  // could not with PyTorch; from then on, each function at its first launch in the window. All windows that are open on a
+  // device at one time measure the same part.
+  Answer open(std::uint64_t context, int device, Part part, bool costly) noexcept;
+  bool can_open(int device, Part part) const noexcept {
+    return device < 0 || device >= kMostDevices || chips_[device].windows == 0 || chips_[device].part == part;
+  }
   // All figures since open(), each record to visit(data, figures, again): all of them twice. Waits for the context.
   using Visit = void (*)(void* data, const Figures& figures, bool again);
   Answer read(std::uint64_t context, int device, Visit visit, void* data) noexcept;
-  Answer close(std::uint64_t context) noexcept; // what was not read is dropped; waits for the context
+  Answer close(std::uint64_t context, int device) noexcept; // what was not read is dropped; waits for the context
   void* library() const noexcept { return library_; } // after begin()
   // Once a window was opened on the device.
   bool knows_metric(int device, unsigned metric) const noexcept { return chips_[device].known[metric]; }
@@ -63,10 +77,13 @@ private:
   static constexpr std::uint64_t kMostPatching = 100'000'000; // nanoseconds
   struct Chip { // of a device: metrics have other ids on other chips
     bool configured;
+    Part part; // if configured
+    unsigned windows;
     bool known[kMetrics];
-    std::uint64_t ids[kMetrics];
+    bool has[kSources];
+    std::uint64_t ids[kSources];
   };
-  Answer configure(int device) noexcept;
+  Answer configure(int device, Part part) noexcept;
   Answer find_metrics(int device) noexcept;
   bool grow_buffer(std::size_t bytes) noexcept;
   static Figures figures_of(const CUpti_SassMetrics_Data& record, std::size_t values, const Chip& chip) noexcept;

@@ -10,10 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "interposer/cupti/code_bound.h"
 #include "interposer/cupti/core.h"
 #include "interposer/cupti/lock.h"
 #include "interposer/quiet.h"
 #include "interposer/text_file.h"
+#include "trace/fatbin.h"
 
 namespace gmt::interposer::collector {
 
@@ -24,20 +26,6 @@ constexpr unsigned kMostImages = 1 << 12;
 constinit std::atomic<std::uint64_t> saved[kMostImages] = {}; // hashes; 0 is free
 constinit std::atomic<unsigned> images{0};
 constinit std::atomic<bool> saving{false};
-
-// What nvcc's start-up code hands over (fatbinary_section.h of the toolkit): a wrapper that points to the container.
-struct Wrapper {
-  std::uint32_t magic, version;
-  const void* data;
-  void* more;
-};
-constexpr std::uint32_t kWrapperMagic = 0x466243b1;
-struct Container {
-  std::uint32_t magic;
-  std::uint16_t version, header_bytes;
-  std::uint64_t bytes; // of what follows the header
-};
-constexpr std::uint32_t kContainerMagic = 0xba55ed50;
 
 std::uint32_t magic_of(const void* image) noexcept {
   std::uint32_t magic = 0;
@@ -99,20 +87,22 @@ bool write_whole(const char* path, const char* bytes, std::size_t size) noexcept
 
 std::size_t size_of_image(const void* image) noexcept {
   if (std::memcmp(image, ELFMAG, SELFMAG) == 0) return size_of_elf(static_cast<const char*>(image));
-  Container container;
-  if (magic_of(image) != kContainerMagic) return 0;
+  trace::FatbinContainer container;
+  if (magic_of(image) != trace::kFatbinMagic) return 0;
   std::memcpy(&container, image, sizeof container);
   return container.bytes <= kMostBytes ? container.header_bytes + static_cast<std::size_t>(container.bytes) : 0;
 }
 
 void save_image(const void* image, std::size_t bytes) noexcept {
   if (image == nullptr) return;
-  if (magic_of(image) == kWrapperMagic) {
-    Wrapper wrapper;
+  if (magic_of(image) == trace::kFatbinWrapperMagic) {
+    trace::FatbinWrapper wrapper;
     std::memcpy(&wrapper, image, sizeof wrapper);
     image = wrapper.data;
   }
-  if (image == nullptr || core->is_in_file(image)) return;
+  if (image == nullptr) return;
+  learn_code(image, bytes != 0 ? bytes : size_of_image(image));
+  if (core->is_in_file(image)) return;
   const std::size_t size = bytes != 0 ? bytes : size_of_image(image);
   if (size == 0 || size > kMostBytes) return;
   const Quiet quiet;

@@ -42,6 +42,7 @@ struct DriverCall {
   What what = What::kNothing;
   std::uint64_t stream = 0; // 1 the legacy default stream, 2 this thread's own
   std::uint64_t object = 0, other = 0, node = 0;
+  std::uint64_t warps = 0; // of a kernel's launch
 };
 
 struct CoreFunctions {

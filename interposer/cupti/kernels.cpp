@@ -87,6 +87,7 @@ Kernel* Kernels::learn(std::uint64_t function, Sums& sums) noexcept {
     kernel->costly = trace::is_costly_kernel(name) && !is_chosen(name);
     kernel->wanted = has_pattern ? is_chosen(name) : !kernel->costly;
     if (kernel->costly) met_costly.store(true);
+    if (kernel->wanted) kernel->code = code_bound_of(name);
     kernel->next_due.store(1);
     kernel->met_at.store(core->now());
     count_.store(index + 1, std::memory_order_release);

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "interposer/cupti/code_bound.h"
+#include "interposer/cupti/policy.h"
 #include "interposer/cupti/sums.h"
 
 namespace gmt::interposer::collector {
@@ -22,6 +24,11 @@ struct Kernel {
   std::atomic<std::uint64_t> met_at; // before its first launch
   bool has_figures;                  // of the window that is being read; under the gate
   std::uint8_t passed_over;          // by windows in a row that it was launched in; under the gate
+  CodeBound code;                    // what a launch executes at most
+  LaunchTime plain;                  // how long a launch takes by itself
+  LaunchTime patched[kParts];        // and the longest one in a window, by Part
+  std::atomic<bool> being_timed;     // a launch of it is, by itself
+  std::atomic<bool> not_again;       // holding back what came after it was in vain once
   std::atomic<std::uint8_t> turn;    // what the next launch that is due is for: 0 instructions, n pass n - 1 of its counters
   trace::Slot* counters;             // its kAccessCounters, null at first; under the gate
 };

@@ -15,9 +15,18 @@ namespace gmt::interposer::collector {
 
 struct GraphKernels;
 
-// Closes a window that has served, opens one if the launch is due. Null if the launch is not to be counted.
-Kernel* prepare_launch(Context& context, std::uint64_t function) noexcept;
-void count_launch(Context& context, Kernel* kernel) noexcept;
+struct Launch {
+  Kernel* kernel = nullptr;   // null if it is not known
+  std::uint64_t warps = 0;
+  bool timed = false;         // by itself, to know what measuring its kernel would cost
+  std::uint64_t expected = 0; // nanoseconds that it takes in a window that measures `part`
+  Part part = Part::kAll;
+};
+
+// Closes a window that has served, opens one if the launch is due.
+Launch prepare_launch(Context& context, std::uint64_t function, std::uint64_t warps) noexcept;
+// The launch's number in Context::timings, 0 if it is not timed.
+unsigned count_launch(Context& context, const Launch& launch, std::uint64_t stream) noexcept;
 void discount_launch(Context& context, std::uint64_t function) noexcept;
 
 // Null: it is not known what the graph launches.

@@ -4,6 +4,7 @@
 //
 // Invariants: as for all code of interposer/ (entry.h): no exception, no static constructor, nothing of the C++
 // library. A program is made to wait for its kernels only as windows.h says.
+#include "interposer/cupti/code_bound.h"
 #include "interposer/cupti/context.h"
 #include "interposer/cupti/counting.h"
 #include "interposer/cupti/driver.h"
@@ -22,8 +23,8 @@ namespace {
 
 using What = DriverCall::What;
 
-// What before() tells after(): number of the context from 1, and for a wait for the whole context how much its streams
-// had been given by then.
+// What before() tells after(): number of the context from 1; for a wait for the whole context how much its streams had
+// been given by then, for a launch its number in Context::timings.
 constexpr unsigned kContextShift = 48;
 constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kContextShift) - 1;
 std::uint64_t token_of(const Context& context, std::uint64_t count = 0) noexcept {
@@ -35,15 +36,14 @@ bool is_captured(std::uint64_t stream) noexcept { return captures.any() && !sure
 
 std::uint64_t before_launch(Context& context, const DriverCall& call) noexcept {
   if (is_captured(call.stream) || !make_sums(context)) return 0; // a captured launch only makes a node
-  Kernel* kernel = prepare_launch(context, call.object);
-  if (kernel != nullptr && kernel->costly) {
+  const Launch launch = prepare_launch(context, call.object, call.warps);
+  if (launch.kernel != nullptr && launch.kernel->costly) {
     enter_for_costly(context);
   } else {
     enter(context);
   }
   context.streams.add(call.stream, this_thread());
-  count_launch(context, kernel);
-  return token_of(context);
+  return token_of(context, count_launch(context, launch, call.stream));
 }
 
 std::uint64_t before_graph(Context& context, const DriverCall& call) noexcept {
@@ -188,7 +188,10 @@ void after(const DriverCall& call, std::uint64_t token, bool succeeded) noexcept
     if (succeeded) after_waiting(*context, call, token);
     return;
   }
-  if (call.what == What::kLaunch && !succeeded) discount_launch(*context, call.object);
+  if (call.what == What::kLaunch) {
+    context->timings.end(static_cast<unsigned>(token & kCountMask), call.stream, succeeded);
+    if (!succeeded) discount_launch(*context, call.object);
+  }
   if (call.what == What::kGraphLaunch && !succeeded) discount_graph(*context, graphs.of(*context, call.object));
   leave(*context);
   if (call.what == What::kWorkAndWait && succeeded) close_if_idle(*context);
@@ -198,6 +201,7 @@ void forget() noexcept {
   forget_contexts();
   forget_windows();
   forget_images();
+  forget_code();
   graphs.forget_all();
 }
 

@@ -11,7 +11,7 @@ namespace gmt::interposer::collector {
 
 namespace {
 
-constexpr unsigned kWindowsWords = 17, kFunctionWords = 6, kInstructionWords = 1 + kMetrics, kCountersWords = 16;
+constexpr unsigned kWindowsWords = 19, kFunctionWords = 10, kInstructionWords = 1 + kMetrics, kCountersWords = 16;
 
 std::uint64_t* place_of(trace::Slot* record, unsigned word) noexcept {
   if (word < trace::kFirstPayloadWords) return record->a + word;

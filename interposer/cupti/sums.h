@@ -26,11 +26,14 @@ enum WindowsWord : unsigned {
   kTrouble = 0, kTroubleResult = 1, kOpened = 2, kRead = 3, kGivenUp = 4, kLaunches = 5, kLaunchesRead = 6,
   kLaunchesGivenUp = 7, kOpenTime = 8, kGraphLaunches = 9, kPutOff = 10, kCountersTrouble = 11, kCountersResult = 12,
   kCountings = 13, kCountingsLost = 14, kUnknownGraphs = 15,
-  kGraphsInWindows = 16,
+  kGraphsInWindows = 16, kMeasuringTime = 17, kElapsedTime = 18,
 };
 // Words of kAccessCounters; its figures begin at kFirstFigure.
 enum CountersWord : unsigned { kCounted = 1, kFirstFigure = 2, kCountedSecond = 14, kOfPasses = 15 };
-enum FunctionWord : unsigned { kCode = 2, kMeasured = 3, kLost = 4, kSeen = 5 };
+enum FunctionWord : unsigned {
+  kCode = 2, kMeasured = 3, kLost = 4, kSeen = 5, kPlainTime = 6, kTooCostly = 7, kLongestTime = 8,
+  kMoreShared = 9,
+};
 
 // Raises a payload word of a record; `by` may be negative.
 void add_to_word(trace::Slot* record, unsigned word, std::uint64_t by) noexcept;

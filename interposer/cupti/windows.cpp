@@ -39,7 +39,7 @@ void close_unread(Context& context) noexcept {
   const Gate gate(context, Gate::Needs::kQuiet);
   const Current current(context.handle);
   if (!gate.held() || !current.good() || !becomes_idle(context, 0)) return;
-  cupti.close(context.handle);
+  cupti.close(context.handle, context.device.load());
   context.open.store(false);
 }
 
@@ -126,6 +126,13 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
 
 // ---- opening and closing, under the gate
 
+// Launches whose figures are in the sums. kMoreShared is how many more have figures of shared memory, a negative number.
+void count_measured(const Kernel& kernel, std::uint64_t launches, Part part) noexcept {
+  constexpr auto kMinus = ~std::uint64_t{0};
+  add_to_word(kernel.row.slot, kMeasured, launches);
+  if (part == Part::kGlobal) add_to_word(kernel.row.slot, kMoreShared, launches * kMinus);
+}
+
 // A kernel without figures was passed over: its code was loaded after the window opened, or CUPTI cannot measure it.
 // The next window shall have it.
 void settle(Context& context, bool read) noexcept {
@@ -138,7 +145,8 @@ void settle(Context& context, bool read) noexcept {
       continue;
     }
     const bool measured = read && kernel.has_figures;
-    if (measured || !read) add_to_word(kernel.row.slot, measured ? kMeasured : kLost, launches);
+    if (measured) count_measured(kernel, launches, context.part.load());
+    if (!read) add_to_word(kernel.row.slot, kLost, launches);
     if (read && !measured) {
       passed_over += launches;
       kernel.passed_over = static_cast<std::uint8_t>(kernel.passed_over + (kernel.passed_over < kMostPassedOver));
@@ -153,14 +161,19 @@ void settle(Context& context, bool read) noexcept {
     if (again && (wanted == 0 || next <= wanted)) kernel.next_due.store(next);
   }
   const std::uint64_t open_time = core->now() - context.opened_at.load();
-  governor.charge(open_time);
   std::uint64_t launches = context.launches_in_window.exchange(0);
+  const bool timed = context.timed_in_window.exchange(0) >= launches;
+  const std::uint64_t slower_by = context.slower_by.exchange(0);
+  governor.charge(timed ? slower_by : open_time);
+  context.expected.store(0);
   launches -= std::min(launches, unwanted);
   passed_over = std::min(passed_over, launches);
   trace::Slot* windows = context.sums.windows();
   add_to_word(windows, kOpenTime, open_time);
   add_to_word(windows, read ? kLaunchesRead : kLaunchesGivenUp, launches - passed_over);
   add_to_word(windows, read ? kRead : kGivenUp, 1);
+  set_word(windows, kMeasuringTime, governor.spent());
+  set_word(windows, kElapsedTime, governor.elapsed(core->now()));
   context.spoilt.store(false);
   if (read) {
     context.troubles_in_a_row.store(0);
@@ -177,8 +190,11 @@ void close(Context& context, bool read) noexcept {
   if (!turn.held() || !context.open.load()) return;
   const RelaxedCapture relaxed;
   Reading reading{context};
+  take_times(context);
+  const std::uint64_t began = core->now();
   const Answer got = read ? cupti.read(context.handle, context.device.load(), add_figures, &reading) : Answer{};
-  const Answer closed = cupti.close(context.handle);
+  const Answer closed = cupti.close(context.handle, context.device.load());
+  governor.charge(core->now() - began);
   context.open.store(false);
   settle(context, read && got.good());
   if (stopped.load()) return switch_off_at_last();
@@ -197,34 +213,45 @@ void enter_outside_windows(Context& context, std::uint64_t patience) noexcept {
   }
 }
 
-// A kernel of CUDA 12 may be known to the driver and not be loaded yet, and only what is loaded is patched.
+void close_now_if_idle(Context& context) noexcept {
+  const Gate gate(context, Gate::Needs::kNothing);
+  if (gate.held() && becomes_idle(context, 0)) close(context, !context.spoilt.load());
+}
+
+} // namespace
+
 void load(std::uint64_t function) noexcept {
   std::uint64_t of_kernel = 0;
   if (load_function(function) != 0 && function_of_kernel(&of_kernel, function) == 0) load_function(of_kernel);
 }
 
-} // namespace
-
 // Not while the context has anything to do: CUPTI waits for all of it.
-void open_window(Context& context, std::uint64_t function) noexcept {
+void open_window(Context& context, std::uint64_t function, Part part, std::uint64_t patience) noexcept {
   const Quiet quiet;
   const Lock turn(cupti_in_use, Lock::Wait::kNo);
   const Gate gate(context, Gate::Needs::kNothing);
   if (!turn.held() || !gate.held() || stopped.load() || context.open.load()) return;
   int device = -1;
-  if (ask_device(&device) != 0) return;
-  if (!becomes_idle_at_last(context)) return;
+  if (ask_device(&device) != 0 || !cupti.can_open(device, part)) return;
+  if (!becomes_idle_at_last(context, patience)) return;
+  take_times(context); // of launches by themselves
   const RelaxedCapture relaxed;
+  const std::uint64_t began = core->now();
   if (!cupti_has_begun) {
     const Answer answer = cupti.begin();
     if (!answer.good()) return stop(context, answer);
     cupti_has_begun = true;
   }
-  if (function != 0) load(function);
+  load(function);
   context.device.store(device);
   context.opened_at.store(core->now());
-  const Answer answer = cupti.open(context.handle, device, costly_code_is_loaded());
+  const Answer answer = cupti.open(context.handle, device, part, costly_code_is_loaded());
+  governor.charge(core->now() - began);
   if (!answer.good()) return stop(context, answer);
+  context.timed_in_window.store(0);
+  context.slower_by.store(0);
+  context.expected.store(0);
+  context.part.store(part);
   context.open.store(true);
   add_to_word(context.sums.windows(), kOpened, 1);
   core->tell_at_exit(); // before CUPTI's own end and the driver's, which have registered theirs
@@ -245,13 +272,27 @@ void enter_for_costly(Context& context) noexcept {
 void close_if_idle(Context& context) noexcept {
   finish_counting(context, Idle::kNow);
   if (!context.open.load(std::memory_order_relaxed)) return;
-  {
-    const Gate gate(context, Gate::Needs::kQuiet);
-    if (gate.held() && becomes_idle(context, 0)) return close(context, !context.spoilt.load());
+  const Gate gate(context, Gate::Needs::kQuiet);
+  if (gate.held() && becomes_idle(context, 0)) close(context, !context.spoilt.load());
+}
+
+void close_behind(Context& context) noexcept {
+  close_if_idle(context);
+  if (!context.open.load() || captures.any_of(this_thread())) return; // during a capture nothing can be closed
+  const std::uint64_t expected = 2 * context.expected.load() + Governor::kWindow, began = core->now();
+  bool done = false; // what is measured; the context may have other work
+  for (std::uint64_t most = expected; core->now() - began < governor.patience(most); wait_a_little()) {
+    close_now_if_idle(context);
+    if (!context.open.load()) return;
+    take_times(context);
+    done = context.timed_in_window.load() >= context.launches_in_window.load();
+    if (done) most = std::max(expected, kMostHolding);
   }
-  // A window that has met no idle moment for long: kernels are slow in it.
-  const std::uint64_t age = core->now() - context.opened_at.load();
-  if (is_overdue(context.launches_in_window.load(), age, wanted)) close_at_last(context);
+  governor.waited_in_vain(core->now() - began);
+  if (done) return;
+  for (Kernel& kernel : context.kernels) {
+    if (kernel.in_window.load() != 0) kernel.not_again.store(true);
+  }
 }
 
 void close_before_end(Context& context, bool surely) noexcept {
@@ -267,13 +308,17 @@ void close_before_end(Context& context, bool surely) noexcept {
 
 void close_at_exit() noexcept {
   stopped.store(true);
-  for (unsigned i = 0; Context* context = context_at(i); ++i) close_before_end(*context, false);
+  for (unsigned i = 0; Context* context = context_at(i); ++i) {
+    close_before_end(*context, false);
+    if (context->has_sums.load()) set_word(context->sums.windows(), kElapsedTime, governor.elapsed(core->now()));
+  }
   switch_off_at_last();
 }
 
 void drop_window(Context& context) noexcept {
   const Quiet quiet;
   context.streams.clear();
+  context.timings.drop();
   drop_counting(context);
   if (context.open.exchange(false)) settle(context, false);
 }

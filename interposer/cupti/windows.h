@@ -4,10 +4,10 @@
 // by launches.cpp and library.cpp.
 //
 // Invariants: opening, reading and closing happen under the gate, when every stream that had work was found idle while
-// no other thread was submitting. Launches are held back for that before a window opens, and when one has been open for
-// long, for a fifth of a second at most, which counts as time that windows take (policy.h); the launch of a graph until
-// the window is closed (enter_for_graph()). Otherwise the program is never made to wait, and a window stays open until
-// an idle moment comes. Where CUPTI cannot patch functions beforehand (cupti.h), a function's first launch in a window waits inside
+// no other thread was submitting. Launches are held back for that before a window opens, for a fifth of a second at most,
+// and behind the launches that are measured, until these are done (close_behind()); the launch of a graph until
+// the window is closed (enter_for_graph()). A kernel may wait for what is held back: holding in vain ends after two seconds
+// of a run (policy.h). Then a window stays open until an idle moment comes, and no other is opened. Where CUPTI cannot patch functions beforehand (cupti.h), a function's first launch in a window waits inside
 // CUPTI: nothing can be done about that.
 #pragma once
 
@@ -18,12 +18,20 @@
 namespace gmt::interposer::collector {
 
 // Opens one, if CUPTI and the context let it: not while the context is busy, nor while another thread opens or closes one.
-// `function` is about to be launched, 0 if it is loaded anyhow.
-void open_window(Context& context, std::uint64_t function) noexcept;
+// `function` is about to be launched. Launches are held back for `patience` nanoseconds at most.
+void open_window(Context& context, std::uint64_t function, Part part, std::uint64_t patience = kMostHolding) noexcept;
 
-// Closes the context's open window if the context is idle, or can be made so when that has not been the case for long.
+// A kernel of CUDA 12 may be known to the driver and not be loaded yet. Only what is loaded is patched, and the time of a
+// launch that loads says little.
+void load(std::uint64_t function) noexcept;
+
+// Closes the context's open window if the context is idle.
 void close_if_idle(Context& context) noexcept;
 void close_at_last(Context& context) noexcept; // holds launches back for it
+// Holds this thread, which is about to launch what is not to be measured, until the window is closed: launches that were
+// due may be measured, and no others. Ends in any case after twice the time that was expected; then the window stays open,
+// and its kernels are not measured again.
+void close_behind(Context& context) noexcept;
 // enter() before what must not run in a window. Holds the thread until none is open, but not while it captures, since
 // nothing can be closed then and only it can end that. A graph is held for kMostHoldingOfGraphs at most: CUPTI loses the
 // kernels of one that was made outside of the window, or has them fault (H100, driver 580). A kernel that is costly to

@@ -167,6 +167,16 @@ EXPORT CUptiResult cuptiSassMetricsSetConfig(CUpti_SassMetricsSetConfig_Params* 
   return CUPTI_SUCCESS;
 }
 
+EXPORT CUptiResult cuptiSassMetricsUnsetConfig(CUpti_SassMetricsUnsetConfig_Params* p) {
+  if (p == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  Profiler& all = profiler();
+  Guard guard(all.mutex);
+  for (const auto& [context, window] : all.windows) {
+    if (window.enabled && window.device == p->deviceIndex) return CUPTI_ERROR_INVALID_OPERATION;
+  }
+  return all.configured.erase(p->deviceIndex) != 0 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_OPERATION;
+}
+
 EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
   Profiler& all = profiler();
   CUdevice device = 0;

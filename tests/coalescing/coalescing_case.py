@@ -12,20 +12,22 @@ COMMAND = os.environ["GMT_COMMAND"]
 CUPTI = os.environ["GMT_CUPTI"]
 UNKNOWN = (1 << 64) - 1
 TROUBLES = {0: None, 1: "no library", 2: "not supported", 3: "busy", 4: "not permitted", 5: "error"}
-METRICS = """smsp__sass_inst_executed smsp__sass_thread_inst_executed smsp__sass_sectors_mem_global
+METRICS = """smsp__sass_inst_executed_op_global smsp__sass_thread_inst_executed_op_global_pred_on smsp__sass_sectors_mem_global
     smsp__sass_sectors_mem_global_ideal smsp__sass_data_bytes_mem_global
     smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal
     smsp__sass_data_bytes_mem_shared smsp__sass_sectors_mem_local""".split()
 # Kernel, offset and figures of one launch in the order of METRICS. The second instruction touches no memory.
 FIGURES = {("a", 0x80): (4, 128, 32, 16, 512, 0, 0, 0, 0), ("a", 0x90): (4, 128, 0, 0, 0, 0, 0, 0, 0),
-           ("a", 0x100): (4, 128, 0, 0, 0, 64, 4, 512, 0), ("b", 0x10): (2, 60, 7, 7, 240, 0, 0, 0, 3)}
+           ("a", 0x100): (4, 128, 0, 0, 0, 64, 4, 512, 0), ("b", 0x10): (2, 60, 7, 7, 240, 0, 0, 0, 3),
+           ("loop", 0x40): (9, 32, 8, 8, 128, 0, 0, 0, 0)}
 
 
 class Sums:
     """One access log: `windows` by name, `functions` by name, `instructions` by function name and offset."""
 
     WINDOWS = """trouble result opened read given_up launches launches_read launches_given_up open_time graphs put_off
-        counters_trouble counters_result counted counted_lost unknown_graphs graphs_in_windows""".split()
+        counters_trouble counters_result counted counted_lost unknown_graphs graphs_in_windows measuring_time
+        elapsed_time""".split()
 
     def __init__(self, path, names):
         log = Log(path, names)
@@ -44,7 +46,8 @@ class Sums:
                 name = texts[record.a[1]]
                 numbers[record.a[0]] = name
                 assert name not in self.functions, name
-                self.functions[name] = {"code": record.a[2], "measured": record.a[3], "lost": record.a[4], "seen": record.a[5]}
+                self.functions[name] = {"code": record.a[2], "measured": record.a[3], "lost": record.a[4], "seen": record.a[5],
+                                        "too_costly": record.a[7], "more_shared": record.a[9]}
             elif record.kind == "access-instruction":
                 place = (numbers[record.a[0] & 0xFFFFFFFF], record.a[0] >> 32)
                 assert place not in self.instructions, place

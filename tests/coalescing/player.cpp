@@ -30,10 +30,15 @@ void check(int result, int line) {
 }
 #define CHECK(call) check(call, __LINE__)
 
-const char kCode[] = ".version 9.0\n.target sm_90\n.address_size 64\n"
-                     ".visible .entry a()\n{\n\tret;\n}\n.visible .entry b()\n{\n\tret;\n}\n"
-                     ".visible .entry c()\n{\n\tret;\n}\n"
-                     ".visible .entry ncclDevKernel_x()\n{\n\tret;\n}\n";
+std::vector<char> file_content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+// Kernels a, b, c, loop and ncclDevKernel_x.
+const std::vector<char>& code() {
+  static const std::vector<char> content = file_content(GMT_LAUNCHED_CUBIN);
+  return content;
+}
 
 std::deque<std::string> words;
 std::string next() {
@@ -55,7 +60,7 @@ int device = 0;
 void make_context() {
   CUcontext context = nullptr;
   CHECK(cuCtxCreate(&context, nullptr, 0, device));
-  CHECK(cuModuleLoadData(&module, kCode));
+  CHECK(cuModuleLoadData(&module, code().data()));
   stream = nullptr;
   streams.clear();
 }
@@ -64,7 +69,7 @@ void use_primary() {
   CUcontext context = nullptr;
   CHECK(cuDevicePrimaryCtxRetain(&context, 0));
   CHECK(cuCtxSetCurrent(context));
-  CHECK(cuModuleLoadData(&module, kCode));
+  CHECK(cuModuleLoadData(&module, code().data()));
   stream = nullptr;
   streams.clear();
 }
@@ -176,8 +181,7 @@ void launch_in_threads(int count, const std::string& name, int launches) {
 }
 
 void load_image(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
+  const std::vector<char> bytes = file_content(path);
   CUmodule loaded = nullptr;
   CHECK(cuModuleLoadData(&loaded, bytes.data()));
 }

@@ -27,6 +27,21 @@ class WhichLaunchesTest(CoalescingCase):
     def test_first_launches(self):
         self.assertEqual(self.measured(self.one_by_one(9), {"GPUMEMTRACE_COALESCING_LAUNCHES": "5"}), {"a": (5, 9)})
 
+    def test_a_kernel_with_loops_is_timed_first(self):
+        """What one launch of it costs is not known before one has run."""
+        self.assertEqual(self.measured(self.one_by_one(1, "loop")), {"loop": (0, 1)})
+        self.setUp()
+        self.assertEqual(self.measured(self.one_by_one(8, "loop")), {"loop": (3, 8)})  # 2, 4, 8
+        self.setUp()
+        env = {"GPUMEMTRACE_COALESCING_LAUNCHES": "1"}
+        self.assertEqual(self.measured(self.one_by_one(4, "loop"), env), {"loop": (1, 4)})
+
+    def test_a_loop_that_never_waits(self):
+        """A window is closed behind the launch that was due."""
+        self.assertEqual(self.measured("launch a 70 sync", {"GPUMEMTRACE_COALESCING_LAUNCHES": "3"}), {"a": (3, 70)})
+        self.setUp()
+        self.assertEqual(self.measured("launch a 70 launch loop 70 sync"), {"a": (7, 70), "loop": (6, 70)})
+
     def test_kernels_by_name(self):
         script = self.one_by_one(4) + self.one_by_one(4, "b") + "launch a 1 launch b 1 sync"
         self.assertEqual(self.measured(script, {"GPUMEMTRACE_KERNEL": "^[b-z]"} | ALL), {"a": (0, 5), "b": (5, 5)})
@@ -120,14 +135,18 @@ class NeverWaitTest(CoalescingCase):
         self.assertEqual(sums.functions["a"]["measured"], 1)
         self.assert_exact(sums)
 
-    def test_time_for_windows_is_limited(self):
-        """Two seconds are free; then a window must wait until they are 15 % of the time."""
-        script = "launch a 1 sleep 2100 sync " + "launch a 1 sync " * 3
+    def test_what_keeps_the_device_busy_behind_a_measured_launch_is_waited_for(self):
+        """Then it was no launch that was waited for in vain: its kernel is measured again."""
+        script = "stream s launch a 1 block unblock-later 100 launch b 1 sync-stream launch a 1 sync-stream"
         self.play(script, timeout=30)
-        windows = self.sums().windows
-        self.assertEqual(windows["opened"], 1)
-        self.assertEqual(windows["put_off"], 3)  # launch 2 stays due
-        self.assertGreater(windows["open_time"], 2_000_000_000)
+        self.assert_launches(self.sums(), a=(2, 2), b=(1, 1))
+
+    def test_holding_in_vain_ends_after_two_seconds_of_a_run(self):
+        """The same thread ends what the device waits for: each hold is in vain."""
+        script = "launch a 1 sync launch b 1 sync stream s launch a 1 block stream t " + "launch loop 1 " * 30
+        result = self.play(script + "time stream s unblock time", timeout=30)
+        self.assertLess(self.milliseconds(result)[0], 4000)
+        self.assertEqual(self.sums().windows["given_up"], 0)
 
     def test_no_limit_where_all_are_wanted(self):
         self.play("launch a 1 sleep 2100 sync launch a 1 sync", env=ALL, timeout=30)

@@ -170,7 +170,7 @@ void wait_for_stream(const CollectorFunctions& collector, unsigned stream) {
 // ---- CUPTI
 
 Answer Cupti::begin() noexcept { return {}; }
-Answer Cupti::open(std::uint64_t, int device, bool) noexcept {
+Answer Cupti::open(std::uint64_t, int device, Part, bool) noexcept {
   for (bool& known : chips_[device].known) known = true;
   look_for_captures();
   if (running.load() != 0) met_work.fetch_add(1); // launched before: nobody knows whether they would count
@@ -211,7 +211,7 @@ Answer Counters::end(int, CUpti_RangeProfiler_Object*, Figures* figures) noexcep
   return {};
 }
 void Counters::forget(CUpti_RangeProfiler_Object*) noexcept {}
-Answer Cupti::close(std::uint64_t) noexcept {
+Answer Cupti::close(std::uint64_t, int) noexcept {
   look_for_captures();
   EXPECT_TRUE(enabled.exchange(false));
   lost_launches.fetch_add(launched_in_window.exchange(0));
