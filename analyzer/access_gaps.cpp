@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/access_left_out.h"
 #include "analyzer/function_name.h"
 #include "analyzer/words.h"
 #include "trace/costly_kernels.h"
@@ -161,16 +162,6 @@ void explain_counters(const MemoryAccess& access, const TraceDir& trace, Finding
                      "counted"})});
 }
 
-// "a, b and 3 others"
-std::string list(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 2;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
-    text += cat({i != 0 ? ", " : "", names[i]});
-  if (names.size() > kShown) text += cat({" and ", format_plural(names.size() - kShown, "other")});
-  return text;
-}
-
 void explain_functions(const MemoryAccess& access, Findings& findings) {
   std::vector<std::string> bulk, without_code;
   for (const MeasuredFunction& function : access.functions()) {
@@ -184,11 +175,11 @@ void explain_functions(const MemoryAccess& access, Findings& findings) {
       {kSubject,
        cat({"bulk copies (the tensor memory accelerator) pass by what CUPTI counts for instructions: "
             "those of ",
-            list(bulk), " are not in the figures"})});
+            list_names(bulk), " are not in the figures"})});
   }
   if (!without_code.empty()) {
     findings.not_checked(
-      {kSubject, cat({"the code of ", list(without_code),
+      {kSubject, cat({"the code of ", list_names(without_code),
                       " was not found: what was measured there has no lines and fewer causes"})});
   }
 }
@@ -199,34 +190,6 @@ bool has_choice(const TraceDir& trace) {
     const auto found = trace.info.options.find(option);
     return found != trace.info.options.end() && !found->second.empty();
   });
-}
-
-// Kernels that were launched while others were measured. What was captured only is no launch yet.
-void explain_unmeasured(const MemoryAccess& access, Findings& findings) {
-  std::uint64_t kernels = 0, launches = 0, measured = 0, of_nccl = 0;
-  for (const auto& [name, use] : access.uses().all()) {
-    const auto row = std::ranges::find(access.functions(), name, &MeasuredFunction::linked);
-    const bool has_row = row != access.functions().end();
-    const std::uint64_t launches_of = has_row ? row->launches : use.launches;
-    if (has_row && row->measured != 0) {
-      ++measured;
-    } else if (trace::is_costly_kernel(std::string(name).c_str())) {
-      of_nccl += launches_of;
-    } else if (launches_of != 0) {
-      ++kernels;
-      launches += launches_of;
-    }
-  }
-  if (of_nccl != 0) {
-    findings.not_checked(
-      {kSubject, cat({format_count(of_nccl), of_nccl == 1 ? " launch" : " launches",
-                      " of NCCL's kernels: CUPTI takes up to half a minute to prepare one of them "
-                      "(--kernel nccl measures them all the same)"})});
-  }
-  if (kernels == 0 || measured == 0) return;
-  findings.not_checked(
-    {kSubject, cat({"of ", format_plural(kernels, "kernel"), " with ", format_count(launches),
-                    launches == 1 ? " launch" : " launches", " in all no launch was measured"})});
 }
 
 } // namespace
@@ -244,6 +207,7 @@ void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, Proc
   }
   const bool any = std::ranges::any_of(
     access.functions(), [](const MeasuredFunction& f) { return f.measured != 0 || !f.instructions.empty(); });
+  if (!has_choice(trace)) told = explain_unmeasured(access, findings) || told;
   if (!any && !told) {
     const bool simulated = process.device == "simulated";
     findings.not_checked({kSubject, simulated                      ? "the simulated device runs no kernels"
@@ -252,7 +216,8 @@ void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, Proc
   }
   if (trace.asks_for("counters")) explain_counters(access, trace, findings);
   explain_functions(access, findings);
-  if (!has_choice(trace)) explain_unmeasured(access, findings);
+  explain_shared(access, findings);
+  explain_budget(access, trace, findings);
   const std::pair<bool, NotChecked> metrics[] = {
     {access.lacks_global(), {"uncoalesced", "CUPTI does not count sectors of global memory on this GPU"}},
     {access.lacks_shared(),

@@ -106,6 +106,8 @@ private:
                     .graphs_in_windows = p(16),
                     .unknown_graphs = p(15),
                     .put_off = p(10),
+                    .measuring_nanoseconds = p(17),
+                    .elapsed_nanoseconds = p(18),
                     .counters_trouble = static_cast<trace::AccessTrouble>(p(11)),
                     .counters_code = p(12),
                     .counted = p(13),
@@ -130,7 +132,11 @@ private:
                               .identity = p(2),
                               .measured = p(3),
                               .lost = p(4),
+                              .shared_measured = p(3) + p(9), // the latter may be negative
                               .launches = p(5),
+                              .plain_nanoseconds = p(6),
+                              .longest_nanoseconds = p(8),
+                              .too_costly = p(7),
                               .instructions = {},
                               .counters = {}});
     return true;

@@ -26,6 +26,8 @@ struct AccessWindows {
   std::uint64_t graphs_in_windows = 0; // their kernels may not have run
   std::uint64_t unknown_graphs = 0; // of them: it is not known which kernels they launched
   std::uint64_t put_off = 0; // launches that were due and left out to save time
+  std::uint64_t measuring_nanoseconds = 0; // what measuring cost the process, by then
+  std::uint64_t elapsed_nanoseconds = 0;   // since its first launch; both 0 in traces before 1.5
   // Of whole-kernel counters.
   trace::AccessTrouble counters_trouble = trace::AccessTrouble::kNone;
   std::uint64_t counters_code = 0;
@@ -77,7 +79,11 @@ struct AccessFunction {
   std::uint64_t identity = 0; // CUPTI's checksum of the cubin and the symbol's index in it
   std::uint64_t measured = 0; // launches whose figures are in the sums
   std::uint64_t lost = 0;     // launches whose figures are not
+  std::uint64_t shared_measured = 0; // the same, figures of shared memory
   std::uint64_t launches = 0; // in all; 0 for device functions
+  std::uint64_t plain_nanoseconds = 0;   // of a launch that was not measured; 0 unknown
+  std::uint64_t longest_nanoseconds = 0; // of a launch that was measured; 0 unknown
+  std::uint64_t too_costly = 0;          // launches that were due and put off
   std::vector<Instruction> instructions;
   KernelCounters counters;
 };

@@ -286,6 +286,7 @@ AccessFigures global_figures(const AccessLine& line, const MemoryAccess& access)
 AccessFigures shared_figures(const AccessLine& line, const MemoryAccess& access) {
   AccessFigures f = figures_of(line, access);
   f.memory = "shared";
+  f.measured = line.function->shared_measured;
   f.actual = line.sums.wavefronts;
   f.ideal = line.sums.ideal_wavefronts;
   f.wasted_bytes = line.wasted_in_all() * kWavefrontBytes;

@@ -311,7 +311,8 @@ std::string dump_lines(const AccessLog& log) {
                  figure("open-ns", w.open_nanoseconds), figure("graph-launches", w.graph_launches),
                  figure("unknown-graphs", w.unknown_graphs),
                  figure("graphs-in-windows", w.graphs_in_windows),
-                 figure("put-off", w.put_off),
+                 figure("put-off", w.put_off), figure("measuring-ns", w.measuring_nanoseconds),
+                 figure("elapsed-ns", w.elapsed_nanoseconds),
                  " counters-trouble=", kTroubles[static_cast<std::size_t>(w.counters_trouble)],
                  figure("counters-code", w.counters_code), figure("counted", w.counted),
                  figure("counted-lost", w.counted_lost), "\n"});
@@ -319,7 +320,9 @@ std::string dump_lines(const AccessLog& log) {
   for (const AccessFunction& f : log.functions) {
     text += cat({log.name, " function", figure("number", f.number), " name=", gmt::quoted(f.name),
                  " identity=", format_address(f.identity), figure("measured", f.measured),
-                 figure("lost", f.lost), figure("launches", f.launches), "\n"});
+                 figure("lost", f.lost), figure("launches", f.launches),
+                 figure("measured-shared", f.shared_measured), figure("plain-ns", f.plain_nanoseconds),
+                 figure("longest-ns", f.longest_nanoseconds), figure("too-costly", f.too_costly), "\n"});
     if (const KernelCounters& c = f.counters; c.launches != 0) {
       text += cat({log.name, " counters", figure("function", f.number), figure("launches", c.launches),
                    figure("read", c.read_bytes.sum), figure("written", c.written_bytes.sum),

@@ -46,23 +46,39 @@ LineKey key_of(const MeasuredInstruction& instruction) {
   return {place.file, place.line, static_cast<unsigned>(instruction.code->op), instruction.width(), 0};
 }
 
+void add_launches(const MeasuredFunction& from, MeasuredFunction& to) {
+  raise(to.launches, from.launches);
+  raise(to.measured, from.measured);
+  raise(to.shared_measured, from.shared_measured);
+  raise(to.too_costly, from.too_costly);
+  to.plain_nanoseconds = std::max(to.plain_nanoseconds, from.plain_nanoseconds);
+  to.longest_nanoseconds = std::max(to.longest_nanoseconds, from.longest_nanoseconds);
+}
+
+void set_launches(const MeasuredFunction& from, MeasuredFunction& to) {
+  to.launches = from.launches;
+  to.measured = from.measured;
+  to.shared_measured = from.shared_measured;
+  to.too_costly = from.too_costly;
+  to.plain_nanoseconds = from.plain_nanoseconds;
+  to.longest_nanoseconds = from.longest_nanoseconds;
+}
+
 // Launches are counted by name: kernels of one name whose code differs share them, and the row of a context
 // that never measured its kernel holds launches alone. Leaves the functions in the order of their names.
 void share_launches(std::vector<MeasuredFunction>& functions) {
   std::ranges::sort(functions, {}, [](const MeasuredFunction& f) { return std::tie(f.linked, f.identity); });
   std::vector<MeasuredFunction> shared;
   for (std::size_t first = 0, last = 0; first < functions.size(); first = last) {
-    std::uint64_t launches = 0, measured = 0;
+    MeasuredFunction all;
     for (; last < functions.size() && functions[last].linked == functions[first].linked; ++last) {
-      raise(launches, functions[last].launches);
-      raise(measured, functions[last].measured);
+      add_launches(functions[last], all);
     }
     for (std::size_t i = first; i < last; ++i) {
       MeasuredFunction& function = functions[i];
       const bool only_counts = function.identity == 0 && function.instructions.empty();
       if (only_counts && last - first > 1) continue;
-      function.launches = launches;
-      function.measured = measured;
+      set_launches(all, function);
       shared.push_back(std::move(function));
     }
   }
@@ -75,6 +91,13 @@ void add_counters(const KernelCounters& from, KernelCounters& to) {
     raise((to.*figure).sum, (from.*figure).sum);
     raise((to.*figure).launches, (from.*figure).launches);
   }
+}
+
+std::uint64_t scale(std::uint64_t figure, std::uint64_t launches, std::uint64_t measured) {
+  if (measured == 0 || launches <= measured) return figure;
+  const double by = static_cast<double>(launches) / static_cast<double>(measured);
+  const double all = static_cast<double>(figure) * by;
+  return all < static_cast<double>(kMost) ? static_cast<std::uint64_t>(all + 0.5) : kMost;
 }
 
 } // namespace
@@ -101,11 +124,9 @@ bool MeasuredFunction::has_bulk_copies() const {
          });
 }
 
-std::uint64_t MeasuredFunction::scaled(std::uint64_t figure) const {
-  if (measured == 0 || launches <= measured) return figure;
-  const double by = static_cast<double>(launches) / static_cast<double>(measured);
-  const double all = static_cast<double>(figure) * by;
-  return all < static_cast<double>(kMost) ? static_cast<std::uint64_t>(all + 0.5) : kMost;
+std::uint64_t MeasuredFunction::scaled(std::uint64_t figure) const { return scale(figure, launches, measured); }
+std::uint64_t MeasuredFunction::scaled_shared(std::uint64_t figure) const {
+  return scale(figure, launches, shared_measured);
 }
 
 const SourcePlace* AccessLine::place() const {
@@ -145,6 +166,10 @@ void MemoryAccess::add(const AccessFunction& from, MeasuredFunction& to) {
   add_counters(from.counters, to.counters);
   raise(to.launches, from.launches == 0 ? 0 : std::max(from.launches, from.measured));
   raise(to.measured, from.measured);
+  raise(to.shared_measured, std::min(from.shared_measured, from.measured)); // damage may say otherwise
+  raise(to.too_costly, from.too_costly);
+  to.plain_nanoseconds = std::max(to.plain_nanoseconds, from.plain_nanoseconds);
+  to.longest_nanoseconds = std::max(to.longest_nanoseconds, from.longest_nanoseconds);
   std::unordered_map<std::uint32_t, std::size_t> by_offset;
   for (std::size_t i = 0; i < to.instructions.size(); ++i) by_offset[to.instructions[i].offset] = i;
   for (const AccessFunction::Instruction& instruction : from.instructions) {
@@ -204,6 +229,7 @@ std::vector<AccessLine> MemoryAccess::lines(bool shared) const {
       if ((shared ? sums.wavefronts : sums.sectors) == 0) continue;
       AccessLine& line = lines[key_of(instruction)];
       line.function = &function;
+      line.shared = shared;
       line.members.push_back(&instruction);
       raise(line.sums, sums);
       raise(line.wasted, wasted(&instruction));

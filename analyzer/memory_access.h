@@ -46,6 +46,10 @@ struct MeasuredFunction {
   std::string linked, name; // the latter demangled
   std::uint64_t identity = 0;
   std::uint64_t launches = 0, measured = 0; // of the kernels of this name; 0 for device functions
+  std::uint64_t shared_measured = 0;        // launches that have figures of shared memory
+  std::uint64_t plain_nanoseconds = 0;      // of a launch that was not measured; 0 unknown
+  std::uint64_t longest_nanoseconds = 0;    // of a launch that was measured; 0 unknown
+  std::uint64_t too_costly = 0;             // launches that were due and put off
   KernelCounters counters;
   const FunctionCode* code = nullptr;       // null if unknown
   std::vector<MeasuredInstruction> instructions;      // by offset
@@ -54,6 +58,7 @@ struct MeasuredFunction {
   bool has_lines() const { return code != nullptr && code->has_lines; }
   bool has_bulk_copies() const;
   std::uint64_t scaled(std::uint64_t figure) const; // to all launches
+  std::uint64_t scaled_shared(std::uint64_t figure) const;
 };
 
 // The instructions of a function that are one access of the source: of one line, operation and width. What
@@ -64,9 +69,10 @@ struct AccessLine {
   std::vector<const MeasuredInstruction*> members; // by offset
   AccessCounts sums;
   std::uint64_t wasted = 0; // sectors or wavefronts beyond the ideal, of what was measured
+  bool shared = false;      // memory
 
   const SourcePlace* place() const; // null without line information
-  std::uint64_t wasted_in_all() const { return function->scaled(wasted); }
+  std::uint64_t wasted_in_all() const { return shared ? function->scaled_shared(wasted) : function->scaled(wasted); }
 };
 
 class MemoryAccess {

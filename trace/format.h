@@ -126,9 +126,11 @@ enum class Kind : std::uint8_t {
   // A kernel that was launched, or a device function with measured instructions: P0 its number (from 1), P1 kText id of its name as
   // linked, P2 CUPTI's checksum of its cubin:32 a number of the function in it:32 (low to high; 0 before it was measured), P3 launches whose figures are in the sums, P4 launches
   // whose figures were lost, P5 launches seen in all (0 for device functions).
+  // Since 1.5: P6 nanoseconds of a launch that was not measured (0 unknown), P7 launches that were due and put off to save time, P8
+  // nanoseconds of the longest launch that was measured, P9 how many more launches than P3 have figures of shared memory (negative).
   kAccessFunction = 40,
   // One instruction: P0 number of its kAccessFunction:32 offset in the function:32 (low to high), P1 executions by warps,
-  // P2 executions by threads. Global memory: P3 sectors, P4 ideal sectors, P5 bytes asked for. Shared memory: P6 wavefronts,
+  // P2 executions by threads (since 1.5, those whose predicate was true, none of local memory). Global memory: P3 sectors, P4 ideal sectors, P5 bytes asked for. Shared memory: P6 wavefronts,
   // P7 ideal wavefronts, P8 bytes asked for. P9 sectors of local memory.
   kAccessInstruction = 41,
   // The whole of it, first in the file: P0 AccessTrouble, P1 the CUptiResult that told, P2 windows opened, P3 windows read, P4
@@ -136,7 +138,8 @@ enum class Kind : std::uint8_t {
   // P8 nanoseconds that windows were open, P9 graph launches, P10 launches that were due but put off to save time. Since 1.4,
   // of whole-kernel counters: P11 AccessTrouble, P12 the CUptiResult that told, P13 launches counted, P14 of them lost; P15 graph
   // launches whose kernels are not known: they are in no other count, while those of other graphs are launches that are not measured.
-  // P16 graph launches and uploads while a window was open: the graphs' kernels may not have run.
+  // P16 graph launches and uploads while a window was open: the graphs' kernels may not have run. Since 1.5, of the process by
+  // then: P17 nanoseconds that measuring took, P18 nanoseconds since its first launch.
   kAccessWindows = 42,
   // Whole-kernel counters (since 1.4), sums over launches that were counted in one of two passes: P0 number of the kernel's
   // kAccessFunction, P1 launches of the first pass, P14 of the second, P15 words of the first pass:32 of the second:32 (low to high;

@@ -41,6 +41,7 @@ constexpr Source kSourceOf[kSources] = {
     {"smsp__sass_data_bytes_mem_global", 4},
     {"smsp__sass_sectors_mem_local", 8},
     {"smsp__sass_inst_executed_op_shared", 0, true},
+    {"smsp__sass_thread_inst_executed_op_shared_pred_on", 1, true},
     {"smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared", 5, true},
     {"smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal", 6, true},
     {"smsp__sass_data_bytes_mem_shared", 7, true},

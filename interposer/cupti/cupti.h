@@ -32,7 +32,7 @@ inline constexpr unsigned kMetrics = 9;
 inline constexpr unsigned kFirstMemoryMetric = 2; // those before it count executions
 // CUPTI's metrics that these figures are made of. A figure is the sum of several where each counts instructions of
 // another class.
-inline constexpr unsigned kSources = 13;
+inline constexpr unsigned kSources = 14;
 
 // Which instructions a window measures. Those of shared memory are dear: a product of matrices by tiles takes some 15
 // times as long where the others are measured, and over 200 times with them (H200).

@@ -27,6 +27,7 @@ struct Windows {
   std::uint64_t launches = 1, launches_read = 1, launches_given_up = 0;
   std::uint64_t open_nanoseconds = 1'000'000, graph_launches = 0, put_off = 0;
   std::uint64_t unknown_graphs = 0, graphs_in_windows = 0;
+  std::uint64_t measuring = 0, elapsed = 0; // nanoseconds
 };
 
 class AccessLogWriter : public SlotFile {
@@ -35,7 +36,7 @@ public:
     record(trace::Kind::kAccessWindows,
            {static_cast<std::uint64_t>(w.trouble), w.code, w.opened, w.read, w.given_up, w.launches,
             w.launches_read, w.launches_given_up, w.open_nanoseconds, w.graph_launches, w.put_off, 0,
-            0, 0, 0, w.unknown_graphs, w.graphs_in_windows});
+            0, 0, 0, w.unknown_graphs, w.graphs_in_windows, w.measuring, w.elapsed});
   }
   // Its number; the instructions that follow are its own.
   std::uint64_t function(const std::string& name, std::uint64_t launches = 1, std::uint64_t measured = 1,
@@ -45,9 +46,16 @@ public:
     text[1] = name.size();
     std::memcpy(text.data() + 2, name.data(), name.size());
     record(trace::Kind::kText, text);
-    record(trace::Kind::kAccessFunction, {functions_, functions_, identity, measured, lost, launches});
+    record(trace::Kind::kAccessFunction, {functions_, functions_, identity, measured, lost, launches, times_.plain,
+                                          times_.too_costly, times_.longest, times_.more_shared});
+    times_ = {};
     return functions_;
   }
+  // Of the next function: nanoseconds of launches, launches that were put off, and P9.
+  struct Times {
+    std::uint64_t plain = 0, longest = 0, too_costly = 0, more_shared = 0;
+  };
+  void times(const Times& times) { times_ = times; }
   void instruction(std::uint32_t offset, const Measured& m) { instruction(functions_, offset, m); }
   void instruction(std::uint64_t function, std::uint32_t offset, const Measured& m) {
     record(trace::Kind::kAccessInstruction,
@@ -65,6 +73,7 @@ public:
   }
 
 private:
+  Times times_;
   std::uint64_t functions_ = 0;
 };
 

@@ -188,6 +188,68 @@ TEST_F(AccessTest, EveryTroubleIsToldWithItsCure) {
   EXPECT_TRUE(told({.opened = 3, .given_up = 2, .launches_given_up = 5}, "the figures of 5 measured launches are lost"));
 }
 
+TEST_F(AccessTest, WhatWasLeftOutToSaveTimeIsNamed) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  access.windows({.launches = 9, .measuring = kSecond, .elapsed = 3 * kSecond});
+  access.times({.plain = kSecond / 5, .too_costly = 4});
+  access.function("_Z4slowPf", 5, 0);
+  access.times({.plain = 3 * kSecond});
+  access.function("_Z4oncePf", 1, 0);
+  access.times({.plain = kSecond / 100, .longest = kSecond, .more_shared = ~std::uint64_t{1}});
+  function("_Z4stepPf", 2, 2);
+  add({.sectors = 4, .ideal = 4});
+  for (const auto& [handle, linked] : {std::pair{0xf2, "_Z4slowPf"}, {0xf3, "_Z4oncePf"}}) {
+    name(handle, linked);
+    launch(handle);
+  }
+  run_access();
+  EXPECT_TRUE(is_not_checked("memory accesses", "measuring a launch of slow(float*) would have taken longer than"));
+  EXPECT_TRUE(is_not_checked("memory accesses", "one takes up to 0.2 s by itself"));
+  EXPECT_TRUE(is_not_checked("memory accesses", "tell how long that takes were not measured: once(float*)"));
+  EXPECT_TRUE(is_not_checked("bank-conflict", "shared memory of step(float*) was not measured, to save time"));
+  EXPECT_FALSE(is_not_checked("memory accesses", "more than it may take"));
+}
+
+TEST_F(AccessTest, ATraceThatDoesNotTellTimesBlamesNone) {
+  access.windows({});
+  function("_Z4stepPf");
+  add({.sectors = 4, .ideal = 4});
+  access.function("_Z4oncePf", 1, 0);
+  name(0xf3, "_Z4oncePf");
+  launch(0xf3);
+  name(kKernel, "_Z4stepPf");
+  launch(kKernel);
+  run_access();
+  EXPECT_TRUE(is_not_checked("memory accesses", "of 1 kernel with 1 launch in all no launch was measured"));
+}
+
+TEST_F(AccessTest, MeasuringThatTookTooLongIsTold) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  access.windows({.measuring = 9 * kSecond, .elapsed = 19 * kSecond}); // 2 s and 30 % of 10 s are allowed
+  access.times({.plain = kSecond / 50, .longest = 4 * kSecond});
+  function("_Z4stepPf");
+  add({.sectors = 4, .ideal = 4});
+  run_access();
+  EXPECT_TRUE(is_not_checked("memory accesses", "measuring took 9.0 s, which is 4.0 s more than it may take: a launch of "
+                                                "step(float*) took 4.0 s while it was measured, 200 times as long"));
+  trace.info.emplace_back("option.coalescing_launches=all"); // then time is no limit
+  run_access();
+  EXPECT_FALSE(is_not_checked("memory accesses", "more than it may take"));
+}
+
+TEST_F(AccessTest, SharedMemoryIsScaledByItsOwnLaunches) {
+  access.windows({.elapsed = 1});
+  access.times({.more_shared = ~std::uint64_t{2}}); // three fewer than all that were measured
+  function("_Z4stepPf", 20, 4);
+  add({.sectors = 32, .ideal = 4, .wavefronts = 32, .ideal_wavefronts = 1});
+  run_access();
+  ASSERT_NE(find("bank-conflict"), nullptr);
+  EXPECT_NE(find("bank-conflict")->message.find("measured in 1 of 20 launches"), std::string::npos)
+    << find("bank-conflict")->message;
+  EXPECT_NE(find("uncoalesced")->message.find("measured in 4 of 20 launches"), std::string::npos)
+    << find("uncoalesced")->message;
+}
+
 TEST_F(AccessTest, AProfilerThatIsKnownIsNamed) {
   trace.modules = {"+\t1\t400000\t500000\t400000\tab\t/opt/nsys/target/libToolsInjection64.so"};
   access.windows({.trouble = AccessTrouble::kBusy});
