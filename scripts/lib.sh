@@ -112,7 +112,7 @@ bring_wheel_toolkit() {
   gmt_cuda=$folder/nvidia/cu13
   [[ ! -e $folder/complete ]] || return 0
   need_packages python3 python3-pip ca-certificates
-  for name in cuda-nvcc cuda-crt nvvm cuda-runtime cuda-cccl cuda-cupti nvtx; do
+  for name in cuda-nvcc cuda-crt nvvm cuda-runtime cuda-cccl cuda-cupti cuda-profiler-api nvtx; do
     names+=("nvidia-$name==$gmt_cuda_version.*")
   done
   say "no CUDA toolkit of version 13 here: bringing its parts as Python wheels into $folder"
