@@ -183,7 +183,7 @@ configure() {
   arguments+=(-UGMT_CUDA_STUB -UGMT_CUDART_DIR)
   if command -v ccache >/dev/null; then
     export CCACHE_SLOPPINESS=pch_defines,time_macros # without it, what uses a precompiled header is compiled anew
-    arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
+    arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER="$gmt_root/cmake/compile-cached" -DCMAKE_C_COMPILER_LAUNCHER=ccache)
   fi
   if ! cmake "${arguments[@]}" "$@" >"$log" 2>&1; then
     cat "$log" >&2
