@@ -142,7 +142,7 @@ check_wheel_headers() {
   headers=$(grep -rhoE '^#include <(cu|nvtx3/)[^>]*>' --include='*.h' --include='*.cpp' "$gmt_root/interposer" \
     "$gmt_root/simulated_cuda" | sort -u)
   # A rule's prerequisites, one a line. Those that are CUDA's bear its names.
-  foreign=$(g++ -std=c++20 -M -isystem "$gmt_cuda/include" -x c++ - <<<"$headers" | tr -s ' \\' '\n' |
+  foreign=$(g++ -std=c++20 -M -isystem "$gmt_cuda/include" -x c++ - <<<"$headers" | tr -s '[:space:]' '\n' |
     grep -E '/(cu|nv|crt/|vector_|device_|host_)[^/]*$' | grep -vF "$gmt_cuda/" | grep -v '/c++/' | head -n 3) || true
   [[ -z $foreign ]] || fail "the Python wheels lack headers that an installed toolkit has: ${foreign//$'\n'/ }"
 }
@@ -171,7 +171,7 @@ has_gpu() {
     [[ -e /usr/lib/wsl/lib/libcuda.so.1 ]]
 }
 
-# configure FOLDER ARGUMENT...: runs cmake; shows its output only if it fails, or if GPUMEMTRACE_VERBOSE is set.
+# configure FOLDER ARGUMENT...: runs cmake; shows its output only if it fails.
 configure() {
   local folder=$1 log=$1.configure.log
   shift
