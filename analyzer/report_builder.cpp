@@ -56,9 +56,9 @@ bool is_behind_tail_call(const Frame& frame, const std::vector<Frame>& inner) {
   if (next.module != frame.module) {
     return unscoped_function(next.function) != unscoped_function(frame.callee->function);
   }
-  const std::uint64_t call = next.module_offset - 1; // the byte before a return address belongs to the call
+  const std::uint64_t at = next.module_offset; // behind the call: a function may end with it
   return std::ranges::none_of(frame.callee->code,
-                              [call](const CodeRange& r) { return call >= r.begin && call < r.end; });
+                              [at](const CodeRange& r) { return at >= r.begin && at <= r.end; });
 }
 
 Frame tail_call_in(std::string module) {

@@ -240,7 +240,7 @@ private:
                      " in ", format_plural(f.count, "block"),
                      places.size() == 1 ? "" : cat({" from ", format_plural(places.size(), "place")}),
                      " was never used, maybe because it did not come that far."});
-    f.advice = "Look at the failure first. Where the program succeeds, each place that is unused then is a warning.";
+    f.advice = "Look at the failure first; what is unused in a run that succeeds is a warning.";
     f.group = "failed";
     for (const Group& place : places) {
       LabelledStack& stack = f.stacks.emplace_back(birth_stack(place.example, facts_));
