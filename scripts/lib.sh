@@ -120,18 +120,18 @@ complete_wheel_toolkit() {
 bring_wheel_toolkit() {
   local folder=$gmt_build/cuda-$gmt_cuda_version names=() name
   gmt_cuda=$folder/nvidia/cu13
-  [[ ! -e $folder/complete ]] || return 0
-  need_packages python3 python3-pip ca-certificates
   for name in cuda-nvcc cuda-crt nvvm cuda-runtime cuda-cccl cuda-cupti cuda-profiler-api nvtx; do
     names+=("nvidia-$name==$gmt_cuda_version.*")
   done
+  [[ $(cat "$folder/complete" 2>/dev/null) != "${names[*]}" ]] || return 0 # an older list lacks some
+  need_packages python3 python3-pip ca-certificates
   say "no CUDA toolkit of version 13 here: downloading its parts as Python wheels (some 150 MB) into $folder"
   rm -rf "$folder" "$folder.partial"
   PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 /usr/bin/python3 -m pip install --quiet --no-deps \
     --no-compile --only-binary=:all: --target "$folder.partial" "${names[@]}" ||
     fail "pip could not bring ${names[*]}; install the CUDA toolkit $gmt_cuda_version, or set CUDA_HOME to one"
   complete_wheel_toolkit "$folder.partial/nvidia/cu13"
-  touch "$folder.partial/complete"
+  printf '%s\n' "${names[*]}" >"$folder.partial/complete"
   mv "$folder.partial" "$folder"
 }
 

@@ -98,6 +98,12 @@ TEST_P(TailCalls, OfFunctionsInOtherUnitsAreSeen) {
   EXPECT_EQ(stack_of(12), "record < tail call < gmt_tail_calls_target");
 }
 
+// clang says which constructor is called, GCC does not.
+TEST_P(TailCalls, OfConstructorsAreSeenIfTheyAreNamed) {
+  const std::string stack = stack_of(8);
+  EXPECT_TRUE(stack == "record < gmt_tail_calls_target" || stack == "record < tail call < gmt_tail_calls_target") << stack;
+}
+
 TEST_P(TailCalls, OfTheRecordedCallItselfAreSeen) {
   EXPECT_EQ(stack_of(5), "tail call < gmt_tail_calls_target");
 }
@@ -110,7 +116,6 @@ TEST_P(TailCalls, AreNotToldWhereNoFrameIsMissing) {
 }
 
 TEST_P(TailCalls, ThroughPointersAreNotKnown) {
-  EXPECT_EQ(stack_of(8), "record < gmt_tail_calls_target"); // nor those of constructors, whose calls GCC does not name
   EXPECT_EQ(stack_of(9), "record < gmt_tail_calls_target");
   EXPECT_EQ(stack_of(10), "record < gmt_tail_calls_target");
 }
