@@ -39,11 +39,13 @@ class Starters {
 public:
   static constexpr std::uint64_t kMostBytes = 256; // cudaMalloc aligns to so many: less takes as much
 
-  void expect(std::uint16_t context) { expected_.push_back(context); }
+  void expect(std::uint16_t context) {
+    if (!is_known(context)) expected_.push_back(context);
+  }
   void note(const Block& block) {
+    if (is_known(block.context)) return;
     std::erase(expected_, block.context);
-    const bool known = std::ranges::any_of(first_, [&](const First& f) { return f.context == block.context; });
-    if (!known) first_.push_back({block.context, block.born});
+    first_.push_back({block.context, block.born});
   }
   bool is_one(const Block& block) const {
     return block.bytes <= kMostBytes && std::ranges::any_of(first_, [&](const First& f) {
@@ -57,6 +59,10 @@ private:
     std::uint16_t context;
     std::uint64_t born;
   };
+  bool is_known(std::uint16_t context) const {
+    return std::ranges::any_of(first_, [context](const First& f) { return f.context == context; });
+  }
+
   std::vector<First> first_;
   std::vector<std::uint16_t> expected_; // contexts that have allocated nothing yet
 };
@@ -120,8 +126,7 @@ public:
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
     if (e.kind == trace::Kind::kContext) {
       starters_.expect(e.context);
-      watch(kFirsts);
-      return;
+      return watch(starters_.all_known() ? kEnds : kFirsts);
     }
     if (!e.succeeded()) return;
     for (const Touch& touch : heap.touched()) {
