@@ -42,7 +42,7 @@ need_packages() {
   if [[ $(id -u) -ne 0 ]]; then
     fail "missing packages; install them first: sudo apt-get install -y --no-install-recommends ${missing[*]}"
   fi
-  say "installing ${#missing[@]} packages with apt-get: ${missing[*]}"
+  say "installing with apt-get: ${missing[*]}"
   # What apt-get and the packages' scripts say is of use only if they fail.
   local log
   log=$(mktemp)
