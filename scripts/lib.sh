@@ -118,14 +118,15 @@ complete_wheel_toolkit() {
 
 # Brings the toolkit's parts as NVIDIA's Python wheels into the build folder. Sets gmt_cuda.
 bring_wheel_toolkit() {
-  local folder=$gmt_build/cuda-$gmt_cuda_version names=() name
+  local folder=$gmt_build/cuda-$gmt_cuda_version names=() name why='no CUDA toolkit of version 13 here'
   gmt_cuda=$folder/nvidia/cu13
   for name in cuda-nvcc cuda-crt nvvm cuda-runtime cuda-cccl cuda-cupti cuda-profiler-api nvtx; do
     names+=("nvidia-$name==$gmt_cuda_version.*")
   done
   [[ $(cat "$folder/complete" 2>/dev/null) != "${names[*]}" ]] || return 0 # an older list lacks some
   need_packages python3 python3-pip ca-certificates
-  say "no CUDA toolkit of version 13 here: downloading its parts as Python wheels (some 150 MB) into $folder"
+  [[ ${GPUMEMTRACE_NO_SYSTEM_CUDA:-0} != 1 ]] || why='GPUMEMTRACE_NO_SYSTEM_CUDA=1'
+  say "$why: downloading its parts as Python wheels (some 150 MB) into $folder"
   rm -rf "$folder" "$folder.partial"
   PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 /usr/bin/python3 -m pip install --quiet --no-deps \
     --no-compile --only-binary=:all: --target "$folder.partial" "${names[@]}" ||
