@@ -16,16 +16,6 @@ namespace {
 
 constexpr unsigned kDeepest = 256; // of nested scopes: damaged files must not recurse without end
 
-std::string die_name(Dwarf_Die& die) {
-  for (const unsigned attribute : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
-    Dwarf_Attribute value;
-    if (dwarf_attr_integrate(&die, attribute, &value) == nullptr) continue;
-    if (const char* name = dwarf_formstring(&value); name != nullptr) return demangle(name);
-  }
-  const char* name = dwarf_diename(&die);
-  return name != nullptr ? name : "";
-}
-
 std::uint64_t number(Dwarf_Die& die, unsigned attribute) {
   Dwarf_Attribute value;
   Dwarf_Word word = 0;
@@ -77,6 +67,16 @@ Line call_site(Dwarf_Die& unit, Dwarf_Die& inlined) {
 }
 
 } // namespace
+
+std::string function_name(Dwarf_Die die) {
+  for (const unsigned attribute : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
+    Dwarf_Attribute value;
+    if (dwarf_attr_integrate(&die, attribute, &value) == nullptr) continue;
+    if (const char* name = dwarf_formstring(&value); name != nullptr) return demangle(name);
+  }
+  const char* name = dwarf_diename(&die);
+  return name != nullptr ? name : "";
+}
 
 DwarfLookup::DwarfLookup(Elf* elf) : dwarf_(dwarf_begin_elf(elf, DWARF_C_READ, nullptr)) { index_units(); }
 
@@ -150,28 +150,44 @@ DwarfLookup::Ranges& DwarfLookup::functions_of(const Dwarf_Die& unit) {
   return at->second;
 }
 
+// In split DWARF the skeleton has the lines, its other half the functions.
+Dwarf_Die DwarfLookup::functions_root(const Dwarf_Die& unit) {
+  Dwarf_Die split{};
+  std::uint8_t type = 0;
+  const bool is_skeleton =
+    dwarf_cu_info(unit.cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) == 0 &&
+    type == DW_UT_skeleton && split.addr != nullptr;
+  return is_skeleton ? split : unit;
+}
+
+bool DwarfLookup::function_at(std::uint64_t address, Dwarf_Die& function) {
+  const Range* unit = find(units_, address);
+  const Range* found = unit != nullptr ? find(functions_of(functions_root(unit->die)), address) : nullptr;
+  if (found != nullptr) function = found->die;
+  return found != nullptr;
+}
+
+const DwarfLookup::Ranges* DwarfLookup::functions_beside(std::uint64_t address) {
+  const Range* unit = find(units_, address);
+  return unit != nullptr ? &functions_of(functions_root(unit->die)) : nullptr;
+}
+
 std::vector<SymbolPlace> DwarfLookup::places(std::uint64_t address) {
   const Range* unit = find(units_, address);
   if (unit == nullptr) return {};
-  Dwarf_Die lines = unit->die; // in split DWARF the skeleton has the lines, its other half the functions
-  Dwarf_Die root = lines, split{};
-  std::uint8_t type = 0;
-  if (dwarf_cu_info(lines.cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) == 0 &&
-      type == DW_UT_skeleton && split.addr != nullptr) {
-    root = split;
-  }
+  Dwarf_Die lines = unit->die;
   std::vector<Dwarf_Die> chain;
-  if (const Range* function = find(functions_of(root), address); function != nullptr) {
+  if (const Range* function = find(functions_of(functions_root(lines)), address); function != nullptr) {
     chain.push_back(function->die);
     add_inlined(chain, function->die, address, 0);
   }
   Line at = line_at(lines, address);
   std::vector<SymbolPlace> places;
   for (std::size_t i = chain.size(); i-- > 0;) {
-    places.push_back({die_name(chain[i]), at.file, at.line, i > 0});
+    places.push_back({function_name(chain[i]), at.file, at.line, i > 0, nullptr});
     if (i > 0) at = call_site(lines, chain[i]);
   }
-  if (chain.empty() && !at.file.empty()) places.push_back({"", at.file, at.line, false});
+  if (chain.empty() && !at.file.empty()) places.push_back({"", at.file, at.line, false, nullptr});
   return places;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include <elfutils/libdw.h>
@@ -13,6 +14,9 @@
 #include "analyzer/symbols.h"
 
 namespace gmt {
+
+// A function's name, demangled if it is known as linked; empty if there is none.
+std::string function_name(Dwarf_Die die);
 
 class DwarfLookup {
 public:
@@ -25,15 +29,21 @@ public:
   // without scope and parameters (functions of internal linkage): the symbol table knows better.
   std::vector<SymbolPlace> places(std::uint64_t address);
 
-private:
+  // The function that has the code at an address; false if none is known.
+  bool function_at(std::uint64_t address, Dwarf_Die& function);
   struct Range {
     std::uint64_t low, high; // high exclusive
     Dwarf_Die die;
   };
   using Ranges = std::vector<Range>;
+  // All functions with code in the unit that covers an address, each once for each range of its code; nullptr
+  // without a unit. One unit's functions stay where they are.
+  const Ranges* functions_beside(std::uint64_t address);
 
+private:
   void index_units();
   Ranges& functions_of(const Dwarf_Die& unit);
+  static Dwarf_Die functions_root(const Dwarf_Die& unit);
   static void add_ranges(Ranges& ranges, Dwarf_Die& die);
   static void add_functions(Ranges& ranges, Dwarf_Die& parent, unsigned depth);
   static void sort(Ranges& ranges);

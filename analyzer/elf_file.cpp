@@ -112,6 +112,34 @@ void ElfFile::name_from_table(Elf_Scn* section, std::span<SymbolName> sorted) co
   }
 }
 
+void ElfFile::find_functions(std::map<std::string, std::uint64_t>& names) const {
+  // Hidden functions are local once they are linked, as are those of one unit alone, which may share a name.
+  std::map<std::string, std::uint64_t> local;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf_, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_entsize == 0) continue;
+    if (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) continue;
+    Elf_Data* data = elf_getdata(section, nullptr);
+    const std::uint64_t count = header.sh_size / header.sh_entsize;
+    for (std::uint64_t i = 0; data != nullptr && i < count && i < INT32_MAX; ++i) {
+      GElf_Sym symbol;
+      if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+      if (symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
+      const char* name = elf_strptr(elf_, header.sh_link, symbol.st_name);
+      const auto at = name != nullptr ? names.find(name) : names.end();
+      if (at == names.end()) continue;
+      if (GELF_ST_BIND(symbol.st_info) != STB_LOCAL) {
+        at->second = symbol.st_value;
+      } else if (const auto [one, is_first] = local.try_emplace(name, symbol.st_value); !is_first) {
+        one->second = one->second == symbol.st_value ? symbol.st_value : 0;
+      }
+    }
+  }
+  for (auto& [name, address] : names) {
+    if (const auto at = local.find(name); address == 0 && at != local.end()) address = at->second;
+  }
+}
+
 std::optional<ElfFile> open_debug_file(const ElfFile& file, const fs::path& path,
                                        std::span<const fs::path> roots) {
   const std::string id = file.build_id();

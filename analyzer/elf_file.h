@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +36,8 @@ public:
 
   // Names sorted, still unnamed addresses from .symtab, else .dynsym, in one pass over each table.
   void name_addresses(std::span<SymbolName> sorted) const;
+  // The other way round: the addresses of functions that other units can call; 0 where none or several have the name.
+  void find_functions(std::map<std::string, std::uint64_t>& names) const;
 
 private:
   ElfFile(int descriptor, Elf* elf) : descriptor_(descriptor), elf_(elf) {}

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,18 @@ namespace gmt {
 
 enum class Severity : std::uint8_t { kNote, kWarning, kError };
 
+// Addresses of code in a module, before its load bias is added; the end is exclusive.
+struct CodeRange {
+  std::uint64_t begin = 0, end = 0;
+  bool operator==(const CodeRange&) const = default;
+};
+
+// A function that makes tail calls: it may have been called and be gone from the stack.
+struct Callee {
+  std::string function;        // demangled
+  std::vector<CodeRange> code; // all of it, clones included; in the caller's module
+};
+
 // One frame as a person reads it. An inlined function has its own frame with `inlined` set, innermost first.
 struct Frame {
   std::uint64_t address = 0; // in the process, as the return address was captured
@@ -26,6 +39,9 @@ struct Frame {
   std::string module;        // path of the object file, empty if unknown
   std::uint64_t module_offset = 0; // address - load bias of the module
   bool inlined = false;
+  // Stands for what left no frame: the next frame called a function that ended in a tail call, maybe several in turn.
+  bool tail_call = false;
+  std::shared_ptr<const Callee> callee = nullptr; // called from here, as far as it makes tail calls
 };
 
 // Who ran device code: what tells one thread of a kernel from the others.

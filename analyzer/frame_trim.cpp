@@ -70,7 +70,7 @@ bool is_cuda_frame(const Frame& frame) {
 void trim_frames(std::vector<Frame>& frames) {
   auto begin = std::find_if_not(frames.begin(), frames.end(), is_cuda_frame);
   auto end = frames.end();
-  while (end != begin && of_start_up(*(end - 1))) --end;
+  while (end != begin && (of_start_up(*(end - 1)) || (end - 1)->tail_call)) --end;
   // The host function that nvcc makes of a kernel stands at the kernel's own line: what calls it is the
   // launch. A tail call may have left it out.
   if (begin != frames.begin() && begin != end && begin + 1 != end) {

@@ -119,6 +119,16 @@ void apply_to_accesses(Finding& finding) {
                                              "data types or layouts serves as well."});
 }
 
+void give_to(const OwnerRule& rule, Finding& finding) {
+  finding.severity = Severity::kNote;
+  finding.owner = rule.owner;
+  if (finding.message.ends_with('.')) finding.message.pop_back();
+  finding.message += finding.kind == "leak"    ? cat({"; ", rule.owner, " holds it: ", rule.why, "."})
+                     : finding.kind == "churn" ? cat({"; ", rule.owner, " does that itself."})
+                                               : cat({"; ", rule.owner, " allocated it for itself."});
+  finding.advice = finding.kind == "leak" ? "Nothing to do, unless it grows from run to run." : "Nothing to do.";
+}
+
 } // namespace
 
 std::span<const OwnerRule> owner_rules() { return kRules; }
@@ -131,22 +141,19 @@ std::string_view owner_of_module(std::string_view path) {
 
 void apply_owner_rules(Finding& finding) {
   if (finding.access) return apply_to_accesses(finding);
-  const bool leak = finding.kind == "leak";
-  const bool churn = finding.kind == "churn";
-  if (!leak && !churn && finding.kind != "unused") return;
+  if (finding.kind != "leak" && finding.kind != "churn" && finding.kind != "unused") return;
+  const OwnerRule* owner = nullptr;
   for (const LabelledStack& stack : finding.stacks) {
-    if (stack.label != "allocated here" && stack.label != "registered here") continue;
+    if (!stack.label.starts_with("allocated here") && stack.label != "registered here") continue;
     const OwnerRule* rule = owner_of(stack.frames);
-    if (rule == nullptr) continue;
-    finding.severity = Severity::kNote;
-    finding.owner = rule->owner;
-    if (finding.message.ends_with('.')) finding.message.pop_back();
-    finding.message += leak    ? cat({"; ", rule->owner, " holds it: ", rule->why, "."})
-                       : churn ? cat({"; ", rule->owner, " does that itself."})
-                               : cat({"; ", rule->owner, " allocated it for itself."});
-    finding.advice = leak ? "Nothing to do, unless it grows from run to run." : "Nothing to do.";
-    return;
+    // What lists several places is a library's if all of them are.
+    if (stack.label.starts_with("allocated here:") &&
+        (rule == nullptr || (owner != nullptr && rule->owner != owner->owner))) {
+      return;
+    }
+    if (owner == nullptr) owner = rule;
   }
+  if (owner != nullptr) give_to(*owner, finding);
 }
 
 } // namespace gmt

@@ -11,6 +11,7 @@
 
 #include "analyzer/device_malloc.h"
 #include "analyzer/frame_trim.h"
+#include "analyzer/function_name.h"
 #include "analyzer/owners.h"
 #include "analyzer/runtime_names.h"
 #include "analyzer/suppressions.h"
@@ -43,6 +44,28 @@ bool is_answered_elsewhere(const NotChecked& entry, const std::vector<Analysis>&
       return other.what == entry.what && other.why == entry.why;
     });
   });
+}
+
+// Whether what the frame called is gone, so that other functions follow right above it: `inner`, innermost first.
+// None there is the recorded call itself. The same function in another module is a copy that was called instead.
+bool is_behind_tail_call(const Frame& frame, const std::vector<Frame>& inner) {
+  if (!frame.callee) return false;
+  if (inner.empty()) return true;
+  const Frame& next = inner.back();
+  if (next.module.empty() || next.function == frame.callee->function) return false;
+  if (next.module != frame.module) {
+    return unscoped_function(next.function) != unscoped_function(frame.callee->function);
+  }
+  const std::uint64_t at = next.module_offset; // behind the call: a function may end with it
+  return std::ranges::none_of(frame.callee->code,
+                              [at](const CodeRange& r) { return at >= r.begin && at <= r.end; });
+}
+
+Frame tail_call_in(std::string module) {
+  Frame frame;
+  frame.module = std::move(module);
+  frame.tail_call = true;
+  return frame;
 }
 
 // The symbols of one process: what its trace knows already, and what is asked of the binaries.
@@ -93,10 +116,11 @@ public:
       const Module* module = find_module(analysis_.modules, address);
       if (module == nullptr) {
         result.emplace_back().address = address;
-        continue;
+        continue; // no call site is known
       }
       const std::vector<Frame>* known = known_.find(address, module->loaded);
       const std::vector<Frame> frames = known != nullptr ? *known : resolver.frames(*module, address);
+      if (is_behind_tail_call(frames.back(), result)) result.push_back(tail_call_in(frames.back().module));
       result.insert(result.end(), frames.begin(), frames.end());
     }
     return result;

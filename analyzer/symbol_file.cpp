@@ -2,10 +2,13 @@
 // Reads and writes the `symbols` file, see symbol_file.h.
 #include "analyzer/symbol_file.h"
 
+#include <algorithm>
 #include <fstream>
+#include <memory>
 #include <ostream>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "analyzer/text_lines.h"
 #include "analyzer/trace_text.h"
@@ -17,6 +20,29 @@ namespace {
 constexpr std::uintmax_t kLargestFile = 512u << 20;
 constexpr std::size_t kMostInlined = 256;
 constexpr std::size_t kFields = 8; // later versions may append more
+
+// Nothing if a range makes no sense: without it, the frames above cannot be told from the function's own.
+std::shared_ptr<const Callee> parse_callee(std::string_view function, std::string_view ranges) {
+  Callee callee;
+  callee.function = unescape(function);
+  while (!ranges.empty()) {
+    const std::size_t dash = ranges.find('-'), comma = std::min(ranges.find(','), ranges.size());
+    if (dash >= comma) return nullptr;
+    const auto begin = parse_number<std::uint64_t>(ranges.substr(0, dash), 16);
+    const auto end = parse_number<std::uint64_t>(ranges.substr(dash + 1, comma - dash - 1), 16);
+    if (!begin || !end || *begin >= *end) return nullptr;
+    callee.code.push_back({*begin, *end});
+    ranges.remove_prefix(std::min(comma + 1, ranges.size()));
+  }
+  return callee.code.empty() ? nullptr : std::make_shared<const Callee>(std::move(callee));
+}
+
+void write_callee(std::ostream& out, const Callee& callee) {
+  out << '\t' << escape(callee.function) << '\t';
+  for (std::size_t i = 0; i < callee.code.size(); ++i) {
+    out << (i == 0 ? "" : ",") << hex(callee.code[i].begin) << '-' << hex(callee.code[i].end);
+  }
+}
 
 // False if the line is no frame.
 bool parse_line(std::string_view line, std::uint64_t& loaded, Frame& frame) {
@@ -35,6 +61,7 @@ bool parse_line(std::string_view line, std::uint64_t& loaded, Frame& frame) {
   frame.function = unescape(field[4]);
   frame.file = unescape(field[5]);
   frame.module = unescape(field[6]);
+  if (field.size() > kFields + 1) frame.callee = parse_callee(field[kFields], field[kFields + 1]);
   return sound;
 }
 
@@ -72,7 +99,9 @@ std::optional<std::string> SymbolFile::write(const fs::path& trace) const {
       for (const Frame& f : frames) {
         out << hex(key.first) << '\t' << hex(key.second) << '\t' << (f.inlined ? 1 : 0) << '\t' << f.line
             << '\t' << escape(f.function) << '\t' << escape(f.file) << '\t' << escape(f.module) << '\t'
-            << hex(f.module_offset) << '\n';
+            << hex(f.module_offset);
+        if (f.callee) write_callee(out, *f.callee);
+        out << '\n';
       }
     }
   });

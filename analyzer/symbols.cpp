@@ -11,6 +11,7 @@
 #include "analyzer/dwarf_lookup.h"
 #include "analyzer/elf_file.h"
 #include "analyzer/function_name.h"
+#include "analyzer/tail_calls.h"
 
 namespace gmt {
 namespace fs = std::filesystem;
@@ -82,10 +83,15 @@ void SymbolResolver::resolve_file(const std::string& path, const std::string& bu
   if (debug) debug->name_addresses(names);
   binary->name_addresses(names);
 
-  DwarfLookup dwarf(debug ? debug->elf() : binary->elf());
+  const ElfFile& informed = debug ? *debug : *binary;
+  DwarfLookup dwarf(informed.elf());
+  TailCalls tail_calls(dwarf);
+  for (const std::uint64_t offset : file.wanted) tail_calls.want(offset);
+  tail_calls.resolve(informed);
   for (std::size_t i = 0; i < names.size(); ++i) {
     std::vector<SymbolPlace> places = dwarf.places(names[i].address);
     complete_function(places, names[i].name);
+    if (!places.empty()) places.back().callee = tail_calls.at(file.wanted[i]);
     file.places[file.wanted[i]] = std::move(places);
   }
 }
@@ -114,6 +120,7 @@ std::vector<Frame> SymbolResolver::frames(const Module& module, std::uint64_t ad
         frame.file = place.file;
         frame.line = place.line;
         frame.inlined = place.inlined;
+        frame.callee = place.callee;
       }
     }
   }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ struct SymbolPlace {
   std::string file;
   std::uint32_t line = 0;
   bool inlined = false;
+  std::shared_ptr<const Callee> callee; // of the outermost place at an address, see Frame
 };
 
 class SymbolResolver {

@@ -42,12 +42,22 @@ need_packages() {
   if [[ $(id -u) -ne 0 ]]; then
     fail "missing packages; install them first: sudo apt-get install -y --no-install-recommends ${missing[*]}"
   fi
-  say "installing ${missing[*]}"
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq || say "apt-get update failed; trying with the lists that are here"
+  say "installing with apt-get: ${missing[*]}"
+  # What apt-get and the packages' scripts say is of use only if they fail.
+  local log
+  log=$(mktemp)
+  if [[ -z ${gmt_lists_are_new:-} ]]; then
+    apt-get update -qq >"$log" 2>&1 || say "apt-get update failed; trying with the lists that are here"
+    gmt_lists_are_new=1
+  fi
   # Runs of apt-get that others have started may hold its lock for a while.
-  apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "${missing[@]}" >/dev/null ||
+  if ! DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 \
+    "${missing[@]}" >>"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
     fail "apt-get could not install ${missing[*]}"
+  fi
+  rm -f "$log"
 }
 
 # A clang that compiles CUDA 13, where the distribution has one; what is tested with it is left out otherwise.
@@ -108,21 +118,34 @@ complete_wheel_toolkit() {
 
 # Brings the toolkit's parts as NVIDIA's Python wheels into the build folder. Sets gmt_cuda.
 bring_wheel_toolkit() {
-  local folder=$gmt_build/cuda-$gmt_cuda_version names=() name
+  local folder=$gmt_build/cuda-$gmt_cuda_version names=() name why='no CUDA toolkit of version 13 here'
   gmt_cuda=$folder/nvidia/cu13
-  [[ ! -e $folder/complete ]] || return 0
-  need_packages python3 python3-pip ca-certificates
-  for name in cuda-nvcc cuda-crt nvvm cuda-runtime cuda-cccl cuda-cupti nvtx; do
+  for name in cuda-nvcc cuda-crt nvvm cuda-runtime cuda-cccl cuda-cupti cuda-profiler-api nvtx; do
     names+=("nvidia-$name==$gmt_cuda_version.*")
   done
-  say "no CUDA toolkit of version 13 here: bringing its parts as Python wheels into $folder"
+  [[ $(cat "$folder/complete" 2>/dev/null) != "${names[*]}" ]] || return 0 # an older list lacks some
+  need_packages python3 python3-pip ca-certificates
+  [[ ${GPUMEMTRACE_NO_SYSTEM_CUDA:-0} != 1 ]] || why='GPUMEMTRACE_NO_SYSTEM_CUDA=1'
+  say "$why: downloading its parts as Python wheels (some 150 MB) into $folder"
   rm -rf "$folder" "$folder.partial"
   PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 /usr/bin/python3 -m pip install --quiet --no-deps \
     --no-compile --only-binary=:all: --target "$folder.partial" "${names[@]}" ||
     fail "pip could not bring ${names[*]}; install the CUDA toolkit $gmt_cuda_version, or set CUDA_HOME to one"
   complete_wheel_toolkit "$folder.partial/nvidia/cu13"
-  touch "$folder.partial/complete"
+  printf '%s\n' "${names[*]}" >"$folder.partial/complete"
   mv "$folder.partial" "$folder"
+}
+
+# A header that the wheels lack may be found in an installed toolkit all the same, where that has put its headers into the
+# compiler's own folders, as some do. A machine without a toolkit would then fail, after minutes: say it here and at once.
+check_wheel_headers() {
+  local headers foreign
+  headers=$(grep -rhoE '^#include <(cu|nvtx3/)[^>]*>' --include='*.h' --include='*.cpp' "$gmt_root/interposer" \
+    "$gmt_root/simulated_cuda" | sort -u)
+  # A rule's prerequisites, one a line. Those that are CUDA's bear its names.
+  foreign=$(g++ -std=c++20 -M -isystem "$gmt_cuda/include" -x c++ - <<<"$headers" | tr -s '[:space:]' '\n' |
+    grep -E '/(cu|nv|crt/|vector_|device_|host_)[^/]*$' | grep -vF "$gmt_cuda/" | grep -v '/c++/' | head -n 3) || true
+  [[ -z $foreign ]] || fail "the Python wheels lack headers that an installed toolkit has: ${foreign//$'\n'/ }"
 }
 
 # Sets gmt_cuda to a toolkit's folder. Call after choose_build_folder.
@@ -139,6 +162,7 @@ find_cuda() {
     done
   fi
   bring_wheel_toolkit
+  check_wheel_headers
 }
 
 # has_gpu: whether a GPU and its driver can be used here.
@@ -148,19 +172,19 @@ has_gpu() {
     [[ -e /usr/lib/wsl/lib/libcuda.so.1 ]]
 }
 
-# configure FOLDER ARGUMENT...: runs cmake; shows its output only if it fails, or if GPUMEMTRACE_VERBOSE is set.
+# configure FOLDER ARGUMENT...: runs cmake; shows its output only if it fails.
 configure() {
   local folder=$1 log=$1.configure.log
   shift
   local arguments=(-S "$gmt_root" -B "$folder" -G Ninja -DPython3_EXECUTABLE=/usr/bin/python3
     -DGMT_CUDA_INCLUDE_DIR="$gmt_cuda/include" -DGMT_NVCC="$gmt_cuda/bin/nvcc")
   # Variables of the machine must not bring in a second toolkit.
-  unset CUDA_HOME CUDA_PATH LIBRARY_PATH CPATH
+  unset CUDA_HOME CUDA_PATH LIBRARY_PATH CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH
   # Both are remembered by cmake under these names and belong to the toolkit.
   arguments+=(-UGMT_CUDA_STUB -UGMT_CUDART_DIR)
   if command -v ccache >/dev/null; then
     export CCACHE_SLOPPINESS=pch_defines,time_macros # without it, what uses a precompiled header is compiled anew
-    arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
+    arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER="$gmt_root/cmake/compile-cached" -DCMAKE_C_COMPILER_LAUNCHER=ccache)
   fi
   if ! cmake "${arguments[@]}" "$@" >"$log" 2>&1; then
     cat "$log" >&2
@@ -173,5 +197,6 @@ configure() {
 build() {
   local folder=$1
   shift
+  say "compiling in $folder with $gmt_jobs jobs at a time: the first time takes minutes"
   NINJA_STATUS='[%f/%t] ' cmake --build "$folder" -j "$gmt_jobs" ${1+--target "$@"}
 }

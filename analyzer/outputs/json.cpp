@@ -94,9 +94,10 @@ Json json_of(const Frame& frame) {
           {"file", text_or_null(frame.file)},
           {"line", frame.line != 0 ? Json(frame.line) : Json(nullptr)},
           {"module", text_or_null(frame.module)},
-          {"module_offset", frame.module.empty() ? Json(nullptr) : Json(format_address(frame.module_offset))},
+          {"module_offset", frame.module.empty() || frame.tail_call ? Json(nullptr) : Json(format_address(frame.module_offset))},
           {"address", format_address(frame.address)},
-          {"inlined", frame.inlined}};
+          {"inlined", frame.inlined},
+          {"tail_call", frame.tail_call}};
 }
 
 Json json_of(const DeviceThread& thread) {

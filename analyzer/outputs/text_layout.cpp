@@ -130,6 +130,7 @@ std::string command_line(const ProcessReport& process) {
 }
 
 std::string location(const Frame& frame, const std::string& folder) {
+  if (frame.tail_call) return "(tail call)";
   if (frame.file.empty()) {
     if (frame.module.empty() && frame.address == 0) return "(line unknown)"; // in a kernel
     if (frame.module.empty()) return format_address(frame.address);

@@ -85,9 +85,9 @@ std::string place_of(const LabelledStack& stack, const std::string& folder, bool
   if (stack.frames.empty()) return "(no call stack was recorded)";
   const std::size_t at = shown_frame(stack);
   std::string place = location(stack.frames[at], folder);
-  if (with_caller && at + 1 < stack.frames.size()) {
-    place += ", called at " + location(stack.frames[at + 1], folder);
-  }
+  const auto caller = std::find_if(stack.frames.begin() + static_cast<std::ptrdiff_t>(at) + 1, stack.frames.end(),
+                                   [](const Frame& frame) { return !frame.tail_call; });
+  if (with_caller && caller != stack.frames.end()) place += ", called at " + location(*caller, folder);
   const std::size_t taken = columns(place) + 2;
   const std::string function =
       printable(shorten_function(stack.frames[at].function, room > taken + 16 ? room - taken : 16));

@@ -23,10 +23,10 @@ Expectations are comments in the source, one a line, each belonging to the `run:
     // or: the context dies         what follows (expect, not-checked) is another outcome of the same run; one must fit
 
 Every run lists all its findings of severity error and warning: any other one is a failure. Notes that are not listed
-are allowed. Keys that are left out (count, bytes, api, message, range, ratio, cause, line, stacks) are not compared;
-message="text" looks for the text in the finding's message and advice, range="outer / inner" is the NVTX ranges, ratio
-is what an access moved to what it had to move (one number: exact to two places), cause why. `stacks` lists every
-labelled stack, in any order. `@name` is the function and `:12` or `:LINE(tag)` the line of the innermost frame that
+are allowed. Keys that are left out (count, bytes, api, message, range, ratio, cause, line, tail-calls, stacks) are not
+compared; message="text" looks for the text in the finding's message and advice, range="outer / inner" is the NVTX
+ranges, ratio is what an access moved to what it had to move (one number: exact to two places), cause why. `tail-calls`
+is how many frames of its stacks stand for what a tail call left out. `stacks` lists every labelled stack, in any order. `@name` is the function and `:12` or `:LINE(tag)` the line of the innermost frame that
 lies in the program's own source; LINE(tag) is the line that ends in `// @tag`; `line=` is the same for any one stack.
 A tag behind the word restricts a line to a flavour: `expect-static:`, `expect-shared-real:`; tags are shared, static,
 simulated, real, O0, O2.
@@ -131,6 +131,9 @@ def finding_difference(expected, finding, source):
             return f"the message does not contain '{expected.message}'"
     if expected.range is not None and (finding.get("range") or "") != expected.range:
         return f"range is {finding.get('range')}, not {expected.range}"
+    tails = sum(bool(frame.get("tail_call")) for stack in finding.get("stacks") or [] for frame in stack["frames"])
+    if expected.tail_calls is not None and tails != expected.tail_calls:
+        return f"its stacks have {tails} tail calls, not {expected.tail_calls}"
     if reason := access_difference(expected, finding.get("access") or {}):
         return reason
     if expected.line:

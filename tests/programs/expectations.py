@@ -52,11 +52,12 @@ class Expectation:
     ratio: tuple = None  # lowest and highest
     cause: str = None
     line: int = None
+    tail_calls: int = None
     stacks: list = None
 
     def __str__(self):
         parts = [self.severity, self.kind]
-        parts += [f"{key}={value}" for key in ("count", "bytes", "api", "message", "range", "cause", "line")
+        parts += [f"{key}={value}" for key in ("count", "bytes", "api", "message", "range", "cause", "line", "tail_calls")
                   if (value := getattr(self, key)) is not None]
         if self.ratio:
             parts.append("ratio={:g}..{:g}".format(*self.ratio))
@@ -136,8 +137,8 @@ def parse_expectation(text, tagged_lines):
     result = Expectation(words[0], words[1])
     for word in words[2:]:
         key, _, value = word.partition("=")
-        if key in ("bytes", "count"):
-            setattr(result, key, int(value))
+        if key in ("bytes", "count", "tail-calls"):
+            setattr(result, key.replace("-", "_"), int(value))
         elif key == "api":
             result.api = value
         elif key == "message":

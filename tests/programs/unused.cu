@@ -20,6 +20,15 @@
 // expect: silent
 // run: host
 // expect: silent
+// run: start
+// expect: silent
+// run: primed
+// expect: silent
+// run: failed
+// exit: 7
+// expect: note unused count=5 bytes=20480 message="The program ended with exit status 7: 20.0 KiB of device memory in 5 blocks from 3 places was never used" stacks="allocated here"@make_blocks:LINE(blocks),"allocated here"@make:LINE(make),"allocated here"@main:LINE(failed)
+// expect: error leak count=1 stacks="allocated here"@main:LINE(failed)
+// expect: error leak count=1 stacks="allocated here"@make:LINE(make)
 // run: killed
 // exit: signal SIGKILL
 // expect: clean
@@ -74,6 +83,25 @@ static void host()
   CHECK(cudaFreeHost(pinned));
 }
 
+// A block of no use but that CUDA starts, and one that the pool grows with.
+static void start()
+{
+  void* byte = nullptr;
+  CHECK(cudaMalloc(&byte, 1));
+  CHECK(cudaFree(byte));
+}
+
+static void prime()
+{
+  void *large = nullptr, *block = nullptr;
+  CHECK(cudaMallocAsync(&large, 64 << 20, nullptr));
+  CHECK(cudaFreeAsync(large, nullptr));
+  CHECK(cudaMallocAsync(&block, kBytes, nullptr));
+  CHECK(cudaMemsetAsync(block, 0, kBytes, nullptr));
+  CHECK(cudaFreeAsync(block, nullptr));
+  CHECK(cudaDeviceSynchronize());
+}
+
 int main(int argc, char** argv)
 {
   if (started_with(argc, argv, "")) {
@@ -85,6 +113,16 @@ int main(int argc, char** argv)
     CHECK(cudaFreeArray(array));
   } else if (started_with(argc, argv, "host")) {
     host();
+  } else if (started_with(argc, argv, "start")) {
+    start();
+  } else if (started_with(argc, argv, "primed")) {
+    prime();
+  } else if (started_with(argc, argv, "failed")) {
+    make_blocks();
+    make();
+    void* block = nullptr;
+    CHECK(cudaMalloc(&block, kBytes)); // @failed
+    return 7;
   } else {
     float* block = make();
     if (started_with(argc, argv, "kernel"))

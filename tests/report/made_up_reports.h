@@ -291,9 +291,13 @@ inline Report short_of_memory() {
   return r;
 }
 
-// Several processes, every limit, every loss.
+// Several processes, every limit, every loss, frames that are missing.
 inline Report troubled() {
   Report r = ordinary();
+  Frame gone;
+  gone.module = "/home/me/train";
+  gone.tail_call = true;
+  r.findings[0].stacks[1].frames.insert(r.findings[0].stacks[1].frames.begin(), gone);
   r.processes[0].device = "simulated";
   r.processes[0].driver_version = "13.0";
   r.processes[0].tables = tables();

@@ -284,6 +284,22 @@ TEST(Owners, WhatAnOwnerDoesNotUseIsItsOwnBusiness) {
   EXPECT_EQ(f.advice, "Nothing to do.");
 }
 
+TEST(Owners, SeveralPlacesAreALibrarysIfAllAre) {
+  const auto owner_of = [](const char* second) {
+    Finding f = leak_with({frame("/usr/lib/libcublas.so.13", "")});
+    f.kind = "unused";
+    f.severity = Severity::kNote;
+    f.stacks.push_back(f.stacks.front());
+    f.stacks[0].label = f.stacks[1].label = "allocated here: 1.0 MiB in 1 block";
+    f.stacks[1].frames = {frame(second, "")};
+    apply_owner_rules(f);
+    return f.owner;
+  };
+  EXPECT_EQ(owner_of("/usr/lib/libcublas.so.13"), "cuBLAS");
+  EXPECT_EQ(owner_of("/usr/lib/libnccl.so.2"), "");
+  EXPECT_EQ(owner_of("/home/me/libmine.so"), "");
+}
+
 TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
   const auto judged = [](const char* module, const char* launched_by = "/home/me/app") {
     Finding f = leak_with({});

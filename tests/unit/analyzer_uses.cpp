@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program did with its memory between birth and death: read before written, and never used at all.
+// What a program did with its memory between birth and death: read before it was written.
 
 #include "analysis_fixture.h"
 
@@ -244,60 +244,6 @@ TEST_F(Uses, ManyPiecesCountAsWritten) {
   cuda_free(kA);
   run();
   EXPECT_EQ(severities("uninitialized-read"), "");
-}
-
-TEST_F(Uses, NeverUsed) {
-  cuda_malloc(kA, kMiB);
-  cuda_free(kA);
-  cuda_malloc(kA, kMiB);
-  run();
-  const Finding* f = find("unused");
-  ASSERT_NE(f, nullptr);
-  EXPECT_EQ(f->severity, Severity::kWarning);
-  EXPECT_EQ(f->message,
-            "2.0 MiB of device memory in 2 blocks allocated by cudaMalloc was never used: no copy, set, "
-            "texture or kernel was given a pointer into it.");
-  EXPECT_EQ(f->count, 2u);
-  EXPECT_EQ(labels(*f), "allocated here");
-}
-
-TEST_F(Uses, AnyUseIsAUse) {
-  std::uint64_t address = kA;
-  const auto next = [&] {
-    cuda_malloc(address += kMiB, 1000);
-    return address;
-  };
-  write(next(), 10);
-  read(next() + 10, 10);
-  log().set({.api = "cuMemsetD8_v2"}, next(), 10);
-  launch(next() + 100);
-  use(next(), trace::UseClass::kTexture);
-  use(next(), trace::UseClass::kExport);
-  use(next(), trace::UseClass::kAttach);
-  cuda_memcpy(next(), kHost, 10, 1); // tried
-  for (const Family family : {Family::kManaged, Family::kPinned, Family::kVmmMapping, Family::kGraph}) {
-    log().alloc({.api = "cuMemAllocManaged"}, family, address += kMiB, 1000);
-  }
-  run();
-  EXPECT_EQ(find("unused"), nullptr);
-}
-
-TEST_F(Uses, UnusedWhileKernelsRanIsANote) {
-  cuda_malloc(kA, kMiB);
-  launch();
-  cuda_free(kA);
-  run();
-  EXPECT_EQ(severities("unused"), "n");
-}
-
-TEST_F(Uses, KilledProgramsHadNoTime) {
-  cuda_malloc(kA, kMiB);
-  cuda_malloc(kB, kMiB);
-  cuda_free(kB);
-  trace.complete = "how=signalled\nstatus=0\nsignal=9\ncore=0\n";
-  run();
-  ASSERT_NE(find("unused"), nullptr);
-  EXPECT_EQ(find("unused")->count, 1u);
 }
 
 } // namespace

@@ -5,6 +5,15 @@ target_compile_options(report_symbols_target PRIVATE -g -O2)
 target_link_options(report_symbols_target PRIVATE -Wl,--build-id)
 set_target_properties(report_symbols_target PROPERTIES PREFIX "")
 
+# Tail calls as DWARF 5 tells them, and as GNU's extension of DWARF 4 does.
+foreach(version 5 4)
+  add_library(report_tail_calls_${version} MODULE report_tail_calls_target.cpp report_tail_calls_other.cpp)
+  # clang does not know the attribute that keeps GCC from making clones.
+  target_compile_options(report_tail_calls_${version} PRIVATE -g -gdwarf-${version} -O2 -Wno-attributes)
+  target_link_options(report_tail_calls_${version} PRIVATE -Wl,--build-id)
+  set_target_properties(report_tail_calls_${version} PROPERTIES PREFIX "")
+endforeach()
+
 # Fat binaries of the fixtures' cubins.
 add_library(report_code_target MODULE report_code_target.S)
 target_compile_definitions(report_code_target PRIVATE
@@ -23,6 +32,7 @@ add_executable(report_tests
   report_suppressions_test.cpp
   report_symbol_file_test.cpp
   report_symbols_test.cpp
+  report_tail_calls_test.cpp
   report_text_test.cpp)
 target_link_libraries(report_tests PRIVATE analyzer_core analyzer_report trace_writer GTest::gtest_main ${CMAKE_DL_LIBS})
 target_compile_options(report_tests PRIVATE -O0) # as the analyzer's tests
@@ -30,9 +40,11 @@ target_precompile_headers(report_tests PRIVATE <gtest/gtest.h> <algorithm> <file
 target_compile_definitions(report_tests PRIVATE
   GMT_CUBINS="${cubins}"
   GMT_CODE_TARGET="$<TARGET_FILE:report_code_target>"
+  GMT_TAIL_CALLS_5="$<TARGET_FILE:report_tail_calls_5>"
+  GMT_TAIL_CALLS_4="$<TARGET_FILE:report_tail_calls_4>"
   GMT_SYMBOLS_TARGET="$<TARGET_FILE:report_symbols_target>"
   GMT_SYMBOLS_TARGET_SOURCE="${CMAKE_CURRENT_LIST_DIR}/report_symbols_target.cpp")
-add_dependencies(report_tests report_symbols_target report_code_target)
+add_dependencies(report_tests report_symbols_target report_code_target report_tail_calls_5 report_tail_calls_4)
 gtest_discover_tests(report_tests PROPERTIES LABELS unit TIMEOUT 120)
 
 add_executable(report_write_json ${PROJECT_SOURCE_DIR}/tests/report/write_json.cpp)

@@ -63,6 +63,36 @@ TEST_F(SymbolFileTest, RoundTrip) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
 }
 
+TEST_F(SymbolFileTest, KeepsWhatIsCalledFromAFrame) {
+  Frame caller = frame(0x2000, "caller()", 7, false);
+  caller.callee = std::make_shared<const Callee>(Callee{"tab\t(int)", {{0x10, 0x20}, {0xabc000, 0xabc001}}});
+  SymbolFile file;
+  file.set(0x2000, 1, {frame(0x2000, "inlined()", 8, true), caller});
+  ASSERT_EQ(file.write(folder_), std::nullopt);
+  const SymbolFile read = SymbolFile::read(folder_);
+  const std::vector<Frame>* frames = read.find(0x2000, 1);
+  ASSERT_NE(frames, nullptr);
+  EXPECT_EQ(frames->at(0).callee, nullptr);
+  ASSERT_NE(frames->at(1).callee, nullptr);
+  EXPECT_EQ(frames->at(1).callee->function, "tab\t(int)");
+  EXPECT_EQ(frames->at(1).callee->code, caller.callee->code);
+}
+
+TEST_F(SymbolFileTest, LeavesOutCalleesWhoseCodeMakesNoSense) {
+  std::ofstream out(folder_ / "symbols");
+  for (const char* code : {"", "10", "10-", "-20", "20-10", "10-20,", "10-20,30", "zz-20", "1-2-3"}) {
+    out << "10\t1\t0\t1\tf\tf.c\t/m\t10\tg\t" << code << '\n';
+  }
+  out.close();
+  const SymbolFile read = SymbolFile::read(folder_);
+  ASSERT_NE(read.find(0x10, 1), nullptr);
+  ASSERT_EQ(read.find(0x10, 1)->size(), 9u);
+  for (const Frame& f : *read.find(0x10, 1)) {
+    const auto expected = std::vector<CodeRange>{{0x10, 0x20}};
+    EXPECT_TRUE(!f.callee || f.callee->code == expected);
+  }
+}
+
 TEST_F(SymbolFileTest, SkipsWhatItCannotRead) {
   std::ofstream(folder_ / "symbols") << "nonsense\n\n"
                                      << "zz\t1\t0\t1\tf\tf.c\t/m\t10\n"  // no address
