@@ -19,7 +19,7 @@ using Names = std::span<const std::string_view>; // by value
 constexpr std::string_view kFamilies[] = {
     "unknown",  "device",    "pitched",       "managed",     "pinned",      "registered", "stream-ordered",
     "array",    "mipmapped", "vmm-handle",    "vmm-reserve", "vmm-mapping", "ipc",        "pool-import",
-    "external", "graph",     "module-global", "graphics",    "multicast",   "region"};
+    "external", "graph",     "module-global", "graphics",    "multicast",   "region",     "managed-variable"};
 constexpr std::string_view kFrees[] = {
     "unknown", "free",         "free-async", "free-host", "unregister", "destroy-array", "destroy-mipmapped",
     "release", "address-free", "unmap",      "ipc-close", "free()",     "unmap-graphics",

@@ -22,8 +22,8 @@ using trace::Kind;
 constexpr std::uint16_t kDeinitialized = 4; // driver or runtime is being unloaded, and everything with it
 
 Family family_of(std::uint64_t word) {
-  return word <= static_cast<std::uint64_t>(Family::kSubAllocation) ? static_cast<Family>(word)
-                                                                : Family::kUnknown;
+  return word <= static_cast<std::uint64_t>(Family::kManagedVariable) ? static_cast<Family>(word)
+                                                                  : Family::kUnknown;
 }
 
 // One open of an IPC handle, one retain of a VMM handle: the same address again is one more reference.

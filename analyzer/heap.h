@@ -132,6 +132,7 @@ bool is_device_memory(const Block& block);             // the same, where it is 
 bool can_leak(trace::Family family);
 bool is_sticky(std::uint16_t result); // the context is dead after this code (heap_rules.cpp lists them)
 
+constexpr bool is_static(trace::Family family); // a variable of the program's code: looked up, never allocated
 // Rows as a call describes them: one linear side of a copy or set, or what a texture binds. A flat call is
 // one row. Row i of slice z starts at address + (z * slice + i) * pitch.
 struct Rows {
@@ -242,3 +243,7 @@ inline const BlockDetail& Block::shape() const {
 }
 
 } // namespace gmt
+constexpr bool is_static(trace::Family family) {
+  return family == trace::Family::kModuleGlobal || family == trace::Family::kManagedVariable;
+}
+

@@ -41,7 +41,7 @@ GraphWork::Kind kind_of(std::uint64_t node_type) {
 // Left out is memory that comes back by itself: a graph's at every launch, static memory with its module.
 // Host memory may belong to malloc again, and a kernel's argument be a number that looks like its address.
 bool is_judged(const GraphWork& work, const Block& dead) {
-  if (dead.family == Family::kGraph || dead.family == Family::kModuleGlobal) return false;
+  if (dead.family == Family::kGraph || is_static(dead.family)) return false;
   if (dead.family != Family::kPinned && dead.family != Family::kManaged) return true;
   return work.kind != GraphWork::Kind::kKernel && dead.born < work.order && work.order < dead.died;
 }

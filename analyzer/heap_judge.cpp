@@ -259,7 +259,7 @@ void Heap::State::judge_freed_range(const Event& e, std::uint64_t address, std::
   if (dead == nullptr) return;
   const Block& block = *dead;
   // A graph's memory comes back at every launch, static memory with its module.
-  if (block.family == Family::kGraph || block.family == Family::kModuleGlobal) return;
+  if (block.family == Family::kGraph || is_static(block.family)) return;
   if (is_host(block.family) && (e.succeeded() || e.kind == trace::Kind::kLaunch)) return;
   add({.verdict = Verdict::kUseAfterFree,
        .side = side,

@@ -56,6 +56,7 @@ std::string_view family_noun(Family family) {
   case Family::kGraphics: return "mapped graphics memory";
   case Family::kMulticast: return "multicast object memory";
   case Family::kSubAllocation: return "memory of a pool";
+  case Family::kManagedVariable: return "static managed memory";
   }
   return "memory";
 }
@@ -79,7 +80,8 @@ std::string_view right_release(Family family, bool runtime) {
   case Family::kVmmReservation: return "cuMemAddressFree";
   case Family::kVmmMapping: return "cuMemUnmap";
   case Family::kIpc: return runtime ? "cudaIpcCloseMemHandle" : "cuIpcCloseMemHandle";
-  case Family::kModuleGlobal: return runtime ? "nothing: it lives as long as its module" : "cuModuleUnload";
+  case Family::kModuleGlobal:
+  case Family::kManagedVariable: return runtime ? "nothing: it lives as long as its module" : "cuModuleUnload";
   case Family::kGraphics: return runtime ? "cudaGraphicsUnmapResources" : "cuGraphicsUnmapResources";
   case Family::kSubAllocation: return "the pool's own release function";
   }
@@ -113,7 +115,7 @@ bool release_fits(FreeFunction function, Family family) {
 }
 
 // Graphics resources end with the other API's object, and unmapping names the resource, not the address.
-bool can_leak(Family family) { return family != Family::kModuleGlobal && family != Family::kGraphics; }
+bool can_leak(Family family) { return !is_static(family) && family != Family::kGraphics; }
 
 bool is_sticky(std::uint16_t result) {
   switch (result) {

@@ -180,6 +180,7 @@ enum class Family : std::uint8_t {
   kMulticast = 18,
   kSubAllocation = 19, // a region of a pool that registered itself by NVTX; P9 is the pool
 };
+  kManagedVariable = 20, // __managed__ variables (since 1.5; kModuleGlobal before): host and device reach them; never a leak
 
 // Which function family a release call belongs to.
 enum class FreeFunction : std::uint8_t {
