@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pitch-mismatch: rows of pitched memory addressed as if they lay elsewhere. Three mistakes: a 2D or 3D call
 // with another pitch than the allocation's, a flat copy or set over several rows of it, and a width larger
-// than the pitch, which CUDA refuses. What reaches past the end is copy-out-of-bounds and not told twice.
+// than the pitch, which CUDA refuses. What reaches past the end is copy-out-of-bounds and not told twice. Pictures keep
+// their chroma planes behind the first plane of one allocation, with a half or a quarter of its pitch: no mistake.
 
 #include <algorithm>
 
@@ -66,10 +67,17 @@ private:
     const std::uint64_t pitch = block->shape().pitch;
     if (rows.count() > 1) {
       // Every second row, or every third, is a legal way to walk through the allocation's rows.
-      if (rows.pitch % pitch != 0) findings.add(rows_finding(e, side, rows, *block));
+      if (rows.pitch % pitch != 0 && !is_smaller_plane(rows, *block)) findings.add(rows_finding(e, side, rows, *block));
     } else if (crosses_rows(rows, *block) && !runs_between_equal_pitches(e, *block, heap)) {
       findings.add(flat_finding(e, side, rows, *block));
     }
+  }
+
+  // The pitch divides the allocation's, and before the rows there is room for a plane at least as large.
+  static bool is_smaller_plane(const Rows& rows, const Block& block) {
+    if (rows.pitch == 0 || block.shape().pitch % rows.pitch != 0) return false;
+    const std::uint64_t before = rows.address - block.address;
+    return rows.count() <= before / rows.pitch;
   }
 
   static bool is_linear(const Event& e, Side side) {
