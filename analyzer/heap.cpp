@@ -204,7 +204,9 @@ void Heap::State::on_life(const Event& e) {
   const auto object = static_cast<trace::ObjectClass>(e.p(1));
   const auto op = static_cast<trace::LifeOp>(e.p(2));
   if (object == trace::ObjectClass::kUserHeap) return on_user_heap(e);
-  if (object == trace::ObjectClass::kArrayView && op == trace::LifeOp::kCreate) views[e.p(0)] = e.p(3);
+  if (object == trace::ObjectClass::kArrayView && op == trace::LifeOp::kCreate) {
+    views[e.p(0)] = {e.p(3), e.p(4), e.payload.size() > trace::kFirstPayloadWords};
+  }
   if (object == trace::ObjectClass::kGraph || object == trace::ObjectClass::kGraphExec) on_graph_life(e);
   note_place(e);
   if (object == trace::ObjectClass::kContext && op == trace::LifeOp::kDestroy) end_context(e, e.p(0), -1);

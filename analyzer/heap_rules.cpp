@@ -165,6 +165,37 @@ trace::Side declared_side(const Event& copy, Judgement::Side side) {
   return static_cast<trace::Side>((copy.flags >> (side == Judgement::Side::kSource ? 2 : 0)) & 3);
 }
 
+std::optional<Box> box_of(const Event& copy, Judgement::Side side) {
+  const unsigned first = side == Judgement::Side::kSource ? 14 : 11;
+  if (copy.payload.size() < first + 3) return std::nullopt;
+  return Box{.x = copy.p(first),
+             .y = copy.p(first + 1),
+             .z = copy.p(first + 2),
+             .width = copy.p(6),
+             .height = std::max<std::uint64_t>(copy.p(7), 1),
+             .depth = std::max<std::uint64_t>(copy.p(8), 1)};
+}
+
+std::optional<Event> work_of_node(const Event& use) {
+  constexpr unsigned kType = 10;
+  constexpr std::uint64_t kCopies = 1, kSets = 2; // CUgraphNodeType of cuda.h
+  constexpr unsigned kCopyWords = 17, kSetWords = 8;
+  const bool of_node = use.kind == trace::Kind::kUse &&
+                       use.p(2) == static_cast<std::uint64_t>(trace::UseClass::kGraphNode);
+  if (!of_node || use.payload.size() <= kType) return std::nullopt;
+  Event work = use;
+  if (use.p(kType) == kSets) {
+    work.kind = trace::Kind::kSet; // P4 to P7 are the same
+    work.payload = use.payload.first(kSetWords);
+    return work;
+  }
+  if (use.p(kType) != kCopies || use.payload.size() <= trace::kNodeCopyFlags) return std::nullopt;
+  work.kind = trace::Kind::kCopy;
+  work.flags = static_cast<std::uint16_t>((use.flags & 0xf000) | (use.p(trace::kNodeCopyFlags) & 0xfff));
+  work.payload = use.payload.subspan(trace::kNodeCopy, kCopyWords);
+  return work;
+}
+
 std::uint64_t copy_extent(const Event& copy, Judgement::Side side) {
   if (copy.payload.size() <= trace::kFirstPayloadWords) return copy.p(2);
   return extent_of(rows_of(copy, side));
