@@ -65,8 +65,8 @@ bool Heap::State::judge_stray(const Event& e, std::uint64_t address, std::uint64
   std::uint64_t nearest = UINT64_MAX;
   bool is_before = false;
   const auto consider = [&](const Block& block, std::uint64_t distance, bool before) {
-    // Work that was only written down has not been refused: a host's range is what the call says.
-    if (is_of_host(block.family) && e.succeeded()) return;
+    // Work that was only written down has not been refused: it must reach into a block that is the device's alone.
+    if (e.succeeded() && (is_of_host(block.family) || !before)) return;
     if (distance >= nearest) return;
     found = &block;
     nearest = distance;

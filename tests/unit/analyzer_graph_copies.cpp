@@ -124,6 +124,14 @@ TEST_F(GraphCopies, RefusedNodesAreExplained) {
   EXPECT_EQ(kinds(), "copy-direction");
 }
 
+// What CUDA accepted may lie in memory that went unseen; what reaches from there into a block of the device's does not.
+TEST_F(GraphCopies, UnseenMemoryBehindABlock) {
+  memory();
+  flat(kA + 4096, Side::kDevice, kB, Side::kDevice, 100);
+  run();
+  EXPECT_EQ(find("copy-out-of-bounds"), nullptr);
+}
+
 TEST_F(GraphCopies, BothSidesAreBounded) {
   memory();
   flat(kHost, Side::kHost, kA, Side::kDevice, 5000);
