@@ -4,6 +4,9 @@
 //
 // run:
 // expect: clean
+// run: by-module
+// device: simulated
+// expect: clean
 // run: past
 // device: simulated
 // expect: error copy-out-of-bounds count=1 api=cudaMemcpy message="static managed memory" stacks="looked up here","copied here"@main:LINE(past)
@@ -13,12 +16,31 @@ constexpr size_t kCount = 64;
 __managed__ int counts[kCount];
 __managed__ int first;
 
+__global__ void idle() {}
+
+// The driver hands out __managed__ variables by the same call as all others.
+static int* look_up_in_module()
+{
+  cudaFunction_t function = nullptr;
+  CHECK(cudaGetFuncBySymbol(&function, reinterpret_cast<const void*>(idle)));
+  int (*module_of)(void**, cudaFunction_t) = nullptr;
+  int (*variable_of)(int**, size_t*, void*, const char*) = nullptr;
+  CHECK(cudaGetDriverEntryPointByVersion("cuFuncGetModule", reinterpret_cast<void**>(&module_of), 13000, cudaEnableDefault));
+  CHECK(cudaGetDriverEntryPointByVersion("cuModuleGetGlobal", reinterpret_cast<void**>(&variable_of), 13000, cudaEnableDefault));
+  void* module = nullptr;
+  int* variable = nullptr;
+  size_t bytes = 0;
+  CHECK(module_of(&module, function));
+  CHECK(variable_of(&variable, &bytes, module, "counts"));
+  return variable;
+}
+
 int main(int argc, char** argv)
 {
   constexpr auto kUp = cudaMemcpyHostToDevice, kDown = cudaMemcpyDeviceToHost, kAcross = cudaMemcpyDeviceToDevice;
   int values[kCount] = {1, 2, 3};
   int back[kCount] = {};
-  int *block = nullptr, *taken = counts;
+  int *block = nullptr, *taken = started_with(argc, argv, "by-module") ? look_up_in_module() : counts;
   CHECK(cudaMalloc(&block, sizeof values));
   CHECK(cudaMemcpy(taken, values, sizeof values, kUp)); // as the device's
   CHECK(cudaMemcpy(block, taken, sizeof values, kUp)); // as the host's
