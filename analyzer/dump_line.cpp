@@ -11,7 +11,6 @@
 #include "analyzer/words.h"
 
 namespace gmt {
-
 namespace {
 
 using Names = std::span<const std::string_view>; // by value
@@ -101,13 +100,10 @@ constexpr Field kSync[] = {hex("stream"), hex("other"), named("op", kSyncOps)};
 constexpr Field kNote[] = {hex("a"), hex("b"), hex("c"), hex("d")};
 constexpr Field kUse[] = {hex("address"),  number("bytes"), named("class", kUses), hex("stream"),
                           number("pitch"), number("width"), number("height"),      number("element"),
-                          hex("node"),     number("part"),  number("type"),
-                          // of a graph's copy node: the whole copy
-                          hex("to"),           hex("from"),          number("copied"),     hex("on"),
-                          number("to-pitch"),  number("from-pitch"), number("row"),        number("rows"),
-                          number("slices"),    number("to-rows"),    number("from-rows"),  number("to-x"),
-                          number("to-y"),      number("to-z"),       number("from-x"),     number("from-y"),
-                          number("from-z"),    hex("copy-flags")};
+                          hex("node"),     number("part"),  number("type"), // behind it a copy node's whole copy
+    hex("to"), hex("from"), number("copied"), hex("on"), number("to-pitch"), number("from-pitch"), number("row"),
+    number("rows"), number("slices"), number("to-rows"), number("from-rows"), number("to-x"), number("to-y"),
+    number("to-z"), number("from-x"), number("from-y"), number("from-z"), hex("copy-flags")};
 constexpr Field kGraphKernel[] = {{"function", Form::kHandle, {}},
                                   hex("graph"),
                                   {"grid", Form::kGrid, {}},

@@ -119,7 +119,7 @@ void Heap::State::judge_node_side(const Event& work, Side side) {
   if (address == 0 || bytes == 0) return;
   if (const auto range = store.find(Space::kAddress, address)) {
     if (bytes > range.end - address) judge_live_range(work, range, address, bytes, side);
-  } else if (store.find_dead(Space::kAddress, address) == nullptr) { // freed memory: when the graph is launched
+  } else { // not freed memory: that is judged when the graph is launched
     judge_stray(work, address, bytes, side, declared);
   }
 }

@@ -61,6 +61,7 @@ bool Heap::State::judge_stray(const Event& e, std::uint64_t address, std::uint64
                               trace::Side declared) {
   if (address == 0 || bytes == 0 || is_dead(e.context) || is_sticky(e.result)) return false;
   if (store.find(Space::kAddress, address) || store.find(Space::kRegistered, address)) return false;
+  if (store.find_dead(Space::kAddress, address) != nullptr) return false;
   const Block* found = nullptr;
   std::uint64_t nearest = UINT64_MAX;
   bool is_before = false;

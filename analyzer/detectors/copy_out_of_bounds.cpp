@@ -83,7 +83,7 @@ private:
                  : "Check the offset that is added to the pointer: it counts elements of the pointer's type.";
   }
 
-  // Rows of an array: "cudaMemcpy2DToArray writes 8 rows of 256 bytes at row 60 ..."
+  // "cudaMemcpy2DToArray writes 8 rows of 256 bytes at row 60, past the extent of its destination: an array of ..."
   void tell_extents(Finding& f, const Event& call, const Judgement& j, const Heap& heap) const {
     const Heap::ArrayPart part = heap.find_array(j.range_begin);
     const Box box = box_of(call, j.side).value_or(Box{});
@@ -95,12 +95,12 @@ private:
     add("row", box.y);
     add("slice", box.z);
     const bool is_level = j.block->family == trace::Family::kMipmappedArray;
-    f.message += cat({extent(box.width, box.height, box.depth), at, " of its ",
-                      j.side == Judgement::Side::kSource ? "source" : "destination", ", ",
-                      is_level ? cat({"level ", std::to_string(part.level), " of a mipmapped array, which has "})
-                               : std::string("an array of "),
-                      extent(part.width, part.height, part.depth), is_level ? "; allocated by " : " allocated by ",
-                      facts_.api_name(j.block->api), "."});
+    const std::string whole = extent(part.width, part.height, part.depth);
+    f.message += cat({extent(box.width, box.height, box.depth), at, ", past the extent of its ",
+                      j.side == Judgement::Side::kSource ? "source: " : "destination: ",
+                      is_level ? cat({"level ", std::to_string(part.level), " (", whole, ") of a mipmapped array"})
+                               : cat({"an array of ", whole}),
+                      " allocated by ", facts_.api_name(j.block->api), "."});
     f.advice = is_level ? "Keep offset and extent inside the level: each is half as large as the one before."
                         : "Keep offset and extent inside the array: its width counts elements, of a copy's bytes.";
   }

@@ -156,7 +156,8 @@ private:
     f.api = suspect.api;
     f.address = suspect.address;
     f.group = std::to_string(parameter);
-    f.message = cat({suspect.of_node ? "The graph's node for " : "The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName),
+    f.message = cat({suspect.of_node ? "The graph's node for " : "The launch of ",
+                     name.empty() ? "a kernel" : shorten_function(name, kLongestName),
                      whole ? " passes as parameter " : " passes in parameter ",
                      std::to_string(parameter + 1), " the pointer ", format_address(suspect.address),
                      ", which is ordinary host memory that the GPU cannot read."});

@@ -191,8 +191,8 @@ private:
     Ranges& ranges = written(*touch.block, heap);
     if (is_array(*touch.block)) {
       const Rows rows = rows_in_array(e, touch, heap);
-      if (rows.width == 0) ranges.add(0, UINT64_MAX);
-      else ranges.add(rows.address, end_of(rows));
+      const bool known = rows.width != 0 && end_of(rows) > rows.address;
+      ranges.add(known ? rows.address : 0, known ? end_of(rows) : UINT64_MAX);
       return;
     }
     const auto side = Judgement::Side::kDestination;

@@ -6,12 +6,12 @@
 // run:
 // expect: clean
 // run: past
-// expect-shared: error copy-out-of-bounds count=1 api=cudaMemcpy2DToArray message="writes 8 rows of 256 bytes at row 60 of its destination, an array of 64 rows of 256 bytes" stacks="copied here"@past:LINE(past),"allocated here"@make:LINE(alloc)
+// expect-shared: error copy-out-of-bounds count=1 api=cudaMemcpy2DToArray message="writes 8 rows of 256 bytes at row 60, past the extent of its destination: an array of 64 rows of 256 bytes" stacks="copied here"@past:LINE(past),"allocated here"@make:LINE(alloc)
 // expect-static: clean
 // or: the driver refuses it
 // expect: error copy-out-of-bounds count=1 api=cudaMemcpy2DToArray stacks="copied here"@past:LINE(past),"allocated here"@make:LINE(alloc)
 // run: past-level
-// expect-shared: error copy-out-of-bounds count=1 api=cudaMemcpy2DToArray message="level 1 of a mipmapped array, which has 32 rows of 128 bytes" stacks="copied here"@past_level:LINE(past-level),"allocated here"@past_level:LINE(mipmapped)
+// expect-shared: error copy-out-of-bounds count=1 api=cudaMemcpy2DToArray message="level 1 (32 rows of 128 bytes) of a mipmapped array" stacks="copied here"@past_level:LINE(past-level),"allocated here"@past_level:LINE(mipmapped)
 // expect-static: clean
 // or: the driver refuses it
 // expect: error copy-out-of-bounds count=1 api=cudaMemcpy2DToArray stacks="copied here"@past_level:LINE(past-level),"allocated here"@past_level:LINE(mipmapped)

@@ -88,12 +88,12 @@ TEST_F(Arrays, PastTheExtent) {
   ASSERT_EQ(kinds(), "copy-out-of-bounds copy-out-of-bounds copy-out-of-bounds");
   const Finding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kError);
-  EXPECT_EQ(f.message, "cudaMemcpy2DToArray writes 8 rows of 256 bytes at row 60 of its destination, an array of 64 rows "
-                       "of 256 bytes allocated by cudaMallocArray.");
+  EXPECT_EQ(f.message, "cudaMemcpy2DToArray writes 8 rows of 256 bytes at row 60, past the extent of its destination: an "
+                       "array of 64 rows of 256 bytes allocated by cudaMallocArray.");
   EXPECT_EQ(f.bytes, 4 * 256u);
   EXPECT_EQ(labels(f), "copied here|allocated here");
   EXPECT_EQ(result.findings[1].bytes, 64 * 4u);
-  EXPECT_NE(result.findings[2].message.find("reads 64 rows of 256 bytes at slice 1 of its source"), std::string::npos);
+  EXPECT_NE(result.findings[2].message.find("reads 64 rows of 256 bytes at slice 1, past the extent of its source"), std::string::npos);
 }
 
 TEST_F(Arrays, PastTheExtentOfALevel) {
@@ -108,8 +108,8 @@ TEST_F(Arrays, PastTheExtentOfALevel) {
   run();
   ASSERT_NE(find("copy-out-of-bounds"), nullptr);
   EXPECT_EQ(find("copy-out-of-bounds")->message,
-            "cudaMemcpy2DToArray writes 17 rows of 64 bytes of its destination, level 2 of a mipmapped array, which has 16 "
-            "rows of 64 bytes; allocated by cudaMallocArray.");
+            "cudaMemcpy2DToArray writes 17 rows of 64 bytes, past the extent of its destination: level 2 (16 rows of "
+            "64 bytes) of a mipmapped array allocated by cudaMallocArray.");
   EXPECT_EQ(find("copy-out-of-bounds")->bytes, 64u);
 }
 
@@ -132,8 +132,8 @@ TEST_F(Arrays, WhatIsNotKnownIsNotJudged) {
   write({kArray}, {5000, 64}, 1);
   make(kMipmapped, {256, 64}, Family::kMipmappedArray);
   log().record(Kind::kLife, {.api = "cuMipmappedArrayGetLevel"},
-               {kLevel, static_cast<std::uint64_t>(ObjectClass::kArrayView), static_cast<std::uint64_t>(LifeOp::kCreate),
-                kMipmapped});
+               {kLevel, static_cast<std::uint64_t>(ObjectClass::kArrayView),
+                static_cast<std::uint64_t>(LifeOp::kCreate), kMipmapped});
   write({kLevel}, {5000, 64}, 1);
   make(kOther, {256, 64});
   copy({kOther}, Side::kArray, {kHost}, Side::kHost, {256 * 64}, 1, 0x304, trace::kFlagRuntime); // cudaMemcpyToArray
@@ -195,8 +195,8 @@ TEST_F(Arrays, Overlap) {
   ASSERT_EQ(kinds(), "copy-overlap");
   const Finding& f = *find("copy-overlap");
   EXPECT_EQ(f.severity, Severity::kError);
-  EXPECT_EQ(f.message, "cudaMemcpy2DToArray copies 32 rows of 128 bytes inside one array, from byte 16 of row 8 to byte 0 "
-                       "of row 0, and these overlap: what arrives is undefined.");
+  EXPECT_EQ(f.message, "cudaMemcpy2DToArray copies 32 rows of 128 bytes inside one array, from byte 16 of row 8 to "
+                       "byte 0 of row 0, and these overlap: what arrives is undefined.");
   EXPECT_EQ(labels(f), "copied here|allocated here");
 }
 
@@ -233,7 +233,8 @@ TEST_F(Arrays, ReadOfWhatNothingWrote) {
   EXPECT_EQ(f.count, 1u);
   EXPECT_EQ(f.address, kArray);
   EXPECT_EQ(f.message, "cudaMemcpy2DToArray reads 8,192 bytes of a block of 16.0 KiB of CUDA array memory allocated by "
-                       "cudaMallocArray, and nothing has written 4,096 of them: no copy, and no surface was made of it.");
+                       "cudaMallocArray, and nothing has written 4,096 of them: no copy, and no surface was made of "
+                       "it.");
 }
 
 TEST_F(Arrays, ReadOfALevelThatNothingWrote) {

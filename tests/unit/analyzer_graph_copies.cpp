@@ -61,7 +61,9 @@ TEST_F(GraphCopies, RightOnes) {
   flat(kA, Side::kUnified, kHeap, Side::kUnified, 4096);
   set(kA, 4096);
   run();
-  for (const char* kind : {"copy-direction", "copy-out-of-bounds", "copy-overlap"}) EXPECT_EQ(find(kind), nullptr) << kind;
+  for (const char* kind : {"copy-direction", "copy-out-of-bounds", "copy-overlap"}) {
+    EXPECT_EQ(find(kind), nullptr) << kind;
+  }
 }
 
 TEST_F(GraphCopies, Overlap) {
@@ -122,6 +124,25 @@ TEST_F(GraphCopies, RefusedNodesAreExplained) {
   cuda_free(kB);
   run();
   EXPECT_EQ(kinds(), "copy-direction");
+}
+
+TEST_F(GraphCopies, Pitches) {
+  expect_only({"pitch-mismatch"});
+  log().alloc({.api = "cuMemAllocPitch_v2", .via = "cudaMallocPitch"}, Family::kPitched, kC, 512 * 64, 0,
+              {512, 400, 64, 1, 4, 0, 0});
+  const auto rows = [this](std::uint64_t pitch) {
+    node({kC, kHeap, 400 * 64, 0, pitch, 400, 400, 64, 1, 64, 64},
+         trace::copy_flags(Side::kDevice, Side::kHost, false));
+  };
+  rows(512);
+  flat(kHeap, Side::kHost, kC + 512, Side::kDevice, 400);
+  run();
+  EXPECT_EQ(find("pitch-mismatch"), nullptr);
+  rows(400);
+  flat(kHeap, Side::kHost, kC, Side::kDevice, 400 * 64);
+  run();
+  ASSERT_EQ(kinds(), "pitch-mismatch pitch-mismatch");
+  EXPECT_EQ(labels(result.findings[0]), "node made here|allocated here");
 }
 
 // What CUDA accepted may lie in memory that went unseen; what reaches from there into a block of the device's does not.
