@@ -16,7 +16,7 @@ template <VariableOf Owner> struct Variable : AllocOut<Family::kModuleGlobal, 0,
   template <class T> static void after(Record& r, const T& a) {
     AllocOut<Family::kModuleGlobal, 0, 1>::after(r, a);
     if (arg<1>(a) == 0) r.set(1, ask_bytes_of_variable(Owner, arg<2>(a), std::get<3>(a)));
-    if (Owner == VariableOf::kLibraryManaged || ask_is_managed(r.w[0])) {
+    if (Owner == VariableOf::kLibraryManaged || (r.w[0] != 0 && ask_is_managed(r.w[0]))) {
       r.set(2, static_cast<std::uint64_t>(Family::kManagedVariable));
     }
   }
