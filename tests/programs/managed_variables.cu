@@ -10,6 +10,9 @@
 // run: past
 // device: simulated
 // expect: error copy-out-of-bounds count=1 api=cudaMemcpy message="static managed memory" stacks="looked up here","copied here"@main:LINE(past)
+// run: free
+// device: simulated
+// expect: error invalid-free count=1 api=cudaFree message="static managed memory" stacks="freed here"@main:LINE(free),"looked up here"
 #include "answers.h"
 
 constexpr size_t kCount = 64;
@@ -51,6 +54,8 @@ int main(int argc, char** argv)
   CHECK(cudaMemcpyFromSymbol(back, counts, sizeof back));
   if (started_with(argc, argv, "past"))
     ANSWERS(cudaErrorInvalidValue, cudaMemcpy(taken + 1, values, sizeof values, kUp)); // @past
+  if (started_with(argc, argv, "free"))
+    ANSWERS(cudaErrorInvalidValue, cudaFree(taken)); // @free
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(block));
   return first != 1 || counts[1] != 2 || std::memcmp(values, back, sizeof values) != 0;
