@@ -13,8 +13,7 @@ namespace {
 // Births that say nothing about a missed release: look-ups of static variables, addresses that graphs and
 // other APIs hand out again.
 bool is_reborn_quietly(trace::Family family) {
-  return family == trace::Family::kModuleGlobal || family == trace::Family::kGraph ||
-         family == trace::Family::kGraphics;
+  return is_static(family) || family == trace::Family::kGraph || family == trace::Family::kGraphics;
 }
 
 } // namespace

@@ -54,9 +54,9 @@ std::string describe_bytes(std::uint64_t bytes, trace::Family family) {
 }
 
 std::string describe_block(const Block& block, const ProcessFacts& facts) {
-  const std::string_view verb = block.family == trace::Family::kRegistered     ? " registered by "
-                                : block.family == trace::Family::kModuleGlobal ? " found by "
-                                                                               : " allocated by ";
+  const std::string_view verb = block.family == trace::Family::kRegistered ? " registered by "
+                                : is_static(block.family)                  ? " found by "
+                                                                           : " allocated by ";
   return cat(
     {describe_bytes(block.bytes, block.family), pinned_words(block), verb, facts.api_name(block.api)});
 }
@@ -66,9 +66,9 @@ LabelledStack labelled(std::string label, StackId stack, std::string_view api) {
 }
 
 LabelledStack birth_stack(const Block& block, const ProcessFacts& facts) {
-  const char* label = block.family == trace::Family::kRegistered     ? "registered here"
-                      : block.family == trace::Family::kModuleGlobal ? "looked up here"
-                                                                     : "allocated here";
+  const char* label = block.family == trace::Family::kRegistered ? "registered here"
+                      : is_static(block.family)                  ? "looked up here"
+                                                                 : "allocated here";
   return labelled(label, block.allocated, facts.api_name(block.api));
 }
 

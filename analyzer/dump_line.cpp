@@ -11,7 +11,6 @@
 #include "analyzer/words.h"
 
 namespace gmt {
-
 namespace {
 
 using Names = std::span<const std::string_view>; // by value
@@ -19,7 +18,7 @@ using Names = std::span<const std::string_view>; // by value
 constexpr std::string_view kFamilies[] = {
     "unknown",  "device",    "pitched",       "managed",     "pinned",      "registered", "stream-ordered",
     "array",    "mipmapped", "vmm-handle",    "vmm-reserve", "vmm-mapping", "ipc",        "pool-import",
-    "external", "graph",     "module-global", "graphics",    "multicast",   "region"};
+    "external", "graph",     "module-global", "graphics",    "multicast",   "region",     "managed-variable"};
 constexpr std::string_view kFrees[] = {
     "unknown", "free",         "free-async", "free-host", "unregister", "destroy-array", "destroy-mipmapped",
     "release", "address-free", "unmap",      "ipc-close", "free()",     "unmap-graphics",
@@ -101,7 +100,10 @@ constexpr Field kSync[] = {hex("stream"), hex("other"), named("op", kSyncOps)};
 constexpr Field kNote[] = {hex("a"), hex("b"), hex("c"), hex("d")};
 constexpr Field kUse[] = {hex("address"),  number("bytes"), named("class", kUses), hex("stream"),
                           number("pitch"), number("width"), number("height"),      number("element"),
-                          hex("node"),     number("part"),  number("type")};
+                          hex("node"),     number("part"),  number("type"), // behind it a copy node's whole copy
+    hex("to"), hex("from"), number("copied"), hex("on"), number("to-pitch"), number("from-pitch"), number("row"),
+    number("rows"), number("slices"), number("to-rows"), number("from-rows"), number("to-x"), number("to-y"),
+    number("to-z"), number("from-x"), number("from-y"), number("from-z"), hex("copy-flags")};
 constexpr Field kGraphKernel[] = {{"function", Form::kHandle, {}},
                                   hex("graph"),
                                   {"grid", Form::kGrid, {}},
@@ -236,6 +238,7 @@ std::string flags_text(const Event& event) {
   if (event.kind == trace::Kind::kUse) {
     flag(trace::kUseReads, "reads");
     flag(trace::kUseWrites, "writes");
+    flag(trace::kUseToldBefore, "told-before");
   }
   flag(trace::kFlagNested, "nested");
   return text;

@@ -22,8 +22,8 @@ using trace::Kind;
 constexpr std::uint16_t kDeinitialized = 4; // driver or runtime is being unloaded, and everything with it
 
 Family family_of(std::uint64_t word) {
-  return word <= static_cast<std::uint64_t>(Family::kSubAllocation) ? static_cast<Family>(word)
-                                                                : Family::kUnknown;
+  return word <= static_cast<std::uint64_t>(Family::kManagedVariable) ? static_cast<Family>(word)
+                                                                  : Family::kUnknown;
 }
 
 // One open of an IPC handle, one retain of a VMM handle: the same address again is one more reference.
@@ -204,7 +204,9 @@ void Heap::State::on_life(const Event& e) {
   const auto object = static_cast<trace::ObjectClass>(e.p(1));
   const auto op = static_cast<trace::LifeOp>(e.p(2));
   if (object == trace::ObjectClass::kUserHeap) return on_user_heap(e);
-  if (object == trace::ObjectClass::kArrayView && op == trace::LifeOp::kCreate) views[e.p(0)] = e.p(3);
+  if (object == trace::ObjectClass::kArrayView && op == trace::LifeOp::kCreate) {
+    views[e.p(0)] = {e.p(3), e.p(4), e.payload.size() > trace::kFirstPayloadWords};
+  }
   if (object == trace::ObjectClass::kGraph || object == trace::ObjectClass::kGraphExec) on_graph_life(e);
   note_place(e);
   if (object == trace::ObjectClass::kContext && op == trace::LifeOp::kDestroy) end_context(e, e.p(0), -1);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -100,7 +101,9 @@ struct Judgement {
     kInvalidFreeUnknown, // no block, or the freed one that the address lies inside of
     kUnseenAllocation,   // the driver freed what we never saw born: not a mistake
     kUseAfterFree,       // block: the freed one that the range starts in (see `side`)
-    kOutOfBounds, // block: the live one; first byte past its end is bytes_past away from the range's end
+    // block: the live one; bytes_past lie outside of it. The range begins inside of it, or bytes_before it, or
+    // at its end or behind (offset). Of an array: see Heap::find_array and box_of.
+    kOutOfBounds,
   };
   enum class Side : std::uint8_t { kNone, kDestination, kSource };
   Verdict verdict = Verdict::kNone;
@@ -109,7 +112,7 @@ struct Judgement {
   const Block* block = nullptr;                   // valid until the next apply()
   const GraphWork* work = nullptr;                // of the graph whose launch was judged; likewise
   std::uint64_t offset = 0;                       // of the address inside block
-  std::uint64_t bytes_past = 0;                   // kOutOfBounds
+  std::uint64_t bytes_past = 0, bytes_before = 0; // kOutOfBounds
   std::uint64_t range_begin = 0, range_bytes = 0; // the range judged; 0 bytes: length unknown
 
   bool is_mistake() const { return verdict != Verdict::kNone && verdict != Verdict::kUnseenAllocation; }
@@ -129,6 +132,7 @@ std::string_view right_release(trace::Family family, bool runtime); // "cudaFree
 bool release_fits(trace::FreeFunction function, trace::Family family);
 constexpr bool is_device_family(trace::Family family); // counts in the device's peak
 bool is_device_memory(const Block& block);             // the same, where it is known not to be the host's
+constexpr bool is_static(trace::Family family); // a variable of the program's code: looked up, never allocated
 bool can_leak(trace::Family family);
 bool is_sticky(std::uint16_t result); // the context is dead after this code (heap_rules.cpp lists them)
 
@@ -145,6 +149,17 @@ struct Rows {
 };
 Rows rows_of(const Event& call, Judgement::Side side); // the side matters for copies alone
 trace::Side declared_side(const Event& copy, Judgement::Side side);
+
+// The part of an array that one side of a copy names: bytes of a row, rows and slices. A width of 0 is not known.
+struct Box {
+  std::uint64_t x = 0, y = 0, z = 0;
+  std::uint64_t width = 0, height = 1, depth = 1;
+};
+std::optional<Box> box_of(const Event& copy, Judgement::Side side); // nothing where the record has no such part
+
+// What a graph's node does when it runs, as the same call on a stream is recorded: its copy, from the record of the
+// destination, or its set. Nothing from other records, and of copies in traces before 1.5.
+std::optional<Event> work_of_node(const Event& use);
 
 // Bytes from the first to the last byte that one side of a copy touches, padding of the last row left out.
 std::uint64_t copy_extent(const Event& copy, Judgement::Side side);
@@ -175,6 +190,15 @@ public:
 
   // Live block that contains the address (a mapping before its reservation), also a registered host range.
   const Block* find_live(std::uint64_t address) const;
+  // The live array behind its own handle or that of a level or plane, and the extents of what the handle names. The
+  // width is 0 where these are not known: block-compressed and planar formats, levels in traces before 1.5.
+  struct ArrayPart {
+    const Block* block = nullptr;
+    std::uint64_t level = 0; // or plane
+    std::uint64_t width = 0, height = 1, depth = 1; // in bytes, rows and slices
+    std::uint64_t offset = 0;                       // bytes of the levels before
+  };
+  ArrayPart find_array(std::uint64_t handle) const;
   // Newest freed block that contained the address and was not reborn there.
   const Block* find_freed(std::uint64_t address) const;
   void for_each_live(const std::function<void(const Block&)>& visit) const;               // by birth
@@ -222,6 +246,10 @@ constexpr bool is_device_family(trace::Family family) {
   case trace::Family::kGraph: return true;
   default: return false;
   }
+}
+
+constexpr bool is_static(trace::Family family) {
+  return family == trace::Family::kModuleGlobal || family == trace::Family::kManagedVariable;
 }
 
 // Of a sparse array the memory is what is mapped into it (cuda.h on CUDA_ARRAY3D_SPARSE).

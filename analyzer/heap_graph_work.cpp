@@ -41,7 +41,7 @@ GraphWork::Kind kind_of(std::uint64_t node_type) {
 // Left out is memory that comes back by itself: a graph's at every launch, static memory with its module.
 // Host memory may belong to malloc again, and a kernel's argument be a number that looks like its address.
 bool is_judged(const GraphWork& work, const Block& dead) {
-  if (dead.family == Family::kGraph || dead.family == Family::kModuleGlobal) return false;
+  if (dead.family == Family::kGraph || is_static(dead.family)) return false;
   if (dead.family != Family::kPinned && dead.family != Family::kManaged) return true;
   return work.kind != GraphWork::Kind::kKernel && dead.born < work.order && work.order < dead.died;
 }
@@ -97,11 +97,31 @@ bool Heap::State::on_graph_use(const Event& e) {
 // What a node copies or sets past the end of its memory is a mistake when the node is made, whatever CUDA
 // answers.
 void Heap::State::judge_node_range(const Event& e) {
-  if (e.p(0) == 0 || e.from_runtime() || is_dead(e.context)) return;
+  if (e.from_runtime() || is_dead(e.context) || (e.flags & trace::kUseToldBefore) != 0) return;
+  if (const std::optional<Event> work = work_of_node(e)) {
+    judge_node_side(*work, Side::kDestination);
+    if (work->kind == trace::Kind::kCopy) judge_node_side(*work, Side::kSource);
+    return;
+  }
+  if (e.p(0) == 0) return;
   const auto range = store.find(Space::kAddress, e.p(0));
   if (!range || e.p(1) <= range.end - e.p(0)) return;
   const bool reads = (e.flags & trace::kUseReads) != 0;
   judge_live_range(e, range, e.p(0), e.p(1), reads ? Side::kSource : Side::kDestination);
+}
+
+void Heap::State::judge_node_side(const Event& work, Side side) {
+  const bool copies = work.kind == trace::Kind::kCopy;
+  const trace::Side declared = copies ? declared_side(work, side) : trace::Side::kDevice;
+  if (declared == trace::Side::kArray) return judge_array_side(work, side);
+  const std::uint64_t address = work.p(side == Side::kSource ? 1 : 0);
+  const std::uint64_t bytes = copies ? copy_extent(work, side) : set_extent(work);
+  if (address == 0 || bytes == 0) return;
+  if (const auto range = store.find(Space::kAddress, address)) {
+    if (bytes > range.end - address) judge_live_range(work, range, address, bytes, side);
+  } else { // not freed memory: that is judged when the graph is launched
+    judge_stray(work, address, bytes, side, declared);
+  }
 }
 
 void Heap::State::note_captured_kernel(const Event& e) {
@@ -257,14 +277,6 @@ bool Heap::State::judge_graph_pointer(ExecutableGraph& graph, const GraphWork& w
        .offset = address - dead->address,
        .range_begin = address});
   return true;
-}
-
-// By a view of it as well.
-const Block* Heap::State::dead_array_of(std::uint64_t handle) {
-  const auto view = views.find(handle);
-  const std::uint64_t base = view != views.end() ? view->second : handle;
-  const Block* dead = store.find_dead(Space::kArray, base);
-  return dead != nullptr ? dead : store.find_dead(Space::kMipmappedArray, base);
 }
 
 } // namespace gmt

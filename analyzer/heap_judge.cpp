@@ -15,6 +15,8 @@ namespace {
 using trace::Family;
 using trace::FreeFunction;
 
+constexpr std::uint16_t kInvalidValue = 1;
+
 // Codes of a refused release that say nothing about its address: no device, no or a lost context (the runtime
 // retries), a call inside a host callback, capture rules. To a handle of an array that is gone the driver
 // says that its context is (709, measured).
@@ -49,16 +51,6 @@ const Block* Heap::State::live_containing(std::uint64_t address) {
     if (const auto range = store.find(space, address)) return &store[range.value];
   }
   return nullptr;
-}
-
-Heap::State::Id Heap::State::array_of(std::uint64_t handle) const {
-  const auto view = views.find(handle);
-  for (const std::uint64_t candidate : {handle, view != views.end() ? view->second : handle}) {
-    for (const Space space : {Space::kArray, Space::kMipmappedArray}) {
-      if (const Id id = store.find_exact(space, candidate); id != kNone) return id;
-    }
-  }
-  return kNone;
 }
 
 void Heap::State::judge_refused_free(const Event& e) {
@@ -140,6 +132,7 @@ void Heap::State::judge_host_free(const Event& e) {
 void Heap::State::judge_copy(const Event& e) {
   judge_copy_side(e, Side::kDestination);
   judge_copy_side(e, Side::kSource);
+  if (judged == 0 && e.result == kInvalidValue) judge_strays(e);
 }
 
 void Heap::State::judge_copy_side(const Event& e, Side side) {
@@ -148,13 +141,17 @@ void Heap::State::judge_copy_side(const Event& e, Side side) {
   const std::uint64_t address = e.p(to ? 0 : 1);
   if (declared != trace::Side::kArray) return judge_range(e, address, copy_extent(e, side), side, declared);
   const Id id = array_of(address);
-  if (id != kNone) {
-    touch(e, id, to ? Touch::Access::kWrite : Touch::Access::kRead, address, e.p(2));
+  if (id == kNone) {
+    judge_freed_array(e, address, e.p(2), side);
+    return;
   }
+  judge_array_side(e, side);
+  touch(e, id, to ? Touch::Access::kWrite : Touch::Access::kRead, address, e.p(2));
 }
 
 void Heap::State::judge_set(const Event& e) {
   judge_range(e, e.p(0), set_extent(e), Side::kDestination, trace::Side::kDevice);
+  if (judged == 0 && e.result == kInvalidValue) judge_strays(e);
 }
 
 void Heap::State::judge_use(const Event& e) {
@@ -164,6 +161,9 @@ void Heap::State::judge_use(const Event& e) {
     touch(e, array, Touch::Access::kBound, e.p(0), e.p(1));
     return;
   }
+  const auto use = static_cast<trace::UseClass>(e.p(2));
+  const bool could_be_array = use == trace::UseClass::kTexture || use == trace::UseClass::kSurface;
+  if (could_be_array && e.p(1) == 0 && judge_freed_array(e, e.p(0), 0, Side::kNone)) return;
   for (const Space space : {Space::kAddress, Space::kRegistered}) {
     const auto range = store.find(space, e.p(0));
     if (!range) continue;
@@ -259,7 +259,7 @@ void Heap::State::judge_freed_range(const Event& e, std::uint64_t address, std::
   if (dead == nullptr) return;
   const Block& block = *dead;
   // A graph's memory comes back at every launch, static memory with its module.
-  if (block.family == Family::kGraph || block.family == Family::kModuleGlobal) return;
+  if (block.family == Family::kGraph || is_static(block.family)) return;
   if (is_host(block.family) && (e.succeeded() || e.kind == trace::Kind::kLaunch)) return;
   add({.verdict = Verdict::kUseAfterFree,
        .side = side,

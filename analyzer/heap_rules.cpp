@@ -56,6 +56,7 @@ std::string_view family_noun(Family family) {
   case Family::kGraphics: return "mapped graphics memory";
   case Family::kMulticast: return "multicast object memory";
   case Family::kSubAllocation: return "memory of a pool";
+  case Family::kManagedVariable: return "static managed memory";
   }
   return "memory";
 }
@@ -79,7 +80,8 @@ std::string_view right_release(Family family, bool runtime) {
   case Family::kVmmReservation: return "cuMemAddressFree";
   case Family::kVmmMapping: return "cuMemUnmap";
   case Family::kIpc: return runtime ? "cudaIpcCloseMemHandle" : "cuIpcCloseMemHandle";
-  case Family::kModuleGlobal: return runtime ? "nothing: it lives as long as its module" : "cuModuleUnload";
+  case Family::kModuleGlobal:
+  case Family::kManagedVariable: return runtime ? "nothing: it lives as long as its module" : "cuModuleUnload";
   case Family::kGraphics: return runtime ? "cudaGraphicsUnmapResources" : "cuGraphicsUnmapResources";
   case Family::kSubAllocation: return "the pool's own release function";
   }
@@ -113,7 +115,7 @@ bool release_fits(FreeFunction function, Family family) {
 }
 
 // Graphics resources end with the other API's object, and unmapping names the resource, not the address.
-bool can_leak(Family family) { return family != Family::kModuleGlobal && family != Family::kGraphics; }
+bool can_leak(Family family) { return !is_static(family) && family != Family::kGraphics; }
 
 bool is_sticky(std::uint16_t result) {
   switch (result) {
@@ -161,6 +163,37 @@ Rows rows_of(const Event& call, Judgement::Side side) {
 
 trace::Side declared_side(const Event& copy, Judgement::Side side) {
   return static_cast<trace::Side>((copy.flags >> (side == Judgement::Side::kSource ? 2 : 0)) & 3);
+}
+
+std::optional<Box> box_of(const Event& copy, Judgement::Side side) {
+  const unsigned first = side == Judgement::Side::kSource ? 14 : 11;
+  if (copy.payload.size() < first + 3) return std::nullopt;
+  return Box{.x = copy.p(first),
+             .y = copy.p(first + 1),
+             .z = copy.p(first + 2),
+             .width = copy.p(6),
+             .height = std::max<std::uint64_t>(copy.p(7), 1),
+             .depth = std::max<std::uint64_t>(copy.p(8), 1)};
+}
+
+std::optional<Event> work_of_node(const Event& use) {
+  constexpr unsigned kType = 10;
+  constexpr std::uint64_t kCopies = 1, kSets = 2; // CUgraphNodeType of cuda.h
+  constexpr unsigned kCopyWords = 17, kSetWords = 8;
+  const bool of_node = use.kind == trace::Kind::kUse &&
+                       use.p(2) == static_cast<std::uint64_t>(trace::UseClass::kGraphNode);
+  if (!of_node || use.payload.size() <= kType) return std::nullopt;
+  Event work = use;
+  if (use.p(kType) == kSets) {
+    work.kind = trace::Kind::kSet; // P4 to P7 are the same
+    work.payload = use.payload.first(kSetWords);
+    return work;
+  }
+  if (use.p(kType) != kCopies || use.payload.size() <= trace::kNodeCopyFlags) return std::nullopt;
+  work.kind = trace::Kind::kCopy;
+  work.flags = static_cast<std::uint16_t>((use.flags & 0xf000) | (use.p(trace::kNodeCopyFlags) & 0xfff));
+  work.payload = use.payload.subspan(trace::kNodeCopy, kCopyWords);
+  return work;
 }
 
 std::uint64_t copy_extent(const Event& copy, Judgement::Side side) {

@@ -42,7 +42,12 @@ struct Heap::State {
   std::uint64_t last_release = 0;                            // order of the last release of a primary context
   std::vector<Context> contexts;                             // by id; 0 is "unknown"
   std::unordered_map<std::uint64_t, std::uint64_t> retained; // primary contexts: device -> seen retains
-  std::unordered_map<std::uint64_t, std::uint64_t> views;    // levels and planes: handle -> array's handle
+  struct View { // a level or plane
+    std::uint64_t array = 0; // its handle
+    std::uint64_t level = 0;
+    bool tells_level = false;
+  };
+  std::unordered_map<std::uint64_t, View> views; // by handle
 
   // A place is what Block::place says.
   std::unordered_map<std::int64_t, std::uint64_t> current_pools; // device -> pool, where the program chose one
@@ -124,6 +129,7 @@ struct Heap::State {
   void on_graph_kernel(const Event& e);
   bool on_graph_use(const Event& e); // false: nothing is known of its node
   void judge_node_range(const Event& e);
+  void judge_node_side(const Event& copy, Side side);
   void on_graph_change(const Event& e);
   void note_captured_kernel(const Event& e); // behind judge_launch()
   void note_captured_use(const Event& e, GraphWork::Kind kind); // behind the verdict on a copy, set or use
@@ -134,7 +140,6 @@ struct Heap::State {
   void forget_unknown_nodes(std::optional<GraphWork::Kind> kind = std::nullopt);
   void judge_graph_work(const Event& e, ExecutableGraph& graph);
   bool judge_graph_pointer(ExecutableGraph& graph, const GraphWork& work, std::uint64_t word);
-  const Block* dead_array_of(std::uint64_t handle);
 
   // heap_mappings.cpp
   void note_mapping(Block& mapping);
@@ -207,7 +212,17 @@ struct Heap::State {
   void judge_freed_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
                          trace::Side declared, unsigned parameter = trace::kNoParameter);
   const Block* live_containing(std::uint64_t address);
+
+  // heap_strays.cpp
+  void judge_strays(const Event& e);
+  bool judge_stray(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side, trace::Side declared);
+
+  // heap_arrays.cpp
   Id array_of(std::uint64_t handle) const; // live array, also by a view of it
+  const Block* dead_array_of(std::uint64_t handle); // likewise
+  ArrayPart array_part(std::uint64_t handle) const;
+  void judge_array_side(const Event& copy, Side side); // changes nothing
+  bool judge_freed_array(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side);
 };
 
 } // namespace gmt

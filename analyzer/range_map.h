@@ -46,6 +46,12 @@ public:
     return range({leaves_[at.index].get(), at.index, 0});
   }
 
+  // The last range that begins at or before the address.
+  Range last_beginning_by(std::uint64_t address) const {
+    const Place at = at_or_before(address);
+    return at.leaf ? range(at) : Range{};
+  }
+
   // The range with exactly this begin.
   Range find_exact(std::uint64_t begin) const {
     const Place at = at_or_before(begin);

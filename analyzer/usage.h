@@ -28,7 +28,7 @@ public:
     std::uint64_t allocations = 0, allocated_bytes = 0, frees = 0;
     std::uint64_t live_blocks = 0, live_bytes = 0, peak_bytes = 0;
   };
-  static constexpr std::size_t kFamilies = static_cast<std::size_t>(trace::Family::kSubAllocation) + 1;
+  static constexpr std::size_t kFamilies = static_cast<std::size_t>(trace::Family::kManagedVariable) + 1;
 
   struct Device { // or the host, whose number is kNoDevice; so is that of a device that is not known
     int number = kNoDevice;

@@ -17,6 +17,15 @@ template <Family F, int Out, int Descriptor, int Levels = -1> struct AllocArray 
   template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
 };
 
+// A level of a mipmapped array, or a plane of an array.
+template <int Out, int Array, int Level> struct ArrayView : LifeOut<ObjectClass::kArrayView, LifeOp::kCreate, Out, Array> {
+  template <class T> static void before(Record& r, const T& a) {
+    LifeOut<ObjectClass::kArrayView, LifeOp::kCreate, Out, Array>::before(r, a);
+    r.use_more(5);
+    r.set(4, arg<Level>(a));
+  }
+};
+
 template <int Out, int Descriptor> struct AllocExternalArray : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
     start(r, Family::kMipmappedArray, 11);

@@ -114,8 +114,11 @@ template <trace::Kind Known> inline bool is_timed(const Record& record) noexcept
   return true;
 }
 
-// Only copies carry a kind, and only if a runtime call declared it.
+// Only copies carry a kind, and only if a runtime call declared it; that of a graph's node has flags of its own.
 template <trace::Kind Known> inline void Call::settle_flags() noexcept {
+  if (Known == trace::Kind::kNone && record.kind == trace::Kind::kUse && record.words > trace::kNodeCopyFlags) {
+    record.w[trace::kNodeCopyFlags] |= record.flags & 0xf00u;
+  }
   if (!is_kind<Known>(record, trace::Kind::kCopy) || via_ == trace::kNoApi) {
     record.flags &= static_cast<std::uint16_t>(~0xf00u);
   }

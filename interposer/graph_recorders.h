@@ -23,7 +23,7 @@ inline void name_node(Record& r, std::uint64_t node, std::size_t i, CUgraphNodeT
   r.set(10, static_cast<std::uint64_t>(type));
 }
 
-// The destination of a copy node (i is 0) or its source.
+// The destination of a copy node (i is 0), with which the whole copy is told, or its source.
 inline void set_node_copy(Record& r, const CUDA_MEMCPY3D& copy, std::size_t i, std::uint64_t graph, std::uint64_t node) {
   const CopySide side = i == 0 ? destination_of(copy) : source_of(copy);
   const std::uint64_t rows = copy.Depth <= 1 ? copy.Height : side.rows * (copy.Depth - 1) + copy.Height;
@@ -33,7 +33,12 @@ inline void set_node_copy(Record& r, const CUDA_MEMCPY3D& copy, std::size_t i, s
     set_use_rows(r, UseClass::kGraphNode, start_of(side), graph, {side.pitch, copy.WidthInBytes, rows, 1});
   }
   name_node(r, node, i, CU_GRAPH_NODE_TYPE_MEMCPY);
-  r.flags |= i == 0 ? trace::kUseWrites : trace::kUseReads;
+  r.flags |= i == 0 ? trace::kUseWrites : trace::kUseReads | trace::kUseToldBefore;
+  if (i != 0) return;
+  r.use_more(trace::kNodeCopyFlags + 1);
+  InnerCopy whole{r, trace::kNodeCopy};
+  describe_copy(whole, copy);
+  r.set(trace::kNodeCopyFlags, whole.flags);
 }
 
 template <class Params> void set_node_set(Record& r, const Params& p, std::uint64_t graph, std::uint64_t node) {

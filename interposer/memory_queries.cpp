@@ -17,11 +17,21 @@ std::uint64_t ask_bytes(std::uint64_t address) noexcept {
   return bytes;
 }
 
-std::uint64_t ask_bytes_of_variable(bool of_library, std::uint64_t module, const char* name) noexcept {
+std::uint64_t ask_bytes_of_variable(VariableOf owner, std::uint64_t module, const char* name) noexcept {
   using Query = CUresult (*)(CUdeviceptr*, std::size_t*, std::uint64_t, const char*);
-  const auto query = reinterpret_cast<Query>(driver_symbol(of_library ? "cuLibraryGetGlobal" : "cuModuleGetGlobal_v2"));
+  const char* symbol = owner == VariableOf::kModule    ? "cuModuleGetGlobal_v2"
+                       : owner == VariableOf::kLibrary ? "cuLibraryGetGlobal"
+                                                       : "cuLibraryGetManaged";
+  const auto query = reinterpret_cast<Query>(driver_symbol(symbol));
   std::size_t bytes = 0;
   return query != nullptr && query(nullptr, &bytes, module, name) == CUDA_SUCCESS ? bytes : 0;
+}
+
+bool ask_is_managed(std::uint64_t address) noexcept {
+  using Query = CUresult (*)(void*, CUpointer_attribute, CUdeviceptr);
+  const auto query = reinterpret_cast<Query>(driver_symbol("cuPointerGetAttribute"));
+  unsigned managed = 0; // cuda.h has it a boolean: the driver may write less than these bytes
+  return query != nullptr && query(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS && managed != 0;
 }
 
 bool ask_location(std::uint64_t handle, CUmemLocation& location) noexcept {

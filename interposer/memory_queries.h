@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only the driver knows of memory that was made elsewhere: the size of what another process shared, the place of
-// imported physical memory, the size of a variable. Pure queries that neither wait nor disturb a stream capture; called by recorders after
+// imported physical memory, the size of a variable and whether it is managed. Pure queries that neither wait nor disturb a stream capture; called by recorders after
 // the call that opened or imported it (pool_recorders.h).
 #pragma once
 
@@ -12,8 +12,12 @@ namespace gmt::interposer {
 
 // Bytes of the block that begins at this address, 0 if the driver knows none that does.
 std::uint64_t ask_bytes(std::uint64_t address) noexcept;
-// Bytes of a variable of a module, or of a library; 0 if the driver does not say.
-std::uint64_t ask_bytes_of_variable(bool of_library, std::uint64_t module, const char* name) noexcept;
+// Whose variable: which of the driver's three functions knows it.
+enum class VariableOf : std::uint8_t { kModule, kLibrary, kLibraryManaged };
+// Bytes of a variable; 0 if the driver does not say.
+std::uint64_t ask_bytes_of_variable(VariableOf owner, std::uint64_t module, const char* name) noexcept;
+// Whether managed memory lies there.
+bool ask_is_managed(std::uint64_t address) noexcept;
 // Where physical memory lies; false if the driver does not say.
 bool ask_location(std::uint64_t handle, CUmemLocation& location) noexcept;
 

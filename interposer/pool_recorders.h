@@ -10,13 +10,18 @@
 
 namespace gmt::interposer {
 
-// A variable of a module, or of a library. The runtime asks for its address alone.
-template <bool OfLibrary> struct Variable : AllocOut<Family::kModuleGlobal, 0, 1> {
+// A variable of a module, or of a library. The runtime asks for its address alone. Modules hand out __managed__ variables
+// by the same call as all others.
+template <VariableOf Owner> struct Variable : AllocOut<Family::kModuleGlobal, 0, 1> {
   template <class T> static void after(Record& r, const T& a) {
     AllocOut<Family::kModuleGlobal, 0, 1>::after(r, a);
-    if (arg<1>(a) == 0) r.set(1, ask_bytes_of_variable(OfLibrary, arg<2>(a), std::get<3>(a)));
+    if (arg<1>(a) == 0) r.set(1, ask_bytes_of_variable(Owner, arg<2>(a), std::get<3>(a)));
+    if (Owner == VariableOf::kLibraryManaged || (r.w[0] != 0 && ask_is_managed(r.w[0]))) {
+      r.set(2, static_cast<std::uint64_t>(Family::kManagedVariable));
+    }
   }
 };
+using ManagedVariable = Variable<VariableOf::kLibraryManaged>;
 
 // The device that a location names, all ones where it is none (host memory).
 inline std::uint64_t device_of(const CUmemLocation& location) {

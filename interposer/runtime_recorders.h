@@ -172,4 +172,28 @@ template <int Symbol, int Other, int KindArg, int Stream = -1> struct RuntimeSym
   }
 };
 
+// What makes or changes a graph's copy node: the kind is lent to the driver's call. Params is a structure that has it.
+template <int KindArg> struct RuntimeNodeCopy : Note {
+  template <class T> static void before(Record& r, const T& a) {
+    Note::before(r, a);
+    r.flags |= kind_flags(arg<KindArg>(a));
+  }
+};
+template <int Params> struct RuntimeNodeCopy3D : Note {
+  template <class T> static void before(Record& r, const T& a) {
+    Note::before(r, a);
+    const auto* p = std::get<Params>(a);
+    if (p != nullptr) r.flags |= kind_flags(static_cast<std::uint64_t>(p->kind));
+  }
+};
+// A node of any type.
+template <int Params> struct RuntimeNode : Note {
+  template <class T> static void before(Record& r, const T& a) {
+    Note::before(r, a);
+    const auto* p = std::get<Params>(a);
+    if (p == nullptr || static_cast<CUgraphNodeType>(p->type) != CU_GRAPH_NODE_TYPE_MEMCPY) return; // the same numbers
+    r.flags |= kind_flags(static_cast<std::uint64_t>(p->memcpy.copyParams.kind));
+  }
+};
+
 } // namespace gmt::interposer

@@ -133,8 +133,16 @@ inline std::uint64_t start_of(const CopySide& s) {
   return (s.side == trace::Side::kHost ? s.host : s.device) + s.x + (s.y + s.z * s.rows) * s.pitch;
 }
 
-// Writes side `s` into the record; `source` chooses the words.
-inline void put_side(Record& r, const CopySide& s, bool source) {
+// A copy's words and flags inside another record, from word `first` on.
+struct InnerCopy {
+  Record& record;
+  unsigned first;
+  std::uint16_t flags = 0;
+  void set(unsigned i, std::uint64_t value) { record.set(first + i, value); }
+};
+
+// Writes side `s` into the record, or into the part of one that describes a copy; `source` chooses the words.
+template <class Out> void put_side(Out& r, const CopySide& s, bool source) {
   const unsigned offset = source ? 14 : 11;
   if (s.side == trace::Side::kArray) {
     r.set(offset, s.x);
@@ -174,14 +182,14 @@ template <class Descriptor> CopySide source_of(const Descriptor& d) {
   return side;
 }
 
-inline void put_extent(Record& r, std::uint64_t width, std::uint64_t height, std::uint64_t depth) {
+template <class Out> void put_extent(Out& r, std::uint64_t width, std::uint64_t height, std::uint64_t depth) {
   r.set(2, width * height * depth);
   r.set(6, width);
   r.set(7, height);
   r.set(8, depth);
 }
 
-template <class Descriptor> void describe_copy(Record& r, const Descriptor& d) {
+template <class Out, class Descriptor> void describe_copy(Out& r, const Descriptor& d) {
   const CopySide destination = destination_of(d), source = source_of(d);
   put_side(r, destination, false);
   put_side(r, source, true);

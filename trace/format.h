@@ -87,7 +87,7 @@ enum class Kind : std::uint8_t {
   // device for contexts, the CUcontext for a retained primary one, flags for streams, parent for views, the graph for
   // graph-execs; for pools the device (create), the attribute (kSet, P4 its value), the bytes kept (kTrim), the device
   // that uses it from now on (kUse); for user heaps NVTX's usage, P4 address, P5 bytes, P6 kText id. Peer access: P0 the
-  // peer's CUcontext, P3 the CUcontext that gains or loses access.
+  // peer's CUcontext, P3 the CUcontext that gains or loses access. Views: P4 which level of a mipmapped array, or which plane (since 1.5).
   kLife = 21,
   // Ordering. P0 stream, P1 event, other stream or (kGraphLaunch, kGraphUpload) graph-exec, (kEndCapture) the graph made, P2 SyncOp.
   kSync = 22,
@@ -98,6 +98,7 @@ enum class Kind : std::uint8_t {
   // kGraphNode the graph or graph-exec (0 if the call names the node only). Flags: kUseReads, kUseWrites.
   // Second slot where rows are bound (2D textures, tensor maps): P4 pitch, P5 width in bytes, P6 height, P7 element size.
   // For kGraphNode (since 1.4): P8 node, P9 which of the node's uses (0 takes the place of what it did before), P10 CUgraphNodeType.
+  // Of a copy's destination (since 1.5): P11..P27 the whole copy, as kCopy's P0..P16, P28 its flags; the source has kUseToldBefore.
   kUse = 24,
   // A kernel that a graph's node runs, when the node is made or changed by hand (since 1.4): P0 function handle, P1 graph or graph-exec
   // (0 if the call names the node only), P2 and P3 as kLaunch's, P4 node. P5.. words of the arguments and the flag as kLaunch's P4...
@@ -182,6 +183,7 @@ enum class Family : std::uint8_t {
   kGraphics = 17,       // mapped graphics resource
   kMulticast = 18,
   kSubAllocation = 19, // a region of a pool that registered itself by NVTX; P9 is the pool
+  kManagedVariable = 20, // __managed__ variables (since 1.5; kModuleGlobal before): host and device reach them; never a leak
 };
 
 // Which function family a release call belongs to.
@@ -258,7 +260,10 @@ inline constexpr std::uint16_t kCopyBatched = 32;    // one of several copies of
 inline constexpr std::uint16_t kSetAsync = 16;       // kSet, kFree: stream-ordered form
 inline constexpr std::uint16_t kUseReads = 1;        // kUse: the device reads there (since 1.1; neither flag: not known)
 inline constexpr std::uint16_t kUseWrites = 2;       // kUse: the device writes there
+inline constexpr std::uint16_t kUseToldBefore = 4;   // kUse: a record before tells all of the copy that this is a side of (since 1.5)
 inline constexpr std::uint16_t kLaunchScanned = 1;   // kLaunch: P4.. hold all that could be pointers (since 1.1)
+
+inline constexpr unsigned kNodeCopy = 11, kNodeCopyFlags = 28; // words of a kUse, see there
 
 // A word of a kernel's parameter block with the number of its parameter (kNoParameter from there on). Addresses have at most
 // 57 bits on every machine that CUDA runs on.

@@ -102,7 +102,7 @@ public:
       if (e.kind == trace::Kind::kLife) follow_pools(e);
       return;
     }
-    if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || !is_call(e)) return;
+    if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || !is_call(e) || is_told_before(e)) return;
     if (is_sticky(e.result)) return report_sticky(e, heap);
     for (const Judgement& j : judgements) {
       if (j.is_mistake()) return;
@@ -153,6 +153,11 @@ private:
     return e.kind >= trace::Kind::kAlloc &&
            !(e.kind == trace::Kind::kFree &&
              e.p(1) == static_cast<std::uint64_t>(trace::FreeFunction::kHostFree));
+  }
+
+  // Another record of the same call, which was judged as a whole.
+  static bool is_told_before(const Event& e) {
+    return e.kind == trace::Kind::kUse && (e.flags & trace::kUseToldBefore) != 0;
   }
 
   Finding finding(const Event& e) const {

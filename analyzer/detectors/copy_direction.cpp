@@ -6,9 +6,11 @@
 // What fits what, under unified addressing: device memory is device memory only. Managed memory is both.
 // Pinned and registered host memory may be declared as device memory, since the device reaches it at the same
 // address. Other host memory is the host's, unless the device reads pageable memory. Memory of unseen origin
-// is judged only where CUDA refused the call.
+// is judged only where CUDA refused the call. Nodes of graphs are judged when they are made or changed, by hand or
+// not; of these, ordinary host memory in the device's place is told although CUDA may find it out only later.
 
 #include <array>
+#include <optional>
 
 #include "analyzer/detector.h"
 #include "analyzer/words.h"
@@ -66,12 +68,9 @@ public:
   void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
                 Findings& findings) override {
     if ((e.flags & trace::kFlagNested) != 0 || heap.sticky_error()) return;
+    if (e.kind == trace::Kind::kUse) return judge_node(e, judgements, heap, findings);
     if (e.succeeded()) return judge_accepted(e, heap, findings);
-    if (e.result != kInvalidValue) return;
-    for (const Judgement& j : judgements) {
-      if (j.is_mistake()) return; // that is why
-    }
-    judge_refused(e, heap, findings);
+    if (e.result == kInvalidValue && !has_mistake(judgements)) judge_refused(e, heap, findings);
   }
 
 private:
@@ -79,6 +78,35 @@ private:
     bool wrong = false;
     const Block* block = nullptr; // null: host memory
   };
+
+  // What CUDA refused for another reason than a direction.
+  static bool has_mistake(std::span<const Judgement> judgements) {
+    for (const Judgement& j : judgements) {
+      if (j.is_mistake()) return true;
+    }
+    return false;
+  }
+
+  void judge_node(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+                  Findings& findings) const {
+    std::optional<Event> work = work_of_node(e);
+    if (!work) return;
+    if (e.result == kInvalidValue && !has_mistake(judgements)) judge_refused(*work, heap, findings, true);
+    if (!e.succeeded()) return;
+    const Wrong to = judge_node_side(*work, Side::kDestination, heap);
+    const Wrong from = work->kind == trace::Kind::kCopy ? judge_node_side(*work, Side::kSource, heap) : Wrong{};
+    if (to.wrong || from.wrong) findings.add(finding(*work, to, from, true));
+  }
+
+  Wrong judge_node_side(const Event& work, Side side, const Heap& heap) const {
+    const std::uint64_t address = work.p(side == Side::kSource ? 1 : 0);
+    const trace::Side as = declared(work, side);
+    if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};
+    const Block* block = heap.find_live(address);
+    if (as == trace::Side::kHost) return {block != nullptr && is_device_only(*block, true), block};
+    const bool host = block == nullptr && facts_.is_plain_host_memory(address);
+    return {host && !device_reads_host_memory(work, heap), nullptr};
+  }
 
   void judge_accepted(const Event& e, const Heap& heap, Findings& findings) const {
     if (e.kind != trace::Kind::kCopy) return;
@@ -92,11 +120,11 @@ private:
     if (to.wrong || from.wrong) findings.add(finding(e, to, from));
   }
 
-  void judge_refused(const Event& e, const Heap& heap, Findings& findings) const {
+  void judge_refused(const Event& e, const Heap& heap, Findings& findings, bool of_node = false) const {
     const Wrong to = judge_refused_side(e, Side::kDestination, heap);
     const Wrong from = e.kind == trace::Kind::kCopy ? judge_refused_side(e, Side::kSource, heap) : Wrong{};
     if (!to.wrong && !from.wrong) return;
-    findings.add(finding(e, to, from));
+    findings.add(finding(e, to, from, of_node));
     findings.explain_refusal();
   }
 
@@ -120,7 +148,7 @@ private:
     return device != nullptr && device->reads_pageable_memory;
   }
 
-  Finding finding(const Event& e, const Wrong& to, const Wrong& from) const {
+  Finding finding(const Event& e, const Wrong& to, const Wrong& from, bool of_node = false) const {
     const Kind* kind = kind_of(e);
     Finding f;
     f.kind = "copy-direction";
@@ -140,13 +168,18 @@ private:
                         word(declared(e, side)), " memory, but that is ",
                         to.wrong ? describe(to, e.p(0)) : describe(from, e.p(1))});
     }
-    f.message += e.succeeded() ? "; CUDA accepted it silently." : "; CUDA refused it.";
+    f.message += !e.succeeded() ? "; CUDA refused it."
+                 : of_node      ? "; CUDA accepted the graph's node silently."
+                                : "; CUDA accepted it silently.";
     f.advice = advice(e, to, from);
     f.address = e.p(to.wrong ? 0 : 1);
     f.bytes = e.p(e.kind == trace::Kind::kSet ? 1 : 2);
     f.group =
       cat({kind == nullptr ? "" : kind->name, to.wrong ? " destination" : "", from.wrong ? " source" : ""});
-    f.stacks.push_back(labelled(e.kind == trace::Kind::kSet ? "set here" : "copied here", e.stack, f.api));
+    f.stacks.push_back(labelled(of_node                           ? "node made here"
+                                : e.kind == trace::Kind::kSet ? "set here"
+                                                              : "copied here",
+                                e.stack, f.api));
     for (const Wrong* side : {&to, &from}) {
       if (side->block != nullptr) f.stacks.push_back(birth_stack(*side->block, facts_));
     }
@@ -189,7 +222,7 @@ const DetectorRegistration kCopyDirection{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyDirection>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet),
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) | wants(trace::Kind::kUse),
 }};
 
 } // namespace

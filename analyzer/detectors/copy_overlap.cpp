@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "analyzer/detector.h"
 #include "analyzer/words.h"
@@ -74,32 +75,85 @@ public:
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
     if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
-    const bool flat = e.payload.size() <= trace::kFirstPayloadWords;
-    if (flat && !ranges_overlap(e.p(0), e.p(1), e.p(2))) return; // nearly all
-    if (declared_side(e, Side::kDestination) == trace::Side::kArray ||
-        declared_side(e, Side::kSource) == trace::Side::kArray) {
-      return;
-    }
-    const Rows to = rows_of(e, Side::kDestination), from = rows_of(e, Side::kSource);
-    if (overlap(to, from)) findings.add(finding(e, to, from, heap));
+    if (e.kind == trace::Kind::kCopy) return judge(e, e, heap, findings);
+    const std::optional<Event> copy = work_of_node(e);
+    if (copy && copy->kind == trace::Kind::kCopy) judge(e, *copy, heap, findings);
   }
 
 private:
+  // A copy, made by this call or by the node that it adds to a graph.
+  void judge(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
+    const bool flat = copy.payload.size() <= trace::kFirstPayloadWords;
+    if (flat && !ranges_overlap(copy.p(0), copy.p(1), copy.p(2))) return; // nearly all
+    const int arrays = (declared_side(copy, Side::kDestination) == trace::Side::kArray ? 1 : 0) +
+                       (declared_side(copy, Side::kSource) == trace::Side::kArray ? 1 : 0);
+    if (arrays == 2) return judge_arrays(e, copy, heap, findings);
+    if (arrays != 0) return;
+    const Rows to = rows_of(copy, Side::kDestination), from = rows_of(copy, Side::kSource);
+    if (overlap(to, from)) findings.add(finding(e, to, from, heap));
+  }
+
+  // Levels and planes have handles of their own; one may be asked for several times.
+  static bool is_same_part(const Event& copy, const Heap::ArrayPart& to, const Heap::ArrayPart& from) {
+    if (copy.p(0) == copy.p(1)) return true;
+    return to.block == from.block && to.width != 0 && from.width != 0 && to.level == from.level;
+  }
+
+  void judge_arrays(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
+    const std::optional<Box> to = box_of(copy, Side::kDestination), from = box_of(copy, Side::kSource);
+    const Heap::ArrayPart part = heap.find_array(copy.p(0));
+    if (!to || !from || copy.p(2) == 0 || part.block == nullptr) return;
+    if (!is_same_part(copy, part, heap.find_array(copy.p(1)))) return;
+    const bool overlaps = ranges_overlap(to->x, from->x, to->width) &&
+                          ranges_overlap(to->y, from->y, to->height) &&
+                          ranges_overlap(to->z, from->z, to->depth);
+    if (!overlaps) return;
+    const std::string what = to->depth > 1 || to->height > 1
+                               ? cat({format_plural(to->height * to->depth, "row"), " of ",
+                                      format_exact_bytes(to->width)})
+                               : format_exact_bytes(to->width);
+    Finding f = begin_finding(e, copy.p(0), to->x == from->x && to->y == from->y && to->z == from->z);
+    f.message = f.severity == Severity::kNote
+                  ? cat({f.api, " copies ", what, place(*to), " of an array onto themselves."})
+                  : cat({f.api, " copies ", what, " inside one array, from", place(*from), " to", place(*to),
+                         ", and these overlap: what arrives is undefined."});
+    add_stacks(f, e, part.block);
+    findings.add(std::move(f));
+  }
+
+  // " byte 0 of row 8", with the slice where it is not the first
+  static std::string place(const Box& box) {
+    return cat({" byte ", format_count(box.x), " of row ", format_count(box.y),
+                box.z != 0 ? cat({" in slice ", format_count(box.z)}) : std::string()});
+  }
+
+  Finding begin_finding(const Event& e, std::uint64_t address, bool self) const {
+    Finding f;
+    f.kind = "copy-overlap";
+    f.api = facts_.call_name(e);
+    f.address = address;
+    f.group = self ? "self" : "";
+    if (self) f.severity = Severity::kNote;
+    f.advice = self ? "Leave the call out: it changes nothing."
+                    : "Copy through a buffer apart from both: CUDA copies in no defined order, unlike memmove.";
+    return f;
+  }
+
+  void add_stacks(Finding& f, const Event& e, const Block* block) const {
+    const bool node = e.kind == trace::Kind::kUse;
+    f.stacks.push_back(labelled(node ? "node made here" : "copied here", e.stack, f.api));
+    if (block != nullptr) f.stacks.push_back(birth_stack(*block, facts_));
+  }
+
   Finding finding(const Event& e, const Rows& to, const Rows& from, const Heap& heap) const {
     const bool self =
       to.address == from.address && (to.count() == 1 || (to.pitch == from.pitch && to.slice == from.slice));
     const std::string what =
       to.count() == 1 ? format_exact_bytes(to.width)
                       : cat({format_plural(to.count(), "row"), " of ", format_exact_bytes(to.width)});
-    Finding f;
-    f.kind = "copy-overlap";
-    f.api = facts_.call_name(e);
-    f.address = to.address;
-    f.group = self ? "self" : "";
+    Finding f = begin_finding(e, to.address, self);
     if (self) {
-      f.severity = Severity::kNote;
       f.message = cat({f.api, " copies ", what, " at ", format_address(to.address), " onto themselves."});
-      f.advice = "Leave the call out: it changes nothing.";
     } else {
       f.message = cat({f.api, " copies ", what, " from ", format_address(from.address), " to ",
                        format_address(to.address), ", "});
@@ -110,10 +164,8 @@ private:
       } else {
         f.message += "and rows of the source overlap rows of the destination: what arrives is undefined.";
       }
-      f.advice = "Copy through a buffer apart from both: CUDA copies in no defined order, unlike memmove.";
     }
-    f.stacks.push_back(labelled("copied here", e.stack, f.api));
-    if (const Block* block = heap.find_live(to.address)) f.stacks.push_back(birth_stack(*block, facts_));
+    add_stacks(f, e, heap.find_live(to.address));
     return f;
   }
 
@@ -127,7 +179,7 @@ const DetectorRegistration kCopyOverlap{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyOverlap>(facts);
   },
-  .wants = wants(trace::Kind::kCopy),
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kUse),
 }};
 
 } // namespace

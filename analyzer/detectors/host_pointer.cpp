@@ -5,7 +5,8 @@
 //
 // Structures passed by value hold words that no kernel reads: padding with what the stack held before, pairs
 // of numbers. A word therefore counts at once only as a parameter that the kernel's name declares a pointer;
-// others are told when the context has died of an illegal address behind them.
+// others are told when the context has died of an illegal address behind them. Kernels of graph nodes made by hand are
+// judged when the node is made or changed.
 
 #include <algorithm>
 #include <array>
@@ -33,8 +34,9 @@ public:
     if (!e.succeeded()) return;
     if (e.kind == trace::Kind::kCopy) return remember(e, heap);
     if (e.kind == trace::Kind::kSync) return forget_launches(e);
-    if (e.kind != trace::Kind::kLaunch) return;
-    const auto words = e.payload.subspan(trace::kFirstPayloadWords);
+    const unsigned first = trace::first_argument(e.kind);
+    if (first == 0 || e.payload.size() <= first) return;
+    const auto words = e.payload.subspan(first);
     const auto zeros = static_cast<std::size_t>(std::count(words.begin(), words.end(), 0));
     if (words.size() - zeros > heap.touched().size()) judge(e, heap, findings);
   }
@@ -94,6 +96,7 @@ private:
     std::uint16_t context = 0;
     std::string_view api;
     std::optional<Range> copied;
+    bool of_node = false; // of a graph, when it was made by hand
   };
 
   void judge(const Event& e, const Heap& heap, Findings& findings) {
@@ -101,7 +104,7 @@ private:
     const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
     if (device == nullptr || device->reads_pageable_memory) return;
     unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are one mistake
-    for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
+    for (const std::uint64_t word : e.payload.subspan(trace::first_argument(e.kind))) {
       const std::uint64_t address = trace::argument_address(word);
       const unsigned parameter = trace::argument_parameter(word);
       if (parameter == last || parameter == trace::kNoParameter) continue;
@@ -110,6 +113,7 @@ private:
       if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
       Suspect suspect{e.p(0), address, parameter, e.stack, e.context, facts_.call_name(e), {}};
       if (copied != nullptr) suspect.copied = *copied;
+      suspect.of_node = e.kind == trace::Kind::kGraphKernel;
       if (pointers_.contain(suspect.function, suspect.parameter)) {
         findings.add(finding(suspect));
       } else {
@@ -152,12 +156,13 @@ private:
     f.api = suspect.api;
     f.address = suspect.address;
     f.group = std::to_string(parameter);
-    f.message = cat({"The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName),
+    f.message = cat({suspect.of_node ? "The graph's node for " : "The launch of ",
+                     name.empty() ? "a kernel" : shorten_function(name, kLongestName),
                      whole ? " passes as parameter " : " passes in parameter ",
                      std::to_string(parameter + 1), " the pointer ", format_address(suspect.address),
                      ", which is ordinary host memory that the GPU cannot read."});
     f.advice = "Pass the device's copy of the data, or allocate it with cudaMallocManaged or cudaMallocHost.";
-    f.stacks.push_back(labelled("launched here", suspect.stack, f.api));
+    f.stacks.push_back(labelled(suspect.of_node ? "node made here" : "launched here", suspect.stack, f.api));
     if (suspect.copied) {
       const std::string_view api = facts_.api_name(suspect.copied->api);
       f.stacks.push_back(labelled("host memory copied here", suspect.copied->copied, api));
@@ -184,7 +189,8 @@ const DetectorRegistration kHostPointer{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<HostPointer>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kLaunch) | wants(trace::Kind::kSync) | kWantsFailures,
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kLaunch) | wants(trace::Kind::kGraphKernel) |
+           wants(trace::Kind::kSync) | kWantsFailures,
 }};
 
 } // namespace

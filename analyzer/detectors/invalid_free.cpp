@@ -17,8 +17,7 @@ public:
   void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
                 Findings& findings) override {
     for (const Judgement& j : judgements) {
-      const bool of_static =
-        j.verdict == Verdict::kMismatchedFree && j.block->family == trace::Family::kModuleGlobal;
+      const bool of_static = j.verdict == Verdict::kMismatchedFree && is_static(j.block->family);
       if (!of_static && j.verdict != Verdict::kInvalidFreeInside && j.verdict != Verdict::kInvalidFreeEnded &&
           j.verdict != Verdict::kInvalidFreeUnknown) {
         continue;

@@ -16,7 +16,7 @@ public:
                 Findings& findings) override {
     for (const Judgement& j : judgements) {
       if (j.verdict != Judgement::Verdict::kMismatchedFree) continue;
-      if (j.block->family == trace::Family::kModuleGlobal) continue; // no function frees it: invalid-free
+      if (is_static(j.block->family)) continue; // no function frees it: invalid-free
       const bool host = static_cast<trace::FreeFunction>(e.p(1)) == trace::FreeFunction::kHostFree;
       findings.add(finding(e, *j.block, host));
     }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // pitch-mismatch: rows of pitched memory addressed as if they lay elsewhere. Three mistakes: a 2D or 3D call
 // with another pitch than the allocation's, a flat copy or set over several rows of it, and a width larger
-// than the pitch, which CUDA refuses. What reaches past the end is copy-out-of-bounds and not told twice.
+// than the pitch, which CUDA refuses. What reaches past the end is copy-out-of-bounds and not told twice. Pictures keep
+// their chroma planes behind the first plane of one allocation, with a half or a quarter of its pitch: no mistake.
+// Copies and sets of graph nodes are judged when the node is made or changed.
 
 #include <algorithm>
+#include <optional>
 
 #include "analyzer/detector.h"
 #include "analyzer/runtime_linkage.h"
@@ -26,6 +29,8 @@ public:
     if ((e.flags & trace::kFlagNested) != 0) return;
     runtime_.note(e);
     if (e.kind == trace::Kind::kLife) return;
+    of_node_ = e.kind == trace::Kind::kUse;
+    if (of_node_) return judge_node(e, judgements, heap, findings);
     const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
     shaped_call_ |= shaped;
     if (e.result == kInvalidValue || e.result == kInvalidPitch) {
@@ -46,6 +51,15 @@ public:
   }
 
 private:
+  void judge_node(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+                  Findings& findings) const {
+    if (!e.succeeded() || e.from_runtime() || !judgements.empty()) return;
+    const std::optional<Event> work = work_of_node(e);
+    if (!work) return;
+    judge_side(*work, Side::kDestination, heap, findings);
+    if (work->kind == trace::Kind::kCopy) judge_side(*work, Side::kSource, heap, findings);
+  }
+
   void judge_refused(const Event& e, const Heap& heap, Findings& findings) const {
     for (const Side side : {Side::kDestination, Side::kSource}) {
       if (!is_linear(e, side)) continue;
@@ -66,10 +80,17 @@ private:
     const std::uint64_t pitch = block->shape().pitch;
     if (rows.count() > 1) {
       // Every second row, or every third, is a legal way to walk through the allocation's rows.
-      if (rows.pitch % pitch != 0) findings.add(rows_finding(e, side, rows, *block));
+      if (rows.pitch % pitch != 0 && !is_smaller_plane(rows, *block)) findings.add(rows_finding(e, side, rows, *block));
     } else if (crosses_rows(rows, *block) && !runs_between_equal_pitches(e, *block, heap)) {
       findings.add(flat_finding(e, side, rows, *block));
     }
+  }
+
+  // The pitch divides the allocation's, and before the rows there is room for a plane at least as large.
+  static bool is_smaller_plane(const Rows& rows, const Block& block) {
+    if (rows.pitch == 0 || block.shape().pitch % rows.pitch != 0) return false;
+    const std::uint64_t before = rows.address - block.address;
+    return rows.count() <= before / rows.pitch;
   }
 
   static bool is_linear(const Event& e, Side side) {
@@ -84,9 +105,14 @@ private:
     return false;
   }
 
-  // Found among what the call touched, which costs no search.
-  static const Block* pitched_block(const Event& e, Side side, const Heap& heap) {
+  // Found among what the call touched, which costs no search; a graph's node has not touched anything yet.
+  const Block* pitched_block(const Event& e, Side side, const Heap& heap) const {
     const std::uint64_t address = e.p(side == Side::kSource ? 1 : 0);
+    if (of_node_) {
+      const Block* block = heap.find_live(address);
+      const bool pitched = block != nullptr && block->family == trace::Family::kPitched;
+      return pitched && block->shape().pitch != 0 ? block : nullptr;
+    }
     for (const Touch& touch : heap.touched()) {
       if (touch.address == address && touch.block->family == trace::Family::kPitched &&
           touch.block->shape().pitch != 0) {
@@ -108,7 +134,7 @@ private:
   }
 
   // Cloning pitched memory into memory with the same pitch and place in the row keeps every row whole.
-  static bool runs_between_equal_pitches(const Event& e, const Block& block, const Heap& heap) {
+  bool runs_between_equal_pitches(const Event& e, const Block& block, const Heap& heap) const {
     if (e.kind != trace::Kind::kCopy) return false;
     const Block* to = pitched_block(e, Side::kDestination, heap);
     const Block* from = pitched_block(e, Side::kSource, heap);
@@ -175,7 +201,11 @@ private:
   }
 
   void add_stacks(Finding& f, const Event& e, const Block& block) const {
-    f.stacks.push_back(labelled(e.kind == trace::Kind::kSet ? "set here" : "copied here", e.stack, f.api));
+    const bool sets = e.kind == trace::Kind::kSet;
+    f.stacks.push_back(labelled(of_node_ ? "node made here"
+                                : sets   ? "set here"
+                                         : "copied here",
+                                e.stack, f.api));
     f.stacks.push_back(birth_stack(block, facts_));
   }
 
@@ -187,6 +217,7 @@ private:
 
   const ProcessFacts& facts_;
   bool shaped_call_ = false; // a 2D or 3D call was seen
+  bool of_node_ = false;     // what is judged is the work of a graph's node
   RuntimeLinkage runtime_;
 };
 
@@ -197,7 +228,8 @@ const DetectorRegistration kPitchMismatch{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<PitchMismatch>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) | wants(trace::Kind::kLife),
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) | wants(trace::Kind::kUse) |
+           wants(trace::Kind::kLife),
 }};
 
 } // namespace

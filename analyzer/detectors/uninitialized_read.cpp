@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // uninitialized-read: a copy reads device memory that nothing we saw ever wrote. What copies and sets wrote
 // is kept as ranges, only for blocks that no kernel, texture or other process can have written instead: those
-// are taken for written. 2D writes count as written from their first to their last byte. Each byte is
-// reported once.
+// are taken for written. 2D writes count as written from their first to their last byte, with the padding behind it.
+// Arrays are kept likewise, as if their rows lay one behind another. Each byte is reported once.
 //
 // Invariants: at most kMostRanges ranges a block, and as many blocks as are alive (within a factor of two).
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "analyzer/detector.h"
@@ -53,22 +54,56 @@ private:
 };
 
 // Ours alone: not the host's to write, not another process's, no pool that may lie on the host.
-bool is_private(const Block& block) {
+bool is_private(const Block& block, const ProcessFacts& facts) {
+  constexpr std::uint64_t kDeferredMapping = 0x80; // CUDA_ARRAY3D_DEFERRED_MAPPING
   switch (block.family) {
   case Family::kDevice:
   case Family::kPitched: return true;
   case Family::kStreamOrdered: return block.shape().pool == 0;
+  case Family::kArray:
+  case Family::kMipmappedArray:
+    return !is_sparse(block) && (block.shape().flags & kDeferredMapping) == 0 &&
+           facts.api_name(block.api).find("External") == std::string_view::npos; // another API's memory
   default: return false;
   }
+}
+
+bool is_array(const Block& block) {
+  return block.family == Family::kArray || block.family == Family::kMipmappedArray;
+}
+
+// One side of a copy in an array; of width 0 where it is not known.
+Rows rows_in_array(const Event& copy, const Touch& touch, const Heap& heap) {
+  const bool reads = touch.access == Touch::Access::kRead;
+  const auto side = reads ? Judgement::Side::kSource : Judgement::Side::kDestination;
+  const Heap::ArrayPart part = heap.find_array(touch.address);
+  const std::optional<Box> box = box_of(copy, side);
+  if (part.width == 0 || !box) return {};
+  return {.address = part.offset + (box->z * part.height + box->y) * part.width + box->x,
+          .pitch = part.width,
+          .width = box->width,
+          .height = box->height,
+          .depth = box->depth,
+          .slice = part.height};
+}
+
+std::uint64_t end_of(const Rows& rows) {
+  return rows.address + ((rows.depth - 1) * rows.slice + rows.height - 1) * rows.pitch + rows.width;
 }
 
 // What a copy reads of a block, row by row: padding between rows is no data, and nobody writes it.
 class Reading {
 public:
-  Reading(const Event& copy, const Touch& touch)
+  Reading(const Event& copy, const Touch& touch, const Heap& heap)
       : begin_(touch.address),
         end_(std::min(touch.address + touch.bytes, touch.block->address + touch.block->bytes)),
         rows_(rows_of(copy, Judgement::Side::kSource)) {
+    if (is_array(*touch.block)) {
+      rows_ = rows_in_array(copy, touch, heap);
+      begin_ = rows_.width != 0 ? rows_.address : 0;
+      end_ = rows_.width != 0 ? std::min(end_of(rows_), touch.block->bytes) : 0;
+      return;
+    }
     const BlockDetail& shape = touch.block->shape();
     if (rows_.pitch != 0 || shape.pitch == 0) return;
     rows_ = {.address = touch.block->address, .pitch = shape.pitch, .width = shape.width};
@@ -126,10 +161,7 @@ public:
       if (touch.access == Touch::Access::kRead && may_judge(*touch.block, heap)) judge(e, touch, heap);
     }
     for (const Touch& touch : heap.touched()) {
-      if (touch.access == Touch::Access::kWrite && may_judge(*touch.block, heap)) {
-        const std::uint64_t end = touch.address + touch.bytes;
-        if (end > touch.address) written(*touch.block, heap).add(touch.address, end);
-      }
+      if (touch.access == Touch::Access::kWrite && may_judge(*touch.block, heap)) note_write(e, touch, heap);
     }
   }
 
@@ -145,25 +177,44 @@ public:
 private:
   struct Entry {
     std::uint64_t born = 0;
+    bool of_array = false;
     Ranges ranges;
   };
   using Place = std::array<std::uint64_t, 4>; // what equal findings have in common
 
-  static bool may_judge(const Block& block, const Heap& heap) {
-    return (block.marks & (kWasArgument | kWasBound | kWasExported)) == 0 && is_private(block) &&
+  bool may_judge(const Block& block, const Heap& heap) const {
+    return (block.marks & (kWasArgument | kWasBound | kWasExported)) == 0 && is_private(block, facts_) &&
            block.born > heap.last_blind_call();
+  }
+
+  void note_write(const Event& e, const Touch& touch, const Heap& heap) {
+    Ranges& ranges = written(*touch.block, heap);
+    if (is_array(*touch.block)) {
+      const Rows rows = rows_in_array(e, touch, heap);
+      const bool known = rows.width != 0 && end_of(rows) > rows.address;
+      ranges.add(known ? rows.address : 0, known ? end_of(rows) : UINT64_MAX);
+      return;
+    }
+    const auto side = Judgement::Side::kDestination;
+    const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
+    const Rows rows = shaped ? rows_of(e, side) : Rows{};
+    const bool padded = rows.count() > 1 && rows.pitch > rows.width; // what is behind the last row is no data
+    const std::uint64_t padding = padded ? rows.pitch - rows.width : 0;
+    const std::uint64_t end = touch.address + touch.bytes + padding;
+    if (touch.bytes != 0 && end > touch.address) ranges.add(touch.address, end);
   }
 
   Ranges& written(const Block& block, const Heap& heap) {
     if (blocks_.size() >= sweep_at_) sweep(heap);
     Entry& entry = blocks_[block.address];
-    if (entry.born != block.born) entry = {block.born, {}};
+    if (entry.born != block.born) entry = {block.born, is_array(block), {}};
     return entry.ranges;
   }
 
   void sweep(const Heap& heap) {
     std::erase_if(blocks_, [&](const auto& entry) {
-      const Block* block = heap.find_live(entry.first);
+      const Block* block =
+        entry.second.of_array ? heap.find_array(entry.first).block : heap.find_live(entry.first);
       return block == nullptr || block->born != entry.second.born || !may_judge(*block, heap);
     });
     sweep_at_ = std::max(kFirstSweep, 2 * blocks_.size());
@@ -172,7 +223,7 @@ private:
   void judge(const Event& e, const Touch& touch, const Heap& heap) {
     if (heap.is_capturing(e.p(3))) return; // reads when its graph is launched
     const Block& block = *touch.block;
-    const Reading reading(e, touch);
+    const Reading reading(e, touch, heap);
     Ranges& ranges = written(block, heap);
     const Reading::Bytes bytes = reading.bytes(ranges);
     if (bytes.missing == 0) return;
@@ -188,7 +239,7 @@ private:
     const auto [at, is_new] = by_place_.try_emplace(place, found_.size());
     if (is_new) {
       found_.push_back(finding(e, block, bytes, sure, kernels_ran));
-      found_.back().address = reading.begin();
+      found_.back().address = is_array(block) ? touch.address : reading.begin();
     } else {
       ++found_[at->second].count;
       found_[at->second].bytes += bytes.missing;
@@ -206,11 +257,14 @@ private:
        bytes.missing == bytes.read ? ", which nothing has written: "
                                    : cat({", and nothing has written ", format_count(bytes.missing),
                                           " of them: "}),
-       kernels_ran ? "no copy, no set, and no kernel was given a pointer into the block, though one may "
-                     "have found it in memory."
-                   : "no copy, no set, and no kernel has run since the block was allocated."});
-    f.advice = cat({"Write the memory before it is read: copy to it, or set it with ",
-                    is_runtime_name(f.api) ? "cudaMemset." : "cuMemsetD8."});
+       is_array(block) ? "no copy, and no surface was made of it."
+       : kernels_ran   ? "no copy, no set, and no kernel was given a pointer into the block, though one may "
+                         "have found it in memory."
+                       : "no copy, no set, and no kernel has run since the block was allocated."});
+    f.advice = is_array(block)
+                 ? std::string("Write the array before it is read: copy to it, or let a kernel write a surface of it.")
+                 : cat({"Write the memory before it is read: copy to it, or set it with ",
+                        is_runtime_name(f.api) ? "cudaMemset." : "cuMemsetD8."});
     f.bytes = bytes.missing;
     f.range = facts_.ranges().text(facts_.ranges().here());
     f.group = sure ? "" : "note";
@@ -220,7 +274,7 @@ private:
   }
 
   const ProcessFacts& facts_;
-  std::unordered_map<std::uint64_t, Entry> blocks_; // by address
+  std::unordered_map<std::uint64_t, Entry> blocks_; // by address or handle
   std::size_t sweep_at_ = kFirstSweep;
   std::vector<Finding> found_;
   std::map<Place, std::size_t> by_place_; // in found_

@@ -159,7 +159,8 @@ CUresult mipmapped_array_create(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRI
     mipmapped->levels.push_back(make_array(level, memory, true));
     level.Width = std::max<size_t>(level.Width / 2, 1);
     if (level.Height != 0) level.Height = std::max<size_t>(level.Height / 2, 1);
-    if (level.Depth != 0) level.Depth = std::max<size_t>(level.Depth / 2, 1);
+    const bool layered = (level.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;  // layers do not shrink
+    if (level.Depth != 0 && !layered) level.Depth = std::max<size_t>(level.Depth / 2, 1);
   }
   *out = reinterpret_cast<CUmipmappedArray>(state().mipmapped.add(std::move(mipmapped)));
   return CUDA_SUCCESS;

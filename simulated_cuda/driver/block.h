@@ -31,6 +31,9 @@ enum class BlockKind : uint8_t {
   kRegistered,
 };
 
+// A flag of managed memory: a __managed__ variable, which lives as long as its library.
+inline constexpr unsigned kStaticVariable = 0x80000000u;
+
 struct Block {
   CUdeviceptr base = 0;
   size_t size = 0;       // as requested

@@ -55,7 +55,10 @@ CUresult mem_free(CUdeviceptr address) {
     case BlockKind::kPoolImport:
     case BlockKind::kExternal:
     case BlockKind::kGraph:
+      release_block(*block);
+      return CUDA_SUCCESS;
     case BlockKind::kManaged:
+      if ((block->flags & kStaticVariable) != 0) return CUDA_ERROR_INVALID_VALUE;
       release_block(*block);
       return CUDA_SUCCESS;
     default:

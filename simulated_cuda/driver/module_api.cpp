@@ -97,7 +97,7 @@ CUresult get_managed(CUdeviceptr* address, size_t* bytes, Library* library, cons
     if (result != CUDA_SUCCESS) return result;
     if (!variable.first_value.empty())
       std::memcpy(reinterpret_cast<void*>(base), variable.first_value.data(), variable.size);
-    state().blocks.at_base(base)->flags |= 0x80000000u;  // a static variable, not an allocation of the program's
+    state().blocks.at_base(base)->flags |= kStaticVariable;
   }
   if (address != nullptr) *address = base;
   if (bytes != nullptr) *bytes = variable.size;

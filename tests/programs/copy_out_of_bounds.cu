@@ -10,6 +10,12 @@
 // expect: error copy-out-of-bounds count=1 api=cudaMemset stacks="allocated here"@main:LINE(alloc),"set here"@set_past:LINE(set)
 // run: rows
 // expect: error copy-out-of-bounds count=1 api=cudaMemcpy2D stacks="allocated here"@too_many_rows:LINE(alloc-rows),"copied here"@too_many_rows:LINE(rows)
+// run: before
+// expect: error copy-out-of-bounds count=1 bytes=16 api=cudaMemset message="writes 50 bytes that begin 16 bytes before a block of 100 bytes" stacks="allocated here"@main:LINE(alloc),"set here"@set_before:LINE(before)
+// run: behind
+// expect: error copy-out-of-bounds count=1 bytes=10 api=cudaMemcpy message="writes 10 bytes that begin exactly at the end of a block of 100 bytes" stacks="allocated here"@main:LINE(alloc),"copied here"@copy_behind:LINE(behind)
+// run: host
+// expect: error copy-direction count=1 api=cudaMemset message="a host pointer" stacks="set here"@set_host:LINE(host)
 // run: inside
 // expect: clean
 #include "answers.h"
@@ -46,6 +52,24 @@ static void too_many_rows()
   CHECK(cudaFree(matrix));
 }
 
+static void set_before(char* block)
+{
+  ANSWERS(cudaErrorInvalidValue, cudaMemset(block - 16, 0, 50)); // @before
+}
+
+static void copy_behind(char* block)
+{
+  char host[kBytes] = {};
+  ANSWERS(cudaErrorInvalidValue, cudaMemcpy(block + kBytes, host, 10, cudaMemcpyHostToDevice)); // @behind
+}
+
+static void set_host()
+{
+  char* host = static_cast<char*>(std::calloc(1, kBytes));
+  ANSWERS(cudaErrorInvalidValue, cudaMemset(host, 0, kBytes)); // @host
+  std::free(host);
+}
+
 static void inside(char* block)
 {
   char host[kBytes] = {};
@@ -66,6 +90,12 @@ int main(int argc, char** argv)
     set_past(block);
   else if (started_with(argc, argv, "rows"))
     too_many_rows();
+  else if (started_with(argc, argv, "before"))
+    set_before(block);
+  else if (started_with(argc, argv, "behind"))
+    copy_behind(block);
+  else if (started_with(argc, argv, "host"))
+    set_host();
   else
     inside(block);
   CHECK(cudaFree(block));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs that copy and set memory which is freed before the graph is launched, captured and by nodes made by hand; and what looks alike:
 // parameters that were changed in time, memory freed behind the last launch. What the device answers to such a launch is not looked at.
+// Nodes made by hand whose ranges overlap, or whose direction is not the pointers', are told when they are made or changed.
 //
 // run:
 // expect: clean
@@ -14,6 +15,10 @@
 // expect: clean
 // run: changed
 // expect: clean
+// run: overlap
+// expect: error copy-overlap count=1 api=cudaGraphAddMemcpyNode1D message="which overlap in 4,032 bytes" stacks="node made here"@add_copy:LINE(copy),"allocated here"@main:LINE(live)
+// run: direction
+// expect: error copy-direction count=1 api=cudaGraphExecMemcpyNodeSetParams1D message="with cudaMemcpyHostToDevice takes its source for host memory" stacks="node made here"@main:LINE(direction),"allocated here"@main:LINE(alloc)
 #include "answers.h"
 
 constexpr size_t kBytes = 4096;
@@ -58,7 +63,7 @@ int main(int argc, char** argv)
   cudaStream_t stream;
   CHECK(cudaStreamCreate(&stream));
   char *live = nullptr, *block = nullptr;
-  CHECK(cudaMalloc(&live, 2 * kBytes));
+  CHECK(cudaMalloc(&live, 2 * kBytes)); // @live
   CHECK(cudaMalloc(&block, kBytes)); // @alloc
   CHECK(cudaMemset(live, 0, 2 * kBytes));
   CHECK(cudaMemset(block, 0, kBytes));
@@ -70,13 +75,15 @@ int main(int argc, char** argv)
   } else {
     CHECK(cudaGraphCreate(&graph, 0));
     if (is("set")) add_set(graph, block);
-    else node = add_copy(graph, live, block);
+    else node = add_copy(graph, live, is("overlap") ? live + 64 : block);
   }
   cudaGraphExec_t exec = nullptr;
   CHECK(cudaGraphInstantiateWithFlags(&exec, graph, 0));
   CHECK(launch(exec, stream)); // while all lives
   if (is("changed"))
     CHECK(cudaGraphExecMemcpyNodeSetParams1D(exec, node, live, live + kBytes, kBytes, cudaMemcpyDeviceToDevice));
+  // What the device answers to it is not looked at.
+  if (is("direction")) (void)cudaGraphExecMemcpyNodeSetParams1D(exec, node, live, block, kBytes, cudaMemcpyHostToDevice); // @direction
   CHECK(cudaFree(block)); // @free
   if (is("changed")) CHECK(launch(exec, stream));
   if (is("captured") || is("copy") || is("set")) launch(exec, stream);

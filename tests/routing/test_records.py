@@ -16,7 +16,7 @@ GRAPH, USE = 8, 6
 GRAPH_FAMILY, GRAPH_FREE_NODE = 15, 13
 CHILD, UPDATE, REMOVE, ENABLE = 1, 2, 3, 4
 SCANNED = 1
-READS, WRITES = 1, 2
+READS, WRITES, TOLD_BEFORE = 1, 2, 4
 RUNTIME, ARRAY_SIDE = 1 << 15, 3
 
 
@@ -163,9 +163,12 @@ class Graphs(Records):
         self.assertEqual(self.only("cuGraphAddMemsetNode").a[:8],
                          [base, 256 * 2 + 32, GRAPH_NODE, graph, 256, 32, 3, 4])
         copy, set_node = int(self.said["copy-node"], 16), int(self.said["set-node"], 16)
-        self.assertEqual([to.a[8:], source.a[8:]], [[copy, 0, COPY_NODE], [copy, 1, COPY_NODE]])
+        self.assertEqual([to.a[8:11], source.a[8:]], [[copy, 0, COPY_NODE], [copy, 1, COPY_NODE]])
+        # The whole copy, from device to device, with the record of its destination.
+        self.assertEqual(to.a[11:28], [base + 32768, base + 4, 1000, 0, 128, 128, 100, 10, 1] + [0] * 8)
+        self.assertEqual((to.a[28], to.flags, source.flags), (2 | 2 << 2, WRITES, READS | TOLD_BEFORE))
         self.assertEqual(self.only("cuGraphAddMemsetNode").a[8:], [set_node, 0, SET_NODE])
-        self.assertEqual([change.a[3:4] + change.a[8:] for change in self.trace.calls_of("cuGraphMemcpyNodeSetParams")],
+        self.assertEqual([change.a[3:4] + change.a[8:11] for change in self.trace.calls_of("cuGraphMemcpyNodeSetParams")],
                          [[0, copy, 0, COPY_NODE], [0, copy, 1, COPY_NODE]])
         alloc, free = self.trace.calls_of("cuGraphAddNode_v2")
         address = int(self.said["address"], 16)
@@ -230,7 +233,7 @@ class Memory(Records):
         self.assertEqual(levels.a[1], 8 * (64 * 32 + 32 * 16 + 16 * 8))
         self.assertEqual(levels.a[5:9] + levels.a[10:11], [512, 32, 0, 8, 2])
         view = self.only("cuMipmappedArrayGetLevel")
-        self.assertEqual((view.kind, view.a), ("life", [int(self.said["view"], 16), ARRAY_VIEW, 1, levels.a[0]]))
+        self.assertEqual((view.kind, view.a[:5]), ("life", [int(self.said["view"], 16), ARRAY_VIEW, 1, levels.a[0], 1]))
         blocks, planes = self.trace.calls_of("cuArray3DCreate_v2")
         self.assertEqual((blocks.a[1], blocks.a[5], blocks.a[8]), (8 * 3 * 8, 0, 0))
         self.assertEqual((planes.a[1], planes.a[5], planes.a[8]), (64 * 64 * 3 // 2, 0, 0))

@@ -51,6 +51,7 @@ protected:
   }
 
   static constexpr std::uint64_t kPinned = 0x7f3300000000, kRegistered = 0x7f3400000000;
+  static constexpr std::uint64_t kManagedVariable = 0x7f3500000000;
 };
 
 TEST_F(CopySides, RightDirections) {
@@ -62,8 +63,10 @@ TEST_F(CopySides, RightDirections) {
   copy(kDefault, kHost, kA);
   copy(kHostToDevice, kA, kPinned);
   copy(kDeviceToHost, kRegistered, kA);
+  log().alloc({.api = "cuLibraryGetManaged"}, Family::kManagedVariable, kManagedVariable, kMiB);
   for (const CopyKind kind : {kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice}) {
     copy(kind, kC, kC + 4096); // managed memory is both
+    copy(kind, kManagedVariable, kManagedVariable + 4096);
   }
   // The device reaches pinned and registered memory at the host's address.
   copy(kDeviceToDevice, kA, kPinned);

@@ -115,6 +115,26 @@ TEST_F(HostPointers, MemoryThatACopyUsedIsKnown) {
   EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x300u);
 }
 
+TEST_F(HostPointers, KernelsOfGraphNodesMadeByHand) {
+  machine(false);
+  cuda_malloc(kA, 4096);
+  const auto node = [this](std::uint64_t first, std::uint16_t code) {
+    log().record(Kind::kGraphKernel, {.api = "cuGraphAddKernelNode_v2", .result = code, .stack = {0x700}},
+                 {kFunction, 0x99, 1, 1, 0x40, trace::argument_word(first, 0), trace::argument_word(kHeap, 1)});
+  };
+  node(kA, 0);
+  node(kHeap + 64, 1);
+  run();
+  EXPECT_EQ(find("host-pointer"), nullptr);
+  node(kHeap + 64, 0);
+  run();
+  ASSERT_NE(find("host-pointer"), nullptr);
+  const Finding& f = *find("host-pointer");
+  EXPECT_EQ(f.message.find("The graph's node for k(float*, Rows) passes as parameter 1 the pointer 0x55d000000040, "), 0u)
+    << f.message;
+  EXPECT_EQ(labels(f), "node made here");
+}
+
 TEST_F(HostPointers, WhatCudaKnowsIsFine) {
   machine(false);
   cuda_malloc(kA, 4096);

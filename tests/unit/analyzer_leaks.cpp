@@ -69,6 +69,8 @@ TEST_F(Leaks, EachFamilyInItsWords) {
 TEST_F(Leaks, StaticMemoryNever) {
   log().alloc({.api = "cuModuleGetGlobal_v2"}, Family::kModuleGlobal, kA, 4096);
   log().alloc({.api = "cuModuleGetGlobal_v2"}, Family::kModuleGlobal, kA, 4096);
+  log().alloc({.api = "cuLibraryGetManaged"}, Family::kManagedVariable, kB, 4096);
+  log().alloc({.api = "cuLibraryGetManaged"}, Family::kManagedVariable, kB, 4096);
   run();
   EXPECT_EQ(kinds(), "");
   EXPECT_TRUE(result.not_checked.empty());

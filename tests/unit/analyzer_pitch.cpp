@@ -182,6 +182,31 @@ TEST_F(Pitch, WidthGivenAsPitch) {
   EXPECT_EQ(labels(f), "copied here|allocated here");
 }
 
+// I420: a plane of 64 rows, behind it two of 32 rows with half the pitch; also parts of these, and both at once.
+TEST_F(Pitch, ChromaPlanes) {
+  constexpr std::uint64_t kU = kA + 64 * 1024, kV = kU + 32 * 512;
+  malloc_pitch(kA, 1024, 1000, 96);
+  copy_2d(kA, 1024, kHost, 1000, {1000, 64});
+  copy_2d(kU, 512, kHost, 500, {500, 32});
+  copy_2d(kV, 512, kHost, 500, {500, 32});
+  copy_2d(kV + 512 * 3 + 7, 512, kHost, 100, {100, 9});
+  copy_2d(kHost, 500, kU, 512, {500, 64}, Side::kHost, Side::kDevice);
+  set_2d(kU, 512, 500, 32);
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(Pitch, HalfThePitchAtTheBaseIsAMistake) {
+  malloc_pitch(kA, 512, 256, 64);
+  copy_2d(kA, 256, kHost, 256, {256, 64});
+  copy_2d(kA + 512 * 8, 256, kHost, 256, {256, 48}); // no plane of this size is before it
+  cuda_free(kA);
+  run();
+  ASSERT_EQ(kinds(), "pitch-mismatch");
+  EXPECT_EQ(find("pitch-mismatch")->count, 2u);
+}
+
 TEST_F(Pitch, PitchesThatFit) {
   malloc_pitch(kA, 512, 400, 64);
   malloc_pitch(kB, 512, 400, 10, 20);

@@ -126,6 +126,19 @@ TEST_F(Uses, PaddingIsNoData) {
   EXPECT_NE(find("uninitialized-read")->message.find("reads 1,600 bytes"), std::string::npos);
 }
 
+// Rows at a pitch of the program's own: what lies behind the last one is no data either.
+TEST_F(Uses, PaddingBehindTheLastRowIsNoData) {
+  cuda_malloc(kA, 512 * 10);
+  log().record(Kind::kCopy,
+               {.api = "cuMemcpy2DUnaligned_v2",
+                .via = "cudaMemcpy2D",
+                .flags = trace::copy_flags(Side::kDevice, Side::kHost, false)},
+               {kA, kHost, 400 * 10, 0, 512, 400, 400, 10, 1, 0, 0});
+  read(kA, 512 * 10);
+  run();
+  EXPECT_EQ(find("uninitialized-read"), nullptr);
+}
+
 TEST_F(Uses, RowsOfACopy) {
   cuda_malloc(kA, 512 * 4);
   for (const std::uint64_t row : {0U, 1U, 3U}) write(kA + row * 512, 400);
