@@ -23,6 +23,7 @@
 #include "interposer/host_ranges.h"
 #include "interposer/kernels.h"
 #include "interposer/modules.h"
+#include "interposer/own_stack.h"
 #include "interposer/process_hooks.h"
 #include "interposer/quiet.h"
 #include "interposer/text_file.h"
@@ -123,6 +124,12 @@ std::uint64_t monotonic_ns() noexcept {
 
 ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
   if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id()) return nullptr;
+  ThreadLog* log = nullptr;
+  with_room([&](bool) noexcept { log = enter_thread_here(epoch); });
+  return log;
+}
+
+ThreadLog* Process::enter_thread_here(std::uint32_t& epoch) noexcept {
   const Quiet quiet;
   const InsideLocks guard;
   const SlowLock lock;

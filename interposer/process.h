@@ -56,6 +56,7 @@ private:
     std::atomic<std::uint64_t> last;
   };
 
+  [[gnu::noinline]] static ThreadLog* enter_thread_here(std::uint32_t& epoch) noexcept;
   static bool start() noexcept;
   static bool make_directory() noexcept;
   static bool make_directory_under(const char* parent) noexcept;
