@@ -2,7 +2,7 @@
 set(interposer ${PROJECT_SOURCE_DIR}/interposer)
 add_executable(interposer_log_test interposer_log_test.cpp
   ${interposer}/context.cpp ${interposer}/device_facts.cpp ${interposer}/fork_guard.cpp ${interposer}/host_ranges.cpp
-  ${interposer}/kernels.cpp ${interposer}/modules.cpp ${interposer}/options.cpp ${interposer}/own_stack.cpp
+  ${interposer}/kernels.cpp ${interposer}/mapped_path.cpp ${interposer}/modules.cpp ${interposer}/options.cpp ${interposer}/own_stack.cpp
   ${interposer}/own_stack_switch.S ${interposer}/process.cpp
   ${interposer}/ring_drain.cpp ${interposer}/ring_memory.cpp ${interposer}/stack.cpp ${interposer}/texts.cpp
   ${interposer}/thread_log.cpp)
