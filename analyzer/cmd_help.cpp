@@ -95,8 +95,9 @@ std::string help_options() {
          "  run, record   the program's own, also its signal; 125 the tool could not start it, 126 not\n"
          "                executable, 127 not found\n"
          "  check         the program's own if not 0; else 23 (--error-exitcode) if a finding at or above\n"
-         "                --fail-on stands or nothing was checked; else 0\n"
-         "  report        0 clean, 1 findings, 3 no or unreadable trace, or nothing was checked\n"
+         "                --fail-on stands, nothing was checked or a part of the trace is missing; else 0\n"
+         "  report        0 clean, 1 findings, 3 no or unreadable trace, one of which a part is missing, or\n"
+         "                nothing was checked\n"
          "  dump          0, 3 no or unreadable trace\n"
          "  all           2 wrong usage, before anything is started; 4 the report could not be written, or\n"
          "                the tool failed, where the program's own status was 0\n";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `report`: analyses traces made earlier, here or on another machine. Called by dispatch().
 // Returns 0 if nothing at or above --fail-on was found, 1 if something was, 3 if no call could be read and so
-// nothing was checked; everything else is a UserError.
+// nothing was checked, or if a part of a trace is gone; everything else is a UserError.
 
 #include <unistd.h>
 
@@ -73,6 +73,12 @@ int command_report(const Settings& settings) {
   const Report report = build_report(paths, report_options(settings));
   output.write(render(report, settings, output.descriptor()));
   if (has_finding(report, settings.fail_on)) return static_cast<int>(ExitStatus::kFindings);
+  const auto incomplete = std::ranges::find_if(
+      report.processes, [](const ProcessReport& process) { return !process.missing.empty(); });
+  if (incomplete != report.processes.end()) {
+    say(incomplete->trace + " is not complete: " + incomplete->missing);
+    return static_cast<int>(ExitStatus::kUnreadableTrace);
+  }
   if (!read_nothing(report)) return static_cast<int>(ExitStatus::kClean);
   say("nothing was checked: no CUDA call could be read");
   return static_cast<int>(ExitStatus::kUnreadableTrace);
