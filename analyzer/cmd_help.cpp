@@ -113,6 +113,10 @@ int command_help(const Settings& settings) {
     return 0;
   }
   const std::string& topic = settings.words[0];
+  if (settings.words.size() > 1) {
+    throw UserError("help takes one word, and '" + settings.words[1] + "' is one more; write 'gpumemtrace help " + topic + "'",
+                    ExitStatus::kUsage);
+  }
   std::vector<std::string> topics = {"findings", "options"};
   for (const CommandInfo& command : commands()) {
     if (command.name == topic) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "analyzer/command.h"
 #include "analyzer/console.h"
@@ -49,11 +50,23 @@ void add_traces(const fs::path& path, std::vector<fs::path>& paths) {
   paths.push_back(path); // a trace, or an error that names it
 }
 
+// A trace that is named twice, in whatever spelling, is one process.
+std::vector<fs::path> each_once(const std::vector<fs::path>& paths) {
+  std::vector<fs::path> result;
+  std::set<fs::path> seen;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    const fs::path canonical = fs::canonical(path, error);
+    if (seen.insert(error ? path : canonical).second) result.push_back(path);
+  }
+  return result;
+}
+
 std::vector<fs::path> chosen_traces(const std::vector<std::string>& words) {
   std::vector<fs::path> paths;
   if (words.empty()) add_traces(".", paths);
   for (const std::string& word : words) add_traces(word, paths);
-  return paths;
+  return each_once(paths);
 }
 
 // A program that made no call has nothing to be checked; where the logs end too early nobody knows.
