@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See missing_records.h. Names of logs: t<tid>-<number>.<file>.log, device-<number>.log, device-<number>.<file>.log.
+// See missing_records.h. Names of logs: t<tid>-<number>.<file>.log, access-<number>.log, device-<number>.log and
+// device-<number>.<file>.log; a device's number may lack, because a ring whose kernels recorded nothing has no log.
 
 #include "analyzer/missing_records.h"
 
@@ -72,6 +73,13 @@ std::optional<LogName> device_log_name(const std::string& file) {
   return LogName{owner, *number, *part};
 }
 
+std::optional<std::uint64_t> access_log_number(const std::string& file) {
+  std::string_view rest = file;
+  if (!take(rest, "access-")) return std::nullopt;
+  const auto number = take_number(rest);
+  return rest == ".log" ? number : std::nullopt;
+}
+
 // Numbers from 0 to the greatest that are not there; damage must not cost memory.
 std::vector<std::uint64_t> holes(const std::set<std::uint64_t>& numbers) {
   constexpr std::size_t kMost = 10;
@@ -112,7 +120,7 @@ std::uint64_t OrderGaps::missing(const LogStats& total, bool exit_recorded) cons
 
 std::vector<std::string> missing_logs(const TraceDir& trace) {
   std::map<std::string, std::set<std::uint64_t>> files; // of each log
-  std::set<std::uint64_t> numbers;
+  std::set<std::uint64_t> numbers, access_numbers;
   const auto add = [&files](const LogName& name) { files[name.owner].insert(name.file); };
   for (const auto& path : trace.logs) {
     if (const auto name = thread_log_name(path.filename().string())) {
@@ -123,8 +131,14 @@ std::vector<std::string> missing_logs(const TraceDir& trace) {
   for (const DeviceLogFiles& device : trace.device_logs) {
     if (const auto name = device_log_name(device.log.filename().string())) add(*name);
   }
+  for (const auto& path : trace.access_logs) {
+    if (const auto number = access_log_number(path.filename().string())) access_numbers.insert(*number);
+  }
   std::vector<std::string> missing;
   for (const std::uint64_t number : holes(numbers)) missing.push_back(cat({"t*-", std::to_string(number), ".0.log"}));
+  for (const std::uint64_t number : holes(access_numbers)) {
+    missing.push_back(cat({"access-", std::to_string(number), ".log"}));
+  }
   for (const auto& [owner, parts] : files) {
     for (const std::uint64_t part : holes(parts)) {
       const bool bare = part == 0 && owner.starts_with("device-");

@@ -4,6 +4,7 @@
 import os
 import resource
 import shutil
+import subprocess
 
 import interposed_case
 from interposed_case import INTERPOSER, STANDIN, InterposedCase
@@ -146,6 +147,9 @@ class PlugIns(InterposedCase):
             self.assertIn(os.path.join(os.path.realpath(self.folder), name), paths)
         self.assertEqual([path for path in paths if "/" in path and path[0] != "/"], [])
         self.assertTrue(all(trace.stack(call) for call in trace.calls), "libunwind lies beside us")
+        if command := os.environ.get("GMT_COMMAND"):
+            report = subprocess.run([command, "report", trace.path], capture_output=True, text=True, check=False)
+            self.assertRegex(report.stdout, r"plugin\.cpp:\d+ .*allocate_and_free", report.stderr)
 
     def test_relative_path_of_a_file_that_is_gone(self):
         shutil.copy(self.binary("libsurvival_plugin.so"), os.path.join(self.folder, "a\nb.so"))

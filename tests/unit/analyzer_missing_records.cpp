@@ -151,11 +151,15 @@ TEST_F(MissingRecords, HolesInTheNumberingOfLogs) {
   fs::copy(path() / "t1000-0.0.log", path() / "t1003-3.2.log");
   fs::copy(path() / "t1000-0.0.log", path() / "device-1.log");
   fs::copy(path() / "t1000-0.0.log", path() / "device-2.1.log");
+  fs::copy(path() / "t1000-0.0.log", path() / "access-1.log");
   EXPECT_EQ(missing_logs(open_trace(path())),
-            (std::vector<std::string>{"t*-1.0.log", "t*-2.0.log", "device-2.log", "t1003-3.1.log"}));
+            (std::vector<std::string>{"t*-1.0.log", "t*-2.0.log", "access-0.log", "device-2.log", "t1003-3.1.log"}));
   result = analyze(path());
-  EXPECT_EQ(result.process.missing, "the trace lacks the logs t*-1.0.log, t*-2.0.log, device-2.log, t1003-3.1.log");
+  EXPECT_EQ(result.process.missing, "the trace lacks the log device-2.log; the trace lacks the log access-0.log; "
+                                    "the trace lacks the logs t*-1.0.log, t*-2.0.log, t1003-3.1.log");
   EXPECT_TRUE(is_not_checked("memory findings", "t1003-3.1.log"));
+  EXPECT_TRUE(is_not_checked("in-kernel malloc and free", "device-2.log"));
+  EXPECT_TRUE(is_not_checked("memory accesses", "access-0.log"));
 }
 
 } // namespace
