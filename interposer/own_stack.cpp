@@ -27,32 +27,34 @@ namespace {
 constexpr std::uintptr_t kPage = 4096;
 constexpr std::size_t kOwnBytes = 256 << 10;
 constexpr std::uintptr_t kMostProbed = 256 << 10; // a page costs a system call; a thread's first calls are not deep
+constexpr std::uintptr_t kLeastOfAll = 8 << 10;   // of every thread's stack, below the C library's own data
+static_assert(kLeastOfAll < kRoomForCapture);
 
 // The main thread's stack grows as far as its limit says; the kernel keeps 128 MiB free for it at least.
-bool find_in_main_stack(std::uintptr_t below) noexcept {
+bool find_main_stack(std::uintptr_t below) noexcept {
   constexpr std::uintptr_t kMostTrusted = 64 << 20;
   const std::uintptr_t top = getauxval(AT_EXECFN); // the program's name, above the first frame
   rlimit limit{};
-  if (top == 0 || getrlimit(RLIMIT_STACK, &limit) != 0) return false;
+  if (below >= top || top - below > kMostTrusted || getrlimit(RLIMIT_STACK, &limit) != 0) return false;
   const std::uintptr_t whole = limit.rlim_cur < kMostTrusted ? limit.rlim_cur : kMostTrusted;
   const std::uintptr_t bytes = whole - whole / 8; // the arguments are part of it
-  if (below >= top || top - below > bytes) return false;
+  if (top - below > bytes) return false;
   known_stack = {top - bytes, top};
   return true;
 }
 
 // The C library puts a thread's own data at the upper end of its stack. What lies between there and here, and goes on
 // below, is the stack, unless the program made the stack itself and put other memory right below it.
-bool find_in_thread_stack(std::uintptr_t below) noexcept {
+bool find_in_thread_stack(std::uintptr_t below, std::size_t bytes) noexcept {
   const auto data = static_cast<std::uintptr_t>(pthread_self());
   const bool begun = known_stack.high == data;
-  const std::uintptr_t from = begun ? known_stack.low : data & ~(kPage - 1);
-  const std::uintptr_t to = (below - kRoomNeeded) & ~(kPage - 1);
-  if (below >= data || from - to > kMostProbed + kRoomNeeded) return false;
+  const std::uintptr_t from = begun ? known_stack.low : (data - kLeastOfAll) & ~(kPage - 1);
+  const std::uintptr_t to = (below - bytes) & ~(kPage - 1);
+  if (below >= data || from - to > kMostProbed) return false;
   for (std::uintptr_t page = from; page > to; page -= kPage) {
     if (!is_readable(reinterpret_cast<const void*>(page - kPage))) return false;
   }
-  if (to < from) known_stack = {to, data};
+  known_stack = {to, data};
   return true;
 }
 
@@ -79,16 +81,16 @@ void give_back(char* stack) noexcept {
 
 } // namespace
 
-bool find_room(std::uintptr_t below) noexcept {
+bool find_room(std::uintptr_t below, std::size_t bytes) noexcept {
   const int error = errno;
   stack_t alternate{};
   bool found = false;
   if (sigaltstack(nullptr, &alternate) == 0 && (alternate.ss_flags & SS_ONSTACK) != 0) {
-    found = below - reinterpret_cast<std::uintptr_t>(alternate.ss_sp) >= kRoomNeeded; // not kept: it ends with the handler
-  } else if (find_in_main_stack(below)) {
-    found = below - kRoomNeeded >= known_stack.low;
+    found = below - reinterpret_cast<std::uintptr_t>(alternate.ss_sp) >= bytes; // not kept: it ends with the handler
+  } else if (find_main_stack(below)) {
+    found = below - bytes >= known_stack.low;
   } else {
-    found = find_in_thread_stack(below);
+    found = find_in_thread_stack(below, bytes);
   }
   errno = error;
   return found;

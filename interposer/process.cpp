@@ -84,7 +84,7 @@ void count_unlogged() noexcept {
   told_of_no_log = true;
   char reason[128];
   std::snprintf(reason, sizeof reason, "no log for a thread: %s", strerrordesc_np(errno));
-  Process::tell_command("nolog", reason);
+  with_room([&](bool) noexcept { Process::tell_command("nolog", reason); });
 }
 
 // Characters that are safe in a file name; everything else becomes '_'.
@@ -124,16 +124,12 @@ std::uint64_t monotonic_ns() noexcept {
 
 ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
   if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id()) return nullptr;
-  ThreadLog* log = nullptr;
-  with_room([&](bool) noexcept { log = enter_thread_here(epoch); });
-  return log;
-}
-
-ThreadLog* Process::enter_thread_here(std::uint32_t& epoch) noexcept {
   const Quiet quiet;
   const InsideLocks guard;
   const SlowLock lock;
-  if (!is_on() && !start()) {
+  bool started = is_on();
+  if (!started) with_room([&](bool) noexcept { started = start(); });
+  if (!started) {
     refused_pid.store(process_id());
     return nullptr;
   }

@@ -73,7 +73,7 @@ void StackInterner::modules_have_changed() noexcept {
 
 std::uint32_t StackInterner::walk(ThreadLog& log, Known* set, const void* caller, const void* frame) noexcept {
   std::uint32_t id = 0;
-  with_room([&](bool away) noexcept {
+  with_room<kRoomForCapture>([&](bool away) noexcept {
     id = walk_here(log, set, caller, frame, away ? kOwnFramesAway : kOwnFrames);
   });
   return id;
