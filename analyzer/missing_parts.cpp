@@ -38,7 +38,9 @@ std::vector<std::string> take_named(std::string_view prefix, std::vector<std::st
 void explain_missing(const EventStream& stream, ProcessReport& process, Findings& findings) {
   if (!stream.is_judged_for_gaps()) return;
   std::vector<std::string> files = missing_logs(stream.trace());
-  for (const auto& [prefix, subject] : {std::pair{"device-", "in-kernel malloc and free"}, std::pair{"access-", "memory accesses"}}) {
+  constexpr std::pair<const char*, const char*> kKinds[] = {{"device-", "in-kernel malloc and free"},
+                                                            {"access-", "memory accesses"}};
+  for (const auto& [prefix, subject] : kKinds) {
     const std::vector<std::string> of_kind = take_named(prefix, files);
     if (of_kind.empty()) continue;
     add_sentence(process.missing, lacks(of_kind));
