@@ -48,6 +48,20 @@ class Threads(InterposedCase):
         self.assertEqual(len(calls), 2 * 256 * 200)
         self.assertEqual(self.check_lives(calls), set())
 
+    def test_a_deleted_log_is_noticed(self):
+        command = os.environ.get("GMT_COMMAND")
+        if not command:
+            self.skipTest("no command in this build")
+        self.run_program("survival_steady", "swap", "8")
+        trace = self.only_trace()
+        for log in trace.logs:
+            os.rename(log.path, log.path + ".kept")
+            report = subprocess.run([command, "report", "--no-symbols", "--only", "double-free", trace.path],
+                                    capture_output=True, text=True, check=False)
+            os.rename(log.path + ".kept", log.path)
+            self.assertEqual(report.returncode, 3, report)
+            self.assertRegex(" ".join(report.stderr.split()), r"is not complete: [\d,]+ records are missing from the trace")
+
     def test_short_threads(self):
         self.run_program("survival_steady", "short", "100000")
         trace = self.only_trace()
