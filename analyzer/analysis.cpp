@@ -12,6 +12,7 @@
 #include "analyzer/access_gaps.h"
 #include "analyzer/device_stacks.h"
 #include "analyzer/grouping.h"
+#include "analyzer/missing_parts.h"
 #include "analyzer/usage.h"
 #include "analyzer/words.h"
 
@@ -332,6 +333,7 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   analysis.use_by_stack = use_by_stack(heap);
   detectors.finish(heap, findings);
   explain_losses(analysis.process, stats, findings);
+  explain_missing(stream, analysis.process, findings);
   explain_device_losses(device_heaps, heap, analysis.process, findings);
   explain_access_gaps(accesses, stream.trace(), analysis.process, findings);
   explain_gaps(stream.trace(), heap, totals, nameless, findings);

@@ -95,8 +95,9 @@ std::string help_options() {
          "  run, record   the program's own, also its signal; 125 the tool could not start it, 126 not\n"
          "                executable, 127 not found\n"
          "  check         the program's own if not 0; else 23 (--error-exitcode) if a finding at or above\n"
-         "                --fail-on stands or nothing was checked; else 0\n"
-         "  report        0 clean, 1 findings, 3 no or unreadable trace, or nothing was checked\n"
+         "                --fail-on stands, nothing was checked or a part of the trace is missing; else 0\n"
+         "  report        0 clean, 1 findings, 3 no or unreadable trace, one of which a part is missing, or\n"
+         "                nothing was checked\n"
          "  dump          0, 3 no or unreadable trace\n"
          "  all           2 wrong usage, before anything is started; 4 the report could not be written, or\n"
          "                the tool failed, where the program's own status was 0\n";
@@ -112,6 +113,10 @@ int command_help(const Settings& settings) {
     return 0;
   }
   const std::string& topic = settings.words[0];
+  if (settings.words.size() > 1) {
+    throw UserError("help takes one word, and '" + settings.words[1] + "' is one more; write 'gpumemtrace help " + topic + "'",
+                    ExitStatus::kUsage);
+  }
   std::vector<std::string> topics = {"findings", "options"};
   for (const CommandInfo& command : commands()) {
     if (command.name == topic) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `report`: analyses traces made earlier, here or on another machine. Called by dispatch().
 // Returns 0 if nothing at or above --fail-on was found, 1 if something was, 3 if no call could be read and so
-// nothing was checked; everything else is a UserError.
+// nothing was checked, or if a part of a trace is gone; everything else is a UserError.
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "analyzer/command.h"
 #include "analyzer/console.h"
@@ -49,11 +50,23 @@ void add_traces(const fs::path& path, std::vector<fs::path>& paths) {
   paths.push_back(path); // a trace, or an error that names it
 }
 
+// A trace that is named twice, in whatever spelling, is one process.
+std::vector<fs::path> each_once(const std::vector<fs::path>& paths) {
+  std::vector<fs::path> result;
+  std::set<fs::path> seen;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    const fs::path canonical = fs::canonical(path, error);
+    if (seen.insert(error ? path : canonical).second) result.push_back(path);
+  }
+  return result;
+}
+
 std::vector<fs::path> chosen_traces(const std::vector<std::string>& words) {
   std::vector<fs::path> paths;
   if (words.empty()) add_traces(".", paths);
   for (const std::string& word : words) add_traces(word, paths);
-  return paths;
+  return each_once(paths);
 }
 
 // A program that made no call has nothing to be checked; where the logs end too early nobody knows.
@@ -73,6 +86,12 @@ int command_report(const Settings& settings) {
   const Report report = build_report(paths, report_options(settings));
   output.write(render(report, settings, output.descriptor()));
   if (has_finding(report, settings.fail_on)) return static_cast<int>(ExitStatus::kFindings);
+  const auto incomplete = std::ranges::find_if(
+      report.processes, [](const ProcessReport& process) { return !process.missing.empty(); });
+  if (incomplete != report.processes.end()) {
+    say(incomplete->trace + " is not complete: " + incomplete->missing);
+    return static_cast<int>(ExitStatus::kUnreadableTrace);
+  }
   if (!read_nothing(report)) return static_cast<int>(ExitStatus::kClean);
   say("nothing was checked: no CUDA call could be read");
   return static_cast<int>(ExitStatus::kUnreadableTrace);

@@ -71,8 +71,14 @@ int dispatch(std::vector<std::string> arguments) {
                     ExitStatus::kUsage);
   }
   const std::string& first = arguments.front();
-  if (first == "--help" || first == "-h") return command_help({});
+  if (first == "--help" || first == "-h") {
+    Settings settings;
+    settings.words.assign(arguments.begin() + 1, arguments.end());
+    return command_help(settings);
+  }
   if (first == "--version") {
+    if (arguments.size() > 1)
+      throw UserError("'--version' stands alone, and '" + arguments[1] + "' is one word more", ExitStatus::kUsage);
     write_output(STDOUT_FILENO, "standard output", "gpumemtrace " + tool_version() + "\n");
     return 0;
   }

@@ -3,6 +3,8 @@
 
 #include "analyzer/event_stream.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -22,6 +24,12 @@ bool is_running(const TraceInfo& info) {
   std::error_code error;
   const fs::path program = fs::read_symlink(fs::path("/proc") / std::to_string(info.pid) / "exe", error);
   return !error && program == info.executable;
+}
+
+std::string name_of_this_host() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
 }
 
 // The string of a kName or kText record; nothing if its length makes no sense.
@@ -69,7 +77,10 @@ const Event* EventStream::next() {
   } else if (e->kind < trace::Kind::kAlloc) {
     note(*e);
   }
-  if (e != nullptr) ranges_.follow(*e);
+  if (e != nullptr) {
+    ranges_.follow(*e);
+    gaps_.follow(*e);
+  }
   return e;
 }
 
@@ -196,6 +207,16 @@ void EventStream::conclude() {
   } else {
     ending_ = last_words_;
   }
+  // Of a process elsewhere that said no last words nobody here knows.
+  may_be_running_ = ending_.how == Ending::How::kRunning ||
+                    (ending_.how == Ending::How::kUnknown && trace_.info.host != name_of_this_host());
+}
+
+std::uint64_t EventStream::lost_records() const { return stats().lost() + missing_records(); }
+
+// Since 1.5 an order without a record has a reason that the trace tells.
+std::uint64_t EventStream::missing_records() const {
+  return is_judged_for_gaps() ? gaps_.missing(stats().total, exit_recorded_) : 0;
 }
 
 ReadStats EventStream::stats() const {

@@ -11,6 +11,7 @@
 
 #include "analyzer/detector.h"
 #include "analyzer/merge.h"
+#include "analyzer/missing_records.h"
 #include "analyzer/stack_table.h"
 #include "analyzer/trace_dir.h"
 #include "analyzer/words.h"
@@ -53,7 +54,9 @@ public:
   std::string_view handle_name(std::uint64_t handle) const override;
   const Ending& ending() const override { return ending_; }
   bool exit_recorded() const { return exit_recorded_; } // a log goes on to the process's last words
-  std::uint64_t lost_records() const override { return stats().lost(); }
+  std::uint64_t lost_records() const override;
+  std::uint64_t missing_records() const; // made, and not in the trace for no reason that it tells; final at the end
+  bool is_judged_for_gaps() const { return trace_.info.minor >= 5 && !may_be_running_; }
   bool is_plain_host_memory(std::uint64_t address) const override {
     const TraceInfo& info = trace_.info;
     return (address >= info.heap_begin && address < info.heap_end) ||
@@ -95,6 +98,7 @@ private:
   std::unordered_map<std::uint64_t, std::string> names_;
   Ranges::Texts texts_;
   Ranges ranges_{texts_};
+  OrderGaps gaps_;
   std::unordered_map<std::uint64_t, Kernel> kernels_; // by function handle
   std::map<int, DeviceFacts> devices_;
   DeviceHeaps device_heaps_;
@@ -103,6 +107,7 @@ private:
   Ending ending_;
   Ending last_words_; // from kExit records
   bool exit_recorded_ = false;
+  bool may_be_running_ = false; // the process may still be writing
 };
 
 // Calls alone: what counts as an event in reports.

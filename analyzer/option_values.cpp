@@ -131,6 +131,14 @@ std::string trace_limit(const std::string& name, const std::string& text) {
   return std::to_string(limit);
 }
 
+// The interposer would take the nearest size that it can make, and the reader believe in another.
+std::string ring_size(const std::string& name, const std::string& text) {
+  constexpr std::uint64_t kLeast = std::uint64_t{256} << 10, kMost = std::uint64_t{1} << 30;
+  const std::uint64_t bytes = size(name, text);
+  if (bytes < kLeast || bytes > kMost) wrong_value(name, text, "a size from 256K to 1G");
+  return std::to_string(bytes);
+}
+
 // What goes into the environment.
 std::string shim_value(const ShimOption& option, const std::string& text) {
   constexpr std::size_t kMostBytes = 255; // trace/shim_options.def
@@ -140,6 +148,7 @@ std::string shim_value(const ShimOption& option, const std::string& text) {
     return std::to_string(number(option.flag, text, 0, std::numeric_limits<std::uint32_t>::max()));
   case ShimType::kSize:
     if (option.flag == "max-trace") return trace_limit(option.flag, text);
+    if (option.flag == "device-ring-size") return ring_size(option.flag, text);
     return std::to_string(size(option.flag, text));
   case ShimType::kBool: return std::to_string(number(option.flag, text, 0, 1));
   case ShimType::kChoice: return std::to_string(choice_number(option, text));

@@ -3,8 +3,11 @@
 
 #include "analyzer/policy.h"
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
+#include <system_error>
 
 #include "analyzer/options.h"
 #include "analyzer/user_error.h"
@@ -79,6 +82,10 @@ std::uint64_t size(std::string_view text) {
   return *value;
 }
 
+[[noreturn]] void cannot_read(const std::filesystem::path& file, int error) {
+  throw UserError("cannot read the policies in '" + file.string() + "': " + std::strerror(error), ExitStatus::kUsage);
+}
+
 } // namespace
 
 PolicyRule parse_policy(std::string_view text) {
@@ -113,8 +120,10 @@ PolicyRule parse_policy(std::string_view text) {
 }
 
 std::vector<PolicyRule> read_policy_file(const std::filesystem::path& file) {
+  errno = 0;
   std::ifstream stream(file);
-  if (!stream) throw UserError("cannot read the policies in '" + file.string() + "'", ExitStatus::kUsage);
+  std::error_code ignored;
+  if (!stream || std::filesystem::is_directory(file, ignored)) cannot_read(file, errno != 0 ? errno : EISDIR);
   std::vector<PolicyRule> rules;
   std::string line;
   for (unsigned number = 1; std::getline(stream, line); ++number) {
@@ -126,6 +135,7 @@ std::vector<PolicyRule> read_policy_file(const std::filesystem::path& file) {
       throw UserError(file.string() + ":" + std::to_string(number) + ": " + error.what(), error.status());
     }
   }
+  if (stream.bad()) cannot_read(file, EIO);
   return rules;
 }
 

@@ -51,6 +51,7 @@ struct ProcessReport {
   std::map<std::string, std::uint64_t> lost; // by cause, in words: "disk full or file size limit", ...
   std::uint64_t torn = 0;                    // slots reserved and never finished
   std::uint64_t damaged = 0;                 // records whose bytes make no sense
+  std::string missing;                       // which part of the trace is gone, in a sentence; empty if none
   std::uint64_t lost_events() const;         // lost + damaged
 };
 

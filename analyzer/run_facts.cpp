@@ -142,6 +142,10 @@ std::string reason_to_fail(const RunFacts& facts, const Report& report) {
     if (const std::string gap = gap_sentence(note); !gap.empty())
       return "process " + std::to_string(note.pid) + " was not checked: " + gap;
   }
+  for (const ProcessReport& process : report.processes) {
+    if (!process.missing.empty())
+      return "process " + std::to_string(process.pid) + " was not checked to the end: " + process.missing;
+  }
   if (report.no_cuda_calls) return "no CUDA call was seen, so nothing was checked";
   return {};
 }

@@ -80,6 +80,9 @@ void Suppressions::add_file(const std::filesystem::path& file) {
   }
   unsigned number = 0;
   for (std::string line; std::getline(in, line);) add_line(line, file.string(), ++number);
+  if (in.bad()) {
+    throw UserError("cannot read the suppressions file " + file.string() + ": " + std::strerror(EIO), ExitStatus::kUsage);
+  }
 }
 
 void Suppressions::add_line(std::string_view line, const std::string& file, unsigned number) {

@@ -10,6 +10,7 @@
 
 #include "interposer/device_ring.h"
 #include "interposer/fork_guard.h"
+#include "interposer/own_stack.h"
 #include "interposer/process.h"
 #include "interposer/quiet.h"
 #include "interposer/resolve.h"
@@ -287,8 +288,8 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
   entry->value.store(value, std::memory_order_release);
 }
 
-[[gnu::noinline, gnu::cold]] void learn(Record& r, std::uint64_t function, void* const* parameters,
-                                        void* const* extra) noexcept {
+[[gnu::noinline, gnu::cold]] void learn_here(Record& r, std::uint64_t function, void* const* parameters,
+                                             void* const* extra) noexcept {
   ThreadLog* log = session_log();
   if (log == nullptr || function == 0) return;
   const std::uint64_t seen = state.load();
@@ -305,6 +306,11 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
   const std::uint32_t unit = Process::options().launch_arguments != 0 ? layout_of(description) : kUnknown;
   keep(function, instrumented ? unit + kInstrumented : unit, seen);
   scan_launch(r, unit, parameters, extra);
+}
+
+[[gnu::noinline, gnu::cold]] void learn(Record& r, std::uint64_t function, void* const* parameters,
+                                        void* const* extra) noexcept {
+  with_room([&](bool) noexcept { learn_here(r, function, parameters, extra); });
 }
 
 [[gnu::noinline]] void launch_instrumented(Record& r, std::uint64_t function, std::uint32_t unit, void* const* parameters,

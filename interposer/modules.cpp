@@ -10,9 +10,11 @@
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "interposer/fork_guard.h"
+#include "interposer/mapped_path.h"
 #include "interposer/process.h"
 
 extern "C" {
@@ -94,6 +96,30 @@ const char* path_of(const dl_phdr_info& info, char* buffer, std::size_t size) no
   return buffer;
 }
 
+// Names such as "./libx.so" (LD_LIBRARY_PATH=., dlopen, LD_PRELOAD) hold only as long as the program stays where it is.
+bool is_relative(const char* name) noexcept { return name[0] != '/' && std::strchr(name, '/') != nullptr; }
+
+// The kernel names the file itself; the program's name for it may be a link beside it ("libx.so" to "libx.so.1.2"), and
+// what rules and suppressions match is that name.
+void put_name_back(const char* name, char* path, std::size_t size) noexcept {
+  static char beside[4096]; // under the lock
+  struct stat theirs{}, ours{};
+  const char* last = std::strrchr(name, '/');
+  const auto folder = static_cast<int>(std::strrchr(path, '/') - path);
+  const int n = std::snprintf(beside, sizeof beside, "%.*s%s", folder, path, last);
+  if (n <= 0 || static_cast<std::size_t>(n) >= (size < sizeof beside ? size : sizeof beside)) return;
+  if (stat(beside, &theirs) != 0 || stat(path, &ours) != 0) return;
+  if (theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev) std::strcpy(path, beside);
+}
+
+const char* absolute_path_of(const dl_phdr_info& info, std::uint64_t start, char* buffer, std::size_t size) noexcept {
+  const char* path = path_of(info, buffer, size);
+  if (path == buffer || !is_relative(path)) return path;
+  if (!mapped_path(reinterpret_cast<const void*>(start), buffer, size)) return path;
+  put_name_back(path, buffer, size);
+  return buffer;
+}
+
 std::uint64_t hash_of(const char* text) noexcept {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (; text != nullptr && *text != '\0'; ++text) h = (h ^ static_cast<unsigned char>(*text)) * 0x100000001b3u;
@@ -130,7 +156,7 @@ int note_one(dl_phdr_info* info, std::size_t, void*) noexcept {
   noted[noted_count++] = {b.start, b.end, name, true};
   static char id[130], own[4096], path[4200], line[4600]; // under the lock; a thread's stack may be small
   build_id_of(*info, id);
-  escape(path_of(*info, own, sizeof own), path, sizeof path);
+  escape(absolute_path_of(*info, b.start, own, sizeof own), path, sizeof path);
   const int n = std::snprintf(line, sizeof line, "+\t%lx\t%lx\t%lx\t%lx\t%s\t%s\n", Process::current_order(), b.start, b.end,
                               static_cast<std::uint64_t>(info->dlpi_addr), id, path);
   Process::append_line("modules", line, static_cast<std::size_t>(n));
@@ -275,6 +301,7 @@ bool is_own_code(const void* address) noexcept {
 bool own_folder(char* buffer, std::size_t size) noexcept {
   ObjectFile self;
   if (!object_of(__ehdr_start, self)) return false;
+  if (is_relative(self.path) && !mapped_path(__ehdr_start, self.path, sizeof self.path)) return false;
   char* slash = std::strrchr(self.path, '/');
   if (slash == nullptr) return false;
   *slash = '\0';

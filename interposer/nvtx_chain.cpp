@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 
 #include "interposer/options.h"
+#include "interposer/own_stack.h"
 #include "interposer/process.h"
 #include "interposer/resolve.h"
 
@@ -18,8 +19,7 @@ constinit std::atomic<void*> library{nullptr};
 constinit std::atomic<bool> failed{false};
 
 // Without a lock, because the library's constructors are foreign code: who opens it twice gets the same handle.
-void* open_library() noexcept {
-  if (void* known = library.load(std::memory_order_acquire)) return known;
+[[gnu::noinline]] void* open_library_here() noexcept {
   char path[4096];
   if (failed.load() || !initial_environment("GPUMEMTRACE_NVTX_NEXT", path, sizeof path)) return nullptr;
   void* opened = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -33,6 +33,12 @@ void* open_library() noexcept {
   }
   library.store(opened, std::memory_order_release);
   return opened;
+}
+
+void* open_library() noexcept {
+  void* handle = library.load(std::memory_order_acquire);
+  if (handle == nullptr) with_room([&](bool) noexcept { handle = open_library_here(); });
+  return handle;
 }
 
 } // namespace

@@ -23,6 +23,7 @@
 #include "interposer/host_ranges.h"
 #include "interposer/kernels.h"
 #include "interposer/modules.h"
+#include "interposer/own_stack.h"
 #include "interposer/process_hooks.h"
 #include "interposer/quiet.h"
 #include "interposer/text_file.h"
@@ -83,7 +84,7 @@ void count_unlogged() noexcept {
   told_of_no_log = true;
   char reason[128];
   std::snprintf(reason, sizeof reason, "no log for a thread: %s", strerrordesc_np(errno));
-  Process::tell_command("nolog", reason);
+  with_room([&](bool) noexcept { Process::tell_command("nolog", reason); });
 }
 
 // Characters that are safe in a file name; everything else becomes '_'.
@@ -126,7 +127,9 @@ ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
   const Quiet quiet;
   const InsideLocks guard;
   const SlowLock lock;
-  if (!is_on() && !start()) {
+  bool started = is_on();
+  if (!started) with_room([&](bool) noexcept { started = start(); });
+  if (!started) {
     refused_pid.store(process_id());
     return nullptr;
   }

@@ -41,7 +41,7 @@ public:
   // Appends a line to a text file of the trace.
   static void append_line(const char* file, const char* line, std::size_t length) noexcept;
   // Appends "<word>\t<pid>\t<text>" to the command's notes, if a command started this process.
-  static void tell_command(const char* word, const char* text) noexcept;
+  [[gnu::noinline]] static void tell_command(const char* word, const char* text) noexcept;
 
   // Takes `bytes` of the trace's size budget. `reserve` may use what is kept back for allocations and releases.
   static bool take_budget(std::uint64_t bytes, bool reserve) noexcept;
@@ -56,7 +56,7 @@ private:
     std::atomic<std::uint64_t> last;
   };
 
-  static bool start() noexcept;
+  [[gnu::noinline]] static bool start() noexcept;
   static bool make_directory() noexcept;
   static bool make_directory_under(const char* parent) noexcept;
   static bool write_info() noexcept;

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 
 #include "interposer/fork_guard.h"
+#include "interposer/own_stack.h"
 #include "interposer/quiet.h"
 #include "interposer/route.h"
 
@@ -77,7 +78,7 @@ bool fill_table(const char* path) noexcept {
   return true;
 }
 
-bool learn_driver() noexcept {
+[[gnu::noinline]] bool learn_driver_here() noexcept {
   const Quiet quiet;
   ObjectFile driver;
   if (!loaded_driver(driver)) {
@@ -85,6 +86,12 @@ bool learn_driver() noexcept {
     if (dlopen("libcuda.so.1", RTLD_NOW) == nullptr || !loaded_driver(driver)) return false;
   }
   return fill_table(driver.path);
+}
+
+bool learn_driver() noexcept {
+  bool learned = false;
+  with_room([&](bool) noexcept { learned = learn_driver_here(); });
+  return learned;
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <dlfcn.h>
 
+#include "interposer/own_stack.h"
 #include "interposer/quiet.h"
 
 namespace gmt::interposer {
@@ -74,7 +75,7 @@ void* function_in(const char* path, const char* name) noexcept {
 }
 
 // The paths are copied first: the walk holds a lock that dlopen must not be waited for under.
-void* loaded_function(const char* name) noexcept {
+[[gnu::noinline]] void* loaded_function(const char* name) noexcept {
   Paths paths;
   paths.count = 0;
   for_each_object_named("libcudart", copy_path, &paths);
@@ -107,7 +108,7 @@ void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcep
   return loaded_function(name);
 }
 
-[[gnu::noinline]] void* learn_runtime_function(std::uint16_t row, const void* caller) noexcept {
+[[gnu::noinline]] void* learn_runtime_function_here(std::uint16_t row, const void* caller) noexcept {
   const Quiet quiet;
   const Place site(caller, row); // before the search: what is unloaded meanwhile makes it void
   ObjectFile object;
@@ -119,6 +120,12 @@ void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcep
   if (f == nullptr) return nullptr;
   of_object.put(f);
   site.put(f);
+  return f;
+}
+
+[[gnu::noinline]] void* learn_runtime_function(std::uint16_t row, const void* caller) noexcept {
+  void* f = nullptr;
+  with_room([&](bool) noexcept { f = learn_runtime_function_here(row, caller); });
   return f;
 }
 
@@ -161,7 +168,9 @@ void* runtime_function_by_name(std::uint16_t row) noexcept { return adopted[row 
 void* runtime_function_behind_wrapper(std::uint16_t row) noexcept {
   const Quiet quiet;
   if (void* f = adopted[row - trace::kDriverApiCount].load(); is_in_runtime(f)) return f;
-  return loaded_function(name_of(row));
+  void* f = nullptr;
+  with_room([&](bool) noexcept { f = loaded_function(name_of(row)); });
+  return f;
 }
 
 void* runtime_function(std::uint16_t row, const void* caller) noexcept {

@@ -8,6 +8,7 @@
 #include "interposer/device_ring.h"
 #include "interposer/host_free.h"
 #include "interposer/modules.h"
+#include "interposer/own_stack.h"
 #include "interposer/texts.h"
 
 namespace gmt::interposer {
@@ -17,7 +18,7 @@ constinit thread_local ThreadState thread_state __attribute__((tls_model("initia
 namespace {
 
 // Contexts that come and go, with what the tool keeps for them.
-void follow_contexts(ThreadLog& log, const Record& record) noexcept {
+[[gnu::noinline]] void follow_contexts(ThreadLog& log, const Record& record) noexcept {
   const auto object = static_cast<trace::ObjectClass>(record.w[1]);
   const auto op = static_cast<trace::LifeOp>(record.w[2]);
   if (object == trace::ObjectClass::kContext) {
@@ -91,7 +92,7 @@ void Call::note_facts(std::uint16_t result) noexcept {
   if (record.kind == trace::Kind::kAlloc && result == kOutOfMemory) [[unlikely]] {
     append_memory_info(*log_, current_context(*log_));
   } else if (record.kind == trace::Kind::kLife && result == 0) {
-    follow_contexts(*log_, record);
+    with_room([this](bool) noexcept { follow_contexts(*log_, record); });
   }
 }
 

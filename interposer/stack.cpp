@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "interposer/modules.h"
+#include "interposer/own_stack.h"
 #include "interposer/process.h"
 #include "interposer/quiet.h"
 #include "interposer/thread_log.h"
@@ -20,7 +21,8 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr unsigned kOwnFrames = 8; // at most this many of ours lie on top
+constexpr unsigned kOwnFrames = 8;       // at most this many of ours lie on top
+constexpr unsigned kOwnFramesAway = 16;  // from a stack of ours
 
 std::uint64_t mix(std::uint64_t h, std::uint64_t v) noexcept {
   h ^= v;
@@ -69,10 +71,19 @@ void StackInterner::modules_have_changed() noexcept {
   epoch_ = module_epoch();
 }
 
-// A stack is learned when it comes a second time: what comes once would pay for the exact walk in vain.
 std::uint32_t StackInterner::walk(ThreadLog& log, Known* set, const void* caller, const void* frame) noexcept {
-  void* frames[trace::kMaxStackFrames + kOwnFrames];
-  const unsigned count = unwind(frames, depth() + kOwnFrames);
+  std::uint32_t id = 0;
+  with_room<kRoomForCapture>([&](bool away) noexcept {
+    id = walk_here(log, set, caller, frame, away ? kOwnFramesAway : kOwnFrames);
+  });
+  return id;
+}
+
+// A stack is learned when it comes a second time: what comes once would pay for the exact walk in vain.
+std::uint32_t StackInterner::walk_here(ThreadLog& log, Known* set, const void* caller, const void* frame,
+                                       unsigned own_frames) noexcept {
+  void* frames[trace::kMaxStackFrames + kOwnFramesAway];
+  const unsigned count = unwind(frames, depth() + own_frames);
   unsigned first = 0;
   while (first < count && is_own_code(frames[first])) ++first;
   if (first == count) return 0;

@@ -47,6 +47,8 @@ private:
   static bool holds(const Known& known) noexcept;
   [[gnu::cold, gnu::noinline]] void modules_have_changed() noexcept;
   std::uint32_t walk(ThreadLog& log, Known* set, const void* caller, const void* frame) noexcept;
+  [[gnu::noinline]] std::uint32_t walk_here(ThreadLog& log, Known* set, const void* caller, const void* frame,
+                                            unsigned own_frames) noexcept;
   void learn(Known& known, void** frames, unsigned count) noexcept;
   std::uint32_t intern(ThreadLog& log, void** frames, unsigned count) noexcept;
   std::uint32_t add(ThreadLog& log, void** frames, unsigned count, std::uint64_t hash) noexcept;

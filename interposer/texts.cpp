@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "interposer/own_stack.h"
 #include "interposer/thread_log.h"
 
 namespace gmt::interposer {
@@ -42,7 +43,7 @@ std::string_view cut_to_fit(std::string_view text) noexcept {
   return text;
 }
 
-bool append_whole(ThreadLog& log, std::string_view text, std::uint64_t id, bool droppable) noexcept {
+[[gnu::noinline]] bool append_here(ThreadLog& log, std::string_view text, std::uint64_t id, bool droppable) noexcept {
   std::uint64_t words[kMaxWords];
   const unsigned count = 2 + static_cast<unsigned>((text.size() + 7) / 8);
   words[0] = id;
@@ -50,6 +51,12 @@ bool append_whole(ThreadLog& log, std::string_view text, std::uint64_t id, bool 
   words[count - 1] = 0; // what the string leaves of its last word
   std::memcpy(words + 2, text.data(), text.size());
   return log.append_words(trace::Kind::kText, words, count, 0, droppable) != nullptr;
+}
+
+bool append_whole(ThreadLog& log, std::string_view text, std::uint64_t id, bool droppable) noexcept {
+  bool done = false;
+  with_room([&](bool) noexcept { done = append_here(log, text, id, droppable); });
+  return done;
 }
 
 } // namespace

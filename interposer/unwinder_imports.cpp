@@ -19,18 +19,13 @@
 #include <unistd.h>
 
 #include "interposer/fork_guard.h"
+#include "interposer/readable.h"
 
 namespace gmt::interposer {
 
 namespace {
 
 constexpr int kNoDescriptor = -1;
-
-// rt_sigprocmask reads the new mask before it refuses an unknown operation: EFAULT tells an unreadable address.
-bool is_readable(const void* address) noexcept {
-  const auto word = reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{7};
-  return syscall(SYS_rt_sigprocmask, ~0, word, nullptr, 8) == 0 || errno != EFAULT;
-}
 
 int no_pipe(int descriptors[2], int) noexcept {
   descriptors[0] = descriptors[1] = kNoDescriptor;

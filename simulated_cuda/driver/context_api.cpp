@@ -6,6 +6,8 @@
 #include "lock.h"
 #include "operation.h"
 
+#include <utility>
+
 namespace gmt::sim {
 namespace {
 
@@ -78,8 +80,12 @@ CUresult init(unsigned flags) {
   State& s = state();
   if (s.settings.device_count == 0) return CUDA_ERROR_NO_DEVICE;
   if (s.initialized) return CUDA_SUCCESS;
-  for (int i = 0; i < s.settings.device_count; ++i)
-    s.devices.push_back(std::make_unique<Device>(i, s.settings, s.nodes.resource()));
+  std::vector<std::unique_ptr<Device>> devices;
+  for (int i = 0; i < s.settings.device_count; ++i) {
+    devices.push_back(std::make_unique<Device>(i, s.settings, s.nodes.resource()));
+    if (CUresult bad = devices.back()->map_memory(); bad != CUDA_SUCCESS) return bad;  // the next call tries again
+  }
+  s.devices = std::move(devices);
   s.initialized = true;
   return CUDA_SUCCESS;
 }

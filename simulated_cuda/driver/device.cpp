@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 
 namespace gmt::sim {
 namespace {
@@ -17,35 +16,45 @@ namespace {
 constexpr size_t kWindowAlignment = size_t{2} << 20;
 constexpr size_t kPageReturnBytes = size_t{1} << 20;
 
-void* map_or_die(size_t bytes, int protection, int flags, int fd) {
+std::byte* map(size_t bytes, int protection, int flags, int fd) {
   void* memory = mmap(nullptr, bytes, protection, flags | MAP_NORESERVE, fd, 0);
-  if (memory == MAP_FAILED) {
-    std::perror("gpumemtrace: simulated device: cannot reserve address space (see GPUMEMTRACE_SIM_MEMORY)");
-    std::abort();
-  }
-  return memory;
+  if (memory != MAP_FAILED) return static_cast<std::byte*>(memory);
+  std::perror("gpumemtrace: simulated device: cannot reserve address space (see GPUMEMTRACE_SIM_MEMORY)");
+  return nullptr;
 }
 
 }  // namespace
 
 Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource* nodes)
     : ordinal(ordinal_), arena(settings.memory_bytes, nodes), default_pool(std::make_unique<Pool>()) {
-  const size_t bytes = arena.capacity();
-  memory_fd = memfd_create("gpumemtrace-simulated-device", MFD_CLOEXEC);
-  if (memory_fd < 0 || ftruncate(memory_fd, static_cast<off_t>(bytes)) != 0) {
-    std::perror("gpumemtrace: simulated device: memfd");
-    std::abort();
-  }
-  alias = static_cast<std::byte*>(map_or_die(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd));
-  madvise(alias, bytes, MADV_DONTDUMP);
-  void* reservation = map_or_die(bytes + kWindowAlignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-  window = round_up(reinterpret_cast<CUdeviceptr>(reservation), kWindowAlignment);
   if (settings.others_bytes != 0) arena.take(settings.others_bytes, kGranule);
   default_pool->device = this;
   default_pool->is_default = true;
   default_pool->props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   default_pool->props.location = {CU_MEM_LOCATION_TYPE_DEVICE, ordinal};
   current_pool = default_pool.get();
+}
+
+CUresult Device::map_memory() {
+  const size_t bytes = arena.capacity();
+  memory_fd = memfd_create("gpumemtrace-simulated-device", MFD_CLOEXEC);
+  if (memory_fd < 0 || ftruncate(memory_fd, static_cast<off_t>(bytes)) != 0) {
+    std::perror("gpumemtrace: simulated device: memfd");
+    return CUDA_ERROR_OPERATING_SYSTEM;
+  }
+  alias = map(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd);
+  if (alias == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  madvise(alias, bytes, MADV_DONTDUMP);
+  reservation = map(bytes + kWindowAlignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (reservation == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  window = round_up(reinterpret_cast<CUdeviceptr>(reservation), kWindowAlignment);
+  return CUDA_SUCCESS;
+}
+
+Device::~Device() {
+  if (memory_fd >= 0) close(memory_fd);
+  if (alias != nullptr) munmap(alias, arena.capacity());
+  if (reservation != nullptr) munmap(reservation, arena.capacity() + kWindowAlignment);
 }
 
 CUdeviceptr Device::take(size_t bytes, size_t alignment) {

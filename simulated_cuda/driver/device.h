@@ -45,6 +45,10 @@ struct Pool {
 
 struct Device {
   Device(int ordinal, const Settings& settings, std::pmr::memory_resource* nodes);
+  ~Device();  // of one that could not be set up; the others live as long as the process
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  CUresult map_memory();  // before anything else; what it answers is cuInit's answer
 
   // Takes memory from the arena; 0 when no hole serves.
   CUdeviceptr take(size_t bytes, size_t alignment = kGranule);
@@ -56,6 +60,7 @@ struct Device {
   int memory_fd = -1;
   CUdeviceptr window = 0;
   std::byte* alias = nullptr;
+  std::byte* reservation = nullptr;  // holds the window
   Arena arena;
   Context* primary = nullptr;
   unsigned primary_references = 0;

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -93,7 +94,7 @@ CUresult ipc_open_mem_handle(CUdeviceptr* out, CUipcMemHandle ipc, unsigned flag
     return CUDA_SUCCESS;
   }
   const int file = open_file_of(handle);
-  if (file < 0) return CUDA_ERROR_MAP_FAILED;
+  if (file < 0) return errno == EMFILE || errno == ENFILE ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_MAP_FAILED;
   Block block;
   const bool mapped = holds(file, handle.offset + handle.bytes) &&
                       map_foreign(file, static_cast<off_t>(handle.offset), handle.bytes, &block);

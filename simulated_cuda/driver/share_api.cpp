@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 namespace gmt::sim {
@@ -34,8 +35,10 @@ CUresult give_copy(int file, void* out) {
 }
 
 // The program's descriptor stays the program's.
-int take_copy(void* handle) {
-  return fcntl(static_cast<int>(reinterpret_cast<intptr_t>(handle)), F_DUPFD_CLOEXEC, 0);
+CUresult take_copy(void* handle, int* copy) {
+  *copy = fcntl(static_cast<int>(reinterpret_cast<intptr_t>(handle)), F_DUPFD_CLOEXEC, 0);
+  if (*copy >= 0) return CUDA_SUCCESS;
+  return errno == EBADF ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 }  // namespace
@@ -57,8 +60,8 @@ CUresult mem_pool_import_from_shareable_handle(CUmemoryPool* out, void* handle, 
                                                unsigned long long flags) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check_type(type, flags); bad != CUDA_SUCCESS) return bad;
-  const int file = take_copy(handle);
-  if (file < 0) return CUDA_ERROR_INVALID_VALUE;
+  int file = -1;
+  if (CUresult bad = take_copy(handle, &file); bad != CUDA_SUCCESS) return bad;
   auto pool = std::make_unique<Pool>();
   pool->device = state().device(0);
   pool->imported_file = file;
@@ -108,9 +111,9 @@ CUresult mem_import_from_shareable_handle(CUmemGenericAllocationHandle* out, voi
                                           CUmemAllocationHandleType type) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check_type(type, 0); bad != CUDA_SUCCESS) return bad;
-  const int file = take_copy(handle);
+  int file = -1;
   struct stat status {};
-  if (file < 0) return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult bad = take_copy(handle, &file); bad != CUDA_SUCCESS) return bad;
   if (fstat(file, &status) != 0 || status.st_size <= 0) {
     close(file);
     return CUDA_ERROR_INVALID_VALUE;

@@ -82,6 +82,7 @@ CUresult mem_create(CUmemGenericAllocationHandle* out, size_t bytes, const CUmem
   if ((prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0) {
     own_file = memfd_create("gpumemtrace-simulated-allocation", MFD_CLOEXEC);
     if (own_file < 0 || ftruncate(own_file, static_cast<off_t>(bytes)) != 0) {
+      if (own_file >= 0) close(own_file);
       device->give(memory, bytes);
       return CUDA_ERROR_OPERATING_SYSTEM;
     }

@@ -55,6 +55,27 @@ class Arguments(CommandCase):
         self.assert_usage_error(["--output"], "'--output' needs a value: --output FILE")
         self.assert_usage_error(["--print-suppressions=yes", "true"], "takes no value")
 
+    def test_sizes_out_of_range(self):
+        for size in ("0", "1", "255K", "1025M", "2G"):
+            self.assert_usage_error(["--device-ring-size", size, "true"], f"'{size}' is no value", "from 256K to 1G")
+        for size, bytes_ in (("256K", "262144"), ("1G", "1073741824")):
+            result = self.run_command("record", "--device", "real", "--device-ring-size", size, PROGRAM, "environment",
+                                      "GPUMEMTRACE_DEVICE_RING_SIZE")
+            self.assertEqual(result.stdout, bytes_ + "\n", result)
+        self.assert_usage_error(["--stack-depth", "129", "true"], "from 0 to 128")
+
+    def test_folders_where_files_belong(self):
+        fixture = os.path.join(os.path.dirname(__file__), "..", "fixtures", "first_steps.clean.static")
+        trace = os.path.join(fixture, os.listdir(fixture)[0])
+        folder = os.path.join(self.folder, "folder")
+        os.mkdir(folder)
+        for command in ("run", "check"):
+            for option in ("--policy-file", "--suppressions", "--output"):
+                self.assert_usage_error([command, option, folder, "touch", "ran"], folder, "Is a directory")
+        for option in ("--policy-file", "--suppressions", "--output"):
+            self.assert_usage_error(["report", option, folder, trace], folder, "Is a directory")
+        self.assertEqual(os.listdir(self.folder), ["folder"])
+
     def test_policies(self):
         self.assert_usage_error(["--policy", "no-direct-maloc", "true"], "'no-direct-maloc' is no policy",
                                 "did you mean 'no-direct-malloc'?")
@@ -68,7 +89,8 @@ class Arguments(CommandCase):
         self.assert_usage_error(["--coalescing-launches=some", "true"], "takes auto, all or a number from 1 on")
         self.assert_usage_error(["--coalescing-launches=0", "true"], "takes auto, all or a number from 1 on")
         self.assert_usage_error(["--coalescing-range=" + "x" * 256, "true"], "takes at most 255 bytes")
-        self.assert_usage_error(["--policy-file", "missing", "true"], "cannot read the policies in 'missing'")
+        self.assert_usage_error(["--policy-file", "missing", "true"],
+                                "cannot read the policies in 'missing': No such file or directory")
         self.assert_usage_error(["--group-by", "thread", "true"], "stack or range")
         with open(os.path.join(self.folder, "rules"), "w", encoding="utf-8") as file:
             file.write("# a comment\n\n  max-allocations\t 5 \nno-aloc-in x\n")
@@ -142,6 +164,12 @@ class Help(CommandCase):
 
     def test_findings(self):
         self.assert_help(["help", "findings"])
+
+    def test_one_topic(self):
+        self.assert_usage_error(["help", "leak", "extra"], "help takes one word, and 'extra' is one more",
+                                "'gpumemtrace help leak'")
+        self.assert_help(["--help", "check"], "gpumemtrace check")
+        self.assert_usage_error(["--version", "extra"], "'--version' stands alone")
 
     def test_unknown_topic(self):
         self.assert_usage_error(["help", "recrod"], "did you mean 'gpumemtrace help record'")

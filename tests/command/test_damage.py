@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import unittest
 
@@ -15,6 +16,9 @@ END_IS_MISSING = "the end of the log is missing"
 class Damage(CommandCase):
     def copy(self, name="first_steps.plain.static"):
         (trace,) = (FIXTURES / name).glob("gpumemtrace.*")
+        return self.copy_of(trace)
+
+    def copy_of(self, trace):
         copy = pathlib.Path(self.folder) / "copy"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(trace, copy)
@@ -43,6 +47,52 @@ class Damage(CommandCase):
         self.assertEqual(result.returncode, 3, result)
         self.assertIn("nothing was checked", result.stderr)
         self.assertEqual(self.report(copy, "--format", "json", "--output", "report.json").returncode, 3)
+
+    def as_of_1_5(self, trace):
+        """Since that version orders without a record have a reason; nothing else changed for these traces."""
+        copy = self.copy_of(trace)
+        info = (copy / "info").read_text()
+        (copy / "info").write_text(re.sub(r"^format=1\.\d+$", "format=1.5", info, flags=re.MULTILINE))
+        return copy
+
+    def test_nothing_is_missing_from_whole_traces(self):
+        for trace in sorted(FIXTURES.glob("*/gpumemtrace.*")):
+            result = self.report(self.as_of_1_5(trace), "--no-symbols")
+            self.assertIn(result.returncode, (0, 1), (trace, result))
+            self.assertNotIn("missing", result.stderr, trace)
+            self.assertNotIn("missing from the trace", flat(result.stdout), trace)
+
+    def with_threads(self):
+        return self.as_of_1_5(max((FIXTURES / "threads_and_forks.clean.static").glob("gpumemtrace.*"),
+                                  key=lambda trace: len(list(trace.glob("t*.log")))))
+
+    def test_a_threads_log_is_gone(self):
+        copy = self.with_threads()
+        self.assertEqual(self.report(copy).returncode, 0)
+        logs = sorted(copy.glob("t*.log"))
+        self.assertGreater(len(logs), 7)
+        for log in logs:
+            kept = log.rename(copy / "elsewhere")
+            result = self.report(copy)
+            self.assertIn(result.returncode, (1, 3), (log, result)) # 1: a leak, whose free is gone
+            text = flat(result.stdout)
+            self.assertIn("mistakes in calls there were not seen", text)
+            if log.name.split("-")[1] != "0.0.log": # main's holds hardly a call of its own, and is known by its number
+                self.assertRegex(text, r"\d+ records are missing from the trace")
+                self.assertRegex(text, r"\d+ events lost \(missing from the trace \d+\)")
+            if result.returncode == 3:
+                self.assertIn("is not complete", result.stderr)
+            kept.rename(log)
+
+    def test_check_does_not_call_it_clean(self):
+        copy = self.with_threads()
+        script = (f"cp -r {copy} gpumemtrace.app.host.1; cd gpumemtrace.app.host.1;"
+                  "sed -i s/^run=.*/run=$GPUMEMTRACE_RUN/ info; $1")
+        for action, status in (("true", 0), ("rm t*-3.0.log", 23)):
+            shutil.rmtree(pathlib.Path(self.folder) / "gpumemtrace.app.host.1", ignore_errors=True)
+            result = self.run_command("check", "--only", "double-free", "--device", "real", "sh", "-c", script, "sh", action)
+            self.assertEqual(result.returncode, status, result)
+            self.assertEqual("the check fails: process" in flat(result.stderr), status != 0, result)
 
     def test_useless_logs(self):
         for content in (b"", b"\0" * 4096, bytes(range(256)) * 64):

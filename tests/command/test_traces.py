@@ -2,6 +2,7 @@
 """The traces of a run: found by its id, finished with how each process ended, and the newest chosen."""
 
 import os
+import shutil
 import time
 import unittest
 
@@ -89,6 +90,19 @@ class Traces(CommandCase):
         self.assertEqual(result.returncode, 3, result) # it holds no call
         folder = os.path.join(self.folder, "gpumemtrace.app.")
         self.assertIn("reading the newest trace, " + folder, result.stderr)
+
+    def test_a_trace_named_twice_is_read_once(self):
+        whole = os.path.join(os.path.dirname(__file__), "..", "fixtures", "first_steps.plain.static")
+        (name,) = os.listdir(whole)
+        trace = os.path.join(self.folder, name)
+        shutil.copytree(os.path.join(whole, name), trace)
+        os.symlink(name, os.path.join(self.folder, "link"))
+        once = self.run_command("report", name)
+        for words in ([name, name], [name, "./" + name + "/"], [trace, "link"], [".", name]):
+            result = self.run_command("report", *words)
+            self.assertEqual(result.returncode, once.returncode)
+            self.assertEqual(result.stdout.count("SUMMARY"), 1)
+            self.assertEqual(result.stdout.splitlines()[-1], once.stdout.splitlines()[-1], words)
 
     def test_report_without_any_trace(self):
         os.mkdir(os.path.join(self.folder, "empty"))

@@ -10,6 +10,7 @@ extern "C" {
 int cuInit(u32);
 int cuDriverGetVersion(int*);
 int cuCtxCreate_v2(u64*, u32, int);
+int cuCtxSetCurrent(u64);
 int cuCtxSynchronize();
 int cuMemAlloc_v2(u64*, u64);
 int cuMemFree_v2(u64);

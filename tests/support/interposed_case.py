@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-from trace_files import traces
+from trace_files import directories, traces
 
 INTERPOSER = os.environ["GMT_INTERPOSER"]
 BINARIES = os.environ["GMT_BINARIES"]  # folder with this test kind's programs and libraries
@@ -28,6 +28,15 @@ class InterposedCase(unittest.TestCase):
         self.log = os.path.join(self.folder, "driver-calls")
         self.notes = os.path.join(self.folder, "notes")
         open(self.notes, "w").close()
+
+    def tearDown(self):
+        """However a process ended, its trace misses nothing that it does not tell of."""
+        command = os.environ.get("GMT_COMMAND")
+        for trace in directories(self.folder) if command else []:
+            report = subprocess.run([command, "report", "--no-symbols", "--format", "json", trace],
+                                    capture_output=True, timeout=self.timeout, check=False)
+            self.assertNotIn(b"missing from the trace", report.stdout, trace)
+            self.assertNotIn(b"is not complete", report.stderr, trace)
 
     def environment(self, preload=True, **more):
         kept = {name: value for name, value in os.environ.items()

@@ -267,6 +267,15 @@ int plugin_loop(const char* path) {
   return 0;
 }
 
+// What was opened by a relative path makes its first call from elsewhere.
+int plugin_elsewhere(const char* path) {
+  void* plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (plugin == nullptr) return std::printf("%s\n", dlerror()), 1;
+  if (chdir("/") != 0) return 1;
+  std::printf("result %d\n", reinterpret_cast<Run>(dlsym(plugin, "run"))());
+  return 0;
+}
+
 // The plug-in's constructor waits for a thread that allocates from a stack never seen, while the loader's lock is held.
 int waiting_constructor(const char* path) {
   pair(1);
@@ -291,6 +300,7 @@ int main(int argc, char** argv) {
   if (scene == "cancel") return cancel();
   if (scene == "small_stacks") return small_stacks();
   if (scene == "plugin_loop") return plugin_loop(more);
+  if (scene == "plugin_elsewhere") return plugin_elsewhere(more);
   if (scene == "waiting_constructor") return waiting_constructor(more);
   return 9;
 }

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many threads, short threads, handlers that cut in, left calls: every call once, none lost, few files."""
 
+import json
+import os
 import resource
+import shutil
+import subprocess
 
 import interposed_case
-from interposed_case import InterposedCase
+from interposed_case import INTERPOSER, STANDIN, InterposedCase
 
 
 class Threads(InterposedCase):
@@ -43,6 +47,20 @@ class Threads(InterposedCase):
         calls = self.whole(self.only_trace())
         self.assertEqual(len(calls), 2 * 256 * 200)
         self.assertEqual(self.check_lives(calls), set())
+
+    def test_a_deleted_log_is_noticed(self):
+        command = os.environ.get("GMT_COMMAND")
+        if not command:
+            self.skipTest("no command in this build")
+        self.run_program("survival_steady", "swap", "8")
+        trace = self.only_trace()
+        for log in trace.logs:
+            os.rename(log.path, log.path + ".kept")
+            report = subprocess.run([command, "report", "--no-symbols", "--only", "double-free", trace.path],
+                                    capture_output=True, text=True, check=False)
+            os.rename(log.path + ".kept", log.path)
+            self.assertEqual(report.returncode, 3, report)
+            self.assertRegex(" ".join(report.stderr.split()), r"is not complete: [\d,]+ records are missing from the trace")
 
     def test_short_threads(self):
         self.run_program("survival_steady", "short", "100000")
@@ -127,6 +145,35 @@ class PlugIns(InterposedCase):
             frame = trace.stack(call)[0]
             start, end = max(loaded)[1:]
             self.assertTrue(start <= frame < end, f"{frame:x} not in {start:x}-{end:x}")
+
+    def test_relative_paths(self):
+        """The program changes its directory before it makes its first call."""
+        ours = os.path.dirname(INTERPOSER)
+        for library in (self.binary("libsurvival_plugin.so"), os.path.join(STANDIN, "libcuda.so.1"), INTERPOSER,
+                        *(os.path.join(ours, name) for name in os.listdir(ours) if name.endswith(".so.8") or "lzma" in name)):
+            shutil.copy(library, self.folder)
+        os.rename(os.path.join(self.folder, "libcuda.so.1"), os.path.join(self.folder, "libcuda.so.580"))
+        os.symlink("libcuda.so.580", os.path.join(self.folder, "libcuda.so.1"))
+        self.run_program("survival_odd", "plugin_elsewhere", "./libsurvival_plugin.so",
+                         env={"LD_LIBRARY_PATH": ".", "LD_PRELOAD": "./libgpumemtrace.so"})
+        trace = self.only_trace()
+        paths = [line[-1] for line in trace.modules() if line[0] == "+"]
+        for name in ("libsurvival_plugin.so", "libcuda.so.1", "libgpumemtrace.so", "libunwind.so.8"):
+            self.assertIn(os.path.join(os.path.realpath(self.folder), name), paths)
+        self.assertEqual([path for path in paths if "/" in path and path[0] != "/"], [])
+        self.assertTrue(all(trace.stack(call) for call in trace.calls), "libunwind lies beside us")
+        if command := os.environ.get("GMT_COMMAND"):
+            report = subprocess.run([command, "report", "--format", "json", trace.path], capture_output=True, check=False)
+            places = [(frame["function"], os.path.basename(frame["file"])) for finding in json.loads(report.stdout)["findings"]
+                      for stack in finding["stacks"] for frame in stack["frames"]]
+            self.assertIn(("run", "plugin.cpp"), places)
+
+    def test_relative_path_of_a_file_that_is_gone(self):
+        shutil.copy(self.binary("libsurvival_plugin.so"), os.path.join(self.folder, "a\nb.so"))
+        script = ("import ctypes, os\nplugin = ctypes.CDLL('./a\\nb.so')\nos.unlink('a\\nb.so')\nplugin.run()\n")
+        self.run_program("/usr/bin/env", "python3", "-c", script, env={"STANDIN_LOG": "/dev/null"})
+        paths = [line[-1] for line in self.only_trace().modules() if line[0] == "+"]
+        self.assertIn(os.path.join(os.path.realpath(self.folder), "a\\nb.so"), paths)
 
     def test_constructor_that_waits_for_a_call(self):
         result = self.run_program("survival_odd", "waiting_constructor", self.binary("libsurvival_plugin_waiting.so"))

@@ -279,6 +279,10 @@ TEST(Words, ErrorNames) {
   EXPECT_EQ(error_name(0, true), "cudaSuccess (0)");
   EXPECT_EQ(error_name(12, true), "cudaErrorInvalidPitchValue (12)");
   EXPECT_EQ(error_name(12, false), "error 12");
+  EXPECT_EQ(error_name(222, false), "CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)");
+  EXPECT_EQ(error_name(223, false), "CUDA_ERROR_JIT_COMPILATION_DISABLED (223)");
+  EXPECT_EQ(error_name(224, true), "cudaErrorUnsupportedExecAffinity (224)");
+  EXPECT_EQ(error_name(226, true), "cudaErrorContained (226)");
   EXPECT_EQ(error_name(999, false), "CUDA_ERROR_UNKNOWN (999)");
 }
 

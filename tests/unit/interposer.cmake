@@ -2,7 +2,8 @@
 set(interposer ${PROJECT_SOURCE_DIR}/interposer)
 add_executable(interposer_log_test interposer_log_test.cpp
   ${interposer}/context.cpp ${interposer}/device_facts.cpp ${interposer}/fork_guard.cpp ${interposer}/host_ranges.cpp
-  ${interposer}/kernels.cpp ${interposer}/modules.cpp ${interposer}/options.cpp ${interposer}/process.cpp
+  ${interposer}/kernels.cpp ${interposer}/mapped_path.cpp ${interposer}/modules.cpp ${interposer}/options.cpp ${interposer}/own_stack.cpp
+  ${interposer}/own_stack_switch.S ${interposer}/process.cpp
   ${interposer}/ring_drain.cpp ${interposer}/ring_memory.cpp ${interposer}/stack.cpp ${interposer}/texts.cpp
   ${interposer}/thread_log.cpp)
 target_compile_definitions(interposer_log_test PRIVATE GPUMEMTRACE_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
@@ -23,7 +24,8 @@ foreach(part Log Room) # each in a process of its own: a process has one trace
 endforeach()
 
 # The scan of launch arguments against a made-up driver.
-add_executable(interposer_kernels_test interposer_kernels_test.cpp ${interposer}/fork_guard.cpp ${interposer}/kernels.cpp)
+add_executable(interposer_kernels_test interposer_kernels_test.cpp ${interposer}/fork_guard.cpp ${interposer}/kernels.cpp
+  ${interposer}/own_stack.cpp ${interposer}/own_stack_switch.S)
 target_compile_definitions(interposer_kernels_test PRIVATE _GNU_SOURCE)
 target_link_libraries(interposer_kernels_test PRIVATE gmt_trace gmt_warnings gmt_sanitize GTest::gtest_main)
 gtest_discover_tests(interposer_kernels_test PROPERTIES LABELS unit TIMEOUT 120)
