@@ -20,6 +20,12 @@ struct SymbolName {
   std::string name; // as the table has it; empty if no function covers the address
 };
 
+// A variable in the symbol tables.
+struct DataSymbol {
+  std::string name; // as the table has it
+  std::uint64_t address = 0, bytes = 0;
+};
+
 class ElfFile {
 public:
   // Nothing if the file cannot be opened or is no executable or shared object.
@@ -35,6 +41,8 @@ public:
 
   // Names sorted, still unnamed addresses from .symtab, else .dynsym, in one pass over each table.
   void name_addresses(std::span<SymbolName> sorted) const;
+
+  std::optional<DataSymbol> variable_at(std::uint64_t address) const; // nothing if no table has it
 
 private:
   ElfFile(int descriptor, Elf* elf) : descriptor_(descriptor), elf_(elf) {}

@@ -59,7 +59,32 @@ EventStream::EventStream(const fs::path& trace_dir, AnalysisOptions options)
   }
   merge_ = std::make_unique<Merge>(std::move(logs));
   nanoseconds_per_tick_ = clock_speed(trace_);
+  find_static_ranges();
   conclude();
+}
+
+void EventStream::find_static_ranges() {
+  for (std::size_t i = 0; i < trace_.modules.size(); ++i) {
+    for (const auto& [begin, end] : trace_.modules[i].variables) static_ranges_.push_back({begin, end, i});
+  }
+  std::ranges::sort(static_ranges_, {}, &StaticRange::begin);
+  for (const StaticRange& r : static_ranges_) {
+    longest_static_range_ = std::max(longest_static_range_, r.end - r.begin);
+  }
+}
+
+const Module* EventStream::static_module(std::uint64_t address) const {
+  auto at = std::ranges::upper_bound(static_ranges_, address, {}, &StaticRange::begin);
+  while (at != static_ranges_.begin() && address - (--at)->begin < longest_static_range_) {
+    const Module& module = trace_.modules[at->module];
+    if (address < at->end && module.loaded <= now_ && now_ < module.unloaded) return &module;
+  }
+  return nullptr;
+}
+
+StaticVariable EventStream::static_variable(std::uint64_t address) const {
+  const Module* module = static_module(address);
+  return module != nullptr && options_.find_static ? options_.find_static(*module, address) : StaticVariable{};
 }
 
 const Event* EventStream::next() {
@@ -69,7 +94,10 @@ const Event* EventStream::next() {
   } else if (e->kind < trace::Kind::kAlloc) {
     note(*e);
   }
-  if (e != nullptr) ranges_.follow(*e);
+  if (e != nullptr) {
+    ranges_.follow(*e);
+    now_ = trace::order_of(e->order);
+  }
   return e;
 }
 

@@ -6,9 +6,11 @@
 // What fits what, under unified addressing: device memory is device memory only. Managed memory is both.
 // Pinned and registered host memory may be declared as device memory, since the device reaches it at the same
 // address. Other host memory is the host's, unless the device reads pageable memory. Memory of unseen origin
-// is judged only where CUDA refused the call.
+// is judged only where CUDA refused the call. There belongs a __device__ variable that is named as if it were
+// memory: what the call gets is the address of the host's shadow of it.
 
 #include <array>
+#include <optional>
 
 #include "analyzer/detector.h"
 #include "analyzer/words.h"
@@ -78,6 +80,7 @@ private:
   struct Wrong { // one side that is not what it was declared
     bool wrong = false;
     const Block* block = nullptr; // null: host memory
+    std::optional<StaticVariable> variable = {}; // that is there
   };
 
   void judge_accepted(const Event& e, const Heap& heap, Findings& findings) const {
@@ -107,7 +110,10 @@ private:
     const Block* block = heap.find_live(address);
     if (block == nullptr && facts_.device_heaps().spans(address)) return {}; // heap-mixed
     if (as == trace::Side::kHost) return {block != nullptr && is_device_only(*block, false), block};
-    return {block == nullptr && !device_reads_host_memory(e, heap), nullptr};
+    if (block != nullptr || device_reads_host_memory(e, heap)) return {};
+    Wrong host{true, nullptr, {}};
+    if (facts_.is_static_memory(address)) host.variable = facts_.static_variable(address);
+    return host;
   }
 
   bool device_reads_host_memory(const Event& e, const Heap& heap) const {
@@ -157,10 +163,36 @@ private:
 
   std::string describe(const Wrong& side, std::uint64_t address) const {
     if (side.block != nullptr) return describe_block(*side.block, facts_);
+    if (is_shadow(side)) {
+      return cat({"the host's shadow of the __device__ or __constant__ variable ", side.variable->name, " (",
+                  format_address(address), ")"});
+    }
     return cat({"a host pointer (", format_address(address), ", in no memory that CUDA gave out)"});
   }
 
+  static bool is_shadow(const Wrong& side) {
+    return side.variable && side.variable->kind == StaticVariable::Kind::kShadow;
+  }
+
+  // What copies to or from a variable of the device; empty if the side is none for sure.
+  static std::string symbol_call(const Event& e, const Wrong& to, const Wrong& from) {
+    for (const Wrong* side : {&to, &from}) {
+      if (!side->variable || side->variable->kind == StaticVariable::Kind::kHost) continue;
+      const std::string_view copy = side == &to ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
+      const std::string address = "the address that cudaGetSymbolAddress gives";
+      return e.kind == trace::Kind::kSet ? address : cat({copy, ", or ", address});
+    }
+    return {};
+  }
+
   static std::string advice(const Event& e, const Wrong& to, const Wrong& from) {
+    const std::string call = symbol_call(e, to, from);
+    if (is_shadow(to) || is_shadow(from)) return cat({"Use ", call, "."});
+    const std::string usual = usual_advice(e, to, from);
+    return call.empty() ? usual : cat({usual, " For a __device__ or __constant__ variable use ", call, "."});
+  }
+
+  static std::string usual_advice(const Event& e, const Wrong& to, const Wrong& from) {
     if (e.kind == trace::Kind::kSet) return "Pass a device pointer, or set host memory with memset.";
     const auto actual = [&](Side side, const Wrong& found) {
       if (!found.wrong) return declared(e, side);

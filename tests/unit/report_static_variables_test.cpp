@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which static variable is at an address, and whether it is the host's shadow of one of the device.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "analyzer/elf_file.h"
+#include "analyzer/static_variables.h"
+
+namespace gmt {
+namespace {
+
+using Kind = StaticVariable::Kind;
+
+constexpr std::uint64_t kBias = 0x7f0000000000;
+
+Module target() {
+  Module module;
+  module.path = GMT_VARIABLES_TARGET;
+  module.bias = kBias;
+  module.build_id = ElfFile::open(module.path)->build_id();
+  return module;
+}
+
+// Names of all that lies in the target's variables, with what each is.
+std::map<std::string, Kind> all_variables(const Module& module) {
+  StaticVariables variables;
+  const std::optional<ElfFile> file = ElfFile::open(module.path);
+  std::map<std::string, Kind> found;
+  for (std::uint64_t address = 0; address < 0x10000; address += 4) {
+    if (!file->variable_at(address)) continue;
+    const StaticVariable variable = variables.find(module, kBias + address);
+    found[variable.name] = variable.kind;
+  }
+  return found;
+}
+
+TEST(StaticVariables, ShadowsAreToldFromTheHostsOwn) {
+  const std::map<std::string, Kind> expected{
+    {"table", Kind::kShadow},     {"names::hidden", Kind::kShadow}, {"scalar", Kind::kShadow},
+    {"managed", Kind::kHost},     {"host_table", Kind::kHost},      {"coefs", Kind::kHost}, // of another size
+    {"tables", Kind::kHost}, // not "table"
+  };
+  std::map<std::string, Kind> found = all_variables(target());
+  std::erase_if(found, [&](const auto& entry) { return !expected.contains(entry.first); }); // the linker's
+  EXPECT_EQ(found, expected);
+}
+
+TEST(StaticVariables, AnotherBuildIsNotAsked) {
+  Module module = target();
+  module.build_id = "00";
+  StaticVariables variables;
+  EXPECT_EQ(variables.find(module, kBias + 0x4010).kind, Kind::kUnknown);
+  module.path = "/no/such/file";
+  EXPECT_EQ(variables.find(module, kBias).kind, Kind::kUnknown);
+}
+
+TEST(StaticVariables, NothingIsThere) {
+  StaticVariables variables;
+  const StaticVariable none = variables.find(target(), kBias + 1); // the file's header
+  EXPECT_EQ(none.kind, Kind::kUnknown);
+  EXPECT_EQ(none.name, "");
+}
+
+} // namespace
+} // namespace gmt
