@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <libelf.h>
 
@@ -42,7 +43,7 @@ public:
   // Names sorted, still unnamed addresses from .symtab, else .dynsym, in one pass over each table.
   void name_addresses(std::span<SymbolName> sorted) const;
 
-  std::optional<DataSymbol> variable_at(std::uint64_t address) const; // nothing if no table has it
+  std::vector<DataSymbol> variables() const; // of .symtab, else of .dynsym
 
 private:
   ElfFile(int descriptor, Elf* elf) : descriptor_(descriptor), elf_(elf) {}

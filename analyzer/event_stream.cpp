@@ -4,6 +4,7 @@
 #include "analyzer/event_stream.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -68,16 +69,22 @@ void EventStream::find_static_ranges() {
     for (const auto& [begin, end] : trace_.modules[i].variables) static_ranges_.push_back({begin, end, i});
   }
   std::ranges::sort(static_ranges_, {}, &StaticRange::begin);
-  for (const StaticRange& r : static_ranges_) {
-    longest_static_range_ = std::max(longest_static_range_, r.end - r.begin);
-  }
+  std::uint64_t reach = 0;
+  for (StaticRange& range : static_ranges_) range.reach = reach = std::max(reach, range.end);
 }
 
+// Arguments of kernels lead to device memory, and so to the same gap, again and again.
 const Module* EventStream::static_module(std::uint64_t address) const {
-  auto at = std::ranges::upper_bound(static_ranges_, address, {}, &StaticRange::begin);
-  while (at != static_ranges_.begin() && address - (--at)->begin < longest_static_range_) {
+  if (address >= gap_begin_ && address < gap_end_) return nullptr;
+  const auto next = std::ranges::upper_bound(static_ranges_, address, {}, &StaticRange::begin);
+  for (auto at = next; at != static_ranges_.begin() && (--at)->reach > address;) {
     const Module& module = trace_.modules[at->module];
     if (address < at->end && module.loaded <= now_ && now_ < module.unloaded) return &module;
+  }
+  const std::uint64_t before = next != static_ranges_.begin() ? std::prev(next)->reach : 0;
+  if (before <= address) {
+    gap_begin_ = before;
+    gap_end_ = next != static_ranges_.end() ? next->begin : UINT64_MAX;
   }
   return nullptr;
 }

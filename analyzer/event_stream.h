@@ -89,7 +89,8 @@ public:
 private:
   struct StaticRange {
     std::uint64_t begin, end;
-    std::size_t module; // in trace_.modules
+    std::size_t module;      // in trace_.modules
+    std::uint64_t reach = 0; // the largest end up to this one
   };
   void find_static_ranges();
   const Module* static_module(std::uint64_t address) const; // as of the newest event
@@ -114,7 +115,7 @@ private:
   double nanoseconds_per_tick_ = 0;
   std::uint64_t now_ = 0; // order of the newest event
   std::vector<StaticRange> static_ranges_; // by begin; a place may be several modules', one after the other
-  std::uint64_t longest_static_range_ = 0;
+  mutable std::uint64_t gap_begin_ = 0, gap_end_ = 0; // between two of them, where the last address was
   Ending ending_;
   Ending last_words_; // from kExit records
   bool exit_recorded_ = false;

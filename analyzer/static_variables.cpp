@@ -4,12 +4,12 @@
 // readable names are compared; the device's may stand in one more namespace, that of its compiled file.
 #include "analyzer/static_variables.h"
 
+#include <algorithm>
 #include <chrono>
-#include <string_view>
+#include <optional>
 #include <vector>
 
 #include "analyzer/cubin.h"
-#include "analyzer/elf_file.h"
 #include "analyzer/fatbin.h"
 #include "analyzer/function_name.h"
 
@@ -24,67 +24,103 @@ bool is_same_name(std::string_view host, std::string_view device) {
   return device.empty() || device.ends_with("::");
 }
 
-bool is_identifier(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; }
+bool is_identifier(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+}
 
-// The declarations of PTX end in "name;", "name[bytes];" or "name[bytes] = {".
-bool declares(std::string_view ptx, const DataSymbol& host) {
-  const std::string name = demangle(host.name), brackets = "[" + std::to_string(host.bytes) + "]";
-  for (std::size_t at = ptx.find('\n'); at != std::string_view::npos; at = ptx.find('\n', at + 1)) {
-    std::string_view line = ptx.substr(at + 1, ptx.find('\n', at + 1) - at - 1);
-    if (line.find(".managed") != std::string_view::npos) continue; // the host has a pointer to it
-    const bool is_variable = line.starts_with(".") && (line.find(".global ") != std::string_view::npos ||
-                                                       line.find(".const ") != std::string_view::npos);
-    if (!is_variable) continue;
-    std::size_t end = line.find_first_of("[;=");
-    if (end == std::string_view::npos) continue;
-    const bool is_sized = line[end] != '[' || line.substr(end).starts_with(brackets) || line.find(".b8 ") == std::string_view::npos;
-    while (end > 0 && line[end - 1] == ' ') --end;
-    std::size_t begin = end;
-    while (begin > 0 && is_identifier(line[begin - 1])) --begin;
-    if (is_sized && is_same_name(name, demangle(line.substr(begin, end - begin)))) return true;
+// A line of PTX that declares a variable: ".visible .global .align 4 .b8 name[bytes];". Of a managed one the
+// host has a pointer.
+std::optional<DataSymbol> declared_in(std::string_view line) {
+  const bool is_variable = line.starts_with('.') && (line.find(".global ") != std::string_view::npos ||
+                                                     line.find(".const ") != std::string_view::npos);
+  const std::size_t stop = line.find_first_of("[;=");
+  if (!is_variable || stop == std::string_view::npos || line.find(".managed") != std::string_view::npos) return {};
+  std::size_t end = stop;
+  while (end > 0 && line[end - 1] == ' ') --end;
+  std::size_t begin = end;
+  while (begin > 0 && is_identifier(line[begin - 1])) --begin;
+  DataSymbol variable{.name = std::string(line.substr(begin, end - begin))};
+  const bool counts_bytes = line[stop] == '[' && line.find(".b8 ") < stop;
+  for (std::size_t at = stop + 1; counts_bytes && at < line.size() && line[at] >= '0' && line[at] <= '9'; ++at) {
+    variable.bytes = variable.bytes * 10 + static_cast<std::uint64_t>(line[at] - '0');
   }
-  return false;
+  return variable;
 }
 
-bool is_in_cubin(std::span<const char> image, const DataSymbol& host) {
-  const std::optional<Cubin> cubin = Cubin::open(image);
-  if (!cubin) return false;
-  const std::string name = demangle(host.name);
-  for (const auto& [symbol, bytes] : cubin->variables()) {
-    if (bytes == host.bytes && is_same_name(name, demangle(symbol))) return true;
+std::vector<DataSymbol> variables_in(const FatbinEntry& entry, std::span<const char> code) {
+  std::vector<DataSymbol> found;
+  if (entry.kind == FatbinEntry::Kind::kCubin) {
+    const std::optional<Cubin> cubin = Cubin::open(code);
+    if (!cubin) return found;
+    for (const auto& [name, bytes] : cubin->variables()) found.push_back({.name = std::string(name), .bytes = bytes});
+  } else if (entry.kind == FatbinEntry::Kind::kPtx) {
+    std::string_view text(code.data(), code.size());
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      if (auto variable = declared_in(line)) found.push_back(std::move(*variable));
+    }
   }
-  return false;
-}
-
-// Unknown if there was no time for all of the device code.
-StaticVariable::Kind kind_of(const ElfFile& file, const DataSymbol& host) {
-  const Deadline deadline = std::chrono::steady_clock::now() + kSearch;
-  bool found = false;
-  std::vector<char> buffer;
-  visit_entries(nv_fatbin_of(file), deadline, [&](const FatbinEntry& entry) {
-    const std::span<const char> code = unpack(entry, buffer);
-    if (entry.kind == FatbinEntry::Kind::kCubin) found = is_in_cubin(code, host);
-    if (entry.kind == FatbinEntry::Kind::kPtx) found = declares({code.data(), code.size()}, host);
-    return !found;
-  });
-  if (found) return StaticVariable::Kind::kShadow;
-  return std::chrono::steady_clock::now() > deadline ? StaticVariable::Kind::kUnknown : StaticVariable::Kind::kHost;
-}
-
-StaticVariable look_up(const Module& module, std::uint64_t address) {
-  const std::optional<ElfFile> file = ElfFile::open(module.path);
-  if (!file || file->build_id() != module.build_id) return {};
-  const std::optional<DataSymbol> symbol = file->variable_at(address - module.bias);
-  if (!symbol) return {};
-  return {.kind = kind_of(*file, *symbol), .name = demangle(symbol->name)};
+  return found;
 }
 
 } // namespace
 
+StaticVariables::File StaticVariables::read(const Module& module) {
+  File file;
+  const std::optional<ElfFile> binary = ElfFile::open(module.path);
+  if (!binary || binary->build_id() != module.build_id) return file;
+  for (DataSymbol& variable : binary->variables()) {
+    variable.name = demangle(variable.name);
+    file.variables.emplace(variable.address, std::move(variable));
+  }
+  const Deadline deadline = std::chrono::steady_clock::now() + kSearch;
+  std::vector<char> buffer;
+  visit_entries(nv_fatbin_of(*binary), deadline, [&](const FatbinEntry& entry) {
+    for (DataSymbol& variable : variables_in(entry, unpack(entry, buffer))) {
+      variable.name = demangle(variable.name);
+      std::string key(unscoped_function(variable.name));
+      const auto [first, last] = file.device.equal_range(key);
+      const bool is_known = std::any_of(first, last, [&](const auto& known) {
+        return known.second.name == variable.name && known.second.bytes == variable.bytes;
+      });
+      if (!is_known) file.device.emplace(std::move(key), std::move(variable));
+    }
+    return true;
+  });
+  file.knows_all = std::chrono::steady_clock::now() <= deadline;
+  return file;
+}
+
+// Where a second variable of the host has that name and size, which of them is the shadow is not known.
+StaticVariable StaticVariables::describe(const File& file, const DataSymbol& variable) {
+  const auto [first, last] = file.device.equal_range(unscoped_function(variable.name));
+  const bool is_devices = std::any_of(first, last, [&](const auto& entry) {
+    const DataSymbol& device = entry.second;
+    return (device.bytes == 0 || device.bytes == variable.bytes) && is_same_name(variable.name, device.name);
+  });
+  if (!is_devices) {
+    return {.kind = file.knows_all ? StaticVariable::Kind::kHost : StaticVariable::Kind::kUnknown,
+            .name = variable.name};
+  }
+  const auto alike = std::ranges::count_if(file.variables, [&](const auto& entry) {
+    return entry.second.name == variable.name && entry.second.bytes == variable.bytes;
+  });
+  return {.kind = alike == 1 ? StaticVariable::Kind::kShadow : StaticVariable::Kind::kUnknown, .name = variable.name};
+}
+
 StaticVariable StaticVariables::find(const Module& module, std::uint64_t address) {
-  const auto [at, is_new] = known_.try_emplace({module.path, address - module.bias});
-  if (is_new) at->second = look_up(module, address);
-  return at->second;
+  const auto [at, is_new] = files_.try_emplace({module.path, module.build_id});
+  if (is_new) at->second = read(module);
+  File& file = at->second;
+  const std::uint64_t offset = address - module.bias;
+  const auto behind = file.variables.upper_bound(offset);
+  if (behind == file.variables.begin()) return {};
+  const DataSymbol& variable = std::prev(behind)->second;
+  if (offset - variable.address >= variable.bytes) return {};
+  const auto answer = file.answers.find(variable.address);
+  if (answer != file.answers.end()) return answer->second;
+  return file.answers[variable.address] = describe(file, variable);
 }
 
 } // namespace gmt

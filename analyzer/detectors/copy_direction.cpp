@@ -86,13 +86,25 @@ private:
   void judge_accepted(const Event& e, const Heap& heap, Findings& findings) const {
     if (e.kind != trace::Kind::kCopy) return;
     Wrong to, from;
+    bool knows_to = false, knows_from = false; // CUDA's memory
     for (const Touch& touch : heap.touched()) {
       const bool source = touch.access == Touch::Access::kRead;
+      (source ? knows_from : knows_to) = true;
       if (!is_device_only(*touch.block, true)) continue;
       if (declared(e, source ? Side::kSource : Side::kDestination) != trace::Side::kHost) continue;
       (source ? from : to) = {true, touch.block};
     }
+    if (!knows_to) to = shadow_at(e.p(0));
+    if (!knows_from) from = shadow_at(e.p(1));
     if (to.wrong || from.wrong) findings.add(finding(e, to, from));
+  }
+
+  // Whatever is declared: nobody means the host's shadow. (The device's variable has an address of its own.)
+  Wrong shadow_at(std::uint64_t address) const {
+    if (!facts_.is_static_memory(address)) return {};
+    const StaticVariable variable = facts_.static_variable(address);
+    if (variable.kind != StaticVariable::Kind::kShadow) return {};
+    return {true, nullptr, variable};
   }
 
   void judge_refused(const Event& e, const Heap& heap, Findings& findings) const {

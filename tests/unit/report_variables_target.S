@@ -14,6 +14,8 @@
   variable _ZL7managed, 8
   variable _ZL10host_table, 64
   variable _ZL5coefs, 32
+  variable _ZL4twin, 16
+  variable twin, 16
 
   .section .nv_fatbin, "a"
   .balign 8
@@ -29,6 +31,7 @@
   .ascii ".const .align 4 .b8 _ZN37_INTERNAL_12345678_6_name_cu_012345675names6hiddenE[64];\n"
   .ascii ".global .attribute(.managed) .align 4 .u64 managed;\n"
   .ascii ".const .align 8 .b8 coefs[64];\n"
+  .ascii ".global .align 4 .b8 twin[16];\n"
   .ascii ".visible .entry host_table(\n)\n{ ret; }\n\0"
   .balign 8
 2:
