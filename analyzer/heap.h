@@ -184,6 +184,8 @@ public:
   const Block* find_live(std::uint64_t address) const;
   // Newest freed block that contained the address and was not reborn there.
   const Block* find_freed(std::uint64_t address) const;
+  // The same of host memory that was unregistered, where nothing is registered now.
+  const Block* find_unregistered(std::uint64_t address) const;
   void for_each_live(const std::function<void(const Block&)>& visit) const;               // by birth
   void for_each_ended_with_context(const std::function<void(const Block&)>& visit) const; // leaks too
 

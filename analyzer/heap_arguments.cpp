@@ -6,6 +6,8 @@
 // the next one, and one element before a block lies in the one before it. Where that one is freed, both
 // readings are told; the one that another launch rules out is left out by who tells.
 
+#include <utility>
+
 #include "analyzer/heap_state.h"
 
 namespace gmt {
@@ -115,6 +117,12 @@ const Block* Heap::State::live_just_behind(std::uint64_t address) {
 bool Heap::takes_end(std::uint64_t function, unsigned parameter) const {
   const auto known = state_->ends.find(function);
   return known != state_->ends.end() && parameter < trace::kNoParameter && known->second.test(parameter);
+}
+
+const Block* Heap::find_unregistered(std::uint64_t address) const {
+  const Block* dead = std::as_const(state_->store).find_dead(Space::kRegistered, address);
+  const bool is_live = dead != nullptr && state_->store.find_id(Space::kRegistered, address) != State::kNone;
+  return is_live ? nullptr : dead;
 }
 
 const Touch* Heap::argument_ending_at(std::uint64_t address) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // host-pointer: a kernel is given the address of host memory that its GPU cannot read. What counts as such
-// memory: the program's heap, the main thread's stack, static variables, and what copies used as pageable host
-// memory; unless CUDA knows it by now (pinned, registered, managed) or the device reads pageable memory. The
-// end of a block that another argument points into is none: it is never read.
+// memory: the program's heap, the main thread's stack, static variables, what was registered once, and what
+// copies used as pageable host memory; unless CUDA knows it by now (pinned, registered, managed) or the device
+// reads pageable memory. The end of a block that another argument points into is none: it is never read.
 //
 // Structures passed by value hold words that no kernel reads: padding with what the stack held before, pairs
 // of numbers. A word therefore counts at once only as a parameter that the kernel's name declares a pointer;
@@ -25,6 +25,8 @@ namespace {
 constexpr std::size_t kMostRanges = 4096; // of pageable memory remembered
 constexpr std::size_t kLongestName = 120; // of a kernel: templates make them long
 constexpr std::uint16_t kIllegalAddress = 700;
+// Programs at a fixed address have their variables where numbers are.
+constexpr std::uint64_t kLowestVariable = std::uint64_t{1} << 32;
 
 class HostPointer : public Detector {
 public:
@@ -96,6 +98,7 @@ private:
     std::uint16_t context = 0;
     std::string_view api;
     std::optional<Range> copied;
+    std::optional<Block> unregistered;
     bool is_static = false; // a variable of the program or a library
     std::string behind;     // what begins an element behind the address, if CUDA knows it
   };
@@ -111,16 +114,24 @@ private:
       if (parameter == last || parameter == trace::kNoParameter) continue;
       const Range* copied = copied_range(address);
       const bool is_static = copied == nullptr && facts_.is_static_memory(address);
-      if (copied == nullptr && !is_static && !facts_.is_plain_host_memory(address)) continue;
+      const Block* unregistered = heap.find_unregistered(address);
+      const bool is_known = copied != nullptr || is_static || unregistered != nullptr;
+      if (!is_known && !facts_.is_plain_host_memory(address)) continue;
       if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
       if (heap.argument_ending_at(address) != nullptr) continue;
-      if (is_static && is_librarys(e.stack)) continue;
-      Suspect suspect{e.p(0), address, parameter, e.stack, e.context, facts_.call_name(e), {}, is_static, {}};
+      const bool is_pointer = pointers_.contain(e.p(0), parameter);
+      if (is_static && ((!is_pointer && address < kLowestVariable) || is_librarys(e.stack))) continue;
+      Suspect suspect{e.p(0), address, parameter, e.stack, e.context, facts_.call_name(e), {}, {}, is_static, {}};
       if (copied != nullptr) suspect.copied = *copied;
-      if (const Block* behind = heap.live_just_behind(address); behind != nullptr) {
-        suspect.behind = cat({format_exact_bytes(behind->address - address), " before ", describe_block(*behind, facts_)});
+      if (unregistered != nullptr) {
+        suspect.unregistered = *unregistered;
+        suspect.unregistered->detail = nullptr; // may go with the block
       }
-      if (pointers_.contain(suspect.function, suspect.parameter)) {
+      if (const Block* behind = heap.live_just_behind(address); behind != nullptr) {
+        const std::string distance = format_exact_bytes(behind->address - address);
+        suspect.behind = cat({distance, " before ", describe_block(*behind, facts_)});
+      }
+      if (is_pointer) {
         findings.add(finding(suspect));
       } else {
         suspects_[next_suspect_++ % suspects_.size()] = suspect;
@@ -175,6 +186,7 @@ private:
     f.advice = "Pass the device's copy of the data, or allocate it with cudaMallocManaged or cudaMallocHost.";
     if (suspect.is_static) describe_static(suspect.address, f);
     else f.message += "ordinary host memory that the GPU cannot read";
+    if (suspect.unregistered) f.message += ", as it is not registered any more";
     if (!suspect.behind.empty()) {
       f.severity = Severity::kWarning;
       f.message += cat({"; or, as a pointer that counts from 1, ", suspect.behind});
@@ -185,6 +197,11 @@ private:
     if (suspect.copied) {
       const std::string_view api = facts_.api_name(suspect.copied->api);
       f.stacks.push_back(labelled("host memory copied here", suspect.copied->copied, api));
+    }
+    if (suspect.unregistered) {
+      const Block& block = *suspect.unregistered;
+      f.stacks.push_back(labelled("unregistered here", block.freed, facts_.api_name(block.freed_api)));
+      f.stacks.push_back(birth_stack(block, facts_));
     }
     return f;
   }

@@ -22,6 +22,8 @@
 // expect: error host-pointer count=1 message="the static variable host_table in the host's memory" stacks="launched here"@give_host_array:LINE(host-array)
 // run: registered
 // expect: clean
+// run: unregistered
+// expect: error host-pointer count=1 message="the static variable host_table in the host's memory, which the GPU cannot read, as it is not registered any more" stacks="launched here"@give_host_array:LINE(host-array),"unregistered here"@give_registered,"registered here"@give_registered
 // run: copy-to
 // expect: error copy-direction count=1 api=cudaMemcpy message="Use cudaMemcpyToSymbol, or the address that cudaGetSymbolAddress gives." stacks="copied here"@copy_to:LINE(copy-to)
 // run: copy-from
@@ -63,7 +65,7 @@ __attribute__((noinline)) static void give_host_array()
   CHECK(cudaGetLastError());
 }
 
-static void give_registered()
+__attribute__((noinline)) static void give_registered()
 {
   CHECK(cudaHostRegister(host_table, sizeof host_table, cudaHostRegisterDefault));
   take<<<1, 1>>>(host_table + 3);
@@ -120,10 +122,10 @@ int main(int argc, char** argv)
     give_shadow();
   if (started_with(argc, argv, "shadow"))
     give_hidden();
-  if (started_with(argc, argv, "host-array"))
-    give_host_array();
-  if (started_with(argc, argv, "registered"))
+  if (started_with(argc, argv, "registered") || started_with(argc, argv, "unregistered"))
     give_registered();
+  if (started_with(argc, argv, "host-array") || started_with(argc, argv, "unregistered"))
+    give_host_array();
   if (started_with(argc, argv, "copy-to"))
     copy_to(values);
   if (started_with(argc, argv, "copy-from"))

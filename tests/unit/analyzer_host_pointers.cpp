@@ -161,6 +161,31 @@ TEST_F(HostPointers, FreedPinnedMemoryIsAnothersFinding) {
   EXPECT_EQ(kinds(), "");
 }
 
+// Wherever the memory lies.
+TEST_F(HostPointers, UnregisteredMemoryIsTheHostsAgain) {
+  machine(false);
+  const auto memory = [&](bool registered) {
+    const Call call{.api = registered ? "cuMemHostRegister_v2" : "cuMemHostUnregister", .stack = {0x500}};
+    if (registered) log().alloc(call, Family::kRegistered, kMapped, 4096);
+    else log().release(call, FreeFunction::kHostUnregister, kMapped);
+  };
+  memory(true);
+  launch(kMapped + 16);
+  memory(false);
+  launch(kMapped + 16);
+  memory(true);
+  launch(kMapped + 16);
+  memory(false);
+  run();
+  ASSERT_EQ(kinds(), "host-pointer");
+  const Finding& f = result.findings[0];
+  EXPECT_EQ(f.count, 1u);
+  EXPECT_EQ(f.severity, Severity::kError);
+  EXPECT_NE(f.message.find("which is ordinary host memory that the GPU cannot read, as it is not registered any more."),
+            std::string::npos);
+  EXPECT_EQ(labels(f), "launched here|unregistered here|registered here");
+}
+
 // The program at 0x55c000000000, its variables from 0x55c000003000.
 class StaticVariables : public HostPointers {
 protected:
@@ -208,6 +233,18 @@ TEST_F(StaticVariables, OnlyWhileTheirFileIsLoaded) {
   launch(kVariable);
   run();
   EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(StaticVariables, NumbersAreNoSuspectsWhereTheProgramLiesLow) {
+  machine(false);
+  trace.modules = {"+\t0\t400000\t500000\t0\t-\t/no/such/program", "=\t400000\t480000\t500000"};
+  launch(0, 0x490000);
+  synchronize(700);
+  run();
+  EXPECT_EQ(kinds(), "");
+  launch(0x490000); // declared a pointer
+  run();
+  EXPECT_EQ(kinds(), "host-pointer");
 }
 
 TEST_F(StaticVariables, NamesComeFromTheFile) {
