@@ -56,7 +56,7 @@ class Log:
         with open(path, "rb") as file:
             data = file.read()
         magic, major, minor, self.pid, self.tid = struct.unpack_from("<8sIIII", data)
-        assert magic == b"GMTLOG1\n" and (major, minor) == (1, 4), f"{path}: {magic} {major}.{minor}"
+        assert magic == b"GMTLOG1\n" and (major, minor) == (1, 5), f"{path}: {magic} {major}.{minor}"
         lost = struct.unpack_from("<8Q", data, 40)
         self.lost = {CAUSES.get(cause, cause): count for cause, count in enumerate(lost) if count}
         self.records, self.torn = [], 0
@@ -112,7 +112,7 @@ class Trace:
         return [record for record in self.calls if record.api in names]
 
     def modules(self):
-        """Lines of `modules`, split: ["+", order, start, end, bias, build id, path] or ["-", order, start]."""
+        """Lines of `modules`, split: ["+", order, start, end, bias, build id, path], ["=", start, begin, end], ["-", order, start]."""
         with open(os.path.join(self.path, "modules"), encoding="utf-8") as file:
             return [line.rstrip("\n").split("\t") for line in file]
 
