@@ -28,6 +28,19 @@ bool is_identifier(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
 }
 
+// nvcc -rdc makes a static name the program's own: "__nv_static_<n>_<n characters of the file>_<linked name>".
+std::string readable(std::string_view device) {
+  constexpr std::string_view kStatic = "__nv_static_";
+  if (!device.starts_with(kStatic)) return demangle(device);
+  std::string_view rest = device.substr(kStatic.size());
+  std::size_t file = 0;
+  while (!rest.empty() && rest[0] >= '0' && rest[0] <= '9' && file < device.size()) {
+    file = file * 10 + static_cast<std::size_t>(rest[0] - '0');
+    rest.remove_prefix(1);
+  }
+  return demangle(rest.size() > file + 2 ? rest.substr(file + 2) : device);
+}
+
 // A line of PTX that declares a variable: ".visible .global .align 4 .b8 name[bytes];". Of a managed one the
 // host has a pointer.
 std::optional<DataSymbol> declared_in(std::string_view line) {
@@ -78,7 +91,7 @@ StaticVariables::File StaticVariables::read(const Module& module) {
   std::vector<char> buffer;
   visit_entries(nv_fatbin_of(*binary), deadline, [&](const FatbinEntry& entry) {
     for (DataSymbol& variable : variables_in(entry, unpack(entry, buffer))) {
-      variable.name = demangle(variable.name);
+      variable.name = readable(variable.name);
       std::string key(unscoped_function(variable.name));
       const auto [first, last] = file.device.equal_range(key);
       const bool is_known = std::any_of(first, last, [&](const auto& known) {

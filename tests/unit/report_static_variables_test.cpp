@@ -29,6 +29,7 @@ TEST(StaticVariables, ShadowsAreToldFromTheHostsOwn) {
     {"table", Kind::kShadow},  {"names::hidden", Kind::kShadow}, {"scalar", Kind::kShadow},
     {"managed", Kind::kHost},  {"host_table", Kind::kHost},      {"coefs", Kind::kHost}, // of another size
     {"tables", Kind::kHost},   {"twin", Kind::kUnknown}, // which of the two?
+    {"lonely", Kind::kShadow},
   };
   const Module module = target();
   StaticVariables variables;

@@ -16,6 +16,7 @@
   variable _ZL5coefs, 32
   variable _ZL4twin, 16
   variable twin, 16
+  variable _ZL6lonely, 24
 
   .section .nv_fatbin, "a"
   .balign 8
@@ -32,6 +33,7 @@
   .ascii ".global .attribute(.managed) .align 4 .u64 managed;\n"
   .ascii ".const .align 8 .b8 coefs[64];\n"
   .ascii ".global .align 4 .b8 twin[16];\n"
+  .ascii ".global .align 4 .b8 __nv_static_23__7be093d0_4_c_cu__Z1kPf_lonely[24];\n"
   .ascii ".visible .entry host_table(\n)\n{ ret; }\n\0"
   .balign 8
 2:
