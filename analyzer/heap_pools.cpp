@@ -97,7 +97,10 @@ bool Heap::State::judge_in_pool(const Event& e, const BlockStore::Range& backing
   // Of another block at this address, if it ended before this one was born.
   const bool is_freed = dead != nullptr && dead->end == Block::End::kFreed && dead->died >= store[backing.value].born;
   if (!is_freed) {
-    if (pool != nullptr && !a.arguments.empty() && e.succeeded()) note_end(e.p(0), a.arguments, trace::argument_word(a.address, a.parameter));
+    const bool is_launch = !a.arguments.empty() && e.succeeded();
+    if (pool != nullptr && is_launch) {
+      note_end(e.p(0), a.arguments, trace::argument_word(a.address, a.parameter));
+    }
     return false;
   }
   Judgement judgement{.verdict = Verdict::kUseAfterFree,

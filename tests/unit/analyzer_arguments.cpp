@@ -289,7 +289,8 @@ TEST_F(GraphArguments, EndsInNodes) {
   kernel_node(kA, kBehind);
   launch_graph();
   EXPECT_EQ(verdict(), "warning 1");
-  EXPECT_EQ(labels(result.findings[0]), "graph launched here|node made here|freed here|allocated here|neighbour allocated here");
+  EXPECT_EQ(labels(result.findings[0]),
+            "graph launched here|node made here|freed here|allocated here|neighbour allocated here");
   cuda_malloc(kC, 4096, 0x103);
   launch({{kC, 0}, {kC + 4096, 1}});
   EXPECT_EQ(verdict(), "");
