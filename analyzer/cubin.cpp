@@ -85,6 +85,14 @@ std::vector<std::string_view> Cubin::functions() const {
   return names;
 }
 
+std::vector<Cubin::Variable> Cubin::variables() const {
+  std::vector<Variable> found;
+  for (const Symbol& symbol : symbols()) {
+    if (symbol.variable) found.push_back({symbol.name, symbol.bytes});
+  }
+  return found;
+}
+
 // Its symbol is "$kernel$function".
 std::string_view Cubin::Symbol::inner() const {
   if (!function || section == SHN_UNDEF || !name.starts_with('$')) return {};
@@ -98,7 +106,8 @@ std::vector<Cubin::Symbol> Cubin::symbols() const {
   Elf64_Sym symbol;
   for (std::uint64_t at = 0; read_at(table->data, at, symbol); at += sizeof symbol) {
     result.push_back({text_at(sections_[table->link].data, symbol.st_name), symbol.st_shndx, symbol.st_value,
-                      symbol.st_size, ELF64_ST_TYPE(symbol.st_info) == STT_FUNC});
+                      symbol.st_size, ELF64_ST_TYPE(symbol.st_info) == STT_FUNC,
+                      ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF});
   }
   return result;
 }
@@ -137,7 +146,7 @@ std::optional<FunctionCode> Cubin::function(std::string_view name) const {
   const std::vector<Symbol> symbols = this->symbols();
   Symbol wanted;
   if (const Section* own = find(std::string(kText) + std::string(name)); own != nullptr) {
-    wanted = {name, static_cast<std::size_t>(own - sections_.data()), 0, own->data.size(), true};
+    wanted = {name, static_cast<std::size_t>(own - sections_.data()), 0, own->data.size(), true, false};
   } else {
     const auto inner = std::ranges::find(symbols, name, &Symbol::inner);
     if (inner == symbols.end()) return std::nullopt;

@@ -28,6 +28,12 @@ public:
   // the kernel that calls them. The latter may occur several times.
   std::vector<std::string_view> functions() const;
 
+  struct Variable {
+    std::string_view name; // as linked
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Variable> variables() const;
+
   // Of several with that name the first.
   std::optional<FunctionCode> function(std::string_view name) const;
 
@@ -41,7 +47,7 @@ private:
     std::string_view name;
     std::size_t section = 0;
     std::uint64_t offset = 0, bytes = 0;
-    bool function = false;
+    bool function = false, variable = false;
 
     std::string_view inner() const; // empty unless it lies in a kernel's section
   };

@@ -60,6 +60,17 @@ struct Caller {
   std::string_view owner;  // "cuBLAS", empty if it is no library that is known by name
 };
 
+// A variable of the program, or of a library that it has loaded, in the host's memory.
+struct StaticVariable {
+  enum class Kind : std::uint8_t {
+    kUnknown, // the file could not be asked
+    kHost,
+    kShadow, // what the host has in place of a __device__ or __constant__ variable of this name
+  };
+  Kind kind = Kind::kUnknown;
+  std::string name; // demangled, empty if unknown
+};
+
 // Names and facts of the process that detectors may ask for.
 class ProcessFacts {
 public:
@@ -86,6 +97,9 @@ public:
   virtual std::string_view unseen_user() const = 0;
   // In the program's heap or the main thread's stack, where nothing is the GPU's unless it was registered.
   virtual bool is_plain_host_memory(std::uint64_t address) const = 0;
+  // Where an object file that is loaded now has its variables: since 1.5.
+  virtual bool is_static_memory(std::uint64_t address) const = 0;
+  virtual StaticVariable static_variable(std::uint64_t address) const = 0; // reads files: for findings alone
   // The call as the program wrote it: the runtime's name where one led here, else the driver's.
   std::string_view call_name(const Event& e) const {
     return api_name(e.via != trace::kNoApi ? e.via : e.api);

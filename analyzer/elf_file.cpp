@@ -140,6 +140,27 @@ void ElfFile::find_functions(std::map<std::string, std::uint64_t>& names) const 
   }
 }
 
+std::vector<DataSymbol> ElfFile::variables() const {
+  std::vector<DataSymbol> found;
+  for (const GElf_Word type : {GElf_Word{SHT_SYMTAB}, GElf_Word{SHT_DYNSYM}}) {
+    for (Elf_Scn* section = nullptr; found.empty() && (section = elf_nextscn(elf_, section)) != nullptr;) {
+      GElf_Shdr header;
+      if (gelf_getshdr(section, &header) == nullptr || header.sh_type != type || header.sh_entsize == 0) continue;
+      Elf_Data* data = elf_getdata(section, nullptr);
+      const std::uint64_t count = data != nullptr ? header.sh_size / header.sh_entsize : 0;
+      for (std::uint64_t i = 0; i < count && i < INT32_MAX; ++i) {
+        GElf_Sym symbol;
+        if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+        const bool is_variable = GELF_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF;
+        if (!is_variable || symbol.st_size == 0) continue;
+        const char* name = elf_strptr(elf_, header.sh_link, symbol.st_name);
+        if (name != nullptr && name[0] != '\0') found.push_back({name, symbol.st_value, symbol.st_size});
+      }
+    }
+  }
+  return found;
+}
+
 std::optional<ElfFile> open_debug_file(const ElfFile& file, const fs::path& path,
                                        std::span<const fs::path> roots) {
   const std::string id = file.build_id();

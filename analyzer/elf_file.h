@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <libelf.h>
 
@@ -19,6 +20,12 @@ namespace gmt {
 struct SymbolName {
   std::uint64_t address = 0;
   std::string name; // as the table has it; empty if no function covers the address
+};
+
+// A variable in the symbol tables.
+struct DataSymbol {
+  std::string name; // as the table has it
+  std::uint64_t address = 0, bytes = 0;
 };
 
 class ElfFile {
@@ -38,6 +45,8 @@ public:
   void name_addresses(std::span<SymbolName> sorted) const;
   // The other way round: the addresses of functions that other units can call; 0 where none or several have the name.
   void find_functions(std::map<std::string, std::uint64_t>& names) const;
+
+  std::vector<DataSymbol> variables() const; // of .symtab, else of .dynsym
 
 private:
   ElfFile(int descriptor, Elf* elf) : descriptor_(descriptor), elf_(elf) {}

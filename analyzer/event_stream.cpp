@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -67,7 +68,38 @@ EventStream::EventStream(const fs::path& trace_dir, AnalysisOptions options)
   }
   merge_ = std::make_unique<Merge>(std::move(logs));
   nanoseconds_per_tick_ = clock_speed(trace_);
+  find_static_ranges();
   conclude();
+}
+
+void EventStream::find_static_ranges() {
+  for (std::size_t i = 0; i < trace_.modules.size(); ++i) {
+    for (const auto& [begin, end] : trace_.modules[i].variables) static_ranges_.push_back({begin, end, i});
+  }
+  std::ranges::sort(static_ranges_, {}, &StaticRange::begin);
+  std::uint64_t reach = 0;
+  for (StaticRange& range : static_ranges_) range.reach = reach = std::max(reach, range.end);
+}
+
+// Arguments of kernels lead to device memory, and so to the same gap, again and again.
+const Module* EventStream::static_module(std::uint64_t address) const {
+  if (address >= gap_begin_ && address < gap_end_) return nullptr;
+  const auto next = std::ranges::upper_bound(static_ranges_, address, {}, &StaticRange::begin);
+  for (auto at = next; at != static_ranges_.begin() && (--at)->reach > address;) {
+    const Module& module = trace_.modules[at->module];
+    if (address < at->end && module.loaded <= now_ && now_ < module.unloaded) return &module;
+  }
+  const std::uint64_t before = next != static_ranges_.begin() ? std::prev(next)->reach : 0;
+  if (before <= address) {
+    gap_begin_ = before;
+    gap_end_ = next != static_ranges_.end() ? next->begin : UINT64_MAX;
+  }
+  return nullptr;
+}
+
+StaticVariable EventStream::static_variable(std::uint64_t address) const {
+  const Module* module = static_module(address);
+  return module != nullptr && options_.find_static ? options_.find_static(*module, address) : StaticVariable{};
 }
 
 const Event* EventStream::next() {
@@ -80,6 +112,7 @@ const Event* EventStream::next() {
   if (e != nullptr) {
     ranges_.follow(*e);
     gaps_.follow(*e);
+    now_ = trace::order_of(e->order);
   }
   return e;
 }

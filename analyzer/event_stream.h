@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -25,12 +26,15 @@ struct ReadStats {
   std::uint64_t lost() const;
 };
 
+using FindStatic = std::function<StaticVariable(const Module&, std::uint64_t address)>;
+
 // What the reader of a report asked of the analysis.
 struct AnalysisOptions {
   bool group_by_range = false;
   std::vector<PolicyRule> policies = {};
   std::uint64_t coalescing_floor = MemoryAccess::kDefaultFloor; // bytes
   FindCode find_code = {}; // of kernels that were measured; none: only offsets are known
+  FindStatic find_static = {}; // none: variables have no names
 };
 
 class EventStream final : public ProcessFacts {
@@ -62,6 +66,8 @@ public:
     return (address >= info.heap_begin && address < info.heap_end) ||
            (address >= info.stack_begin && address < info.stack_end);
   }
+  bool is_static_memory(std::uint64_t address) const override { return static_module(address) != nullptr; }
+  StaticVariable static_variable(std::uint64_t address) const override;
   bool simulated() const override { return trace_.info.device == "simulated"; }
   bool tells_access() const override { return trace_.info.minor >= 4; }
   std::string_view unseen_user() const override;
@@ -84,6 +90,13 @@ public:
   }
 
 private:
+  struct StaticRange {
+    std::uint64_t begin, end;
+    std::size_t module;      // in trace_.modules
+    std::uint64_t reach = 0; // the largest end up to this one
+  };
+  void find_static_ranges();
+  const Module* static_module(std::uint64_t address) const; // as of the newest event
   void note(const Event& e);
   void note_name(const Event& e);
   void note_kernel(const Event& e);
@@ -104,6 +117,9 @@ private:
   DeviceHeaps device_heaps_;
   MemoryAccess memory_access_;
   double nanoseconds_per_tick_ = 0;
+  std::uint64_t now_ = 0; // order of the newest event
+  std::vector<StaticRange> static_ranges_; // by begin; a place may be several modules', one after the other
+  mutable std::uint64_t gap_begin_ = 0, gap_end_ = 0; // between two of them, where the last address was
   Ending ending_;
   Ending last_words_; // from kExit records
   bool exit_recorded_ = false;

@@ -106,10 +106,17 @@ struct Judgement {
     kOutOfBounds,
   };
   enum class Side : std::uint8_t { kNone, kDestination, kSource };
+  // What else a kernel's pointer into freed memory may be: one past the end of a live block that another
+  // argument points into, as the second of a pair of iterators is; or a few bytes before a live block, as a
+  // pointer that counts from 1 is.
+  enum class Reading : std::uint8_t { kNone, kEnd, kBefore };
   Verdict verdict = Verdict::kNone;
   Side side = Side::kNone;
   std::uint8_t parameter = trace::kNoParameter;   // of a kernel, where a launch was judged
+  Reading reading = Reading::kNone;
+  std::uint8_t neighbour_parameter = trace::kNoParameter; // kEnd: which one points into `neighbour`
   const Block* block = nullptr;                   // valid until the next apply()
+  const Block* neighbour = nullptr;               // the live block of `reading`; likewise
   const GraphWork* work = nullptr;                // of the graph whose launch was judged; likewise
   std::uint64_t offset = 0;                       // of the address inside block
   std::uint64_t bytes_past = 0, bytes_before = 0; // kOutOfBounds
@@ -201,6 +208,8 @@ public:
   ArrayPart find_array(std::uint64_t handle) const;
   // Newest freed block that contained the address and was not reborn there.
   const Block* find_freed(std::uint64_t address) const;
+  // The same of host memory that was unregistered, where nothing is registered now.
+  const Block* find_unregistered(std::uint64_t address) const;
   void for_each_live(const std::function<void(const Block&)>& visit) const;               // by birth
   void for_each_ended_with_context(const std::function<void(const Block&)>& visit) const; // leaks too
 
@@ -227,6 +236,13 @@ public:
   std::uint64_t last_blind_call() const;
   const Block* unfreed_of_graph(std::uint64_t executable) const; // of its last launch; null if all is freed
   bool is_capturing(std::uint64_t stream) const;  // its work becomes a graph instead of running
+
+  // Whether the kernel was ever given in this parameter the end of another argument's block, where nothing lay behind
+  // that block: what lies behind it elsewhere is not meant then. Known for all launches in finish() alone.
+  bool takes_end(std::uint64_t function, unsigned parameter) const;
+  const Touch* argument_ending_at(std::uint64_t address) const;  // of the last applied launch; null if none does
+  static constexpr std::uint64_t kLargestElement = 64;
+  const Block* live_just_behind(std::uint64_t address) const; // begins at most an element behind it; null if none does
 
 private:
   struct State;

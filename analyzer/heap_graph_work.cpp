@@ -8,6 +8,7 @@
 // where one of these has ended.
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "analyzer/heap_state.h"
@@ -39,11 +40,11 @@ GraphWork::Kind kind_of(std::uint64_t node_type) {
 }
 
 // Left out is memory that comes back by itself: a graph's at every launch, static memory with its module.
-// Host memory may belong to malloc again, and a kernel's argument be a number that looks like its address.
+// Host memory may belong to malloc again, from which a copy may read, and a kernel may not.
 bool is_judged(const GraphWork& work, const Block& dead) {
   if (dead.family == Family::kGraph || is_static(dead.family)) return false;
   if (dead.family != Family::kPinned && dead.family != Family::kManaged) return true;
-  return work.kind != GraphWork::Kind::kKernel && dead.born < work.order && work.order < dead.died;
+  return work.kind == GraphWork::Kind::kKernel || (dead.born < work.order && work.order < dead.died);
 }
 
 bool is_array(const GraphWork& work, std::uint64_t word) {
@@ -58,8 +59,8 @@ void Heap::State::on_graph_kernel(const Event& e) {
   if (!e.succeeded() || e.from_runtime()) return;
   GraphWork kernel = work_of(e, GraphWork::Kind::kKernel, false);
   kernel.function = e.p(0);
-  for (std::size_t i = trace::first_argument(e.kind); i < e.payload.size(); ++i) {
-    const std::uint64_t word = e.payload[i];
+  const Words all = e.payload.subspan(trace::first_argument(e.kind));
+  for (const std::uint64_t word : all) {
     const std::uint64_t address = trace::argument_address(word);
     if (word == 0) continue;
     Id id = store.find_id(Space::kAddress, address);
@@ -69,6 +70,8 @@ void Heap::State::on_graph_kernel(const Event& e) {
       kernel.pointers.push_back(word);
     } else if (store.find_dead(Space::kAddress, address) != nullptr) {
       kernel.pointers.push_back(word); // a mistake only if the graph is launched so
+    } else {
+      note_end(e.p(0), all, word);
     }
   }
   change_node(e.p(1), e.p(4), {std::move(kernel)}, GraphWork::Kind::kKernel);
@@ -244,8 +247,10 @@ void Heap::State::judge_graph_work(const Event& e, ExecutableGraph& graph) {
   for (auto& [node, all] : graph.work) {
     if (graph.disabled.contains(node)) continue;
     for (GraphWork& work : all) {
-      std::erase_if(work.pointers,
-                    [&](std::uint64_t word) { return judge_graph_pointer(graph, work, word); });
+      std::vector<std::uint64_t> kept;
+      std::ranges::copy_if(work.pointers, std::back_inserter(kept),
+                           [&](std::uint64_t word) { return !judge_graph_pointer(graph, work, word); });
+      work.pointers = std::move(kept);
     }
   }
   std::ranges::sort(graph.watched);
@@ -268,14 +273,17 @@ bool Heap::State::judge_graph_pointer(ExecutableGraph& graph, const GraphWork& w
   if (judged == judgements.size()) return false; // at the next launch
   const bool reads = (trace::argument_parameter(word) & 1) == GraphWork::kSource;
   const bool is_kernel = work.kind == GraphWork::Kind::kKernel;
-  add({.verdict = Verdict::kUseAfterFree,
-       .side = is_kernel ? Side::kNone : reads ? Side::kSource : Side::kDestination,
-       .parameter =
-         static_cast<std::uint8_t>(is_kernel ? trace::argument_parameter(word) : trace::kNoParameter),
-       .block = dead,
-       .work = &work,
-       .offset = address - dead->address,
-       .range_begin = address});
+  Judgement judgement{.verdict = Verdict::kUseAfterFree,
+                      .side = is_kernel ? Side::kNone : reads ? Side::kSource : Side::kDestination,
+                      .block = dead,
+                      .work = &work,
+                      .offset = address - dead->address,
+                      .range_begin = address};
+  if (is_kernel) {
+    judgement.parameter = static_cast<std::uint8_t>(trace::argument_parameter(word));
+    if (!is_mistake(judgement, work.function, work.pointers)) return true;
+  }
+  add(judgement);
   return true;
 }
 

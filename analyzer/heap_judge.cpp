@@ -3,7 +3,7 @@
 // lies in living memory. Changes nothing in the heap. Also what to fetch for it ahead of time.
 //
 // Host memory is judged with care: once freed or unregistered, its addresses may belong to malloc again, so
-// only a call that CUDA refused is called a use after free there.
+// only a call that CUDA refused is called a use after free there. (Kernels are heap_arguments.cpp's.)
 
 #include <algorithm>
 
@@ -175,38 +175,6 @@ void Heap::State::judge_use(const Event& e) {
   judge_freed_range(e, e.p(0), e.p(1), Side::kNone, trace::Side::kUnified);
 }
 
-// P4 and on are words of the kernel's arguments that could be pointers. A number that happens to look like an
-// address is told from a pointer by nothing but the heap, so only device memory is judged.
-void Heap::State::judge_launch(const Event& e) {
-  arguments.clear();
-  if (e.payload.size() <= trace::kFirstPayloadWords || is_dead(e.context)) return;
-  const bool is_captured = !capturing.empty();
-  for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
-    const std::uint64_t address = trace::argument_address(word);
-    const Id id = word == 0 ? kNone : store.find_id(Space::kAddress, address);
-    if (id != kNone && !has_regions) { // nearly all
-      touch(e, id, Touch::Access::kArgument, address, 0, trace::argument_parameter(word));
-    } else if (word != 0) {
-      judge_argument(e, word, id);
-    }
-    if (is_captured) arguments.push_back(id);
-  }
-}
-
-void Heap::State::judge_argument(const Event& e, std::uint64_t word, Id block) {
-  const std::uint64_t address = trace::argument_address(word);
-  const unsigned parameter = trace::argument_parameter(word);
-  if (block != kNone && has_regions) {
-    judge_in_pool(e, store.range_of(block), {address, 0, Touch::Access::kArgument, Side::kNone, parameter});
-  }
-  if (block == kNone) block = store.find_id(Space::kRegistered, address);
-  if (block == kNone) {
-    judge_freed_range(e, address, 0, Side::kNone, trace::Side::kHost, parameter);
-  } else {
-    touch(e, block, Touch::Access::kArgument, address, 0, parameter);
-  }
-}
-
 void Heap::State::judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
                               trace::Side declared) {
   if (address == 0 || bytes == 0 || is_dead(e.context)) return;
@@ -252,18 +220,17 @@ void Heap::State::judge_live_range(const Event& e, const BlockStore::Range& rang
 }
 
 void Heap::State::judge_freed_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
-                                    trace::Side declared, unsigned parameter) {
+                                    trace::Side declared) {
   const bool could_be_host = declared == trace::Side::kHost;
-  if (is_sticky(e.result) || (could_be_host && e.succeeded() && e.kind != trace::Kind::kLaunch)) return;
+  if (is_sticky(e.result) || (could_be_host && e.succeeded())) return;
   const Block* dead = store.find_dead(Space::kAddress, address);
   if (dead == nullptr) return;
   const Block& block = *dead;
   // A graph's memory comes back at every launch, static memory with its module.
   if (block.family == Family::kGraph || is_static(block.family)) return;
-  if (is_host(block.family) && (e.succeeded() || e.kind == trace::Kind::kLaunch)) return;
+  if (is_host(block.family) && e.succeeded()) return;
   add({.verdict = Verdict::kUseAfterFree,
        .side = side,
-       .parameter = static_cast<std::uint8_t>(parameter),
        .block = &block,
        .offset = address - block.address,
        .range_begin = address,

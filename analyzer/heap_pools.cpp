@@ -94,15 +94,23 @@ bool Heap::State::judge_in_pool(const Event& e, const BlockStore::Range& backing
     return true;
   }
   const Block* dead = pool != nullptr ? store.find_dead(Space::kSubAllocation, a.address) : nullptr;
-  if (dead == nullptr || dead->end != Block::End::kFreed) return false;
-  if (dead->died < store[backing.value].born) return false; // of another block at this address
-  add({.verdict = Verdict::kUseAfterFree,
-       .side = a.side,
-       .parameter = static_cast<std::uint8_t>(a.parameter),
-       .block = dead,
-       .offset = a.address - dead->address,
-       .range_begin = a.address,
-       .range_bytes = a.bytes});
+  // Of another block at this address, if it ended before this one was born.
+  const bool is_freed = dead != nullptr && dead->end == Block::End::kFreed && dead->died >= store[backing.value].born;
+  if (!is_freed) {
+    const bool is_launch = !a.arguments.empty() && e.succeeded();
+    if (pool != nullptr && is_launch) {
+      note_end(e.p(0), a.arguments, trace::argument_word(a.address, a.parameter));
+    }
+    return false;
+  }
+  Judgement judgement{.verdict = Verdict::kUseAfterFree,
+                      .side = a.side,
+                      .parameter = static_cast<std::uint8_t>(a.parameter),
+                      .block = dead,
+                      .offset = a.address - dead->address,
+                      .range_begin = a.address,
+                      .range_bytes = a.bytes};
+  if (a.arguments.empty() || is_mistake(judgement, e.p(0), a.arguments)) add(judgement);
   return true;
 }
 

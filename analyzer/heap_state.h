@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <map>
 #include <optional>
 #include <set>
@@ -167,6 +168,7 @@ struct Heap::State {
     Touch::Access access = Touch::Access::kRead;
     Side side = Side::kNone;
     unsigned parameter = trace::kNoParameter;
+    std::span<const std::uint64_t> arguments = {}; // of the launch
   };
   std::unordered_map<std::uint64_t, UserHeap> user_heaps; // by handle
   bool has_regions = false;                               // there has been one
@@ -203,14 +205,12 @@ struct Heap::State {
   void judge_copy_side(const Event& e, Side side);
   void judge_set(const Event& e);
   void judge_use(const Event& e);
-  void judge_launch(const Event& e);
-  void judge_argument(const Event& e, std::uint64_t word, Id block);
   void judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
                    trace::Side declared);
   void judge_live_range(const Event& e, const BlockStore::Range& range, std::uint64_t address,
                         std::uint64_t bytes, Side side);
   void judge_freed_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
-                         trace::Side declared, unsigned parameter = trace::kNoParameter);
+                         trace::Side declared);
   const Block* live_containing(std::uint64_t address);
 
   // heap_strays.cpp
@@ -223,6 +223,18 @@ struct Heap::State {
   ArrayPart array_part(std::uint64_t handle) const;
   void judge_array_side(const Event& copy, Side side); // changes nothing
   bool judge_freed_array(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side);
+
+  // heap_arguments.cpp
+  using Words = std::span<const std::uint64_t>; // of a kernel's arguments, see trace::argument_word()
+  std::unordered_map<std::uint64_t, std::bitset<trace::kNoParameter>> ends; // Heap::takes_end(), by kernel
+  void judge_launch(const Event& e);
+  void judge_argument(const Event& e, std::uint64_t word, Id block);
+  void judge_freed_argument(const Event& e, std::uint64_t word);
+  bool explain_as_end(Judgement& judgement, Words arguments);
+  // Sets what else it may mean. False if it means nothing else for sure.
+  bool is_mistake(Judgement& use_after_free, std::uint64_t function, Words arguments);
+  void note_end(std::uint64_t function, Words arguments, std::uint64_t word);
+  const Block* live_just_behind(std::uint64_t address);
 };
 
 } // namespace gmt

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gmt {
@@ -17,6 +18,8 @@ struct Module {
   std::string path;
   std::uint64_t loaded = 0;              // order
   std::uint64_t unloaded = UINT64_MAX;   // order
+  // Memory of it that the program may write, each with its end: where its variables are. Since 1.5.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> variables = {};
 };
 
 inline constexpr std::uint64_t kAnyOrder = UINT64_MAX;

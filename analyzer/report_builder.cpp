@@ -14,6 +14,7 @@
 #include "analyzer/function_name.h"
 #include "analyzer/owners.h"
 #include "analyzer/runtime_names.h"
+#include "analyzer/static_variables.h"
 #include "analyzer/suppressions.h"
 #include "analyzer/symbol_file.h"
 #include "analyzer/symbols.h"
@@ -292,7 +293,11 @@ Report build_report(const std::vector<fs::path>& traces, const ReportOptions& op
   for (const fs::path& trace : traces) {
     TraceCode code(trace, options.write_symbols);
     AnalysisOptions analysis = options.analysis;
-    if (options.symbols) analysis.find_code = std::bind_front(&TraceCode::find, &code);
+    StaticVariables variables;
+    if (options.symbols) {
+      analysis.find_code = std::bind_front(&TraceCode::find, &code);
+      analysis.find_static = std::bind_front(&StaticVariables::find, &variables);
+    }
     Analysis& analyzed = analyses.emplace_back(analyze(trace, analysis));
     std::ranges::copy(code.not_checked(), std::back_inserter(analyzed.not_checked));
     std::ranges::copy(code.remarks(), std::back_inserter(remarks));

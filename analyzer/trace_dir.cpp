@@ -165,6 +165,14 @@ private:
       }
       return false;
     }
+    if (f.size() == 4 && f[0] == "=") {
+      const auto start = hex(f[1]), begin = hex(f[2]), end = hex(f[3]);
+      if (!start || !begin || !end || dir_.modules.empty()) return false;
+      Module& m = dir_.modules.back();
+      if (m.start != *start || *begin >= *end || *begin < m.start || *end > m.end) return false;
+      m.variables.emplace_back(*begin, *end);
+      return true;
+    }
     if (f.size() != 7 || f[0] != "+") return false;
     const auto order = hex(f[1]), start = hex(f[2]), end = hex(f[3]), bias = hex(f[4]);
     if (!order || !start || !end || !bias || *start >= *end) return false;

@@ -57,6 +57,28 @@ Bounds bounds_of(const dl_phdr_info& info) noexcept {
   return b;
 }
 
+// What is written during relocation alone holds no variables.
+struct Variables {
+  Bounds segments[2]; // more are not known of any linker
+  unsigned count = 0;
+};
+Variables variables_of(const dl_phdr_info& info) noexcept {
+  Bounds relocated{0, 0};
+  for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& p = info.dlpi_phdr[i];
+    if (p.p_type == PT_GNU_RELRO) relocated = {info.dlpi_addr + p.p_vaddr, info.dlpi_addr + p.p_vaddr + p.p_memsz};
+  }
+  Variables found;
+  for (unsigned i = 0; i < info.dlpi_phnum && found.count < sizeof found.segments / sizeof *found.segments; ++i) {
+    const ElfW(Phdr)& p = info.dlpi_phdr[i];
+    if (p.p_type != PT_LOAD || (p.p_flags & PF_W) == 0) continue;
+    Bounds b{info.dlpi_addr + p.p_vaddr, info.dlpi_addr + p.p_vaddr + p.p_memsz};
+    if (b.start >= relocated.start && b.start < relocated.end) b.start = relocated.end;
+    if (b.start < b.end) found.segments[found.count++] = b;
+  }
+  return found;
+}
+
 // The value of the note with this owner and type, null if the object has none.
 const char* find_note(const dl_phdr_info& info, const char* owner, std::uint32_t type, std::uint32_t& length) noexcept {
   const std::size_t owner_bytes = std::strlen(owner) + 1;
@@ -154,11 +176,16 @@ int note_one(dl_phdr_info* info, std::size_t, void*) noexcept {
   }
   if (noted_count == kMaxNoted) return 1;
   noted[noted_count++] = {b.start, b.end, name, true};
-  static char id[130], own[4096], path[4200], line[4600]; // under the lock; a thread's stack may be small
+  static char id[130], own[4096], path[4200], line[4800]; // under the lock; a thread's stack may be small
   build_id_of(*info, id);
   escape(absolute_path_of(*info, b.start, own, sizeof own), path, sizeof path);
-  const int n = std::snprintf(line, sizeof line, "+\t%lx\t%lx\t%lx\t%lx\t%s\t%s\n", Process::current_order(), b.start, b.end,
-                              static_cast<std::uint64_t>(info->dlpi_addr), id, path);
+  int n = std::snprintf(line, sizeof line, "+\t%lx\t%lx\t%lx\t%lx\t%s\t%s\n", Process::current_order(), b.start, b.end,
+                        static_cast<std::uint64_t>(info->dlpi_addr), id, path);
+  const Variables variables = variables_of(*info);
+  for (unsigned i = 0; i < variables.count; ++i) {
+    n += std::snprintf(line + n, sizeof line - static_cast<std::size_t>(n), "=\t%lx\t%lx\t%lx\n", b.start,
+                       variables.segments[i].start, variables.segments[i].end);
+  }
   Process::append_line("modules", line, static_cast<std::size_t>(n));
   return 0;
 }

@@ -6,8 +6,10 @@
 // What fits what, under unified addressing: device memory is device memory only. Managed memory is both.
 // Pinned and registered host memory may be declared as device memory, since the device reaches it at the same
 // address. Other host memory is the host's, unless the device reads pageable memory. Memory of unseen origin
-// is judged only where CUDA refused the call. Nodes of graphs are judged when they are made or changed, by hand or
-// not; of these, ordinary host memory in the device's place is told although CUDA may find it out only later.
+// is judged only where CUDA refused the call. There belongs a __device__ variable that is named as if it were
+// memory: what the call gets is the address of the host's shadow of it. Nodes of graphs are judged when they are
+// made or changed, by hand or not; of these, ordinary host memory in the device's place is told although CUDA may
+// find it out only later.
 
 #include <array>
 #include <optional>
@@ -77,6 +79,7 @@ private:
   struct Wrong { // one side that is not what it was declared
     bool wrong = false;
     const Block* block = nullptr; // null: host memory
+    std::optional<StaticVariable> variable = {}; // that is there
   };
 
   // What CUDA refused for another reason than a direction.
@@ -104,20 +107,34 @@ private:
     if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};
     const Block* block = heap.find_live(address);
     if (as == trace::Side::kHost) return {block != nullptr && is_device_only(*block, true), block};
-    const bool host = block == nullptr && facts_.is_plain_host_memory(address);
+    if (block != nullptr) return {};
+    if (const Wrong shadow = shadow_at(address); shadow.wrong) return shadow;
+    const bool host = facts_.is_plain_host_memory(address) || facts_.is_static_memory(address);
     return {host && !device_reads_host_memory(work, heap), nullptr};
   }
 
   void judge_accepted(const Event& e, const Heap& heap, Findings& findings) const {
     if (e.kind != trace::Kind::kCopy) return;
     Wrong to, from;
+    bool knows_to = false, knows_from = false; // CUDA's memory
     for (const Touch& touch : heap.touched()) {
       const bool source = touch.access == Touch::Access::kRead;
+      (source ? knows_from : knows_to) = true;
       if (!is_device_only(*touch.block, true)) continue;
       if (declared(e, source ? Side::kSource : Side::kDestination) != trace::Side::kHost) continue;
       (source ? from : to) = {true, touch.block};
     }
+    if (!knows_to) to = shadow_at(e.p(0));
+    if (!knows_from) from = shadow_at(e.p(1));
     if (to.wrong || from.wrong) findings.add(finding(e, to, from));
+  }
+
+  // Whatever is declared: nobody means the host's shadow. (The device's variable has an address of its own.)
+  Wrong shadow_at(std::uint64_t address) const {
+    if (!facts_.is_static_memory(address)) return {};
+    const StaticVariable variable = facts_.static_variable(address);
+    if (variable.kind != StaticVariable::Kind::kShadow) return {};
+    return {true, nullptr, variable};
   }
 
   void judge_refused(const Event& e, const Heap& heap, Findings& findings, bool of_node = false) const {
@@ -135,7 +152,10 @@ private:
     const Block* block = heap.find_live(address);
     if (block == nullptr && facts_.device_heaps().spans(address)) return {}; // heap-mixed
     if (as == trace::Side::kHost) return {block != nullptr && is_device_only(*block, false), block};
-    return {block == nullptr && !device_reads_host_memory(e, heap), nullptr};
+    if (block != nullptr || device_reads_host_memory(e, heap)) return {};
+    Wrong host{true, nullptr, {}};
+    if (facts_.is_static_memory(address)) host.variable = facts_.static_variable(address);
+    return host;
   }
 
   bool device_reads_host_memory(const Event& e, const Heap& heap) const {
@@ -190,10 +210,36 @@ private:
 
   std::string describe(const Wrong& side, std::uint64_t address) const {
     if (side.block != nullptr) return describe_block(*side.block, facts_);
+    if (is_shadow(side)) {
+      return cat({"the host's shadow of the __device__ or __constant__ variable ", side.variable->name, " (",
+                  format_address(address), ")"});
+    }
     return cat({"a host pointer (", format_address(address), ", in no memory that CUDA gave out)"});
   }
 
+  static bool is_shadow(const Wrong& side) {
+    return side.variable && side.variable->kind == StaticVariable::Kind::kShadow;
+  }
+
+  // What copies to or from a variable of the device; empty if the side is none for sure.
+  static std::string symbol_call(const Event& e, const Wrong& to, const Wrong& from) {
+    for (const Wrong* side : {&to, &from}) {
+      if (!side->variable || side->variable->kind == StaticVariable::Kind::kHost) continue;
+      const std::string_view copy = side == &to ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
+      const std::string address = "the address that cudaGetSymbolAddress gives";
+      return e.kind == trace::Kind::kSet ? address : cat({copy, ", or ", address});
+    }
+    return {};
+  }
+
   static std::string advice(const Event& e, const Wrong& to, const Wrong& from) {
+    const std::string call = symbol_call(e, to, from);
+    if (is_shadow(to) || is_shadow(from)) return cat({"Use ", call, "."});
+    const std::string usual = usual_advice(e, to, from);
+    return call.empty() ? usual : cat({usual, " For a __device__ or __constant__ variable use ", call, "."});
+  }
+
+  static std::string usual_advice(const Event& e, const Wrong& to, const Wrong& from) {
     if (e.kind == trace::Kind::kSet) return "Pass a device pointer, or set host memory with memset.";
     const auto actual = [&](Side side, const Wrong& found) {
       if (!found.wrong) return declared(e, side);

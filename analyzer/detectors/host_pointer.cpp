@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // host-pointer: a kernel is given the address of host memory that its GPU cannot read. What counts as such
-// memory: the program's heap, the main thread's stack, and what copies used as pageable host memory; unless
-// CUDA knows it by now (pinned, registered, managed) or the device reads pageable memory.
+// memory: the program's heap, the main thread's stack, static variables, what was registered once, and what
+// copies used as pageable host memory; unless CUDA knows it by now (pinned, registered, managed) or the device
+// reads pageable memory. The end of a block that another argument points into is none: it is never read.
 //
 // Structures passed by value hold words that no kernel reads: padding with what the stack held before, pairs
 // of numbers. A word therefore counts at once only as a parameter that the kernel's name declares a pointer;
@@ -13,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "analyzer/declared_pointers.h"
 #include "analyzer/function_name.h"
@@ -24,6 +26,8 @@ namespace {
 constexpr std::size_t kMostRanges = 4096; // of pageable memory remembered
 constexpr std::size_t kLongestName = 120; // of a kernel: templates make them long
 constexpr std::uint16_t kIllegalAddress = 700;
+// Programs at a fixed address have their variables where numbers are.
+constexpr std::uint64_t kLowestVariable = std::uint64_t{1} << 32;
 
 class HostPointer : public Detector {
 public:
@@ -96,7 +100,10 @@ private:
     std::uint16_t context = 0;
     std::string_view api;
     std::optional<Range> copied;
-    bool of_node = false; // of a graph, when it was made by hand
+    std::optional<Block> unregistered;
+    bool is_static = false; // a variable of the program or a library
+    std::string behind;     // what begins an element behind the address, if CUDA knows it
+    bool of_node = false;   // of a graph, when it was made by hand
   };
 
   void judge(const Event& e, const Heap& heap, Findings& findings) {
@@ -109,18 +116,39 @@ private:
       const unsigned parameter = trace::argument_parameter(word);
       if (parameter == last || parameter == trace::kNoParameter) continue;
       const Range* copied = copied_range(address);
-      if (copied == nullptr && !facts_.is_plain_host_memory(address)) continue;
+      const bool is_static = copied == nullptr && facts_.is_static_memory(address);
+      const Block* unregistered = heap.find_unregistered(address);
+      const bool is_known = copied != nullptr || is_static || unregistered != nullptr;
+      if (!is_known && !facts_.is_plain_host_memory(address)) continue;
       if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
-      Suspect suspect{e.p(0), address, parameter, e.stack, e.context, facts_.call_name(e), {}};
+      if (heap.argument_ending_at(address) != nullptr) continue;
+      const bool is_pointer = pointers_.contain(e.p(0), parameter);
+      if (is_static && ((!is_pointer && address < kLowestVariable) || is_librarys(e.stack))) continue;
+      Suspect suspect{e.p(0), address, parameter, e.stack, e.context, facts_.call_name(e), {}, {}, is_static, {}};
       if (copied != nullptr) suspect.copied = *copied;
       suspect.of_node = e.kind == trace::Kind::kGraphKernel;
-      if (pointers_.contain(suspect.function, suspect.parameter)) {
+      if (unregistered != nullptr) {
+        suspect.unregistered = *unregistered;
+        suspect.unregistered->detail = nullptr; // may go with the block
+      }
+      if (const Block* behind = heap.live_just_behind(address); behind != nullptr) {
+        const std::string distance = format_exact_bytes(behind->address - address);
+        suspect.behind = cat({distance, " before ", describe_block(*behind, facts_)});
+      }
+      if (is_pointer) {
         findings.add(finding(suspect));
       } else {
         suspects_[next_suspect_++ % suspects_.size()] = suspect;
       }
       last = parameter;
     }
+  }
+
+  // Tables of kernels and the like, which are nobody's data.
+  bool is_librarys(StackId stack) {
+    const auto [at, is_new] = librarys_.try_emplace(stack.value, false);
+    if (is_new) at->second = !facts_.caller(stack).owner.empty();
+    return at->second;
   }
 
   // What has been waited for has not died.
@@ -159,19 +187,50 @@ private:
     f.message = cat({suspect.of_node ? "The graph's node for " : "The launch of ",
                      name.empty() ? "a kernel" : shorten_function(name, kLongestName),
                      whole ? " passes as parameter " : " passes in parameter ",
-                     std::to_string(parameter + 1), " the pointer ", format_address(suspect.address),
-                     ", which is ordinary host memory that the GPU cannot read."});
+                     std::to_string(parameter + 1), " the pointer ", format_address(suspect.address), ", which is "});
     f.advice = "Pass the device's copy of the data, or allocate it with cudaMallocManaged or cudaMallocHost.";
+    if (suspect.is_static) describe_static(suspect.address, f);
+    else f.message += "ordinary host memory that the GPU cannot read";
+    if (suspect.unregistered) f.message += ", as it is not registered any more";
+    if (!suspect.behind.empty()) {
+      f.severity = Severity::kWarning;
+      f.message += cat({"; or, as a pointer that counts from 1, ", suspect.behind});
+      f.advice += " It is no mistake if the kernel counts from 1 and reads nothing before that memory.";
+    }
+    f.message += ".";
     f.stacks.push_back(labelled(suspect.of_node ? "node made here" : "launched here", suspect.stack, f.api));
     if (suspect.copied) {
       const std::string_view api = facts_.api_name(suspect.copied->api);
       f.stacks.push_back(labelled("host memory copied here", suspect.copied->copied, api));
     }
+    if (suspect.unregistered) {
+      const Block& block = *suspect.unregistered;
+      f.stacks.push_back(labelled("unregistered here", block.freed, facts_.api_name(block.freed_api)));
+      f.stacks.push_back(birth_stack(block, facts_));
+    }
     return f;
+  }
+
+  // The rest of the sentence, and what to do.
+  void describe_static(std::uint64_t address, Finding& f) const {
+    const StaticVariable variable = facts_.static_variable(address);
+    const std::string& name = variable.name;
+    if (variable.kind == StaticVariable::Kind::kShadow) {
+      f.message += cat({"the host's shadow of the __device__ or __constant__ variable ", name,
+                        ": host memory that the GPU cannot read, not the variable itself"});
+      f.advice = cat({"Pass the address that cudaGetSymbolAddress gives for ", name,
+                      ", or let the kernel use the variable by its name."});
+      return;
+    }
+    f.message += cat({name.empty() ? "a static variable" : cat({"the static variable ", name}),
+                      " in the host's memory, which the GPU cannot read"});
+    if (variable.kind == StaticVariable::Kind::kHost) return;
+    f.advice += " If it is a __device__ or __constant__ variable, pass the address that cudaGetSymbolAddress gives.";
   }
 
   const ProcessFacts& facts_;
   DeclaredPointers pointers_{facts_};
+  std::unordered_map<std::uint32_t, bool> librarys_; // by call stack
   std::map<std::uint64_t, Range> pageable_; // by first address
   struct Found {
     std::uint64_t begin = 0;

@@ -56,6 +56,7 @@ private:
     Block block; // as it was
     std::string_view api;
     StackId launched;
+    std::string end_of; // the block beside that the address is the end of, if another argument points into it
   };
 
   void note_stream(const Event& e, const Heap& heap) {
@@ -82,13 +83,20 @@ private:
       const int owner = heap.device_of(block);
       if (owner < 0 || owner == device || peers_.is_open(device, owner)) continue;
       if (touch.parameter == last || is_librarys(e.stack)) continue;
+      if (touch.address == block.address && heap.takes_end(e.p(0), touch.parameter)) continue;
       last = touch.parameter;
       Suspect suspect{e.p(0), touch.address, e.p(1),              touch.parameter, e.context, device,
-                      owner,  block,         facts_.call_name(e), e.stack};
+                      owner,  block,         facts_.call_name(e), e.stack,         end_of(touch, heap)};
       suspect.block.detail = nullptr; // may go with the block
       if (!facts_.simulated()) suspects_[next_suspect_++ % suspects_.size()] = suspect;
       else if (pointers_.contain(suspect.function, suspect.parameter)) findings.add(finding(suspect));
     }
+  }
+
+  std::string end_of(const Touch& touch, const Heap& heap) const {
+    const bool is_base = touch.address == touch.block->address;
+    const Touch* other = is_base ? heap.argument_ending_at(touch.address) : nullptr;
+    return other != nullptr ? describe_block(*other->block, facts_) : std::string();
   }
 
   bool is_librarys(StackId stack) {
@@ -134,6 +142,10 @@ private:
            device, " passes in parameter ", std::to_string(suspect.parameter + 1), " the pointer ",
            format_address(suspect.address), " into ", describe_block(suspect.block, facts_), " on device ",
            owner, ", to which device ", device, " has no access."});
+    if (!suspect.end_of.empty()) {
+      f.message.pop_back();
+      f.message += cat({"; unless it is only the end of ", suspect.end_of, ", into which another parameter points."});
+    }
     f.advice =
       cat({"If cudaDeviceCanAccessPeer says that it can, call cudaDeviceEnablePeerAccess for device ", owner,
            " with device ", device, " current, before the launch; else copy the data."});

@@ -3,10 +3,11 @@
 // use on another stream is not ordered before the free; and cudaFree of such memory, which waits for nobody.
 // What is ordered is StreamClock's answer. Asleep until the first stream-ordered allocation.
 //
-// Never a guess: of a kernel's arguments only those count that hold little besides pointers, and not those
-// that may be the end of another block. Findings wait for the end, as one lost record may have ordered all of
-// it.
+// Of a kernel's arguments only those count that hold little besides pointers. One that may as well belong to the
+// block beside it (its end, or an element before it) is a warning that says so, and nothing where another launch
+// shows that the parameter is such an end. Findings wait for the end, also as one lost record may have ordered all of it.
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -72,7 +73,7 @@ public:
     if (stream && (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) == 0) on_work(e, *stream, heap);
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const Heap& heap, Findings& findings) override {
     if (clock_.is_full()) {
       findings.not_checked(
         {"stream-order", cat({"the program had more than ", format_count(StreamClock::kMaxStreams),
@@ -84,7 +85,10 @@ public:
         {"stream-order", "records were lost, and any of them may have ordered the streams"});
       return;
     }
-    for (auto& [key, finding] : found_) findings.add(std::move(finding));
+    for (auto& [key, finding] : found_) {
+      const bool is_end = key[4] != 0 && heap.takes_end(key[5], static_cast<unsigned>(key[4] - 1));
+      if (!is_end) findings.add(std::move(finding));
+    }
   }
 
 private:
@@ -92,12 +96,17 @@ private:
     Point work; // the newest on its stream
     StackId stack;
     std::uint16_t api;
+    // Of a kernel's parameter (from 1, else 0) that may belong to the block beside this one instead.
+    unsigned neighbour_parameter = 0;
+    std::uint64_t function = 0;
+    std::string other = {}; // what it is then
   };
   struct Tracked {
     Point born;
     bool imported = false; // by another process, in its own order
-    std::vector<Use> uses; // one a stream
+    std::vector<Use> uses; // one a stream; what may be another's comes behind, for itself
   };
+  using Key = std::array<std::uint64_t, 6>; // what is equal in findings that are one; the last: see Use
   enum class Mistake : std::uint8_t { kUsedEarly, kFreedEarly, kFreedInUse, kFreedWithoutWait };
 
   void on_alloc(const Event& e, const Heap& heap) {
@@ -115,7 +124,7 @@ private:
     const Point now = clock_.work(e, stream, heap);
     if (clock_.is_full()) return;
     for (const Touch& touch : heap.touched()) {
-      if (is_tracked(touch.block->family) && is_surely_meant(e, touch, heap)) use(e, now, *touch.block);
+      if (is_tracked(touch.block->family) && is_meant(e, touch)) use(used_by(e, now, touch, heap), *touch.block);
     }
     if (e.kind == Kind::kCopy && copy_waits(e, heap)) clock_.host_waits(now);
     if (e.kind == Kind::kCopy && is_peer_copy(e)) clock_.host_waits(e);
@@ -123,31 +132,47 @@ private:
     if (e.kind == Kind::kSet && (e.flags & trace::kSetAsync) == 0 && !device_set) clock_.host_waits(now);
   }
 
-  // A word of a launch's arguments is a pointer into a block, and not the end of the block before it.
-  bool is_surely_meant(const Event& e, const Touch& touch, const Heap& heap) const {
+  // Of a launch's arguments, words of large structures are not.
+  bool is_meant(const Event& e, const Touch& touch) const {
     if (touch.access != Touch::Access::kArgument) return true;
     const Kernel* kernel = facts_.kernel(e.p(0));
     if (kernel == nullptr || touch.parameter >= kernel->parameters.size()) return false;
-    if (kernel->parameters[touch.parameter].bytes > kLargestParameter) return false;
-    if (touch.address != touch.block->address) return true;
-    for (const Touch& other : heap.touched()) {
-      if (other.block->address + other.block->bytes == touch.address) return false;
-    }
-    return true;
+    return kernel->parameters[touch.parameter].bytes <= kLargestParameter;
   }
 
-  void use(const Event& e, Point now, const Block& block) {
+  Use used_by(const Event& e, Point now, const Touch& touch, const Heap& heap) const {
+    Use use{now, e.stack, e.via != trace::kNoApi ? e.via : e.api};
+    if (touch.access != Touch::Access::kArgument) return use;
+    const Block& block = *touch.block;
+    const bool is_base = touch.address == block.address;
+    const Touch* before = is_base ? heap.argument_ending_at(touch.address) : nullptr;
+    const std::uint64_t rest = block.address + block.bytes - touch.address;
+    const Block* behind = !is_base && rest <= Heap::kLargestElement ? heap.live_just_behind(touch.address) : nullptr;
+    if (before != nullptr) {
+      use.other = cat({"the end of ", describe_block(*before->block, facts_), ", into which another one points"});
+    } else if (behind != nullptr && behind != &block) {
+      use.other = cat({"a pointer that counts from 1 into ", describe_block(*behind, facts_)});
+    } else {
+      return use;
+    }
+    use.neighbour_parameter = touch.parameter + 1u;
+    use.function = e.p(0);
+    return use;
+  }
+
+  void use(const Use& newest, const Block& block) {
     const auto at = blocks_.find(block.address);
     if (at == blocks_.end()) return;
     Tracked& tracked = at->second;
-    const Use newest{now, e.stack, e.via != trace::kNoApi ? e.via : e.api};
-    for (Use& use : tracked.uses) {
-      if (use.work.stream != now.stream) continue;
-      use = newest;
+    const auto known = std::ranges::find_if(tracked.uses, [&](const Use& use) {
+      return use.work.stream == newest.work.stream && (use.neighbour_parameter != 0) == (newest.neighbour_parameter != 0);
+    });
+    if (known != tracked.uses.end()) {
+      *known = newest;
       return;
     }
-    tracked.uses.push_back(newest);
-    if (!tracked.imported && !clock_.is_ordered(tracked.born, now)) {
+    tracked.uses.insert(newest.neighbour_parameter != 0 ? tracked.uses.end() : tracked.uses.begin(), newest);
+    if (!tracked.imported && !clock_.is_ordered(tracked.born, newest.work)) {
       found(Mistake::kUsedEarly, newest, tracked, newest, block);
     }
   }
@@ -218,9 +243,12 @@ private:
   }
 
   void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use, const Block& block) {
-    const std::array<std::uint64_t, 4> key{static_cast<std::uint64_t>(mistake) << 32 | call.api,
-                                           call.stack.value, use.stack.value,
-                                           std::uint64_t{block.allocated.value} << 16 | block.api};
+    const Key key{static_cast<std::uint64_t>(mistake) << 32 | call.api,
+                  call.stack.value,
+                  use.stack.value,
+                  std::uint64_t{block.allocated.value} << 16 | block.api,
+                  use.neighbour_parameter,
+                  use.function};
     const auto [at, is_new] = found_.try_emplace(key);
     if (is_new) {
       at->second = describe(mistake, call, tracked, use, block);
@@ -263,6 +291,14 @@ private:
       f.advice = cat({"Call ", runtime ? "cudaFreeAsync on " : "cuMemFreeAsync on ", there, " instead, or ",
                       runtime ? "cudaStreamSynchronize" : "cuStreamSynchronize", " before it."});
     }
+    if (use.neighbour_parameter != 0) {
+      f.severity = Severity::kWarning;
+      f.group += " or neighbour";
+      f.message.pop_back();
+      f.message += cat({"; unless the kernel's parameter ", std::to_string(use.neighbour_parameter),
+                        " is only ", use.other, "."});
+      f.advice += " It is no mistake if the kernel reads nothing there.";
+    }
     if (!before) f.stacks.push_back(labelled("used here", use.stack, facts_.api_name(use.api)));
     f.stacks.push_back(birth_stack(block, facts_));
     return f;
@@ -271,7 +307,7 @@ private:
   const ProcessFacts& facts_;
   StreamClock clock_;
   std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
-  std::map<std::array<std::uint64_t, 4>, Finding> found_;
+  std::map<Key, Finding> found_;
 };
 
 const DetectorRegistration kStreamOrder{{

@@ -12,6 +12,7 @@ import signal
 
 SEVERITIES = ("error", "warning", "note")
 LABELS = ("allocated here", "registered here", "looked up here", "held here", "first unregistered here",
+          "neighbour allocated here", "neighbour registered here", "unregistered here",
           "unregistered again here", "first closed here", "closed again here", "first released here",
           "released again here", "first unmapped here", "unmapped again here", "freed here",
           "first freed here", "freed again here", "copied here", "set here", "used here", "called here",

@@ -8,6 +8,10 @@
 // expect: warning use-after-free count=1 message="The launch of by_value(int, Rows) passes in parameter 2 the pointer" stacks="allocated here"@main:LINE(alloc),"freed here"@main:LINE(free),"launched here"
 // run: last
 // expect: error use-after-free count=1 message="passes as parameter 7 the pointer" api=cudaLaunchKernel stacks="allocated here"@main:LINE(alloc),"freed here"@main:LINE(free),"launched here"@last:LINE(last)
+// run: pinned
+// expect: error use-after-free count=1 message="memory that was already freed: 4.0 KiB of pinned host memory" stacks="allocated here"@host_block:LINE(alloc-pinned),"freed here"@main:LINE(free-pinned),"launched here"
+// run: managed
+// expect: error use-after-free count=1 message="memory that was already freed: 4.0 KiB of managed memory" stacks="allocated here"@host_block:LINE(alloc-managed),"freed here"@main:LINE(free-managed),"launched here"
 // run: off
 // env: GPUMEMTRACE_LAUNCH_ARGUMENTS=0
 // expect: clean
@@ -52,15 +56,35 @@ __attribute__((noinline)) static void last(float* freed, float* live)
   CHECK(cudaLaunchKernel(many, dim3(1), dim3(32), parameters, 0, nullptr)); // @last
 }
 
+__attribute__((noinline)) static float* host_block(bool managed)
+{
+  float* block = nullptr;
+  if (managed) CHECK(cudaMallocManaged(&block, 4096)); // @alloc-managed
+  else CHECK(cudaMallocHost(&block, 4096)); // @alloc-pinned
+  TOUCH(block, 4096);
+  CHECK(cudaDeviceSynchronize());
+  return block;
+}
+
 int main(int argc, char** argv)
 {
   float *live = nullptr, *block = nullptr;
-  CHECK(cudaMalloc(&live, 4096));
+  CHECK(cudaMalloc(&live, 4000)); // ends where no block can begin: see end_pointers.cu
   CHECK(cudaMalloc(&block, 4096)); // @alloc
-  TOUCH(live, 4096);
+  TOUCH(live, 4000);
   TOUCH(block, 4096);
   CHECK(cudaFree(block)); // @free
   if (started_with(argc, argv, "parameter") || started_with(argc, argv, "off")) parameter(block);
+  if (started_with(argc, argv, "pinned")) {
+    float* pinned = host_block(false);
+    CHECK(cudaFreeHost(pinned)); // @free-pinned
+    parameter(pinned);
+  }
+  if (started_with(argc, argv, "managed")) {
+    float* managed = host_block(true);
+    CHECK(cudaFree(managed)); // @free-managed
+    parameter(managed);
+  }
   if (started_with(argc, argv, "structure")) structure(block, live);
   if (started_with(argc, argv, "last")) last(block, live);
   if (started_with(argc, argv, "reused")) {

@@ -112,7 +112,7 @@ class Trace:
         return [record for record in self.calls if record.api in names]
 
     def modules(self):
-        """Lines of `modules`, split: ["+", order, start, end, bias, build id, path] or ["-", order, start]."""
+        """Lines of `modules`, split: ["+", order, start, end, bias, build id, path], ["=", start, begin, end], ["-", order, start]."""
         with open(os.path.join(self.path, "modules"), encoding="utf-8") as file:
             return [line.rstrip("\n").split("\t") for line in file]
 

@@ -134,6 +134,22 @@ class PlugIns(InterposedCase):
         self.assertTrue({line[2] for line in ours[:-1]} <= gone)
         self.assertEqual(len([call for call in trace.calls if call.kind == "alloc" and call.a[1] == 333]), 100)
         self.check_stacks(trace, ours, gone)
+        self.check_variables(trace.modules(), ours)
+
+    def check_variables(self, lines, ours):
+        """Where an object file has its variables stands right behind it, and lies inside it."""
+        known, loaded = 0, lines[0]
+        for before, line in zip(lines, lines[1:]):
+            if line[0] == "+":
+                loaded = line
+            if line[0] != "=":
+                continue
+            self.assertIn(before[0], "+=")
+            self.assertEqual(line[1], loaded[2])
+            start, begin, end = (int(word, 16) for word in line[1:])
+            self.assertTrue(start < begin < end <= int(loaded[3], 16), line)
+            known += loaded in ours
+        self.assertGreaterEqual(known, len(ours))
 
     def check_stacks(self, trace, ours, gone):
         """The innermost frame of a plug-in's call lies in the plug-in as it was loaded then."""

@@ -29,7 +29,7 @@ void AnalysisTest::cuda_memcpy(std::uint64_t to, std::uint64_t from, std::uint64
 
 const Analysis& AnalysisTest::run() {
   trace.write(directory.path() / "trace");
-  result = analyze(directory.path() / "trace");
+  result = analyze(directory.path() / "trace", options);
   std::erase_if(result.findings, [&](const Finding& f) { return !is_expected(f.kind); });
   return result;
 }

@@ -45,6 +45,7 @@ protected:
   std::uint64_t address_of(const LabelledStack& stack) const;
 
   TraceWriter trace;
+  AnalysisOptions options; // run()'s
   TemporaryDirectory directory;
   Analysis result;
 

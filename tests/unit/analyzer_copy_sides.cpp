@@ -54,6 +54,57 @@ protected:
   static constexpr std::uint64_t kManagedVariable = 0x7f3500000000;
 };
 
+// A program whose variables lie from kHost on; what is there depends on the file.
+class CopiesOfVariables : public CopySides {
+protected:
+  void SetUp() override {
+    trace.modules = {"+\t0\t55d000000000\t55d000005000\t55d000000000\t-\t/no/such/program",
+                     "=\t55d000000000\t55d000001000\t55d000003000"};
+    cuda_malloc(kA, kMiB);
+    log().set({.api = "cuMemsetD8_v2"}, kA, kMiB);
+  }
+  void variable_is(StaticVariable::Kind kind) {
+    options.find_static = [kind](const Module&, std::uint64_t) { return StaticVariable{kind, "table"}; };
+  }
+  std::string advice() {
+    cuda_free(kA);
+    run();
+    return kinds() == "copy-direction" ? result.findings[0].advice : kinds();
+  }
+};
+
+TEST_F(CopiesOfVariables, ShadowsAreNoMemory) {
+  variable_is(StaticVariable::Kind::kShadow);
+  copy(kHostToDevice, kHost, kHost + 4096, 1);
+  EXPECT_EQ(advice(), "Use cudaMemcpyToSymbol, or the address that cudaGetSymbolAddress gives.");
+  EXPECT_EQ(result.findings[0].message,
+            "cudaMemcpy with cudaMemcpyHostToDevice takes its destination for device memory, but that is the host's shadow "
+            "of the __device__ or __constant__ variable table (0x55d000001000); CUDA refused it.");
+}
+
+TEST_F(CopiesOfVariables, ShadowsAreNoMemoryWhereCudaIsSilent) {
+  variable_is(StaticVariable::Kind::kShadow);
+  copy(kHostToDevice, kA, kHost); // from the shadow
+  EXPECT_EQ(advice(), "Use cudaMemcpyFromSymbol, or the address that cudaGetSymbolAddress gives.");
+  EXPECT_NE(result.findings[0].message.find("; CUDA accepted it silently."), std::string::npos);
+}
+
+TEST_F(CopiesOfVariables, WhereNothingIsKnownBothAreNamed) {
+  copy(kHostToDevice, kHost, kHost + 4096, 1);
+  EXPECT_EQ(advice(), "Use cudaMemcpyHostToHost (cuMemcpy), or cudaMemcpyDefault, which takes the direction from the "
+                      "pointers. For a __device__ or __constant__ variable use cudaMemcpyToSymbol, or the address that "
+                      "cudaGetSymbolAddress gives.");
+}
+
+TEST_F(CopiesOfVariables, OfTheHostAreOrdinary) {
+  variable_is(StaticVariable::Kind::kHost);
+  copy(kHostToDevice, kA, kHost);
+  copy(kDeviceToHost, kHost, kA);
+  EXPECT_EQ(advice(), "");
+  copy(kDeviceToDevice, kHost, kHost, 1);
+  EXPECT_EQ(advice().find("Symbol"), std::string::npos);
+}
+
 TEST_F(CopySides, RightDirections) {
   memory();
   copy(kHostToDevice, kA, kHost);

@@ -149,6 +149,140 @@ TEST_F(HostPointers, WhatCudaKnowsIsFine) {
   EXPECT_EQ(find("host-pointer"), nullptr);
 }
 
+TEST_F(HostPointers, EndOfAnArgumentsBlockIsNeverRead) {
+  machine(false);
+  kernel("_Z1kPf3Two");
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, Family::kRegistered, kHeap, 4096);
+  launch(kHeap + 4096, kHeap);
+  run();
+  EXPECT_EQ(kinds(), "");
+  launch(kHeap + 4096, 0); // whose end?
+  run();
+  EXPECT_EQ(kinds(), "host-pointer");
+}
+
+TEST_F(HostPointers, PointerThatCountsFromOneIsAWarning) {
+  machine(false);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, Family::kRegistered, kHeap + 4096, 4096);
+  launch(kHeap + 4096 - 8);
+  run();
+  ASSERT_EQ(kinds(), "host-pointer");
+  EXPECT_EQ(result.findings[0].severity, Severity::kWarning);
+  EXPECT_NE(result.findings[0].message.find("; or, as a pointer that counts from 1, 8 bytes before 4.0 KiB of "),
+            std::string::npos);
+}
+
+TEST_F(HostPointers, FreedPinnedMemoryIsAnothersFinding) {
+  machine(false);
+  cuda_malloc_host(kHeap, 4096);
+  log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kHeap);
+  launch(kHeap);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+// Wherever the memory lies.
+TEST_F(HostPointers, UnregisteredMemoryIsTheHostsAgain) {
+  machine(false);
+  const auto memory = [&](bool registered) {
+    const Call call{.api = registered ? "cuMemHostRegister_v2" : "cuMemHostUnregister", .stack = {0x500}};
+    if (registered) log().alloc(call, Family::kRegistered, kMapped, 4096);
+    else log().release(call, FreeFunction::kHostUnregister, kMapped);
+  };
+  memory(true);
+  launch(kMapped + 16);
+  memory(false);
+  launch(kMapped + 16);
+  memory(true);
+  launch(kMapped + 16);
+  memory(false);
+  run();
+  ASSERT_EQ(kinds(), "host-pointer");
+  const Finding& f = result.findings[0];
+  EXPECT_EQ(f.count, 1u);
+  EXPECT_EQ(f.severity, Severity::kError);
+  EXPECT_NE(f.message.find("which is ordinary host memory that the GPU cannot read, as it is not registered any more."),
+            std::string::npos);
+  EXPECT_EQ(labels(f), "launched here|unregistered here|registered here");
+}
+
+// The program at 0x55c000000000, its variables from 0x55c000003000.
+class StaticVariables : public HostPointers {
+protected:
+  StaticVariables() {
+    trace.modules = {"+\t0\t55c000000000\t55c000005000\t55c000000000\t-\t/no/such/program",
+                     "=\t55c000000000\t55c000003000\t55c000005000"};
+  }
+  static constexpr std::uint64_t kVariable = 0x55c000003000;
+};
+
+TEST_F(StaticVariables, GivenToAKernelAreErrors) {
+  machine(false);
+  launch(kVariable);
+  launch(kVariable + 0x1fff);
+  launch(kVariable - 1); // what no variable is in
+  launch(kVariable + 0x2000);
+  run();
+  ASSERT_EQ(kinds(), "host-pointer");
+  const Finding& f = result.findings[0];
+  EXPECT_EQ(f.severity, Severity::kError);
+  EXPECT_EQ(f.count, 2u);
+  EXPECT_EQ(f.message, "The launch of k(float*, Rows) passes as parameter 1 the pointer 0x55c000003000, which is a "
+                       "static variable in the host's memory, which the GPU cannot read.");
+  EXPECT_NE(f.advice.find("pass the address that cudaGetSymbolAddress gives"), std::string::npos);
+}
+
+TEST_F(StaticVariables, RegisteredOnesAreTheGpusToo) {
+  machine(false);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, Family::kRegistered, kVariable, 4096);
+  launch(kVariable + 16);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(StaticVariables, DeviceThatReadsPageableMemoryMayHaveThem) {
+  machine(true);
+  launch(kVariable);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(StaticVariables, OnlyWhileTheirFileIsLoaded) {
+  machine(false);
+  trace.modules.push_back("-\t" + std::to_string(trace.next_order()) + "\t55c000000000");
+  launch(kVariable);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(StaticVariables, NumbersAreNoSuspectsWhereTheProgramLiesLow) {
+  machine(false);
+  trace.modules = {"+\t0\t400000\t500000\t0\t-\t/no/such/program", "=\t400000\t480000\t500000"};
+  launch(0, 0x490000);
+  synchronize(700);
+  run();
+  EXPECT_EQ(kinds(), "");
+  launch(0x490000); // declared a pointer
+  run();
+  EXPECT_EQ(kinds(), "host-pointer");
+}
+
+TEST_F(StaticVariables, NamesComeFromTheFile) {
+  machine(false);
+  launch(kVariable);
+  options.find_static = [](const Module& module, std::uint64_t address) -> StaticVariable {
+    EXPECT_EQ(module.path, "/no/such/program");
+    EXPECT_EQ(address, kVariable);
+    return {StaticVariable::Kind::kShadow, "table"};
+  };
+  run();
+  ASSERT_EQ(kinds(), "host-pointer");
+  EXPECT_NE(result.findings[0].message.find("the host's shadow of the __device__ or __constant__ variable table: "),
+            std::string::npos);
+  EXPECT_EQ(result.findings[0].advice, "Pass the address that cudaGetSymbolAddress gives for table, or let the kernel "
+                                       "use the variable by its name.");
+}
+
 TEST_F(HostPointers, DeviceThatReadsPageableMemoryMayHaveThem) {
   machine(true);
   launch(kHeap, kHeap);

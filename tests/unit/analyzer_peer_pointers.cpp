@@ -127,6 +127,29 @@ TEST_F(PeerPointers, OnTheSimulatedDeviceDeclaredPointersCount) {
   EXPECT_EQ(labels(*find("peer-pointer")), "launched here|allocated here");
 }
 
+TEST_F(PeerPointers, EndOfTheBlockBeforeMayBeMeant) {
+  trace.info.push_back("device=simulated");
+  kernel("_Z1kPfS_"); // k(float*, float*)
+  on_device(kA + kMiB, 2); // beside device 0's
+  launch(kA, kA + kMiB);
+  run();
+  ASSERT_NE(find("peer-pointer"), nullptr);
+  EXPECT_NE(find("peer-pointer")->message.find("; unless it is only the end of 1.0 MiB of device memory allocated by "
+                                               "cudaMalloc, into which another parameter points."),
+            std::string::npos);
+}
+
+TEST_F(PeerPointers, AnotherLaunchShowsThatItIsAnEnd) {
+  trace.info.push_back("device=simulated");
+  kernel("_Z1kPfS_"); // k(float*, float*)
+  on_device(kC, 1);
+  launch(kC, kC + kMiB); // nothing is there
+  on_device(kA + kMiB, 2);
+  launch(kA, kA + kMiB);
+  run();
+  EXPECT_EQ(find("peer-pointer"), nullptr);
+}
+
 TEST_F(PeerPointers, AccessInThisDirectionAlone) {
   peer_access(trace::LifeOp::kCreate, 0xc1, 0xc0);
   launch(kB);

@@ -69,15 +69,65 @@ TEST_F(StreamUses, LaunchArgumentsAreUses) {
   EXPECT_EQ(result.findings[0].api, "cudaLaunchKernel");
 }
 
-TEST_F(StreamUses, TheEndOfTheBlockBeforeIsNoUse) {
+// Begin and end of a block, or two blocks side by side.
+TEST_F(StreamUses, TheEndOfTheBlockBeforeMayBeMeant) {
   kernel(0xf0, 8, 2);
   malloc_on(kT, kA);
   malloc_on(kS, kA + kMiB);
-  launch(0xf0, kT, {kA, kA + kMiB}); // begin and end
+  launch(0xf0, kT, {kA, kA + kMiB});
   free_on(kT, kA);
   free_on(kS, kA + kMiB);
   run();
+  ASSERT_EQ(kinds(), "stream-order stream-order"); // used early, freed in use
+  for (const Finding& f : result.findings) {
+    EXPECT_EQ(f.severity, Severity::kWarning);
+    EXPECT_NE(f.message.find("; unless the kernel's parameter 2 is only the end of 1.0 MiB of stream-ordered device "
+                             "memory allocated by cudaMallocAsync, into which another one points."),
+              std::string::npos)
+      << f.message;
+  }
+}
+
+TEST_F(StreamUses, AnotherLaunchShowsThatItIsAnEnd) {
+  kernel(0xf0, 8, 2);
+  malloc_on(kT, kA);
+  malloc_on(kS, kA + kMiB);
+  launch(0xf0, kT, {kA, kA + kMiB});
+  free_on(kT, kA);
+  free_on(kS, kA + kMiB);
+  malloc_on(kT, kB);
+  launch(0xf0, kT, {kB, kB + kMiB}); // nothing there
+  free_on(kT, kB);
+  run();
   EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(StreamUses, WhatIsMeantForSureStaysAnError) {
+  kernel(0xf0, 8, 2);
+  malloc_on(kT, kA);
+  malloc_on(kS, kA + kMiB);
+  order(kS, kT);
+  set_on(kT, kA + kMiB);
+  launch(0xf0, kT, {kA, kA + kMiB});
+  free_on(kT, kA);
+  free_on(kS, kA + kMiB);
+  run();
+  ASSERT_EQ(kinds(), "stream-order");
+  EXPECT_EQ(result.findings[0].severity, Severity::kError);
+}
+
+TEST_F(StreamUses, APointerThatCountsFromOneMayBeMeant) {
+  kernel(0xf0, 8, 2);
+  malloc_on(kS, kA);
+  malloc_on(kT, kA + kMiB);
+  launch(0xf0, kT, {kA + kMiB - 4, 0});
+  sync(SyncOp::kContextSynchronize, 0);
+  free_on(kS, kA);
+  free_on(kT, kA + kMiB);
+  run();
+  ASSERT_EQ(kinds(), "stream-order");
+  EXPECT_EQ(result.findings[0].severity, Severity::kWarning);
+  EXPECT_NE(result.findings[0].message.find("is only a pointer that counts from 1 into 1.0 MiB"), std::string::npos);
 }
 
 TEST_F(StreamUses, LargeStructuresMayHoldOldPointers) {

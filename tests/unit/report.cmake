@@ -23,12 +23,18 @@ target_compile_definitions(report_code_target PRIVATE
 target_link_options(report_code_target PRIVATE -Wl,--build-id)
 set_target_properties(report_code_target PROPERTIES PREFIX "" LINKER_LANGUAGE CXX)
 
+# Variables of the host and of the device.
+add_library(report_variables_target MODULE report_variables_target.S)
+target_link_options(report_variables_target PRIVATE -Wl,--build-id)
+set_target_properties(report_variables_target PROPERTIES PREFIX "" LINKER_LANGUAGE CXX)
+
 add_executable(report_tests
   report_builder_test.cpp
   report_fatbin_test.cpp
   report_kernel_code_test.cpp
   report_names_test.cpp
   report_runtime_names_test.cpp
+  report_static_variables_test.cpp
   report_suppressions_test.cpp
   report_symbol_file_test.cpp
   report_symbols_test.cpp
@@ -43,8 +49,10 @@ target_compile_definitions(report_tests PRIVATE
   GMT_TAIL_CALLS_5="$<TARGET_FILE:report_tail_calls_5>"
   GMT_TAIL_CALLS_4="$<TARGET_FILE:report_tail_calls_4>"
   GMT_SYMBOLS_TARGET="$<TARGET_FILE:report_symbols_target>"
+  GMT_VARIABLES_TARGET="$<TARGET_FILE:report_variables_target>"
   GMT_SYMBOLS_TARGET_SOURCE="${CMAKE_CURRENT_LIST_DIR}/report_symbols_target.cpp")
-add_dependencies(report_tests report_symbols_target report_code_target report_tail_calls_5 report_tail_calls_4)
+add_dependencies(report_tests report_symbols_target report_code_target report_tail_calls_5 report_tail_calls_4
+  report_variables_target)
 gtest_discover_tests(report_tests PROPERTIES LABELS unit TIMEOUT 120)
 
 add_executable(report_write_json ${PROJECT_SOURCE_DIR}/tests/report/write_json.cpp)
