@@ -69,7 +69,9 @@ const Event* EventStream::next() {
   } else if (e->kind < trace::Kind::kAlloc) {
     note(*e);
   }
-  if (e != nullptr) ranges_.follow(*e);
+  if (e == nullptr) return nullptr;
+  if (e->thread != last_thread_) note_thread(*e);
+  ranges_.follow(*e);
   return e;
 }
 
@@ -196,6 +198,19 @@ void EventStream::conclude() {
   } else {
     ending_ = last_words_;
   }
+}
+
+// One that only tells how the process ends is none that the report speaks of.
+void EventStream::note_thread(const Event& e) {
+  if (!is_call(e.kind)) return;
+  last_thread_ = e.thread;
+  if (merge_->logs()[e.log]->stats().tells_threads) threads_.insert(e.thread);
+}
+
+// A log that does not tell its threads apart counts as one.
+std::uint64_t EventStream::threads() const {
+  const auto silent = [](const auto& log) { return !log->stats().tells_threads; };
+  return threads_.size() + static_cast<std::uint64_t>(std::ranges::count_if(merge_->logs(), silent));
 }
 
 ReadStats EventStream::stats() const {
