@@ -94,6 +94,9 @@ private:
     int device = 0;
   };
 
+  // Calls that name no context are the first one's.
+  static std::uint16_t context_of(const Event& e) { return e.context != 0 ? e.context : std::uint16_t{1}; }
+  int place_of(const Event& e, const Heap& heap) const;
   Stream find(const Event& e, std::uint64_t handle, const Heap& heap);
   Stream add(const Event& e, std::uint64_t key, std::uint64_t handle, const Created& created);
   Stream legacy_of(const Event& e, int device);

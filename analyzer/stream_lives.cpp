@@ -18,12 +18,6 @@ constexpr std::uint64_t kLegacyStream = 1, kPerThreadStream = 2; // CU_STREAM_LE
 constexpr std::uint64_t kNonBlocking = 1;     // CU_STREAM_NON_BLOCKING
 constexpr std::uint64_t kInterprocess = 4;    // CU_EVENT_INTERPROCESS
 
-// Contexts of one device count as one: fewer streams look unordered that way.
-// Calls that name no context are the first one's.
-int device_of(const Event& e, const Heap& heap) {
-  return std::max(0, heap.device_of_context(std::max<std::uint16_t>(e.context, 1)));
-}
-
 // Default streams have one handle each for all devices and threads.
 std::uint64_t key_of(std::uint64_t handle, int device, std::uint32_t thread) {
   constexpr std::uint64_t kDefault = std::uint64_t{1} << 63;
@@ -40,7 +34,7 @@ void StreamClock::on_life(const Event& e, const Heap& heap) {
   switch (static_cast<ObjectClass>(e.p(1))) {
   case ObjectClass::kStream:
     forget(e.p(0));
-    if (op == LifeOp::kCreate) created_[e.p(0)] = {(e.p(3) & kNonBlocking) == 0, device_of(e, heap)};
+    if (op == LifeOp::kCreate) created_[e.p(0)] = {(e.p(3) & kNonBlocking) == 0, place_of(e, heap)};
     break;
   case ObjectClass::kEvent:
     events_.erase(e.p(0));
@@ -104,6 +98,12 @@ void StreamClock::on_graph_use(const Event& e, const Heap& heap) {
   graphs_wait_ = graphs_tell_ = true;
 }
 
+// Where default streams are apart. Contexts of one device count as one unless in doubt work is not ordered: fewer streams
+// look unordered that way.
+int StreamClock::place_of(const Event& e, const Heap& heap) const {
+  return strict_ ? context_of(e) : std::max(0, heap.device_of_context(context_of(e)));
+}
+
 void StreamClock::forget(std::uint64_t handle) {
   created_.erase(handle);
   const auto at = by_key_.find(handle);
@@ -124,7 +124,7 @@ void StreamClock::on_thread(const Event& e) {
 }
 
 StreamClock::Stream StreamClock::find(const Event& e, std::uint64_t handle, const Heap& heap) {
-  const int device = device_of(e, heap);
+  const int device = place_of(e, heap);
   last_device_ = std::max(last_device_, device);
   const std::uint64_t key = key_of(handle, device, e.thread);
   if (const auto at = by_key_.find(key); at != by_key_.end()) return at->second;
@@ -166,7 +166,7 @@ StreamClock::Stream StreamClock::add(const Event& e, std::uint64_t key, std::uin
   by_key_[key] = number;
   streams_[number] = {};
   streams_[number].handle = handle;
-  streams_[number].context = e.context;
+  streams_[number].context = context_of(e);
   streams_[number].barrier = legacy ? number : barrier;
   return number;
 }
