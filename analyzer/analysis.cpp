@@ -277,7 +277,6 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   Analysis analysis;
   analysis.process = describe(stream.trace());
   Totals& totals = analysis.process.totals;
-  totals.threads = stream.trace().logs.size();
   Heap heap;
   CopyUse copies;
   Grouping findings(stream.ranges(), options.group_by_range);
@@ -323,6 +322,7 @@ Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& 
   analysis.process.damaged = stats.total.damaged;
   analysis.process.ended = stream.ending();
   analysis.process.exit_recorded = stream.exit_recorded();
+  totals.threads = stream.threads();
   finish_totals(totals, heap);
   findings.at_end();
   device_heaps.conclude();

@@ -43,8 +43,8 @@ int command_dump(const Settings& settings) {
   const std::string problem = collect_rings(settings.words[0]);
   if (!problem.empty()) say(problem);
   EventStream stream(settings.words[0]);
-  std::vector<std::string> threads;
-  for (const std::filesystem::path& log : stream.trace().logs) threads.push_back(log.stem().string());
+  std::vector<std::string> logs;
+  for (const std::filesystem::path& log : stream.trace().logs) logs.push_back(log.stem().string());
 
   std::vector<bool> shown;
   std::string text;
@@ -58,7 +58,7 @@ int command_dump(const Settings& settings) {
     if (stack >= shown.size()) shown.resize(stack + std::size_t{1});
     if (stack != 0 && !shown[stack]) text += stack_line(event->stack, stream);
     shown[stack] = true;
-    text += dump_line(*event, stream, event->thread < threads.size() ? threads[event->thread] : "?") + "\n";
+    text += dump_line(*event, stream, event->log < logs.size() ? logs[event->log] : "?") + "\n";
     if (text.size() >= kFlushBytes && !flush()) return 0;
   }
   for (const DeviceLogFiles& files : stream.trace().device_logs) {

@@ -5,7 +5,8 @@
 //     -> std::unique_ptr<Detector> { return std::make_unique<Leak>(facts); }}};
 // The registry is sorted by id before use, so that nothing depends on link order.
 // Detectors see only this, finding.h, heap.h, event.h, and what they share: words.h, function_name.h,
-// device_stacks.h, access_finding.h, stream_clock.h, peer_access.h, declared_pointers.h and runtime_linkage.h.
+// device_stacks.h, access_finding.h, stream_clock.h, orderings.h, running_kernels.h, peer_access.h,
+// declared_pointers.h and runtime_linkage.h.
 #pragma once
 
 #include <cstdint>

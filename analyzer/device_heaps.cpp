@@ -54,7 +54,7 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& f
     if (e.p(0) == kMallocHeapSize && !e.in_flight()) on_limit(e, facts);
     break;
   case Kind::kSync:
-    if (e.succeeded()) on_sync(e, facts);
+    on_sync(e, facts);
     break;
   case Kind::kLife:
     if (!e.succeeded() || e.from_runtime()) break;
@@ -74,16 +74,21 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& f
 void DeviceHeaps::on_sync(const Event& e, const ProcessFacts& facts) {
   if (!any()) return;
   const auto op = static_cast<trace::SyncOp>(e.p(2));
+  if (op == trace::SyncOp::kEndCapture) return end_capture(e);
+  if (!e.succeeded()) return;
   on_wait(e, op, facts);
-  if (op == trace::SyncOp::kEndCapture) {
-    std::vector<Captured>& graph = graphs_[e.p(1)];
-    graph.insert(graph.end(), capturing_.begin(), capturing_.end());
-    capturing_.clear();
-  }
   if (op != trace::SyncOp::kGraphLaunch) return;
   const auto at = executable_graphs_.find(e.p(1));
   if (at == executable_graphs_.end()) return;
   at->second->add({.begun = facts.realtime(e), .stream = e.p(0), .stack = e.stack, .api = call_of(e)});
+}
+
+void DeviceHeaps::end_capture(const Event& e) {
+  if (!ends_capture(e)) return;
+  const auto capture = captures_.extract(e.own_stream(e.p(0)));
+  if (capture.empty() || !e.succeeded()) return;
+  std::vector<Captured>& graph = graphs_[e.p(1)];
+  graph.insert(graph.end(), capture.mapped().begin(), capture.mapped().end());
 }
 
 void DeviceHeaps::on_life(const Event& e) {
@@ -160,9 +165,10 @@ void DeviceHeaps::on_launch(const Event& e, const Heap& heap, const ProcessFacts
                       .api = call_of(e),
                       .is_blocking = !non_blocking_.contains(e.p(1))};
   const std::string_view name = facts.handle_name(e.p(0));
-  if (!heap.is_capturing(e.p(1))) return add(e.context, launch, name);
+  const std::uint64_t capture = heap.capture_of(e, e.p(1));
+  if (capture == 0) return add(e.context, launch, name);
   launch.captured = true;
-  capturing_.push_back({e.context, launch, std::string(name), 0});
+  captures_[capture].push_back({e.context, launch, std::string(name), 0});
 }
 
 void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view name) {

@@ -86,6 +86,7 @@ public:
 private:
   void on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts);
   void on_sync(const Event& e, const ProcessFacts& facts);
+  void end_capture(const Event& e);
   void on_life(const Event& e);
   void on_graph_kernel(const Event& e, const ProcessFacts& facts);
   void on_graph_change(const Event& e);
@@ -102,7 +103,7 @@ private:
   };
   std::vector<Captured>* graph_of(std::uint64_t node);
   std::vector<std::unique_ptr<DeviceContext>> contexts_;
-  std::vector<Captured> capturing_;
+  std::unordered_map<std::uint64_t, std::vector<Captured>> captures_; // under way, by Heap::capture_of()
   std::unordered_map<std::uint64_t, std::vector<Captured>> graphs_; // by handle
   std::deque<GraphLaunches> graph_launches_;
   std::unordered_map<std::uint64_t, GraphLaunches*> executable_graphs_; // by handle

@@ -42,24 +42,16 @@ constexpr std::string_view kClasses[] = {"?",
                                          "user-heap",
                                          "array-view"};
 constexpr std::string_view kLifeOps[] = {"?", "create", "destroy", "reset", "retain", "release", "use", "set", "trim"};
-constexpr std::string_view kSyncOps[] = {"?",
-                                         "stream-synchronize",
-                                         "context-synchronize",
-                                         "event-record",
-                                         "event-synchronize",
-                                         "stream-wait-event",
-                                         "stream-query",
-                                         "event-query",
-                                         "host-function",
-                                         "graph-launch",
-                                         "begin-capture",
-                                         "end-capture",
-                                         "external-wait",
-                                         "graph-upload"};
+constexpr std::string_view kSyncOps[] = {
+  "?", "stream-synchronize", "context-synchronize", "event-record", "event-synchronize",
+  "stream-wait-event", "stream-query", "event-query", "host-function", "graph-launch", "begin-capture",
+  "end-capture", "external-wait", "graph-upload", "elapsed-time", "context-record", "context-wait",
+  "external-signal"};
 constexpr std::string_view kUses[] = {"?",      "texture", "prefetch", "advise", "attach",
                                       "mem-op", "export",  "discard",  "access", "mem-op-wait",
                                       "surface", "tensor-map", "graph-node"};
-constexpr std::string_view kGraphOps[] = {"?", "child", "update", "remove", "enable"};
+constexpr std::string_view kGraphOps[] = {"?",          "child",      "update",  "remove",          "enable",
+                                          "event-record", "event-wait", "host", "external-signal", "external-wait"};
 constexpr std::string_view kRangeOps[] = {"?",    "push",        "pop",         "start",         "end",
                                           "mark", "name-domain", "name-thread", "name-resource", "thread"};
 constexpr std::string_view kExitWays[] = {"?", "exit", "_exit", "exec", "exec-failed"};
@@ -122,6 +114,7 @@ constexpr Field kDevice[] = {number("device"),
                              {"name", Form::kText, {}},
                              number("largest-pitch")};
 constexpr Field kMemoryInfo[] = {number("free"), number("total")};
+constexpr Field kThread[] = {number("id"), number("number")};
 constexpr Field kRange[] = {
     named("op", kRangeOps), number("domain"), {"text", Form::kText, {}}, hex("id")};
 constexpr Field kContext[] = {hex("handle"), number("device"), number("primary")};
@@ -146,6 +139,7 @@ std::span<const Field> fields_of(trace::Kind kind) {
   case trace::Kind::kDevice: return kDevice;
   case trace::Kind::kMemoryInfo: return kMemoryInfo;
   case trace::Kind::kRange: return kRange;
+  case trace::Kind::kThread: return kThread;
   default: return kNote;
   }
 }
@@ -166,6 +160,7 @@ std::string_view kind_name(trace::Kind kind) {
   case trace::Kind::kMemoryInfo: return "memory-info";
   case trace::Kind::kRange: return "range";
   case trace::Kind::kText: return "text";
+  case trace::Kind::kThread: return "thread";
   default: return "?";
   }
 }

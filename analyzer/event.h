@@ -24,7 +24,8 @@ struct Event {
   std::uint16_t flags;
   std::uint16_t result;  // CUresult, cudaError_t with kFlagRuntime, or kResultInFlight
   std::uint16_t context; // id of a kContext record, 0 unknown
-  std::uint32_t thread;  // index of the log this came from
+  std::uint32_t thread;  // number of the thread; before format 1.5 index of the log, which threads may share
+  std::uint32_t log;     // index of the log this came from
   StackId stack;
   std::uint64_t order;
   std::uint64_t time;
@@ -33,6 +34,11 @@ struct Event {
 
   std::uint64_t p(unsigned i) const {
     return i < trace::kFirstPayloadWords || i < payload.size() ? payload[i] : 0;
+  }
+  // A stream by a number of its own, where the handle that the call gave stands for another one in each thread.
+  std::uint64_t own_stream(std::uint64_t handle) const {
+    constexpr std::uint64_t kPerThreadStream = 2; // cuda.h, CU_STREAM_PER_THREAD
+    return handle == kPerThreadStream ? std::uint64_t{1} << 63 | thread : handle;
   }
   bool in_flight() const { return result == trace::kResultInFlight; }
   bool succeeded() const { return result == 0; }

@@ -109,11 +109,11 @@ const Event* EventStream::next() {
   } else if (e->kind < trace::Kind::kAlloc) {
     note(*e);
   }
-  if (e != nullptr) {
-    ranges_.follow(*e);
-    gaps_.follow(*e);
-    now_ = trace::order_of(e->order);
-  }
+  if (e == nullptr) return nullptr;
+  if (e->thread != last_thread_) note_thread(*e);
+  ranges_.follow(*e);
+  gaps_.follow(*e);
+  now_ = trace::order_of(e->order);
   return e;
 }
 
@@ -250,6 +250,19 @@ std::uint64_t EventStream::lost_records() const { return stats().lost() + missin
 // Since 1.5 an order without a record has a reason that the trace tells.
 std::uint64_t EventStream::missing_records() const {
   return is_judged_for_gaps() ? gaps_.missing(stats().total, exit_recorded_) : 0;
+}
+
+// One that only tells how the process ends is none that the report speaks of.
+void EventStream::note_thread(const Event& e) {
+  if (!is_call(e.kind)) return;
+  last_thread_ = e.thread;
+  if (merge_->logs()[e.log]->stats().tells_threads) threads_.insert(e.thread);
+}
+
+// A log that does not tell its threads apart counts as one.
+std::uint64_t EventStream::threads() const {
+  const auto silent = [](const auto& log) { return !log->stats().tells_threads; };
+  return threads_.size() + static_cast<std::uint64_t>(std::ranges::count_if(merge_->logs(), silent));
 }
 
 ReadStats EventStream::stats() const {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analyzer/detector.h"
 #include "analyzer/merge.h"
@@ -51,6 +52,7 @@ public:
   const TraceDir& trace() const { return trace_; }
   StackTable& stacks() { return stacks_; }
   ReadStats stats() const;
+  std::uint64_t threads() const; // whose calls have been seen so far
 
   std::string_view api_name(std::uint16_t api) const override {
     return as_written(trace_.api_name(api));
@@ -102,6 +104,7 @@ private:
   void note_kernel(const Event& e);
   void note_device(const Event& e);
   void note_exit(const Event& e);
+  void note_thread(const Event& e);
   void conclude();
 
   const AnalysisOptions options_;
@@ -112,6 +115,8 @@ private:
   Ranges::Texts texts_;
   Ranges ranges_{texts_};
   OrderGaps gaps_;
+  std::unordered_set<std::uint32_t> threads_; // numbers, where logs tell of threads
+  std::uint32_t last_thread_ = ~std::uint32_t{0};
   std::unordered_map<std::uint64_t, Kernel> kernels_; // by function handle
   std::map<int, DeviceFacts> devices_;
   DeviceHeaps device_heaps_;

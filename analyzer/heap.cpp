@@ -106,7 +106,7 @@ void Heap::State::on_alloc(const Event& e) {
   block.context = e.context;
   const bool is_detailed = e.payload.size() > trace::kFirstPayloadWords;
   const std::uint64_t pool = place(block, is_detailed ? e.p(9) : 0);
-  if (block.family == Family::kStreamOrdered && !capturing.empty() && capturing.contains(block.stream)) {
+  if (block.family == Family::kStreamOrdered && !capturing.empty() && capturing.contains(e.own_stream(block.stream))) {
     block.family = Family::kGraph;
   }
   if (block.family == Family::kVmmMapping) note_mapping(block);
@@ -122,7 +122,7 @@ void Heap::State::on_alloc(const Event& e) {
     detail.flags = e.p(10);
   }
   if (pool != 0) store.detail_of(store[id]).pool = pool;
-  if (block.family == Family::kGraph) note_graph_allocation(block);
+  if (block.family == Family::kGraph) note_graph_allocation(e, block);
   if (make_live(id) != id) return; // one more reference of a block
   touched.push_back(
     {.block = &store[id], .access = Touch::Access::kBorn, .address = e.p(0), .bytes = e.p(1)});
@@ -314,7 +314,11 @@ bool Heap::ends_context(const Event& e, std::uint16_t id) const {
 std::uint64_t Heap::last_kernel() const { return state_->last_kernel; }
 std::uint64_t Heap::last_blind_call() const { return state_->last_blind_call; }
 
-bool Heap::is_capturing(std::uint64_t stream) const { return state_->capturing.contains(stream); }
+std::uint64_t Heap::capture_of(const Event& e, std::uint64_t stream) const {
+  if (state_->capturing.empty()) return 0;
+  const auto origin = state_->capturing.find(e.own_stream(stream));
+  return origin != state_->capturing.end() ? origin->second : 0;
+}
 
 void Heap::for_each_freed(const VisitFreed& visit) const {
   const auto& live = state_->store.ordered(Space::kAddress);

@@ -141,6 +141,7 @@ constexpr bool is_device_family(trace::Family family); // counts in the device's
 bool is_device_memory(const Block& block);             // the same, where it is known not to be the host's
 constexpr bool is_static(trace::Family family); // a variable of the program's code: looked up, never allocated
 bool can_leak(trace::Family family);
+bool ends_capture(const Event& end); // a kEndCapture, whatever CUDA answered (heap_graphs.cpp)
 bool is_sticky(std::uint16_t result); // the context is dead after this code (heap_rules.cpp lists them)
 
 // Rows as a call describes them: one linear side of a copy or set, or what a texture binds. A flat call is
@@ -235,7 +236,10 @@ public:
   // whose arguments were not read, any other unread call.
   std::uint64_t last_blind_call() const;
   const Block* unfreed_of_graph(std::uint64_t executable) const; // of its last launch; null if all is freed
-  bool is_capturing(std::uint64_t stream) const;  // its work becomes a graph instead of running
+  // Whether the work that the call gives to the stream becomes a graph instead of running.
+  bool is_capturing(const Event& e, std::uint64_t stream) const { return capture_of(e, stream) != 0; }
+  // The capture that it becomes a part of, by the stream where that began (Event::own_stream()); 0 if of none.
+  std::uint64_t capture_of(const Event& e, std::uint64_t stream) const;
 
   // Whether the kernel was ever given in this parameter the end of another argument's block, where nothing lay behind
   // that block: what lies behind it elsewhere is not meant then. Known for all launches in finish() alone.

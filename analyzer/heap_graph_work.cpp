@@ -128,7 +128,7 @@ void Heap::State::judge_node_side(const Event& work, Side side) {
 }
 
 void Heap::State::note_captured_kernel(const Event& e) {
-  const auto origin = capturing.find(e.p(1));
+  const auto origin = capturing.find(e.own_stream(e.p(1)));
   if (!e.succeeded() || origin == capturing.end()) return;
   GraphWork kernel = work_of(e, GraphWork::Kind::kKernel, true);
   kernel.function = e.p(0);
@@ -143,7 +143,7 @@ void Heap::State::note_captured_use(const Event& e, GraphWork::Kind kind) {
   using trace::UseClass;
   const auto use = static_cast<UseClass>(e.p(2));
   if (e.kind == trace::Kind::kUse && use != UseClass::kMemOp && use != UseClass::kMemOpWait) return;
-  const auto origin = capturing.find(e.p(3));
+  const auto origin = capturing.find(e.own_stream(e.p(3)));
   if (!e.succeeded() || origin == capturing.end()) return;
   GraphWork work = work_of(e, kind, true);
   for (const Touch& t : touched) {
@@ -231,13 +231,18 @@ void Heap::State::on_graph_change(const Event& e) {
     if (e.p(3) == 0) executable->second.disabled.insert(node);
     else executable->second.disabled.erase(node);
     break;
+  case GraphOp::kEventRecord:
+  case GraphOp::kEventWait:
+  case GraphOp::kHost:
+  case GraphOp::kExternalSignal:
+  case GraphOp::kExternalWait: break; // no use of memory
   }
 }
 
 void Heap::State::judge_graph_work(const Event& e, ExecutableGraph& graph) {
   constexpr std::uint16_t kInvalidValue = 1; // CUDA_ERROR_INVALID_VALUE
   if (e.from_runtime() || (!e.succeeded() && e.result != kInvalidValue)) return;
-  if (is_dead(e.context) || capturing.contains(e.p(0))) return;
+  if (is_dead(e.context) || capturing.contains(e.own_stream(e.p(0)))) return;
   const auto lives = [this](const ExecutableGraph::Watched& w) {
     const Id id = store.find_exact(w.space, w.address);
     return id != kNone && store[id].born == w.born;

@@ -40,41 +40,48 @@ void Heap::State::on_sync(const Event& e) {
     if (graph != executable_graphs.end()) judge_graph_work(e, graph->second);
   }
   if (!e.succeeded()) return;
-  if (op == SyncOp::kBeginCapture) capturing[e.p(0)] = e.p(0);
+  const std::uint64_t stream = e.own_stream(e.p(0));
+  if (op == SyncOp::kBeginCapture) capturing[stream] = stream;
   if (capturing.empty()) return;
-  // A stream that waits for an event of a capture takes part in it until it ends.
-  const auto origin = capturing.find(e.p(0));
+  // A stream that waits for an event of a capture takes part in it until it ends. Events of the graph are another thing.
+  if (e.p(3) == trace::kSyncExternal) return;
+  const auto origin = capturing.find(stream);
   if (op == SyncOp::kEventRecord) {
     if (origin != capturing.end()) captured_events[e.p(1)] = origin->second;
     else captured_events.erase(e.p(1));
   } else if (op == SyncOp::kStreamWaitEvent && origin == capturing.end()) {
     const auto event = captured_events.find(e.p(1));
-    if (event != captured_events.end()) capturing[e.p(0)] = event->second;
+    if (event != captured_events.end()) capturing[stream] = event->second;
   }
 }
 
-// A capture ends whatever the answer, except to the wrong thread.
-void Heap::State::end_capture(const Event& e) {
+// Whatever the answer, except to the wrong thread.
+bool ends_capture(const Event& end) {
   constexpr std::uint16_t kWrongThread = 908; // CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
-  if (e.in_flight() || e.result == kWrongThread) return;
-  const auto belongs = [&](const auto& entry) { return entry.second == e.p(0); };
+  return !end.in_flight() && end.result != kWrongThread;
+}
+
+void Heap::State::end_capture(const Event& e) {
+  if (!ends_capture(e)) return;
+  const std::uint64_t stream = e.own_stream(e.p(0));
+  const auto belongs = [&](const auto& entry) { return entry.second == stream; };
   std::erase_if(capturing, belongs);
   std::erase_if(captured_events, belongs);
-  const auto capture = captures.extract(e.p(0));
+  const auto capture = captures.extract(stream);
   if (capture.empty() || !e.succeeded()) return;
   // Before format 1.1 the graph's handle is missing: those captures are graph 0, of every executable graph.
   Graph& graph = graphs[e.p(1)];
   add_to(graph, capture.mapped(), std::nullopt);
 }
 
-void Heap::State::note_graph_allocation(const Block& block) {
-  const auto origin = capturing.find(block.stream);
+void Heap::State::note_graph_allocation(const Event& e, const Block& block) {
+  const auto origin = capturing.find(e.own_stream(block.stream));
   Graph& graph = origin != capturing.end() ? captures[origin->second] : graphs[block.stream];
   graph.allocations.push_back(block);
 }
 
 bool Heap::State::note_captured_free(const Event& e) {
-  const auto origin = capturing.find(e.p(2));
+  const auto origin = capturing.find(e.own_stream(e.p(2)));
   if (origin == capturing.end()) return false;
   captures[origin->second].frees.push_back(e.p(0));
   return true;

@@ -91,7 +91,7 @@ struct Heap::State {
   };
   std::unordered_map<std::uint64_t, Graph> graphs; // by handle, those of which something is known
   std::unordered_map<std::uint64_t, ExecutableGraph> executable_graphs;
-  std::unordered_map<std::uint64_t, Graph> captures;                // by the stream where they began
+  std::unordered_map<std::uint64_t, Graph> captures;                // by the stream where they began, see own_stream()
   std::unordered_map<std::uint64_t, std::uint64_t> capturing;       // streams, and where the capture began
   std::unordered_map<std::uint64_t, std::uint64_t> captured_events; // likewise: who waits for one joins it
   std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node;   // of nodes that were made by hand
@@ -116,7 +116,7 @@ struct Heap::State {
   // heap_graphs.cpp
   void on_sync(const Event& e);
   void end_capture(const Event& e);
-  void note_graph_allocation(const Block& block);
+  void note_graph_allocation(const Event& e, const Block& block);
   bool note_captured_free(const Event& e); // false: it is not captured
   void on_graph_life(const Event& e);
   void run_graph(const Event& e);

@@ -22,7 +22,7 @@ using trace::Kind;
 bool is_event(Kind kind) {
   const auto k = static_cast<unsigned>(kind);
   return (k >= static_cast<unsigned>(Kind::kAlloc) && k <= static_cast<unsigned>(Kind::kGraphChange)) ||
-         (k >= static_cast<unsigned>(Kind::kName) && k <= static_cast<unsigned>(Kind::kText));
+         (k >= static_cast<unsigned>(Kind::kName) && k <= static_cast<unsigned>(Kind::kThread));
 }
 
 // pread until `bytes` are there or the file ends.
@@ -60,8 +60,8 @@ bool note_header(std::span<const char> page, LogStats& stats) {
   return false;
 }
 
-LogReader::LogReader(std::filesystem::path path, std::uint32_t thread, StackTable& stacks, bool keep_open)
-    : path_(std::move(path)), stacks_(stacks), keep_open_(keep_open), thread_(thread) {
+LogReader::LogReader(std::filesystem::path path, std::uint32_t log, StackTable& stacks, bool keep_open)
+    : path_(std::move(path)), stacks_(stacks), keep_open_(keep_open), log_(log), leases_{{0, log}} {
   if (!open_file()) {
     stats_.skipped = std::strerror(errno);
     return;
@@ -118,6 +118,8 @@ void LogReader::drop_used() {
   available_ -= first;
   parsed_ -= first;
   for (Record& p : records_) p.slot -= static_cast<std::uint32_t>(first);
+  while (leases_.size() > 1 && leases_[1].slot <= first) leases_.erase(leases_.begin());
+  for (Lease& lease : leases_) lease.slot -= std::min(lease.slot, static_cast<std::uint32_t>(first));
 }
 
 void LogReader::read_more() {
@@ -230,7 +232,21 @@ inline void LogReader::keep(const trace::Slot& slot, unsigned slots) {
     last_order_ = order;
   }
   records_.push_back({order, static_cast<std::uint32_t>(parsed_), stack_of(slot.stack)});
-  if (slots == 1 && trace::unpack(slot.head).kind == Kind::kLoss) count_losses(slot);
+  const Kind kind = trace::unpack(slot.head).kind;
+  if (kind == Kind::kThread) begin_thread(slot);
+  if (slots == 1 && kind == Kind::kLoss) count_losses(slot);
+}
+
+void LogReader::begin_thread(const trace::Slot& slot) {
+  const auto number = static_cast<std::uint32_t>(slot.a[1]);
+  stats_.tells_threads = true;
+  if (number != leases_.back().thread) leases_.push_back({static_cast<std::uint32_t>(parsed_), number});
+}
+
+inline std::uint32_t LogReader::thread_of(std::uint32_t slot) const {
+  if (leases_.size() == 1) return leases_.front().thread;
+  const auto later = std::ranges::upper_bound(leases_, slot, {}, &Lease::slot);
+  return later == leases_.begin() ? later->thread : (later - 1)->thread;
 }
 
 void LogReader::count_losses(const trace::Slot& slot) {
@@ -280,7 +296,8 @@ void LogReader::decode(const Record& record, Event& event, std::vector<std::uint
   event.flags = head.flags;
   event.result = head.result;
   event.context = slot.context;
-  event.thread = thread_;
+  event.thread = thread_of(record.slot);
+  event.log = log_;
   event.stack = record.stack;
   event.order = record.order;
   event.time = slot.time;

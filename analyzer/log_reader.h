@@ -28,6 +28,7 @@ struct LogStats {
   std::uint64_t unknown_kinds = 0;     // records of a later minor
   std::array<std::uint64_t, 8> lost{}; // by trace::LossCause
   std::string skipped;                 // why nothing of the file was read; empty if it was
+  bool tells_threads = false;          // by kThread records: since 1.5
 };
 
 // Takes over what a log's header says. `page` is what the file begins with, kLogHeaderBytes unless the file is
@@ -45,9 +46,9 @@ public:
     StackId stack;
   };
 
-  // `thread` is the log's number in the trace. With keep_open false the file is opened anew for every batch:
+  // `log` is the log's index in the trace. With keep_open false the file is opened anew for every batch:
   // traces of more threads than there are file descriptors.
-  LogReader(std::filesystem::path path, std::uint32_t thread, StackTable& stacks, bool keep_open);
+  LogReader(std::filesystem::path path, std::uint32_t log, StackTable& stacks, bool keep_open);
   ~LogReader();
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
@@ -81,6 +82,8 @@ private:
   void keep(const trace::Slot& slot, unsigned slots);
   void define_stack(unsigned slots);
   void count_losses(const trace::Slot& slot);
+  void begin_thread(const trace::Slot& slot);
+  std::uint32_t thread_of(std::uint32_t slot) const;
   StackId stack_of(std::uint32_t id) const;
   std::uint64_t payload_word(std::size_t slot, unsigned word) const;
 
@@ -89,7 +92,7 @@ private:
   LogStats stats_;
   int fd_ = -1;
   bool keep_open_;
-  std::uint32_t thread_;
+  std::uint32_t log_;
   bool at_end_ = true; // nothing more to read
   std::uint64_t offset_ = 0;
 
@@ -98,6 +101,11 @@ private:
   std::size_t parsed_ = 0;    // of them, looked at
   std::uint64_t zeros_ = 0;   // zero heads since the last written one: torn if another follows
   bool orphans_counted_ = false;
+
+  struct Lease { // from this slot on the log is this thread's
+    std::uint32_t slot, thread;
+  };
+  std::vector<Lease> leases_; // of what is in memory, at least one
 
   std::vector<Record> records_;
   std::size_t next_ = 0;  // first of records_ not taken

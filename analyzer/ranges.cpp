@@ -13,10 +13,7 @@ namespace gmt {
 
 using trace::RangeOp;
 
-Ranges::Thread& Ranges::thread(std::uint32_t log) const {
-  if (log >= threads_.size()) threads_.resize(std::size_t{log} + 1);
-  return threads_[log];
-}
+Ranges::Thread& Ranges::thread(std::uint32_t number) const { return threads_[number]; }
 
 void Ranges::on_range(const Event& e) {
   any_ = true;
@@ -120,9 +117,10 @@ std::string_view Ranges::text_of(std::uint64_t id) const {
   return found == texts_.end() ? std::string_view() : std::string_view(found->second);
 }
 
-std::string_view Ranges::thread_name(std::uint32_t log) const {
-  if (log >= threads_.size()) return {};
-  const auto name = thread_names_.find(threads_[log].id);
+std::string_view Ranges::thread_name(std::uint32_t number) const {
+  const auto thread = threads_.find(number);
+  if (thread == threads_.end()) return {};
+  const auto name = thread_names_.find(thread->second.id);
   return name == thread_names_.end() ? std::string_view() : text_of(name->second);
 }
 

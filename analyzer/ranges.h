@@ -41,8 +41,8 @@ public:
   std::string name_of(const Event& e) const { return name_of({e.p(1), e.p(2)}); }
   static bool matches(std::string_view glob, std::string_view name);
 
-  // What the program calls the thread whose calls the log holds now; empty if it has not said so.
-  std::string_view thread_name(std::uint32_t log) const;
+  // What the program calls the thread; empty if it has not said so.
+  std::string_view thread_name(std::uint32_t number) const;
 
 private:
   struct Open {
@@ -73,7 +73,7 @@ private:
     }
   };
 
-  Thread& thread(std::uint32_t log) const;
+  Thread& thread(std::uint32_t number) const;
   Path inside(Path parent, const Open& range) const;
   std::string name_of(const Open& range) const;
   std::string_view text_of(std::uint64_t id) const;
@@ -83,7 +83,7 @@ private:
   std::uint32_t thread_ = 0;
   std::vector<Started> started_;
   std::uint64_t version_ = 1; // of started_
-  mutable std::vector<Thread> threads_; // by log
+  mutable std::unordered_map<std::uint32_t, Thread> threads_;
   mutable std::vector<Node> nodes_;     // by path - 1
   mutable std::unordered_map<Key, Path, HashKey> paths_;
   std::unordered_map<std::uint64_t, Path> births_; // of live blocks born inside ranges, by Block::born

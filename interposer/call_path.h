@@ -40,7 +40,7 @@ inline RuntimeScope* runtime_scope(ThreadState& t, const void* frame) noexcept {
 inline ThreadLog* thread_log() noexcept {
   ThreadState& t = thread_state;
   if (Process::is_current(t.epoch) && t.log != nullptr) [[likely]] return t.log;
-  return t.log = Process::enter_thread(t.epoch);
+  return t.log = Process::enter_thread(t.epoch, t.number);
 }
 
 // A slot for the record and the id of its call stack. Stack ids are per file, so a log that began another file

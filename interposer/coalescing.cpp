@@ -97,7 +97,11 @@ DriverCall describe_order(const Record& r) noexcept {
     case SyncOp::kEventRecord:
     case SyncOp::kStreamWaitEvent:
     case SyncOp::kHostFunction:
+    case SyncOp::kExternalSignal:
     case SyncOp::kExternalWait: return on_stream(What::kWork, r.w[0]);
+    case SyncOp::kElapsedTime:
+    case SyncOp::kContextRecord:
+    case SyncOp::kContextWait: break;
   }
   return {};
 }
@@ -148,6 +152,7 @@ DriverCall describe(const Record& r, std::uint16_t row) noexcept {
     case Kind::kGraphKernel: return {What::kGraphKernel, 0, r.w[1], r.w[0], r.w[4]};
     case Kind::kGraphChange:
       if (static_cast<trace::GraphOp>(r.w[1]) == trace::GraphOp::kUpdate) return {What::kGraphMade, 0, r.w[0], r.w[3]};
+      if (static_cast<trace::GraphOp>(r.w[1]) >= trace::GraphOp::kEventRecord) return {}; // runs no kernel
       return {What::kGraphChanged, 0, r.w[0]};
     case Kind::kNote: return {row < trace::kDriverApiCount && kHiddenWork.is[row] ? What::kHiddenWork : What::kNothing};
     default: return {};

@@ -24,6 +24,7 @@
 #include "interposer/bind_recorders.h"
 #include "interposer/call_path.h"
 #include "interposer/graph_recorders.h"
+#include "interposer/order_recorders.h"
 #include "interposer/pool_recorders.h"
 #include "interposer/recorders.h"
 #include "interposer/resolve.h"

@@ -26,7 +26,7 @@ namespace gmt::interposer {
 // What dlsym, cuGetProcAddress and the stubs hand out, by row.
 extern "C" __attribute__((visibility("hidden"))) void* const gmt_entries[trace::kApiCount];
 extern "C" void* const gmt_entries[trace::kApiCount] = {
-#define DRV(symbol, base, introduced, ...)                                                                            \
+#define DRV(symbol, base, introduced, order, ...)                                                                     \
   reinterpret_cast<void*>(&Entry<trace::kApi_##symbol, PFN_##base##_v##introduced, __VA_ARGS__>::call),
 #define RT(symbol, declared, ...)                                                                                     \
   reinterpret_cast<void*>(&RuntimeEntry<trace::kApi_##symbol, decltype(&::declared), __VA_ARGS__>::call),

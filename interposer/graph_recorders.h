@@ -187,7 +187,12 @@ template <int Graph, int Node, int Params> struct GraphNode : Recorder {
     case CU_GRAPH_NODE_TYPE_GRAPH:
     case CU_GRAPH_NODE_TYPE_MEMSET:
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-    case CU_GRAPH_NODE_TYPE_MEM_FREE: return 1;
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+    case CU_GRAPH_NODE_TYPE_HOST:
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT: return 1;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return p->memOp.paramArray != nullptr ? p->memOp.count : 0;
     case CU_GRAPH_NODE_TYPE_CONDITIONAL: return makes_node<Node, T> ? p->conditional.size : 0;
     default: return 0;
@@ -208,6 +213,13 @@ template <int Graph, int Node, int Params> struct GraphNode : Recorder {
     case CU_GRAPH_NODE_TYPE_CONDITIONAL: return set_inner_graph(r, 0, graph, i + 1); // its handle comes out
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return set_node_alloc(r, p.alloc, graph);
     case CU_GRAPH_NODE_TYPE_MEM_FREE: return set_node_free(r, as_word(p.free.dptr), graph);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      return set_graph_change(r, GraphOp::kEventRecord, graph, node, as_word(p.eventRecord.event));
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      return set_graph_change(r, GraphOp::kEventWait, graph, node, as_word(p.eventWait.event));
+    case CU_GRAPH_NODE_TYPE_HOST: return set_graph_change(r, GraphOp::kHost, graph, node, 0);
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL: return set_graph_change(r, GraphOp::kExternalSignal, graph, node, 0);
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT: return set_graph_change(r, GraphOp::kExternalWait, graph, node, 0);
     default: return set_node_operation(r, p.memOp.paramArray[i], i, graph, node);
     }
   }

@@ -43,6 +43,7 @@ constinit ThreadLog* free_logs = nullptr;
 constinit ThreadLog* first_log = nullptr; // counts what threads without a log lose
 constinit bool told_of_no_log = false;
 constinit std::uint32_t log_count = 0;
+constinit std::uint32_t thread_count = 0; // threads that have made a call in this session
 constinit pthread_key_t thread_end_key = 0;
 constinit bool thread_end_key_made = false;
 
@@ -122,7 +123,7 @@ std::uint64_t monotonic_ns() noexcept {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
+ThreadLog* Process::enter_thread(std::uint32_t& epoch, std::uint32_t& number) noexcept {
   if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id()) return nullptr;
   const Quiet quiet;
   const InsideLocks guard;
@@ -145,7 +146,9 @@ ThreadLog* Process::enter_thread(std::uint32_t& epoch) noexcept {
   }
   if (first_log == nullptr) first_log = log;
   if (thread_end_key_made) pthread_setspecific(thread_end_key, log);
+  if (number == 0 || epoch != epoch_.load()) number = ++thread_count;
   epoch = log->epoch = epoch_.load();
+  log->begin_thread(number);
   return log;
 }
 
@@ -156,6 +159,7 @@ bool Process::start() noexcept {
   first_log = nullptr;
   told_of_no_log = false;
   log_count = 0;
+  thread_count = 0;
   order_.last.store(0);
   budget_used_.store(0);
   forget_noted_modules();

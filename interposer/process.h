@@ -25,7 +25,8 @@ public:
   }
 
   // Slow path: starts the session if there is none, leases a log to this thread. Null if recording is impossible.
-  static ThreadLog* enter_thread(std::uint32_t& epoch) noexcept;
+  // `number` is the thread's in the session `epoch`: a thread that comes back after its log was taken away keeps it.
+  static ThreadLog* enter_thread(std::uint32_t& epoch, std::uint32_t& number) noexcept;
 
   static std::uint64_t next_order() noexcept { return next_orders(1); }
   static std::uint64_t next_orders(unsigned count) noexcept { // the first of them

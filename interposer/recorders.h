@@ -237,19 +237,7 @@ template <int Function, int Dimensions, int Stream, int Parameters, int Extra = 
   }
 };
 
-template <int Config, int Function, int Parameters, int Extra> struct LaunchEx : LaunchBase {
-  template <class T> static void before(Record& r, const T& a) {
-    const CUlaunchConfig* c = std::get<Config>(a);
-    start(r, arg<Function>(a), c == nullptr ? 0 : as_word(c->hStream));
-    set_dimensions(r, 0, 0, 0, 0, 0, 0);
-    if (c != nullptr) {
-      set_dimensions(r, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ);
-    }
-    record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
-  }
-};
-
-// ---- lives and order
+// ---- lives
 
 template <ObjectClass C, LifeOp Op, int Handle, int Extra = -1> struct Life : Recorder {
   template <class T> static void before(Record& r, const T& a) {
@@ -298,22 +286,6 @@ template <int Out, int Device> struct RetainPrimary : Recorder {
     r.set(3, out<Out>(a));
     remember_primary_context(r.w[3]);
   }
-};
-
-template <SyncOp Op, int Stream, int Event> struct Sync : Recorder {
-  template <class T> static void before(Record& r, const T& a) {
-    if constexpr (Op == SyncOp::kGraphLaunch) expect_records();
-    r.kind = Kind::kSync;
-    r.use(4);
-    r.set(0, arg<Stream>(a));
-    r.set(1, arg<Event>(a));
-    r.set(2, static_cast<std::uint64_t>(Op));
-  }
-};
-
-// The graph that comes out of a capture.
-template <int Stream, int Out> struct EndCapture : Sync<SyncOp::kEndCapture, Stream, -1> {
-  template <class T> static void after(Record& r, const T& a) { r.set(1, out<Out>(a)); }
 };
 
 struct Note : Recorder {

@@ -36,6 +36,7 @@ struct DriverScope {
 struct ThreadState {
   ThreadLog* log;      // leased; null until this thread's first event
   std::uint32_t epoch; // of the process's session that `log` belongs to
+  std::uint32_t number; // of this thread in that session, 0: it has none yet
   std::uint32_t runtime_depth;
   std::uint64_t serial;
   DriverScope driver;

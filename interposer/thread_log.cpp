@@ -172,9 +172,12 @@ bool ThreadLog::extend_to(std::uint32_t slots, bool droppable) noexcept {
     if (!within_file_size_limit(need)) return errno = EFBIG, false;
     want = need;
   }
-  if (!Process::take_budget(want - now, !droppable)) {
-    want = need;
-    if (!Process::take_budget(want - now, !droppable)) return errno = EDQUOT, false;
+  if (!Process::take_budget(want - now, false)) {
+    if (!droppable) refuse_droppable_ = true; // what is left is not for launches and copies
+    if (droppable || !Process::take_budget(want - now, true)) {
+      want = need;
+      if (!Process::take_budget(want - now, !droppable)) return errno = EDQUOT, false;
+    }
   }
   const int fd = open(path_, O_RDWR | O_CLOEXEC);
   if (fd < 0) return Process::return_budget(want - now), errno = ENOSPC, false;
@@ -198,7 +201,23 @@ bool ThreadLog::rotate(bool droppable) noexcept {
   if (!open_file()) return false;
   stacks_.clear(); // ids are per file
   next_ = 0;
+  if (purpose_ == Purpose::kThread) tell_thread();
   return true;
+}
+
+void ThreadLog::begin_thread(std::uint32_t number) noexcept {
+  thread_ = number;
+  tell_thread();
+}
+
+// An order of its own: what was written here before comes before it, what follows comes behind.
+void ThreadLog::tell_thread() noexcept {
+  Record record;
+  record.kind = trace::Kind::kThread;
+  record.use(trace::kFirstPayloadWords);
+  record.set(0, static_cast<std::uint64_t>(syscall(SYS_gettid)));
+  record.set(1, thread_);
+  append(record, trace::kNoApi);
 }
 
 void ThreadLog::fill_more(trace::Slot* slot, const std::uint64_t* words, unsigned count) noexcept {

@@ -23,6 +23,8 @@ public:
   static ThreadLog* create_for_ring(std::uint32_t number) noexcept;
   // Sums of a context, access-<number>.log: the same, and its records are raised after they were written.
   static ThreadLog* create_for_sums(std::uint32_t number) noexcept;
+  // The log is leased to this thread, whose number in the process this is.
+  void begin_thread(std::uint32_t number) noexcept;
   static void end(ThreadLog* log) noexcept; // nobody will write to it or patch its slots any more
 
   // `slots` consecutive slots, or null: the loss is counted by cause.
@@ -91,6 +93,7 @@ private:
   bool open_file() noexcept;
   bool begin_header(trace::LogHeader* header, std::uint32_t tid) noexcept;
   bool rotate(bool droppable) noexcept;
+  void tell_thread() noexcept;
   static void fill_more(trace::Slot* slot, const std::uint64_t* words, unsigned count) noexcept;
 
   std::uint32_t next_ = 0;
@@ -105,6 +108,7 @@ private:
   trace::LogHeader* header_ = nullptr;
   StackInterner stacks_;
   std::uint32_t sequence_ = 0;
+  std::uint32_t thread_ = 0; // number of the thread that it is leased to
   char path_[4200] = {};
   char unfinished_[4208] = {}; // path_ while the file is being made; a thread's stack may be too small for it
 };

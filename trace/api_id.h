@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "trace/ordering.h"
+
 namespace gmt::trace {
 
 enum ApiId : std::uint16_t {
@@ -34,5 +36,11 @@ inline constexpr std::uint16_t kDriverApiCount = 0
 #define DRV(symbol, ...) +1
 #include "trace/cuda_api.def"
     ;
+
+// How the driver's rows order work, by row.
+inline constexpr Ordering kApiOrderings[kDriverApiCount] = {
+#define DRV(symbol, base, introduced, order, ...) Ordering::k##order,
+#include "trace/cuda_api.def"
+};
 
 } // namespace gmt::trace

@@ -62,6 +62,9 @@ enum class Kind : std::uint8_t {
   kRange = 11,
   // A string (since 1.1): P0 id (a hash of its bytes, equal in every log), P1 number of bytes, P2.. the bytes. Not a call.
   kText = 12,
+  // A thread begins to write here (since 1.5): P0 its id of the operating system, P1 its number in the process, from 1, which no other
+  // thread ever has. What follows in this log is its own, until the next such record. Not a call.
+  kThread = 13,
 
   // P0 address (or handle), P1 requested bytes (whole: pitch x height x depth for pitched), P2 Family, P3 stream or 0
   // (the graph for memory of a graph's node; for kVmmHandle the device's ordinal + 1, all ones for memory of the host).
@@ -90,6 +93,8 @@ enum class Kind : std::uint8_t {
   // peer's CUcontext, P3 the CUcontext that gains or loses access. Views: P4 which level of a mipmapped array, or which plane (since 1.5).
   kLife = 21,
   // Ordering. P0 stream, P1 event, other stream or (kGraphLaunch, kGraphUpload) graph-exec, (kEndCapture) the graph made, P2 SyncOp.
+  // Since 1.5: P0 the context (kContextRecord, kContextWait); P3 SyncFlag bits (kEventRecord, kStreamWaitEvent), for kElapsedTime the
+  // first event, P1 being the second.
   kSync = 22,
   // Any other recorded call: P0..P3 are its first four integer or pointer arguments, unread.
   kNote = 23,
@@ -105,7 +110,7 @@ enum class Kind : std::uint8_t {
   // What a capture adds to a graph is a kLaunch.
   kGraphKernel = 25,
   // Any other change of what a graph runs (since 1.4): P0 graph or graph-exec (0 if the call names the node only), P1 GraphOp, P2 node,
-  // P3 the other graph (kChild, kUpdate) or whether (kEnable).
+  // P3 the other graph (kChild, kUpdate), whether (kEnable) or the event (kEventRecord, kEventWait).
   kGraphChange = 26,
 
   // In-kernel allocations (since 1.2), in device-<n>.log only. All but kDeviceDrained are a DeviceSlot (trace/device_ring.h):
@@ -217,7 +222,12 @@ enum class SyncOp : std::uint8_t {
   kStreamQuery = 6, kEventQuery = 7, kHostFunction = 8, kGraphLaunch = 9, kBeginCapture = 10, kEndCapture = 11,
   kExternalWait = 12, // the stream waits for something outside CUDA (external semaphore)
   kGraphUpload = 13,  // since 1.4
+  // Since 1.5: both events are done; the event stands for all work of the context; all later work of the context waits for
+  // the event; something outside CUDA learns that the stream's work so far is done.
+  kElapsedTime = 14, kContextRecord = 15, kContextWait = 16, kExternalSignal = 17,
 };
+// The event is the graph's, not the capture's: cudaEventRecordExternal, cudaEventWaitExternal.
+inline constexpr std::uint64_t kSyncExternal = 1;
 enum class UseClass : std::uint8_t {
   kTexture = 1, kPrefetch = 2, kAdvise = 3, kAttach = 4, kMemOp = 5, kExport = 6, kDiscard = 7, kAccess = 8,
   kMemOpWait = 9, kSurface = 10, kTensorMap = 11, kGraphNode = 12, // named by a graph's node: used at each launch
@@ -227,6 +237,9 @@ enum class GraphOp : std::uint8_t {
   kUpdate = 2, // the graph-exec takes the parameters of the other graph's nodes
   kRemove = 3, // the node is gone
   kEnable = 4, // whether the node runs in this graph-exec
+  // Since 1.5, what the node does: it records or waits for the event; the host hears of it, by a host function or the
+  // destructor of an object that the graph owns (node 0); as the SyncOps of these names.
+  kEventRecord = 5, kEventWait = 6, kHost = 7, kExternalSignal = 8, kExternalWait = 9,
 };
 enum class RangeOp : std::uint8_t {
   kPush = 1, kPop = 2, kStart = 3, kEnd = 4, kMark = 5, kNameDomain = 6, kNameThread = 7, kNameResource = 8,
@@ -340,7 +353,7 @@ static_assert(sizeof(MoreSlot) == kSlotBytes);
 struct LogHeader {
   char magic[8];        // kLogMagic
   std::uint32_t major, minor;
-  std::uint32_t pid, tid; // tid of the first thread that wrote here; later leases are kNote-free
+  std::uint32_t pid, tid; // tid of the first thread that wrote here; kThread tells of the others
   std::uint64_t tsc;      // a calibration pair: time stamp counter and CLOCK_MONOTONIC at creation
   std::uint64_t monotonic_ns;
   std::uint64_t lost[8];  // by LossCause; the owner's, but kNoLog in the first log counts for threads without one

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "analyzer/detector.h"
+#include "analyzer/runtime_linkage.h"
 #include "analyzer/words.h"
 
 namespace gmt {
@@ -19,7 +20,12 @@ public:
   explicit Leak(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    linkage_.note(e);
     if (!e.succeeded() || e.from_runtime()) return;
+    if (e.kind == trace::Kind::kSync) {
+      if (static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kHostFunction) last_callback_ = e.order;
+      return;
+    }
     const auto object = static_cast<trace::ObjectClass>(e.p(1));
     const auto op = static_cast<trace::LifeOp>(e.p(2));
     const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
@@ -181,6 +187,11 @@ private:
       }
       f.advice = cat({"Call ", release, group.blocks == 1 ? " for it" : " for each block",
                       " when it is no longer needed, at the latest before the program ends."});
+      // Refused by such a runtime itself, so that no record tells of it.
+      if (linkage_.is_static() && last_callback_ > block.born) {
+        f.advice += cat({" A host callback was given to a stream after the allocation, and may have tried to free it: "
+                         "CUDA does not allow that, and a static runtime refuses it before it can be seen."});
+      }
     }
     return f;
   }
@@ -213,6 +224,8 @@ private:
   }
 
   const ProcessFacts& facts_;
+  RuntimeLinkage linkage_;
+  std::uint64_t last_callback_ = 0; // order of the newest host function given to a stream
   std::map<std::uint64_t, Object> objects_;                   // alive, by handle
   std::unordered_map<std::uint64_t, Object> destroyed_pools_; // by handle, until it is used again
 };
@@ -224,7 +237,7 @@ const DetectorRegistration kLeak{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<Leak>(facts);
   },
-  .wants = wants(trace::Kind::kLife),
+  .wants = wants(trace::Kind::kLife) | wants(trace::Kind::kSync),
 }};
 
 } // namespace

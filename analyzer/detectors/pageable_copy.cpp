@@ -27,7 +27,7 @@ public:
     constexpr std::uint16_t kLeftOut = trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
     if (e.p(2) < kLarge || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack) return;
     const auto to_device = pageable_to_device(e, heap);
-    if (!to_device || heap.is_capturing(e.p(3))) return;
+    if (!to_device || heap.is_capturing(e, e.p(3))) return;
     const DeviceFacts* device = facts_.device(heap.device_of_context(e.context));
     if (device != nullptr && (device->uses_host_page_tables || device->reads_pageable_memory)) return;
     Copies& copies = by_place_[std::uint64_t{e.stack.value} << 1 | (*to_device ? 1 : 0)];

@@ -75,7 +75,7 @@ private:
   void judge(const Event& e, const Heap& heap, Findings& findings) {
     if ((e.flags & trace::kFlagNested) != 0 || peers_.is_unknown() || facts_.lost_records() != 0) return;
     const int device = device_of(e, heap);
-    if (device < 0 || heap.is_capturing(e.p(1))) return;
+    if (device < 0 || heap.is_capturing(e, e.p(1))) return;
     unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are one mistake
     for (const Touch& touch : heap.touched()) {
       const Block& block = *touch.block;

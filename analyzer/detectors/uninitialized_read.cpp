@@ -4,6 +4,11 @@
 // are taken for written. 2D writes count as written from their first to their last byte, with the padding behind it.
 // Arrays are kept likewise, as if their rows lay one behind another. Each byte is reported once.
 //
+// It is an error where the copy goes to the host and no kernel can have written the block after all: none was launched
+// since its birth, and those from before are done when the copy reads (it is ordered behind them, or the host has waited
+// for them), or were given device memory only, as their arguments tell, that nothing wrote to while they ran and the
+// block was there, in a program without __managed__ variables (RunningKernels). It is a note otherwise.
+//
 // Invariants: at most kMostRanges ranges a block, and as many blocks as are alive (within a factor of two).
 
 #include <algorithm>
@@ -13,6 +18,7 @@
 #include <unordered_map>
 
 #include "analyzer/detector.h"
+#include "analyzer/running_kernels.h"
 #include "analyzer/words.h"
 
 namespace gmt {
@@ -153,9 +159,15 @@ bool goes_to_host(const Event& copy, const Heap& heap) {
 
 class UninitializedRead : public Detector {
 public:
-  explicit UninitializedRead(const ProcessFacts& facts) : facts_(facts) {}
+  explicit UninitializedRead(const ProcessFacts& facts) : facts_(facts), kernels_(facts) {}
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    if (e.kind != trace::Kind::kCopy && e.kind != trace::Kind::kSet) return kernels_.follow(e, heap);
+    follow_bytes(e, heap);
+    kernels_.follow(e, heap);
+  }
+
+  void follow_bytes(const Event& e, const Heap& heap) {
     if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
     for (const Touch& touch : heap.touched()) { // before what the same copy writes
       if (touch.access == Touch::Access::kRead && may_judge(*touch.block, heap)) judge(e, touch, heap);
@@ -180,6 +192,7 @@ private:
     bool of_array = false;
     Ranges ranges;
   };
+  enum class Writer : std::uint8_t { kNone, kEarlierKernel, kLaterKernel }; // that may have been
   using Place = std::array<std::uint64_t, 4>; // what equal findings have in common
 
   bool may_judge(const Block& block, const Heap& heap) const {
@@ -221,16 +234,18 @@ private:
   }
 
   void judge(const Event& e, const Touch& touch, const Heap& heap) {
-    if (heap.is_capturing(e.p(3))) return; // reads when its graph is launched
+    if (heap.is_capturing(e, e.p(3))) return; // reads when its graph is launched
     const Block& block = *touch.block;
     const Reading reading(e, touch, heap);
     Ranges& ranges = written(block, heap);
     const Reading::Bytes bytes = reading.bytes(ranges);
     if (bytes.missing == 0) return;
     ranges.add(reading.begin(), reading.end()); // told
-    const bool kernels_ran = heap.last_kernel() > block.born;
+    const Writer writer = heap.last_kernel() > block.born        ? Writer::kLaterKernel
+                          : kernels_.may_write(block, e, heap) ? Writer::kEarlierKernel
+                                                               : Writer::kNone;
     // Growing a buffer moves its unused part along: only what leaves the device is surely a mistake.
-    const bool sure = !kernels_ran && goes_to_host(e, heap);
+    const bool sure = writer == Writer::kNone && goes_to_host(e, heap);
     // Told at the end, when it is known that no record was lost; added up until then.
     const std::uint64_t call = e.via != trace::kNoApi ? e.via : e.api;
     const std::uint64_t range = facts_.groups_by_range() ? facts_.ranges().here() : 0;
@@ -238,7 +253,7 @@ private:
                       range << 1 | (sure ? 1 : 0)};
     const auto [at, is_new] = by_place_.try_emplace(place, found_.size());
     if (is_new) {
-      found_.push_back(finding(e, block, bytes, sure, kernels_ran));
+      found_.push_back(finding(e, block, bytes, sure, writer));
       found_.back().address = is_array(block) ? touch.address : reading.begin();
     } else {
       ++found_[at->second].count;
@@ -246,8 +261,20 @@ private:
     }
   }
 
-  Finding finding(const Event& e, const Block& block, const Reading::Bytes& bytes, bool sure,
-                  bool kernels_ran) const {
+  static std::string_view what_wrote_nothing(Writer writer) {
+    switch (writer) {
+    case Writer::kLaterKernel:
+      return "no copy, no set, and no kernel was given a pointer into the block, though one may have found it in "
+             "memory.";
+    case Writer::kEarlierKernel:
+      return "no copy and no set, and no kernel was launched since the block was allocated, though one that was "
+             "launched before may still have been running, and may have found a pointer to it in memory.";
+    case Writer::kNone: break;
+    }
+    return "no copy, no set, and no kernel has run since the block was allocated.";
+  }
+
+  Finding finding(const Event& e, const Block& block, const Reading::Bytes& bytes, bool sure, Writer writer) const {
     Finding f;
     f.kind = "uninitialized-read";
     f.severity = sure ? Severity::kError : Severity::kNote;
@@ -257,10 +284,7 @@ private:
        bytes.missing == bytes.read ? ", which nothing has written: "
                                    : cat({", and nothing has written ", format_count(bytes.missing),
                                           " of them: "}),
-       is_array(block) ? "no copy, and no surface was made of it."
-       : kernels_ran   ? "no copy, no set, and no kernel was given a pointer into the block, though one may "
-                         "have found it in memory."
-                       : "no copy, no set, and no kernel has run since the block was allocated."});
+       is_array(block) ? std::string_view("no copy, and no surface was made of it.") : what_wrote_nothing(writer)});
     f.advice = is_array(block)
                  ? std::string("Write the array before it is read: copy to it, or let a kernel write a surface of it.")
                  : cat({"Write the memory before it is read: copy to it, or set it with ",
@@ -274,6 +298,7 @@ private:
   }
 
   const ProcessFacts& facts_;
+  RunningKernels kernels_;
   std::unordered_map<std::uint64_t, Entry> blocks_; // by address or handle
   std::size_t sweep_at_ = kFirstSweep;
   std::vector<Finding> found_;
@@ -287,7 +312,7 @@ const DetectorRegistration kUninitializedRead{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<UninitializedRead>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet),
+  .wants = RunningKernels::kWanted,
 }};
 
 } // namespace

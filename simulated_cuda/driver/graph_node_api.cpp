@@ -37,6 +37,14 @@ CUresult read_operation(CUgraphNode node, T* out) {
 }
 
 template <class T>
+CUresult get_event(CUgraphNode node, CUevent* event) {
+  const T* operation = operation_of<T>(node);
+  if (operation == nullptr || event == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *event = operation->event;
+  return CUDA_SUCCESS;
+}
+
+template <class T>
 CUresult write_operation(CUgraphNode node, const T* in) {
   T* operation = operation_of<T>(node);
   if (operation == nullptr || in == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -145,6 +153,23 @@ CUresult graph_add_event_record_node(CUgraphNode* out, CUgraph graph, const CUgr
 CUresult graph_add_event_wait_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, size_t count,
                                    CUevent event) {
   return add_node(out, graph, dependencies, count, EventWaitOperation{event});
+}
+
+CUresult graph_event_record_node_get_event(CUgraphNode node, CUevent* event) { return get_event<EventRecordOperation>(node, event); }
+CUresult graph_event_wait_node_get_event(CUgraphNode node, CUevent* event) { return get_event<EventWaitOperation>(node, event); }
+CUresult graph_event_record_node_set_event(CUgraphNode node, CUevent event) {
+  const EventRecordOperation operation{event};
+  return write_operation(node, &operation);
+}
+CUresult graph_event_wait_node_set_event(CUgraphNode node, CUevent event) {
+  const EventWaitOperation operation{event};
+  return write_operation(node, &operation);
+}
+CUresult graph_exec_event_record_node_set_event(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  return write_exec_operation(exec, node, EventRecordOperation{event});
+}
+CUresult graph_exec_event_wait_node_set_event(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  return write_exec_operation(exec, node, EventWaitOperation{event});
 }
 
 CUresult graph_add_mem_alloc_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, size_t count,

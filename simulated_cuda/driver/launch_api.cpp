@@ -97,8 +97,17 @@ CUresult launch_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned g
 
 CUresult launch_kernel_ex(const CUlaunchConfig* c, CUfunction function, void** arguments, void** extra) {
   if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return launch_kernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ,
-                       c->sharedMemBytes, c->hStream, arguments, extra);
+  const CUresult launched = launch_kernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
+                                          c->blockDimZ, c->sharedMemBytes, c->hStream, arguments, extra);
+  for (unsigned i = 0; i < c->numAttrs && launched == CUDA_SUCCESS; ++i) {
+    const CUlaunchAttribute& attribute = c->attrs[i];
+    CUevent event = nullptr;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) event = attribute.value.programmaticEvent.event;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT) event = attribute.value.launchCompletionEvent.event;
+    if (event == nullptr) continue;
+    if (CUresult bad = event_record(event, c->hStream); bad != CUDA_SUCCESS) return bad;
+  }
+  return launched;
 }
 
 CUresult launch_cooperative_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

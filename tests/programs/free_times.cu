@@ -4,7 +4,8 @@
 //
 // run: callback
 // expect-shared: error free-in-callback count=1 api=cudaFree stacks="freed here"@done:LINE(in-callback),"allocated here"@main:LINE(alloc)
-// expect: error leak count=1 bytes=4096 stacks="allocated here"@main:LINE(alloc)
+// expect-shared: error leak count=1 bytes=4096 stacks="allocated here"@main:LINE(alloc)
+// expect-static: error leak count=1 bytes=4096 message="may have tried to free it" stacks="allocated here"@main:LINE(alloc)
 // not-checked-static: free-in-callback
 // run: late
 // device: gpu

@@ -23,6 +23,13 @@
 // expect: silent
 // run: managed
 // expect: silent
+// run: earlier
+// expect: note uninitialized-read count=1 bytes=4096 message="though one that was launched before may still have been running" stacks="copied here"@main:LINE(read-beside),"allocated here"@main:LINE(alloc)
+// run: earlier-waited
+// expect: error uninitialized-read count=1 bytes=4096 stacks="copied here"@main:LINE(read-beside),"allocated here"@main:LINE(alloc)
+// run: mailbox
+// device: gpu
+// expect: note uninitialized-read count=1 bytes=4096 message="though one that was launched before may still have been running"
 #include "answers.h"
 
 #include <vector>
@@ -35,6 +42,22 @@ __global__ void fill(float* values)
   if (values != nullptr)
     values[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f;
 }
+
+// Waits for a block to fill, and fills it; gives up in the end.
+__global__ void serve(float* volatile* inbox, volatile int* done)
+{
+  for (long long begun = clock64(); *inbox == nullptr && clock64() - begun < (1ll << 34);) {}
+  if (*inbox != nullptr) {
+    for (int i = 0; i < 1024; ++i) (*inbox)[i] = 2.0f;
+    __threadfence_system();
+  }
+  *done = 1;
+}
+
+struct Mailbox {
+  float* inbox;
+  int done;
+};
 
 static void copy_on(float* block)
 {
@@ -92,8 +115,39 @@ int main(int argc, char** argv)
     pitched(host);
     return 0;
   }
+  const bool beside = started_with(argc, argv, "earlier") || started_with(argc, argv, "earlier-waited");
+  const bool mailbox = started_with(argc, argv, "mailbox");
+  volatile Mailbox* mail = nullptr;
+  cudaStream_t running = nullptr, copying = nullptr;
+  if (beside || mailbox) {
+    void* shared = nullptr;
+    CHECK(cudaHostAlloc(&shared, sizeof(Mailbox), cudaHostAllocMapped));
+    std::memset(shared, 0, sizeof(Mailbox));
+    mail = static_cast<volatile Mailbox*>(shared);
+    CHECK(cudaStreamCreateWithFlags(&running, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&copying, cudaStreamNonBlocking));
+    auto* box = static_cast<Mailbox*>(shared);
+    if (mailbox) serve<<<1, 1, 0, running>>>(&box->inbox, &box->done);
+    else fill<<<1, 1, 0, running>>>(reinterpret_cast<float*>(shared));
+    CHECK(cudaGetLastError());
+  }
   float* block = nullptr;
   CHECK(cudaMalloc(&block, kBytes)); // @alloc
+  if (beside || mailbox) {
+    if (started_with(argc, argv, "earlier-waited")) CHECK(cudaStreamSynchronize(running));
+    if (mailbox) {
+      mail->inbox = block;
+      while (mail->done == 0) {}
+    }
+    CHECK(cudaMemcpyAsync(host.data(), block, kBytes, cudaMemcpyDeviceToHost, copying)); // @read-beside
+    CHECK(cudaDeviceSynchronize());
+    if (mailbox && host[kCount - 1] != 2.0f) return 4;
+    CHECK(cudaFree(block));
+    CHECK(cudaStreamDestroy(running));
+    CHECK(cudaStreamDestroy(copying));
+    CHECK(cudaFreeHost(const_cast<Mailbox*>(mail)));
+    return 0;
+  }
   if (started_with(argc, argv, "part"))
     CHECK(cudaMemcpy(block, host.data(), kCount, cudaMemcpyHostToDevice)); // forgot sizeof(float)
   else if (started_with(argc, argv, "kernel-elsewhere") || started_with(argc, argv, "unread"))

@@ -16,6 +16,9 @@ GRAPH, USE = 8, 6
 GRAPH_FAMILY, GRAPH_FREE_NODE = 15, 13
 CHILD, UPDATE, REMOVE, ENABLE = 1, 2, 3, 4
 SCANNED = 1
+RECORD, WAIT, ELAPSED_TIME, CONTEXT_RECORD, CONTEXT_WAIT = 3, 5, 14, 15, 16
+EXTERNAL = 1
+NODE_RECORD, NODE_WAIT, NODE_HOST = 5, 6, 7
 READS, WRITES, TOLD_BEFORE = 1, 2, 4
 RUNTIME, ARRAY_SIDE = 1 << 15, 3
 
@@ -82,6 +85,43 @@ class Facts(Records):
         for trace in found:
             kinds = [record.kind for record in trace.records]
             self.assertEqual((kinds.count("device"), kinds.count("text"), kinds.count("context")), (1, 1, 1))
+
+
+class Order(Records):
+    def setUp(self):
+        super().setUp()
+        self.play("", program="order_records")
+        self.handle = {what: int(handle, 16) for what, handle in self.said.items()}
+
+    def words(self, api):
+        return [(record.kind, record.a[:4], record.result) for record in self.trace.calls_of(api)]
+
+    def test_events_of_contexts_and_times(self):
+        context, first, second = (self.handle[what] for what in ("context", "first", "second"))
+        self.assertEqual(self.words("cuCtxRecordEvent"), [("sync", [context, first, CONTEXT_RECORD, 0], 0)])
+        self.assertEqual(self.words("cuCtxWaitEvent"), [("sync", [context, first, CONTEXT_WAIT, 0], 0)])
+        self.assertEqual(self.words("cuEventElapsedTime_v2"), [("sync", [0, second, ELAPSED_TIME, first], 0)])
+        self.assertEqual(self.words("cuStreamWaitEvent"), [("sync", [self.handle["stream"], first, WAIT, EXTERNAL], 0)])
+
+    def test_events_that_launches_record(self):
+        stream, first, second = (self.handle[what] for what in ("stream", "first", "second"))
+        launch, one, two, plain = self.trace.calls_of("cuLaunchKernelEx")
+        self.assertEqual([(record.kind, record.result) for record in (launch, one, two, plain)],
+                         [("launch", 400), ("sync", 400), ("sync", 400), ("launch", 400)])
+        self.assertEqual([one.a, two.a], [[stream, event, RECORD, 0] for event in (first, second)])
+        self.assertEqual([launch.order, one.order, two.order], list(range(launch.order, launch.order + 3)))
+
+    def test_nodes(self):
+        graph, exec_, first, second = (self.handle[what] for what in ("graph", "exec", "first", "second"))
+        record, wait, host, any_node = (self.handle[what] for what in ("record", "wait", "host", "any"))
+        for api, words in (("cuGraphAddEventRecordNode", [graph, NODE_RECORD, record, first]),
+                           ("cuGraphAddEventWaitNode", [graph, NODE_WAIT, wait, first]),
+                           ("cuGraphEventRecordNodeSetEvent", [0, NODE_RECORD, record, second]),
+                           ("cuGraphExecEventWaitNodeSetEvent", [exec_, NODE_WAIT, wait, second]),
+                           ("cuGraphAddNode_v2", [graph, NODE_WAIT, any_node, second])):
+            self.assertEqual(self.words(api), [("graph-change", words, 0)])
+        (added,) = self.trace.calls_of("cuGraphAddHostNode")
+        self.assertEqual((added.kind, added.a[:3]), ("graph-change", [graph, NODE_HOST, host]))
 
 
 class Bindings(Records):

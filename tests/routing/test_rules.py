@@ -66,7 +66,7 @@ class Layers(unittest.TestCase):
         self.forbid(rest, r"^cupti", "CUPTI only in interposer/cupti and its simulation")
 
     def test_detectors(self):
-        allowed = (r"^analyzer/(?!(detector|finding|heap|event|words|function_name|stream_clock|peer_access|declared_pointers|runtime_linkage"
+        allowed = (r"^analyzer/(?!(detector|finding|heap|event|words|function_name|stream_clock|orderings|running_kernels|peer_access|declared_pointers|runtime_linkage"
                    r"|device_stacks|access_finding)\.h$)")
         self.forbid(files("analyzer/detectors"), allowed, "detectors see detector, finding, heap, event and wording helpers")
 

@@ -14,13 +14,30 @@ INCLUDE = os.environ["GMT_CUDA_INCLUDE"]
 PROCESS_CALLS = {"dlsym", "free", "realloc", "dlclose", "_exit", "_Exit", "quick_exit", "execve", "execv", "execvp", "execvpe", "fexecve",
                  "execveat", "execl", "execlp", "execle", "posix_spawn", "posix_spawnp", "system", "popen",
                  "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
-ROW = re.compile(r"^(DRV|RT|RT13)\((\w+), (\w+), (?:(\d+)(_\w+)?, )?(.*)\)$", re.MULTILINE)
+ROW = re.compile(r"^(DRV|RT|RT13)\((\w+), (\w+), (?:(\d+)(_\w+)?, (\w+), )?(.*)\)$", re.MULTILINE)
+CHECKED_UNTIL = 13000  # functions of later toolkits are not known here
+# How a row orders work follows from its recorder, where that means one thing.
+ORDERS = [(r"SyncOp::k(Event|Context)Record\b", "Record"), (r"SyncOp::k(StreamWaitEvent|ContextWait)\b", "Wait"),
+          (r"SyncOp::k\w+(Synchronize|Query)\b", "Host"), (r"^ElapsedTime<", "Host"),
+          (r"SyncOp::k(HostFunction|ExternalSignal)\b", "Tell"), (r"^WriteValue<", "Tell"),
+          (r"SyncOp::kExternalWait\b", "Outside"), (r"^(WaitValue|MemoryOperations)<", "Outside"),
+          (r"SyncOp::kGraph(Launch|Upload)\b", "Stream"), (r"^Launch(Ex)?<", "Stream"),
+          (r"SyncOp::kBeginCapture\b|^EndCapture<", "Graph"), (r"^Graph\w+<", "Graph"),
+          (r"^Free<FreeFunction::kMemFreeAsync", "Stream"), (r"^Free<", "Context"), (r"^Unload<", "Context"),
+          (r"^(Copy|CopyArray|CopyShape|CopyBatch|CopyBatch3D|Set|Set2D|UseBatch|MapArrays)<", ("Stream", "Blocking", "Context"))]
+
 
 
 def table():
     """(macro, symbol, base or declared name, introduced, per-thread suffix) of each row."""
     with open(os.path.join(SOURCES, "trace", "cuda_api.def"), encoding="utf-8") as file:
         return [match.groups()[:5] for match in ROW.finditer(file.read())]
+
+
+def orders():
+    """{symbol: (how it orders work, recorder)} of the driver rows."""
+    with open(os.path.join(SOURCES, "trace", "cuda_api.def"), encoding="utf-8") as file:
+        return {match[2]: (match[6], match[7]) for match in ROW.finditer(file.read()) if match[1] == "DRV"}
 
 
 def exported(path):
@@ -78,6 +95,37 @@ class Table(InterposedCase):
                     self.assertIn(int(introduced), older)
                 expected = base + (f"_v{len(older)}" if len(older) > 1 else "") + (suffix or "")
                 self.assertEqual(symbol, expected)
+
+    def test_every_driver_row_says_how_it_orders(self):
+        with open(os.path.join(SOURCES, "trace", "ordering.h"), encoding="utf-8") as file:
+            words = set(re.findall(r"^  k(\w+),", file.read(), re.MULTILINE))
+        self.assertIn("Unknown", words)
+        for symbol, (order, recorder) in orders().items():
+            with self.subTest(symbol):
+                self.assertIn(order, words)
+                expected = next((order for pattern, order in ORDERS if re.search(pattern, recorder)), order)
+                self.assertIn(order, expected if isinstance(expected, tuple) else (expected,))
+                if isinstance(expected, tuple):
+                    self.assertEqual(order == "Stream", "Async" in symbol)
+
+    def test_versions_of_a_function_order_alike(self):
+        """The analyzer knows calls by their names without version and suffix."""
+        found = {}
+        for _, symbol, base, _, _ in self.driver:
+            found.setdefault(base, set()).add(orders()[symbol][0])
+        self.assertEqual({base for base, orders in found.items() if len(orders) > 1}, set())
+
+    def test_every_driver_function_is_a_row_or_orders_nothing(self):
+        bases = set()
+        for header in ("cudaTypedefs.h", "cudaProfilerTypedefs.h"):
+            with open(os.path.join(INCLUDE, header), encoding="utf-8") as file:
+                found = re.findall(r"\(CUDAAPI \*PFN_(\w+)_v(\d+)(?:_\w+)?\)", file.read())
+                bases |= {base for base, version in found if int(version) <= CHECKED_UNTIL}
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "orders_nothing.txt")
+        with open(path, encoding="utf-8") as file:
+            listed = [line.strip() for line in file if not line.startswith("#")]
+        self.assertEqual(listed, sorted(set(listed)))
+        self.assertEqual(set(listed), bases - {row[2] for row in self.driver})
 
     def test_runtime_names(self):
         for _, symbol, declared, _, _ in self.runtime:

@@ -18,7 +18,7 @@ FLAG_NO_STACK = 1 << 13
 FLAG_RUNTIME = 1 << 15
 CAUSES = {1: "space", 2: "limit", 3: "reentry", 4: "no log", 5: "no ring"}
 KINDS = {1: "more", 2: "abandoned", 3: "stack", 4: "name", 5: "context", 6: "exit", 7: "loss", 8: "kernel",
-         9: "device", 10: "memory-info", 11: "range", 12: "text", 16: "alloc", 17: "free", 18: "copy", 19: "set",
+         9: "device", 10: "memory-info", 11: "range", 12: "text", 13: "thread", 16: "alloc", 17: "free", 18: "copy", 19: "set",
          20: "launch", 21: "life", 22: "sync", 23: "note", 24: "use", 25: "graph-kernel", 26: "graph-change",
          32: "device-alloc", 33: "device-free", 34: "device-site", 35: "device-grid", 36: "drained",
          40: "access-function", 41: "access-instruction", 42: "access-windows",

@@ -241,6 +241,35 @@ int small_stacks() {
 
 // ---- plug-ins
 
+// A destructor that stands behind ours: the thread's log is gone when it calls.
+int late_calls() {
+  static pthread_key_t key = 0;
+  static int bad = 0;
+  const auto again = [](void* round) { // the first round may come before ours, the second does not
+    if (round == &key) {
+      pthread_setspecific(key, &bad);
+      return;
+    }
+    u64 address = 0;
+    bad += cuMemAlloc_v2(&address, 32) != 0 ? 1 : 0;
+    bad += cuMemFree_v2(address) != 0 ? 1 : 0;
+  };
+  pthread_key_create(&key, again);
+  for (int i = 0; i < 2; ++i) {
+    pthread_t thread{};
+    pthread_create(&thread, nullptr, [](void*) -> void* {
+      u64 address = 0;
+      bad += cuMemAlloc_v2(&address, 16) != 0 ? 1 : 0;
+      bad += cuMemFree_v2(address) != 0 ? 1 : 0;
+      pthread_setspecific(key, &key);
+      return nullptr;
+    }, nullptr);
+    pthread_join(thread, nullptr);
+  }
+  std::printf("bad %d\n", bad);
+  return 0;
+}
+
 using Run = int (*)();
 
 // The plug-in calls from its own code; other threads allocate meanwhile and find new stacks.
@@ -299,6 +328,7 @@ int main(int argc, char** argv) {
   if (scene == "throw") return throw_out();
   if (scene == "cancel") return cancel();
   if (scene == "small_stacks") return small_stacks();
+  if (scene == "late_calls") return late_calls();
   if (scene == "plugin_loop") return plugin_loop(more);
   if (scene == "plugin_elsewhere") return plugin_elsewhere(more);
   if (scene == "waiting_constructor") return waiting_constructor(more);

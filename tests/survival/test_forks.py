@@ -21,6 +21,9 @@ class Forks(InterposedCase):
         result = self.run_program("survival_odd", "fork_then_threads")
         self.assertEqual(result.stdout, "child 0\n")
         self.assertEqual(sorted(self.sizes(trace) for trace in self.traces()), [[1, 3], [2, 4, 5]])
+        for trace in self.traces():  # each process counts its own threads
+            numbers = [record.a[1] for record in trace.records if record.kind == "thread"]
+            self.assertEqual(sorted(set(numbers)), list(range(1, max(numbers) + 1)))
 
     def test_fork_storm(self):
         result = self.run_program("survival_odd", "fork_storm", env={"STANDIN_LOG": "/dev/null"})

@@ -67,6 +67,34 @@ class Threads(InterposedCase):
         trace = self.only_trace()
         self.assertEqual(len(self.whole(trace)), 200000)
         self.assertLessEqual(len(trace.logs), 32)
+        self.check_leases(trace)
+        self.assertEqual(self.numbers(trace), list(range(1, 100002)), "the last is main's, at the end")
+
+    def numbers(self, trace):
+        return sorted(record.a[1] for record in trace.records if record.kind == "thread")
+
+    def test_a_thread_that_comes_back_is_the_same(self):
+        """Its log was taken away at its end, and then a destructor of its own calls again."""
+        result = self.run_program("survival_odd", "late_calls")
+        self.assertEqual(result.stdout, "bad 0\n")
+        trace = self.only_trace()
+        self.whole(trace)
+        begun = [record for record in trace.records if record.kind == "thread"]
+        self.assertEqual([record.a[1] for record in begun], [1, 1, 2, 2, 3])
+        self.assertEqual(begun[0].a[0], begun[1].a[0])
+        self.assertNotEqual(begun[1].a[0], begun[2].a[0])
+
+    def check_leases(self, trace):
+        """Each log begins with its thread, and between two threads the orders rise."""
+        for log in trace.logs:
+            self.assertEqual((log.records[0].kind, log.records[0].a[0]), ("thread", log.tid))
+            highest = 0
+            for record in log.records:
+                if record.kind == "thread":
+                    self.assertGreater(record.order, highest)
+                elif record.is_call:
+                    self.assertGreater(record.order, 0)
+                highest = max(highest, record.order)
 
     def test_handler_that_frees(self):
         for scene in ("alarms", "alarms_own_stack"):

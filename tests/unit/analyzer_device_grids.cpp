@@ -96,6 +96,59 @@ TEST_F(LaunchOfGrid, AGraphsKernelsAreNumberedWhenItIsInstantiated) {
   EXPECT_EQ(launches(), "1:402 0:401 ");
 }
 
+// Captures of a stream, from begin to end; 0x99 is the graph that comes out unless the end is refused.
+class CaptureOfGrid : public LaunchOfGrid {
+protected:
+  void begin(std::uint64_t stream, unsigned thread = 0) {
+    log(thread).record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {stream, 0, 10, 0});
+  }
+  void end(std::uint64_t stream, std::uint64_t graph, std::uint16_t code = 0, unsigned thread = 0) {
+    log(thread).record(Kind::kSync, {.api = "cuStreamEndCapture", .result = code}, {stream, graph, 11, 0});
+  }
+  void launch_in(unsigned thread, std::uint64_t from, std::uint64_t stream) {
+    log(thread).record(Kind::kLaunch, {.api = "cuLaunchKernel", .stack = {from}},
+                       {kStep, stream, std::uint64_t{4} | 1ull << 32 | 1ull << 48, 64 | 1ull << 16 | 1ull << 32});
+  }
+  void instantiate(std::uint64_t graph) {
+    log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, graph});
+  }
+};
+
+TEST_F(CaptureOfGrid, TwoAtOnce) {
+  begin(0x77);
+  begin(0x78);
+  launch(kClean, 4, 64, 401, 0x77);
+  launch(kStep, 4, 64, 402, 0x78);
+  end(0x77, 0x98);
+  end(0x78, 0x99);
+  instantiate(0x99);
+  leak_in(1);
+  EXPECT_EQ(launches(), "0:402 ");
+}
+
+TEST_F(CaptureOfGrid, OneThatWasInvalidatedLeavesNothing) {
+  expect_only({"device-heap-leak"});
+  begin(0x77);
+  launch(kClean, 4, 64, 401, 0x77);
+  end(0x77, 0, 901);
+  begin(0x77);
+  launch(kStep, 4, 64, 402, 0x77);
+  end(0x77, 0x99);
+  instantiate(0x99);
+  leak_in(1);
+  EXPECT_EQ(launches(), "0:402 ");
+}
+
+TEST_F(CaptureOfGrid, DefaultStreamsOfThreads) {
+  constexpr std::uint64_t kOwn = 2;
+  begin(kOwn);
+  launch_in(0, 401, kOwn);
+  launch_in(1, 402, kOwn); // this thread captures nothing
+  end(kOwn, 0x99);
+  leak_in(1);
+  EXPECT_EQ(launches(), "1:402 ");
+}
+
 TEST_F(LaunchOfGrid, AClonesKernelsAreTheGraphs) {
   log().record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {0x77, 0, 10, 0});
   launch(kStep, 4, 64, 401, 0x77);

@@ -60,6 +60,23 @@ TEST_F(FreeTimes, WhatAStaticRuntimeRefusesIsNotSeen) {
   EXPECT_FALSE(is_not_checked("free-in-callback", "statically linked"));
 }
 
+TEST_F(FreeTimes, LeaksThatACallbackMayHaveTriedToPrevent) {
+  expect_only({"leak"});
+  const auto alloc = [this](std::uint64_t address, std::uint64_t from) {
+    log().alloc({.api = "cuMemAlloc_v2", .stack = {from}}, Family::kDevice, address, kMiB);
+  };
+  log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, trace::ObjectClass::kPrimaryContext, trace::LifeOp::kRetain);
+  alloc(kA, 0x100);
+  log().record(Kind::kSync, {.api = "cuLaunchHostFunc"},
+               {0x51, 0, static_cast<std::uint64_t>(trace::SyncOp::kHostFunction)});
+  alloc(kB, 0x101); // behind the callback
+  run();
+  ASSERT_EQ(kinds(), "leak leak");
+  EXPECT_NE(result.findings[0].advice.find("A host callback was given to a stream after the allocation, and may have tried"),
+            std::string::npos);
+  EXPECT_EQ(result.findings[1].advice.find("callback"), std::string::npos);
+}
+
 TEST_F(FreeTimes, OtherCallsInsideAHostCallbackAreApiErrors) {
   cuda_malloc(kA, kMiB);
   cuda_memcpy(kA, kHost, 100, 800);

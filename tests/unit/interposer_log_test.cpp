@@ -83,8 +83,8 @@ std::vector<Written> read_trace(const fs::path& folder, std::set<std::uint64_t>&
 }
 
 void write_records(std::uint64_t thread, unsigned count) {
-  std::uint32_t epoch = 0;
-  ThreadLog* log = Process::enter_thread(epoch);
+  std::uint32_t epoch = 0, number = 0;
+  ThreadLog* log = Process::enter_thread(epoch, number);
   ASSERT_NE(log, nullptr);
   for (unsigned i = 0; i < count; ++i) {
     Record record;
@@ -130,8 +130,8 @@ std::uintmax_t bytes_of_logs() {
 
 // From one wait to the next a program does much the same: at the second one there is room for all of it.
 TEST(InterposerRoom, IsMadeWhereTheProgramWaits) {
-  std::uint32_t epoch = 0;
-  ThreadLog* log = Process::enter_thread(epoch);
+  std::uint32_t epoch = 0, number = 0;
+  ThreadLog* log = Process::enter_thread(epoch, number);
   ASSERT_NE(log, nullptr);
   Record record;
   record.use(4);

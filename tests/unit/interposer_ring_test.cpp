@@ -94,8 +94,8 @@ Read read_log(const char* name) {
 class InterposerRing : public testing::Test {
 protected:
   static void SetUpTestSuite() {
-    std::uint32_t epoch = 0;
-    ASSERT_NE(Process::enter_thread(epoch), nullptr);
+    std::uint32_t epoch = 0, number = 0;
+    ASSERT_NE(Process::enter_thread(epoch, number), nullptr);
     ASSERT_TRUE(start_drain_thread());
   }
   static void TearDownTestSuite() {
