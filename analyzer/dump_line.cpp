@@ -309,11 +309,11 @@ std::string dump_lines(const AccessLog& log) {
                  figure("open-ns", w.open_nanoseconds), figure("graph-launches", w.graph_launches),
                  figure("unknown-graphs", w.unknown_graphs),
                  figure("graphs-in-windows", w.graphs_in_windows),
-                 figure("put-off", w.put_off), figure("measuring-ns", w.measuring_nanoseconds),
-                 figure("elapsed-ns", w.elapsed_nanoseconds),
+                 figure("put-off", w.put_off),
                  " counters-trouble=", kTroubles[static_cast<std::size_t>(w.counters_trouble)],
                  figure("counters-code", w.counters_code), figure("counted", w.counted),
-                 figure("counted-lost", w.counted_lost), "\n"});
+                 figure("counted-lost", w.counted_lost), figure("measuring-ns", w.measuring_nanoseconds),
+                 figure("elapsed-ns", w.elapsed_nanoseconds), "\n"});
   }
   for (const AccessFunction& f : log.functions) {
     text += cat({log.name, " function", figure("number", f.number), " name=", gmt::quoted(f.name),

@@ -59,7 +59,7 @@ void Heap::State::on_graph_kernel(const Event& e) {
   if (!e.succeeded() || e.from_runtime()) return;
   GraphWork kernel = work_of(e, GraphWork::Kind::kKernel, false);
   kernel.function = e.p(0);
-  const Words all = e.payload.subspan(trace::first_argument(e.kind));
+  const Words all = e.payload.subspan(std::min<std::size_t>(trace::first_argument(e.kind), e.payload.size()));
   for (const std::uint64_t word : all) {
     const std::uint64_t address = trace::argument_address(word);
     if (word == 0) continue;

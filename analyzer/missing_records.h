@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records that were made and are not in the trace, though nothing says that they were lost: a log was deleted, or not
 // copied with the others. Their places in the process-wide order stay empty, and logs are numbered without holes.
-// Used by EventStream.
 //
 // What is empty for another reason: orders of records that were dropped (counted in the headers' lost[]), of torn and
 // damaged ones, one of each thread that was in the middle of a call when the process ended, and those of a batch that
@@ -26,12 +25,12 @@ public:
     if (e.order > last_) {
       if (e.order != last_ + 1) note_gap(e.order - last_ - 1);
       last_ = e.order;
-      last_record_ = {e.thread, may_be_of_batch(e), e.result == trace::kResultInFlight};
+      last_record_ = {e.log, may_be_of_batch(e), e.result == trace::kResultInFlight};
     } else if (e.order < last_ && empty_ != 0) {
       --empty_; // out of place (damage): it was taken for missing
     }
-    if (e.thread >= last_of_log_.size()) last_of_log_.resize(e.thread + std::size_t{1});
-    last_of_log_[e.thread] = e.order;
+    if (e.log >= last_of_log_.size()) last_of_log_.resize(e.log + std::size_t{1});
+    last_of_log_[e.log] = e.order;
   }
 
   // How many records are missing for no known reason.
@@ -49,7 +48,8 @@ private:
 
   // The others bear the order of the call before them.
   static bool has_own_order(const Event& e) {
-    return e.kind >= trace::Kind::kAlloc || e.kind == trace::Kind::kRange || e.kind == trace::Kind::kExit;
+    return e.kind >= trace::Kind::kAlloc || e.kind == trace::Kind::kThread || e.kind == trace::Kind::kRange ||
+           e.kind == trace::Kind::kExit;
   }
   static bool may_be_of_batch(const Event& e) {
     return e.kind == trace::Kind::kUse || (e.kind == trace::Kind::kCopy && (e.flags & trace::kCopyBatched) != 0);
@@ -60,7 +60,7 @@ private:
   std::uint64_t last_ = 0;  // highest order seen
   std::uint64_t empty_ = 0; // orders up to it that no record has
   LastRecord last_record_;
-  std::vector<std::uint64_t> last_of_log_; // highest order, by Event::thread
+  std::vector<std::uint64_t> last_of_log_; // highest order, by Event::log
   std::vector<Gap> gaps_;
 };
 

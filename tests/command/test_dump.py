@@ -56,8 +56,9 @@ class Dump(CommandCase):
         self.assertEqual(result.returncode, 0, result)
         self.assertEqual(result.stdout.splitlines()[1:-1], [
             "access-0 windows trouble=busy code=27 opened=5 read=4 given-up=1 launches=90 launches-read=30 "
-            "launches-given-up=7 open-ns=1000 graph-launches=2 unknown-graphs=0 graphs-in-windows=0 put-off=6 counters-trouble=none counters-code=0 counted=0 counted-lost=0",
-            "access-0 function number=1 name=\"step\" identity=0xabc measured=12 lost=3 launches=90",
+            "launches-given-up=7 open-ns=1000 graph-launches=2 unknown-graphs=0 graphs-in-windows=0 put-off=6 counters-trouble=none counters-code=0 counted=0 counted-lost=0 measuring-ns=0 elapsed-ns=0",
+            "access-0 function number=1 name=\"step\" identity=0xabc measured=12 lost=3 launches=90 "
+            "measured-shared=12 plain-ns=0 longest-ns=0 too-costly=0",
             "access-0 instruction function=1 offset=0x120 executions=64 threads=2048 sectors=256 ideal-sectors=64 "
             "bytes=8192 wavefronts=- ideal-wavefronts=- shared-bytes=0 local-sectors=5"])
 

@@ -94,7 +94,7 @@ protected:
   const Analysis& run_access(bool with_code = true) {
     trace.write(directory.path() / "trace");
     if (!access.empty()) access.write(directory.path() / "trace");
-    AnalysisOptions options;
+    options = {};
     options.coalescing_floor = floor;
     if (with_code) {
       options.find_code = [this](std::string_view linked, auto, auto) -> const FunctionCode* {
