@@ -136,7 +136,7 @@ enum class Kind : std::uint8_t {
   // nanoseconds of the longest launch that was measured, P9 how many more launches than P3 have figures of shared memory (negative).
   kAccessFunction = 40,
   // One instruction: P0 number of its kAccessFunction:32 offset in the function:32 (low to high), P1 executions by warps,
-  // P2 executions by threads (since 1.5, those whose predicate was true, none of local memory). Global memory: P3 sectors, P4 ideal sectors, P5 bytes asked for. Shared memory: P6 wavefronts,
+  // P2 executions by threads (since 1.5 both only where a predicate was true, and P2 not of local memory). Global memory: P3 sectors, P4 ideal sectors, P5 bytes asked for. Shared memory: P6 wavefronts,
   // P7 ideal wavefronts, P8 bytes asked for. P9 sectors of local memory.
   kAccessInstruction = 41,
   // The whole of it, first in the file: P0 AccessTrouble, P1 the CUptiResult that told, P2 windows opened, P3 windows read, P4

@@ -18,7 +18,7 @@
 // run: overlap
 // expect: error copy-overlap count=1 api=cudaGraphAddMemcpyNode1D message="which overlap in 4,032 bytes" stacks="node made here"@add_copy:LINE(copy),"allocated here"@main:LINE(live)
 // run: direction
-// expect: error copy-direction count=1 api=cudaGraphExecMemcpyNodeSetParams1D message="with cudaMemcpyHostToDevice takes its source for host memory" stacks="node made here"@main:LINE(direction),"allocated here"@main:LINE(alloc)
+// expect: error copy-direction count=1 api=cudaGraphExecMemcpyNodeSetParams1D message="takes its source for host memory" stacks="node made here"@main:LINE(direction),"allocated here"@main:LINE(alloc)
 #include "answers.h"
 
 constexpr size_t kBytes = 4096;

@@ -198,7 +198,7 @@ TEST_F(AccessTest, WhatWasLeftOutToSaveTimeIsNamed) {
   access.times({.plain = kSecond / 100, .longest = kSecond, .more_shared = ~std::uint64_t{1}});
   function("_Z4stepPf", 2, 2);
   add({.sectors = 4, .ideal = 4});
-  for (const auto& [handle, linked] : {std::pair{0xf2, "_Z4slowPf"}, {0xf3, "_Z4oncePf"}}) {
+  for (const auto& [handle, linked] : {std::pair{std::uint64_t{0xf2}, "_Z4slowPf"}, {std::uint64_t{0xf3}, "_Z4oncePf"}}) {
     name(handle, linked);
     launch(handle);
   }

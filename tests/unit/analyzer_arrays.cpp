@@ -98,7 +98,7 @@ TEST_F(Arrays, PastTheExtent) {
 
 TEST_F(Arrays, PastTheExtentOfALevel) {
   make(kMipmapped, {256, 64, 0, 4}, Family::kMipmappedArray);
-  for (const std::uint64_t number : {0, 2, 5}) level(number);
+  for (const std::uint64_t number : {0u, 2u, 5u}) level(number);
   write({kLevel}, {256, 64});
   write({kLevel + 2}, {64, 16});
   write({kLevel + 5}, {8, 2});
@@ -239,7 +239,7 @@ TEST_F(Arrays, ReadOfWhatNothingWrote) {
 
 TEST_F(Arrays, ReadOfALevelThatNothingWrote) {
   make(kMipmapped, {256, 64}, Family::kMipmappedArray);
-  for (const std::uint64_t number : {0, 1}) level(number);
+  for (const std::uint64_t number : {0u, 1u}) level(number);
   write({kLevel}, {256, 64});
   read({kLevel}, {256, 64});
   run();

@@ -263,7 +263,7 @@ class CollectorShapes : public CollectorCosts, public testing::WithParamInterfac
 
 TEST_P(CollectorShapes, KeepTheBudget) {
   const Shape shape = GetParam();
-  for (const std::uint64_t factor : {5, 30, 60}) {
+  for (const std::uint64_t factor : {5u, 30u, 60u}) {
     start();
     const std::uint64_t k = kernel("k", shape.milliseconds * kMillisecond, factor);
     for (unsigned i = 0; i < shape.launches; ++i) {
