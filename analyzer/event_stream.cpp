@@ -110,7 +110,7 @@ const Event* EventStream::next() {
     note(*e);
   }
   if (e == nullptr) return nullptr;
-  if (e->thread != last_thread_) note_thread(*e);
+  if (e->thread != recent_threads_[e->thread % kRecentThreads]) note_thread(*e);
   ranges_.follow(*e);
   gaps_.follow(*e);
   now_ = trace::order_of(e->order);
@@ -255,7 +255,7 @@ std::uint64_t EventStream::missing_records() const {
 // One that only tells how the process ends is none that the report speaks of.
 void EventStream::note_thread(const Event& e) {
   if (!is_call(e.kind)) return;
-  last_thread_ = e.thread;
+  recent_threads_[e.thread % kRecentThreads] = e.thread;
   if (merge_->logs()[e.log]->stats().tells_threads) threads_.insert(e.thread);
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "analyzer/detector.h"
 #include "analyzer/merge.h"
@@ -116,7 +117,8 @@ private:
   Ranges ranges_{texts_};
   OrderGaps gaps_;
   std::unordered_set<std::uint32_t> threads_; // numbers, where logs tell of threads
-  std::uint32_t last_thread_ = ~std::uint32_t{0};
+  static constexpr std::uint32_t kRecentThreads = 64; // events of several threads alternate
+  std::vector<std::uint32_t> recent_threads_ = std::vector(kRecentThreads, ~std::uint32_t{0});
   std::unordered_map<std::uint64_t, Kernel> kernels_; // by function handle
   std::map<int, DeviceFacts> devices_;
   DeviceHeaps device_heaps_;
