@@ -136,16 +136,27 @@ Answer Cupti::find_metrics(int device) noexcept {
   return refused.trouble == AccessTrouble::kError ? Answer{AccessTrouble::kNotSupported, refused.result} : refused;
 }
 
+// Where one part cannot take the place of another, the first is measured on.
 Answer Cupti::configure(int device, Part part) noexcept {
   Chip& chip = chips_[device];
   if (!chip.configured) {
     if (const Answer refused = find_metrics(device); !refused.good()) return refused;
-  } else {
-    using Unset = CUpti_SassMetricsUnsetConfig_Params;
-    auto unset = parameters<Unset>(CUpti_SassMetricsUnsetConfig_Params_STRUCT_SIZE);
-    unset.deviceIndex = static_cast<std::uint32_t>(device);
-    if (const Answer refused = answer(cupti.unset_config(&unset)); !refused.good()) return refused;
+    return set_part(device, part);
   }
+  if (chip.is_fixed) return {};
+  using Unset = CUpti_SassMetricsUnsetConfig_Params;
+  auto unset = parameters<Unset>(CUpti_SassMetricsUnsetConfig_Params_STRUCT_SIZE);
+  unset.deviceIndex = static_cast<std::uint32_t>(device);
+  chip.is_fixed = !answer(cupti.unset_config(&unset)).good();
+  if (chip.is_fixed) return {};
+  const Part before = chip.part;
+  if (set_part(device, part).good()) return {};
+  chip.is_fixed = true;
+  return set_part(device, before);
+}
+
+Answer Cupti::set_part(int device, Part part) noexcept {
+  Chip& chip = chips_[device];
   CUpti_SassMetrics_Config configs[kSources] = {};
   std::size_t count = 0;
   for (unsigned i = 0; i < kSources; ++i) {

@@ -61,6 +61,7 @@ public:
   // could not with PyTorch; from then on, each function at its first launch in the window. All windows that are open on a
   // device at one time measure the same part.
   Answer open(std::uint64_t context, int device, Part part, bool costly) noexcept;
+  Part part(int device) const noexcept { return chips_[device].part; } // that the open windows measure
   bool can_open(int device, Part part) const noexcept {
     return device < 0 || device >= kMostDevices || chips_[device].windows == 0 || chips_[device].part == part;
   }
@@ -77,13 +78,15 @@ private:
   static constexpr std::uint64_t kMostPatching = 100'000'000; // nanoseconds
   struct Chip { // of a device: metrics have other ids on other chips
     bool configured;
-    Part part; // if configured
+    bool is_fixed; // another part was refused
+    Part part;     // if configured
     unsigned windows;
     bool known[kMetrics];
     bool has[kSources];
     std::uint64_t ids[kSources];
   };
   Answer configure(int device, Part part) noexcept;
+  Answer set_part(int device, Part part) noexcept;
   Answer find_metrics(int device) noexcept;
   bool grow_buffer(std::size_t bytes) noexcept;
   static Figures figures_of(const CUpti_SassMetrics_Data& record, std::size_t values, const Chip& chip) noexcept;

@@ -251,7 +251,7 @@ void open_window(Context& context, std::uint64_t function, Part part, std::uint6
   context.timed_in_window.store(0);
   context.slower_by.store(0);
   context.expected.store(0);
-  context.part.store(part);
+  context.part.store(cupti.part(device));
   context.open.store(true);
   add_to_word(context.sums.windows(), kOpened, 1);
   core->tell_at_exit(); // before CUPTI's own end and the driver's, which have registered theirs

@@ -144,6 +144,7 @@ Answer Cupti::begin() noexcept {
 }
 Answer Cupti::open(std::uint64_t, int ordinal, Part part, bool) noexcept {
   for (bool& known : chips_[ordinal].known) known = true;
+  chips_[ordinal].part = part;
   EXPECT_LE(device.free_at, device.clock);
   device.clock += kMillisecond;
   device.patched = true;
