@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says in words what part of a trace is gone without being counted as lost. Called by analyze() at its end.
+// Says in words what part of a trace is gone without being counted as lost.
 #pragma once
 
 #include "analyzer/event_stream.h"

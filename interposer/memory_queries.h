@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only the driver knows of memory that was made elsewhere: the size of what another process shared, the place of
-// imported physical memory, the size of a variable and whether it is managed. Pure queries that neither wait nor disturb a stream capture; called by recorders after
-// the call that opened or imported it (pool_recorders.h).
+// imported physical memory, the size of a variable and whether it is managed. Pure queries that neither wait nor disturb a stream capture.
 #pragma once
 
 #include <cuda.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What --coalescing costs programs of many shapes, on a made-up device with a clock of its own: kernels last as long as
 // the test says, and many times longer where they are measured. No program may take more than 1.3 times its plain time
-// and two seconds, and none may hang.
+// and two seconds, and none may hang. The device and what is measured on it are one file: the tests read its state.
 #include <gtest/gtest.h>
 
 #include <algorithm>
