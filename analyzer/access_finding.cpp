@@ -11,7 +11,6 @@
 namespace gmt {
 namespace {
 
-constexpr std::size_t kLongestName = 120; // template arguments may fill pages
 
 // The line with the functions that it was inlined into, innermost first; one frame without a line if there is
 // no line information.

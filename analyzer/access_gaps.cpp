@@ -20,7 +20,6 @@ namespace {
 
 using trace::AccessTrouble;
 
-constexpr const char* kSubject = "memory accesses";
 constexpr const char* kCounters = "whole-kernel counters";
 
 // Tools that take CUPTI for themselves, by a library that they load into the program.
@@ -82,7 +81,7 @@ std::string reason(AccessTrouble trouble, std::uint64_t result, const TraceDir& 
 void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& findings) {
   const AccessWindows& windows = log.windows;
   if (!log.stats.skipped.empty()) {
-    findings.not_checked({kSubject, cat({log.name, " could not be read: ", log.stats.skipped})});
+    findings.not_checked({kMemoryAccesses, cat({log.name, " could not be read: ", log.stats.skipped})});
     return;
   }
   if (std::string why = reason(windows.trouble, windows.code, trace); !why.empty()) {
@@ -90,22 +89,22 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
       why += cat({"; that came after ", format_count(windows.launches_read), " of ",
                   format_count(windows.launches), " launches had been measured"});
     }
-    findings.not_checked({kSubject, why});
+    findings.not_checked({kMemoryAccesses, why});
   }
   if (windows.launches_given_up != 0) {
     findings.not_checked(
-      {kSubject, cat({"the figures of ", format_count(windows.launches_given_up), " measured ",
+      {kMemoryAccesses, cat({"the figures of ", format_count(windows.launches_given_up), " measured ",
                       windows.launches_given_up == 1 ? "launch is" : "launches are",
                       " lost: a graph had to be launched among them, or their context ended before they "
                       "could be read"})});
   }
   if (windows.opened > windows.read && windows.opened - windows.read > windows.given_up) {
     findings.not_checked(
-      {kSubject, "launches were being measured when the process ended: their figures are lost"});
+      {kMemoryAccesses, "launches were being measured when the process ended: their figures are lost"});
   }
   if (windows.graphs_in_windows != 0) {
     findings.not_checked(
-      {kSubject,
+      {kMemoryAccesses,
        cat({format_plural(windows.graphs_in_windows, "graph"), " had to be launched or uploaded while CUPTI "
             "measured, because a measured kernel did not end for 30 s or the same thread was capturing "
             "another graph. CUPTI can lose a graph's kernels then: what the program computed may be wrong; run it "
@@ -114,7 +113,7 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
   if (windows.unknown_graphs != 0) {
     const bool one = windows.unknown_graphs == 1;
     findings.not_checked(
-      {kSubject, cat({format_count(windows.unknown_graphs), one ? " launch of a graph" : " launches of graphs",
+      {kMemoryAccesses, cat({format_count(windows.unknown_graphs), one ? " launch of a graph" : " launches of graphs",
                       " whose kernels are not known (conditional nodes, or changed after it was made): numbers "
                       "for all launches leave them out"})});
   }
@@ -172,14 +171,14 @@ void explain_functions(const MemoryAccess& access, Findings& findings) {
   }
   if (!bulk.empty()) {
     findings.not_checked(
-      {kSubject,
+      {kMemoryAccesses,
        cat({"bulk copies (the tensor memory accelerator) pass by what CUPTI counts for instructions: "
             "those of ",
             list_names(bulk), " are not in the figures"})});
   }
   if (!without_code.empty()) {
     findings.not_checked(
-      {kSubject, cat({"the code of ", list_names(without_code),
+      {kMemoryAccesses, cat({"the code of ", list_names(without_code),
                       " was not found: what was measured there has no lines and fewer causes"})});
   }
 }
@@ -210,7 +209,7 @@ void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, Proc
   if (!has_choice(trace)) told = explain_unmeasured(access, findings) || told;
   if (!any && !told) {
     const bool simulated = process.device == "simulated";
-    findings.not_checked({kSubject, simulated                      ? "the simulated device runs no kernels"
+    findings.not_checked({kMemoryAccesses, simulated                      ? "the simulated device runs no kernels"
                                     : process.totals.launches == 0 ? "no kernel was launched"
                                                                    : "no launch was measured"});
   }

@@ -15,7 +15,6 @@
 namespace gmt {
 namespace {
 
-constexpr const char* kSubject = "memory accesses";
 
 std::string seconds(std::uint64_t nanoseconds) {
   char text[32];
@@ -74,7 +73,7 @@ bool explain_unmeasured(const MemoryAccess& access, Findings& findings) {
   const Unmeasured found = find_unmeasured(access);
   if (found.of_nccl != 0) {
     findings.not_checked(
-      {kSubject, cat({format_count(found.of_nccl), found.of_nccl == 1 ? " launch" : " launches",
+      {kMemoryAccesses, cat({format_count(found.of_nccl), found.of_nccl == 1 ? " launch" : " launches",
                       " of NCCL's kernels: CUPTI takes up to half a minute to prepare one of them "
                       "(--kernel nccl measures them all the same)"})});
   }
@@ -82,18 +81,18 @@ bool explain_unmeasured(const MemoryAccess& access, Findings& findings) {
     std::string plain;
     if (found.longest != 0) plain = cat({", where one takes up to ", seconds(found.longest), " by itself"});
     findings.not_checked(
-      {kSubject, cat({"measuring a launch of ", list_names(found.costly), " would have taken longer than the 2 s and 30 % of "
+      {kMemoryAccesses, cat({"measuring a launch of ", list_names(found.costly), " would have taken longer than the 2 s and 30 % of "
                       "the time that measuring may take", plain, ": it is up to 60 times slower "
                       "(--coalescing-launches 1 measures one of each kernel all the same)"})});
   }
   if (!found.once.empty()) {
     findings.not_checked(
-      {kSubject, cat({"kernels that were launched once and whose code and grid do not tell how long that takes were not "
+      {kMemoryAccesses, cat({"kernels that were launched once and whose code and grid do not tell how long that takes were not "
                       "measured: ", list_names(found.once),
                       " (--coalescing-launches 1 measures one launch of each kernel all the same)"})});
   }
   if (!found.others.empty() && found.any_measured) {
-    findings.not_checked({kSubject, cat({"of ", format_plural(found.others.size(), "kernel"), " with ",
+    findings.not_checked({kMemoryAccesses, cat({"of ", format_plural(found.others.size(), "kernel"), " with ",
                                          format_count(found.other_launches), found.other_launches == 1 ? " launch" : " launches",
                                          " in all no launch was measured"})});
   }
@@ -133,7 +132,7 @@ void explain_budget(const MemoryAccess& access, const TraceDir& trace, Findings&
     why = cat({": a launch of ", shorten_function(slowest->name, 40), " took ", seconds(slowest->longest_nanoseconds),
                " while it was measured, ", format_count(factor), " times as long as by itself"});
   }
-  findings.not_checked({kSubject, cat({"measuring took ", seconds(spent), ", which is ", seconds(spent - allowed),
+  findings.not_checked({kMemoryAccesses, cat({"measuring took ", seconds(spent), ", which is ", seconds(spent - allowed),
                                        " more than it may take", why,
                                        ". All figures are good; --kernel leaves such a kernel out"})});
 }

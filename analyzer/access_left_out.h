@@ -11,6 +11,8 @@
 
 namespace gmt {
 
+inline constexpr const char* kMemoryAccesses = "memory accesses"; // the subject of its lines in "not checked"
+
 std::string list_names(const std::vector<std::string>& names); // "a, b and 3 others"
 
 // Kernels that were launched and of which no launch was measured. Whether it said why for some kernel.

@@ -19,9 +19,9 @@ using Payload = std::span<const std::uint64_t>;
 
 constexpr std::size_t kBatch = 1024; // slots read at once
 
-class Reader {
+class AccessLogReader {
 public:
-  explicit Reader(AccessLog& log) : log_(log) {}
+  explicit AccessLogReader(AccessLog& log) : log_(log) {}
 
   void read(std::ifstream& file) {
     std::vector<trace::Slot> raw; // what is not taken yet
@@ -193,7 +193,7 @@ AccessLog read_access_log(const fs::path& path) {
   char page[trace::kLogHeaderBytes];
   file.read(page, sizeof page);
   if (!note_header({page, static_cast<std::size_t>(file.gcount())}, log.stats)) return log;
-  Reader(log).read(file);
+  AccessLogReader(log).read(file);
   return log;
 }
 

@@ -16,7 +16,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uintmax_t kLargestFile = 512u << 20;
-constexpr std::size_t kMostInlined = 256;
 constexpr std::array<std::string_view, 6> kOps{"load", "store", "atomic", "reduction", "copy", "bulk-copy"};
 constexpr std::array<std::string_view, 5> kSpaces{"global", "shared", "local", "generic", "constant"};
 
@@ -35,9 +34,9 @@ template <class Number> bool read_number(std::string_view text, Number& into, in
 }
 
 // Takes the lines one after the other; a function is whole when the next one begins.
-class Reader {
+class CodeFileReader {
 public:
-  explicit Reader(CodeFile& into) : into_(into) {}
+  explicit CodeFileReader(CodeFile& into) : into_(into) {}
 
   // False if the line makes no sense.
   bool take(std::string_view line) {
@@ -113,7 +112,7 @@ CodeFile CodeFile::read(const fs::path& trace) {
   std::error_code error;
   if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kLargestFile) return result;
   std::ifstream in(path, std::ios::binary);
-  Reader reader(result);
+  CodeFileReader reader(result);
   for (std::string line; std::getline(in, line);) {
     if (!reader.take(line)) ++result.damaged_lines_;
   }

@@ -11,7 +11,6 @@
 namespace gmt {
 namespace {
 
-constexpr std::size_t kMostInlined = 256; // into one another
 constexpr std::uint8_t kEndSequence = 1, kSetAddress = 2, kInlinedCall = 0x90; // extended opcodes
 enum Standard : std::uint8_t {
   kCopyRow = 1,

@@ -6,15 +6,13 @@
 #include <algorithm>
 
 #include "analyzer/detector.h"
+#include "trace/cuda_constants.h"
 
 namespace gmt {
 namespace {
 
 using trace::Kind;
 
-constexpr std::uint64_t kMallocHeapSize = 2; // CU_LIMIT_MALLOC_HEAP_SIZE, cudaLimitMallocHeapSize
-constexpr std::uint64_t kNonBlocking = 1;    // cuda.h, CU_STREAM_NON_BLOCKING
-constexpr std::uint64_t kStreamPerThread = 2; // cuda.h, CU_STREAM_PER_THREAD: one for each thread
 
 // kLaunch's words as the device's records have them.
 std::uint64_t grid_extents(std::uint64_t word) {
@@ -51,7 +49,7 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& f
   switch (e.kind) {
   case Kind::kLaunch: on_launch(e, heap, facts); break;
   case Kind::kNote:
-    if (e.p(0) == kMallocHeapSize && !e.in_flight()) on_limit(e, facts);
+    if (e.p(0) == cuda::kLimitMallocHeapSize && !e.in_flight()) on_limit(e, facts);
     break;
   case Kind::kSync:
     on_sync(e, facts);
@@ -106,7 +104,7 @@ void DeviceHeaps::on_life(const Event& e) {
     }
   } else if (object == trace::ObjectClass::kStream) {
     non_blocking_.erase(e.p(0));
-    if (created && (e.p(3) & kNonBlocking) != 0) non_blocking_.insert(e.p(0));
+    if (created && (e.p(3) & cuda::kStreamNonBlocking) != 0) non_blocking_.insert(e.p(0));
   } else if (object == trace::ObjectClass::kGraph) {
     graphs_.erase(e.p(0));
     const auto original = created ? graphs_.find(e.p(3)) : graphs_.end();
@@ -211,7 +209,7 @@ void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op, const ProcessFacts& 
   }
   const std::uint64_t begun = e.ticks != 0 ? facts.realtime(e) : 0;
   const std::uint64_t until = begun + static_cast<std::uint64_t>(facts.nanoseconds(e.ticks));
-  const bool for_stream = op == trace::SyncOp::kStreamSynchronize && e.p(0) != kStreamPerThread;
+  const bool for_stream = op == trace::SyncOp::kStreamSynchronize && e.p(0) != cuda::kStreamPerThread;
   if (begun == 0 || (!for_all && !for_stream)) return;
   for (const auto& [handle, launches] : executable_graphs_) {
     if (!for_all) launches->wait_for_stream(e.p(0), until);

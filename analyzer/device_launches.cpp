@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "analyzer/function_name.h"
+#include "trace/cuda_constants.h"
 
 namespace gmt {
 namespace {
@@ -14,14 +15,13 @@ namespace {
 constexpr std::uint64_t kLookBack = 4096;        // launches that one grid is compared with
 constexpr std::size_t kMaxWindow = 1'000'000;    // launches kept
 // cuda.h: CU_STREAM_LEGACY, as 0; CU_STREAM_PER_THREAD, one for each thread.
-constexpr std::uint64_t kStreamLegacy = 1, kStreamPerThread = 2;
 
 } // namespace
 
 bool is_ordered(const KernelLaunch& earlier, const KernelLaunch& later) {
-  const bool same_stream = earlier.stream == later.stream && earlier.stream != kStreamPerThread;
-  const bool with_legacy = (earlier.stream <= kStreamLegacy && later.is_blocking) ||
-                           (later.stream <= kStreamLegacy && earlier.is_blocking);
+  const bool same_stream = earlier.stream == later.stream && earlier.stream != cuda::kStreamPerThread;
+  const bool with_legacy = (earlier.stream <= cuda::kStreamLegacy && later.is_blocking) ||
+                           (later.stream <= cuda::kStreamLegacy && earlier.is_blocking);
   return same_stream || with_legacy || earlier.waits < later.waits;
 }
 

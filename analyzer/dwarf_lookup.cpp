@@ -14,8 +14,6 @@
 namespace gmt {
 namespace {
 
-constexpr unsigned kDeepest = 256; // of nested scopes: damaged files must not recurse without end
-
 std::uint64_t number(Dwarf_Die& die, unsigned attribute) {
   Dwarf_Attribute value;
   Dwarf_Word word = 0;
@@ -26,7 +24,7 @@ std::uint64_t number(Dwarf_Die& die, unsigned attribute) {
 // The innermost scope first: function, then what was inlined into it, as far as they cover the address.
 void add_inlined(std::vector<Dwarf_Die>& chain, Dwarf_Die scope, std::uint64_t address, unsigned depth) {
   Dwarf_Die child;
-  if (depth > kDeepest || dwarf_child(&scope, &child) != 0) return;
+  if (depth > kDeepestScope || dwarf_child(&scope, &child) != 0) return;
   do {
     const int tag = dwarf_tag(&child);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block) continue;
@@ -122,7 +120,7 @@ void DwarfLookup::index_units() {
 
 void DwarfLookup::add_functions(Ranges& ranges, Dwarf_Die& parent, unsigned depth) {
   Dwarf_Die child;
-  if (depth > kDeepest || dwarf_child(&parent, &child) != 0) return;
+  if (depth > kDeepestScope || dwarf_child(&parent, &child) != 0) return;
   do {
     switch (dwarf_tag(&child)) {
     case DW_TAG_subprogram:

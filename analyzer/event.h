@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "trace/cuda_constants.h"
 #include "trace/format.h"
 
 namespace gmt {
@@ -37,8 +38,7 @@ struct Event {
   }
   // A stream by a number of its own, where the handle that the call gave stands for another one in each thread.
   std::uint64_t own_stream(std::uint64_t handle) const {
-    constexpr std::uint64_t kPerThreadStream = 2; // cuda.h, CU_STREAM_PER_THREAD
-    return handle == kPerThreadStream ? std::uint64_t{1} << 63 | thread : handle;
+    return handle == cuda::kStreamPerThread ? std::uint64_t{1} << 63 | thread : handle;
   }
   bool in_flight() const { return result == trace::kResultInFlight; }
   bool succeeded() const { return result == 0; }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analyzer/heap_state.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
@@ -19,7 +20,6 @@ using trace::Family;
 using trace::FreeFunction;
 using trace::Kind;
 
-constexpr std::uint16_t kDeinitialized = 4; // driver or runtime is being unloaded, and everything with it
 
 Family family_of(std::uint64_t word) {
   return word <= static_cast<std::uint64_t>(Family::kManagedVariable) ? static_cast<Family>(word)
@@ -151,7 +151,7 @@ void Heap::State::on_free(const Event& e) {
   }
   if (!e.from_runtime() && e.succeeded()) return accept_free(e, true);
   // Died inside the call, or too late to matter: neither leaked nor freed for sure, so neither is claimed.
-  if ((!e.from_runtime() && e.in_flight()) || e.result == kDeinitialized) return accept_free(e, false);
+  if ((!e.from_runtime() && e.in_flight()) || e.result == cuda::CUDA_ERROR_DEINITIALIZED) return accept_free(e, false);
   if (!e.succeeded()) judge_refused_free(e);
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kLayered = 0x1, kCubemap = 0x4; // CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_CUBEMAP of cuda.h
 
 // No array is larger; damaged records are, and their products would overflow.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48;
+constexpr std::uint64_t kMostArrayBytes = std::uint64_t{1} << 48;
 
 std::uint64_t shrunk(std::uint64_t extent, std::uint64_t level) {
   return std::max<std::uint64_t>(level < 64 ? extent >> level : 0, 1);
@@ -32,7 +32,7 @@ bool is_sane(const BlockDetail& shape) {
   for (const std::uint64_t rows : {shape.height, shape.depth}) {
     if (__builtin_mul_overflow(bytes, std::max<std::uint64_t>(rows, 1), &bytes)) return false;
   }
-  return shape.element != 0 && shape.width >= shape.element && bytes < kMostBytes;
+  return shape.element != 0 && shape.width >= shape.element && bytes < kMostArrayBytes;
 }
 
 bool ends_past(std::uint64_t begin, std::uint64_t count, std::uint64_t end) {

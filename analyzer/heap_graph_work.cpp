@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "analyzer/heap_state.h"
+#include "trace/cuda_constants.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
@@ -33,15 +35,15 @@ GraphWork work_of(const Event& e, GraphWork::Kind kind, bool captured) {
 // CUgraphNodeType of cuda.h.
 GraphWork::Kind kind_of(std::uint64_t node_type) {
   switch (node_type) {
-  case 1: return GraphWork::Kind::kCopy;
-  case 2: return GraphWork::Kind::kSet;
+  case cuda::kNodeTypeCopy: return GraphWork::Kind::kCopy;
+  case cuda::kNodeTypeSet: return GraphWork::Kind::kSet;
   default: return GraphWork::Kind::kOther;
   }
 }
 
 // Left out is memory that comes back by itself: a graph's at every launch, static memory with its module.
 // Host memory may belong to malloc again, from which a copy may read, and a kernel may not.
-bool is_judged(const GraphWork& work, const Block& dead) {
+bool is_looked_at(const GraphWork& work, const Block& dead) {
   if (dead.family == Family::kGraph || is_static(dead.family)) return false;
   if (dead.family != Family::kPinned && dead.family != Family::kManaged) return true;
   return work.kind == GraphWork::Kind::kKernel || (dead.born < work.order && work.order < dead.died);
@@ -240,8 +242,7 @@ void Heap::State::on_graph_change(const Event& e) {
 }
 
 void Heap::State::judge_graph_work(const Event& e, ExecutableGraph& graph) {
-  constexpr std::uint16_t kInvalidValue = 1; // CUDA_ERROR_INVALID_VALUE
-  if (e.from_runtime() || (!e.succeeded() && e.result != kInvalidValue)) return;
+  if (e.from_runtime() || (!e.succeeded() && e.result != cuda::CUDA_ERROR_INVALID_VALUE)) return;
   if (is_dead(e.context) || capturing.contains(e.own_stream(e.p(0)))) return;
   const auto lives = [this](const ExecutableGraph::Watched& w) {
     const Id id = store.find_exact(w.space, w.address);
@@ -274,7 +275,7 @@ bool Heap::State::judge_graph_pointer(ExecutableGraph& graph, const GraphWork& w
   }
   if (!array && store.find_id(Space::kRegistered, address) != kNone) return false;
   const Block* dead = array ? dead_array_of(address) : store.find_dead(Space::kAddress, address);
-  if (dead == nullptr || !is_judged(work, *dead)) return dead == nullptr;
+  if (dead == nullptr || !is_looked_at(work, *dead)) return dead == nullptr;
   if (judged == judgements.size()) return false; // at the next launch
   const bool reads = (trace::argument_parameter(word) & 1) == GraphWork::kSource;
   const bool is_kernel = work.kind == GraphWork::Kind::kKernel;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyzer/heap_state.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 
@@ -57,8 +58,7 @@ void Heap::State::on_sync(const Event& e) {
 
 // Whatever the answer, except to the wrong thread.
 bool ends_capture(const Event& end) {
-  constexpr std::uint16_t kWrongThread = 908; // CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
-  return !end.in_flight() && end.result != kWrongThread;
+  return !end.in_flight() && end.result != cuda::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
 void Heap::State::end_capture(const Event& e) {

@@ -8,14 +8,13 @@
 #include <algorithm>
 
 #include "analyzer/heap_state.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
 using trace::Family;
 using trace::FreeFunction;
-
-constexpr std::uint16_t kInvalidValue = 1;
 
 // Codes of a refused release that say nothing about its address: no device, no or a lost context (the runtime
 // retries), a call inside a host callback, capture rules. To a handle of an array that is gone the driver
@@ -24,19 +23,19 @@ bool says_nothing_about_address(std::uint16_t result, FreeFunction function) {
   const bool array =
     function == FreeFunction::kArrayDestroy || function == FreeFunction::kMipmappedArrayDestroy;
   switch (result) {
-  case 2:                // out of memory
-  case 3:                // not initialised
-  case 4:                // deinitialised, runtime unloading
-  case 100:              // no device
-  case 101:              // invalid device
-  case 201:              // invalid context
-  case 709: return !array; // context is destroyed
-  case 800: return true; // not permitted: inside a host callback
-  default: return (result >= 900 && result <= 908) || is_sticky(result);
+  case cuda::CUDA_ERROR_OUT_OF_MEMORY:
+  case cuda::CUDA_ERROR_NOT_INITIALIZED:
+  case cuda::CUDA_ERROR_DEINITIALIZED:
+  case cuda::CUDA_ERROR_NO_DEVICE:
+  case cuda::CUDA_ERROR_INVALID_DEVICE:
+  case cuda::CUDA_ERROR_INVALID_CONTEXT:
+  case cuda::CUDA_ERROR_CONTEXT_IS_DESTROYED: return !array;
+  case cuda::CUDA_ERROR_NOT_PERMITTED: return true;
+  default: return (result >= cuda::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && result <= cuda::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) || is_sticky(result);
   }
 }
 
-bool is_host(Family family) { return family == Family::kPinned || family == Family::kManaged; }
+bool is_pinned_or_managed(Family family) { return family == Family::kPinned || family == Family::kManaged; }
 
 // The words of a call that may be addresses. Of all calls but launches the first two, without a look at the
 // kind: what is fetched in vain costs less than a branch that nobody can predict.
@@ -132,7 +131,7 @@ void Heap::State::judge_host_free(const Event& e) {
 void Heap::State::judge_copy(const Event& e) {
   judge_copy_side(e, Side::kDestination);
   judge_copy_side(e, Side::kSource);
-  if (judged == 0 && e.result == kInvalidValue) judge_strays(e);
+  if (judged == 0 && e.result == cuda::CUDA_ERROR_INVALID_VALUE) judge_strays(e);
 }
 
 void Heap::State::judge_copy_side(const Event& e, Side side) {
@@ -151,7 +150,7 @@ void Heap::State::judge_copy_side(const Event& e, Side side) {
 
 void Heap::State::judge_set(const Event& e) {
   judge_range(e, e.p(0), set_extent(e), Side::kDestination, trace::Side::kDevice);
-  if (judged == 0 && e.result == kInvalidValue) judge_strays(e);
+  if (judged == 0 && e.result == cuda::CUDA_ERROR_INVALID_VALUE) judge_strays(e);
 }
 
 void Heap::State::judge_use(const Event& e) {
@@ -228,7 +227,7 @@ void Heap::State::judge_freed_range(const Event& e, std::uint64_t address, std::
   const Block& block = *dead;
   // A graph's memory comes back at every launch, static memory with its module.
   if (block.family == Family::kGraph || is_static(block.family)) return;
-  if (is_host(block.family) && e.succeeded()) return;
+  if (is_pinned_or_managed(block.family) && e.succeeded()) return;
   add({.verdict = Verdict::kUseAfterFree,
        .side = side,
        .block = &block,

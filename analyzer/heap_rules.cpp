@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "analyzer/heap.h"
+#include "trace/cuda_constants.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
@@ -119,20 +121,20 @@ bool can_leak(Family family) { return !is_static(family) && family != Family::kG
 
 bool is_sticky(std::uint16_t result) {
   switch (result) {
-  case 214: // uncorrectable ECC error
-  case 220: // uncorrectable NVLink error
-  case 226: // contained device exception
-  case 700: // illegal address
-  case 702: // launch timeout
-  case 710: // device-side assert
-  case 714:
-  case 715:
-  case 716:
-  case 717:
-  case 718:
-  case 719:
-  case 721:
-  case 911: return true;
+  case cuda::CUDA_ERROR_ECC_UNCORRECTABLE:
+  case cuda::CUDA_ERROR_NVLINK_UNCORRECTABLE:
+  case cuda::CUDA_ERROR_CONTAINED:
+  case cuda::CUDA_ERROR_ILLEGAL_ADDRESS:
+  case cuda::CUDA_ERROR_LAUNCH_TIMEOUT:
+  case cuda::CUDA_ERROR_ASSERT:
+  case cuda::CUDA_ERROR_HARDWARE_STACK_ERROR:
+  case cuda::CUDA_ERROR_ILLEGAL_INSTRUCTION:
+  case cuda::CUDA_ERROR_MISALIGNED_ADDRESS:
+  case cuda::CUDA_ERROR_INVALID_ADDRESS_SPACE:
+  case cuda::CUDA_ERROR_INVALID_PC:
+  case cuda::CUDA_ERROR_LAUNCH_FAILED:
+  case cuda::CUDA_ERROR_TENSOR_MEMORY_LEAK:
+  case cuda::CUDA_ERROR_EXTERNAL_DEVICE: return true;
   default: return false;
   }
 }
@@ -178,18 +180,17 @@ std::optional<Box> box_of(const Event& copy, Judgement::Side side) {
 
 std::optional<Event> work_of_node(const Event& use) {
   constexpr unsigned kType = 10;
-  constexpr std::uint64_t kCopies = 1, kSets = 2; // CUgraphNodeType of cuda.h
   constexpr unsigned kCopyWords = 17, kSetWords = 8;
   const bool of_node = use.kind == trace::Kind::kUse &&
                        use.p(2) == static_cast<std::uint64_t>(trace::UseClass::kGraphNode);
   if (!of_node || use.payload.size() <= kType) return std::nullopt;
   Event work = use;
-  if (use.p(kType) == kSets) {
+  if (use.p(kType) == cuda::kNodeTypeSet) {
     work.kind = trace::Kind::kSet; // P4 to P7 are the same
     work.payload = use.payload.first(kSetWords);
     return work;
   }
-  if (use.p(kType) != kCopies || use.payload.size() <= trace::kNodeCopyFlags) return std::nullopt;
+  if (use.p(kType) != cuda::kNodeTypeCopy || use.payload.size() <= trace::kNodeCopyFlags) return std::nullopt;
   work.kind = trace::Kind::kCopy;
   work.flags = static_cast<std::uint16_t>((use.flags & 0xf000) | (use.p(trace::kNodeCopyFlags) & 0xfff));
   work.payload = use.payload.subspan(trace::kNodeCopy, kCopyWords);

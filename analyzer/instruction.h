@@ -9,6 +9,8 @@
 
 namespace gmt {
 
+inline constexpr std::size_t kMostInlined = 256; // functions inlined into one another; more is damage
+
 enum class MemoryOp : std::uint8_t {
   kLoad,
   kStore,

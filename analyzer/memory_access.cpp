@@ -15,9 +15,9 @@
 namespace gmt {
 namespace {
 
-constexpr std::uint64_t kMost = std::uint64_t{1} << 56; // sectors of that many are still bytes
+constexpr std::uint64_t kMostSectors = std::uint64_t{1} << 56; // sectors of that many are still bytes
 
-void raise(std::uint64_t& sum, std::uint64_t by) { sum = std::min(sum + std::min(by, kMost), kMost); }
+void raise(std::uint64_t& sum, std::uint64_t by) { sum = std::min(sum + std::min(by, kMostSectors), kMostSectors); }
 
 constexpr std::uint64_t AccessCounts::*kFigures[] = {&AccessCounts::executions,
                                                      &AccessCounts::thread_executions,
@@ -97,7 +97,7 @@ std::uint64_t scale(std::uint64_t figure, std::uint64_t launches, std::uint64_t 
   if (measured == 0 || launches <= measured) return figure;
   const double by = static_cast<double>(launches) / static_cast<double>(measured);
   const double all = static_cast<double>(figure) * by;
-  return all < static_cast<double>(kMost) ? static_cast<std::uint64_t>(all + 0.5) : kMost;
+  return all < static_cast<double>(kMostSectors) ? static_cast<std::uint64_t>(all + 0.5) : kMostSectors;
 }
 
 } // namespace

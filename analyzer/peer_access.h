@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analyzer/event.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 
@@ -32,7 +33,6 @@ public:
   bool is_unknown() const { return is_unknown_; } // given between contexts that were not described
 
 private:
-  static constexpr std::uint16_t kAlreadyEnabled = 704;
 
   int device_of(std::uint64_t context) const {
     const auto at = devices_.find(context);
@@ -45,7 +45,7 @@ private:
     const auto object = static_cast<ObjectClass>(e.p(1));
     const auto op = static_cast<LifeOp>(e.p(2));
     if (object == ObjectClass::kPeerAccess) {
-      if (!e.succeeded() && e.result != kAlreadyEnabled) return;
+      if (!e.succeeded() && e.result != cuda::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return;
       const int own = device_of(e.p(3)), peer = device_of(e.p(0));
       if (own < 0 || peer < 0) is_unknown_ = true;
       else if (op == LifeOp::kCreate) open_.insert({own, peer});

@@ -16,23 +16,23 @@ namespace gmt {
 
 namespace {
 
-using Kind = PolicyRule::Kind;
+using RuleKind = PolicyRule::Kind;
 
 enum class Takes : std::uint8_t { kNothing, kAfterMark, kName, kSize, kCount };
 
-struct Form {
+struct RuleForm {
   std::string_view word;
-  Kind kind;
+  RuleKind kind;
   Takes takes;
   std::string_view written; // how the whole rule is written
 };
 
-constexpr Form kForms[] = {
-    {"no-direct-malloc", Kind::kNoDirectMalloc, Takes::kAfterMark, "no-direct-malloc [after MARK]"},
-    {"no-alloc-in", Kind::kNoAllocIn, Takes::kName, "no-alloc-in RANGE"},
-    {"no-alloc-during-capture", Kind::kNoAllocDuringCapture, Takes::kNothing, "no-alloc-during-capture"},
-    {"max-device-bytes", Kind::kMaxDeviceBytes, Takes::kSize, "max-device-bytes SIZE"},
-    {"max-allocations", Kind::kMaxAllocations, Takes::kCount, "max-allocations N"},
+constexpr RuleForm kForms[] = {
+    {"no-direct-malloc", RuleKind::kNoDirectMalloc, Takes::kAfterMark, "no-direct-malloc [after MARK]"},
+    {"no-alloc-in", RuleKind::kNoAllocIn, Takes::kName, "no-alloc-in RANGE"},
+    {"no-alloc-during-capture", RuleKind::kNoAllocDuringCapture, Takes::kNothing, "no-alloc-during-capture"},
+    {"max-device-bytes", RuleKind::kMaxDeviceBytes, Takes::kSize, "max-device-bytes SIZE"},
+    {"max-allocations", RuleKind::kMaxAllocations, Takes::kCount, "max-allocations N"},
 };
 
 constexpr std::string_view kBlanks = " \t\r";
@@ -55,10 +55,10 @@ std::string_view take_word(std::string_view& text) {
   throw UserError("'" + std::string(text) + "' is no policy: " + why, ExitStatus::kUsage);
 }
 
-const Form& form_of(std::string_view text, std::string_view word) {
+const RuleForm& form_of(std::string_view text, std::string_view word) {
   std::vector<std::string> words;
   std::string all;
-  for (const Form& form : kForms) {
+  for (const RuleForm& form : kForms) {
     if (form.word == word) return form;
     words.emplace_back(form.word);
     all += (all.empty() ? "" : ", ") + std::string(form.written);
@@ -90,7 +90,7 @@ std::uint64_t size(std::string_view text) {
 
 PolicyRule parse_policy(std::string_view text) {
   std::string_view rest = trimmed(text);
-  const Form& form = form_of(text, take_word(rest));
+  const RuleForm& form = form_of(text, take_word(rest));
   PolicyRule rule{.kind = form.kind, .text = std::string(form.word)};
   const auto must = [&](bool good) {
     if (!good) wrong_rule(text, "it is written " + std::string(form.written));

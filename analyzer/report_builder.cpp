@@ -181,11 +181,11 @@ void note_reused_addresses(const Analysis& analysis, Report& report) {
     const Module& a = *modules[i - 1];
     const Module& b = *modules[i];
     if (b.start >= a.end || a.path == b.path) continue;
-    const Module& first = a.loaded < b.loaded ? a : b;
-    const Module& last = a.loaded < b.loaded ? b : a;
+    const Module& earlier = a.loaded < b.loaded ? a : b;
+    const Module& later = a.loaded < b.loaded ? b : a;
     add_once(report.not_checked,
-             {"frames in " + first.path,
-              last.path + " was loaded at the same addresses later: frames there bear its names"});
+             {"frames in " + earlier.path,
+              later.path + " was loaded at the same addresses later: frames there bear its names"});
   }
 }
 

@@ -16,7 +16,7 @@
 namespace gmt {
 namespace {
 
-constexpr std::chrono::milliseconds kSearch{500}; // in the device code of one file
+constexpr std::chrono::milliseconds kSearchOfOneFile{500}; // in the device code of one file
 
 bool is_same_name(std::string_view host, std::string_view device) {
   if (!device.ends_with(host)) return false;
@@ -87,7 +87,7 @@ StaticVariables::File StaticVariables::read(const Module& module) {
     variable.name = demangle(variable.name);
     file.variables.emplace(variable.address, std::move(variable));
   }
-  const Deadline deadline = std::chrono::steady_clock::now() + kSearch;
+  const Deadline deadline = std::chrono::steady_clock::now() + kSearchOfOneFile;
   std::vector<char> buffer;
   visit_entries(nv_fatbin_of(*binary), deadline, [&](const FatbinEntry& entry) {
     for (DataSymbol& variable : variables_in(entry, unpack(entry, buffer))) {

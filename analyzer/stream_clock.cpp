@@ -11,13 +11,13 @@
 #include <algorithm>
 
 #include "analyzer/words.h"
+#include "trace/cuda_constants.h"
 
 namespace gmt {
 namespace {
 
 using trace::SyncOp;
 
-constexpr std::uint64_t kLegacyStream = 1, kPerThreadStream = 2; // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD (cuda.h)
 
 } // namespace
 
@@ -192,8 +192,8 @@ void StreamClock::on_use(const Event& e, const Heap& heap) {
 
 std::string StreamClock::name(Stream stream) const {
   const std::uint64_t handle = streams_[stream].handle;
-  if (handle == kLegacyStream) return "the default stream";
-  if (handle == kPerThreadStream) return "the thread's default stream";
+  if (handle == cuda::kStreamLegacy) return "the default stream";
+  if (handle == cuda::kStreamPerThread) return "the thread's default stream";
   return cat({"stream ", format_address(handle)});
 }
 

@@ -2,6 +2,7 @@
 // Which streams, events and graphs StreamClock knows, by their lives: see stream_clock.h.
 
 #include "analyzer/stream_clock.h"
+#include "trace/cuda_constants.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,16 +15,13 @@ using trace::SyncOp;
 
 namespace {
 
-constexpr std::uint64_t kLegacyStream = 1, kPerThreadStream = 2; // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD (cuda.h)
-constexpr std::uint64_t kNonBlocking = 1;     // CU_STREAM_NON_BLOCKING
-constexpr std::uint64_t kInterprocess = 4;    // CU_EVENT_INTERPROCESS
 
 // Default streams have one handle each for all devices and threads.
 std::uint64_t key_of(std::uint64_t handle, int device, std::uint32_t thread) {
   constexpr std::uint64_t kDefault = std::uint64_t{1} << 63;
-  if (handle > kPerThreadStream) return handle;
+  if (handle > cuda::kStreamPerThread) return handle;
   const auto on = static_cast<std::uint64_t>(device) << 40;
-  return handle == kPerThreadStream ? kDefault | on | (std::uint64_t{thread} + 1) : kDefault | on;
+  return handle == cuda::kStreamPerThread ? kDefault | on | (std::uint64_t{thread} + 1) : kDefault | on;
 }
 
 } // namespace
@@ -34,11 +32,11 @@ void StreamClock::on_life(const Event& e, const Heap& heap) {
   switch (static_cast<ObjectClass>(e.p(1))) {
   case ObjectClass::kStream:
     forget(e.p(0));
-    if (op == LifeOp::kCreate) created_[e.p(0)] = {(e.p(3) & kNonBlocking) == 0, place_of(e, heap)};
+    if (op == LifeOp::kCreate) created_[e.p(0)] = {(e.p(3) & cuda::kStreamNonBlocking) == 0, place_of(e, heap)};
     break;
   case ObjectClass::kEvent:
     events_.erase(e.p(0));
-    if (op == LifeOp::kCreate) events_[e.p(0)].is_shared = (e.p(3) & kInterprocess) != 0;
+    if (op == LifeOp::kCreate) events_[e.p(0)].is_shared = (e.p(3) & cuda::kEventInterprocess) != 0;
     break;
   case ObjectClass::kGraph: captured_graphs_.erase(e.p(0)); break;
   case ObjectClass::kGraphExec:
@@ -118,7 +116,7 @@ void StreamClock::on_thread(const Event& e) {
   const std::uint32_t before = std::exchange(at->second, e.thread);
   if (is_new || before == e.thread) return;
   for (int device = 0; device <= last_device_; ++device) {
-    const std::uint64_t key = key_of(kPerThreadStream, device, before);
+    const std::uint64_t key = key_of(cuda::kStreamPerThread, device, before);
     if (const auto own = by_key_.find(key); own != by_key_.end()) ended_.push_back({own->second, key});
   }
 }
@@ -128,17 +126,17 @@ StreamClock::Stream StreamClock::find(const Event& e, std::uint64_t handle, cons
   last_device_ = std::max(last_device_, device);
   const std::uint64_t key = key_of(handle, device, e.thread);
   if (const auto at = by_key_.find(key); at != by_key_.end()) return at->second;
-  if (handle <= kLegacyStream) return legacy_of(e, device);
+  if (handle <= cuda::kStreamLegacy) return legacy_of(e, device);
   // Of a stream whose birth went unseen it is in doubt whether it is a blocking one: those are ordered with more.
   const auto at = created_.find(handle);
-  const bool default_one = handle == kPerThreadStream; // a blocking one (CUDA's manual, stream synchronization behavior)
+  const bool default_one = handle == cuda::kStreamPerThread; // a blocking one (CUDA's manual, stream synchronization behavior)
   return add(e, key, handle, at != created_.end() ? at->second : Created{default_one || !strict_, device});
 }
 
 StreamClock::Stream StreamClock::legacy_of(const Event& e, int device) {
-  const std::uint64_t key = key_of(kLegacyStream, device, 0);
+  const std::uint64_t key = key_of(cuda::kStreamLegacy, device, 0);
   if (const auto at = by_key_.find(key); at != by_key_.end()) return at->second;
-  return add(e, key, kLegacyStream, {});
+  return add(e, key, cuda::kStreamLegacy, {});
 }
 
 // The number of a stream that has ended long ago, if there is one.
@@ -151,7 +149,7 @@ bool StreamClock::give_out_again() {
 
 StreamClock::Stream StreamClock::add(const Event& e, std::uint64_t key, std::uint64_t handle,
                                      const Created& created) {
-  const bool legacy = handle <= kLegacyStream;
+  const bool legacy = handle <= cuda::kStreamLegacy;
   const Stream barrier = !legacy && created.blocking ? legacy_of(e, created.device) : kNoStream;
   auto number = static_cast<Stream>(streams_.size());
   if (give_out_again()) {

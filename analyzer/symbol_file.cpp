@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uintmax_t kLargestFile = 512u << 20;
-constexpr std::size_t kMostInlined = 256;
+constexpr std::size_t kMostFrames = 256;
 constexpr std::size_t kFields = 8; // later versions may append more
 
 // Nothing if a range makes no sense: without it, the frames above cannot be told from the function's own.
@@ -78,7 +78,7 @@ SymbolFile SymbolFile::read(const fs::path& trace) {
     std::uint64_t loaded = 0;
     if (!parse_line(line, loaded, frame)) continue;
     std::vector<Frame>& frames = result.frames_[{frame.address, loaded}];
-    if (frames.size() < kMostInlined) frames.push_back(std::move(frame));
+    if (frames.size() < kMostFrames) frames.push_back(std::move(frame));
   }
   return result;
 }

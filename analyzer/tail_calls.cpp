@@ -15,12 +15,10 @@
 namespace gmt {
 namespace {
 
-constexpr unsigned kDeepest = 256; // of nested scopes, as in dwarf_lookup.cpp
-
 // Calls `visit` for each scope and call site of a function, until it returns true. Functions within are others.
 template <typename Visit> bool any_within(Dwarf_Die scope, Visit&& visit, unsigned depth = 0) {
   Dwarf_Die child;
-  if (depth > kDeepest || dwarf_child(&scope, &child) != 0) return false;
+  if (depth > kDeepestScope || dwarf_child(&scope, &child) != 0) return false;
   do {
     switch (dwarf_tag(&child)) {
     case DW_TAG_inlined_subroutine:

@@ -9,6 +9,7 @@
 
 #include "analyzer/device_stacks.h"
 #include "analyzer/words.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
@@ -86,7 +87,6 @@ bool is_expected(std::string_view name, std::uint16_t code) {
 // Codes after which the runtime makes a context and calls again (seen with cudart 13.0).
 bool is_retried(std::uint16_t code) { return code == 3 || code == 201 || code == 709; }
 
-constexpr std::uint16_t kInvalidValue = 1, kIllegalAddress = 700;
 
 // While no failure may still be forgiven.
 constexpr Wants kUsual = kWantsFailures | wants(trace::Kind::kLife);
@@ -108,7 +108,7 @@ public:
       if (j.is_mistake()) return;
     }
     if (findings.refusal_explained()) return;
-    if (e.kind == trace::Kind::kAlloc && e.result == 2) return; // out-of-memory
+    if (e.kind == trace::Kind::kAlloc && e.result == cuda::CUDA_ERROR_OUT_OF_MEMORY) return; // out-of-memory
     if (is_expected(facts_.api_name(e.api), e.result) || is_expected(facts_.call_name(e), e.result)) return;
     if (heap.is_dead(e.context)) {
       ++after_sticky_;
@@ -166,7 +166,7 @@ private:
     f.kind = "api-error";
     f.severity = Severity::kWarning;
     f.message = cat({call, " failed with ", error_name(e.result, is_runtime_name(call)), "."});
-    f.advice = e.result == 800 ? "CUDA may not be called from a host callback: move the call out of it."
+    f.advice = e.result == cuda::CUDA_ERROR_NOT_PERMITTED ? "CUDA may not be called from a host callback: move the call out of it."
                                : "Check the arguments of this call, and its result in the program.";
     f.api = call;
     f.group = std::to_string(e.result);
@@ -205,7 +205,7 @@ private:
   void explain_access(const Event& e, const Heap& heap, Finding& f) const {
     using Side = Judgement::Side;
     const bool copy = e.kind == trace::Kind::kCopy;
-    if (e.result != kInvalidValue && e.result != kIllegalAddress) return;
+    if (e.result != cuda::CUDA_ERROR_INVALID_VALUE && e.result != cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return;
     if (!copy && e.kind != trace::Kind::kSet) return;
     if (!facts_.tells_access() || facts_.lost_records() != 0) return;
     const Block* to = closed_mapping(heap, e.p(0), copy ? copy_extent(e, Side::kDestination) : set_extent(e));

@@ -21,7 +21,7 @@ constexpr std::uint32_t kPairs = 1000;
 // A pair from a pool takes 1 us, one that has to map memory more than 50 (measured on an H200).
 constexpr double kSlowPoolPair = 20'000; // ns
 
-bool is_judged(Family family) {
+bool costs_much(Family family) {
   switch (family) {
   case Family::kDevice:
   case Family::kPitched:
@@ -43,7 +43,7 @@ public:
     if (!e.succeeded() || heap.touched().empty()) return;
     const Touch& touch = heap.touched().front();
     const Block& block = *touch.block;
-    if (!block.allocated || !is_judged(block.family)) return;
+    if (!block.allocated || !costs_much(block.family)) return;
     if (touch.access == Touch::Access::kBorn) {
       if (Pairs* pairs = known(block)) {
         pairs->ticks_of_allocations += e.ticks;

@@ -16,6 +16,7 @@
 
 #include "analyzer/detector.h"
 #include "analyzer/words.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
@@ -23,21 +24,20 @@ namespace {
 using Side = Judgement::Side;
 using trace::Family;
 
-constexpr std::uint16_t kInvalidValue = 1;
 
 // cudaMemcpyKind (driver_types.h): names, and what each says of destination and source.
-struct Kind {
+struct Direction {
   std::string_view name, driver;
   trace::Side to, from;
 };
-constexpr std::array<Kind, 4> kKinds{{
+constexpr std::array<Direction, 4> kKinds{{
   {"cudaMemcpyHostToHost", "cuMemcpy", trace::Side::kHost, trace::Side::kHost},
   {"cudaMemcpyHostToDevice", "cuMemcpyHtoD", trace::Side::kDevice, trace::Side::kHost},
   {"cudaMemcpyDeviceToHost", "cuMemcpyDtoH", trace::Side::kHost, trace::Side::kDevice},
   {"cudaMemcpyDeviceToDevice", "cuMemcpyDtoD", trace::Side::kDevice, trace::Side::kDevice},
 }};
 
-const Kind* kind_of(const Event& e) {
+const Direction* direction_of(const Event& e) {
   const unsigned kind = (e.flags >> 8) & 0xf; // cudaMemcpyKind + 1
   return kind >= 1 && kind <= kKinds.size() ? &kKinds[kind - 1] : nullptr;
 }
@@ -45,7 +45,7 @@ const Kind* kind_of(const Event& e) {
 trace::Side declared(const Event& e, Side side) {
   if (e.kind == trace::Kind::kSet) return trace::Side::kDevice;
   const trace::Side by_driver = declared_side(e, side);
-  const Kind* kind = kind_of(e);
+  const Direction* kind = direction_of(e);
   if (kind == nullptr || by_driver == trace::Side::kArray) return by_driver;
   return side == Side::kSource ? kind->from : kind->to;
 }
@@ -72,7 +72,7 @@ public:
     if ((e.flags & trace::kFlagNested) != 0 || heap.sticky_error()) return;
     if (e.kind == trace::Kind::kUse) return judge_node(e, judgements, heap, findings);
     if (e.succeeded()) return judge_accepted(e, heap, findings);
-    if (e.result == kInvalidValue && !has_mistake(judgements)) judge_refused(e, heap, findings);
+    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(judgements)) judge_refused(e, heap, findings);
   }
 
 private:
@@ -94,7 +94,7 @@ private:
                   Findings& findings) const {
     std::optional<Event> work = work_of_node(e);
     if (!work) return;
-    if (e.result == kInvalidValue && !has_mistake(judgements)) judge_refused(*work, heap, findings, true);
+    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(judgements)) judge_refused(*work, heap, findings, true);
     if (!e.succeeded()) return;
     const Wrong to = judge_node_side(*work, Side::kDestination, heap);
     const Wrong from = work->kind == trace::Kind::kCopy ? judge_node_side(*work, Side::kSource, heap) : Wrong{};
@@ -169,7 +169,7 @@ private:
   }
 
   Finding finding(const Event& e, const Wrong& to, const Wrong& from, bool of_node = false) const {
-    const Kind* kind = kind_of(e);
+    const Direction* kind = direction_of(e);
     Finding f;
     f.kind = "copy-direction";
     f.api = facts_.call_name(e);
@@ -246,7 +246,7 @@ private:
       return found.block != nullptr ? trace::Side::kDevice : trace::Side::kHost;
     };
     const trace::Side right_to = actual(Side::kDestination, to), right_from = actual(Side::kSource, from);
-    for (const Kind& kind : kKinds) {
+    for (const Direction& kind : kKinds) {
       if (kind.to != right_to || kind.from != right_from) continue;
       const std::string_view swapped = to.wrong && from.wrong
                                          ? "Swap source and destination, or if the direction is "

@@ -18,11 +18,11 @@ using Side = Judgement::Side;
 // Rows of unequal pitches are compared one by one; copies of more rows than these are left alone.
 constexpr std::uint64_t kMostRows = 1 << 16;
 // Beyond what any device has: damaged records, whose products would overflow.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48, kMostAddress = std::uint64_t{1} << 57;
+constexpr std::uint64_t kMostCopyBytes = std::uint64_t{1} << 48, kMostAddress = std::uint64_t{1} << 57;
 
 bool is_sane(const Rows& rows) {
-  return rows.address < kMostAddress && rows.pitch < kMostBytes && rows.width < kMostBytes &&
-         rows.count() < kMostBytes && rows.slice < kMostBytes;
+  return rows.address < kMostAddress && rows.pitch < kMostCopyBytes && rows.width < kMostCopyBytes &&
+         rows.count() < kMostCopyBytes && rows.slice < kMostCopyBytes;
 }
 
 bool ranges_overlap(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) {

@@ -19,7 +19,7 @@ namespace {
 
 using trace::Family;
 
-bool is_judged(Family family) {
+bool is_plain_device_memory(Family family) {
   return family == Family::kDevice || family == Family::kPitched || family == Family::kStreamOrdered ||
          family == Family::kVmmMapping;
 }
@@ -105,7 +105,7 @@ private:
       (touch.access == Touch::Access::kRead ? from : to) = touch.block;
     }
     if (to == nullptr || from == nullptr || peers_.is_unknown()) return;
-    if (!is_judged(to->family) || !is_judged(from->family)) return;
+    if (!is_plain_device_memory(to->family) || !is_plain_device_memory(from->family)) return;
     const int into = heap.device_of(*to), out_of = heap.device_of(*from);
     if (into < 0 || out_of < 0 || into == out_of) return;
     if (reaches(into, *from, out_of) || reaches(out_of, *to, into)) return;

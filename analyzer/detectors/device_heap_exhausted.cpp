@@ -9,12 +9,12 @@
 
 #include "analyzer/device_stacks.h"
 #include "analyzer/words.h"
+#include "trace/cuda_constants.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
-constexpr std::uint64_t kMallocHeapSize = 2; // cudaLimitMallocHeapSize
-constexpr std::uint16_t kInvalidValue = 1;   // CUDA_ERROR_INVALID_VALUE, cudaErrorInvalidValue
 
 class DeviceHeapExhausted : public Detector {
 public:
@@ -22,7 +22,7 @@ public:
 
   // A refused limit is part of the finding.
   void on_event(const Event& e, std::span<const Judgement>, const Heap&, Findings& findings) override {
-    if (e.kind != trace::Kind::kNote || e.p(0) != kMallocHeapSize) return;
+    if (e.kind != trace::Kind::kNote || e.p(0) != cuda::kLimitMallocHeapSize) return;
     for (const auto& context : facts_.device_heaps().contexts()) {
       if (context->heap.refusals().empty() || context->refused.empty()) continue;
       const HeapLimitCall& call = context->refused.back();
@@ -64,7 +64,7 @@ private:
     return f;
   }
 
-  static bool is_late(const HeapLimitCall& call) { return call.behind_launch && call.result == kInvalidValue; }
+  static bool is_late(const HeapLimitCall& call) { return call.behind_launch && call.result == cuda::CUDA_ERROR_INVALID_VALUE; }
 
   static std::string advice(const DeviceContext& context) {
     const std::uint64_t enough = sufficient_limit(context);

@@ -6,11 +6,11 @@
 #include "analyzer/detector.h"
 #include "analyzer/runtime_linkage.h"
 #include "analyzer/words.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
-constexpr std::uint16_t kNotPermitted = 800; // cudaErrorNotPermitted, CUDA_ERROR_NOT_PERMITTED
 
 class FreeInCallback : public Detector {
 public:
@@ -21,7 +21,7 @@ public:
     if (e.kind == trace::Kind::kSync) {
       has_callbacks_ |= static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kHostFunction;
     }
-    if (e.kind != trace::Kind::kFree || e.result != kNotPermitted) return;
+    if (e.kind != trace::Kind::kFree || e.result != cuda::CUDA_ERROR_NOT_PERMITTED) return;
     if ((e.flags & trace::kFlagNested) != 0) return;
     const Block* block = heap.find_live(e.p(0));
     Finding f;

@@ -19,13 +19,12 @@
 #include "analyzer/declared_pointers.h"
 #include "analyzer/function_name.h"
 #include "analyzer/words.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
-constexpr std::size_t kMostRanges = 4096; // of pageable memory remembered
-constexpr std::size_t kLongestName = 120; // of a kernel: templates make them long
-constexpr std::uint16_t kIllegalAddress = 700;
+constexpr std::size_t kMostPageableRanges = 4096; // of pageable memory remembered
 // Programs at a fixed address have their variables where numbers are.
 constexpr std::uint64_t kLowestVariable = std::uint64_t{1} << 32;
 
@@ -34,7 +33,7 @@ public:
   explicit HostPointer(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
-    if (e.result == kIllegalAddress) return explain_death(e, findings);
+    if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
     if (e.kind == trace::Kind::kCopy) return remember(e, heap);
     if (e.kind == trace::Kind::kSync) return forget_launches(e);
@@ -76,7 +75,7 @@ private:
   Range& range_at(std::uint64_t begin) {
     Found& found = found_[hash(begin)];
     if (found.range != nullptr && found.begin == begin) return *found.range;
-    if (pageable_.size() >= kMostRanges && !pageable_.contains(begin)) {
+    if (pageable_.size() >= kMostPageableRanges && !pageable_.contains(begin)) {
       found_[hash(pageable_.begin()->first)] = {};
       pageable_.erase(pageable_.begin());
     }

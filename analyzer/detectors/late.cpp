@@ -4,18 +4,18 @@
 
 #include "analyzer/detector.h"
 #include "analyzer/words.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
-constexpr std::uint16_t kUnloading = 4; // CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading
 
 class Late : public Detector {
 public:
   explicit Late(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
-    if (e.kind != trace::Kind::kFree || e.result != kUnloading || heap.touched().empty()) return;
+    if (e.kind != trace::Kind::kFree || e.result != cuda::CUDA_ERROR_DEINITIALIZED || heap.touched().empty()) return;
     const Block& block = *heap.touched().front().block;
     const std::string_view call = facts_.call_name(e);
     Finding f;

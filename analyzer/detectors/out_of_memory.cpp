@@ -13,16 +13,16 @@
 
 #include "analyzer/detector.h"
 #include "analyzer/words.h"
+#include "trace/cuda_constants.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
-constexpr std::uint16_t kOutOfMemory = 2;
-constexpr std::uint64_t kReleaseThreshold = 4; // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 constexpr std::size_t kHolders = 5;
 constexpr int kAnyDevice = -1;
 
-bool is_host(trace::Family family) {
+bool is_page_locked(trace::Family family) {
   return family == trace::Family::kPinned || family == trace::Family::kRegistered;
 }
 
@@ -39,7 +39,7 @@ public:
       made_.insert(e.p(0));
       thresholds_.erase(e.p(0));
     }
-    if (op == trace::LifeOp::kSet && e.p(3) == kReleaseThreshold) thresholds_[key(e.p(0))] = e.p(4);
+    if (op == trace::LifeOp::kSet && e.p(3) == cuda::kPoolReleaseThreshold) thresholds_[key(e.p(0))] = e.p(4);
     if (op == trace::LifeOp::kTrim && e.p(3) == 0) trims_[key(e.p(0))] = e.order & trace::kOrderMask;
   }
 
@@ -106,7 +106,7 @@ public:
   Stock of_host() {
     stock_.held.is_host = true;
     heap_.for_each_live([this](const Block& block) {
-      if (is_host(block.family)) count(block);
+      if (is_page_locked(block.family)) count(block);
     });
     return finished();
   }
@@ -214,7 +214,7 @@ public:
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
     if (e.kind == trace::Kind::kMemoryInfo) return on_memory_info(e, heap);
     if (e.kind == trace::Kind::kLife && e.succeeded() && !e.from_runtime()) return pools_.on_life(e);
-    if (e.kind != trace::Kind::kAlloc || e.result != kOutOfMemory || (e.flags & trace::kFlagNested) != 0)
+    if (e.kind != trace::Kind::kAlloc || e.result != cuda::CUDA_ERROR_OUT_OF_MEMORY || (e.flags & trace::kFlagNested) != 0)
       return;
     const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
     const auto [at, is_new] =
@@ -253,7 +253,7 @@ private:
             .family = family,
             .requested = e.p(1),
             .range = facts_.ranges().text(facts_.ranges().here()),
-            .stock = is_host(family) ? taking.of_host() : taking.of_device(kAnyDevice)};
+            .stock = is_page_locked(family) ? taking.of_host() : taking.of_device(kAnyDevice)};
   }
 
   void on_memory_info(const Event& e, const Heap& heap) {
@@ -261,7 +261,7 @@ private:
     if (at == awaiting_.end()) return;
     Failure& failure = failures_[at->second];
     awaiting_.erase(at);
-    if (is_host(failure.family)) return;
+    if (is_page_locked(failure.family)) return;
     const int device = heap.device_of_context(e.context);
     if (device != kAnyDevice) failure.stock = StockTaking(heap, facts_, pools_).of_device(device);
     failure.stock.held.free_bytes = e.p(0);

@@ -16,20 +16,17 @@
 #include "analyzer/function_name.h"
 #include "analyzer/peer_access.h"
 #include "analyzer/words.h"
+#include "trace/cuda_constants.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
 using trace::Family;
 
-constexpr std::size_t kLongestName = 120; // of a kernel: templates make them long
-constexpr std::uint16_t kIllegalAddress = 700;
-// CU_STREAM_PER_THREAD of cuda.h; it, CU_STREAM_LEGACY and 0 are the current context's.
-constexpr std::uint64_t kLastNamedStream = 2;
-
-constexpr Wants kOneDevice = wants(trace::Kind::kContext) | wants(trace::Kind::kLife);
-constexpr Wants kSeveralDevices =
-  kOneDevice | wants(trace::Kind::kLaunch) | wants(trace::Kind::kSync) | kWantsFailures;
+constexpr Wants kSearchesSecondDevice = wants(trace::Kind::kContext) | wants(trace::Kind::kLife);
+constexpr Wants kHasSeveralDevices =
+  kSearchesSecondDevice | wants(trace::Kind::kLaunch) | wants(trace::Kind::kSync) | kWantsFailures;
 
 class PeerPointer : public Detector {
 public:
@@ -38,10 +35,10 @@ public:
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
     if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) {
       peers_.note(e);
-      if (peers_.has_several_devices() && facts_.tells_access()) watch(kSeveralDevices);
+      if (peers_.has_several_devices() && facts_.tells_access()) watch(kHasSeveralDevices);
       if (e.kind == trace::Kind::kLife && e.succeeded()) note_stream(e, heap);
     }
-    if (e.result == kIllegalAddress) return explain_death(e, findings);
+    if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
     if (e.kind == trace::Kind::kSync) return forget_launches(e);
     if (e.kind == trace::Kind::kLaunch) judge(e, heap, findings);
@@ -67,7 +64,7 @@ private:
   // The device that runs the launch; -1 if context and stream do not agree on it.
   int device_of(const Event& launch, const Heap& heap) const {
     const int device = heap.device_of_context(launch.context);
-    if (launch.p(1) <= kLastNamedStream) return device;
+    if (launch.p(1) <= cuda::kStreamPerThread) return device;
     const auto stream = streams_.find(launch.p(1));
     return stream != streams_.end() && stream->second == device ? device : -1;
   }
@@ -170,7 +167,7 @@ const DetectorRegistration kPeerPointer{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<PeerPointer>(facts);
   },
-  .wants = kOneDevice,
+  .wants = kSearchesSecondDevice,
 }};
 
 } // namespace

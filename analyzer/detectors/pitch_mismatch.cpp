@@ -11,14 +11,13 @@
 #include "analyzer/detector.h"
 #include "analyzer/runtime_linkage.h"
 #include "analyzer/words.h"
+#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
 using Side = Judgement::Side;
 
-constexpr std::uint16_t kInvalidValue = 1;  // of the driver
-constexpr std::uint16_t kInvalidPitch = 12; // of the runtime, before any driver call (measured)
 
 class PitchMismatch : public Detector {
 public:
@@ -33,7 +32,8 @@ public:
     if (of_node_) return judge_node(e, judgements, heap, findings);
     const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
     shaped_call_ |= shaped;
-    if (e.result == kInvalidValue || e.result == kInvalidPitch) {
+    // The runtime looks at the pitch before any driver call (measured).
+    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE || e.result == cuda::cudaErrorInvalidPitchValue) {
       if (shaped) judge_refused(e, heap, findings);
       return;
     }

@@ -14,7 +14,7 @@ namespace gmt {
 namespace {
 
 constexpr std::uint64_t kSmall = 4096; // takes as long as one of a byte: the call is what costs
-constexpr std::uint64_t kCopies = 1000;
+constexpr std::uint64_t kFewestCopies = 1000;
 
 class SmallCopies : public Detector {
 public:
@@ -42,7 +42,7 @@ public:
 
   void finish(const Heap&, Findings& findings) override {
     for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
-      if (stacks_[stack].copies < kCopies) continue;
+      if (stacks_[stack].copies < kFewestCopies) continue;
       findings.add(finding(StackId{static_cast<std::uint32_t>(stack)}, stacks_[stack]));
     }
   }

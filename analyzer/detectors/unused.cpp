@@ -22,7 +22,7 @@ constexpr std::uint16_t kAnyUse =
 
 // Memory that only CUDA's calls and kernels can use. The host uses managed and pinned memory unseen; handles,
 // reservations and graph memory are used through others.
-bool is_judged(Family family) {
+bool is_device_only(Family family) {
   switch (family) {
   case Family::kDevice:
   case Family::kPitched:
@@ -186,7 +186,7 @@ private:
       if (in_pool) primers_.note_used(block);
       return;
     }
-    if (!is_judged(block.family) || starters_.is_one(block)) return;
+    if (!is_device_only(block.family) || starters_.is_one(block)) return;
     if (block.born < heap.last_blind_call()) return; // may have been given to it
     const bool kernels_ran = block.born < heap.last_kernel();
     const std::size_t group = group_of({block.allocated.value, block.api, block.family, kernels_ran}, block);

@@ -189,7 +189,6 @@ private:
     return e.kind == trace::Kind::kSet ? "set here" : "called here";
   }
 
-  static constexpr std::size_t kLongestName = 120; // of a kernel: templates make them long
 
   const ProcessFacts& facts_;
   DeclaredPointers pointers_{facts_};

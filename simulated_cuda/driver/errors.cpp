@@ -1,4 +1,4 @@
-// cuGetErrorName and cuGetErrorString over common/errors.def.
+// cuGetErrorName and cuGetErrorString over trace/cuda_results.def.
 // Called through driver_api.def. Unknown numbers answer CUDA_ERROR_INVALID_VALUE and a null pointer, as documented.
 #include "api.h"
 
@@ -15,7 +15,7 @@ const ErrorText kErrors[] = {
 #define ERROR_BOTH(number, driver_name, runtime_name, text) {number, #driver_name, text},
 #define ERROR_DRIVER(number, name, text) {number, #name, text},
 #define ERROR_RUNTIME(number, name, text)
-#include "errors.def"
+#include "trace/cuda_results.def"
 };
 
 const ErrorText* find_error(CUresult error) {

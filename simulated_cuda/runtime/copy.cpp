@@ -10,8 +10,6 @@
 namespace gmt::sim {
 namespace {
 
-CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
-
 CUDA_MEMCPY2D plane(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                     cudaMemcpyKind kind) {
   CUDA_MEMCPY2D copy{};

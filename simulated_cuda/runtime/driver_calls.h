@@ -29,6 +29,8 @@ const DriverCalls& driver();
 CUresult driver_entry_point(const char* name, void** function, int version, cuuint64_t flags,
                             CUdriverProcAddressQueryResult* status);
 
+inline CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
 inline cudaError_t to_runtime(CUresult result) { return static_cast<cudaError_t>(result); }
 
 }  // namespace gmt::sim

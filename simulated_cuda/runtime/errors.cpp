@@ -15,7 +15,7 @@ const ErrorText kErrors[] = {
 #define ERROR_BOTH(number, driver_name, runtime_name, text) {number, #runtime_name, text},
 #define ERROR_RUNTIME(number, name, text) {number, #name, text},
 #define ERROR_DRIVER(number, name, text)
-#include "errors.def"
+#include "trace/cuda_results.def"
 };
 
 const ErrorText* find_error(cudaError_t error) {

@@ -10,8 +10,6 @@ namespace {
 constexpr unsigned kElementBytes = 4;
 
 CUdeviceptr* as_address(void** pointer) { return reinterpret_cast<CUdeviceptr*>(pointer); }
-CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
-
 bool wants_context(CUresult result) {
   return result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_INVALID_CONTEXT ||
          result == CUDA_ERROR_CONTEXT_IS_DESTROYED;

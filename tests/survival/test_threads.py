@@ -67,7 +67,7 @@ class Threads(InterposedCase):
             self.assertRegex(" ".join(report.stderr.split()), r"is not complete: ([\d,]+ records are missing from the trace|the trace lacks the log)")
 
     def test_short_threads(self):
-        self.run_program("survival_steady", "short", "100000")
+        self.run_program("survival_steady", "short", "100000", timeout=200)
         trace = self.only_trace()
         self.assertEqual(len(self.whole(trace)), 200000)
         self.assertLessEqual(len(trace.logs), 32)
