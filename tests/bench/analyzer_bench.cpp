@@ -15,8 +15,8 @@
 #include <random>
 #include <vector>
 
-#include "../unit/trace_writer.h"
-#include "analyzer/analysis.h"
+#include "tests/unit/analyzer/support/trace_writer.h"
+#include "analyzer/analysis/analysis.h"
 
 namespace gmt::test {
 namespace {

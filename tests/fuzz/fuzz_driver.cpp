@@ -11,7 +11,7 @@
 #include <random>
 #include <string>
 
-#include "../unit/trace_writer.h"
+#include "tests/unit/analyzer/support/trace_writer.h"
 #include "fuzz_trace.h"
 
 namespace {

@@ -12,13 +12,13 @@
 #include <string_view>
 #include <vector>
 
-#include "../unit/access_log_writer.h"
-#include "../unit/device_log_writer.h"
-#include "../unit/trace_writer.h"
-#include "analyzer/analysis.h"
-#include "analyzer/code_file.h"
-#include "analyzer/cubin.h"
-#include "analyzer/user_error.h"
+#include "tests/unit/analyzer/support/access_log_writer.h"
+#include "tests/unit/analyzer/support/device_log_writer.h"
+#include "tests/unit/analyzer/support/trace_writer.h"
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/device_code/code_cache.h"
+#include "analyzer/device_code/cubin.h"
+#include "analyzer/base/user_error.h"
 
 namespace gmt::test {
 namespace fs = std::filesystem;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/report.h"
+#include "analyzer/report/report.h"
 
 namespace gmt::test {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "analyzer/output.h"
+#include "analyzer/report/output_format.h"
 #include "tests/report/made_up_reports.h"
 
 int main(int argc, char** argv) {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The key of a finding is a string of all that must be equal; labels are not part of it (they may hold
+// numbers), but how many stacks there are is.
+
+#include "analyzer/analysis/grouping.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+
+std::string Grouping::key_of(const Finding& finding) const {
+  std::string key;
+  for (const std::string* part : {&finding.kind, &finding.api, &finding.group}) {
+    key += *part;
+    key += '\0';
+  }
+  for (const LabelledStack& stack : finding.stacks) {
+    key += std::to_string(stack.stack.value);
+    key += stack.api; // without a stack the calls' names are all that tells them apart
+    key += '\0';
+    if (!stack.device) continue;
+    key += stack.device->kernel; // a helper function is one place for all
+    for (const Frame& frame : stack.frames)
+      key += cat({frame.function, frame.file, std::to_string(frame.line)});
+  }
+  if (by_range_) key += finding.range;
+  return key;
+}
+
+void Grouping::add(Finding finding) {
+  if (finding.range.empty() && !at_end_) finding.range = ranges_.text(ranges_.here());
+  const auto [at, is_new] = by_key_.try_emplace(key_of(finding), findings_.size());
+  if (is_new) {
+    findings_.push_back(std::move(finding));
+    return;
+  }
+  Finding& first = findings_[at->second];
+  first.count += finding.count;
+  first.bytes += finding.bytes;
+  first.severity = std::max(first.severity, finding.severity);
+}
+
+void Grouping::not_checked(NotChecked what) {
+  const bool known = std::ranges::any_of(
+    not_checked_, [&](const NotChecked& n) { return n.what == what.what && n.why == what.why; });
+  if (!known) not_checked_.push_back(std::move(what));
+}
+
+} // namespace gmt

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Equal findings become one: same kind, call, group and stacks. Works while findings come in, so that a
+// mistake made a million times costs one entry. Used by the analysis as the detectors' Findings.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/detectors/detector.h"
+
+namespace gmt {
+
+class Grouping : public Findings {
+public:
+  // Findings bear the range that is open where they are made; with `by_range` those of others stay apart.
+  explicit Grouping(const Ranges& ranges, bool by_range = false) : ranges_(ranges), by_range_(by_range) {}
+  void add(Finding finding) override;
+  void not_checked(NotChecked what) override;
+  void at_end() { at_end_ = true; } // what comes now belongs to no event
+
+  std::vector<Finding> take_findings() {
+    return std::move(findings_);
+  } // in the order of their first examples
+  std::vector<NotChecked> take_not_checked() { return std::move(not_checked_); }
+
+private:
+  std::string key_of(const Finding& finding) const;
+
+  const Ranges& ranges_;
+  bool by_range_;
+  bool at_end_ = false;
+  std::vector<Finding> findings_;
+  std::unordered_map<std::string, std::size_t> by_key_;
+  std::vector<NotChecked> not_checked_;
+};
+
+} // namespace gmt

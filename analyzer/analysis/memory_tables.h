@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who used how much memory in one process, as the report shows it: rows without anything in them are left
+// out, and rows are in a fixed order. Made by the analysis from the sums of memory_use.h; the report builder fills
+// in what needs symbols and modules. Read by outputs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyzer/model/finding.h"
+
+namespace gmt {
+
+class CopyUse;
+class Heap;
+class ProcessFacts;
+class StackTable;
+struct Module;
+
+inline constexpr std::size_t kMaxHolders = 10;
+
+struct MemoryTables {
+  struct Family {
+    std::string family; // "pinned host memory"
+    int device = -1;    // of its context; -1 for host memory, and where it is not known
+    std::uint64_t allocations = 0, allocated_bytes = 0, frees = 0;
+    std::uint64_t live_blocks = 0, live_bytes = 0, peak_bytes = 0; // at the end; of this row alone
+  };
+  struct Device { // its own peak, which need not be at the process's
+    int device = -1;
+    std::uint64_t peak_bytes = 0, live_bytes = 0;
+  };
+  struct Copies {
+    std::string direction; // "host to device"
+    std::uint64_t copies = 0, bytes = 0, pageable_bytes = 0;
+  };
+  struct Holder { // of device memory at the peak
+    std::uint64_t bytes = 0, blocks = 0;
+    LabelledStack stack; // "allocated here"
+  };
+  struct Module { // who allocated: the first frame that is not CUDA's
+    std::string path;  // empty if unknown
+    std::string owner; // "cuBLAS", empty if it is no known library
+    std::uint64_t allocations = 0, allocated_bytes = 0;
+    std::uint64_t peak_bytes = 0; // of device memory, at the process's peak
+    std::uint64_t live_bytes = 0; // at the end, of any memory
+  };
+  std::vector<Family> families;
+  std::vector<Device> devices;
+  std::vector<Copies> copies;
+  std::vector<Holder> holders;      // the kMaxHolders largest
+  std::uint64_t other_holders = 0;  // stacks that held less
+  std::uint64_t other_bytes = 0;
+  std::vector<Module> modules;      // those that allocated most first
+};
+
+// What one call stack did, before its module is known.
+struct StackUse {
+  StackId stack;
+  std::uint64_t allocations = 0, allocated_bytes = 0, peak_bytes = 0, live_bytes = 0;
+};
+
+// All but the modules. At the end of the analysis.
+MemoryTables memory_tables(const Heap& heap, const CopyUse& copies, const ProcessFacts& facts);
+std::vector<StackUse> use_by_stack(const Heap& heap);
+std::vector<MemoryTables::Module> use_by_module(std::span<const StackUse> uses, const StackTable& stacks,
+                                                std::span<const Module> modules);
+
+} // namespace gmt

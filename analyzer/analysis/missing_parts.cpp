@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// See missing_parts.h.
+
+#include "analyzer/analysis/missing_parts.h"
+
+#include <utility>
+
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::uint64_t kMostBelieved = 1'000'000'000; // more is a damaged order, and not a log
+
+std::string lacks(const std::vector<std::string>& files) {
+  std::string text;
+  for (const std::string& file : files) text += cat({text.empty() ? "" : ", ", file});
+  return cat({"the trace lacks ", files.size() == 1 ? "the log " : "the logs ", text});
+}
+
+void add_sentence(std::string& text, std::string_view sentence) {
+  text += cat({text.empty() ? "" : "; ", sentence});
+}
+
+// Those of one kind, which are taken out of `files`.
+std::vector<std::string> take_named(std::string_view prefix, std::vector<std::string>& files) {
+  std::vector<std::string> taken;
+  std::erase_if(files, [&](const std::string& file) {
+    if (!file.starts_with(prefix)) return false;
+    taken.push_back(file);
+    return true;
+  });
+  return taken;
+}
+
+} // namespace
+
+void explain_missing(const EventStream& stream, ProcessReport& process, Findings& findings) {
+  if (!stream.is_judged_for_gaps()) return;
+  std::vector<std::string> files = missing_logs(stream.trace());
+  constexpr std::pair<const char*, const char*> kKinds[] = {{"device-", "in-kernel malloc and free"},
+                                                            {"access-", "memory accesses"}};
+  for (const auto& [prefix, subject] : kKinds) {
+    const std::vector<std::string> of_kind = take_named(prefix, files);
+    if (of_kind.empty()) continue;
+    add_sentence(process.missing, lacks(of_kind));
+    findings.not_checked({subject, lacks(of_kind)});
+  }
+  std::string calls;
+  const std::uint64_t records = stream.missing_records();
+  if (records > kMostBelieved) {
+    ++process.damaged;
+    findings.not_checked({"memory findings", "a record's place in the order of calls is damaged"});
+  } else if (records != 0) {
+    process.lost["missing from the trace"] += records;
+    calls = cat({format_plural(records, "record"), records == 1 ? " is" : " are",
+                 " missing from the trace (the order of the calls has a gap that nothing explains: was a log "
+                 "deleted, or not copied?)"});
+  }
+  if (!files.empty()) add_sentence(calls, lacks(files));
+  if (calls.empty()) return;
+  add_sentence(process.missing, calls);
+  findings.not_checked({"leak", cat({calls, ": a block listed as leaked may have been freed there, and an "
+                                            "allocation there is not listed"})});
+  findings.not_checked({"memory findings", cat({calls, ": mistakes in calls there were not seen"})});
+}
+
+} // namespace gmt

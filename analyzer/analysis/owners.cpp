@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of owners and its matching. A rule needs the library's file; where a library also hands memory to
+// its callers, it needs the function of the part that keeps it as well. So that a stripped library without
+// function names still matches where the file alone is telling enough, "*" is used there.
+
+#include "analyzer/analysis/owners.h"
+
+#include <algorithm>
+
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+constexpr OwnerRule kRules[] = {
+  {"PyTorch's caching allocator", "*/libc10_cuda*.so*", "*CUDACachingAllocator*",
+   "it keeps freed blocks for reuse"},
+  {"PyTorch's caching allocator", "*/libc10_cuda*.so*", "*ExpandableSegment*",
+   "it keeps freed blocks for reuse"},
+  {"PyTorch's caching allocator", "*/libc10_cuda*.so*", "*cudaMallocMaybeCapturing*",
+   "it keeps freed blocks for reuse"},
+  {"PyTorch's pinned memory cache", "*/libtorch_cuda*.so*", "*CachingHostAllocator*",
+   "it keeps freed blocks for reuse"},
+  {"PyTorch's cuBLAS workspace", "*/libtorch_cuda*.so*", "*getCUDABlasHandle*",
+   "it keeps one a handle and stream"},
+  {"PyTorch's cuBLAS workspace", "*/libtorch_cuda*.so*", "*CublasWorkspace*",
+   "it keeps one a handle and stream"},
+  {"XLA's allocator", "*/xla_cuda_plugin*.so*", "*",
+   "it takes most of the device once and hands it out itself"},
+  {"XLA's allocator", "*/xla_extension*.so*", "*",
+   "it takes most of the device once and hands it out itself"},
+  {"XLA's allocator", "*/libjax_common*.so*", "*",
+   "it takes most of the device once and hands it out itself"},
+  {"TensorFlow's allocator", "*/libtensorflow_framework*.so*", "*",
+   "it takes most of the device once and hands it out itself"},
+  {"TensorFlow's allocator", "*/_pywrap_tensorflow*.so*", "*",
+   "it takes most of the device once and hands it out itself"},
+  {"CuPy's memory pool", "*/cupy/cuda/memory.*.so", "*SingleDeviceMemoryPool*",
+   "it keeps freed blocks for reuse"},
+  {"CuPy's pinned memory pool", "*/cupy/cuda/pinned_memory.*.so", "*PinnedMemoryPool*",
+   "it keeps freed blocks for reuse"},
+  {"RAPIDS Memory Manager's pool", "*/librmm.so*", "*pool_memory_resource*",
+   "it keeps freed blocks for reuse"},
+  {"cuBLAS", "*/libcublas.so*", "*", "its workspace lives as long as the handle"},
+  {"cuBLASLt", "*/libcublasLt.so*", "*", "its workspace lives as long as the handle"},
+  {"cuDNN", "*/libcudnn*.so*", "*", "its workspace lives as long as the handle"},
+  {"NCCL", "*/libnccl.so*", "*", "its buffers live as long as the communicator"},
+};
+
+// Libraries whose kernels are not the user's to mend, besides those above that are told by their file alone.
+constexpr struct {
+  std::string_view name, module;
+} kLibraries[] = {
+  {"cuFFT", "*/libcufft*.so*"},       {"cuSPARSE", "*/libcusparse*.so*"}, {"cuSOLVER", "*/libcusolver*.so*"},
+  {"cuRAND", "*/libcurand.so*"},      {"NPP", "*/libnpp*.so*"},           {"nvJPEG", "*/libnvjpeg.so*"},
+  {"PyTorch", "*/libtorch_cuda*.so*"},
+};
+
+// '*' stands for any run of characters; everything else for itself.
+bool matches(std::string_view glob, std::string_view text) {
+  std::size_t g = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      resume = t;
+    } else if (g < glob.size() && glob[g] == text[t]) {
+      ++g;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return std::ranges::all_of(glob.substr(g), [](char c) { return c == '*'; });
+}
+
+bool is_cuda_or_us(const Frame& frame) {
+  return matches("*/libcuda.so*", frame.module) || matches("*/libcudart.so*", frame.module) ||
+         matches("*/libgpumemtrace.so*", frame.module);
+}
+
+// A rule by function may match anywhere in the stack. One by file alone must match the frame that made the
+// CUDA call: a user's code that such a library calls back is no owner.
+const OwnerRule* owner_of(const std::vector<Frame>& frames) {
+  const auto caller = std::ranges::find_if_not(frames, is_cuda_or_us);
+  for (auto frame = caller; frame != frames.end(); ++frame) {
+    for (const OwnerRule& rule : kRules) {
+      if (rule.function == "*" && frame != caller) continue;
+      if (matches(rule.module, frame->module) && matches(rule.function, frame->function)) return &rule;
+    }
+  }
+  return nullptr;
+}
+
+std::string_view library_of_kernel(std::string_view path) {
+  const auto known =
+    std::ranges::find_if(kLibraries, [path](const auto& library) { return matches(library.module, path); });
+  return known != std::end(kLibraries) ? known->name : owner_of_module(path);
+}
+
+// The accesses of a library's own kernels. A kernel that no file holds was loaded from memory (the trace keeps it as
+// "image-0"), by the library that launches it.
+void apply_to_accesses(Finding& finding) {
+  if (finding.stacks.empty() || finding.stacks.front().frames.empty()) return;
+  const std::string& module = finding.stacks.front().frames.front().module;
+  std::string_view library = library_of_kernel(module);
+  const bool from_memory = module.compare(module.rfind('/') + 1, 6, "image-") == 0;
+  if (from_memory && finding.stacks.size() > 1) {
+    const std::vector<Frame>& launch = finding.stacks[1].frames;
+    const auto caller = std::ranges::find_if_not(launch, is_cuda_or_us);
+    if (caller != launch.end()) library = library_of_kernel(caller->module);
+  }
+  if (library.empty()) return;
+  finding.severity = Severity::kNote;
+  finding.owner = library;
+  finding.advice = cat({"This is ", library, "'s own kernel: nothing to do, unless another of its functions, "
+                                             "data types or layouts serves as well."});
+}
+
+void give_to(const OwnerRule& rule, Finding& finding) {
+  finding.severity = Severity::kNote;
+  finding.owner = rule.owner;
+  if (finding.message.ends_with('.')) finding.message.pop_back();
+  finding.message += finding.kind == "leak"    ? cat({"; ", rule.owner, " holds it: ", rule.why, "."})
+                     : finding.kind == "churn" ? cat({"; ", rule.owner, " does that itself."})
+                                               : cat({"; ", rule.owner, " allocated it for itself."});
+  finding.advice = finding.kind == "leak" ? "Nothing to do, unless it grows from run to run." : "Nothing to do.";
+}
+
+} // namespace
+
+std::span<const OwnerRule> owner_rules() { return kRules; }
+
+std::string_view owner_of_module(std::string_view path) {
+  const auto rule = std::ranges::find_if(
+    kRules, [path](const OwnerRule& r) { return r.function == "*" && matches(r.module, path); });
+  return rule != std::end(kRules) ? rule->owner : std::string_view();
+}
+
+void apply_owner_rules(Finding& finding) {
+  if (finding.access) return apply_to_accesses(finding);
+  if (finding.kind != "leak" && finding.kind != "churn" && finding.kind != "unused") return;
+  const OwnerRule* owner = nullptr;
+  for (const LabelledStack& stack : finding.stacks) {
+    if (!stack.label.starts_with("allocated here") && stack.label != "registered here") continue;
+    const OwnerRule* rule = owner_of(stack.frames);
+    // What lists several places is a library's if all of them are.
+    if (stack.label.starts_with("allocated here:") &&
+        (rule == nullptr || (owner != nullptr && rule->owner != owner->owner))) {
+      return;
+    }
+    if (owner == nullptr) owner = rule;
+  }
+  if (owner != nullptr) give_to(*owner, finding);
+}
+
+} // namespace gmt

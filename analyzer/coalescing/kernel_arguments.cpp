@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows launches and the rows that copies make of memory, see kernel_arguments.h.
+
+#include "analyzer/coalescing/kernel_arguments.h"
+
+#include "analyzer/detectors/detector.h"
+
+namespace gmt {
+namespace {
+
+using trace::Kind;
+
+// The one block that a launch's pointers lead into; null if they lead into several or none.
+const Touch* only_argument(const Heap& heap) {
+  const Touch* only = nullptr;
+  for (const Touch& touch : heap.touched()) {
+    if (touch.access != Touch::Access::kArgument) continue;
+    if (only != nullptr && only->block != touch.block) return nullptr;
+    if (only == nullptr || only->address % kSectorBytes == 0) only = &touch;
+  }
+  return only;
+}
+
+} // namespace
+
+void KernelUses::follow(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+  if (!e.succeeded() || (e.flags & trace::kFlagRuntime) != 0) return;
+  if (e.kind == Kind::kLaunch) on_launch(e, heap, facts);
+  else if (e.kind == Kind::kCopy || e.kind == Kind::kSet) on_rows(e, heap);
+}
+
+void KernelUses::on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+  if ((e.flags & trace::kFlagNested) != 0) return;
+  KernelUse& use = uses_[std::string(facts.handle_name(e.p(0)))];
+  const bool is_first = use.launches++ == 0;
+  if (is_first) {
+    use.first = e.stack;
+    use.api = e.via != trace::kNoApi ? e.via : e.api;
+  }
+  const Touch* only = (e.flags & trace::kLaunchScanned) != 0 ? only_argument(heap) : nullptr;
+  if (is_first && only != nullptr) {
+    use.memory = *only->block;
+    use.memory->detail = nullptr;
+    use.argument_off = only->address % kSectorBytes;
+  } else if (only == nullptr || (use.memory && only->block->born != use.memory->born)) {
+    use.memory.reset();
+  }
+}
+
+void KernelUses::on_rows(const Event& e, const Heap& heap) {
+  for (const auto side : {Judgement::Side::kDestination, Judgement::Side::kSource}) {
+    const Rows rows = rows_of(e, side);
+    if (rows.pitch % kSectorBytes == 0 || rows.count() < 2) continue;
+    for (const Touch& touch : heap.touched()) {
+      if (touch.block->address <= rows.address && rows.address - touch.block->address < touch.block->bytes) {
+        pitches_[touch.block->born] = rows.pitch;
+      }
+    }
+  }
+}
+
+std::uint64_t KernelUses::odd_pitch(const Block& memory) const {
+  const auto found = pitches_.find(memory.born);
+  return found == pitches_.end() ? 0 : found->second;
+}
+
+const KernelUse* KernelUses::find(std::string_view linked) const {
+  const auto found = uses_.find(std::string(linked));
+  return found == uses_.end() ? nullptr : &found->second;
+}
+
+} // namespace gmt

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dump`: every event of one trace in the merged order, one line each, and each call stack once, before its
+// first use; then what kernels wrote, log by log in the order of their reading, and what their instructions
+// did to memory. For people, grep and bug reports: it shows what was recorded, before any judgement. Called
+// by dispatch().
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "analyzer/command/command.h"
+#include "analyzer/command/console.h"
+#include "analyzer/command/dump_format.h"
+#include "analyzer/command/run/leftover_rings.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+
+namespace {
+
+constexpr std::size_t kFlushBytes = 1 << 16;
+
+std::string stack_line(StackId id, EventStream& stream) {
+  std::string line = "stack " + std::to_string(id.value) + ":";
+  for (const std::uint64_t address : stream.stacks().frames(id)) line += " " + format_address(address);
+  return line + "\n";
+}
+
+// What a reader must know before believing the lines above it to be all.
+std::string last_line(const ReadStats& stats) {
+  return "end: " + std::to_string(stats.total.records) + " records, " + std::to_string(stats.lost()) +
+         " lost, " + std::to_string(stats.total.torn) + " torn slots, " +
+         std::to_string(stats.total.damaged) + " damaged, " + std::to_string(stats.total.unknown_kinds) +
+         " of unknown kinds\n";
+}
+
+} // namespace
+
+int command_dump(const Settings& settings) {
+  if (settings.words.size() != 1) {
+    throw UserError("dump takes one trace: 'gpumemtrace dump gpumemtrace.app.host.4711'", ExitStatus::kUsage);
+  }
+  const std::string problem = collect_rings(settings.words[0]);
+  if (!problem.empty()) say(problem);
+  EventStream stream(settings.words[0]);
+  std::vector<std::string> logs;
+  for (const std::filesystem::path& log : stream.trace().logs) logs.push_back(log.stem().string());
+
+  std::vector<bool> shown;
+  std::string text;
+  const auto flush = [&text] {
+    const bool go_on = write_output(STDOUT_FILENO, "standard output", text);
+    text.clear();
+    return go_on;
+  };
+  while (const Event* event = stream.next()) {
+    const std::uint32_t stack = event->stack.value;
+    if (stack >= shown.size()) shown.resize(stack + std::size_t{1});
+    if (stack != 0 && !shown[stack]) text += stack_line(event->stack, stream);
+    shown[stack] = true;
+    text += dump_line(*event, stream, event->log < logs.size() ? logs[event->log] : "?") + "\n";
+    if (text.size() >= kFlushBytes && !flush()) return 0;
+  }
+  for (const DeviceLogFiles& files : stream.trace().device_logs) {
+    DeviceLogReader reader(files);
+    while (const DeviceRecord* record = reader.next()) {
+      text += dump_line(*record, files.name) + "\n";
+      if (text.size() >= kFlushBytes && !flush()) return 0;
+    }
+  }
+  for (const std::filesystem::path& log : stream.trace().access_logs) {
+    text += dump_lines(read_access_log(log));
+    if (!flush()) return 0;
+  }
+  text += last_line(stream.stats());
+  flush();
+  return 0;
+}
+
+} // namespace gmt

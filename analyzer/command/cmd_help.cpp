@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// `help`: everything here is printed from the registries (commands, detectors, outputs, options) and from
+// docs/findings.md, so that it cannot fall behind them. Called by dispatch(); goes to stdout with status 0.
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "analyzer/command/command.h"
+#include "analyzer/command/console.h"
+#include "analyzer/detectors/detector.h"
+#include "analyzer/command/findings_text.h"
+#include "analyzer/report/output_format.h"
+
+namespace gmt {
+
+namespace {
+
+void print(const std::string& text) { write_output(STDOUT_FILENO, "standard output", text); }
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string result(text);
+  result.resize(std::max(width, result.size() + 1), ' ');
+  return result;
+}
+
+std::string_view severity_name(Severity severity) {
+  switch (severity) {
+  case Severity::kNote: return "note";
+  case Severity::kWarning: return "warning";
+  case Severity::kError: return "error";
+  }
+  return "?";
+}
+
+std::string overview() {
+  std::string text =
+      "gpumemtrace runs a CUDA program, unchanged, and says what is wrong with its memory.\n\n"
+      "  gpumemtrace ./app\n  gpumemtrace check ./app              in CI: fails when an error is found\n"
+      "  gpumemtrace --device simulated ./app  on a machine with no GPU\n\nCommands\n";
+  for (const CommandInfo& command : commands())
+    text += "  " + padded(command.name, 8) + std::string(command.summary) + "\n";
+  text +=
+      "\nA first word that is no command is the program to run. Options end at the program's name;\n"
+      "what follows is the program's own.\n\n"
+      "  gpumemtrace help check       a command, with examples and options\n"
+      "  gpumemtrace help findings    what can be found\n"
+      "  gpumemtrace help options     all options, environment variables and report formats\n";
+  return text;
+}
+
+std::string help_of(const CommandInfo& command) {
+  std::string text = "gpumemtrace " + std::string(command.name) + ": " + std::string(command.summary) +
+                     "\n\n  gpumemtrace " + std::string(command.usage) + "\n\nExamples\n" +
+                     std::string(command.examples);
+  if (command.id == CommandId::kNvcc) return text; // the compiler's options
+  return text + "\nOptions\n" + options_text(command.id);
+}
+
+std::string help_findings() {
+  std::string text;
+  for (const DetectorInfo* detector : detectors()) {
+    text += padded(detector->id, 24) + padded(severity_name(detector->severity), 9) +
+            std::string(detector->title) + "\n";
+  }
+  if (text.empty()) return "this build has no detectors\n";
+  return text + "\n'gpumemtrace help FINDING' explains one.\n";
+}
+
+std::string help_finding(const DetectorInfo& detector) {
+  std::string text = std::string(detector.id) + "\n\n";
+  const std::string section = finding_section(detector.id);
+  text += section.empty() ? std::string(detector.title) + "\n" : section;
+  return text + "\nTo leave some of them out: --suppressions FILE with lines '" + std::string(detector.id) +
+         ":GLOB'.\n";
+}
+
+std::string help_options() {
+  std::string text =
+      "Options of run, check and record that reach the program's process (flag, and variable in its\n"
+      "environment, where the value is a plain number)\n" +
+      shim_options_text();
+  for (const std::string_view name : {"check", "report"})
+    text += "\nOptions of " + std::string(name) + "\n" + options_text(find_command(name)->id);
+  text += "\nReport formats (--format)\n";
+  for (const OutputInfo* output : outputs())
+    text += "  " + padded(output->id, 8) + std::string(output->title) + "\n";
+  return text +
+         "\nEnvironment\n"
+         "  NO_COLOR             no colours unless --color always\n"
+         "  TMPDIR               where traces go if the current directory is not writable\n"
+         "  GPUMEMTRACE_LIBDIR   the folder that holds libgpumemtrace.so, if it was moved\n"
+         "  GPUMEMTRACE_SIM_*    the simulated device's size and properties\n"
+         "\nExit status\n"
+         "  run, record   the program's own, also its signal; 125 the tool could not start it, 126 not\n"
+         "                executable, 127 not found\n"
+         "  check         the program's own if not 0; else 23 (--error-exitcode) if a finding at or above\n"
+         "                --fail-on stands, nothing was checked or a part of the trace is missing; else 0\n"
+         "  report        0 clean, 1 findings, 3 no or unreadable trace, one of which a part is missing, or\n"
+         "                nothing was checked\n"
+         "  dump          0, 3 no or unreadable trace\n"
+         "  all           2 wrong usage, before anything is started; 4 the report could not be written, or\n"
+         "                the tool failed, where the program's own status was 0\n";
+}
+
+} // namespace
+
+void print_help_of(const CommandInfo& command) { print(help_of(command)); }
+
+int command_help(const Settings& settings) {
+  if (settings.words.empty()) {
+    print(overview());
+    return 0;
+  }
+  const std::string& topic = settings.words[0];
+  if (settings.words.size() > 1) {
+    throw UserError("help takes one word, and '" + settings.words[1] + "' is one more; write 'gpumemtrace help " + topic + "'",
+                    ExitStatus::kUsage);
+  }
+  std::vector<std::string> topics = {"findings", "options"};
+  for (const CommandInfo& command : commands()) {
+    if (command.name == topic) {
+      print(help_of(command));
+      return 0;
+    }
+    topics.emplace_back(command.name);
+  }
+  for (const DetectorInfo* detector : detectors()) {
+    if (detector->id == topic) {
+      print(help_finding(*detector));
+      return 0;
+    }
+    topics.emplace_back(detector->id);
+  }
+  if (topic == "findings" || topic == "options") {
+    print(topic == "findings" ? help_findings() : help_options());
+    return 0;
+  }
+  const std::string near = nearest(topic, topics);
+  throw UserError(
+      "no help on '" + topic + "'; " +
+          (near.empty() ? "see 'gpumemtrace help'" : "did you mean 'gpumemtrace help " + near + "'?"),
+      ExitStatus::kUsage);
+}
+
+} // namespace gmt

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// `report`: analyses traces made earlier, here or on another machine. Called by dispatch().
+// Returns 0 if nothing at or above --fail-on was found, 1 if something was, 3 if no call could be read and so
+// nothing was checked, or if a part of a trace is gone; everything else is a UserError.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "analyzer/command/command.h"
+#include "analyzer/command/console.h"
+#include "analyzer/command/run/run_traces.h"
+#include "analyzer/command/run/leftover_rings.h"
+#include "analyzer/command/report_options.h"
+#include "analyzer/trace_reader/trace_dir.h"
+
+namespace gmt {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The traces of the folder's newest run; which they are is said.
+void add_newest(const fs::path& folder, std::vector<fs::path>& paths) {
+  const std::vector<RunTrace> traces = newest_run(folder);
+  if (traces.empty()) return;
+  for (const RunTrace& trace : traces) paths.push_back(trace.path.lexically_normal());
+  std::string text = "reading the newest trace, " + traces.front().path.lexically_normal().string();
+  if (traces.size() > 1) text += ", and " + std::to_string(traces.size() - 1) + " more of the same run";
+  say(text);
+}
+
+// A folder that is no trace, not even a damaged one.
+bool is_other_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) && !is_trace(path) && !fs::exists(path / "apis", error);
+}
+
+void add_traces(const fs::path& path, std::vector<fs::path>& paths) {
+  const std::size_t before = paths.size();
+  if (!is_trace(path)) add_newest(path, paths);
+  if (paths.size() != before) return;
+  if (is_other_folder(path)) {
+    throw UserError("no trace in " + (path == "." ? "the current directory" : path.string()) +
+                        "; name a folder gpumemtrace.<program>.<host>.<pid>, or one that holds such folders",
+                    ExitStatus::kUnreadableTrace);
+  }
+  paths.push_back(path); // a trace, or an error that names it
+}
+
+// A trace that is named twice, in whatever spelling, is one process.
+std::vector<fs::path> each_once(const std::vector<fs::path>& paths) {
+  std::vector<fs::path> result;
+  std::set<fs::path> seen;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    const fs::path canonical = fs::canonical(path, error);
+    if (seen.insert(error ? path : canonical).second) result.push_back(path);
+  }
+  return result;
+}
+
+std::vector<fs::path> chosen_traces(const std::vector<std::string>& words) {
+  std::vector<fs::path> paths;
+  if (words.empty()) add_traces(".", paths);
+  for (const std::string& word : words) add_traces(word, paths);
+  return each_once(paths);
+}
+
+// A program that made no call has nothing to be checked; where the logs end too early nobody knows.
+bool read_nothing(const Report& report) {
+  return report.no_cuda_calls && !std::ranges::all_of(report.processes, &ProcessReport::exit_recorded);
+}
+
+} // namespace
+
+int command_report(const Settings& settings) {
+  const std::vector<fs::path> paths = chosen_traces(settings.words);
+  for (const fs::path& path : paths) {
+    const std::string problem = collect_rings(path);
+    if (!problem.empty()) say(problem);
+  }
+  OutputFile output(settings.output, STDOUT_FILENO);
+  const Report report = build_report(paths, report_options(settings));
+  output.write(render(report, settings, output.descriptor()));
+  if (has_finding(report, settings.fail_on)) return static_cast<int>(ExitStatus::kFindings);
+  const auto incomplete = std::ranges::find_if(
+      report.processes, [](const ProcessReport& process) { return !process.missing.empty(); });
+  if (incomplete != report.processes.end()) {
+    say(incomplete->trace + " is not complete: " + incomplete->missing);
+    return static_cast<int>(ExitStatus::kUnreadableTrace);
+  }
+  if (!read_nothing(report)) return static_cast<int>(ExitStatus::kClean);
+  say("nothing was checked: no CUDA call could be read");
+  return static_cast<int>(ExitStatus::kUnreadableTrace);
+}
+
+} // namespace gmt

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// `run`, `check` and `record`: starts the program under the interposer, waits, finishes its traces and
+// reports. Called by dispatch(). Everything that can be wrong with the options is found before the program
+// starts; whatever goes wrong after it, the program's own status is the one returned.
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "analyzer/command/command.h"
+#include "analyzer/command/console.h"
+#include "analyzer/command/run/environment.h"
+#include "analyzer/command/run/leftover_rings.h"
+#include "analyzer/command/run/program_check.h"
+#include "analyzer/command/report_options.h"
+#include "analyzer/command/run_facts.h"
+#include "analyzer/report/suppressions.h"
+#include "analyzer/trace_reader/trace_dir.h"
+
+namespace gmt {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kNoDriver =
+    "no NVIDIA driver on this machine: nothing was checked; '--device simulated' checks the program's host "
+    "side "
+    "on a simulated device";
+
+// Why nothing can be checked here, in one sentence; empty if it can.
+std::string why_untouched(const Settings& settings, const ProgramCheck& check) {
+  if (!check.refusal.empty()) return check.refusal;
+  if (settings.device == DeviceChoice::kAuto && !driver_present()) return std::string(kNoDriver);
+  return {};
+}
+
+Instrumentation instrument(const Settings& settings, const std::string& path, const ProgramCheck& check,
+                           RunFacts& facts) {
+  Instrumentation in;
+  in.simulated = settings.device == DeviceChoice::kSimulated;
+  in.install = find_install(in.simulated);
+  for (const std::string& library : check.facts.needed) {
+    if (!is_sanitizer_runtime(library)) continue;
+    in.sanitizer = find_library(library, &check.facts, path).value_or(library);
+    break;
+  }
+  in.run_id = make_run_id();
+  in.trace_dir = choose_trace_dir(settings.trace_dir);
+  in.shim = settings.shim;
+  facts.simulated = in.simulated;
+  facts.trace_dir = in.trace_dir;
+  if (in.simulated) {
+    const std::string relink = static_runtime_sentence(path, check.facts);
+    if (!relink.empty()) facts.remarks.push_back(relink);
+  }
+  return in;
+}
+
+// Their libraries, which they preload into all that they start, wait for ever in the first CUDA call of a program that
+// gpumemtrace starts, even of one that is not checked (ncu 2025.3 and compute-sanitizer of CUDA 13.0).
+void refuse_inside_nvidia_tool() {
+  if (std::getenv("NVIDIA-PROCESS-TRACKING-CONFIGURATION") == nullptr) return;
+  throw UserError("ncu or compute-sanitizer started gpumemtrace, and a program that is started inside both never gets "
+                  "past its first CUDA call: nothing was run. Run one after the other, or the tool inside: "
+                  "'gpumemtrace compute-sanitizer ./app'",
+                  ExitStatus::kUsage);
+}
+
+// Runs the program and gathers all that is known about the run.
+RunFacts run_program(const Settings& settings) {
+  RunFacts facts;
+  facts.arguments = settings.words;
+  facts.path = resolve_program(settings.words[0]);
+  const ProgramCheck check = check_program(facts.path);
+  facts.unchecked = why_untouched(settings, check);
+
+  LaunchPlan plan{facts.path, settings.words, {}};
+  if (!facts.unchecked.empty()) {
+    say(facts.unchecked); // now, not only after hours of running
+    plan.environment = inherited_environment();
+    facts.outcome = launch(plan);
+    return facts;
+  }
+  Instrumentation in = instrument(settings, facts.path, check, facts);
+  for (const std::string& remark : facts.remarks) say(remark);
+  const NotesFile notes(in.trace_dir);
+  in.notes_file = notes.path();
+  plan.environment = instrumented_environment(in);
+  facts.outcome = launch(plan);
+  facts.notes = read_notes(notes.path());
+  std::vector<fs::path> moved;
+  for (const Note& note : facts.notes)
+    if (note.word == "moved") moved.emplace_back(note.text);
+  facts.traces = traces_of_run(in.trace_dir, in.run_id, facts.outcome.program().pid, moved);
+  for (const RunTrace& trace : facts.traces) {
+    const std::string problem = collect_rings(trace.path);
+    if (!problem.empty()) facts.remarks.push_back(problem);
+  }
+  const std::string problem = write_endings(facts.traces, facts.outcome.ended);
+  if (!problem.empty()) facts.remarks.push_back(problem);
+  return facts;
+}
+
+// One damaged trace of a child must not cost the report on all the others: it is named and left out.
+std::vector<fs::path> readable_traces(RunFacts& facts) {
+  std::vector<fs::path> paths;
+  for (const RunTrace& trace : facts.traces) {
+    try {
+      open_trace(trace.path);
+      paths.push_back(trace.path);
+    } catch (const UserError& error) {
+      facts.unreadable.push_back(error.what());
+    }
+  }
+  return paths;
+}
+
+// Makes a recorded trace readable on machines that do not have the binaries.
+void keep_symbols(RunFacts& facts, const Settings& settings) {
+  const std::vector<fs::path> paths = readable_traces(facts);
+  if (!paths.empty()) build_report(paths, report_options(settings));
+  for (const std::string& problem : facts.unreadable) say(problem);
+}
+
+Report make_report(RunFacts& facts, const Settings& settings) {
+  Report report;
+  const std::vector<fs::path> paths = readable_traces(facts);
+  if (!paths.empty()) report = build_report(paths, report_options(settings));
+  add_run_facts(facts, report);
+  return report;
+}
+
+// The report, and what the tool itself has to say about the run: 0, or the status of a failed check.
+int report_on(RunFacts& facts, const Settings& settings, OutputFile& output) {
+  Report report = make_report(facts, settings);
+  std::string reason;
+  if (settings.command == CommandId::kCheck) reason = reason_to_fail(facts, report);
+  if (!reason.empty() && reason != facts.unchecked) report.remarks.push_back("the check fails: " + reason);
+  output.write(render(report, settings, output.descriptor()));
+  if (output.is_file()) say(count_text(report) + "; the report is in '" + settings.output + "'");
+  if (output.is_file() && !reason.empty()) say("the check fails: " + reason);
+  if (settings.command != CommandId::kCheck) return 0;
+  return !reason.empty() || has_finding(report, settings.fail_on) ? settings.error_exitcode : 0;
+}
+
+} // namespace
+
+int command_run(const Settings& settings) {
+  refuse_inside_nvidia_tool();
+  OutputFile output(settings.output, STDERR_FILENO);
+  Suppressions rules; // a wrong rule must not be found out after the run
+  for (const std::string& file : settings.suppressions) rules.add_file(file);
+
+  RunFacts facts = run_program(settings);
+  int status = 0;
+  try {
+    if (settings.command == CommandId::kRecord) {
+      for (const std::string& line : record_lines(facts)) say(line);
+      keep_symbols(facts, settings);
+    } else {
+      status = report_on(facts, settings, output);
+    }
+  } catch (const UserError& error) {
+    say(error.what());
+    status = static_cast<int>(error.status());
+  } catch (const std::exception& error) {
+    say(std::string("internal error: ") + error.what() + "; please report this with the trace");
+    status = static_cast<int>(ExitStatus::kInternal);
+  }
+  const int program = facts.outcome.program().wait_status;
+  return shell_status(program) != 0 ? die_like(program) : status;
+}
+
+} // namespace gmt

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// One event as one line of text: its words named as trace/format.h numbers them. Called by cmd_dump.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "analyzer/trace_reader/access_log.h"
+#include "analyzer/trace_reader/device_log.h"
+#include "analyzer/analysis/event_stream.h"
+
+namespace gmt {
+
+// "order thread call (via) name=value... = result context=n stack=n"; `thread` is the log's name.
+std::string dump_line(const Event& event, const EventStream& stream, std::string_view thread);
+
+// The same of a record that a kernel wrote, or the drain about what it moved; `log` is the device log's name.
+std::string dump_line(const DeviceRecord& record, std::string_view log);
+
+// All of one access log, a line for each of its records; ends with a newline unless there are none.
+std::string dump_lines(const AccessLog& log);
+
+} // namespace gmt

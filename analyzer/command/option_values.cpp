@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Option values; see option_values.h. Every wrong value is a UserError of status 2 that lists the right ones.
+
+#include "analyzer/command/option_values.h"
+
+#include <regex.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <iterator>
+#include <limits>
+#include <sstream>
+
+#include "analyzer/report/output_format.h"
+#include "analyzer/base/user_error.h"
+
+namespace gmt {
+
+namespace {
+
+using Last = std::function<std::optional<std::string>(const std::string&)>;
+
+[[noreturn]] void wrong_value(const std::string& name, const std::string& value, const std::string& allowed) {
+  throw UserError("'" + value + "' is no value of option '--" + name + "'; it takes " + allowed,
+                  ExitStatus::kUsage);
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::uint64_t number(const std::string& name, const std::string& text, std::uint64_t least,
+                     std::uint64_t most) {
+  const std::optional<std::uint64_t> value = parse_number(text);
+  if (!value || *value < least || *value > most) {
+    const std::string range = most > std::numeric_limits<std::uint32_t>::max()
+                                  ? "a number"
+                                  : "a number from " + std::to_string(least) + " to " + std::to_string(most);
+    wrong_value(name, text, range);
+  }
+  return *value;
+}
+
+std::uint64_t size(const std::string& name, const std::string& text) {
+  const std::optional<std::uint64_t> value = parse_size(text);
+  if (!value) wrong_value(name, text, "a size such as 4096, 512K, 64M or 2G");
+  return *value;
+}
+
+template <class Choice, std::size_t N>
+Choice choice(const std::string& name, const std::string& text,
+              const std::pair<const char*, Choice> (&known)[N]) {
+  std::string allowed;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (text == known[i].first) return known[i].second;
+    allowed += (i == 0 ? "" : i + 1 == N ? " or " : ", ") + std::string(known[i].first);
+  }
+  wrong_value(name, text, allowed);
+}
+
+std::string shown(ShimType type, std::uint64_t value) {
+  if (type == ShimType::kBool) return value ? "on" : "off";
+  if (type == ShimType::kSize) {
+    for (const auto& [shift, suffix] : {std::pair{30, "G"}, std::pair{20, "M"}, std::pair{10, "K"}}) {
+      if (value != 0 && value % (std::uint64_t{1} << shift) == 0)
+        return std::to_string(value >> shift) + suffix;
+    }
+  }
+  return std::to_string(value);
+}
+
+std::vector<std::string> words_of(const char* text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), std::istream_iterator<std::string>()};
+}
+
+std::string as_flag(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+ShimOption make_text(ShimType type, const char* name, const char* environment, const std::string& value,
+                     const char* sentence) {
+  const std::string variable = std::string("GPUMEMTRACE_") + environment;
+  return {type, as_flag(name), variable, value.empty() ? "any" : value, sentence, {}};
+}
+
+ShimOption make_shim(ShimType type, const char* name, const char* environment, std::uint64_t value,
+                     const char* sentence, const char* words = "") {
+  const std::string flag = as_flag(name);
+  const std::vector<std::string> choices = words_of(words);
+  const std::string shown_value = choices.empty() ? shown(type, value) : choices.at(value);
+  return {type, flag, std::string("GPUMEMTRACE_") + environment, shown_value, sentence, choices};
+}
+
+std::uint64_t choice_number(const ShimOption& option, const std::string& text) {
+  std::string allowed;
+  for (std::size_t i = 0; i < option.choices.size(); ++i) {
+    if (option.choices[i] == text) return i;
+    allowed += (i == 0 ? "" : i + 1 == option.choices.size() ? " or " : ", ") + option.choices[i];
+  }
+  wrong_value(option.flag, text, allowed);
+}
+
+std::string pattern(const std::string& name, const std::string& text) {
+  regex_t compiled;
+  const int error = ::regcomp(&compiled, text.c_str(), REG_EXTENDED | REG_NOSUB);
+  if (error == 0) return ::regfree(&compiled), text;
+  char reason[128];
+  ::regerror(error, &compiled, reason, sizeof reason);
+  wrong_value(name, text, std::string("a POSIX extended regular expression (") + reason + ")");
+}
+
+std::string launches(const std::string& name, const std::string& text) {
+  if (text == "auto" || text == "all") return text;
+  const std::optional<std::uint64_t> count = parse_number(text);
+  if (!count || *count == 0) wrong_value(name, text, "auto, all or a number from 1 on");
+  return text;
+}
+
+// A thread's log takes 64 KiB at once, and an eighth of the limit is kept for allocations and releases.
+std::string trace_limit(const std::string& name, const std::string& text) {
+  constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;
+  const std::uint64_t limit = size(name, text);
+  if (limit < kLeast) wrong_value(name, text, "a size of 1M or more, as little as holds a few threads' logs");
+  return std::to_string(limit);
+}
+
+// The interposer would take the nearest size that it can make, and the reader believe in another.
+std::string ring_size(const std::string& name, const std::string& text) {
+  constexpr std::uint64_t kLeast = std::uint64_t{256} << 10, kMost = std::uint64_t{1} << 30;
+  const std::uint64_t bytes = size(name, text);
+  if (bytes < kLeast || bytes > kMost) wrong_value(name, text, "a size from 256K to 1G");
+  return std::to_string(bytes);
+}
+
+// What goes into the environment.
+std::string shim_value(const ShimOption& option, const std::string& text) {
+  constexpr std::size_t kMostBytes = 255; // trace/shim_options.def
+  if (text.size() > kMostBytes) wrong_value(option.flag, text, "at most 255 bytes");
+  switch (option.type) {
+  case ShimType::kUint:
+    return std::to_string(number(option.flag, text, 0, std::numeric_limits<std::uint32_t>::max()));
+  case ShimType::kSize:
+    if (option.flag == "max-trace") return trace_limit(option.flag, text);
+    if (option.flag == "device-ring-size") return ring_size(option.flag, text);
+    return std::to_string(size(option.flag, text));
+  case ShimType::kBool: return std::to_string(number(option.flag, text, 0, 1));
+  case ShimType::kChoice: return std::to_string(choice_number(option, text));
+  case ShimType::kLaunches: return launches(option.flag, text);
+  case ShimType::kPattern: return pattern(option.flag, text);
+  case ShimType::kName: return text;
+  }
+  return {};
+}
+
+void read_report_values(const Last& last, Settings& s) {
+  if (const auto v = last("format")) {
+    s.format = *v;
+    const auto all = outputs();
+    if (std::none_of(all.begin(), all.end(), [&](const OutputInfo* o) { return o->id == *v; }))
+      wrong_value("format", *v, format_list());
+  }
+  if (const auto v = last("fail-on")) {
+    s.fail_on = choice<Severity>(
+        "fail-on", *v,
+        {{"note", Severity::kNote}, {"warning", Severity::kWarning}, {"error", Severity::kError}});
+  }
+  if (const auto v = last("color")) {
+    s.color = choice<ColorChoice>(
+        "color", *v,
+        {{"auto", ColorChoice::kAuto}, {"always", ColorChoice::kAlways}, {"never", ColorChoice::kNever}});
+  }
+  if (const auto v = last("group-by"))
+    s.group_by_range = choice<bool>("group-by", *v, {{"stack", false}, {"range", true}});
+  if (const auto v = last("tables")) {
+    s.tables = choice<TableChoice>(
+        "tables", *v,
+        {{"auto", TableChoice::kAuto}, {"all", TableChoice::kAll}, {"none", TableChoice::kNone}});
+  }
+  if (const auto v = last("output")) s.output = *v;
+  if (const auto v = last("error-exitcode"))
+    s.error_exitcode = static_cast<int>(number("error-exitcode", *v, 1, 255));
+  if (const auto v = last("min-bytes")) s.min_bytes = size("min-bytes", *v);
+  if (const auto v = last("coalescing-floor")) s.coalescing_floor = size("coalescing-floor", *v);
+  if (const auto v = last("limit")) s.limit = number("limit", *v, 0, std::numeric_limits<std::size_t>::max());
+  if (const auto v = last("stack-depth"))
+    s.stack_depth = static_cast<unsigned>(number("stack-depth", *v, 0, 128));
+}
+
+} // namespace
+
+std::span<const ShimOption> shim_options() {
+  using enum ShimType;
+  static const std::vector<ShimOption> options = {
+#define GMT_TYPE_UINT kUint
+#define GMT_TYPE_SIZE kSize
+#define GMT_TYPE_BOOL kBool
+#define GMT_OPTION(type, name, environment, value, sentence) \
+  make_shim(GMT_TYPE_##type, #name, #environment, value, sentence),
+#define GMT_TYPE_LAUNCHES kLaunches
+#define GMT_TYPE_PATTERN kPattern
+#define GMT_TYPE_NAME kName
+#define GMT_TEXT(name, environment, value, form, sentence) \
+  make_text(GMT_TYPE_##form, #name, #environment, value, sentence),
+#define GMT_CHOICE(name, environment, value, words, sentence) \
+  make_shim(kChoice, #name, #environment, value, sentence, words),
+#include "trace/shim_options.def"
+#undef GMT_TYPE_UINT
+#undef GMT_TYPE_SIZE
+#undef GMT_TYPE_BOOL
+#undef GMT_TYPE_LAUNCHES
+#undef GMT_TYPE_PATTERN
+#undef GMT_TYPE_NAME
+  };
+  return options;
+}
+
+std::string format_list() {
+  std::string list;
+  for (const OutputInfo* output : outputs()) list += (list.empty() ? "" : ", ") + std::string(output->id);
+  return list.empty() ? "text" : list;
+}
+
+void read_values(const Last& last, Settings& settings) {
+  read_report_values(last, settings);
+  if (const auto v = last("device")) {
+    settings.device = choice<DeviceChoice>("device", *v,
+                                           {{"auto", DeviceChoice::kAuto},
+                                            {"real", DeviceChoice::kReal},
+                                            {"simulated", DeviceChoice::kSimulated}});
+  }
+  if (const auto v = last("trace-dir")) settings.trace_dir = *v;
+  if (settings.command == CommandId::kReport) return; // its --stack-depth is about showing, not keeping
+  for (const ShimOption& option : shim_options()) {
+    if (const auto v = last(option.flag))
+      settings.shim.emplace_back(option.environment, shim_value(option, *v));
+  }
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::optional<std::uint64_t> value = parse_number(text.substr(0, digits));
+  std::string_view unit = text.substr(digits);
+  if (!value) return std::nullopt;
+  unsigned shift = 0;
+  constexpr std::string_view kUnits = "KMGT";
+  if (!unit.empty() && unit != "B") {
+    const char letter = unit[0] >= 'a' ? static_cast<char>(unit[0] - 'a' + 'A') : unit[0];
+    const std::size_t power = kUnits.find(letter);
+    if (power == std::string_view::npos) return std::nullopt;
+    shift = 10 * (static_cast<unsigned>(power) + 1);
+    unit.remove_prefix(1);
+    if (!unit.empty() && unit != "B" && unit != "iB") return std::nullopt;
+  }
+  if (*value > std::numeric_limits<std::uint64_t>::max() >> shift) return std::nullopt;
+  return *value << shift;
+}
+
+bool use_color(ColorChoice choice, int descriptor) {
+  if (choice != ColorChoice::kAuto) return choice == ColorChoice::kAlways;
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  if (no_color && *no_color) return false;
+  if (terminal && std::string_view(terminal) == "dumb") return false;
+  return ::isatty(descriptor) != 0;
+}
+
+} // namespace gmt

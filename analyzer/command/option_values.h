@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind an option: words to values, with the message that lists what is allowed. Called by
+// parse_options() only; separate from it so that the table of options and the reading of values each fit a
+// page.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyzer/command/options.h"
+
+namespace gmt {
+
+enum class ShimType : std::uint8_t { kUint, kSize, kBool, kChoice, kLaunches, kPattern, kName };
+
+// One row of trace/shim_options.def.
+struct ShimOption {
+  ShimType type;
+  std::string flag;        // "stack-depth"
+  std::string environment; // "GPUMEMTRACE_STACK_DEPTH"
+  std::string shown_default;
+  std::string sentence;
+  std::vector<std::string> choices; // kChoice: the words; their numbers are passed on
+};
+
+std::span<const ShimOption> shim_options();
+std::string format_list(); // "json, text"
+
+// Fills in every option that `last` has a value for; `last` gives the last value written, by option name.
+void read_values(const std::function<std::optional<std::string>(const std::string&)>& last,
+                 Settings& settings);
+
+} // namespace gmt

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of every subcommand. One table of rows says which command takes which option; the rows of
+// trace/shim_options.def are appended to it. Boost.Program_options stores the values and lays out the help;
+// where the options end is decided here, because everything behind the program's name is the program's.
+
+#include "analyzer/command/options.h"
+
+#include <boost/program_options.hpp>
+
+#include <algorithm>
+#include <sstream>
+
+#include "analyzer/command/command.h"
+#include "analyzer/detectors/detector.h"
+#include "analyzer/command/option_values.h"
+#include "analyzer/report/suppressions.h"
+
+namespace gmt {
+
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr unsigned bit(CommandId id) { return static_cast<unsigned>(id); }
+constexpr unsigned kPrograms = bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kRecord);
+constexpr unsigned kReports = bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
+constexpr unsigned kAll = kPrograms | kReports | bit(CommandId::kDump) | bit(CommandId::kHelp);
+
+struct Row {
+  std::string name;
+  std::string value; // what stands for the value in help; empty for a switch
+  unsigned commands;
+  std::string sentence;
+  std::string short_name = {};
+  bool shim_switch = false; // a switch that may also be written --name=0
+};
+
+const char* shim_placeholder(ShimType type) {
+  switch (type) {
+  case ShimType::kSize: return "SIZE";
+  case ShimType::kChoice:
+  case ShimType::kLaunches: return "WHAT";
+  case ShimType::kPattern: return "REGEX";
+  case ShimType::kName: return "NAME";
+  default: return "N";
+  }
+}
+
+std::vector<Row> make_rows() {
+  const unsigned verdicts = bit(CommandId::kCheck) | bit(CommandId::kReport);
+  std::vector<Row> rows = {
+      {"format", "FORMAT", kReports, "form of the report: " + format_list() + " (default text)"},
+      {"output", "FILE", kReports, "write the report to a file", "o"},
+      {"fail-on", "SEVERITY", verdicts,
+       "the least severity that fails: note, warning or error (default error)"},
+      {"error-exitcode", "N", bit(CommandId::kCheck),
+       "exit status when a finding fails the check (default 23)"},
+      {"min-bytes", "SIZE", kReports,
+       "leave out leaks, warnings, notes of fewer bytes, and say how many; errors stay"},
+      {"limit", "N", kReports, "show at most this many findings; the rest are counted (default 0: all)"},
+      {"only", "KIND", kReports,
+       "report only this kind of finding ('*' stands for anything); may be repeated"},
+      {"skip", "KIND", kReports, "leave out this kind of finding; may be repeated"},
+      {"group-by", "WHAT", kReports,
+       "stack: equal call stacks are one finding (default); range: only within equal NVTX ranges"},
+      {"policy", "RULE", kReports,
+       "a rule that the program must keep, as in --policy 'max-device-bytes 2G' (see 'gpumemtrace help "
+       "policy'); may be repeated"},
+      {"policy-file", "FILE", kReports, "a file of such rules, one a line; may be repeated"},
+      {"coalescing-floor", "SIZE", kReports,
+       "with --coalescing: leave out accesses of which all launches waste less (default 1M)"},
+      {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
+      {"print-suppressions", "", kReports, "print a suppression rule for each finding, ready to paste"},
+      {"tables", "WHICH", kReports,
+       "who used how much memory, in the text report: auto (what says more than the totals), all or none "
+       "(default auto)"},
+      {"no-symbols", "", kReports, "show modules and offsets instead of functions and lines"},
+      {"color", "WHEN", kReports,
+       "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"},
+      {"stack-depth", "N", bit(CommandId::kReport), "frames shown of each call stack (default 0: all)"},
+      {"device", "DEVICE", kPrograms,
+       "auto: check only where there is a driver; real: in any case; simulated: no GPU needed, kernels are "
+       "not executed (default auto)"},
+      {"trace-dir", "DIR", kPrograms, "where traces are made (default: the current directory)"},
+      {"help", "", kAll, "explain the command and its options", "h"},
+  };
+  for (const ShimOption& option : shim_options()) {
+    const bool is_switch = option.type == ShimType::kBool;
+    const std::string value = is_switch ? "" : shim_placeholder(option.type);
+    const std::string sentence = option.sentence + " (default " + option.shown_default + ")";
+    rows.push_back({option.flag, value, kPrograms, sentence, {}, is_switch});
+  }
+  return rows;
+}
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> all = make_rows();
+  return all;
+}
+
+const Row* find_row(std::string_view name, CommandId command) {
+  for (const Row& row : rows())
+    if (row.name == name && (row.commands & bit(command))) return &row;
+  return nullptr;
+}
+
+po::options_description describe(CommandId command) {
+  po::options_description description("", 110, 55);
+  for (const Row& row : rows()) {
+    if (!(row.commands & bit(command))) continue;
+    const std::string names = row.short_name.empty() ? row.name : row.name + "," + row.short_name;
+    if (row.value.empty() && !row.shim_switch) {
+      description.add_options()(names.c_str(), row.sentence.c_str());
+    } else {
+      auto* value = po::value<std::vector<std::string>>()->composing();
+      if (row.shim_switch)
+        value = value->implicit_value({"1"}, "1")->value_name("0|1");
+      else
+        value = value->value_name(row.value);
+      description.add_options()(names.c_str(), value, row.sentence.c_str());
+    }
+  }
+  return description;
+}
+
+std::string command_name(CommandId id) {
+  for (const CommandInfo& command : commands())
+    if (command.id == id) return std::string(command.name);
+  return "?";
+}
+
+[[noreturn]] void usage_error(const std::string& message) { throw UserError(message, ExitStatus::kUsage); }
+
+[[noreturn]] void unknown_option(const std::string& written, const std::string& name, CommandId command) {
+  std::string owners;
+  for (const CommandInfo& other : commands())
+    if (find_row(name, other.id)) owners += (owners.empty() ? "" : ", ") + std::string(other.name);
+  const std::string mine = "'gpumemtrace " + command_name(command) + "'";
+  if (!owners.empty()) usage_error(mine + " takes no option '" + written + "'; it belongs to: " + owners);
+  std::vector<std::string> names;
+  for (const Row& row : rows())
+    if (row.commands & bit(command)) names.push_back("--" + row.name);
+  const std::string near = nearest("--" + name, names);
+  const std::string hint = near.empty() ? "" : "did you mean '" + near + "'? ";
+  usage_error("unknown option '" + written + "'; " + hint + "see 'gpumemtrace help " + command_name(command) +
+              "'");
+}
+
+// A pattern that can match nothing would hide findings, or keep them, against the user's will.
+void check_kinds(const std::string& option, const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    if (matches_a_kind(pattern)) continue;
+    std::vector<std::string> ids;
+    for (const DetectorInfo* detector : detectors()) ids.emplace_back(detector->id);
+    const std::string near = nearest(pattern, ids);
+    usage_error("'" + pattern + "' of option '--" + option + "' is no kind of finding; " +
+                (near.empty() ? "" : "did you mean '" + near + "'? ") + "see 'gpumemtrace help findings'");
+  }
+}
+
+// What may follow a switch of the interposer as a word of its own. A program of that name can follow "--".
+bool is_switch_value(std::string_view word) { return word == "0" || word == "1"; }
+
+// The options before the first other word (anywhere, for commands that run no program), in the one form
+// "--name" or "--name=value"; the other words go to `words`.
+std::vector<std::string> split(CommandId command, std::span<const std::string> arguments,
+                               std::vector<std::string>& words) {
+  std::vector<std::string> options;
+  const bool runs_program = (bit(command) & kPrograms) != 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--") {
+      words.insert(words.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, arguments.end());
+      break;
+    }
+    if (word.size() < 2 || word[0] != '-') {
+      words.push_back(word);
+      if (!runs_program) continue;
+      words.insert(words.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, arguments.end());
+      break;
+    }
+    const bool is_long = word[1] == '-';
+    const std::size_t equals = is_long ? word.find('=') : std::string::npos;
+    std::string name =
+        is_long ? word.substr(2, equals == std::string::npos ? equals : equals - 2) : word.substr(1);
+    if (!is_long)
+      for (const Row& row : rows())
+        if (row.short_name == name) name = row.name;
+    const Row* row = find_row(name, command);
+    if (!row) unknown_option(word.substr(0, equals), name, command);
+    const std::string flag = "--" + name;
+    if (equals != std::string::npos) {
+      if (row->value.empty() && !row->shim_switch) usage_error("option '" + flag + "' takes no value");
+      if (equals + 1 == word.size()) usage_error("option '" + flag + "' needs a value after the '='");
+      options.push_back(word);
+    } else if (row->shim_switch && i + 1 < arguments.size() && is_switch_value(arguments[i + 1])) {
+      options.push_back(flag + "=" + arguments[++i]);
+    } else if (row->value.empty()) {
+      options.push_back(flag);
+    } else if (i + 1 < arguments.size() && !arguments[i + 1].empty()) {
+      options.push_back(flag + "=" + arguments[++i]);
+    } else {
+      usage_error("option '" + flag + "' needs a value: " + flag + " " + row->value);
+    }
+  }
+  return options;
+}
+
+} // namespace
+
+Settings parse_options(CommandId command, std::span<const std::string> arguments) {
+  Settings settings;
+  settings.command = command;
+  const std::vector<std::string> options = split(command, arguments, settings.words);
+  po::variables_map values;
+  try {
+    const po::options_description description = describe(command);
+    const int style = po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent;
+    po::store(po::command_line_parser(options).options(description).style(style).run(), values);
+  } catch (const po::error& error) {
+    usage_error(error.what());
+  }
+  settings.help = values.count("help") != 0;
+  settings.print_suppressions = values.count("print-suppressions") != 0;
+  settings.symbols = values.count("no-symbols") == 0;
+  const auto all = [&](const std::string& name) {
+    return values.count(name) ? values[name].as<std::vector<std::string>>() : std::vector<std::string>();
+  };
+  settings.suppressions = all("suppressions");
+  settings.only = all("only");
+  settings.skip = all("skip");
+  check_kinds("only", settings.only);
+  check_kinds("skip", settings.skip);
+  for (const std::string& rule : all("policy")) settings.policies.push_back(parse_policy(rule));
+  for (const std::string& file : all("policy-file")) {
+    for (PolicyRule& rule : read_policy_file(file)) settings.policies.push_back(std::move(rule));
+  }
+  const auto last = [&](const std::string& name) -> std::optional<std::string> {
+    const std::vector<std::string> given = all(name);
+    return given.empty() ? std::nullopt : std::optional(given.back());
+  };
+  read_values(last, settings);
+  const bool needs_program = (bit(command) & kPrograms) != 0 && !settings.help;
+  if (needs_program && (settings.words.empty() || settings.words[0].empty())) {
+    const std::string name = command_name(command);
+    usage_error("no program to run; write 'gpumemtrace " + name +
+                " [options] ./app'; see 'gpumemtrace help " + name + "'");
+  }
+  return settings;
+}
+
+std::string options_text(CommandId command) {
+  std::ostringstream text;
+  text << describe(command);
+  return text.str();
+}
+
+std::string shim_options_text() {
+  std::string text;
+  for (const ShimOption& option : shim_options()) {
+    text += "  --" + option.flag + ", " + option.environment + "\n      " + option.sentence + " (default " +
+            option.shown_default + ")\n";
+  }
+  return text;
+}
+
+std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    std::vector<std::size_t> row(candidate.size() + 1); // Levenshtein, one row at a time
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= word.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j < row.size(); ++j) {
+        const std::size_t replaced = diagonal + (word[i - 1] != candidate[j - 1] ? 1 : 0);
+        diagonal = row[j];
+        row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      }
+    }
+    if (row.back() < best_distance) {
+      best_distance = row.back();
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+} // namespace gmt

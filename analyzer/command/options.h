@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of every subcommand, parsed: which options each takes, where they end, and their values.
+// Called by dispatch() and by `help`. The program's own words are never looked at: options end at the first
+// word that is none. A wrong option, value or count of words is a UserError of status 2 that says what to
+// write instead.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analyzer/model/finding.h"
+#include "analyzer/report/output_format.h"
+#include "analyzer/detectors/policy.h"
+
+namespace gmt {
+
+// Bits, so that one option can belong to several commands.
+enum class CommandId : unsigned { kRun = 1, kCheck = 2, kRecord = 4, kReport = 8, kDump = 16, kHelp = 32, kNvcc = 64 };
+
+enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };
+enum class ColorChoice : std::uint8_t { kAuto, kAlways, kNever };
+
+struct Settings {
+  CommandId command = CommandId::kRun;
+  bool help = false;
+
+  std::string format = "text"; // an id of outputs()
+  std::string output;          // empty: stderr after a program, stdout for report
+  Severity fail_on = Severity::kError;
+  int error_exitcode = 23;
+  std::uint64_t min_bytes = 0;
+  std::size_t limit = 0; // 0 is all
+  std::vector<std::string> suppressions;
+  std::vector<std::string> only, skip; // kinds of findings, globs
+  bool print_suppressions = false;
+  bool group_by_range = false;
+  std::vector<PolicyRule> policies;
+  std::optional<std::uint64_t> coalescing_floor; // bytes
+  bool symbols = true;
+  std::optional<unsigned> stack_depth;
+  TableChoice tables = TableChoice::kAuto;
+  ColorChoice color = ColorChoice::kAuto;
+
+  DeviceChoice device = DeviceChoice::kAuto;
+  std::string trace_dir;
+  // The interposer's options that were given: full name in the environment, plain value.
+  std::vector<std::pair<std::string, std::string>> shim;
+
+  std::vector<std::string> words; // the program and its arguments, or the traces, or help's topic
+};
+
+Settings parse_options(CommandId command, std::span<const std::string> arguments);
+std::string options_text(CommandId command); // as help prints them
+std::string shim_options_text();             // with their names in the environment
+
+// The candidate nearest to a word by edit distance, empty if none is near enough to be meant.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+// "64", "512K", "2G", "1GiB" (binary); nothing if it is no size or does not fit.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
+// Whether to colour what goes to this descriptor (NO_COLOR and TERM=dumb count under `auto`).
+bool use_color(ColorChoice choice, int descriptor);
+
+} // namespace gmt

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rendering and verdict; see report_options.h.
+
+#include "analyzer/command/report_options.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "analyzer/report/output_format.h"
+#include "analyzer/report/suppressions.h"
+#include "analyzer/base/user_error.h"
+
+namespace gmt {
+
+ReportOptions report_options(const Settings& settings) {
+  ReportOptions options;
+  options.min_bytes = settings.min_bytes;
+  options.suppression_files.assign(settings.suppressions.begin(), settings.suppressions.end());
+  options.only = settings.only;
+  options.skip = settings.skip;
+  options.analysis.group_by_range = settings.group_by_range;
+  options.analysis.policies = settings.policies;
+  options.analysis.coalescing_floor = settings.coalescing_floor.value_or(MemoryAccess::kDefaultFloor);
+  options.symbols = settings.symbols;
+  options.write_symbols =
+      settings.symbols && settings.command != CommandId::kReport; // the binaries are here now
+  return options;
+}
+
+std::string render(const Report& report, const Settings& settings, int descriptor) {
+  std::ostringstream text;
+  if (settings.print_suppressions) {
+    print_suppressions(report, text);
+    return text.str();
+  }
+  OutputOptions options;
+  options.color = use_color(settings.color, descriptor);
+  options.limit = settings.limit;
+  options.tables = settings.tables;
+  if (settings.command == CommandId::kReport) options.stack_depth = settings.stack_depth.value_or(0);
+  for (const OutputInfo* output : outputs()) {
+    if (output->id != settings.format) continue;
+    output->write(report, options, text);
+    return text.str();
+  }
+  throw UserError("this build has no report format '" + settings.format + "'", ExitStatus::kInternal);
+}
+
+bool has_finding(const Report& report, Severity least) {
+  return std::any_of(report.findings.begin(), report.findings.end(),
+                     [least](const ReportedFinding& finding) { return finding.severity >= least; });
+}
+
+std::string count_text(const Report& report) {
+  const auto plural = [](std::uint64_t n, const std::string& noun) {
+    return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+  };
+  return plural(report.count(Severity::kError), "error") + ", " +
+         plural(report.count(Severity::kWarning), "warning");
+}
+
+} // namespace gmt

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a Report to text in the chosen format, and the question whether it fails. Called by cmd_run and
+// cmd_report.
+#pragma once
+
+#include <string>
+
+#include "analyzer/command/options.h"
+#include "analyzer/report/report.h"
+#include "analyzer/report/report_builder.h"
+
+namespace gmt {
+
+ReportOptions report_options(const Settings& settings);
+
+// The report as --format, --limit, --stack-depth and --color ask; `descriptor` is where it is going.
+std::string render(const Report& report, const Settings& settings, int descriptor);
+
+bool has_finding(const Report& report, Severity least);
+
+std::string count_text(const Report& report); // "2 errors, 0 warnings"
+
+} // namespace gmt

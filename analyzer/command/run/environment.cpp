@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's environment; see environment.h.
+
+#include "analyzer/command/run/environment.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "analyzer/command/command.h"
+#include "analyzer/command/run/child_process.h"
+
+namespace gmt {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void set(std::vector<std::string>& environment, const std::string& name, const std::string& value) {
+  const std::string start = name + "=";
+  std::erase_if(environment,
+                [&](const std::string& entry) { return entry.compare(0, start.size(), start) == 0; });
+  environment.push_back(start + value);
+}
+
+std::string get(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string preload_list(const Instrumentation& in) {
+  std::vector<std::string> before, ours = {in.install.interposer}, after;
+  if (!in.sanitizer.empty()) before.push_back(in.sanitizer);
+  if (in.simulated) {
+    for (const char* name : {"/libcudart.so.13", "/libcuda.so.1"})
+      if (::access((in.install.simulated + name).c_str(), R_OK) == 0)
+        ours.push_back(in.install.simulated + name);
+  }
+  const std::string existing = get("LD_PRELOAD");
+  for (std::size_t at = 0; at < existing.size();) {
+    const std::size_t end = std::min(existing.find_first_of(": ", at), existing.size());
+    const std::string library = existing.substr(at, end - at);
+    at = end + 1;
+    const bool known =
+        std::count(ours.begin(), ours.end(), library) || std::count(before.begin(), before.end(), library);
+    if (library.empty() || known) continue;
+    (is_sanitizer_runtime(library) ? before : after).push_back(library);
+  }
+  std::string list;
+  for (const auto* part : {&before, &ours, &after})
+    for (const std::string& library : *part) list += (list.empty() ? "" : ":") + library;
+  return list;
+}
+
+// Tried, not asked: access() knows nothing of full disks and says yes to root. Sets errno.
+bool writable(const fs::path& folder) {
+  std::string probe = (folder / ".gpumemtrace-probe.XXXXXX").string();
+  return ::mkdtemp(probe.data()) && ::rmdir(probe.c_str()) == 0;
+}
+
+} // namespace
+
+std::vector<std::string> inherited_environment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry; ++entry) entries.emplace_back(*entry);
+  return entries;
+}
+
+std::vector<std::string> instrumented_environment(const Instrumentation& in) {
+  std::vector<std::string> environment = inherited_environment();
+  set(environment, "LD_PRELOAD", preload_list(in));
+  if (in.simulated) {
+    const std::string existing = get("LD_LIBRARY_PATH");
+    set(environment, "LD_LIBRARY_PATH", in.install.simulated + (existing.empty() ? "" : ":" + existing));
+  }
+  if (in.simulated && get("GPUMEMTRACE_CUPTI").empty())
+    set(environment, "GPUMEMTRACE_CUPTI", in.install.simulated + "/cupti/libcupti.so.13");
+  set(environment, "GPUMEMTRACE_RUN", in.run_id);
+  set(environment, "GPUMEMTRACE_DIR", in.trace_dir);
+  set(environment, "GPUMEMTRACE_DEVICE", in.simulated ? "simulated" : "real");
+  set(environment, "GPUMEMTRACE_NOTES", in.notes_file);
+  // NVTX looks for one tool only: a library that the user had named is called by ours.
+  const std::string nvtx = get("NVTX_INJECTION64_PATH");
+  if (!nvtx.empty() && nvtx != in.install.interposer) set(environment, "GPUMEMTRACE_NVTX_NEXT", nvtx);
+  set(environment, "NVTX_INJECTION64_PATH", in.install.interposer);
+  for (const auto& [name, value] : in.shim) set(environment, name, value);
+  return environment;
+}
+
+std::string make_run_id() {
+  std::uint64_t id = 0;
+  if (::getrandom(&id, sizeof id, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof id)) // early at boot
+    id = read_monotonic_ns() * 0x9e3779b97f4a7c15u ^ static_cast<std::uint64_t>(::getpid()) << 40;
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(id));
+  return text;
+}
+
+std::string choose_trace_dir(const std::string& wanted) {
+  std::error_code error;
+  if (!wanted.empty()) {
+    fs::create_directories(wanted, error);
+    if (!error && !writable(wanted)) error.assign(errno, std::generic_category());
+    if (error) {
+      throw UserError("cannot make traces in '" + wanted + "': " + error.message() +
+                          "; name a writable folder with --trace-dir",
+                      kCannotStart);
+    }
+    return fs::canonical(wanted).string();
+  }
+  const fs::path here = fs::current_path(error);
+  if (!error && writable(here)) return here.string();
+  const fs::path temporary = fs::temp_directory_path(error);
+  if (error || !writable(temporary)) {
+    throw UserError(
+        "can make traces neither in the current directory nor in the temporary one; name a writable "
+        "folder with --trace-dir",
+        kCannotStart);
+  }
+  say("the current directory is not writable: traces go to '" + temporary.string() + "' (see --trace-dir)");
+  return fs::absolute(temporary).string();
+}
+
+NotesFile::NotesFile(const std::string& trace_dir) {
+  std::error_code error;
+  const fs::path temporary = fs::temp_directory_path(error);
+  for (const std::string& folder : {error ? trace_dir : fs::absolute(temporary).string(), trace_dir}) {
+    std::string name = folder + "/gpumemtrace-notes.XXXXXX";
+    const int file = ::mkostemp(name.data(), O_CLOEXEC);
+    if (file < 0) continue;
+    ::close(file);
+    path_ = name;
+    return;
+  }
+  say(std::string("cannot make a temporary file (") + std::strerror(errno) +
+      "): processes that escape the checker will not be told of");
+}
+
+NotesFile::~NotesFile() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+} // namespace gmt

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program finds in its environment. Called by cmd_run, once a run.
+// Nothing the user has set is lost: an existing LD_PRELOAD stays behind ours, sanitizer runtimes go before
+// it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/command/run/library_search.h"
+
+namespace gmt {
+
+struct Instrumentation {
+  Install install;
+  std::string sanitizer; // path of the sanitizer runtime that the program loads, empty if none
+  bool simulated = false;
+  std::string run_id;
+  std::string trace_dir;  // absolute
+  std::string notes_file; // where processes of the tree leave word; empty if none could be made
+  std::vector<std::pair<std::string, std::string>> shim; // GPUMEMTRACE_<OPTION>, value
+};
+
+std::vector<std::string> inherited_environment();
+std::vector<std::string> instrumented_environment(const Instrumentation& instrumentation);
+
+std::string make_run_id(); // 16 hex digits
+
+// The folder that traces go to, absolute. An unwritable current directory is replaced by the temporary one,
+// with a word on stderr; an unusable --trace-dir is a UserError (125).
+std::string choose_trace_dir(const std::string& wanted);
+
+// A file of this run's own that every process of the tree may append to; gone with the object.
+class NotesFile {
+public:
+  explicit NotesFile(const std::string& trace_dir);
+  ~NotesFile();
+  NotesFile(const NotesFile&) = delete;
+  NotesFile& operator=(const NotesFile&) = delete;
+  const std::string& path() const { return path_; }
+
+private:
+  std::string path_;
+};
+
+} // namespace gmt

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// See leftover_rings.h. A record that the drain had moved when the process died, but not given back, is in the ring and
+// in the log: it is known by its sub-ring and its ticket. A link that does not lead to a ring of ours is left alone.
+
+#include "analyzer/command/run/leftover_rings.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/command/run/child_process.h"
+#include "trace/ring_reader.h"
+
+namespace gmt {
+
+namespace {
+
+namespace fs = std::filesystem;
+using trace::Kind;
+using trace::Slot;
+
+constexpr std::string_view kRingFiles = "/dev/shm/gpumemtrace."; // <pid>.<when>.<number>
+
+// A file mapped whole, privately: what is written there changes nothing.
+class Mapped {
+public:
+  explicit Mapped(const fs::path& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) {
+    struct stat facts = {};
+    if (fd_ < 0 || ::fstat(fd_, &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+    owned_ = facts.st_uid == ::geteuid();
+    bytes_ = static_cast<std::size_t>(facts.st_size);
+    void* map = bytes_ != 0 ? ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd_, 0) : MAP_FAILED;
+    if (map != MAP_FAILED) data_ = static_cast<char*>(map);
+  }
+  ~Mapped() {
+    if (data_ != nullptr) ::munmap(data_, bytes_);
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  bool there() const { return fd_ >= 0; }
+  bool owned() const { return owned_; }
+  char* data() const { return data_; }
+  std::size_t bytes() const { return data_ != nullptr ? bytes_ : 0; }
+
+private:
+  int fd_;
+  bool owned_ = false;
+  char* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// The log that leftovers go to, and what of them it has already.
+struct LogEnd {
+  fs::path path;
+  std::uint64_t bytes = 0; // 0: there is no log
+  std::uint64_t order = 0; // of its last kDeviceDrained
+  std::array<std::uint64_t, trace::kMaxSubRings> next{}; // ticket behind the last one, by sub-ring
+};
+
+// device-<n>.log, or the last of the files that it went on in.
+fs::path last_log(const fs::path& trace, const std::string& stem) {
+  fs::path last = trace / (stem + ".log");
+  for (unsigned i = 1;; ++i) {
+    const fs::path next = trace / (stem + "." + std::to_string(i) + ".log");
+    std::error_code error;
+    if (!fs::exists(next, error)) return last;
+    last = next;
+  }
+}
+
+LogEnd find_end(const fs::path& path, std::uint64_t ring_slots) {
+  LogEnd end;
+  end.path = path;
+  const Mapped log(path);
+  if (log.bytes() < trace::kLogHeaderBytes) return end;
+  const auto* slots = reinterpret_cast<const Slot*>(log.data() + trace::kLogHeaderBytes);
+  std::size_t count = (log.bytes() - trace::kLogHeaderBytes) / trace::kSlotBytes;
+  while (count != 0 && slots[count - 1].head == 0) --count;
+  end.bytes = trace::kLogHeaderBytes + count * trace::kSlotBytes;
+  // The drain gives a ring back at least once for each of its slots.
+  for (std::size_t i = count > 4 * ring_slots ? count - 4 * ring_slots : 0; i < count; ++i) {
+    const trace::Head head = trace::unpack(slots[i].head);
+    if (head.kind == Kind::kDeviceDrained) end.order = trace::order_of(slots[i].order);
+    if (head.kind < Kind::kDeviceAlloc || head.kind > Kind::kDeviceGrid) continue;
+    const std::uint64_t ticket = reinterpret_cast<const trace::DeviceSlot&>(slots[i]).ticket;
+    std::uint64_t& next = end.next[ticket >> 56]; // see pack_ticket()
+    next = std::max(next, (ticket & ((std::uint64_t{1} << 56) - 1)) + head.slots);
+  }
+  return end;
+}
+
+// What the log does not have yet, with a kDeviceDrained behind it.
+std::vector<Slot> leftovers(const Mapped& ring, const LogEnd& log) {
+  std::vector<Slot> slots;
+  std::uint64_t torn = 0, lost = 0;
+  const trace::RingHeader header = trace::ring_header(ring.data());
+  for (unsigned i = 0; i < header.sub_rings; ++i) {
+    trace::SubRingReader reader(ring.data(), i);
+    lost += reader.lost();
+    const auto take = [&](const trace::RingRecord& record) {
+      if (record.ticket() < log.next[i]) return;
+      slots.resize(slots.size() + record.slots());
+      record.copy_to(slots.data() + slots.size() - record.slots());
+    };
+    torn += reader.drain_rest(take, log.next[i]).torn;
+  }
+  if (slots.empty() && torn == 0 && lost == 0) return slots;
+  Slot drained = {};
+  drained.head = trace::pack({Kind::kDeviceDrained, 1, trace::kNoApi, 0, 0});
+  drained.order = log.order;
+  drained.time = read_tsc();
+  drained.context = static_cast<std::uint16_t>(header.context);
+  drained.via = trace::kNoApi;
+  drained.a[0] = slots.size();
+  drained.a[1] = lost;
+  drained.a[2] = torn;
+  slots.push_back(drained);
+  return slots;
+}
+
+bool append(const LogEnd& log, const std::vector<Slot>& slots, std::uint32_t pid) {
+  std::vector<char> bytes;
+  if (log.bytes == 0) {
+    trace::LogHeader header = {};
+    std::memcpy(header.magic, trace::kLogMagic, sizeof header.magic);
+    header.major = trace::kFormatMajor;
+    header.minor = trace::kFormatMinor;
+    header.pid = header.tid = pid;
+    header.tsc = read_tsc();
+    header.monotonic_ns = read_monotonic_ns();
+    bytes.resize(trace::kLogHeaderBytes);
+    std::memcpy(bytes.data(), &header, sizeof header);
+  }
+  const char* begin = reinterpret_cast<const char*>(slots.data());
+  bytes.insert(bytes.end(), begin, begin + slots.size() * sizeof(Slot));
+  const int fd = ::open(log.path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return false;
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n =
+      ::pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(log.bytes + done));
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return done == bytes.size();
+}
+
+// Whether a process has the file mapped: its drain is at work. An exec'd program has the pid and not the ring.
+bool is_in_use(const std::string& file) {
+  const std::string pid = file.substr(kRingFiles.size(), file.find('.', kRingFiles.size()) - kRingFiles.size());
+  errno = 0;
+  std::ifstream maps("/proc/" + pid + "/maps");
+  if (!maps) return errno == EACCES || errno == EPERM;
+  for (std::string line; std::getline(maps, line);)
+    if (line.ends_with(file)) return true;
+  return false;
+}
+
+// 0 or an errno.
+int collect(const fs::path& link, const std::string& file) {
+  {
+    const Mapped ring(file);
+    if (!ring.there() || !ring.owned()) return 0; // of another machine or user
+    if (trace::ring_is_sound(ring.data(), ring.bytes())) {
+      const trace::RingHeader& header = trace::ring_header(ring.data());
+      const std::uint64_t slots = std::uint64_t{header.sub_rings} * header.slots_per_sub_ring;
+      const LogEnd log = find_end(last_log(link.parent_path(), link.stem().string()), slots);
+      const std::vector<Slot> left = leftovers(ring, log);
+      if (!left.empty() && !append(log, left, header.pid)) return errno != 0 ? errno : ENOSPC;
+    }
+  }
+  if (::unlink(file.c_str()) != 0 && errno != ENOENT) return errno;
+  return ::unlink(link.c_str()) != 0 && errno != ENOENT ? errno : 0;
+}
+
+} // namespace
+
+std::string collect_rings(const fs::path& trace) {
+  std::error_code error;
+  std::vector<fs::path> links;
+  for (fs::directory_iterator it(trace, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->path().extension() == ".ring" && it->is_symlink(ignored)) links.push_back(it->path());
+  }
+  for (const fs::path& link : links) {
+    const std::string file = fs::read_symlink(link, error).string();
+    if (error || !file.starts_with(kRingFiles) || file.find('/', kRingFiles.size()) != std::string::npos) continue;
+    if (is_in_use(file)) continue;
+    if (const int problem = collect(link, file)) {
+      return "cannot move what kernels recorded from '" + file + "' into '" + trace.string() +
+             "': " + std::strerror(problem) + "; in-kernel allocations and frees may be missing from the report";
+    }
+  }
+  return {};
+}
+
+} // namespace gmt

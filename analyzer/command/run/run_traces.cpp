@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding and finishing the traces of a run; see run_traces.h.
+
+#include "analyzer/command/run/run_traces.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+
+#include "trace/format.h"
+
+namespace gmt {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::map<std::string, std::string> read_info(const fs::path& trace) {
+  std::map<std::string, std::string> values;
+  std::ifstream file(trace / "info");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t equals = line.find('=');
+    if (equals != std::string::npos) values[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  return values;
+}
+
+template <class Number>
+Number to_number(const std::string& text) {
+  Number value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+void add_trace(const fs::path& path, std::vector<RunTrace>& traces) {
+  std::error_code error;
+  if (!fs::is_regular_file(path / "info", error)) return;
+  auto info = read_info(path);
+  traces.push_back({path, info["run"], info["host"], to_number<pid_t>(info["pid"]),
+                    to_number<std::uint64_t>(info["realtime_ns"])});
+}
+
+void sort_by_age(std::vector<RunTrace>& traces) {
+  std::sort(traces.begin(), traces.end(), [](const RunTrace& a, const RunTrace& b) {
+    return a.realtime_ns != b.realtime_ns ? a.realtime_ns < b.realtime_ns : a.path < b.path;
+  });
+}
+
+// Written beside and renamed, so that a reader sees all of it or none.
+bool write_complete(const fs::path& trace, const ProcessEnd& end) {
+  const bool signalled = WIFSIGNALED(end.wait_status);
+  const fs::path unfinished = trace / "complete.new";
+  {
+    std::ofstream file(unfinished);
+    file << "how=" << (signalled ? "signalled" : "exited")
+         << "\nstatus=" << (signalled ? 0 : WEXITSTATUS(end.wait_status))
+         << "\nsignal=" << (signalled ? WTERMSIG(end.wait_status) : 0)
+         << "\ncore=" << (signalled && WCOREDUMP(end.wait_status) ? 1 : 0) << "\ntsc=" << end.tsc
+         << "\nmonotonic_ns=" << end.monotonic_ns << "\n";
+    file.flush();
+    if (!file) {
+      ::unlink(unfinished.c_str());
+      return false;
+    }
+  }
+  if (::rename(unfinished.c_str(), (trace / "complete").c_str()) != 0) return false;
+  ::unlink((trace / "incomplete").c_str());
+  return true;
+}
+
+} // namespace
+
+std::vector<RunTrace> find_traces(const fs::path& folder) {
+  std::vector<RunTrace> traces;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.compare(0, 12, "gpumemtrace.") == 0) add_trace(it->path(), traces);
+  }
+  sort_by_age(traces);
+  return traces;
+}
+
+std::vector<RunTrace> traces_of_run(const fs::path& folder, const std::string& run, pid_t program,
+                                    const std::vector<fs::path>& elsewhere) {
+  std::vector<RunTrace> traces = find_traces(folder);
+  for (const fs::path& path : elsewhere) add_trace(path, traces);
+  std::erase_if(traces, [&](const RunTrace& trace) { return trace.run != run; });
+  sort_by_age(traces);
+  const std::string here = host_name(); // a run on several hosts may share the folder
+  std::stable_partition(traces.begin(), traces.end(),
+                        [&](const RunTrace& trace) { return trace.pid == program && trace.host == here; });
+  return traces;
+}
+
+std::vector<RunTrace> newest_run(const fs::path& folder) {
+  const std::vector<RunTrace> all = find_traces(folder);
+  if (all.empty()) return {};
+  const RunTrace& newest = all.back();
+  if (newest.run.empty()) return {newest};
+  // Which of them was the program itself is told by age: it is the oldest unless it only started others.
+  return traces_of_run(folder, newest.run, -1);
+}
+
+std::string write_endings(const std::vector<RunTrace>& traces, const std::vector<ProcessEnd>& ends) {
+  const std::string here = host_name();
+  std::string problem;
+  for (const ProcessEnd& end : ends) {
+    const RunTrace* last = nullptr;
+    for (const RunTrace& trace : traces)
+      if (trace.pid == end.pid && trace.host == here && (!last || trace.realtime_ns >= last->realtime_ns))
+        last = &trace;
+    if (last && !write_complete(last->path, end)) {
+      problem = "cannot write how the program ended into '" + last->path.string() +
+                "': " + std::strerror(errno) + "; what was alive at the end may be left out of the report";
+    }
+  }
+  return problem;
+}
+
+std::uint64_t lost_records(const fs::path& trace) {
+  std::uint64_t lost = 0;
+  std::error_code error;
+  for (fs::directory_iterator it(trace, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() != ".log") continue;
+    trace::LogHeader header = {};
+    std::ifstream file(it->path(), std::ios::binary);
+    char bytes[sizeof header];
+    if (!file.read(bytes, sizeof bytes)) continue;
+    std::memcpy(&header, bytes, sizeof header);
+    if (std::memcmp(header.magic, trace::kLogMagic, sizeof header.magic) != 0) continue;
+    for (const std::uint64_t count : header.lost) lost += count;
+  }
+  return lost;
+}
+
+std::vector<Note> read_notes(const std::string& path) {
+  std::vector<Note> notes;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t first = line.find('\t');
+    const std::size_t second = first == std::string::npos ? first : line.find('\t', first + 1);
+    if (second == std::string::npos) continue;
+    notes.push_back({line.substr(0, first), to_number<pid_t>(line.substr(first + 1, second - first - 1)),
+                     line.substr(second + 1)});
+  }
+  return notes;
+}
+
+std::string host_name() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+} // namespace gmt

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The traces that a run has left: which they are, and the parent's last word in them (`complete`). Called by
+// cmd_run and by cmd_report to choose the newest. Reads only `info` and log headers; everything else is
+// TraceDir's.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analyzer/command/run/child_process.h"
+
+namespace gmt {
+
+struct RunTrace {
+  std::filesystem::path path;
+  std::string run;
+  std::string host;
+  pid_t pid = 0;
+  std::uint64_t realtime_ns = 0; // when it was made
+};
+
+std::vector<RunTrace> find_traces(const std::filesystem::path& folder); // oldest first
+
+// Those of one run, the program's own first, then by age; `elsewhere` are traces known to lie in other
+// folders.
+std::vector<RunTrace> traces_of_run(const std::filesystem::path& folder, const std::string& run,
+                                    pid_t program, const std::vector<std::filesystem::path>& elsewhere = {});
+
+// All traces of the run that made the newest trace in the folder.
+std::vector<RunTrace> newest_run(const std::filesystem::path& folder);
+
+// Writes how the processes ended into the newest trace of each (an older one of the same pid was left by
+// exec). Returns a sentence if one could not be written, else nothing.
+std::string write_endings(const std::vector<RunTrace>& traces, const std::vector<ProcessEnd>& ends);
+
+std::uint64_t lost_records(const std::filesystem::path& trace); // as the log headers count them
+
+// A line that an interposed process left in GPUMEMTRACE_NOTES: `<word>\t<pid>\t<text>`. The words:
+//   unhooked    it started the program <text> with an environment that has lost the preload
+//   nodir       it could make no trace, because <text>: nothing of it was checked
+//   nolog       a thread of it could be given no log, because <text>
+//   moved       its trace is the directory <text>, as the wanted folder could not be written
+//   nounwinder  the library <text> could not be loaded: its call stacks are short
+//   nonvtx      the NVTX library that the user had named could not be loaded: <text>
+struct Note {
+  std::string word;
+  pid_t pid = 0;
+  std::string text;
+};
+std::vector<Note> read_notes(const std::string& file);
+
+std::string host_name();
+
+} // namespace gmt

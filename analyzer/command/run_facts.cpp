@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run's facts in sentences; see run_facts.h. The wording is stable, so that CI logs can be searched for it.
+
+#include "analyzer/command/run_facts.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "analyzer/command/command.h"
+
+namespace gmt {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kNoCallReasons =
+    "the program made none, or the checker did not reach it: a statically linked or set-user-id program "
+    "among its "
+    "children, a launcher that drops LD_PRELOAD, or a library opened with RTLD_DEEPBIND";
+
+bool saw_calls(const Report& report) {
+  return !report.no_cuda_calls && std::any_of(report.processes.begin(), report.processes.end(),
+                                              [](const ProcessReport& p) { return p.totals.events != 0; });
+}
+
+// As short as it can be pasted: without the folder if that is where the reader stands.
+std::string shown(const fs::path& path) {
+  std::error_code error;
+  return (path.parent_path() == fs::current_path(error) ? path.filename() : path).string();
+}
+
+std::string where(const std::vector<RunTrace>& traces) {
+  std::string text = shown(traces.front().path);
+  if (traces.size() > 1) text += " and " + std::to_string(traces.size() - 1) + " more";
+  return text;
+}
+
+std::string again(const std::vector<RunTrace>& traces) {
+  std::string text = "gpumemtrace report";
+  if (traces.size() > 4) return text + " " + traces.front().path.parent_path().string();
+  for (const RunTrace& trace : traces) text += " " + shown(trace.path);
+  return text;
+}
+
+// A report needs a process to name, also where none left a trace.
+ProcessReport bare_process(const RunFacts& facts) {
+  ProcessReport process;
+  const ProcessEnd& end = facts.outcome.program();
+  process.pid = static_cast<std::uint32_t>(end.pid);
+  process.host = host_name();
+  process.executable = facts.path;
+  process.arguments = facts.arguments;
+  process.device = facts.simulated ? "simulated" : "real";
+  process.ended.how = WIFSIGNALED(end.wait_status) ? Ending::How::kSignalled : Ending::How::kExited;
+  process.ended.status = WIFEXITED(end.wait_status) ? WEXITSTATUS(end.wait_status) : 0;
+  process.ended.signal = WIFSIGNALED(end.wait_status) ? WTERMSIG(end.wait_status) : 0;
+  return process;
+}
+
+// What a process could not record at all, if the note is about that. The interposer has EDQUOT for its own
+// limit only.
+std::string gap_sentence(const Note& note) {
+  if (note.word == "nodir") return "no trace could be made for it: " + note.text;
+  if (note.word != "nolog") return {};
+  std::string reason = note.text;
+  const std::string_view quota = ::strerrordesc_np(EDQUOT);
+  if (const std::size_t at = reason.find(quota); at != std::string::npos)
+    reason.replace(at, quota.size(), "the trace has reached its size limit (--max-trace)");
+  return "calls of a thread were not recorded: " + reason;
+}
+
+// Whether calls were made that no trace holds.
+bool knows_of_lost_calls(const RunFacts& facts, const Report& report) {
+  return std::ranges::any_of(facts.notes, [](const Note& note) { return !gap_sentence(note).empty(); }) ||
+         std::ranges::any_of(report.processes, [](const ProcessReport& p) { return p.lost_events() != 0; });
+}
+
+void add_notes(const RunFacts& facts, Report& report) {
+  std::map<std::string, std::uint64_t> unhooked;
+  for (const Note& note : facts.notes) {
+    if (note.word == "unhooked") ++unhooked[note.text];
+    const std::string process = "process " + std::to_string(note.pid);
+    if (const std::string gap = gap_sentence(note); !gap.empty())
+      report.not_checked.push_back({process, gap});
+    if (note.word == "nounwinder")
+      report.not_checked.push_back(
+          {process, "its call stacks are short: '" + note.text + "' could not be loaded"});
+    if (note.word == "nocollector")
+      report.not_checked.push_back({"coalescing", "'" + note.text + "' could not be loaded in " + process});
+    if (note.word == "nonvtx")
+      report.remarks.push_back("the library named by NVTX_INJECTION64_PATH was not loaded in " + process +
+                               ": " + note.text);
+    if (note.word == "moved")
+      report.remarks.push_back("the folder for traces could not be written by " + process +
+                               ": its trace is in " + note.text);
+  }
+  for (const auto& [program, times] : unhooked) {
+    report.remarks.push_back("'" + program + "' was started without the checker (LD_PRELOAD was dropped)" +
+                             (times > 1 ? ", " + std::to_string(times) + " times" : "") +
+                             ": what it and its children do is not in this report");
+  }
+}
+
+void add_running(const RunFacts& facts, Report& report) {
+  for (const RunningProcess& running : facts.outcome.running) {
+    report.remarks.push_back("process " + std::to_string(running.pid) + " (" + running.name +
+                             ") is still running: what it does from now on is not in this report");
+    for (ProcessReport& process : report.processes)
+      if (static_cast<pid_t>(process.pid) == running.pid && process.ended.how == Ending::How::kUnknown)
+        process.ended.how = Ending::How::kRunning;
+  }
+}
+
+} // namespace
+
+void add_run_facts(const RunFacts& facts, Report& report) {
+  if (report.tool_version.empty()) report.tool_version = tool_version();
+  report.no_cuda_calls = !saw_calls(report);
+  if (report.processes.empty()) report.processes.push_back(bare_process(facts));
+  if (!facts.unchecked.empty()) report.remarks.push_back(facts.unchecked);
+  report.remarks.insert(report.remarks.end(), facts.remarks.begin(), facts.remarks.end());
+  if (report.no_cuda_calls && facts.unchecked.empty() && !knows_of_lost_calls(facts, report))
+    report.remarks.push_back("no CUDA call was seen: " + std::string(kNoCallReasons));
+  for (const std::string& problem : facts.unreadable)
+    report.not_checked.push_back({"an unreadable trace", problem});
+  add_notes(facts, report);
+  add_running(facts, report);
+  if (!facts.traces.empty())
+    report.remarks.push_back("trace: " + where(facts.traces) + " ('gpumemtrace report' reads it again)");
+}
+
+std::string reason_to_fail(const RunFacts& facts, const Report& report) {
+  if (!facts.unchecked.empty()) return facts.unchecked;
+  if (!facts.unreadable.empty()) return facts.unreadable.front();
+  for (const Note& note : facts.notes) {
+    if (const std::string gap = gap_sentence(note); !gap.empty())
+      return "process " + std::to_string(note.pid) + " was not checked: " + gap;
+  }
+  for (const ProcessReport& process : report.processes) {
+    if (!process.missing.empty())
+      return "process " + std::to_string(process.pid) + " was not checked to the end: " + process.missing;
+  }
+  if (report.no_cuda_calls) return "no CUDA call was seen, so nothing was checked";
+  return {};
+}
+
+std::vector<std::string> record_lines(const RunFacts& facts) {
+  std::vector<std::string> lines;
+  for (const Note& note : facts.notes) {
+    const std::string gap = gap_sentence(note);
+    if (gap.empty()) continue;
+    lines.push_back("process " + std::to_string(note.pid) + " was not recorded: " + gap);
+    break;
+  }
+  if (facts.traces.empty()) {
+    if (facts.unchecked.empty() && lines.empty())
+      lines.push_back("no CUDA call was seen, so there is no trace: " + std::string(kNoCallReasons));
+    return lines;
+  }
+  std::uint64_t lost = 0;
+  for (const RunTrace& trace : facts.traces) lost += lost_records(trace.path);
+  const std::string losses = lost ? " (" + std::to_string(lost) + " records lost, see the report)" : "";
+  lines.push_back("trace: " + where(facts.traces) + losses);
+  lines.push_back("next: " + again(facts.traces));
+  return lines;
+}
+
+} // namespace gmt

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command knows about a run that no trace can tell: why the program was not checked, who escaped,
+// who still runs, where the traces are. Filled by cmd_run, turned into the report's remarks and into check's
+// verdict here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/command/run/child_process.h"
+#include "analyzer/command/run/run_traces.h"
+#include "analyzer/report/report.h"
+
+namespace gmt {
+
+struct RunFacts {
+  std::vector<std::string> arguments; // the program's, argv[0] first
+  std::string path;
+  std::string unchecked; // one sentence: why the program ran untouched; empty if it was instrumented
+  std::vector<std::string> remarks; // sentences from before the start
+  bool simulated = false;
+  std::string trace_dir;
+  std::vector<RunTrace> traces;
+  std::vector<std::string> unreadable; // one sentence a trace
+  std::vector<Note> notes;
+  Outcome outcome;
+};
+
+// Adds to the report (of no traces at all, if there were none) everything above that a reader must know.
+void add_run_facts(const RunFacts& facts, Report& report);
+
+// Why a check of this run fails beside its findings; empty if it does not.
+std::string reason_to_fail(const RunFacts& facts, const Report& report);
+
+// The whole output of `record`: at most three lines.
+std::vector<std::string> record_lines(const RunFacts& facts);
+
+} // namespace gmt

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// double-free: a release of memory that was released before and not allocated again. Whichever function
+// frees, and unregister, unmap, close, release and destroy count as frees. The verdict is the heap's
+// (verdicts.cpp).
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+class DoubleFree : public Detector {
+public:
+  explicit DoubleFree(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
+                Findings& findings) override {
+    for (const Judgement& j : judgements) {
+      if (j.verdict == Judgement::Verdict::kDoubleFree) findings.add(finding(e, *j.block));
+    }
+  }
+
+private:
+  Finding finding(const Event& e, const Block& block) const {
+    const std::string_view call = facts_.call_name(e);
+    const std::string_view word = released_word(static_cast<trace::FreeFunction>(e.p(1)));
+    Finding f;
+    f.kind = "double-free";
+    f.message = cat({call, " of ", format_address(e.p(0)), ", which was already ",
+                     released_word(block.family), ": ", describe_block(block, facts_), "."});
+    f.advice = cat({"Remove one of the two calls, or set the pointer to nullptr once it is ", word, "."});
+    f.bytes = block.bytes;
+    f.address = e.p(0);
+    f.api = call;
+    f.stacks.push_back(labelled(cat({word, " again here"}), e.stack, call));
+    const bool reborn = block.end == Block::End::kReborn; // its release went unseen
+    if (!reborn) {
+      f.stacks.push_back(labelled(cat({"first ", released_word(block.family), " here"}), block.freed,
+                                  facts_.api_name(block.freed_api)));
+    }
+    f.stacks.push_back(birth_stack(block, facts_));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kDoubleFree{{
+  .id = "double-free",
+  .severity = Severity::kError,
+  .title = "memory freed twice",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<DoubleFree>(facts);
+  },
+  .wants = kWantsMistakes,
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// free-in-callback: a free inside a host callback (cudaLaunchHostFunc, cudaStreamAddCallback), where CUDA may
+// not be called. It is refused with 800, and programs rarely look: the memory stays allocated. A runtime that is
+// linked statically refuses by itself.
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/runtime_linkage.h"
+#include "analyzer/base/text_format.h"
+#include "trace/cuda_results.h"
+
+namespace gmt {
+namespace {
+
+
+class FreeInCallback : public Detector {
+public:
+  explicit FreeInCallback(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+    runtime_.note(e);
+    if (e.kind == trace::Kind::kSync) {
+      has_callbacks_ |= static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kHostFunction;
+    }
+    if (e.kind != trace::Kind::kFree || e.result != cuda::CUDA_ERROR_NOT_PERMITTED) return;
+    if ((e.flags & trace::kFlagNested) != 0) return;
+    const Block* block = heap.find_live(e.p(0));
+    Finding f;
+    f.kind = "free-in-callback";
+    f.api = facts_.call_name(e);
+    const std::string error = error_name(e.result, is_runtime_name(f.api));
+    f.address = e.p(0);
+    f.message =
+      cat({f.api, " was called inside a host callback, where CUDA refuses it with ", error, ": ",
+           block != nullptr ? describe_block(*block, facts_) : format_address(e.p(0)), " stays allocated."});
+    f.advice =
+      "Free it outside: after the stream was synchronised, or stream-ordered with cudaFreeAsync in place of "
+      "the callback.";
+    f.stacks.push_back(labelled("freed here", e.stack, f.api));
+    if (block != nullptr) {
+      f.bytes = block->bytes;
+      f.stacks.push_back(birth_stack(*block, facts_));
+    }
+    findings.add(std::move(f));
+    findings.explain_refusal();
+  }
+
+  void finish(const Heap&, Findings& findings) override {
+    if (!has_callbacks_ || !runtime_.is_static()) return;
+    findings.not_checked({"free-in-callback",
+                          "with a statically linked CUDA runtime, a free in a host callback is refused inside the "
+                          "runtime, where it cannot be seen: build with -cudart shared to have it checked"});
+  }
+
+private:
+  const ProcessFacts& facts_;
+  RuntimeLinkage runtime_;
+  bool has_callbacks_ = false;
+};
+
+const DetectorRegistration kFreeInCallback{{
+  .id = "free-in-callback",
+  .severity = Severity::kError,
+  .title = "free inside a host callback, which CUDA refuses",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<FreeInCallback>(facts);
+  },
+  .wants = kWantsFailures | wants(trace::Kind::kSync) | wants(trace::Kind::kLife),
+}};
+
+} // namespace
+} // namespace gmt

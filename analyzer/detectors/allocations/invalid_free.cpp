@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// invalid-free: a release of an address that is no allocation: inside one (says which and at what offset),
+// ended with its context (names that end), or never allocated by CUDA. The verdict is the heap's.
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+using Verdict = Judgement::Verdict;
+
+class InvalidFree : public Detector {
+public:
+  explicit InvalidFree(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
+                Findings& findings) override {
+    for (const Judgement& j : judgements) {
+      const bool of_static = j.verdict == Verdict::kMismatchedFree && is_static(j.block->family);
+      if (!of_static && j.verdict != Verdict::kInvalidFreeInside && j.verdict != Verdict::kInvalidFreeEnded &&
+          j.verdict != Verdict::kInvalidFreeUnknown) {
+        continue;
+      }
+      Finding f;
+      f.kind = "invalid-free";
+      f.address = e.p(0);
+      f.api = facts_.call_name(e);
+      const bool host = static_cast<trace::FreeFunction>(e.p(1)) == trace::FreeFunction::kHostFree;
+      f.stacks.push_back(labelled(host ? "host memory freed here" : "freed here", e.stack, f.api));
+      const std::string what = cat({f.api, " of ", format_address(e.p(0)), ", which "});
+      if (of_static) static_variable(f, what, *j.block);
+      if (j.verdict == Verdict::kInvalidFreeInside) inside(f, what, j);
+      if (j.verdict == Verdict::kInvalidFreeEnded) ended(f, what, j);
+      if (j.verdict == Verdict::kInvalidFreeUnknown) unknown(f, what, j);
+      findings.add(std::move(f));
+    }
+  }
+
+private:
+  void static_variable(Finding& f, const std::string& what, const Block& block) const {
+    f.message =
+      cat({what, "is ", describe_block(block, facts_), ": no call allocated it and none can free it."});
+    f.advice = "Do not free it: a static variable lives as long as its module.";
+    f.group = "static";
+    add_birth(f, block);
+  }
+
+  void inside(Finding& f, const std::string& what, const Judgement& j) const {
+    const Block& block = *j.block;
+    f.message = cat({what, "is ", format_exact_bytes(j.offset), " inside a block that begins at ",
+                     format_address(block.address), ": ", describe_block(block, facts_), "."});
+    f.advice = cat({"Pass the address that ", facts_.api_name(block.api), " gave (",
+                    format_address(block.address), ") to ", right_release_for(block, f.api), "."});
+    f.group = "inside";
+    add_birth(f, block);
+  }
+
+  void ended(Finding& f, const std::string& what, const Judgement& j) const {
+    const Block& block = *j.block;
+    const std::string_view end_api = facts_.api_name(block.freed_api);
+    const std::string_view place = block.family == trace::Family::kSubAllocation ? "pool" : "context";
+    f.message = cat({what, "ended with its ", place, ": ", end_api, " had already released ",
+                     describe_block(block, facts_), "."});
+    f.advice = cat({"Free memory before ", end_api, ", or not at all after it."});
+    f.group = "ended";
+    f.stacks.push_back(labelled(cat({place, " ended here"}), block.freed, end_api));
+    add_birth(f, block);
+  }
+
+  void unknown(Finding& f, const std::string& what, const Judgement& j) const {
+    f.group = "unknown";
+    if (j.block == nullptr) {
+      f.message = cat({what, "no CUDA call of this program allocated."});
+      f.advice =
+        cat({"Check where the pointer comes from: memory of malloc, of the stack, of a kernel's own malloc "
+             "and static variables cannot be freed with ",
+             f.api, "."});
+      return;
+    }
+    const Block& block = *j.block;
+    f.message = cat({what, "is not allocated: it lies ", format_exact_bytes(j.offset),
+                     " inside memory that was freed earlier, ", describe_block(block, facts_), "."});
+    f.advice = "Check where the pointer comes from: it points into freed memory.";
+    f.stacks.push_back(labelled(cat({"first ", released_word(block.family), " here"}), block.freed,
+                                facts_.api_name(block.freed_api)));
+    add_birth(f, block);
+  }
+
+  void add_birth(Finding& f, const Block& block) const {
+    f.bytes = block.bytes;
+    f.stacks.push_back(birth_stack(block, facts_));
+  }
+
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kInvalidFree{{
+  .id = "invalid-free",
+  .severity = Severity::kError,
+  .title = "free of something that is no allocation",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<InvalidFree>(facts);
+  },
+  .wants = kWantsMistakes,
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// late: a release that CUDA refused because the driver or the runtime was being unloaded (code 4). The memory
+// goes with the process, so this is a note; the heap calls it neither freed nor leaked.
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+#include "trace/cuda_results.h"
+
+namespace gmt {
+namespace {
+
+
+class Late : public Detector {
+public:
+  explicit Late(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+    if (e.kind != trace::Kind::kFree || e.result != cuda::CUDA_ERROR_DEINITIALIZED || heap.touched().empty()) return;
+    const Block& block = *heap.touched().front().block;
+    const std::string_view call = facts_.call_name(e);
+    Finding f;
+    f.kind = "late";
+    f.severity = Severity::kNote;
+    f.message = cat({call, " came too late for ", describe_block(block, facts_),
+                     ": CUDA was already being unloaded (", error_name(e.result, e.from_runtime()), ")."});
+    f.advice = cat({"Call ", right_release_for(block, call),
+                    " before main returns, for example by destroying the object "
+                    "that holds the memory there instead of with the static objects."});
+    f.bytes = block.bytes;
+    f.address = block.address;
+    f.api = call;
+    f.stacks.push_back(labelled(cat({released_word(block.family), " too late here"}), e.stack, call));
+    f.stacks.push_back(birth_stack(block, facts_));
+    findings.add(std::move(f));
+  }
+
+private:
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kLate{{
+  .id = "late",
+  .severity = Severity::kNote,
+  .title = "memory freed after CUDA began to unload",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<Late>(facts);
+  },
+  .wants = kWantsFailures,
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// leak: what is alive when the program has ended, grouped by allocation stack and family, and what its
+// context's end took with it. Called a leak only if the program had the chance to free it: after a signal, a
+// sticky error of its context or an unknown end it is listed under "not checked".
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/runtime_linkage.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+class Leak : public Detector {
+public:
+  explicit Leak(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    linkage_.note(e);
+    if (!e.succeeded() || e.from_runtime()) return;
+    if (e.kind == trace::Kind::kSync) {
+      if (static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kHostFunction) last_callback_ = e.order;
+      return;
+    }
+    const auto object = static_cast<trace::ObjectClass>(e.p(1));
+    const auto op = static_cast<trace::LifeOp>(e.p(2));
+    const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
+    const bool ends = op == trace::LifeOp::kDestroy || op == trace::LifeOp::kReset;
+    if (is_owned(object) && op == trace::LifeOp::kCreate) {
+      objects_[e.p(0)] = {object, e.stack, api, e.context, e.order};
+      destroyed_pools_.erase(e.p(0));
+    } else if (is_owned(object) && ends) {
+      objects_.erase(e.p(0));
+      if (object == trace::ObjectClass::kPool)
+        destroyed_pools_[e.p(0)] = {object, e.stack, api, e.context, e.order};
+    } else if (ends && object == trace::ObjectClass::kPrimaryContext) {
+      end_device(static_cast<int>(e.p(0)), heap);
+    }
+  }
+
+  void finish(const Heap& heap, Findings& findings) override {
+    Groups alive, alive_in_dead, ended, ended_in_dead;
+    heap.for_each_live([&](const Block& block) {
+      if (!can_leak(block.family)) return;
+      // Before the first launch of its graph and after the free there is but an address.
+      if (block.family == trace::Family::kGraph && (block.marks & kGraphRan) == 0) return;
+      (heap.is_dead(block.context) ? alive_in_dead : alive).add(block, group_of(block), pool_end(block));
+    });
+    heap.for_each_ended_with_context([&](const Block& block) {
+      if (!can_leak(block.family)) return;
+      (heap.is_dead(block.context) ? ended_in_dead : ended).add(block, group_of(block), nullptr);
+    });
+    const std::string dead =
+      cat({"a kernel or the device failed with ", error_name(heap.sticky_code(), false),
+           ", after which nothing can be freed"});
+    const std::string excuse = why_not_a_leak(facts_.ending());
+    report(alive, excuse, "memory alive then", findings);
+    report(alive_in_dead, dead, "memory alive then", findings);
+    // What a reset took before the program was killed is a leak.
+    report(ended, {}, "memory that ended with its context", findings);
+    report(ended_in_dead, dead, "memory that ended with its context", findings);
+    if (!excuse.empty() || heap.sticky_error()) return;
+    for (const auto& [handle, object] : objects_) findings.add(finding(object));
+  }
+
+private:
+  // What memory hangs on and what the program must destroy itself.
+  struct Object {
+    trace::ObjectClass what;
+    StackId stack; // created here, or destroyed
+    std::uint16_t api;
+    std::uint16_t context;
+    std::uint64_t order;
+  };
+  static constexpr bool is_owned(trace::ObjectClass what) {
+    return what == trace::ObjectClass::kPool || what == trace::ObjectClass::kExternalMemory ||
+           what == trace::ObjectClass::kExternalSemaphore;
+  }
+
+  // Pools outlive contexts (cuda.h on cuCtxDestroy).
+  void end_device(int device, const Heap& heap) {
+    std::erase_if(objects_, [&](const auto& entry) {
+      const int own = heap.device_of_context(entry.second.context);
+      return entry.second.what != trace::ObjectClass::kPool && (own == device || own < 0);
+    });
+  }
+
+  // The end of the pool that a live block came from, null if the pool is there.
+  const Object* pool_end(const Block& block) const {
+    if (block.shape().pool == 0 || destroyed_pools_.empty()) return nullptr;
+    const auto at = destroyed_pools_.find(block.shape().pool);
+    return at != destroyed_pools_.end() && at->second.order > block.born ? &at->second : nullptr;
+  }
+
+  struct Group {
+    Block example; // the oldest
+    const Object* pool_end = nullptr;
+    std::uint64_t bytes = 0;
+    std::uint64_t blocks = 0;
+  };
+
+  // Groups in the order of their oldest block.
+  struct Groups {
+    std::vector<Group> groups;
+    std::unordered_map<std::string, std::size_t> by_key;
+
+    void add(const Block& block, Ranges::Path range, const Object* pool_end) {
+      std::string key;
+      const StackId host_freed = block.shape().host_freed;
+      for (const std::uint64_t part :
+           {std::uint64_t{block.allocated.value}, std::uint64_t{block.api},
+            static_cast<std::uint64_t>(block.family), std::uint64_t{block.freed.value},
+            std::uint64_t{block.freed_api}, std::uint64_t{(block.marks & kWasHostFreed) != 0},
+            std::uint64_t{host_freed.value}, std::uint64_t{range},
+            std::uint64_t{pool_end != nullptr ? pool_end->order : 0}}) {
+        key.append(reinterpret_cast<const char*>(&part), sizeof part);
+      }
+      const auto [at, is_new] = by_key.try_emplace(std::move(key), groups.size());
+      if (is_new) groups.push_back({.example = block, .pool_end = pool_end});
+      groups[at->second].bytes += block.bytes;
+      ++groups[at->second].blocks;
+    }
+  };
+
+  Ranges::Path group_of(const Block& block) const {
+    return facts_.groups_by_range() ? facts_.ranges().birth_of(block) : 0;
+  }
+
+  void report(const Groups& groups, const std::string& excuse, std::string_view what,
+              Findings& findings) const {
+    if (!excuse.empty()) {
+      std::uint64_t bytes = 0, blocks = 0;
+      for (const Group& group : groups.groups) {
+        bytes += group.bytes;
+        blocks += group.blocks;
+      }
+      if (blocks == 0) return;
+      findings.not_checked({"leak", cat({excuse, ", so ", what, " (", format_bytes(bytes), " in ",
+                                         format_plural(blocks, "block"), ") is not called a leak"})});
+      return;
+    }
+    for (const Group& group : groups.groups) findings.add(finding(group));
+  }
+
+  Finding finding(const Group& group) const {
+    const Block& block = group.example;
+    const std::string_view api = facts_.api_name(block.api);
+    const std::string_view release = right_release_for(block, api);
+    const bool ended = block.end == Block::End::kContextEnded;
+    const std::string_view end_api = facts_.api_name(block.freed_api);
+    const std::string amount =
+      group.blocks == 1
+        ? describe_bytes(group.bytes, block.family)
+        : cat({describe_bytes(group.bytes, block.family), " in ", format_plural(group.blocks, "block")});
+    Finding f;
+    f.kind = "leak";
+    f.bytes = group.bytes;
+    f.count = group.blocks;
+    f.address = block.address;
+    f.range = facts_.ranges().text(facts_.ranges().birth_of(block));
+    f.group = cat({family_noun(block.family), ended ? " ended" : ""});
+    f.stacks.push_back(birth_stack(block, facts_));
+    const std::string_view word = released_word(block.family);
+    if (ended) {
+      const std::string_view place = block.family == trace::Family::kSubAllocation ? "pool" : "context";
+      f.message = cat({amount, " was still not ", word, " when ", end_api, " ended its ", place, "."});
+      f.advice = cat({"Call ", release, " before ", end_api, "."});
+      f.stacks.push_back(labelled(cat({place, " ended here"}), block.freed, end_api));
+    } else if ((block.marks & kWasHostFreed) != 0) {
+      f.message = cat({amount, " was never ", word, ", though the host freed the memory behind it."});
+      f.advice = cat({"Call ", release, " before the memory is freed."});
+      f.stacks.push_back(labelled("host memory freed here", block.shape().host_freed, "free"));
+    } else {
+      const std::uint32_t references = block.shape().references;
+      f.message = references <= 1
+                    ? cat({amount, " was never ", word, "."})
+                    : cat({amount, " was not ", word,
+                           " as often as it was opened: ", format_plural(references, "time"), " too few."});
+      if (group.pool_end != nullptr) {
+        const std::string_view destroy = facts_.api_name(group.pool_end->api);
+        f.message.insert(f.message.size() - 1, ", and its pool was destroyed in between");
+        f.stacks.push_back(labelled("pool destroyed here", group.pool_end->stack, destroy));
+      }
+      f.advice = cat({"Call ", release, group.blocks == 1 ? " for it" : " for each block",
+                      " when it is no longer needed, at the latest before the program ends."});
+      // Refused by such a runtime itself, so that no record tells of it.
+      if (linkage_.is_static() && last_callback_ > block.born) {
+        f.advice += cat({" A host callback was given to a stream after the allocation, and may have tried to free it: "
+                         "CUDA does not allow that, and a static runtime refuses it before it can be seen."});
+      }
+    }
+    return f;
+  }
+
+  // A pool holds no more than what was freed into it, and a semaphore no memory at all: notes.
+  Finding finding(const Object& object) const {
+    const std::string_view api = facts_.api_name(object.api);
+    const bool runtime = is_runtime_name(api);
+    Finding f;
+    f.kind = "leak";
+    f.severity = object.what == trace::ObjectClass::kExternalMemory ? Severity::kError : Severity::kNote;
+    if (object.what == trace::ObjectClass::kPool) {
+      f.group = "pool";
+      f.message = cat({"A memory pool made by ", api, " was never destroyed."});
+      f.advice = cat({"Call ", runtime ? "cudaMemPoolDestroy" : "cuMemPoolDestroy",
+                      ": until then the pool keeps the memory that was freed into it."});
+    } else if (object.what == trace::ObjectClass::kExternalMemory) {
+      f.group = "external memory";
+      f.message = cat({"External memory imported by ", api, " was never destroyed."});
+      f.advice = cat({"Call ", runtime ? "cudaDestroyExternalMemory" : "cuDestroyExternalMemory",
+                      " once the buffers mapped from it are freed."});
+    } else {
+      f.group = "external semaphore";
+      f.message = cat({"An external semaphore imported by ", api, " was never destroyed."});
+      f.advice = cat({"Call ", runtime ? "cudaDestroyExternalSemaphore" : "cuDestroyExternalSemaphore", "."});
+    }
+    f.stacks.push_back(labelled(object.what == trace::ObjectClass::kPool ? "created here" : "imported here",
+                                object.stack, api));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+  RuntimeLinkage linkage_;
+  std::uint64_t last_callback_ = 0; // order of the newest host function given to a stream
+  std::map<std::uint64_t, Object> objects_;                   // alive, by handle
+  std::unordered_map<std::uint64_t, Object> destroyed_pools_; // by handle, until it is used again
+};
+
+const DetectorRegistration kLeak{{
+  .id = "leak",
+  .severity = Severity::kError,
+  .title = "memory that was never freed",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<Leak>(facts);
+  },
+  .wants = wants(trace::Kind::kLife) | wants(trace::Kind::kSync),
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// mismatched-free: a release by the wrong family of functions (cudaFree of pinned memory, cudaFreeHost of
+// device memory, free() of pinned memory, ...). Names the right one. The verdict is the heap's.
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+class MismatchedFree : public Detector {
+public:
+  explicit MismatchedFree(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
+                Findings& findings) override {
+    for (const Judgement& j : judgements) {
+      if (j.verdict != Judgement::Verdict::kMismatchedFree) continue;
+      if (is_static(j.block->family)) continue; // no function frees it: invalid-free
+      const bool host = static_cast<trace::FreeFunction>(e.p(1)) == trace::FreeFunction::kHostFree;
+      findings.add(finding(e, *j.block, host));
+    }
+  }
+
+private:
+  Finding finding(const Event& e, const Block& block, bool host) const {
+    const std::string_view call = facts_.call_name(e);
+    const std::string_view birth = facts_.api_name(block.api);
+    const std::string_view release = right_release_for(block, host ? birth : call);
+    Finding f;
+    f.kind = "mismatched-free";
+    f.message = cat({call, " of ", format_address(e.p(0)), ", which is ", describe_block(block, facts_),
+                     host ? "." : ": the call failed and the memory stays allocated."});
+    f.advice = cat({"Free it with ", release, "."});
+    f.bytes = block.bytes;
+    f.address = e.p(0);
+    f.api = call;
+    f.group = family_noun(block.family);
+    f.stacks.push_back(labelled(host ? "host memory freed here" : "freed here", e.stack, call));
+    f.stacks.push_back(birth_stack(block, facts_));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kMismatchedFree{{
+  .id = "mismatched-free",
+  .severity = Severity::kError,
+  .title = "memory freed by the wrong function",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<MismatchedFree>(facts);
+  },
+  .wants = kWantsMistakes,
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// out-of-memory: an allocation that failed for want of memory: what was asked for, who held what at that
+// moment, by call stack and by module, what had been freed and in which pieces, and how much nobody that was
+// traced held. Equal failures (same stack) are one finding; the first is the example. What the driver says
+// about its free memory follows the failure in the same log and tells the device as well (kMemoryInfo); older
+// traces lack it.
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+#include "trace/cuda_constants.h"
+#include "trace/cuda_results.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::size_t kHolders = 5;
+constexpr int kAnyDevice = -1;
+
+bool is_page_locked(trace::Family family) {
+  return family == trace::Family::kPinned || family == trace::Family::kRegistered;
+}
+
+// Which pool's addresses a block has. Arrays, managed and virtual memory have places of their own.
+class Pools {
+public:
+  using Key = std::uint64_t; // handle of a pool that the program made
+  static constexpr Key kDefault = 0, kOutside = UINT64_MAX;
+
+  void on_life(const Event& e) {
+    if (static_cast<trace::ObjectClass>(e.p(1)) != trace::ObjectClass::kPool) return;
+    const auto op = static_cast<trace::LifeOp>(e.p(2));
+    if (op == trace::LifeOp::kCreate) {
+      made_.insert(e.p(0));
+      thresholds_.erase(e.p(0));
+    }
+    if (op == trace::LifeOp::kSet && e.p(3) == cuda::kPoolReleaseThreshold) thresholds_[key(e.p(0))] = e.p(4);
+    if (op == trace::LifeOp::kTrim && e.p(3) == 0) trims_[key(e.p(0))] = e.order & trace::kOrderMask;
+  }
+
+  static bool covers(const Block& block) {
+    return block.family == trace::Family::kDevice || block.family == trace::Family::kPitched ||
+           block.family == trace::Family::kStreamOrdered;
+  }
+  Key key(const Block& block) const {
+    return block.family == trace::Family::kStreamOrdered ? key(block.shape().pool) : kOutside;
+  }
+  // The pool has given back to the device what was freed before.
+  bool was_trimmed_since(const Block& freed, Key key) const {
+    const auto at = trims_.find(key);
+    return at != trims_.end() && freed.died < at->second;
+  }
+  HeldMemory::Pool described(Key key) const {
+    HeldMemory::Pool pool;
+    pool.name = key == kOutside   ? "outside pools"
+                : key == kDefault ? "default pool"
+                                  : cat({"pool ", format_address(key)});
+    if (const auto at = thresholds_.find(key); at != thresholds_.end()) pool.release_threshold = at->second;
+    return pool;
+  }
+
+private:
+  // Pools that CUDA made itself are the default ones.
+  Key key(std::uint64_t handle) const { return made_.contains(handle) ? handle : kDefault; }
+
+  std::unordered_set<std::uint64_t> made_;
+  std::unordered_map<Key, std::uint64_t> thresholds_, trims_; // trims: order of the last one
+};
+
+struct Holder {
+  StackId stack;
+  std::uint16_t api = 0;
+  std::uint64_t bytes = 0, blocks = 0;
+};
+
+// All that is known of one device's memory, or the host's, at one moment.
+struct Stock {
+  HeldMemory held;             // without its `holders`:
+  std::vector<Holder> holders; // the largest
+};
+
+class StockTaking {
+public:
+  StockTaking(const Heap& heap, const ProcessFacts& facts, const Pools& pools)
+      : heap_(heap), facts_(facts), pools_(pools) {}
+
+  Stock of_device(int device) {
+    stock_.held.device = device;
+    heap_.for_each_live([this](const Block& block) {
+      if (!counts(block)) return;
+      count(block);
+      if (Pools::covers(block)) add(pool(pools_.key(block)), block);
+    });
+    count_freed();
+    for (auto& [key, pool] : by_pool_) {
+      if (key != Pools::kOutside || pool.freed_bytes != 0) stock_.held.pools.push_back(std::move(pool));
+    }
+    return finished();
+  }
+
+  Stock of_host() {
+    stock_.held.is_host = true;
+    heap_.for_each_live([this](const Block& block) {
+      if (is_page_locked(block.family)) count(block);
+    });
+    return finished();
+  }
+
+private:
+  bool counts(const Block& block) const {
+    if (!is_device_memory(block)) return false;
+    const int wanted = stock_.held.device, device = heap_.device_of(block);
+    return wanted == kAnyDevice || device == kAnyDevice || device == wanted;
+  }
+
+  template <class Sum> static void add(Sum& sum, const Block& block) {
+    sum.bytes += block.bytes;
+    ++sum.blocks;
+  }
+
+  HeldMemory::Pool& pool(Pools::Key key) {
+    const auto [at, is_new] = by_pool_.try_emplace(key);
+    if (is_new) at->second = pools_.described(key);
+    return at->second;
+  }
+
+  void count(const Block& block) {
+    Holder& holder = by_stack_[std::uint64_t{block.allocated.value} << 16 | block.api];
+    holder.stack = block.allocated;
+    holder.api = block.api;
+    add(holder, block);
+    add(stock_.held, block);
+  }
+
+  void count_freed() {
+    struct Piece {
+      std::uint64_t begin = 0, end = 0;
+    };
+    std::map<Pools::Key, Piece> last;
+    heap_.for_each_freed([&](std::uint64_t begin, std::uint64_t end, const Block& block) {
+      if (!Pools::covers(block) || !counts(block)) return;
+      const Pools::Key key = pools_.key(block);
+      if (pools_.was_trimmed_since(block, key)) return;
+      Piece& piece = last[key];
+      if (piece.end != begin) piece.begin = begin;
+      piece.end = end;
+      HeldMemory::Pool& sum = pool(key);
+      sum.freed_bytes += end - begin;
+      sum.largest_freed = std::max(sum.largest_freed, piece.end - piece.begin);
+    });
+  }
+
+  Stock finished() {
+    for (const auto& [key, holder] : by_stack_) stock_.holders.push_back(holder);
+    add_modules();
+    keep_largest();
+    return std::move(stock_);
+  }
+
+  void add_modules() {
+    std::map<std::string_view, HeldMemory::Module> by_path;
+    for (const Holder& holder : stock_.holders) {
+      const Caller caller = facts_.caller(holder.stack);
+      HeldMemory::Module& module = by_path[caller.module];
+      module.path = caller.module;
+      module.owner = caller.owner;
+      module.bytes += holder.bytes;
+      module.blocks += holder.blocks;
+    }
+    std::vector<HeldMemory::Module>& modules = stock_.held.modules;
+    for (auto& [path, module] : by_path) modules.push_back(std::move(module));
+    std::ranges::stable_sort(modules, std::ranges::greater{}, &HeldMemory::Module::bytes);
+  }
+
+  void keep_largest() {
+    std::vector<Holder>& holders = stock_.holders;
+    std::ranges::sort(holders, [](const Holder& a, const Holder& b) {
+      return std::tuple(b.bytes, a.stack.value, a.api) < std::tuple(a.bytes, b.stack.value, b.api);
+    });
+    while (holders.size() > kHolders) {
+      ++stock_.held.other_holders;
+      stock_.held.other_bytes += holders.back().bytes;
+      holders.pop_back();
+    }
+  }
+
+  const Heap& heap_;
+  const ProcessFacts& facts_;
+  const Pools& pools_;
+  Stock stock_;
+  std::unordered_map<std::uint64_t, Holder> by_stack_;
+  std::map<Pools::Key, HeldMemory::Pool> by_pool_;
+};
+
+std::string advice_for(const HeldMemory& held) {
+  const std::uint64_t untraced = held.untraced_bytes().value_or(0);
+  if (untraced != 0 && untraced >= *held.total_bytes / 2)
+    return "Look for other programs on this device (nvidia-smi): most of its memory is not this program's.";
+  if (held.blocks == 0) return "Ask for less, or look for another program that holds the memory.";
+  if (held.free_bytes.value_or(0) >= held.requested_bytes)
+    return "As much was free, but not in one piece: allocate large blocks first, or use cudaMallocAsync.";
+  return "Free what is no longer needed before this call; the largest holders are shown.";
+}
+
+class OutOfMemory : public Detector {
+public:
+  explicit OutOfMemory(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    if (e.kind == trace::Kind::kMemoryInfo) return on_memory_info(e, heap);
+    if (e.kind == trace::Kind::kLife && e.succeeded() && !e.from_runtime()) return pools_.on_life(e);
+    if (e.kind != trace::Kind::kAlloc || e.result != cuda::CUDA_ERROR_OUT_OF_MEMORY || (e.flags & trace::kFlagNested) != 0)
+      return;
+    const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
+    const auto [at, is_new] =
+      by_call_.try_emplace(std::uint64_t{e.stack.value} << 16 | api, failures_.size());
+    if (is_new) {
+      failures_.push_back(first(e, heap));
+      awaiting_[e.thread] = at->second;
+    } else {
+      awaiting_.erase(e.thread); // what the driver says next is not about the example
+    }
+    Failure& failure = failures_[at->second];
+    ++failure.count;
+    failure.bytes += e.p(1);
+  }
+
+  void finish(const Heap&, Findings& findings) override {
+    for (Failure& failure : failures_) findings.add(finding(std::move(failure)));
+  }
+
+private:
+  struct Failure {
+    std::string_view call;
+    StackId stack;
+    trace::Family family;
+    std::uint64_t requested = 0;
+    std::string range;
+    Stock stock; // at the first failure
+    std::uint64_t count = 0, bytes = 0;
+  };
+
+  Failure first(const Event& e, const Heap& heap) const {
+    StockTaking taking(heap, facts_, pools_);
+    const auto family = static_cast<trace::Family>(e.p(2));
+    return {.call = facts_.call_name(e),
+            .stack = e.stack,
+            .family = family,
+            .requested = e.p(1),
+            .range = facts_.ranges().text(facts_.ranges().here()),
+            .stock = is_page_locked(family) ? taking.of_host() : taking.of_device(kAnyDevice)};
+  }
+
+  void on_memory_info(const Event& e, const Heap& heap) {
+    const auto at = awaiting_.find(e.thread);
+    if (at == awaiting_.end()) return;
+    Failure& failure = failures_[at->second];
+    awaiting_.erase(at);
+    if (is_page_locked(failure.family)) return;
+    const int device = heap.device_of_context(e.context);
+    if (device != kAnyDevice) failure.stock = StockTaking(heap, facts_, pools_).of_device(device);
+    failure.stock.held.free_bytes = e.p(0);
+    failure.stock.held.total_bytes = e.p(1);
+  }
+
+  Finding finding(Failure failure) const {
+    HeldMemory& held = failure.stock.held;
+    held.requested_bytes = failure.requested;
+    std::uint64_t largest = 0;
+    for (const HeldMemory::Pool& pool : held.pools) largest = std::max(largest, pool.largest_freed);
+    Finding f;
+    f.kind = "out-of-memory";
+    f.severity = Severity::kWarning;
+    f.api = failure.call;
+    f.bytes = failure.bytes;
+    f.count = failure.count;
+    f.range = std::move(failure.range);
+    f.message = cat({failure.call, " of ", describe_bytes(failure.requested, failure.family),
+                     " failed for lack of memory; this program held ", format_bytes(held.bytes), " of ",
+                     held.is_host ? "host" : "device", " memory in ", format_plural(held.blocks, "block")});
+    if (largest != 0) f.message += cat({", and the largest piece it had freed is ", format_bytes(largest)});
+    if (f.count > 1) f.message += cat({" (the first of ", format_plural(f.count, "such failure"), ")"});
+    f.message += '.';
+    f.advice = advice_for(held);
+    f.stacks.push_back(labelled("failed here", failure.stack, failure.call));
+    for (const Holder& holder : failure.stock.holders) {
+      held.holders.push_back({f.stacks.size(), holder.bytes, holder.blocks});
+      f.stacks.push_back(labelled(
+        cat({"held here: ", format_bytes(holder.bytes), " in ", format_plural(holder.blocks, "block")}),
+        holder.stack, facts_.api_name(holder.api)));
+    }
+    f.held = std::move(held);
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+  Pools pools_;
+  std::vector<Failure> failures_;
+  std::unordered_map<std::uint64_t, std::size_t> by_call_;
+  std::unordered_map<std::uint32_t, std::size_t> awaiting_; // the driver's word: thread -> its failure
+};
+
+const DetectorRegistration kOutOfMemoryDetector{{
+  .id = "out-of-memory",
+  .severity = Severity::kWarning,
+  .title = "allocation that failed for lack of memory",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<OutOfMemory>(facts);
+  },
+  .wants = kWantsFailures | wants(trace::Kind::kLife) | wants(trace::Kind::kMemoryInfo),
+}};
+
+} // namespace
+} // namespace gmt

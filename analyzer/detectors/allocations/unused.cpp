@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// unused: device memory that no copy, set, bind, kernel or other process was ever given, from its allocation
+// to its release or the end. Grouped by allocation stack; told at the end, when it is known that no record
+// was lost. A program that failed may not have come to use what it has: one note for all of it.
+// Not told is what served its purpose by being allocated: a few bytes that start CUDA, and what a pool is
+// made to grow with.
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+
+constexpr std::uint16_t kAnyUse =
+  kWasWritten | kWasRead | kWasArgument | kWasBound | kWasExported | kWasTried;
+
+// Memory that only CUDA's calls and kernels can use. The host uses managed and pinned memory unseen; handles,
+// reservations and graph memory are used through others.
+bool is_device_only(Family family) {
+  switch (family) {
+  case Family::kDevice:
+  case Family::kPitched:
+  case Family::kStreamOrdered:
+  case Family::kArray:
+  case Family::kMipmappedArray: return true;
+  default: return false;
+  }
+}
+
+// The first allocation in each context, if it is so small that only the call can have been wanted: the usual way
+// to have CUDA start at a chosen moment.
+class Starters {
+public:
+  static constexpr std::uint64_t kMostBytes = 256; // cudaMalloc aligns to so many: less takes as much
+
+  void expect(std::uint16_t context) {
+    if (!is_known(context)) expected_.push_back(context);
+  }
+  void note(const Block& block) {
+    if (is_known(block.context)) return;
+    std::erase(expected_, block.context);
+    first_.push_back({block.context, block.born});
+  }
+  bool is_one(const Block& block) const {
+    return block.bytes <= kMostBytes && std::ranges::any_of(first_, [&](const First& f) {
+             return f.context == block.context && f.born == block.born;
+           });
+  }
+  bool all_known() const { return expected_.empty() && !first_.empty(); }
+
+private:
+  struct First {
+    std::uint16_t context;
+    std::uint64_t born;
+  };
+  bool is_known(std::uint16_t context) const {
+    return std::ranges::any_of(first_, [context](const First& f) { return f.context == context; });
+  }
+
+  std::vector<First> first_;
+  std::vector<std::uint16_t> expected_; // contexts that have allocated nothing yet
+};
+
+// Blocks that only made their pool grow: given back unused before the pool gave out the first block that was used,
+// which was no larger. What a pool has it gives out again without asking the driver.
+class Primers {
+public:
+  static constexpr std::size_t kMost = 16; // of a pool: who fills one in pieces
+
+  struct Primer {
+    std::size_t group;
+    std::uint64_t bytes, died;
+  };
+
+  void note_used(const Block& block) {
+    Pool& pool = pool_of(block);
+    if (block.born >= pool.first_used) return;
+    pool.first_used = block.born;
+    pool.first_bytes = block.bytes;
+  }
+  void note_unused(const Block& block, std::size_t group, std::uint64_t died) {
+    Pool& pool = pool_of(block);
+    if (pool.candidates.size() < kMost) pool.candidates.push_back({group, block.bytes, died});
+  }
+  template <typename Visit> void for_each(Visit&& visit) const {
+    for (const Pool& pool : pools_) {
+      for (const Primer& p : pool.candidates) {
+        if (pool.first_used != kNever && p.died < pool.first_used && p.bytes >= pool.first_bytes) visit(p);
+      }
+    }
+  }
+
+private:
+  static constexpr std::uint64_t kNever = UINT64_MAX;
+  struct Pool {
+    std::uint64_t handle, place; // 0: the default pool of the device
+    std::uint64_t first_used = kNever, first_bytes = 0;
+    std::vector<Primer> candidates = {};
+  };
+  Pool& pool_of(const Block& block) {
+    const std::uint64_t handle = block.shape().pool;
+    const auto is_it = [&](const Pool& p) { return p.handle == handle && p.place == block.place; };
+    if (last_ < pools_.size() && is_it(pools_[last_])) return pools_[last_];
+    const auto found = std::ranges::find_if(pools_, is_it);
+    last_ = static_cast<std::size_t>(found - pools_.begin());
+    if (found == pools_.end()) pools_.push_back({.handle = handle, .place = block.place});
+    return pools_[last_];
+  }
+  std::vector<Pool> pools_;
+  std::size_t last_ = 0;
+};
+
+constexpr Wants kEnds = wants(trace::Kind::kFree) | wants(trace::Kind::kContext);
+constexpr Wants kFirsts = kEnds | wants(trace::Kind::kAlloc);
+
+class Unused : public Detector {
+public:
+  explicit Unused(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    if (e.kind == trace::Kind::kContext) {
+      starters_.expect(e.context);
+      return watch(starters_.all_known() ? kEnds : kFirsts);
+    }
+    if (!e.succeeded()) return;
+    for (const Touch& touch : heap.touched()) {
+      if (touch.access == Touch::Access::kEnded) consider(*touch.block, heap, e.order & trace::kOrderMask);
+      if (touch.access == Touch::Access::kBorn) starters_.note(*touch.block);
+    }
+    if (e.kind == trace::Kind::kAlloc && starters_.all_known()) watch(kEnds);
+  }
+
+  void finish(const Heap& heap, Findings& findings) override {
+    heap.for_each_ended_with_context([&](const Block& block) { consider(block, heap, kAlive); });
+    // A program that was cut short had no time to use what it has.
+    const bool judge_live = facts_.ending().how == Ending::How::kExited && !heap.sticky_error();
+    heap.for_each_live([&](const Block& block) {
+      if (judge_live || (block.marks & kAnyUse) != 0) consider(block, heap, kAlive);
+    });
+    primers_.for_each([this](const Primers::Primer& primer) {
+      groups_[primer.group].bytes -= primer.bytes;
+      --groups_[primer.group].blocks;
+    });
+    std::erase_if(groups_, [](const Group& group) { return group.blocks == 0; });
+    if (groups_.empty()) return;
+    if (std::string why = why_uses_are_unseen(facts_, heap); !why.empty()) {
+      findings.not_checked({"unused", std::move(why)});
+      return;
+    }
+    if (const std::string failure = failure_of(heap); !failure.empty()) return findings.add(note(failure));
+    for (const Group& group : groups_) findings.add(finding(group));
+  }
+
+private:
+  static constexpr std::uint64_t kAlive = UINT64_MAX; // when it died
+
+  struct Key {
+    std::uint32_t stack;
+    std::uint16_t api;
+    Family family;
+    bool kernels_ran;
+    bool operator==(const Key&) const = default;
+  };
+  struct Group {
+    Key key;
+    Block example;
+    std::uint64_t bytes = 0, blocks = 0;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const {
+      return (std::size_t{key.stack} << 32 | std::size_t{key.api} << 16 |
+              static_cast<std::size_t>(key.family) << 1 | (key.kernels_ran ? 1 : 0)) *
+             0x9e3779b97f4a7c15u;
+    }
+  };
+
+  void consider(const Block& block, const Heap& heap, std::uint64_t died) {
+    const bool in_pool = block.family == Family::kStreamOrdered;
+    if ((block.marks & kAnyUse) != 0) {
+      if (in_pool) primers_.note_used(block);
+      return;
+    }
+    if (!is_device_only(block.family) || starters_.is_one(block)) return;
+    if (block.born < heap.last_blind_call()) return; // may have been given to it
+    const bool kernels_ran = block.born < heap.last_kernel();
+    const std::size_t group = group_of({block.allocated.value, block.api, block.family, kernels_ran}, block);
+    groups_[group].bytes += block.bytes;
+    ++groups_[group].blocks;
+    if (in_pool && died != kAlive) primers_.note_unused(block, group, died);
+  }
+
+  // Nearly always the one that its stack had last.
+  std::size_t group_of(const Key& key, const Block& block) {
+    if (newest_.size() <= key.stack) newest_.resize(std::size_t{key.stack} + 1, kNone);
+    std::size_t& newest = newest_[key.stack];
+    if (newest != kNone && groups_[newest].key == key) return newest;
+    const auto [at, is_new] = by_key_.try_emplace(key, groups_.size());
+    if (is_new) {
+      groups_.push_back({.key = key, .example = block});
+      groups_.back().example.detail = nullptr; // the heap's, and reused
+    }
+    newest = at->second;
+    return newest;
+  }
+
+  // How the program failed; empty if it did not.
+  std::string failure_of(const Heap& heap) const {
+    const Ending& ending = facts_.ending();
+    if (heap.sticky_error()) return cat({"met ", error_name(heap.sticky_code(), false)});
+    if (ending.how == Ending::How::kSignalled) return cat({"was killed by signal ", std::to_string(ending.signal)});
+    if (ending.how != Ending::How::kExited || ending.status == 0) return {};
+    return cat({"ended with exit status ", std::to_string(ending.status)});
+  }
+
+  // All places of a program that failed, those with most bytes first.
+  Finding note(const std::string& failure) const {
+    std::vector<Group> places;
+    Finding f;
+    std::uint64_t blocks = 0;
+    bool alike = true;
+    for (const Group& group : groups_) {
+      const auto same = std::ranges::find_if(places, [&](const Group& p) {
+        return p.key.stack == group.key.stack && p.key.api == group.key.api && p.key.family == group.key.family;
+      });
+      Group& place = same != places.end() ? *same : places.emplace_back(Group{group.key, group.example});
+      place.bytes += group.bytes;
+      place.blocks += group.blocks;
+      f.bytes += group.bytes;
+      blocks += group.blocks;
+      alike = alike && group.key.family == groups_.front().key.family;
+    }
+    std::ranges::stable_sort(places, std::greater{}, &Group::bytes);
+    f.kind = "unused";
+    f.severity = Severity::kNote;
+    f.count = blocks;
+    f.message = cat({"The program ", failure, ": ",
+                     alike ? describe_bytes(f.bytes, groups_.front().key.family)
+                           : cat({format_bytes(f.bytes), " of memory"}),
+                     " in ", format_plural(f.count, "block"),
+                     places.size() == 1 ? "" : cat({" from ", format_plural(places.size(), "place")}),
+                     " was never used, maybe because it did not come that far."});
+    f.advice = "Look at the failure first; what is unused in a run that succeeds is a warning.";
+    f.group = "failed";
+    for (const Group& place : places) {
+      LabelledStack& stack = f.stacks.emplace_back(birth_stack(place.example, facts_));
+      stack.label += cat({": ", format_bytes(place.bytes), " in ", format_plural(place.blocks, "block")});
+    }
+    return f;
+  }
+
+  Finding finding(const Group& group) const {
+    const Block& block = group.example;
+    Finding f;
+    f.kind = "unused";
+    f.severity = group.key.kernels_ran ? Severity::kNote : Severity::kWarning;
+    f.message = cat({describe_bytes(group.bytes, block.family),
+                     group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
+                     " allocated by ", facts_.api_name(block.api),
+                     " was never used: no copy, set, texture or kernel "
+                     "was given a pointer into it"});
+    f.message += group.key.kernels_ran ? ", though a kernel may have found one in memory." : ".";
+    f.advice = "Leave the allocation out, or allocate when the memory is needed.";
+    f.bytes = group.bytes;
+    f.count = group.blocks;
+    f.address = block.address;
+    f.group = cat({family_noun(block.family), group.key.kernels_ran ? " note" : ""});
+    f.stacks.push_back(birth_stack(block, facts_));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+  Starters starters_;
+  Primers primers_;
+  std::vector<Group> groups_;
+  std::unordered_map<Key, std::size_t, Hash> by_key_;
+  static constexpr std::size_t kNone = SIZE_MAX;
+  std::vector<std::size_t> newest_; // in groups_, by stack
+};
+
+const DetectorRegistration kUnused{{
+  .id = "unused",
+  .severity = Severity::kWarning,
+  .title = "device memory that nothing ever used",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<Unused>(facts);
+  },
+  .wants = kFirsts,
+}};
+
+} // namespace
+} // namespace gmt

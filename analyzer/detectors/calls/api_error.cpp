@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// api-error: a failed call that no other finding explains. Left out: calls whose failure is their answer
+// (probing), the runtime's own first tries that it repeats after making a context, and everything after a
+// sticky error but the first call that reported it. Where a free in a kernel ended the context, that finding
+// is the error and this one a note.
+
+#include <optional>
+#include <unordered_map>
+
+#include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/base/text_format.h"
+#include "trace/cuda_results.h"
+
+namespace gmt {
+namespace {
+
+struct Expected {
+  std::string_view call; // beginning of the name
+  std::uint16_t code;    // 0: any
+};
+
+// Calls that ask a question which "no" is a documented answer to. Sources: cuda.h and driver_types.h of
+// CUDA 13.0, the section of each function.
+constexpr Expected kProbing[] = {
+  {"cuPointerGetAttribute", 0},
+  {"cudaPointerGetAttributes", 0}, // memory that CUDA does not know
+  {"cuMemGetAddressRange", 0},
+  {"cuMemHostGetFlags", 0},
+  {"cuMemRetainAllocationHandle", 0},
+  {"cuCtxGetCurrent", 0},
+  {"cuCtxGetDevice", 201},
+  {"cuCtxGetApiVersion", 201},
+  {"cuCtxGetLimit", 0},
+  {"cuDeviceGetP2PAttribute", 0},
+  {"cudaDeviceGetP2PAttribute", 0},
+  {"cuDeviceCanAccessPeer", 0},
+  {"cuDeviceGetAttribute", 0},
+  {"cuDeviceGet", 0},
+  {"cudaGetDevice", 0},
+  {"cuInit", 0},
+  {"cuCtxEnablePeerAccess", 704},
+  {"cudaDeviceEnablePeerAccess", 704},
+  {"cuCtxDisablePeerAccess", 705},
+  {"cudaDeviceDisablePeerAccess", 705},
+  {"cuGetProcAddress", 0},
+  {"cuGetExportTable", 0},
+  {"cudaGetDriverEntryPoint", 0},
+  {"cuModuleGetFunction", 500},
+  {"cuModuleGetGlobal", 500},
+  {"cuLibraryGetKernel", 500},
+  {"cuLibraryGetGlobal", 500},
+  {"cuLibraryGetManaged", 500},
+  {"cuKernelGetFunction", 500},
+  {"cudaGetSymbolAddress", 13},
+  {"cudaLibraryGetGlobal", 500},
+  {"cudaLibraryGetManaged", 500},
+  {"cuFuncGetAttribute", 0},
+  {"cudaFuncGetAttributes", 0},
+  {"cuOccupancy", 0},
+  {"cuStreamIsCapturing", 0},
+  {"cuStreamGetCaptureInfo", 0},
+  {"cudaStreamIsCapturing", 0},
+  {"cuGraphExecUpdate", 910},
+  {"cudaGraphExecUpdate", 910}, // "instantiate it anew" is the answer
+  {"cudaGetLastError", 0},
+  {"cudaPeekAtLastError", 0},
+  {"cuGetErrorName", 0},
+  {"cuGetErrorString", 0},
+  {"cuMemPoolGetAttribute", 0},
+  {"cuMemGetAllocationGranularity", 0},
+  {"cuDeviceGetDefaultMemPool", 0},
+  {"cuMulticastGetGranularity", 0},
+  {"cuMulticastCreate", 801},
+  {"cuMemGetHandleForAddressRange", 801},
+  {"cuIpcGetMemHandle", 801},
+};
+
+bool is_expected(std::string_view name, std::uint16_t code) {
+  if (code == 600) return true; // not ready
+  if (code == 4) return true;   // too late: the driver is being unloaded
+  for (const Expected& e : kProbing) {
+    if (name.starts_with(e.call) && (e.code == 0 || e.code == code)) return true;
+  }
+  return false;
+}
+
+// Codes after which the runtime makes a context and calls again (seen with cudart 13.0).
+bool is_retried(std::uint16_t code) { return code == 3 || code == 201 || code == 709; }
+
+
+// While no failure may still be forgiven.
+constexpr Wants kUsual = kWantsFailures | wants(trace::Kind::kLife);
+
+class ApiError : public Detector {
+public:
+  explicit ApiError(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+                Findings& findings) override {
+    if (e.result == 0) {
+      forgive_retry(e);
+      if (e.kind == trace::Kind::kLife) follow_pools(e);
+      return;
+    }
+    if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || !is_call(e) || is_told_before(e)) return;
+    if (is_sticky(e.result)) return report_sticky(e, heap);
+    for (const Judgement& j : judgements) {
+      if (j.is_mistake()) return;
+    }
+    if (findings.refusal_explained()) return;
+    if (e.kind == trace::Kind::kAlloc && e.result == cuda::CUDA_ERROR_OUT_OF_MEMORY) return; // out-of-memory
+    if (is_expected(facts_.api_name(e.api), e.result) || is_expected(facts_.call_name(e), e.result)) return;
+    if (heap.is_dead(e.context)) {
+      ++after_sticky_;
+    } else if (is_retried(e.result) && !e.from_runtime()) {
+      put_off(e, findings);
+    } else {
+      Finding f = finding(e);
+      explain(e, heap, f);
+      findings.add(std::move(f));
+    }
+  }
+
+  void finish(const Heap& heap, Findings& findings) override {
+    for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
+    if (!sticky_) return;
+    if (after_sticky_ != 0) {
+      sticky_->message.pop_back();
+      sticky_->message +=
+        cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it."});
+    }
+    if (const std::string_view cause = deadly_free(heap); !cause.empty()) {
+      sticky_->severity = Severity::kNote;
+      sticky_->advice =
+        cat({"Correct what ", cause, " reports: such a free ends its kernel, and the context with it."});
+    }
+    findings.add(std::move(*sticky_));
+  }
+
+private:
+  // A failed first try. The runtime's second one asks for the same; a static runtime shows no `via` with
+  // either.
+  struct Retry {
+    std::uint16_t api, via;
+    std::uint64_t size; // P1: bytes of an allocation, function of a release
+    Finding failure;
+
+    bool is_same_call(const Event& e) const { return api == e.api && via == e.via && size == e.p(1); }
+  };
+
+  // kFree of the C library's free() has no CUDA result.
+  static bool is_call(const Event& e) {
+    return e.kind >= trace::Kind::kAlloc &&
+           !(e.kind == trace::Kind::kFree &&
+             e.p(1) == static_cast<std::uint64_t>(trace::FreeFunction::kHostFree));
+  }
+
+  // Another record of the same call, which was judged as a whole.
+  static bool is_told_before(const Event& e) {
+    return e.kind == trace::Kind::kUse && (e.flags & trace::kUseToldBefore) != 0;
+  }
+
+  Finding finding(const Event& e) const {
+    const std::string_view call = facts_.call_name(e);
+    Finding f;
+    f.kind = "api-error";
+    f.severity = Severity::kWarning;
+    f.message = cat({call, " failed with ", error_name(e.result, is_runtime_name(call)), "."});
+    f.advice = e.result == cuda::CUDA_ERROR_NOT_PERMITTED ? "CUDA may not be called from a host callback: move the call out of it."
+                               : "Check the arguments of this call, and its result in the program.";
+    f.api = call;
+    f.group = std::to_string(e.result);
+    f.stacks.push_back(labelled("failed here", e.stack, call));
+    return f;
+  }
+
+  void follow_pools(const Event& e) {
+    if (static_cast<trace::ObjectClass>(e.p(1)) != trace::ObjectClass::kPool || e.from_runtime()) return;
+    const auto op = static_cast<trace::LifeOp>(e.p(2));
+    if (op == trace::LifeOp::kCreate) destroyed_pools_.erase(e.p(0));
+    if (op == trace::LifeOp::kDestroy)
+      destroyed_pools_[e.p(0)] = labelled("pool destroyed here", e.stack, facts_.call_name(e));
+  }
+
+  // The pool that a call names, 0 if it names none.
+  static std::uint64_t named_pool(const Event& e) {
+    if (e.kind == trace::Kind::kAlloc) return e.p(9);
+    const bool life = e.kind == trace::Kind::kLife &&
+                      static_cast<trace::ObjectClass>(e.p(1)) == trace::ObjectClass::kPool;
+    return life ? e.p(0) : 0;
+  }
+
+  // A mapping in the range that nobody was ever given access to (cuda.h on cuMemMap asks for cuMemSetAccess).
+  static const Block* closed_mapping(const Heap& heap, std::uint64_t begin, std::uint64_t bytes) {
+    for (std::uint64_t at = begin; at - begin < bytes;) {
+      const Block* block = heap.find_live(at);
+      if (block == nullptr || block->family != trace::Family::kVmmMapping) return nullptr;
+      if ((block->marks & kHadAccess) == 0) return block;
+      if (block->bytes == 0) return nullptr; // size unknown
+      at = block->address + block->bytes;
+    }
+    return nullptr;
+  }
+
+  void explain_access(const Event& e, const Heap& heap, Finding& f) const {
+    using Side = Judgement::Side;
+    const bool copy = e.kind == trace::Kind::kCopy;
+    if (e.result != cuda::CUDA_ERROR_INVALID_VALUE && e.result != cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return;
+    if (!copy && e.kind != trace::Kind::kSet) return;
+    if (!facts_.tells_access() || facts_.lost_records() != 0) return;
+    const Block* to = closed_mapping(heap, e.p(0), copy ? copy_extent(e, Side::kDestination) : set_extent(e));
+    const Block* from = copy ? closed_mapping(heap, e.p(1), copy_extent(e, Side::kSource)) : nullptr;
+    if (to == nullptr && from == nullptr) return;
+    const Block& block = to != nullptr ? *to : *from;
+    f.message.replace(f.message.size() - 1, 1,
+                      cat({": its ",
+                           !copy           ? "target"
+                           : to != nullptr ? "destination"
+                                           : "source",
+                           " is ", describe_block(block, facts_), ", to which no device was given access."}));
+    f.advice = "After cuMemMap, give each device that uses the mapping access to it with cuMemSetAccess.";
+    f.stacks.push_back(birth_stack(block, facts_));
+  }
+
+  // CUDA says "invalid value" to these (measured on an H200, driver 580).
+  void explain(const Event& e, const Heap& heap, Finding& f) const {
+    explain_access(e, heap, f);
+    const auto because = [&f](std::string_view why) { f.message.replace(f.message.size() - 1, 1, why); };
+    if (const auto pool = destroyed_pools_.find(named_pool(e)); pool != destroyed_pools_.end()) {
+      because(": this pool had been destroyed.");
+      f.advice = "Destroy the pool after its last use, once.";
+      f.stacks.push_back(pool->second);
+    }
+    const bool launch = e.kind == trace::Kind::kSync &&
+                        static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kGraphLaunch;
+    if (const Block* block = launch ? heap.unfreed_of_graph(e.p(1)) : nullptr; block != nullptr) {
+      because(": memory that the graph's last launch allocated has not been freed.");
+      f.advice = cat({"Free it before the graph is launched again, or instantiate the graph with ",
+                      is_runtime_name(f.api) ? "cudaGraphInstantiateFlagAutoFreeOnLaunch."
+                                             : "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH."});
+      f.stacks.push_back(birth_stack(*block, facts_));
+    }
+  }
+
+  void report_sticky(const Event& e, const Heap& heap) {
+    if (sticky_) {
+      ++after_sticky_;
+      return;
+    }
+    sticky_ = finding(e);
+    sticky_code_ = e.result;
+    sticky_context_ = e.context;
+    const std::string_view call = facts_.call_name(e);
+    sticky_->message = cat({"An earlier kernel failed: ", error_name(e.result, is_runtime_name(call)),
+                            " was reported by ", call, "."});
+    sticky_->advice =
+      "Run the program under compute-sanitizer to find the kernel, or set CUDA_LAUNCH_BLOCKING=1 so "
+      "that the launch itself reports the error.";
+    explain_access(e, heap, *sticky_);
+  }
+
+  // The finding about the newest free in a kernel that may have ended the context; empty if there is none.
+  // Such frees give these two codes (measured on an H200, driver 580).
+  std::string_view deadly_free(const Heap& heap) const {
+    using What = DeviceMistake::What;
+    if (sticky_code_ != 700 && sticky_code_ != 719) return {};
+    const DeviceMistake* newest = nullptr;
+    for (const auto& context : facts_.device_heaps().contexts()) {
+      if (sticky_context_ != 0 && context->heap.context() != sticky_context_) continue;
+      for (const DeviceMistake& mistake : context->heap.mistakes()) {
+        if (mistake.what == What::kMismatched || mistake.what == What::kAlignment) continue;
+        if (newest == nullptr || mistake.at.time > newest->at.time) newest = &mistake;
+      }
+    }
+    if (newest == nullptr) return {};
+    if (newest->what == What::kDoubleFree) return "device-heap-double-free";
+    const bool of_host =
+      newest->what == What::kNeverAllocated && host_block_of(*newest, heap) != nullptr;
+    return of_host ? "heap-mixed" : "device-heap-invalid-free";
+  }
+
+  void put_off(const Event& e, Findings& findings) {
+    watch(kWantsAll);
+    const auto [at, is_new] = retries_.try_emplace(e.thread, Retry{e.api, e.via, e.p(1), finding(e)});
+    if (is_new) return;
+    if (!at->second.is_same_call(e)) findings.add(std::move(at->second.failure));
+    at->second = {e.api, e.via, e.p(1), finding(e)};
+  }
+
+  void forgive_retry(const Event& e) {
+    const auto at = retries_.find(e.thread);
+    if (at == retries_.end() || !at->second.is_same_call(e)) return;
+    retries_.erase(at);
+    if (retries_.empty()) watch(kUsual);
+  }
+
+  const ProcessFacts& facts_;
+  std::unordered_map<std::uint32_t, Retry> retries_; // by thread: failures that the runtime may repeat
+  std::unordered_map<std::uint64_t, LabelledStack> destroyed_pools_; // by handle, until it is used again
+  std::optional<Finding> sticky_;
+  std::uint16_t sticky_code_ = 0, sticky_context_ = 0;
+  std::uint64_t after_sticky_ = 0;
+};
+
+const DetectorRegistration kApiError{{
+  .id = "api-error",
+  .severity = Severity::kWarning,
+  .title = "failed call that no other finding explains",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<ApiError>(facts);
+  },
+  .wants = kUsual,
+  .comes_last = true,
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// policy: a rule given by --policy was broken. Each call that breaks a rule is a finding, grouped by call
+// stack; of a limit it is the one call that crossed it. A rule about an NVTX name that never came up is "not
+// checked".
+
+#include <string>
+#include <unordered_map>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+using trace::Kind;
+using trace::RangeOp;
+
+// Gives memory out, whatever pool it comes from. Registering, mapping and importing do not.
+bool allocates(Family family) {
+  return is_device_family(family) || family == Family::kPinned;
+}
+
+// Asks the driver for memory that no pool of CUDA's holds.
+bool is_direct(Family family) {
+  return allocates(family) && family != Family::kStreamOrdered && family != Family::kGraph;
+}
+
+class Policy : public Detector {
+public:
+  explicit Policy(const ProcessFacts& facts) : facts_(facts) {
+    for (const PolicyRule& rule : facts.policies()) rules_.push_back({.rule = rule});
+  }
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+    if (!e.succeeded() || e.from_runtime() || (e.flags & trace::kFlagNested) != 0) return;
+    switch (e.kind) {
+    case Kind::kRange: on_range(e); break;
+    case Kind::kSync: on_sync(e); break;
+    case Kind::kAlloc: on_alloc(e, heap, findings); break;
+    default: break;
+    }
+  }
+
+  void finish(const Heap& heap, Findings& findings) override {
+    for (State& state : rules_) {
+      const PolicyRule& rule = state.rule;
+      if (!rule.name.empty() && !state.seen) {
+        const bool mark = rule.kind == PolicyRule::Kind::kNoDirectMalloc;
+        findings.not_checked(
+          {"policy", cat({"the rule '", rule.text, "': ",
+                          mark ? "no NVTX mark of that name was seen"
+                               : "no CUDA call was seen inside an NVTX range of that name"})});
+      }
+      if (state.crossed) findings.add(with_total(state, heap));
+    }
+  }
+
+private:
+  struct State {
+    PolicyRule rule;
+    bool seen = false;    // the range or mark
+    bool crossed = false; // the limit, by:
+    Finding crossing = {};
+  };
+
+  void on_range(const Event& e) {
+    const auto op = static_cast<RangeOp>(e.p(0));
+    const bool opens = op == RangeOp::kPush || op == RangeOp::kStart;
+    if (!opens && op != RangeOp::kMark) return;
+    const std::string name = facts_.ranges().name_of(e);
+    for (State& state : rules_) {
+      const auto wanted = opens ? PolicyRule::Kind::kNoAllocIn : PolicyRule::Kind::kNoDirectMalloc;
+      if (state.rule.kind == wanted && Ranges::matches(state.rule.name, name)) state.seen = true;
+    }
+  }
+
+  void on_sync(const Event& e) {
+    const auto op = static_cast<trace::SyncOp>(e.p(2));
+    if (op == trace::SyncOp::kBeginCapture) capturing_[e.p(0)] = e.thread;
+    if (op == trace::SyncOp::kEndCapture) capturing_.erase(e.p(0));
+  }
+
+  void on_alloc(const Event& e, const Heap& heap, Findings& findings) {
+    const auto family = static_cast<Family>(e.p(2));
+    if (e.p(0) == 0 || !allocates(family)) return;
+    ++allocations_;
+    for (State& state : rules_) {
+      const PolicyRule& rule = state.rule;
+      switch (rule.kind) {
+      case PolicyRule::Kind::kNoDirectMalloc:
+        if (is_direct(family) && (rule.name.empty() || state.seen)) findings.add(direct(e, rule));
+        break;
+      case PolicyRule::Kind::kNoAllocIn:
+        if (facts_.ranges().contains(facts_.ranges().here(), rule.name)) findings.add(inside(e, rule));
+        break;
+      case PolicyRule::Kind::kNoAllocDuringCapture:
+        if (is_captured(e)) findings.add(captured(e, rule));
+        break;
+      case PolicyRule::Kind::kMaxDeviceBytes:
+        if (heap.live_device_bytes() > rule.limit) cross(e, state);
+        break;
+      case PolicyRule::Kind::kMaxAllocations:
+        if (allocations_ > rule.limit) cross(e, state);
+        break;
+      }
+    }
+  }
+
+  // By the thread that captures, or on a stream that is captured.
+  bool is_captured(const Event& e) const {
+    for (const auto& [stream, thread] : capturing_) {
+      if (thread == e.thread || (e.p(3) != 0 && e.p(3) == stream)) return true;
+    }
+    return false;
+  }
+
+  Finding finding(const Event& e, const PolicyRule& rule) const {
+    Finding f;
+    f.kind = "policy";
+    f.bytes = e.p(1);
+    f.address = e.p(0);
+    f.api = facts_.call_name(e);
+    f.group = rule.text;
+    f.stacks.push_back(labelled("allocated here", e.stack, f.api));
+    return f;
+  }
+
+  std::string what(const Event& e) const {
+    return cat({facts_.call_name(e), " of ", describe_bytes(e.p(1), static_cast<Family>(e.p(2)))});
+  }
+
+  Finding direct(const Event& e, const PolicyRule& rule) const {
+    Finding f = finding(e, rule);
+    f.message = cat({what(e), " breaks the rule '", rule.text, "': it bypasses the pool."});
+    f.advice = rule.name.empty() ? "Take the memory from the pool (cudaMallocAsync, or the program's own)."
+                                 : "Take the memory from the pool, or allocate it before the mark.";
+    return f;
+  }
+
+  Finding inside(const Event& e, const PolicyRule& rule) const {
+    Finding f = finding(e, rule);
+    f.message = cat({what(e), " breaks the rule '", rule.text, "'."});
+    f.advice = "Allocate the memory before the range and use it again each time.";
+    return f;
+  }
+
+  Finding captured(const Event& e, const PolicyRule& rule) const {
+    Finding f = finding(e, rule);
+    f.message = cat({what(e), " breaks the rule '", rule.text, "': a stream was being captured."});
+    f.advice = "Allocate the memory before the capture begins.";
+    return f;
+  }
+
+  // The first call over the limit; how far it went is known at the end.
+  void cross(const Event& e, State& state) const {
+    if (state.crossed) return;
+    state.crossed = true;
+    state.crossing = finding(e, state.rule);
+    state.crossing.message = what(e);
+    state.crossing.range = facts_.ranges().text(facts_.ranges().here());
+  }
+
+  Finding with_total(const State& state, const Heap& heap) const {
+    Finding f = state.crossing;
+    const bool bytes = state.rule.kind == PolicyRule::Kind::kMaxDeviceBytes;
+    f.message += bytes ? cat({" crossed the limit of ", format_bytes(state.rule.limit),
+                              " of device memory (rule '", state.rule.text, "'); the peak was ",
+                              format_bytes(heap.peak_device_bytes()), "."})
+                       : cat({" crossed the limit of ", format_plural(state.rule.limit, "allocation"),
+                              " (rule '", state.rule.text, "'); there were ", format_count(allocations_),
+                              "."});
+    f.advice = bytes ? "See what was alive at the peak, and free or share some of it before."
+                     : "Use memory again instead of allocating it anew, or take it from a pool in one piece.";
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+  std::vector<State> rules_;
+  std::uint64_t allocations_ = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> capturing_; // streams, by the thread that began it
+};
+
+const DetectorRegistration kPolicy{{
+  .id = "policy",
+  .severity = Severity::kError,
+  .title = "a rule given by --policy was broken",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    if (facts.policies().empty()) return nullptr;
+    return std::make_unique<Policy>(facts);
+  },
+  .wants = wants(Kind::kAlloc) | wants(Kind::kRange) | wants(Kind::kSync),
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// unfinished-call: calls that had not returned when the recording ended: the one the process died in, or ones
+// that other threads were still in when the program exited.
+
+#include <algorithm>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+class UnfinishedCall : public Detector {
+public:
+  explicit UnfinishedCall(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap&, Findings&) override {
+    if (!e.in_flight() || (e.flags & trace::kFlagNested) != 0 || calls_.size() >= kMaxCalls) return;
+    // free() is recorded before it runs and never patched; it ends, or glibc ends the process, and that is a
+    // finding of its own.
+    if (e.kind == trace::Kind::kFree && e.p(1) == static_cast<std::uint64_t>(trace::FreeFunction::kHostFree))
+      return;
+    calls_.push_back({std::string(facts_.call_name(e)), e.stack, e.order});
+  }
+
+  void finish(const Heap&, Findings& findings) override {
+    // The newest first: what the process died in is what it did last.
+    std::ranges::sort(calls_, [](const Call& a, const Call& b) { return a.order > b.order; });
+    const Ending& ending = facts_.ending();
+    for (const Call& call : calls_) {
+      Finding f;
+      f.kind = "unfinished-call";
+      f.severity = Severity::kNote;
+      f.api = call.api;
+      f.stacks.push_back(labelled("called here", call.stack, call.api));
+      switch (ending.how) {
+      case Ending::How::kSignalled:
+        f.message = cat({call.api, " had not returned when the program was killed by signal ",
+                         std::to_string(ending.signal), "."});
+        f.advice = "If the program crashed, look at the arguments of this call first.";
+        break;
+      case Ending::How::kExited:
+        f.message = cat({call.api, " was still running in another thread when the program exited."});
+        f.advice = "Join the threads that use CUDA before the program ends.";
+        break;
+      case Ending::How::kRunning:
+        f.message = cat({call.api, " is still running."});
+        f.advice = "Analyse the trace again when the program has ended.";
+        break;
+      default:
+        f.message = cat({call.api, " had not returned when the recording ended."});
+        f.advice = "If the program crashed, look at the arguments of this call first.";
+      }
+      findings.add(std::move(f));
+    }
+  }
+
+private:
+  static constexpr std::size_t kMaxCalls = 10'000; // more threads than that say nothing new
+  struct Call {
+    std::string api;
+    StackId stack;
+    std::uint64_t order;
+  };
+  const ProcessFacts& facts_;
+  std::vector<Call> calls_;
+};
+
+const DetectorRegistration kUnfinishedCall{{
+  .id = "unfinished-call",
+  .severity = Severity::kNote,
+  .title = "call that had not returned when the program ended",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<UnfinishedCall>(facts);
+  },
+  .wants = kWantsFailures,
+}};
+
+} // namespace
+} // namespace gmt

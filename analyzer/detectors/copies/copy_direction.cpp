@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// copy-direction: a copy whose kind, or whose driver function, says host where the memory is the device's, or
+// device where it is the host's. CUDA stays silent about most of the former (measured on an H200: any
+// declared direction between two device blocks returns success).
+//
+// What fits what, under unified addressing: device memory is device memory only. Managed memory is both.
+// Pinned and registered host memory may be declared as device memory, since the device reaches it at the same
+// address. Other host memory is the host's, unless the device reads pageable memory. Memory of unseen origin
+// is judged only where CUDA refused the call. There belongs a __device__ variable that is named as if it were
+// memory: what the call gets is the address of the host's shadow of it. Nodes of graphs are judged when they are
+// made or changed, by hand or not; of these, ordinary host memory in the device's place is told although CUDA may
+// find it out only later.
+
+#include <array>
+#include <optional>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+#include "trace/cuda_results.h"
+
+namespace gmt {
+namespace {
+
+using Side = Judgement::Side;
+using trace::Family;
+
+
+// cudaMemcpyKind (driver_types.h): names, and what each says of destination and source.
+struct Direction {
+  std::string_view name, driver;
+  trace::Side to, from;
+};
+constexpr std::array<Direction, 4> kKinds{{
+  {"cudaMemcpyHostToHost", "cuMemcpy", trace::Side::kHost, trace::Side::kHost},
+  {"cudaMemcpyHostToDevice", "cuMemcpyHtoD", trace::Side::kDevice, trace::Side::kHost},
+  {"cudaMemcpyDeviceToHost", "cuMemcpyDtoH", trace::Side::kHost, trace::Side::kDevice},
+  {"cudaMemcpyDeviceToDevice", "cuMemcpyDtoD", trace::Side::kDevice, trace::Side::kDevice},
+}};
+
+const Direction* direction_of(const Event& e) {
+  const unsigned kind = (e.flags >> 8) & 0xf; // cudaMemcpyKind + 1
+  return kind >= 1 && kind <= kKinds.size() ? &kKinds[kind - 1] : nullptr;
+}
+
+trace::Side declared(const Event& e, Side side) {
+  if (e.kind == trace::Kind::kSet) return trace::Side::kDevice;
+  const trace::Side by_driver = declared_side(e, side);
+  const Direction* kind = direction_of(e);
+  if (kind == nullptr || by_driver == trace::Side::kArray) return by_driver;
+  return side == Side::kSource ? kind->from : kind->to;
+}
+
+// Surely out of the host's reach. Mappings, imports and explicit pools may lie on the host.
+bool is_device_only(const Block& block, bool accepted) {
+  switch (block.family) {
+  case Family::kDevice:
+  case Family::kPitched:
+  case Family::kGraph:
+  case Family::kIpc:
+  case Family::kModuleGlobal: return true;
+  case Family::kStreamOrdered: return block.shape().pool == 0 || !accepted;
+  default: return false;
+  }
+}
+
+class CopyDirection : public Detector {
+public:
+  explicit CopyDirection(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+                Findings& findings) override {
+    if ((e.flags & trace::kFlagNested) != 0 || heap.sticky_error()) return;
+    if (e.kind == trace::Kind::kUse) return judge_node(e, judgements, heap, findings);
+    if (e.succeeded()) return judge_accepted(e, heap, findings);
+    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(judgements)) judge_refused(e, heap, findings);
+  }
+
+private:
+  struct Wrong { // one side that is not what it was declared
+    bool wrong = false;
+    const Block* block = nullptr; // null: host memory
+    std::optional<StaticVariable> variable = {}; // that is there
+  };
+
+  // What CUDA refused for another reason than a direction.
+  static bool has_mistake(std::span<const Judgement> judgements) {
+    for (const Judgement& j : judgements) {
+      if (j.is_mistake()) return true;
+    }
+    return false;
+  }
+
+  void judge_node(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+                  Findings& findings) const {
+    std::optional<Event> work = work_of_node(e);
+    if (!work) return;
+    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(judgements)) judge_refused(*work, heap, findings, true);
+    if (!e.succeeded()) return;
+    const Wrong to = judge_node_side(*work, Side::kDestination, heap);
+    const Wrong from = work->kind == trace::Kind::kCopy ? judge_node_side(*work, Side::kSource, heap) : Wrong{};
+    if (to.wrong || from.wrong) findings.add(finding(*work, to, from, true));
+  }
+
+  Wrong judge_node_side(const Event& work, Side side, const Heap& heap) const {
+    const std::uint64_t address = work.p(side == Side::kSource ? 1 : 0);
+    const trace::Side as = declared(work, side);
+    if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};
+    const Block* block = heap.find_live(address);
+    if (as == trace::Side::kHost) return {block != nullptr && is_device_only(*block, true), block};
+    if (block != nullptr) return {};
+    if (const Wrong shadow = shadow_at(address); shadow.wrong) return shadow;
+    const bool host = facts_.is_plain_host_memory(address) || facts_.is_static_memory(address);
+    return {host && !device_reads_host_memory(work, heap), nullptr};
+  }
+
+  void judge_accepted(const Event& e, const Heap& heap, Findings& findings) const {
+    if (e.kind != trace::Kind::kCopy) return;
+    Wrong to, from;
+    bool knows_to = false, knows_from = false; // CUDA's memory
+    for (const Touch& touch : heap.touched()) {
+      const bool source = touch.access == Touch::Access::kRead;
+      (source ? knows_from : knows_to) = true;
+      if (!is_device_only(*touch.block, true)) continue;
+      if (declared(e, source ? Side::kSource : Side::kDestination) != trace::Side::kHost) continue;
+      (source ? from : to) = {true, touch.block};
+    }
+    if (!knows_to) to = shadow_at(e.p(0));
+    if (!knows_from) from = shadow_at(e.p(1));
+    if (to.wrong || from.wrong) findings.add(finding(e, to, from));
+  }
+
+  // Whatever is declared: nobody means the host's shadow. (The device's variable has an address of its own.)
+  Wrong shadow_at(std::uint64_t address) const {
+    if (!facts_.is_static_memory(address)) return {};
+    const StaticVariable variable = facts_.static_variable(address);
+    if (variable.kind != StaticVariable::Kind::kShadow) return {};
+    return {true, nullptr, variable};
+  }
+
+  void judge_refused(const Event& e, const Heap& heap, Findings& findings, bool of_node = false) const {
+    const Wrong to = judge_refused_side(e, Side::kDestination, heap);
+    const Wrong from = e.kind == trace::Kind::kCopy ? judge_refused_side(e, Side::kSource, heap) : Wrong{};
+    if (!to.wrong && !from.wrong) return;
+    findings.add(finding(e, to, from, of_node));
+    findings.explain_refusal();
+  }
+
+  Wrong judge_refused_side(const Event& e, Side side, const Heap& heap) const {
+    const std::uint64_t address = e.p(side == Side::kSource ? 1 : 0);
+    const trace::Side as = declared(e, side);
+    if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};
+    const Block* block = heap.find_live(address);
+    if (block == nullptr && facts_.device_heaps().spans(address)) return {}; // heap-mixed
+    if (as == trace::Side::kHost) return {block != nullptr && is_device_only(*block, false), block};
+    if (block != nullptr || device_reads_host_memory(e, heap)) return {};
+    Wrong host{true, nullptr, {}};
+    if (facts_.is_static_memory(address)) host.variable = facts_.static_variable(address);
+    return host;
+  }
+
+  bool device_reads_host_memory(const Event& e, const Heap& heap) const {
+    int ordinal = heap.device_of_context(e.context);
+    for (const unsigned word : {0u, 1u}) {
+      const Block* block = ordinal < 0 ? heap.find_live(e.p(word)) : nullptr;
+      if (block != nullptr) ordinal = heap.device_of(*block);
+    }
+    const DeviceFacts* device = facts_.device(ordinal < 0 ? 0 : ordinal);
+    return device != nullptr && device->reads_pageable_memory;
+  }
+
+  Finding finding(const Event& e, const Wrong& to, const Wrong& from, bool of_node = false) const {
+    const Direction* kind = direction_of(e);
+    Finding f;
+    f.kind = "copy-direction";
+    f.api = facts_.call_name(e);
+    f.message = kind == nullptr ? f.api : cat({f.api, " with ", kind->name});
+    if (to.wrong && from.wrong) {
+      f.message +=
+        cat({" takes its destination for ", word(declared(e, Side::kDestination)),
+             " memory and its source for ", word(declared(e, Side::kSource)), " memory, but the "});
+      f.message +=
+        cat({"destination is ", describe(to, e.p(0)), " and the source is ", describe(from, e.p(1))});
+    } else {
+      const Side side = to.wrong ? Side::kDestination : Side::kSource;
+      f.message += cat({e.kind == trace::Kind::kSet ? " takes its target for "
+                        : to.wrong                  ? " takes its destination for "
+                                                    : " takes its source for ",
+                        word(declared(e, side)), " memory, but that is ",
+                        to.wrong ? describe(to, e.p(0)) : describe(from, e.p(1))});
+    }
+    f.message += !e.succeeded() ? "; CUDA refused it."
+                 : of_node      ? "; CUDA accepted the graph's node silently."
+                                : "; CUDA accepted it silently.";
+    f.advice = advice(e, to, from);
+    f.address = e.p(to.wrong ? 0 : 1);
+    f.bytes = e.p(e.kind == trace::Kind::kSet ? 1 : 2);
+    f.group =
+      cat({kind == nullptr ? "" : kind->name, to.wrong ? " destination" : "", from.wrong ? " source" : ""});
+    f.stacks.push_back(labelled(of_node                           ? "node made here"
+                                : e.kind == trace::Kind::kSet ? "set here"
+                                                              : "copied here",
+                                e.stack, f.api));
+    for (const Wrong* side : {&to, &from}) {
+      if (side->block != nullptr) f.stacks.push_back(birth_stack(*side->block, facts_));
+    }
+    return f;
+  }
+
+  static std::string_view word(trace::Side side) { return side == trace::Side::kHost ? "host" : "device"; }
+
+  std::string describe(const Wrong& side, std::uint64_t address) const {
+    if (side.block != nullptr) return describe_block(*side.block, facts_);
+    if (is_shadow(side)) {
+      return cat({"the host's shadow of the __device__ or __constant__ variable ", side.variable->name, " (",
+                  format_address(address), ")"});
+    }
+    return cat({"a host pointer (", format_address(address), ", in no memory that CUDA gave out)"});
+  }
+
+  static bool is_shadow(const Wrong& side) {
+    return side.variable && side.variable->kind == StaticVariable::Kind::kShadow;
+  }
+
+  // What copies to or from a variable of the device; empty if the side is none for sure.
+  static std::string symbol_call(const Event& e, const Wrong& to, const Wrong& from) {
+    for (const Wrong* side : {&to, &from}) {
+      if (!side->variable || side->variable->kind == StaticVariable::Kind::kHost) continue;
+      const std::string_view copy = side == &to ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
+      const std::string address = "the address that cudaGetSymbolAddress gives";
+      return e.kind == trace::Kind::kSet ? address : cat({copy, ", or ", address});
+    }
+    return {};
+  }
+
+  static std::string advice(const Event& e, const Wrong& to, const Wrong& from) {
+    const std::string call = symbol_call(e, to, from);
+    if (is_shadow(to) || is_shadow(from)) return cat({"Use ", call, "."});
+    const std::string usual = usual_advice(e, to, from);
+    return call.empty() ? usual : cat({usual, " For a __device__ or __constant__ variable use ", call, "."});
+  }
+
+  static std::string usual_advice(const Event& e, const Wrong& to, const Wrong& from) {
+    if (e.kind == trace::Kind::kSet) return "Pass a device pointer, or set host memory with memset.";
+    const auto actual = [&](Side side, const Wrong& found) {
+      if (!found.wrong) return declared(e, side);
+      return found.block != nullptr ? trace::Side::kDevice : trace::Side::kHost;
+    };
+    const trace::Side right_to = actual(Side::kDestination, to), right_from = actual(Side::kSource, from);
+    for (const Direction& kind : kKinds) {
+      if (kind.to != right_to || kind.from != right_from) continue;
+      const std::string_view swapped = to.wrong && from.wrong
+                                         ? "Swap source and destination, or if the direction is "
+                                           "meant, use "
+                                         : "Use ";
+      return cat({swapped, kind.name, " (", kind.driver,
+                  "), or cudaMemcpyDefault, which takes the direction from the pointers."});
+    }
+    return "Use cudaMemcpyDefault, which takes the direction from the pointers.";
+  }
+
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kCopyDirection{{
+  .id = "copy-direction",
+  .severity = Severity::kError,
+  .title = "host pointer where device is declared, or the reverse",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<CopyDirection>(facts);
+  },
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) | wants(trace::Kind::kUse),
+}};
+
+} // namespace
+} // namespace gmt

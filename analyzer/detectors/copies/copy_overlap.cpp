@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// copy-overlap: source and destination of one copy share bytes. CUDA copies in no defined order, so what
+// arrives is undefined, and it says nothing (measured). Judged by the exact rows of 2D and 3D copies: columns
+// of one matrix lie between each other without overlapping. A copy onto itself changes nothing and is a note.
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+using Side = Judgement::Side;
+
+// Rows of unequal pitches are compared one by one; copies of more rows than these are left alone.
+constexpr std::uint64_t kMostRows = 1 << 16;
+// Beyond what any device has: damaged records, whose products would overflow.
+constexpr std::uint64_t kMostCopyBytes = std::uint64_t{1} << 48, kMostAddress = std::uint64_t{1} << 57;
+
+bool is_sane(const Rows& rows) {
+  return rows.address < kMostAddress && rows.pitch < kMostCopyBytes && rows.width < kMostCopyBytes &&
+         rows.count() < kMostCopyBytes && rows.slice < kMostCopyBytes;
+}
+
+bool ranges_overlap(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) {
+  return (a > b ? a - b : b - a) < bytes;
+}
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) { // b > 0
+  return a / b - (a % b < 0 ? 1 : 0);
+}
+
+// Rows on one grid: two of them share bytes exactly if a difference of rows that occurs brings their starts
+// closer than a row is wide.
+bool grids_overlap(const Rows& a, const Rows& b) {
+  const auto pitch = static_cast<std::int64_t>(a.pitch), slice = static_cast<std::int64_t>(a.slice);
+  const auto height = static_cast<std::int64_t>(a.height), depth = static_cast<std::int64_t>(a.depth);
+  const auto apart = static_cast<std::int64_t>(a.address - b.address);
+  const std::int64_t nearest = floor_divide(-apart, pitch);
+  for (const std::int64_t rows : {nearest, nearest + 1}) {
+    const std::int64_t gap = apart + rows * pitch;
+    if (static_cast<std::uint64_t>(gap < 0 ? -gap : gap) >= a.width) continue;
+    const std::int64_t slices = floor_divide(rows, slice);
+    for (const std::int64_t z : {slices, slices + 1}) {
+      const std::int64_t y = rows - z * slice;
+      if (std::max(z, -z) < depth && std::max(y, -y) < height) return true;
+    }
+  }
+  return false;
+}
+
+bool lists_overlap(const Rows& a, const Rows& b) {
+  for (std::uint64_t i = 0, j = 0; i < a.height && j < b.height;) {
+    const std::uint64_t at = a.address + i * a.pitch, other = b.address + j * b.pitch;
+    if (ranges_overlap(at, other, a.width)) return true;
+    ++(at < other ? i : j);
+  }
+  return false;
+}
+
+bool overlap(const Rows& a, const Rows& b) {
+  if (!is_sane(a) || !is_sane(b)) return false;
+  if (a.count() == 1) return ranges_overlap(a.address, b.address, a.width);
+  if (a.pitch == 0 || b.pitch == 0) return false;
+  if (a.pitch == b.pitch && (a.depth == 1 || a.slice == b.slice)) return grids_overlap(a, b);
+  return a.depth == 1 && a.height <= kMostRows && lists_overlap(a, b);
+}
+
+class CopyOverlap : public Detector {
+public:
+  explicit CopyOverlap(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+    if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
+    if (e.kind == trace::Kind::kCopy) return judge(e, e, heap, findings);
+    const std::optional<Event> copy = work_of_node(e);
+    if (copy && copy->kind == trace::Kind::kCopy) judge(e, *copy, heap, findings);
+  }
+
+private:
+  // A copy, made by this call or by the node that it adds to a graph.
+  void judge(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
+    const bool flat = copy.payload.size() <= trace::kFirstPayloadWords;
+    if (flat && !ranges_overlap(copy.p(0), copy.p(1), copy.p(2))) return; // nearly all
+    const int arrays = (declared_side(copy, Side::kDestination) == trace::Side::kArray ? 1 : 0) +
+                       (declared_side(copy, Side::kSource) == trace::Side::kArray ? 1 : 0);
+    if (arrays == 2) return judge_arrays(e, copy, heap, findings);
+    if (arrays != 0) return;
+    const Rows to = rows_of(copy, Side::kDestination), from = rows_of(copy, Side::kSource);
+    if (overlap(to, from)) findings.add(finding(e, to, from, heap));
+  }
+
+  // Levels and planes have handles of their own; one may be asked for several times.
+  static bool is_same_part(const Event& copy, const Heap::ArrayPart& to, const Heap::ArrayPart& from) {
+    if (copy.p(0) == copy.p(1)) return true;
+    return to.block == from.block && to.width != 0 && from.width != 0 && to.level == from.level;
+  }
+
+  void judge_arrays(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
+    const std::optional<Box> to = box_of(copy, Side::kDestination), from = box_of(copy, Side::kSource);
+    const Heap::ArrayPart part = heap.find_array(copy.p(0));
+    if (!to || !from || copy.p(2) == 0 || part.block == nullptr) return;
+    if (!is_same_part(copy, part, heap.find_array(copy.p(1)))) return;
+    const bool overlaps = ranges_overlap(to->x, from->x, to->width) &&
+                          ranges_overlap(to->y, from->y, to->height) &&
+                          ranges_overlap(to->z, from->z, to->depth);
+    if (!overlaps) return;
+    const std::string what = to->depth > 1 || to->height > 1
+                               ? cat({format_plural(to->height * to->depth, "row"), " of ",
+                                      format_exact_bytes(to->width)})
+                               : format_exact_bytes(to->width);
+    Finding f = begin_finding(e, copy.p(0), to->x == from->x && to->y == from->y && to->z == from->z);
+    f.message = f.severity == Severity::kNote
+                  ? cat({f.api, " copies ", what, place(*to), " of an array onto themselves."})
+                  : cat({f.api, " copies ", what, " inside one array, from", place(*from), " to", place(*to),
+                         ", and these overlap: what arrives is undefined."});
+    add_stacks(f, e, part.block);
+    findings.add(std::move(f));
+  }
+
+  // " byte 0 of row 8", with the slice where it is not the first
+  static std::string place(const Box& box) {
+    return cat({" byte ", format_count(box.x), " of row ", format_count(box.y),
+                box.z != 0 ? cat({" in slice ", format_count(box.z)}) : std::string()});
+  }
+
+  Finding begin_finding(const Event& e, std::uint64_t address, bool self) const {
+    Finding f;
+    f.kind = "copy-overlap";
+    f.api = facts_.call_name(e);
+    f.address = address;
+    f.group = self ? "self" : "";
+    if (self) f.severity = Severity::kNote;
+    f.advice = self ? "Leave the call out: it changes nothing."
+                    : "Copy through a buffer apart from both: CUDA copies in no defined order, unlike memmove.";
+    return f;
+  }
+
+  void add_stacks(Finding& f, const Event& e, const Block* block) const {
+    const bool node = e.kind == trace::Kind::kUse;
+    f.stacks.push_back(labelled(node ? "node made here" : "copied here", e.stack, f.api));
+    if (block != nullptr) f.stacks.push_back(birth_stack(*block, facts_));
+  }
+
+  Finding finding(const Event& e, const Rows& to, const Rows& from, const Heap& heap) const {
+    const bool self =
+      to.address == from.address && (to.count() == 1 || (to.pitch == from.pitch && to.slice == from.slice));
+    const std::string what =
+      to.count() == 1 ? format_exact_bytes(to.width)
+                      : cat({format_plural(to.count(), "row"), " of ", format_exact_bytes(to.width)});
+    Finding f = begin_finding(e, to.address, self);
+    if (self) {
+      f.message = cat({f.api, " copies ", what, " at ", format_address(to.address), " onto themselves."});
+    } else {
+      f.message = cat({f.api, " copies ", what, " from ", format_address(from.address), " to ",
+                       format_address(to.address), ", "});
+      if (to.count() == 1) {
+        const std::uint64_t apart = std::max(to.address, from.address) - std::min(to.address, from.address);
+        f.bytes = to.width - apart;
+        f.message += cat({"which overlap in ", format_exact_bytes(f.bytes), ": what arrives is undefined."});
+      } else {
+        f.message += "and rows of the source overlap rows of the destination: what arrives is undefined.";
+      }
+    }
+    add_stacks(f, e, heap.find_live(to.address));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+};
+
+const DetectorRegistration kCopyOverlap{{
+  .id = "copy-overlap",
+  .severity = Severity::kError,
+  .title = "source and destination of a copy overlap",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<CopyOverlap>(facts);
+  },
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kUse),
+}};
+
+} // namespace
+} // namespace gmt

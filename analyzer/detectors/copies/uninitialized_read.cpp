@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// uninitialized-read: a copy reads device memory that nothing we saw ever wrote. What copies and sets wrote
+// is kept as ranges, only for blocks that no kernel, texture or other process can have written instead: those
+// are taken for written. 2D writes count as written from their first to their last byte, with the padding behind it.
+// Arrays are kept likewise, as if their rows lay one behind another. Each byte is reported once.
+//
+// It is an error where the copy goes to the host and no kernel can have written the block after all: none was launched
+// since its birth, and those from before are done when the copy reads (it is ordered behind them, or the host has waited
+// for them), or were given device memory only, as their arguments tell, that nothing wrote to while they ran and the
+// block was there, in a program without __managed__ variables (RunningKernels). It is a note otherwise.
+//
+// Invariants: at most kMostRanges ranges a block, and as many blocks as are alive (within a factor of two).
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/running_kernels.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+
+// A block written in more separate pieces than these is taken for written: it is being filled piece by piece.
+constexpr std::size_t kMostRanges = 64;
+constexpr std::size_t kFirstSweep = 4096; // blocks kept before the first look for dead ones
+
+class Ranges {
+public:
+  void add(std::uint64_t begin, std::uint64_t end) {
+    const auto first = std::ranges::find_if(ranges_, [&](const Range& range) { return range.end >= begin; });
+    auto last = first;
+    for (; last != ranges_.end() && last->begin <= end; ++last) {
+      begin = std::min(begin, last->begin);
+      end = std::max(end, last->end);
+    }
+    ranges_.insert(ranges_.erase(first, last), {begin, end});
+    if (ranges_.size() > kMostRanges) ranges_ = {{0, UINT64_MAX}};
+  }
+
+  std::uint64_t missing(std::uint64_t begin, std::uint64_t end) const {
+    std::uint64_t missing = end - begin;
+    for (const Range& range : ranges_) {
+      const std::uint64_t from = std::max(begin, range.begin), to = std::min(end, range.end);
+      if (from < to) missing -= to - from;
+    }
+    return missing;
+  }
+
+private:
+  struct Range {
+    std::uint64_t begin, end;
+  };
+  std::vector<Range> ranges_; // sorted, apart
+};
+
+// Ours alone: not the host's to write, not another process's, no pool that may lie on the host.
+bool is_private(const Block& block, const ProcessFacts& facts) {
+  constexpr std::uint64_t kDeferredMapping = 0x80; // CUDA_ARRAY3D_DEFERRED_MAPPING
+  switch (block.family) {
+  case Family::kDevice:
+  case Family::kPitched: return true;
+  case Family::kStreamOrdered: return block.shape().pool == 0;
+  case Family::kArray:
+  case Family::kMipmappedArray:
+    return !is_sparse(block) && (block.shape().flags & kDeferredMapping) == 0 &&
+           facts.api_name(block.api).find("External") == std::string_view::npos; // another API's memory
+  default: return false;
+  }
+}
+
+bool is_array(const Block& block) {
+  return block.family == Family::kArray || block.family == Family::kMipmappedArray;
+}
+
+// One side of a copy in an array; of width 0 where it is not known.
+Rows rows_in_array(const Event& copy, const Touch& touch, const Heap& heap) {
+  const bool reads = touch.access == Touch::Access::kRead;
+  const auto side = reads ? Judgement::Side::kSource : Judgement::Side::kDestination;
+  const Heap::ArrayPart part = heap.find_array(touch.address);
+  const std::optional<Box> box = box_of(copy, side);
+  if (part.width == 0 || !box) return {};
+  return {.address = part.offset + (box->z * part.height + box->y) * part.width + box->x,
+          .pitch = part.width,
+          .width = box->width,
+          .height = box->height,
+          .depth = box->depth,
+          .slice = part.height};
+}
+
+std::uint64_t end_of(const Rows& rows) {
+  return rows.address + ((rows.depth - 1) * rows.slice + rows.height - 1) * rows.pitch + rows.width;
+}
+
+// What a copy reads of a block, row by row: padding between rows is no data, and nobody writes it.
+class Reading {
+public:
+  Reading(const Event& copy, const Touch& touch, const Heap& heap)
+      : begin_(touch.address),
+        end_(std::min(touch.address + touch.bytes, touch.block->address + touch.block->bytes)),
+        rows_(rows_of(copy, Judgement::Side::kSource)) {
+    if (is_array(*touch.block)) {
+      rows_ = rows_in_array(copy, touch, heap);
+      begin_ = rows_.width != 0 ? rows_.address : 0;
+      end_ = rows_.width != 0 ? std::min(end_of(rows_), touch.block->bytes) : 0;
+      return;
+    }
+    const BlockDetail& shape = touch.block->shape();
+    if (rows_.pitch != 0 || shape.pitch == 0) return;
+    rows_ = {.address = touch.block->address, .pitch = shape.pitch, .width = shape.width};
+    rows_.height = rows_.slice = touch.block->bytes / shape.pitch; // of all slices
+  }
+
+  std::uint64_t begin() const { return begin_; }
+  std::uint64_t end() const { return end_; }
+
+  struct Bytes {
+    std::uint64_t read = 0, missing = 0;
+  };
+  Bytes bytes(const Ranges& written) const {
+    if (end_ <= begin_) return {};
+    const Bytes flat{end_ - begin_, written.missing(begin_, end_)};
+    if (flat.missing == 0 || rows_.pitch <= rows_.width) return flat;
+    if (rows_.count() > kMostRows) return {};
+    Bytes all;
+    for (std::uint64_t row = 0; row < rows_.count(); ++row) {
+      const std::uint64_t slice = row / rows_.height * rows_.slice;
+      const std::uint64_t at = rows_.address + (slice + row % rows_.height) * rows_.pitch;
+      const std::uint64_t from = std::max(at, begin_), to = std::min(at + rows_.width, end_);
+      if (from >= to) continue;
+      all.read += to - from;
+      all.missing += written.missing(from, to);
+    }
+    return all;
+  }
+
+private:
+  static constexpr std::uint64_t kMostRows = 1 << 16; // more are taken for written
+
+  std::uint64_t begin_, end_;
+  Rows rows_;
+};
+
+// Whether the data leaves the device. A side that the heap does not know is the host's unless declared
+// otherwise.
+bool goes_to_host(const Event& copy, const Heap& heap) {
+  for (const Touch& touch : heap.touched()) {
+    if (touch.access != Touch::Access::kWrite) continue;
+    return touch.block->family == Family::kPinned || touch.block->family == Family::kRegistered;
+  }
+  const trace::Side declared = declared_side(copy, Judgement::Side::kDestination);
+  return declared == trace::Side::kHost || declared == trace::Side::kUnified;
+}
+
+class UninitializedRead : public Detector {
+public:
+  explicit UninitializedRead(const ProcessFacts& facts) : facts_(facts), kernels_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    if (e.kind != trace::Kind::kCopy && e.kind != trace::Kind::kSet) return kernels_.follow(e, heap);
+    follow_bytes(e, heap);
+    kernels_.follow(e, heap);
+  }
+
+  void follow_bytes(const Event& e, const Heap& heap) {
+    if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
+    for (const Touch& touch : heap.touched()) { // before what the same copy writes
+      if (touch.access == Touch::Access::kRead && may_judge(*touch.block, heap)) judge(e, touch, heap);
+    }
+    for (const Touch& touch : heap.touched()) {
+      if (touch.access == Touch::Access::kWrite && may_judge(*touch.block, heap)) note_write(e, touch, heap);
+    }
+  }
+
+  void finish(const Heap& heap, Findings& findings) override {
+    if (found_.empty()) return;
+    if (std::string why = why_uses_are_unseen(facts_, heap); !why.empty()) {
+      findings.not_checked({"uninitialized-read", std::move(why)});
+      return;
+    }
+    for (Finding& finding : found_) findings.add(std::move(finding));
+  }
+
+private:
+  struct Entry {
+    std::uint64_t born = 0;
+    bool of_array = false;
+    Ranges ranges;
+  };
+  enum class Writer : std::uint8_t { kNone, kEarlierKernel, kLaterKernel }; // that may have been
+  using Place = std::array<std::uint64_t, 4>; // what equal findings have in common
+
+  bool may_judge(const Block& block, const Heap& heap) const {
+    return (block.marks & (kWasArgument | kWasBound | kWasExported)) == 0 && is_private(block, facts_) &&
+           block.born > heap.last_blind_call();
+  }
+
+  void note_write(const Event& e, const Touch& touch, const Heap& heap) {
+    Ranges& ranges = written(*touch.block, heap);
+    if (is_array(*touch.block)) {
+      const Rows rows = rows_in_array(e, touch, heap);
+      const bool known = rows.width != 0 && end_of(rows) > rows.address;
+      ranges.add(known ? rows.address : 0, known ? end_of(rows) : UINT64_MAX);
+      return;
+    }
+    const auto side = Judgement::Side::kDestination;
+    const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
+    const Rows rows = shaped ? rows_of(e, side) : Rows{};
+    const bool padded = rows.count() > 1 && rows.pitch > rows.width; // what is behind the last row is no data
+    const std::uint64_t padding = padded ? rows.pitch - rows.width : 0;
+    const std::uint64_t end = touch.address + touch.bytes + padding;
+    if (touch.bytes != 0 && end > touch.address) ranges.add(touch.address, end);
+  }
+
+  Ranges& written(const Block& block, const Heap& heap) {
+    if (blocks_.size() >= sweep_at_) sweep(heap);
+    Entry& entry = blocks_[block.address];
+    if (entry.born != block.born) entry = {block.born, is_array(block), {}};
+    return entry.ranges;
+  }
+
+  void sweep(const Heap& heap) {
+    std::erase_if(blocks_, [&](const auto& entry) {
+      const Block* block =
+        entry.second.of_array ? heap.find_array(entry.first).block : heap.find_live(entry.first);
+      return block == nullptr || block->born != entry.second.born || !may_judge(*block, heap);
+    });
+    sweep_at_ = std::max(kFirstSweep, 2 * blocks_.size());
+  }
+
+  void judge(const Event& e, const Touch& touch, const Heap& heap) {
+    if (heap.is_capturing(e, e.p(3))) return; // reads when its graph is launched
+    const Block& block = *touch.block;
+    const Reading reading(e, touch, heap);
+    Ranges& ranges = written(block, heap);
+    const Reading::Bytes bytes = reading.bytes(ranges);
+    if (bytes.missing == 0) return;
+    ranges.add(reading.begin(), reading.end()); // told
+    const Writer writer = heap.last_kernel() > block.born        ? Writer::kLaterKernel
+                          : kernels_.may_write(block, e, heap) ? Writer::kEarlierKernel
+                                                               : Writer::kNone;
+    // Growing a buffer moves its unused part along: only what leaves the device is surely a mistake.
+    const bool sure = writer == Writer::kNone && goes_to_host(e, heap);
+    // Told at the end, when it is known that no record was lost; added up until then.
+    const std::uint64_t call = e.via != trace::kNoApi ? e.via : e.api;
+    const std::uint64_t range = facts_.groups_by_range() ? facts_.ranges().here() : 0;
+    const Place place{e.stack.value, block.allocated.value, call << 16 | block.api,
+                      range << 1 | (sure ? 1 : 0)};
+    const auto [at, is_new] = by_place_.try_emplace(place, found_.size());
+    if (is_new) {
+      found_.push_back(finding(e, block, bytes, sure, writer));
+      found_.back().address = is_array(block) ? touch.address : reading.begin();
+    } else {
+      ++found_[at->second].count;
+      found_[at->second].bytes += bytes.missing;
+    }
+  }
+
+  static std::string_view what_wrote_nothing(Writer writer) {
+    switch (writer) {
+    case Writer::kLaterKernel:
+      return "no copy, no set, and no kernel was given a pointer into the block, though one may have found it in "
+             "memory.";
+    case Writer::kEarlierKernel:
+      return "no copy and no set, and no kernel was launched since the block was allocated, though one that was "
+             "launched before may still have been running, and may have found a pointer to it in memory.";
+    case Writer::kNone: break;
+    }
+    return "no copy, no set, and no kernel has run since the block was allocated.";
+  }
+
+  Finding finding(const Event& e, const Block& block, const Reading::Bytes& bytes, bool sure, Writer writer) const {
+    Finding f;
+    f.kind = "uninitialized-read";
+    f.severity = sure ? Severity::kError : Severity::kNote;
+    f.api = facts_.call_name(e);
+    f.message = cat(
+      {f.api, " reads ", format_exact_bytes(bytes.read), " of a block of ", describe_block(block, facts_),
+       bytes.missing == bytes.read ? ", which nothing has written: "
+                                   : cat({", and nothing has written ", format_count(bytes.missing),
+                                          " of them: "}),
+       is_array(block) ? std::string_view("no copy, and no surface was made of it.") : what_wrote_nothing(writer)});
+    f.advice = is_array(block)
+                 ? std::string("Write the array before it is read: copy to it, or let a kernel write a surface of it.")
+                 : cat({"Write the memory before it is read: copy to it, or set it with ",
+                        is_runtime_name(f.api) ? "cudaMemset." : "cuMemsetD8."});
+    f.bytes = bytes.missing;
+    f.range = facts_.ranges().text(facts_.ranges().here());
+    f.group = sure ? "" : "note";
+    f.stacks.push_back(labelled("copied here", e.stack, f.api));
+    f.stacks.push_back(birth_stack(block, facts_));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+  RunningKernels kernels_;
+  std::unordered_map<std::uint64_t, Entry> blocks_; // by address or handle
+  std::size_t sweep_at_ = kFirstSweep;
+  std::vector<Finding> found_;
+  std::map<Place, std::size_t> by_place_; // in found_
+};
+
+const DetectorRegistration kUninitializedRead{{
+  .id = "uninitialized-read",
+  .severity = Severity::kError,
+  .title = "copy of device memory that nothing wrote",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<UninitializedRead>(facts);
+  },
+  .wants = RunningKernels::kWanted,
+}};
+
+} // namespace
+} // namespace gmt

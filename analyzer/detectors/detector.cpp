@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registry of detectors: a list built by static constructors, read after main has begun. The head is
+// constant-initialised, so the order of those constructors does not matter. Also the wording detectors share.
+
+#include "analyzer/detectors/detector.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+constinit const DetectorRegistration* g_first = nullptr;
+
+// What pinned memory was asked to be (cuda.h on cuMemHostAlloc): " (mapped)"; empty if nothing.
+std::string pinned_words(const Block& block) {
+  if (block.family != trace::Family::kPinned) return {};
+  static constexpr std::string_view kWords[] = {"portable", "mapped", "write-combined"}; // bits 0 to 2
+  std::string words;
+  for (unsigned bit = 0; bit < std::size(kWords); ++bit) {
+    if ((block.shape().flags >> bit & 1) != 0) words += cat({words.empty() ? " (" : ", ", kWords[bit]});
+  }
+  return words.empty() ? words : words + ")";
+}
+
+} // namespace
+
+DetectorRegistration::DetectorRegistration(const DetectorInfo& registered) : info(registered), next(g_first) {
+  g_first = this;
+}
+
+std::vector<const DetectorInfo*> detectors() {
+  std::vector<const DetectorInfo*> all;
+  for (const DetectorRegistration* r = g_first; r != nullptr; r = r->next) all.push_back(&r->info);
+  std::ranges::sort(all, {}, [](const DetectorInfo* info) { return info->id; });
+  return all;
+}
+
+std::string why_uses_are_unseen(const ProcessFacts& facts, const Heap& heap) {
+  if (facts.lost_records() != 0)
+    return "records were lost, and among them may be the calls that used the memory";
+  if (heap.unseen_allocations() != 0 || heap.unseen_frees() != 0)
+    return "some calls were not seen, and among them may be those that used the memory";
+  if (const std::string_view library = facts.unseen_user(); !library.empty())
+    return cat({library, " is loaded, which reaches device memory by ways that are not recorded"});
+  return {};
+}
+
+std::string describe_bytes(std::uint64_t bytes, trace::Family family) {
+  if (bytes == 0) return cat({family_noun(family), " of unknown size"});
+  return cat({format_bytes(bytes), " of ", family_noun(family)});
+}
+
+std::string describe_block(const Block& block, const ProcessFacts& facts) {
+  const std::string_view verb = block.family == trace::Family::kRegistered ? " registered by "
+                                : is_static(block.family)                  ? " found by "
+                                                                           : " allocated by ";
+  return cat(
+    {describe_bytes(block.bytes, block.family), pinned_words(block), verb, facts.api_name(block.api)});
+}
+
+LabelledStack labelled(std::string label, StackId stack, std::string_view api) {
+  return {.label = std::move(label), .stack = stack, .api = std::string(api), .frames = {}, .device = {}};
+}
+
+LabelledStack birth_stack(const Block& block, const ProcessFacts& facts) {
+  const char* label = block.family == trace::Family::kRegistered ? "registered here"
+                      : is_static(block.family)                  ? "looked up here"
+                                                                 : "allocated here";
+  return labelled(label, block.allocated, facts.api_name(block.api));
+}
+
+std::string_view released_word(trace::FreeFunction function) {
+  switch (function) {
+  case trace::FreeFunction::kHostUnregister: return "unregistered";
+  case trace::FreeFunction::kMemRelease: return "released";
+  case trace::FreeFunction::kMemUnmap:
+  case trace::FreeFunction::kUnmapGraphics: return "unmapped";
+  case trace::FreeFunction::kIpcClose: return "closed";
+  default: return "freed";
+  }
+}
+
+std::string_view released_word(trace::Family family) {
+  switch (family) {
+  case trace::Family::kRegistered: return "unregistered";
+  case trace::Family::kVmmHandle:
+  case trace::Family::kMulticast: return "released";
+  case trace::Family::kVmmMapping: return "unmapped";
+  case trace::Family::kIpc: return "closed";
+  default: return "freed";
+  }
+}
+
+std::string_view right_release_for(const Block& block, std::string_view api) {
+  return right_release(block.family, is_runtime_name(api));
+}
+
+std::string why_not_a_leak(const Ending& ending) {
+  switch (ending.how) {
+  case Ending::How::kExited: return {};
+  case Ending::How::kSignalled:
+    return cat({"the program was killed by signal ", std::to_string(ending.signal)});
+  case Ending::How::kExec: return "the program replaced itself by another one (exec)";
+  case Ending::How::kRunning: return "the program is still running";
+  case Ending::How::kUnknown: break;
+  }
+  return "how the program ended is not known";
+}
+
+} // namespace gmt

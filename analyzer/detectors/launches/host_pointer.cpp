@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// host-pointer: a kernel is given the address of host memory that its GPU cannot read. What counts as such
+// memory: the program's heap, the main thread's stack, static variables, what was registered once, and what
+// copies used as pageable host memory; unless CUDA knows it by now (pinned, registered, managed) or the device
+// reads pageable memory. The end of a block that another argument points into is none: it is never read.
+//
+// Structures passed by value hold words that no kernel reads: padding with what the stack held before, pairs
+// of numbers. A word therefore counts at once only as a parameter that the kernel's name declares a pointer;
+// others are told when the context has died of an illegal address behind them. Kernels of graph nodes made by hand are
+// judged when the node is made or changed.
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "analyzer/detectors/shared/declared_pointers.h"
+#include "analyzer/symbols/demangle.h"
+#include "analyzer/base/text_format.h"
+#include "trace/cuda_results.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::size_t kMostPageableRanges = 4096; // of pageable memory remembered
+// Programs at a fixed address have their variables where numbers are.
+constexpr std::uint64_t kLowestVariable = std::uint64_t{1} << 32;
+
+class HostPointer : public Detector {
+public:
+  explicit HostPointer(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+    if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
+    if (!e.succeeded()) return;
+    if (e.kind == trace::Kind::kCopy) return remember(e, heap);
+    if (e.kind == trace::Kind::kSync) return forget_launches(e);
+    const unsigned first = trace::first_argument(e.kind);
+    if (first == 0 || e.payload.size() <= first) return;
+    const auto words = e.payload.subspan(first);
+    const auto zeros = static_cast<std::size_t>(std::count(words.begin(), words.end(), 0));
+    if (words.size() - zeros > heap.touched().size()) judge(e, heap, findings);
+  }
+
+private:
+  // Host memory that CUDA does not know, and the copy that named it.
+  struct Range {
+    std::uint64_t end = 0;
+    StackId copied;
+    std::uint16_t api = trace::kNoApi;
+  };
+
+  void remember(const Event& e, const Heap& heap) {
+    for (const auto side : {Judgement::Side::kDestination, Judgement::Side::kSource}) {
+      const bool to = side == Judgement::Side::kDestination;
+      const trace::Side declared = declared_side(e, side);
+      if (declared != trace::Side::kHost && declared != trace::Side::kUnified) continue;
+      const auto access = to ? Touch::Access::kWrite : Touch::Access::kRead;
+      const auto touched = heap.touched();
+      if (std::any_of(touched.begin(), touched.end(), [&](const Touch& t) { return t.access == access; })) {
+        continue;
+      }
+      const std::uint64_t begin = e.p(to ? 0 : 1), bytes = copy_extent(e, side);
+      if (begin == 0 || bytes == 0 || begin + bytes < begin) continue;
+      Range& range = range_at(begin);
+      range.end = std::max(range.end, begin + bytes);
+      range.copied = e.stack;
+      range.api = e.via != trace::kNoApi ? e.via : e.api;
+    }
+  }
+
+  // Programs copy from and to the same places over and over, so most are found without a search.
+  Range& range_at(std::uint64_t begin) {
+    Found& found = found_[hash(begin)];
+    if (found.range != nullptr && found.begin == begin) return *found.range;
+    if (pageable_.size() >= kMostPageableRanges && !pageable_.contains(begin)) {
+      found_[hash(pageable_.begin()->first)] = {};
+      pageable_.erase(pageable_.begin());
+    }
+    found = {begin, &pageable_[begin]};
+    return *found.range;
+  }
+  static std::size_t hash(std::uint64_t begin) { return (begin * 0x9e3779b97f4a7c15) >> 52; }
+
+  const Range* copied_range(std::uint64_t address) const {
+    auto after = pageable_.upper_bound(address);
+    if (after == pageable_.begin()) return nullptr;
+    const Range& range = std::prev(after)->second;
+    return address < range.end ? &range : nullptr;
+  }
+
+  // A word that is host memory if it is an address.
+  struct Suspect {
+    std::uint64_t function = 0, address = 0;
+    unsigned parameter = 0;
+    StackId stack;
+    std::uint16_t context = 0;
+    std::string_view api;
+    std::optional<Range> copied;
+    std::optional<Block> unregistered;
+    bool is_static = false; // a variable of the program or a library
+    std::string behind;     // what begins an element behind the address, if CUDA knows it
+    bool of_node = false;   // of a graph, when it was made by hand
+  };
+
+  void judge(const Event& e, const Heap& heap, Findings& findings) {
+    // A program that only launches has a context that nothing names yet.
+    const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
+    if (device == nullptr || device->reads_pageable_memory) return;
+    unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are one mistake
+    for (const std::uint64_t word : e.payload.subspan(trace::first_argument(e.kind))) {
+      const std::uint64_t address = trace::argument_address(word);
+      const unsigned parameter = trace::argument_parameter(word);
+      if (parameter == last || parameter == trace::kNoParameter) continue;
+      const Range* copied = copied_range(address);
+      const bool is_static = copied == nullptr && facts_.is_static_memory(address);
+      const Block* unregistered = heap.find_unregistered(address);
+      const bool is_known = copied != nullptr || is_static || unregistered != nullptr;
+      if (!is_known && !facts_.is_plain_host_memory(address)) continue;
+      if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
+      if (heap.argument_ending_at(address) != nullptr) continue;
+      const bool is_pointer = pointers_.contain(e.p(0), parameter);
+      if (is_static && ((!is_pointer && address < kLowestVariable) || is_librarys(e.stack))) continue;
+      Suspect suspect{e.p(0), address, parameter, e.stack, e.context, facts_.call_name(e), {}, {}, is_static, {}};
+      if (copied != nullptr) suspect.copied = *copied;
+      suspect.of_node = e.kind == trace::Kind::kGraphKernel;
+      if (unregistered != nullptr) {
+        suspect.unregistered = *unregistered;
+        suspect.unregistered->detail = nullptr; // may go with the block
+      }
+      if (const Block* behind = heap.live_just_behind(address); behind != nullptr) {
+        const std::string distance = format_exact_bytes(behind->address - address);
+        suspect.behind = cat({distance, " before ", describe_block(*behind, facts_)});
+      }
+      if (is_pointer) {
+        findings.add(finding(suspect));
+      } else {
+        suspects_[next_suspect_++ % suspects_.size()] = suspect;
+      }
+      last = parameter;
+    }
+  }
+
+  // Tables of kernels and the like, which are nobody's data.
+  bool is_librarys(StackId stack) {
+    const auto [at, is_new] = librarys_.try_emplace(stack.value, false);
+    if (is_new) at->second = !facts_.caller(stack).owner.empty();
+    return at->second;
+  }
+
+  // What has been waited for has not died.
+  void forget_launches(const Event& e) {
+    if (e.p(2) != static_cast<std::uint64_t>(trace::SyncOp::kContextSynchronize)) return;
+    for (Suspect& suspect : suspects_) {
+      if (suspect.context == e.context) suspect = {};
+    }
+  }
+
+  // Every later call fails alike: only the first is a death.
+  void explain_death(const Event& e, Findings& findings) {
+    for (Suspect& suspect : suspects_) {
+      if (suspect.address == 0 || suspect.context != e.context) continue;
+      Finding f = finding(suspect);
+      f.severity = Severity::kWarning;
+      f.message.pop_back();
+      f.message += cat({"; behind it ", facts_.call_name(e), " reported an illegal address."});
+      f.stacks.push_back(labelled("reported here", e.stack, facts_.call_name(e)));
+      findings.add(std::move(f));
+      suspect = {};
+    }
+  }
+
+  Finding finding(const Suspect& suspect) const {
+    const Kernel* kernel = facts_.kernel(suspect.function);
+    const unsigned parameter = suspect.parameter;
+    const bool whole = kernel != nullptr && parameter < kernel->parameters.size() &&
+                       kernel->parameters[parameter].bytes == sizeof suspect.address;
+    const std::string name = demangle(facts_.handle_name(suspect.function));
+    Finding f;
+    f.kind = "host-pointer";
+    f.api = suspect.api;
+    f.address = suspect.address;
+    f.group = std::to_string(parameter);
+    f.message = cat({suspect.of_node ? "The graph's node for " : "The launch of ",
+                     name.empty() ? "a kernel" : shorten_function(name, kLongestName),
+                     whole ? " passes as parameter " : " passes in parameter ",
+                     std::to_string(parameter + 1), " the pointer ", format_address(suspect.address), ", which is "});
+    f.advice = "Pass the device's copy of the data, or allocate it with cudaMallocManaged or cudaMallocHost.";
+    if (suspect.is_static) describe_static(suspect.address, f);
+    else f.message += "ordinary host memory that the GPU cannot read";
+    if (suspect.unregistered) f.message += ", as it is not registered any more";
+    if (!suspect.behind.empty()) {
+      f.severity = Severity::kWarning;
+      f.message += cat({"; or, as a pointer that counts from 1, ", suspect.behind});
+      f.advice += " It is no mistake if the kernel counts from 1 and reads nothing before that memory.";
+    }
+    f.message += ".";
+    f.stacks.push_back(labelled(suspect.of_node ? "node made here" : "launched here", suspect.stack, f.api));
+    if (suspect.copied) {
+      const std::string_view api = facts_.api_name(suspect.copied->api);
+      f.stacks.push_back(labelled("host memory copied here", suspect.copied->copied, api));
+    }
+    if (suspect.unregistered) {
+      const Block& block = *suspect.unregistered;
+      f.stacks.push_back(labelled("unregistered here", block.freed, facts_.api_name(block.freed_api)));
+      f.stacks.push_back(birth_stack(block, facts_));
+    }
+    return f;
+  }
+
+  // The rest of the sentence, and what to do.
+  void describe_static(std::uint64_t address, Finding& f) const {
+    const StaticVariable variable = facts_.static_variable(address);
+    const std::string& name = variable.name;
+    if (variable.kind == StaticVariable::Kind::kShadow) {
+      f.message += cat({"the host's shadow of the __device__ or __constant__ variable ", name,
+                        ": host memory that the GPU cannot read, not the variable itself"});
+      f.advice = cat({"Pass the address that cudaGetSymbolAddress gives for ", name,
+                      ", or let the kernel use the variable by its name."});
+      return;
+    }
+    f.message += cat({name.empty() ? "a static variable" : cat({"the static variable ", name}),
+                      " in the host's memory, which the GPU cannot read"});
+    if (variable.kind == StaticVariable::Kind::kHost) return;
+    f.advice += " If it is a __device__ or __constant__ variable, pass the address that cudaGetSymbolAddress gives.";
+  }
+
+  const ProcessFacts& facts_;
+  DeclaredPointers pointers_{facts_};
+  std::unordered_map<std::uint32_t, bool> librarys_; // by call stack
+  std::map<std::uint64_t, Range> pageable_; // by first address
+  struct Found {
+    std::uint64_t begin = 0;
+    Range* range = nullptr; // in pageable_
+  };
+  std::array<Found, 4096> found_{}; // by hash()
+  std::array<Suspect, 8> suspects_; // the newest
+  std::size_t next_suspect_ = 0;
+};
+
+const DetectorRegistration kHostPointer{{
+  .id = "host-pointer",
+  .severity = Severity::kError,
+  .title = "a kernel is given a pointer to host memory that the GPU cannot read",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<HostPointer>(facts);
+  },
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kLaunch) | wants(trace::Kind::kGraphKernel) |
+           wants(trace::Kind::kSync) | kWantsFailures,
+}};
+
+} // namespace
+} // namespace gmt

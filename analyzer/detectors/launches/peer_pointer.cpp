@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// peer-pointer: a kernel is given the address of another device's memory, which its own was never given
+// access to. Judged is what cudaMalloc and its like give out: access to it is cuCtxEnablePeerAccess alone
+// (cuda.h). Pools and mappings have lists of their own, other memory is reached from all devices.
+//
+// A kernel that is given such an address need not use it; one that does dies of an illegal address, and its
+// context with it. So on a real device nothing is said before that. A simulated device runs no kernels: there
+// it counts if the kernel's name declares the parameter a pointer. Libraries' launches are left out: they
+// pass tables of all devices' memory by value.
+
+#include <array>
+#include <string>
+#include <unordered_map>
+
+#include "analyzer/detectors/shared/declared_pointers.h"
+#include "analyzer/symbols/demangle.h"
+#include "analyzer/detectors/shared/peer_access.h"
+#include "analyzer/base/text_format.h"
+#include "trace/cuda_constants.h"
+#include "trace/cuda_results.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+
+constexpr Wants kSearchesSecondDevice = wants(trace::Kind::kContext) | wants(trace::Kind::kLife);
+constexpr Wants kHasSeveralDevices =
+  kSearchesSecondDevice | wants(trace::Kind::kLaunch) | wants(trace::Kind::kSync) | kWantsFailures;
+
+class PeerPointer : public Detector {
+public:
+  explicit PeerPointer(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+    if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) {
+      peers_.note(e);
+      if (peers_.has_several_devices() && facts_.tells_access()) watch(kHasSeveralDevices);
+      if (e.kind == trace::Kind::kLife && e.succeeded()) note_stream(e, heap);
+    }
+    if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
+    if (!e.succeeded()) return;
+    if (e.kind == trace::Kind::kSync) return forget_launches(e);
+    if (e.kind == trace::Kind::kLaunch) judge(e, heap, findings);
+  }
+
+private:
+  struct Suspect {
+    std::uint64_t function = 0, address = 0, stream = 0; // address 0: none
+    unsigned parameter = 0;
+    std::uint16_t context = 0;
+    int device = 0, owner = 0;
+    Block block; // as it was
+    std::string_view api;
+    StackId launched;
+    std::string end_of; // the block beside that the address is the end of, if another argument points into it
+  };
+
+  void note_stream(const Event& e, const Heap& heap) {
+    if (static_cast<trace::ObjectClass>(e.p(1)) != trace::ObjectClass::kStream) return;
+    streams_[e.p(0)] = heap.device_of_context(e.context);
+  }
+
+  // The device that runs the launch; -1 if context and stream do not agree on it.
+  int device_of(const Event& launch, const Heap& heap) const {
+    const int device = heap.device_of_context(launch.context);
+    if (launch.p(1) <= cuda::kStreamPerThread) return device;
+    const auto stream = streams_.find(launch.p(1));
+    return stream != streams_.end() && stream->second == device ? device : -1;
+  }
+
+  void judge(const Event& e, const Heap& heap, Findings& findings) {
+    if ((e.flags & trace::kFlagNested) != 0 || peers_.is_unknown() || facts_.lost_records() != 0) return;
+    const int device = device_of(e, heap);
+    if (device < 0 || heap.is_capturing(e, e.p(1))) return;
+    unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are one mistake
+    for (const Touch& touch : heap.touched()) {
+      const Block& block = *touch.block;
+      if (block.family != Family::kDevice && block.family != Family::kPitched) continue;
+      const int owner = heap.device_of(block);
+      if (owner < 0 || owner == device || peers_.is_open(device, owner)) continue;
+      if (touch.parameter == last || is_librarys(e.stack)) continue;
+      if (touch.address == block.address && heap.takes_end(e.p(0), touch.parameter)) continue;
+      last = touch.parameter;
+      Suspect suspect{e.p(0), touch.address, e.p(1),              touch.parameter, e.context, device,
+                      owner,  block,         facts_.call_name(e), e.stack,         end_of(touch, heap)};
+      suspect.block.detail = nullptr; // may go with the block
+      if (!facts_.simulated()) suspects_[next_suspect_++ % suspects_.size()] = suspect;
+      else if (pointers_.contain(suspect.function, suspect.parameter)) findings.add(finding(suspect));
+    }
+  }
+
+  std::string end_of(const Touch& touch, const Heap& heap) const {
+    const bool is_base = touch.address == touch.block->address;
+    const Touch* other = is_base ? heap.argument_ending_at(touch.address) : nullptr;
+    return other != nullptr ? describe_block(*other->block, facts_) : std::string();
+  }
+
+  bool is_librarys(StackId stack) {
+    const auto [at, is_new] = librarys_.try_emplace(stack.value, false);
+    if (is_new) at->second = !facts_.caller(stack).owner.empty();
+    return at->second;
+  }
+
+  // What has been waited for has not died.
+  void forget_launches(const Event& e) {
+    const auto op = static_cast<trace::SyncOp>(e.p(2));
+    const bool of_stream = op == trace::SyncOp::kStreamSynchronize;
+    if (!of_stream && op != trace::SyncOp::kContextSynchronize) return;
+    for (Suspect& suspect : suspects_) {
+      if (suspect.context == e.context && (!of_stream || suspect.stream == e.p(0))) suspect = {};
+    }
+  }
+
+  // Every later call fails alike: only the first is a death.
+  void explain_death(const Event& e, Findings& findings) {
+    for (Suspect& suspect : suspects_) {
+      if (suspect.address == 0 || suspect.context != e.context) continue;
+      Finding f = finding(suspect);
+      f.message.pop_back();
+      f.message += cat({"; behind it ", facts_.call_name(e), " reported an illegal address."});
+      f.stacks.push_back(labelled("reported here", e.stack, facts_.call_name(e)));
+      findings.add(std::move(f));
+      suspect = {};
+    }
+  }
+
+  Finding finding(const Suspect& suspect) const {
+    const std::string name = demangle(facts_.handle_name(suspect.function));
+    const std::string device = std::to_string(suspect.device), owner = std::to_string(suspect.owner);
+    Finding f;
+    f.kind = "peer-pointer";
+    f.severity = Severity::kWarning;
+    f.api = suspect.api;
+    f.address = suspect.address;
+    f.group = cat({std::to_string(suspect.parameter), " ", device, " ", owner});
+    f.message =
+      cat({"The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName), " on device ",
+           device, " passes in parameter ", std::to_string(suspect.parameter + 1), " the pointer ",
+           format_address(suspect.address), " into ", describe_block(suspect.block, facts_), " on device ",
+           owner, ", to which device ", device, " has no access."});
+    if (!suspect.end_of.empty()) {
+      f.message.pop_back();
+      f.message += cat({"; unless it is only the end of ", suspect.end_of, ", into which another parameter points."});
+    }
+    f.advice =
+      cat({"If cudaDeviceCanAccessPeer says that it can, call cudaDeviceEnablePeerAccess for device ", owner,
+           " with device ", device, " current, before the launch; else copy the data."});
+    f.stacks.push_back(labelled("launched here", suspect.launched, f.api));
+    f.stacks.push_back(birth_stack(suspect.block, facts_));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+  PeerAccess peers_;
+  DeclaredPointers pointers_{facts_};
+  std::unordered_map<std::uint64_t, int> streams_;   // their device
+  std::unordered_map<std::uint32_t, bool> librarys_; // by call stack
+  std::array<Suspect, 8> suspects_;                  // the newest
+  std::size_t next_suspect_ = 0;
+};
+
+const DetectorRegistration kPeerPointer{{
+  .id = "peer-pointer",
+  .severity = Severity::kWarning,
+  .title = "a kernel is given a pointer to another device's memory that it has no access to",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<PeerPointer>(facts);
+  },
+  .wants = kSearchesSecondDevice,
+}};
+
+} // namespace
+} // namespace gmt

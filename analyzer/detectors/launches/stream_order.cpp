@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+// stream-order: stream-ordered memory that is used before its allocation is ordered there, or freed while its
+// use on another stream is not ordered before the free; and cudaFree of such memory, which waits for nobody.
+// What is ordered is StreamClock's answer. Asleep until the first stream-ordered allocation.
+//
+// Never a guess: behind a call of which it is not known how it orders (trace/cuda_api.def, Unknown) nothing is found
+// but listed as not checked. Of a kernel's arguments only those count that hold little besides pointers. One that may as
+// well belong to the block beside it (its end, or an element before it) is a warning that says so, and nothing where
+// another launch shows that the parameter is such an end. Findings wait for the end, also as one lost record may have
+// ordered all of it.
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/orderings.h"
+#include "analyzer/detectors/shared/stream_clock.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+using trace::FreeFunction;
+using trace::Kind;
+using trace::Ordering;
+using Point = StreamClock::Point;
+
+// Larger structures often hold words that their kernel never reads.
+constexpr std::uint32_t kLargestParameter = 64;
+
+bool is_tracked(Family family) { return family == Family::kStreamOrdered || family == Family::kPoolImport; }
+
+// The stream that a call's work goes to; none if it makes no work.
+std::optional<std::uint64_t> stream_of(const Event& e) {
+  switch (e.kind) {
+  case Kind::kLaunch: return e.p(1);
+  case Kind::kCopy:
+  case Kind::kSet: return e.p(3);
+  case Kind::kUse:
+    switch (static_cast<trace::UseClass>(e.p(2))) {
+    case trace::UseClass::kPrefetch:
+    case trace::UseClass::kDiscard:
+      if (e.p(3) == 0) return {}; // older traces do not tell
+      return e.p(3);
+    case trace::UseClass::kMemOp:
+    case trace::UseClass::kMemOpWait: return e.p(3);
+    default: return {};
+    }
+  default: return {};
+  }
+}
+
+constexpr Wants kAsleep = wants(Kind::kAlloc) | wants(Kind::kLife) | wants(Kind::kSync) | wants(Kind::kUse) |
+                          wants(Kind::kGraphChange) | wants(Kind::kThread);
+constexpr Wants kAwake = kAsleep | wants(Kind::kFree) | wants(Kind::kCopy) | wants(Kind::kSet) |
+                         wants(Kind::kLaunch) | wants(Kind::kNote);
+
+class StreamOrder : public Detector {
+public:
+  explicit StreamOrder(const ProcessFacts& facts) : facts_(facts), orderings_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    switch (e.kind) {
+    case Kind::kLife: clock_.on_life(e, heap); break;
+    case Kind::kSync: clock_.on_capture(e, heap); break;
+    case Kind::kUse: clock_.on_graph_use(e, heap); break;
+    case Kind::kGraphChange: return clock_.on_graph_change(e);
+    case Kind::kThread: return clock_.on_thread(e);
+    case Kind::kAlloc: return on_alloc(e, heap);
+    default: break;
+    }
+    if (wants() != kAwake || !e.succeeded() || clock_.is_full()) return;
+    if (e.kind == Kind::kLife || e.kind == Kind::kNote) return on_other(e);
+    switch (e.kind) {
+    case Kind::kSync:
+      if (e.p(2) > static_cast<std::uint64_t>(trace::SyncOp::kExternalSignal)) last_unknown_ = {e.order, e.api};
+      return clock_.on_sync(e, heap);
+    case Kind::kFree: return on_free(e, heap);
+    case Kind::kUse: clock_.on_use(e, heap); break;
+    default: break;
+    }
+    const auto stream = stream_of(e);
+    if ((e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
+    if (stream) return on_work(e, *stream, heap);
+    // Uses that are not judged order the stream all the same.
+    const bool of_stream = e.kind == Kind::kUse && orderings_.of(e) == Ordering::kStream;
+    if (of_stream && !heap.is_capturing(e, e.p(3))) clock_.work(e, e.p(3), heap);
+  }
+
+  void finish(const Heap& heap, Findings& findings) override {
+    if (clock_.is_full()) {
+      findings.not_checked(
+        {"stream-order", cat({"the program had more than ", format_count(StreamClock::kMaxStreams),
+                              " streams at a time: later calls were not checked"})});
+    }
+    if (doubted_ != 0) {
+      findings.not_checked(
+        {"stream-order", cat({facts_.api_name(doubted_by_), " was called, and how it orders work is not known: ",
+                              format_plural(doubted_, "use"), " behind it may be ordered or not"})});
+    }
+    if (found_.empty()) return;
+    if (facts_.lost_records() != 0) {
+      findings.not_checked(
+        {"stream-order", "records were lost, and any of them may have ordered the streams"});
+      return;
+    }
+    for (auto& [key, finding] : found_) {
+      const bool is_end = key[4] != 0 && heap.takes_end(key[5], static_cast<unsigned>(key[4] - 1));
+      if (!is_end) findings.add(std::move(finding));
+    }
+  }
+
+  // What is told of no stream: objects that come and go, and calls whose words are not read.
+  void on_other(const Event& e) {
+    if ((e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
+    switch (orderings_.of(e)) {
+    case Ordering::kContext: return clock_.host_waits(e);
+    case Ordering::kUnknown: last_unknown_ = {e.order, e.via != trace::kNoApi ? e.via : e.api}; break;
+    default: break;
+    }
+  }
+
+private:
+  struct Use {
+    Point work; // the newest on its stream
+    StackId stack;
+    std::uint16_t api;
+    // Of a kernel's parameter (from 1, else 0) that may belong to the block beside this one instead.
+    unsigned neighbour_parameter = 0;
+    std::uint64_t function = 0;
+    std::string other = {}; // what it is then
+  };
+  struct Tracked {
+    Point born;
+    bool imported = false; // by another process, in its own order
+    std::vector<Use> uses; // one a stream; what may be another's comes behind, for itself
+  };
+  using Key = std::array<std::uint64_t, 6>; // what is equal in findings that are one; the last: see Use
+  enum class Mistake : std::uint8_t { kUsedEarly, kFreedEarly, kFreedInUse, kFreedWithoutWait };
+
+  void on_alloc(const Event& e, const Heap& heap) {
+    if (heap.touched().empty() || clock_.is_full()) return;
+    const Block& block = *heap.touched().front().block;
+    if (!is_tracked(block.family)) return;
+    watch(kAwake);
+    Tracked& tracked = blocks_[block.address];
+    tracked = {.born = {}, .imported = block.family == Family::kPoolImport, .uses = {}};
+    if (!tracked.imported) tracked.born = clock_.work(e, block.stream, heap);
+  }
+
+  void on_work(const Event& e, std::uint64_t stream, const Heap& heap) {
+    if (heap.is_capturing(e, stream)) return; // it will run when its graph is launched
+    const Point now = clock_.work(e, stream, heap);
+    if (clock_.is_full()) return;
+    for (const Touch& touch : heap.touched()) {
+      if (is_tracked(touch.block->family) && is_meant(e, touch)) use(used_by(e, now, touch, heap), *touch.block);
+    }
+    if (e.kind == Kind::kCopy && copy_waits(e, heap)) clock_.host_waits(now);
+    if (e.kind == Kind::kCopy && is_peer_copy(e)) clock_.host_waits(e);
+    const bool device_set = !heap.touched().empty() && touches_only_device(heap);
+    if (e.kind == Kind::kSet && (e.flags & trace::kSetAsync) == 0 && !device_set) clock_.host_waits(now);
+  }
+
+  // Of a launch's arguments, words of large structures are not.
+  bool is_meant(const Event& e, const Touch& touch) const {
+    if (touch.access != Touch::Access::kArgument) return true;
+    const Kernel* kernel = facts_.kernel(e.p(0));
+    if (kernel == nullptr || touch.parameter >= kernel->parameters.size()) return false;
+    return kernel->parameters[touch.parameter].bytes <= kLargestParameter;
+  }
+
+  Use used_by(const Event& e, Point now, const Touch& touch, const Heap& heap) const {
+    Use use{now, e.stack, e.via != trace::kNoApi ? e.via : e.api};
+    if (touch.access != Touch::Access::kArgument) return use;
+    const Block& block = *touch.block;
+    const bool is_base = touch.address == block.address;
+    const Touch* before = is_base ? heap.argument_ending_at(touch.address) : nullptr;
+    const std::uint64_t rest = block.address + block.bytes - touch.address;
+    const Block* behind = !is_base && rest <= Heap::kLargestElement ? heap.live_just_behind(touch.address) : nullptr;
+    if (before != nullptr) {
+      use.other = cat({"the end of ", describe_block(*before->block, facts_), ", into which another one points"});
+    } else if (behind != nullptr && behind != &block) {
+      use.other = cat({"a pointer that counts from 1 into ", describe_block(*behind, facts_)});
+    } else {
+      return use;
+    }
+    use.neighbour_parameter = touch.parameter + 1u;
+    use.function = e.p(0);
+    return use;
+  }
+
+  void use(const Use& newest, const Block& block) {
+    const auto at = blocks_.find(block.address);
+    if (at == blocks_.end()) return;
+    Tracked& tracked = at->second;
+    const auto known = std::ranges::find_if(tracked.uses, [&](const Use& use) {
+      return use.work.stream == newest.work.stream && (use.neighbour_parameter != 0) == (newest.neighbour_parameter != 0);
+    });
+    if (known != tracked.uses.end()) {
+      *known = newest;
+      return;
+    }
+    tracked.uses.insert(newest.neighbour_parameter != 0 ? tracked.uses.end() : tracked.uses.begin(), newest);
+    if (!tracked.imported && !clock_.is_ordered(tracked.born, newest.work)) {
+      found(Mistake::kUsedEarly, newest, tracked, newest, block);
+    }
+  }
+
+  void on_free(const Event& e, const Heap& heap) {
+    const auto function = static_cast<FreeFunction>(e.p(1));
+    const auto touched = heap.touched();
+    const Block* block = touched.empty() ? nullptr : touched.front().block;
+    if (block != nullptr && is_tracked(block->family)) {
+      const auto at = blocks_.find(block->address);
+      if (at == blocks_.end()) return;
+      if (function == FreeFunction::kMemFreeAsync) free_in_order(e, *block, at->second, heap);
+      if (function == FreeFunction::kMemFree) free_at_once(e, *block, at->second);
+      blocks_.erase(at);
+      return;
+    }
+    // Other releases may wait for the device (CUDA programming guide on implicit synchronisation).
+    if (function != FreeFunction::kMemFreeAsync && function != FreeFunction::kHostFree &&
+        function != FreeFunction::kGraphFreeNode && function != FreeFunction::kRegionUnregister) {
+      clock_.host_waits(e);
+    }
+  }
+
+  void free_in_order(const Event& e, const Block& block, const Tracked& tracked, const Heap& heap) {
+    if (heap.is_capturing(e, e.p(2))) return;
+    const Use freed{clock_.work(e, e.p(2), heap), e.stack, e.via != trace::kNoApi ? e.via : e.api};
+    if (clock_.is_full()) return;
+    for (const Use& use : tracked.uses) {
+      if (clock_.is_ordered(use.work, freed.work)) continue;
+      return found(Mistake::kFreedInUse, freed, tracked, use, block);
+    }
+    if (!tracked.imported && !clock_.is_ordered(tracked.born, freed.work)) {
+      found(Mistake::kFreedEarly, freed, tracked, freed, block);
+    }
+  }
+
+  void free_at_once(const Event& e, const Block& block, const Tracked& tracked) {
+    const Use freed{{}, e.stack, e.via != trace::kNoApi ? e.via : e.api};
+    for (const Use& use : tracked.uses) {
+      if (clock_.is_done(use.work)) continue;
+      return found(Mistake::kFreedWithoutWait, freed, tracked, use, block);
+    }
+  }
+
+  // Whether the host knows that the copy is done when its call has returned, or may know it.
+  bool copy_waits(const Event& e, const Heap& heap) const {
+    const bool async = (e.flags & trace::kCopyAsync) != 0;
+    bool to_known = false;
+    for (const Touch& touch : heap.touched()) to_known |= touch.access == Touch::Access::kWrite;
+    if (!async) return !(to_known && heap.touched().size() == 2 && touches_only_device(heap));
+    return !to_known; // to pageable host memory
+  }
+
+  static bool touches_only_device(const Heap& heap) {
+    for (const Touch& touch : heap.touched()) {
+      const Family family = touch.block->family;
+      const bool device = is_device_family(family) || family == Family::kPoolImport ||
+                          family == Family::kVmmMapping || family == Family::kIpc;
+      if (!device || family == Family::kManaged) return false;
+    }
+    return true;
+  }
+
+  // It is in order with all work of both contexts (cuda.h on cuMemcpyPeer).
+  bool is_peer_copy(const Event& e) const {
+    return (e.flags & trace::kCopyAsync) == 0 &&
+           facts_.api_name(e.api).find("Peer") != std::string_view::npos;
+  }
+
+  static bool is_before_birth(Mistake mistake) {
+    return mistake == Mistake::kUsedEarly || mistake == Mistake::kFreedEarly;
+  }
+
+  void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use, const Block& block) {
+    const Point& earlier = is_before_birth(mistake) ? tracked.born : use.work;
+    if (last_unknown_.order > earlier.order) { // it may be what orders the two
+      ++doubted_;
+      doubted_by_ = last_unknown_.api;
+      return;
+    }
+    const Key key{static_cast<std::uint64_t>(mistake) << 32 | call.api,
+                  call.stack.value,
+                  use.stack.value,
+                  std::uint64_t{block.allocated.value} << 16 | block.api,
+                  use.neighbour_parameter,
+                  use.function};
+    const auto [at, is_new] = found_.try_emplace(key);
+    if (is_new) {
+      at->second = describe(mistake, call, tracked, use, block);
+    } else {
+      ++at->second.count;
+      at->second.bytes += block.bytes;
+    }
+  }
+
+  Finding describe(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use,
+                   const Block& block) const {
+    const std::string_view name = facts_.api_name(call.api);
+    const bool runtime = is_runtime_name(name);
+    const std::string what = describe_block(block, facts_);
+    const std::string here = call.work.stream == StreamClock::kNoStream ? "" : clock_.name(call.work.stream);
+    const bool before = is_before_birth(mistake);
+    const std::string there = clock_.name(before ? tracked.born.stream : use.work.stream);
+    const std::string record = cat({runtime ? "cudaEventRecord on " : "cuEventRecord on ", there});
+    const std::string wait = cat({runtime ? "cudaStreamWaitEvent on " : "cuStreamWaitEvent on ", here});
+    Finding f;
+    f.kind = "stream-order";
+    f.api = name;
+    f.bytes = block.bytes;
+    f.address = block.address;
+    f.group = std::to_string(static_cast<unsigned>(mistake));
+    f.stacks.push_back(
+      labelled(mistake == Mistake::kUsedEarly ? "used here" : "freed here", call.stack, name));
+    if (before) {
+      f.message = cat({name, mistake == Mistake::kUsedEarly ? " uses " : " frees ", what, " on ", here,
+                       ", but it was allocated on ", there, " and nothing orders the two."});
+      f.advice = cat({"After the allocation call ", record, ", and ", wait, " before this call."});
+    } else if (mistake == Mistake::kFreedInUse) {
+      f.message = cat({name, " frees ", what, " on ", here, ", but ", there,
+                       " uses it and nothing orders that use before the free."});
+      f.advice = cat({"Free it on ", there, ", or call ", record, " after its last use there and ", wait,
+                      " before the free."});
+    } else {
+      f.message = cat({name, " frees ", what, " at once, but ", there,
+                       " may still be using it: this call does not wait for stream-ordered memory."});
+      f.advice = cat({"Call ", runtime ? "cudaFreeAsync on " : "cuMemFreeAsync on ", there, " instead, or ",
+                      runtime ? "cudaStreamSynchronize" : "cuStreamSynchronize", " before it."});
+    }
+    if (use.neighbour_parameter != 0) {
+      f.severity = Severity::kWarning;
+      f.group += " or neighbour";
+      f.message.pop_back();
+      f.message += cat({"; unless the kernel's parameter ", std::to_string(use.neighbour_parameter),
+                        " is only ", use.other, "."});
+      f.advice += " It is no mistake if the kernel reads nothing there.";
+    }
+    if (!before) f.stacks.push_back(labelled("used here", use.stack, facts_.api_name(use.api)));
+    f.stacks.push_back(birth_stack(block, facts_));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+  Orderings orderings_;
+  StreamClock clock_;
+  struct {
+    std::uint64_t order = 0;
+    std::uint16_t api = trace::kNoApi;
+  } last_unknown_; // call of which it is not known how it orders
+  std::uint64_t doubted_ = 0;
+  std::uint16_t doubted_by_ = trace::kNoApi;
+  std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
+  std::map<Key, Finding> found_;
+};
+
+const DetectorRegistration kStreamOrder{{
+  .id = "stream-order",
+  .severity = Severity::kError,
+  .title = "stream-ordered memory used before its allocation or freed before its last use",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<StreamOrder>(facts);
+  },
+  .wants = kAsleep,
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// use-after-free: a copy, set, texture bind, prefetch or launch argument that points into memory freed
+// before; of a graph's nodes, before the launch of the graph. The verdict is the heap's, which holds back where
+// the addresses may belong to somebody else by now.
+//
+// A kernel's argument that may as well be the end of another argument's block is a warning that names both. It
+// waits for the end of the trace: where another launch shows that the parameter is such an end, nothing is said.
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "analyzer/detectors/shared/declared_pointers.h"
+#include "analyzer/detectors/detector.h"
+#include "analyzer/symbols/demangle.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+class UseAfterFree : public Detector {
+public:
+  explicit UseAfterFree(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+                Findings& findings) override {
+    for (const Judgement& j : judgements) {
+      if (j.verdict != Judgement::Verdict::kUseAfterFree) continue;
+      if (j.reading == Judgement::Reading::kEnd) suspect(e, j, heap);
+      else findings.add(finding(e, j, heap));
+    }
+  }
+
+  void finish(const Heap& heap, Findings& findings) override {
+    for (auto& [key, finding] : suspects_) {
+      if (!heap.takes_end(key[0], static_cast<unsigned>(key[1]))) findings.add(std::move(finding));
+    }
+  }
+
+private:
+  // Kernel, parameter and all that tells two findings apart.
+  using Key = std::array<std::uint64_t, 6>;
+
+  void suspect(const Event& e, const Judgement& j, const Heap& heap) {
+    const Key key{function_of(e, j),     j.parameter,
+                  e.stack.value,         j.work != nullptr ? j.work->made.value : 0,
+                  j.block->freed.value,  j.block->allocated.value};
+    const auto [at, is_new] = suspects_.try_emplace(key);
+    if (!is_new) {
+      ++at->second.count;
+      return;
+    }
+    at->second = finding(e, j, heap);
+    at->second.range = facts_.ranges().text(facts_.ranges().here());
+  }
+
+  Finding finding(const Event& e, const Judgement& j, const Heap& heap) {
+    const Block& block = *j.block;
+    const std::string_view call = facts_.call_name(e);
+    const std::string where = j.offset == 0 ? std::string() : cat({format_exact_bytes(j.offset), " into "});
+    const bool ended = block.end == Block::End::kContextEnded;
+    Finding f;
+    f.kind = "use-after-free";
+    f.message = cat({does(e, j, call), format_address(j.range_begin), ", ", where, "memory that ",
+                     ended ? "ended with its context" : cat({"was already ", released_word(block.family)}),
+                     ": ", describe_block(block, facts_), other_reading(j), "."});
+    f.advice = "Free the memory after its last use, or do not use the pointer after the free.";
+    if (const std::string excuse = excuse_of(e, j, heap); !excuse.empty()) {
+      f.severity = Severity::kWarning;
+      f.advice += excuse;
+    }
+    f.bytes = j.range_bytes;
+    f.address = j.range_begin;
+    f.api = call;
+    f.group = cat({j.side == Judgement::Side::kSource ? "source" : "destination",
+                   f.severity == Severity::kWarning ? " maybe" : ""});
+    f.stacks.push_back(labelled(label(e, j), e.stack, call));
+    if (j.work != nullptr) {
+      f.stacks.push_back(labelled(j.work->captured ? "captured here" : "node made here", j.work->made,
+                                  facts_.api_name(j.work->api)));
+    }
+    f.stacks.push_back(
+      labelled(ended ? std::string("context ended here") : cat({released_word(block.family), " here"}),
+               block.freed, facts_.api_name(block.freed_api)));
+    f.stacks.push_back(birth_stack(block, facts_));
+    if (j.neighbour != nullptr) f.stacks.push_back(neighbour_stack(*j.neighbour));
+    return f;
+  }
+
+  // Why it may be no mistake, as further sentences of the advice; empty if it is one.
+  std::string excuse_of(const Event& e, const Judgement& j, const Heap& heap) {
+    std::string excuse;
+    if (j.reading == Judgement::Reading::kEnd) {
+      excuse += " It is no mistake if the kernel takes the pointer for that end and reads nothing there.";
+    }
+    if (j.reading == Judgement::Reading::kBefore) {
+      excuse += " It is no mistake if the kernel counts from 1 and reads nothing before that memory.";
+    }
+    if (j.work != nullptr && j.work->may_run) {
+      excuse += " It is a mistake only if the body of the conditional node runs.";
+    }
+    if (!is_argument(e, j)) return excuse;
+    if (!is_whole_parameter(e, j)) {
+      excuse += " It is a mistake only if the kernel uses that field.";
+    } else if (is_number(e, j)) {
+      excuse += " It is a mistake only if the kernel takes the number for an address.";
+    }
+    const bool is_host = j.block->family == trace::Family::kPinned || j.block->family == trace::Family::kManaged;
+    const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
+    if (is_host && device != nullptr && device->reads_pageable_memory) {
+      excuse += " It is no mistake if malloc has got these addresses since, whose memory this GPU reads.";
+    }
+    return excuse;
+  }
+
+  std::string other_reading(const Judgement& j) const {
+    switch (j.reading) {
+    case Judgement::Reading::kNone: return {};
+    case Judgement::Reading::kEnd:
+      return cat({"; or one past the end of ", describe_block(*j.neighbour, facts_), ", ",
+                  j.neighbour_parameter == trace::kNoParameter
+                    ? "into which another parameter points"
+                    : cat({"into which parameter ", std::to_string(j.neighbour_parameter + 1), " points"})});
+    case Judgement::Reading::kBefore: {
+      const std::uint64_t before = j.neighbour->address - j.range_begin;
+      return cat({"; or, as a pointer that counts from 1, ", format_exact_bytes(before), " before ",
+                  describe_block(*j.neighbour, facts_)});
+    }
+    }
+    return {};
+  }
+
+  LabelledStack neighbour_stack(const Block& block) const {
+    LabelledStack stack = birth_stack(block, facts_);
+    stack.label = cat({"neighbour ", stack.label});
+    return stack;
+  }
+
+  static bool is_argument(const Event& e, const Judgement& j) {
+    return e.kind == trace::Kind::kLaunch ||
+           (j.work != nullptr && j.work->kind == GraphWork::Kind::kKernel);
+  }
+  static std::uint64_t function_of(const Event& e, const Judgement& j) {
+    return j.work != nullptr ? j.work->function : e.p(0);
+  }
+
+  // The words of a structure passed by value count too, but a field that the kernel does not use may hold
+  // an old pointer.
+  bool is_whole_parameter(const Event& e, const Judgement& j) const {
+    const Kernel* kernel = facts_.kernel(function_of(e, j));
+    if (kernel == nullptr || j.parameter >= kernel->parameters.size()) return false;
+    return kernel->parameters[j.parameter].bytes == sizeof(std::uint64_t);
+  }
+
+  bool is_number(const Event& e, const Judgement& j) {
+    return pointers_.of(function_of(e, j), j.parameter) == Declared::kNumber;
+  }
+
+  // The parameters are counted from 1, as people count.
+  std::string passes(const Event& e, const Judgement& j) {
+    const std::string name = demangle(facts_.handle_name(function_of(e, j)));
+    const std::string kernel = name.empty() ? "a kernel" : shorten_function(name, kLongestName);
+    const std::string does =
+      cat({j.work != nullptr ? "The graph that is launched gives " : "The launch of ", kernel,
+           j.work != nullptr ? "" : " passes"});
+    if (j.parameter >= trace::kNoParameter) return cat({does, " the pointer "});
+    return cat({does, " ", is_whole_parameter(e, j) ? "as" : "in", " parameter ",
+                std::to_string(j.parameter + 1), is_number(e, j) ? " the number " : " the pointer "});
+  }
+
+  std::string does(const Event& e, const Judgement& j, std::string_view call) {
+    if (is_argument(e, j)) return passes(e, j);
+    const bool reads = j.side == Judgement::Side::kSource;
+    if (j.work != nullptr) {
+      const bool copies = j.work->kind == GraphWork::Kind::kCopy;
+      return cat({"The graph that is launched ", copies && reads  ? "copies from "
+                                                 : copies         ? "copies to "
+                                                 : j.work->kind == GraphWork::Kind::kSet ? "sets "
+                                                                                         : "uses "});
+    }
+    if (j.side == Judgement::Side::kNone) return cat({call, " uses "});
+    return cat({call, reads ? " reads " : " writes ", format_bytes(j.range_bytes), reads ? " from " : " to "});
+  }
+
+  static std::string label(const Event& e, const Judgement& j) {
+    if (j.work != nullptr) return "graph launched here";
+    if (e.kind == trace::Kind::kCopy) return "copied here";
+    if (is_argument(e, j)) return "launched here";
+    return e.kind == trace::Kind::kSet ? "set here" : "called here";
+  }
+
+
+  const ProcessFacts& facts_;
+  DeclaredPointers pointers_{facts_};
+  std::map<Key, Finding> suspects_;
+};
+
+const DetectorRegistration kUseAfterFree{{
+  .id = "use-after-free",
+  .severity = Severity::kError,
+  .title = "freed memory used in a copy, set, bind or launch",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<UseAfterFree>(facts);
+  },
+  .wants = kWantsMistakes,
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// copy-staged: copies between two devices of which neither may reach the other's memory. They work, but by
+// way of host memory (CUDA C++ programming guide, peer-to-peer memory copy). Added up by call stack and pair
+// of devices. Who reaches what: cuCtxEnablePeerAccess decides it for ordinary device memory, cuMemPoolSetAccess
+// for a pool's, cuMemSetAccess for a mapping (cuda.h).
+
+#include <array>
+#include <climits>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/peer_access.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+
+bool is_plain_device_memory(Family family) {
+  return family == Family::kDevice || family == Family::kPitched || family == Family::kStreamOrdered ||
+         family == Family::kVmmMapping;
+}
+
+constexpr Wants kOneDevice =
+  wants(trace::Kind::kContext) | wants(trace::Kind::kLife) | wants(trace::Kind::kUse);
+constexpr Wants kSeveralDevices = kOneDevice | wants(trace::Kind::kCopy);
+
+class CopyStaged : public Detector {
+public:
+  explicit CopyStaged(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    if ((e.flags & trace::kFlagNested) != 0) return;
+    if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) note_access(e);
+    if (!e.succeeded()) return;
+    switch (e.kind) {
+    case trace::Kind::kContext: break;
+    case trace::Kind::kLife: note_pool(e); break;
+    case trace::Kind::kUse: note_use(e); break;
+    default: judge_copy(e, heap); break;
+    }
+  }
+
+  void finish(const Heap&, Findings& findings) override {
+    for (Finding& finding : copies_) {
+      const std::string amount = format_bytes(finding.bytes);
+      finding.message +=
+        cat({" (", amount, " in ",
+             finding.count == 1 ? "1 copy" : cat({format_count(finding.count), " copies"}), ")."});
+      findings.add(std::move(finding));
+    }
+  }
+
+private:
+  // Copies matter from the second device on.
+  void note_access(const Event& e) {
+    peers_.note(e);
+    if (peers_.has_several_devices()) watch(kSeveralDevices);
+  }
+
+  void note_pool(const Event& e) {
+    if (static_cast<trace::ObjectClass>(e.p(1)) != trace::ObjectClass::kPool) return;
+    if (static_cast<trace::LifeOp>(e.p(2)) != trace::LifeOp::kCreate) return;
+    pools_.erase(pools_.lower_bound({e.p(0), INT_MIN}), pools_.upper_bound({e.p(0), INT_MAX}));
+    made_pools_.insert(e.p(0));
+  }
+
+  // A device gets access to a mapping or a pool, or loses it.
+  void note_use(const Event& e) {
+    if (e.p(2) != static_cast<std::uint64_t>(trace::UseClass::kAccess)) return;
+    const int device = static_cast<std::int32_t>(e.p(3));
+    const bool granted = (e.flags & (trace::kUseReads | trace::kUseWrites)) != 0;
+    if (e.p(1) == 0) {
+      pools_[{pool(e.p(0)), device}] = granted;
+    } else {
+      mappings_[{device, e.p(0)}] = {e.p(0) + e.p(1), e.order, granted};
+    }
+  }
+
+  // Those that the program did not make are default ones, of which the blocks name none.
+  std::uint64_t pool(std::uint64_t handle) const { return made_pools_.contains(handle) ? handle : 0; }
+
+  // Whether the device reaches the block, which is another's. One direction is enough for the copy engine.
+  bool reaches(int device, const Block& block, int own) const {
+    if (block.family == Family::kStreamOrdered) {
+      const auto at = pools_.find({pool(block.shape().pool), device});
+      return at != pools_.end() && at->second;
+    }
+    if (block.family != Family::kVmmMapping) {
+      return peers_.is_open(device, own);
+    }
+    auto at = mappings_.upper_bound({device, block.address});
+    if (at == mappings_.begin() || (--at)->first.first != device) return false;
+    const Grant& grant = at->second;
+    if (grant.end <= block.address || grant.order < block.born) return false;
+    return grant.granted;
+  }
+
+  void judge_copy(const Event& e, const Heap& heap) {
+    const Block *to = nullptr, *from = nullptr;
+    for (const Touch& touch : heap.touched()) {
+      (touch.access == Touch::Access::kRead ? from : to) = touch.block;
+    }
+    if (to == nullptr || from == nullptr || peers_.is_unknown()) return;
+    if (!is_plain_device_memory(to->family) || !is_plain_device_memory(from->family)) return;
+    const int into = heap.device_of(*to), out_of = heap.device_of(*from);
+    if (into < 0 || out_of < 0 || into == out_of) return;
+    if (reaches(into, *from, out_of) || reaches(out_of, *to, into)) return;
+    const bool pooled = from->family == Family::kStreamOrdered || to->family == Family::kStreamOrdered;
+    const bool mapped = from->family == Family::kVmmMapping || to->family == Family::kVmmMapping;
+    add(e, into, out_of,
+        mapped   ? "give the other device access to the mapping (cuMemSetAccess)"
+        : pooled ? "give the other device access to the pool (cudaMemPoolSetAccess)"
+                 : "call cudaDeviceEnablePeerAccess once");
+  }
+
+  void add(const Event& e, int into, int out_of, std::string_view remedy) {
+    const std::array<std::uint64_t, 3> key{
+      e.stack.value, e.api, static_cast<std::uint64_t>(into) << 32 | static_cast<unsigned>(out_of)};
+    std::string name(reinterpret_cast<const char*>(key.data()), sizeof key);
+    const auto [at, is_new] = by_stack_.try_emplace(std::move(name), copies_.size());
+    if (is_new) {
+      Finding f;
+      f.kind = "copy-staged";
+      f.severity = Severity::kNote;
+      f.api = facts_.call_name(e);
+      f.count = 0;
+      f.group = cat({std::to_string(out_of), " to ", std::to_string(into)});
+      f.message =
+        cat({f.api, " copies from device ", std::to_string(out_of), " to device ", std::to_string(into),
+             ", neither of which has access to the other, so that the data is staged through the host"});
+      f.advice = cat({"If cudaDeviceCanAccessPeer says that they can, ", remedy, " before the first copy."});
+      f.stacks.push_back(labelled("copied here", e.stack, f.api));
+      copies_.push_back(std::move(f));
+    }
+    ++copies_[at->second].count;
+    copies_[at->second].bytes += e.p(2);
+  }
+
+  const ProcessFacts& facts_;
+  PeerAccess peers_;
+  struct Grant {
+    std::uint64_t end = 0, order = 0;
+    bool granted = false;
+  };
+  std::map<std::pair<int, std::uint64_t>, Grant> mappings_; // by device and address
+  std::map<std::pair<std::uint64_t, int>, bool> pools_;     // by pool and device
+  std::set<std::uint64_t> made_pools_;
+  std::vector<Finding> copies_;
+  std::unordered_map<std::string, std::size_t> by_stack_;
+};
+
+const DetectorRegistration kCopyStaged{{
+  .id = "copy-staged",
+  .severity = Severity::kNote,
+  .title = "copy between devices that goes through host memory",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<CopyStaged>(facts);
+  },
+  .wants = kOneDevice,
+}};
+
+} // namespace
+} // namespace gmt

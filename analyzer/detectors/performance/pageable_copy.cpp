@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// pageable-copy: large copies, again and again from one call stack, between the device and host memory that
+// is neither pinned nor registered nor managed, with their measured time and bandwidth. Silent where the
+// device reads pageable memory itself.
+//
+// A single large copy costs less than pinning its memory would, so it takes kCopies of them and kBytes in
+// all.
+
+#include <optional>
+#include <unordered_map>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::uint64_t kLarge = 1 << 20; // below it the fixed cost of a copy outweighs the staging
+constexpr std::uint64_t kCopies = 10;
+constexpr std::uint64_t kBytes = 256 << 20; // some 10 ms lost at 12 instead of 50 GB/s
+
+class PageableCopy : public Detector {
+public:
+  explicit PageableCopy(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    constexpr std::uint16_t kLeftOut = trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
+    if (e.p(2) < kLarge || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack) return;
+    const auto to_device = pageable_to_device(e, heap);
+    if (!to_device || heap.is_capturing(e, e.p(3))) return;
+    const DeviceFacts* device = facts_.device(heap.device_of_context(e.context));
+    if (device != nullptr && (device->uses_host_page_tables || device->reads_pageable_memory)) return;
+    Copies& copies = by_place_[std::uint64_t{e.stack.value} << 1 | (*to_device ? 1 : 0)];
+    copies.api = e.via != trace::kNoApi ? e.via : e.api;
+    copies.bytes += e.p(2);
+    copies.ticks += e.ticks;
+    ++copies.count;
+  }
+
+  void finish(const Heap&, Findings& findings) override {
+    for (const auto& [place, copies] : by_place_) {
+      if (copies.count < kCopies || copies.bytes < kBytes) continue;
+      findings.add(finding(StackId{static_cast<std::uint32_t>(place >> 1)}, (place & 1) != 0, copies));
+    }
+  }
+
+private:
+  struct Copies {
+    std::uint64_t bytes = 0, ticks = 0, count = 0;
+    std::uint16_t api = 0;
+  };
+
+  // Whether a copy goes from pageable memory to the device; nothing if it is no copy between the two. What
+  // the heap knows (pinned, registered, managed) is touched; a side it does not know is pageable unless it is
+  // declared otherwise.
+  static std::optional<bool> pageable_to_device(const Event& e, const Heap& heap) {
+    const Block* to = nullptr;
+    const Block* from = nullptr;
+    for (const Touch& touch : heap.touched()) {
+      (touch.access == Touch::Access::kWrite ? to : from) = touch.block;
+    }
+    const auto is_device = [](const Block* block, unsigned declared) {
+      const auto side = static_cast<trace::Side>(declared & 3);
+      if (block != nullptr)
+        return block->family != trace::Family::kPinned && block->family != trace::Family::kRegistered;
+      return side == trace::Side::kDevice || side == trace::Side::kArray;
+    };
+    const auto is_pageable = [](const Block* block, unsigned declared) {
+      const auto side = static_cast<trace::Side>(declared & 3);
+      return block == nullptr && (side == trace::Side::kHost || side == trace::Side::kUnified);
+    };
+    if (is_device(to, e.flags) && is_pageable(from, e.flags >> 2U)) return true;
+    if (is_device(from, e.flags >> 2U) && is_pageable(to, e.flags)) return false;
+    return {};
+  }
+
+  Finding finding(StackId stack, bool to_device, const Copies& copies) const {
+    const std::string_view api = facts_.api_name(copies.api);
+    const bool runtime = is_runtime_name(api);
+    const double time = facts_.nanoseconds(copies.ticks);
+    char bandwidth[32];
+    std::snprintf(bandwidth, sizeof bandwidth, "%.1f GB/s",
+                  time == 0 ? 0 : static_cast<double>(copies.bytes) / time);
+    Finding f;
+    f.kind = "pageable-copy";
+    f.severity = Severity::kWarning;
+    f.api = api;
+    f.bytes = copies.bytes;
+    f.count = copies.count;
+    f.group = to_device ? "to the device" : "from the device";
+    f.message = cat({api, " copied ", format_bytes(copies.bytes),
+                     to_device ? " from pageable host memory to the device in "
+                               : " from the device to pageable host memory in ",
+                     format_count(copies.count), " copies from one place",
+                     time == 0 ? std::string("; how long they took is not known.")
+                               : cat({", which took ", format_duration(time), " (", bandwidth, ")."})});
+    f.advice = cat({"Allocate the host memory with ", runtime ? "cudaMallocHost" : "cuMemAllocHost",
+                    ", or pin it once with ", runtime ? "cudaHostRegister" : "cuMemHostRegister",
+                    ": the driver then copies without staging, and asynchronous copies do not wait."});
+    f.stacks.push_back(labelled("copied here", stack, api));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+  std::unordered_map<std::uint64_t, Copies> by_place_;
+};
+
+const DetectorRegistration kPageableCopy{{
+  .id = "pageable-copy",
+  .severity = Severity::kWarning,
+  .title = "large copies, again and again, from or to pageable host memory",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<PageableCopy>(facts);
+  },
+  .wants = wants(trace::Kind::kCopy),
+}};
+
+} // namespace
+} // namespace gmt

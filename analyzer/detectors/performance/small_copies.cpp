@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// small-copies: runs of tiny copies from one call stack that one call could make. Copies with a kernel in
+// between are no run: what they bring depends on it. Nor are copies of the same bytes to the same place, as
+// in a loop that waits for a value.
+//
+// Costs one array access for each small copy, and memory for each call stack.
+
+#include <vector>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::uint64_t kSmall = 4096; // takes as long as one of a byte: the call is what costs
+constexpr std::uint64_t kFewestCopies = 1000;
+
+class SmallCopies : public Detector {
+public:
+  explicit SmallCopies(const ProcessFacts& facts) : facts_(facts) {}
+
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    constexpr std::uint16_t kLeftOut = trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
+    if (e.p(2) >= kSmall || e.p(2) == 0 || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack) return;
+    if (stacks_.size() <= e.stack.value) stacks_.resize(std::size_t{e.stack.value} + 1);
+    Run& run = stacks_[e.stack.value];
+    const bool follows = run.newest > heap.last_kernel() && (run.to != e.p(0) || run.from != e.p(1));
+    if (follows && !run.first_counted) add(run, run.first_bytes, run.first_ticks);
+    if (follows) {
+      add(run, e.p(2), e.ticks);
+    } else {
+      run.first_bytes = e.p(2);
+      run.first_ticks = e.ticks;
+    }
+    run.first_counted = follows;
+    run.newest = e.order;
+    run.to = e.p(0);
+    run.from = e.p(1);
+    run.api = e.via != trace::kNoApi ? e.via : e.api;
+  }
+
+  void finish(const Heap&, Findings& findings) override {
+    for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
+      if (stacks_[stack].copies < kFewestCopies) continue;
+      findings.add(finding(StackId{static_cast<std::uint32_t>(stack)}, stacks_[stack]));
+    }
+  }
+
+private:
+  struct Run {
+    std::uint64_t copies = 0, bytes = 0, ticks = 0; // those in runs of two and more
+    std::uint64_t first_bytes = 0, first_ticks = 0;
+    std::uint64_t newest = 0; // order
+    std::uint64_t to = 0, from = 0;
+    std::uint16_t api = 0;
+    bool first_counted = false;
+  };
+
+  static void add(Run& run, std::uint64_t bytes, std::uint64_t ticks) {
+    ++run.copies;
+    run.bytes += bytes;
+    run.ticks += ticks;
+  }
+
+  Finding finding(StackId stack, const Run& run) const {
+    const std::string_view api = facts_.api_name(run.api);
+    const double time = facts_.nanoseconds(run.ticks);
+    Finding f;
+    f.kind = "small-copies";
+    f.severity = Severity::kWarning;
+    f.api = api;
+    f.bytes = run.bytes;
+    f.count = run.copies;
+    f.message = cat({api, " made ", format_count(run.copies), " copies of less than ", format_bytes(kSmall),
+                     " from one place with no kernel between them, ", format_bytes(run.bytes), " in all",
+                     time == 0 ? std::string() : cat({" in ", format_duration(time)}), "."});
+    f.advice = cat({"Gather the data and copy it at once, or give all copies to one ",
+                    is_runtime_name(api) ? "cudaMemcpyBatchAsync" : "cuMemcpyBatchAsync", "."});
+    f.stacks.push_back(labelled("copied here", stack, api));
+    return f;
+  }
+
+  const ProcessFacts& facts_;
+  std::vector<Run> stacks_; // by id
+};
+
+const DetectorRegistration kSmallCopies{{
+  .id = "small-copies",
+  .severity = Severity::kWarning,
+  .title = "many tiny copies that one call could make",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<SmallCopies>(facts);
+  },
+  .wants = wants(trace::Kind::kCopy),
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words and stacks for memory accesses, see access_finding.h.
+
+#include "analyzer/detectors/shared/access_finding.h"
+
+#include <cstdio>
+
+#include "analyzer/symbols/demangle.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+
+// The line with the functions that it was inlined into, innermost first; one frame without a line if there is
+// no line information.
+LabelledStack source_stack(const MeasuredFunction& function, const MeasuredInstruction& instruction) {
+  LabelledStack stack = labelled("accessed here", {}, {});
+  stack.device = {.kernel = function.is_kernel() ? function.name : std::string()};
+  if (instruction.code != nullptr) {
+    for (const SourcePlace& place : instruction.code->places) {
+      Frame& frame = stack.frames.emplace_back();
+      frame.function = place.function.empty() ? function.name : demangle(place.function);
+      frame.file = place.file;
+      frame.line = place.line;
+      frame.inlined = stack.frames.size() < instruction.code->places.size();
+    }
+  }
+  if (stack.frames.empty()) stack.frames.emplace_back().function = function.name;
+  if (function.code != nullptr) {
+    for (Frame& frame : stack.frames) frame.module = function.code->module;
+  }
+  return stack;
+}
+
+} // namespace
+
+std::string describe_kernel(const AccessFigures& f) {
+  const std::string name = shorten_function(bare_function(f.kernel), kLongestName);
+  return f.is_kernel ? name : cat({"the device function ", name});
+}
+
+std::string describe_accesses(const AccessFigures& f) {
+  const std::string width = f.width == 0 ? std::string() : cat({std::to_string(f.width), "-byte "});
+  const std::string plural =
+    cat({f.operation == "copy" ? "copies to shared memory" : f.operation, f.operation == "copy"     ? ""
+                                                                          : f.operation == "access" ? "es"
+                                                                                                    : "s"});
+  const std::string where = f.file.empty()
+                              ? cat({"offset ", format_address(f.offset)})
+                              : cat({f.file.substr(f.file.rfind('/') + 1), ":", std::to_string(f.line)});
+  return cat({width, plural, " in ", describe_kernel(f), " at ", where});
+}
+
+std::string describe_measured(const AccessFigures& f) {
+  if (!f.is_kernel) return "in those launches of its callers that were measured";
+  if (f.launches == 1) return "measured in its only launch";
+  if (f.launches <= f.measured) return cat({"measured in all ", format_count(f.measured), " launches"});
+  return cat({"measured in ", format_count(f.measured), " of ", format_count(f.launches), " launches"});
+}
+
+std::string format_ratio(double value) {
+  if (value >= 1000) return format_count(value < 1e18 ? static_cast<std::uint64_t>(value) : UINT64_MAX);
+  char text[32];
+  std::snprintf(text, sizeof text, value < 1.95 ? "%.2f" : "%.1f", value);
+  return text;
+}
+
+Finding access_finding(std::string_view kind, const MeasuredFunction& function,
+                       const MeasuredInstruction& instruction, AccessFigures figures, std::string advice,
+                       const ProcessFacts& facts) {
+  Finding f;
+  f.kind = kind;
+  f.bytes = figures.wasted_bytes;
+  f.advice = std::move(advice);
+  if (function.code == nullptr) {
+    f.advice += " Which line it is cannot be told, since the kernel's code was not found.";
+  } else if (figures.file.empty()) {
+    f.advice += " Compile with -lineinfo to be told the line.";
+  }
+  f.stacks.push_back(source_stack(function, instruction));
+  if (const KernelUse* use = facts.memory_access().uses().find(function.linked)) {
+    f.stacks.push_back(labelled("first launched here", use->first, facts.api_name(use->api)));
+  }
+  // Lines may be equal where a template was compiled for several types, and are missing without -lineinfo.
+  f.group =
+    cat({function.linked, " ", std::to_string(function.identity), " ", std::to_string(instruction.offset)});
+  f.access = std::move(figures);
+  return f;
+}
+
+} // namespace gmt

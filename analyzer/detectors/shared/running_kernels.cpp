@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// See running_kernels.h. While no kernel can be running nothing is followed but lives and captures, and programs that
+// launch on one stream and wait there pay a few comparisons a call.
+
+#include "analyzer/detectors/shared/running_kernels.h"
+
+#include <algorithm>
+
+namespace gmt {
+
+using trace::Family;
+using trace::Kind;
+using trace::SyncOp;
+using trace::UseClass;
+
+namespace {
+
+// Nobody but this device's work reaches it.
+bool is_device_only(const Block& block) {
+  switch (block.family) {
+  case Family::kDevice:
+  case Family::kPitched:
+  case Family::kArray:
+  case Family::kMipmappedArray: return true;
+  case Family::kStreamOrdered: return block.shape().pool == 0;
+  default: return false;
+  }
+}
+
+// Where a kernel may look for news without having been given anything of the host's.
+bool may_be_polled(const Block& block) {
+  return (block.marks & kWasArgument) != 0 || block.family == Family::kModuleGlobal;
+}
+
+} // namespace
+
+void RunningKernels::follow(const Event& e, const Heap& heap) {
+  switch (e.kind) {
+  case Kind::kLife: return clock_.on_life(e, heap);
+  case Kind::kThread: return clock_.on_thread(e);
+  case Kind::kAlloc: return on_alloc(e);
+  case Kind::kSync: clock_.on_capture(e, heap); break;
+  default: break;
+  }
+  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
+  const bool graph = e.kind == Kind::kSync && e.p(2) == static_cast<std::uint64_t>(SyncOp::kGraphLaunch);
+  if (e.kind == Kind::kLaunch) return on_launch(e, heap, e.p(1), false);
+  if (graph) return on_launch(e, heap, e.p(0), true);
+  if ((!pending_.any && running_ == 0) || clock_.is_full()) return;
+  if (e.kind != Kind::kSync) return on_write(e, heap);
+  flush(heap);
+  clock_.on_sync(e, heap);
+  forget_done();
+}
+
+void RunningKernels::on_alloc(const Event& e) {
+  const auto family = static_cast<Family>(e.p(2));
+  if (has_managed_variables_ || (family != Family::kModuleGlobal && family != Family::kManaged)) return;
+  has_managed_variables_ = facts_.api_name(e.api) == "cuLibraryGetManaged";
+}
+
+void RunningKernels::on_launch(const Event& e, const Heap& heap, std::uint64_t stream, bool of_graph) {
+  if (heap.is_capturing(e, stream)) return;
+  if (!is_pending(e, stream)) {
+    flush(heap);
+    pending_.event = e;
+    pending_.event.payload = {}; // gone with the event
+    pending_.stream = stream;
+    pending_.told = 0;
+    pending_.any = true;
+  }
+  pending_.event.order = e.order;
+  if (of_graph || pending_.told != 0 || is_told(e, heap)) pending_.told = e.order;
+}
+
+bool RunningKernels::is_pending(const Event& e, std::uint64_t stream) const {
+  return pending_.any && pending_.stream == stream && pending_.event.thread == e.thread &&
+         pending_.event.context == e.context;
+}
+
+void RunningKernels::flush(const Heap& heap) {
+  if (!pending_.any) return;
+  pending_.any = false;
+  const Point point = clock_.work(pending_.event, pending_.stream, heap);
+  if (launches_.size() <= point.stream) launches_.resize(std::size_t{point.stream} + 1);
+  Launches& own = launches_[point.stream];
+  if (own.newest.order == 0) ++running_;
+  own.newest = point;
+  if (pending_.told == 0) return;
+  own.newest_told = point;
+  own.newest_told.order = pending_.told;
+}
+
+// What the host has waited for is no matter any more.
+void RunningKernels::forget_done() {
+  for (Launches& on : launches_) {
+    if (on.newest.order == 0 || !clock_.is_done(on.newest)) continue;
+    on = {};
+    --running_;
+  }
+}
+
+StreamClock::Point RunningKernels::work(const Event& e, std::uint64_t stream, const Heap& heap) {
+  flush(heap);
+  return clock_.work(e, stream, heap);
+}
+
+// Words that are no memory we know may be the host's own, where kernels can read that.
+bool RunningKernels::is_told(const Event& launch, const Heap& heap) const {
+  if ((launch.flags & trace::kLaunchScanned) == 0 || has_managed_variables_) return true;
+  const auto touched = heap.touched();
+  for (const Touch& touch : touched) {
+    if (!is_device_only(*touch.block)) return true;
+  }
+  std::size_t words = 0;
+  for (const std::uint64_t word : launch.payload.subspan(trace::kFirstPayloadWords)) words += word != 0 ? 1 : 0;
+  if (words <= touched.size()) return false;
+  const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(launch.context)));
+  return device != nullptr && device->reads_pageable_memory;
+}
+
+// Copies that wait tell the host that the work before them is done; any may be news for a kernel that runs.
+void RunningKernels::on_write(const Event& e, const Heap& heap) {
+  const bool is_use = e.kind == Kind::kUse;
+  const bool memory_operation = is_use && e.p(2) == static_cast<std::uint64_t>(UseClass::kMemOp);
+  if (heap.is_capturing(e, e.p(3)) || (is_use && !memory_operation)) return;
+  bool host = false, news = memory_operation;
+  std::size_t device = 0;
+  for (const Touch& touch : heap.touched()) {
+    news |= touch.access == Touch::Access::kWrite && may_be_polled(*touch.block);
+    host |= !is_device_only(*touch.block);
+    ++device;
+  }
+  host |= device < 2;
+  const bool waits = e.kind == Kind::kCopy && (e.flags & trace::kCopyAsync) == 0 && host;
+  if (!news && !waits) return;
+  if (running_ == 0 && is_pending(e, e.p(3))) { // behind all that run
+    pending_.any = !waits;
+    return;
+  }
+  const Point now = work(e, e.p(3), heap);
+  if (news && is_any_running(now)) written_ = e.order;
+  if (!waits || clock_.is_full()) return;
+  clock_.host_waits(now);
+  forget_done();
+}
+
+bool RunningKernels::is_any_running(Point now) const {
+  if (clock_.is_full()) return true;
+  return std::ranges::any_of(launches_, [&](const Launches& on) {
+    return on.newest.order != 0 && !clock_.is_ordered(on.newest, now);
+  });
+}
+
+bool RunningKernels::may_write(const Block& block, const Event& copy, const Heap& heap) {
+  if (!pending_.any && running_ == 0) return false;
+  const Point now = work(copy, copy.p(3), heap);
+  if (clock_.is_full()) return true;
+  for (const Launches& on : launches_) {
+    if (on.newest_told.order != 0 && !clock_.is_ordered(on.newest_told, now)) return true;
+  }
+  return written_ > block.born && is_any_running(now);
+}
+
+} // namespace gmt

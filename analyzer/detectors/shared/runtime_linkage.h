@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the program's CUDA runtime is linked statically: what such a runtime refuses by itself is never seen.
+// For detectors whose mistakes the runtime refuses before the driver hears of them.
+#pragma once
+
+#include "analyzer/detectors/detector.h"
+
+namespace gmt {
+
+class RuntimeLinkage {
+public:
+  // Every event that the detector sees; those of kLife are enough. The runtime's first step is to retain the
+  // primary context. Where no call bears a runtime's name, that runtime is linked statically.
+  void note(const Event& e) {
+    const bool retains = e.kind == trace::Kind::kLife &&
+                         e.p(1) == static_cast<std::uint64_t>(trace::ObjectClass::kPrimaryContext) &&
+                         e.p(2) == static_cast<std::uint64_t>(trace::LifeOp::kRetain);
+    if (e.via != trace::kNoApi) shared_ = true;
+    else if (retains) unseen_ = true;
+  }
+
+  bool is_static() const { return unseen_ && !shared_; }
+
+private:
+  bool shared_ = false; // some call bears a runtime's name
+  bool unseen_ = false; // the primary context was retained by none
+};
+
+} // namespace gmt

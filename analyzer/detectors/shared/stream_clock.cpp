@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// The happens-before relation of stream_clock.h.
+//
+// The legacy stream waits for all blocking streams of its device, and they for it, at every piece of its
+// work. Its entry in a clock therefore stands for theirs too (Point::barrier), and what blocking streams
+// learn from events is collected for it, so that no call walks over streams. Numbers of destroyed streams are
+// given out again: that can only make more work look ordered.
+
+#include "analyzer/detectors/shared/stream_clock.h"
+
+#include <algorithm>
+
+#include "analyzer/base/text_format.h"
+#include "trace/cuda_constants.h"
+
+namespace gmt {
+namespace {
+
+using trace::SyncOp;
+
+
+} // namespace
+
+void StreamClock::Clock::raise(Stream stream, std::uint64_t order) {
+  if (of.size() <= stream) of.resize(std::size_t{stream} + 1);
+  of[stream] = std::max(of[stream], order);
+}
+
+void StreamClock::Clock::join(const Clock& other) {
+  all = std::max(all, other.all);
+  if (of.size() < other.of.size()) of.resize(other.of.size());
+  for (std::size_t i = 0; i < other.of.size(); ++i) of[i] = std::max(of[i], other.of[i]);
+}
+
+bool StreamClock::Clock::covers(const Point& point) const {
+  return point.order <= all || point.order <= at(point.stream) ||
+         (point.barrier != kNoStream && point.order <= at(point.barrier));
+}
+
+// ---- work and order
+
+StreamClock::Point StreamClock::work(const Event& e, std::uint64_t handle, const Heap& heap) {
+  const Stream number = find(e, handle, heap);
+  State& s = streams_[number];
+  if (s.barrier == number) {
+    s.clock.join(s.learnt);
+    s.learnt = {};
+    s.newest = e.order;
+    s.clock.raise(number, e.order);
+  } else if (s.barrier != kNoStream && streams_[s.barrier].newest > s.seen) {
+    s.clock.join(streams_[s.barrier].clock);
+    s.seen = streams_[s.barrier].newest;
+  }
+  return {number, s.barrier, e.order};
+}
+
+bool StreamClock::waits_outside(const State& s) const {
+  if (strict_) return false;
+  return s.waits_outside || (s.barrier != kNoStream && streams_[s.barrier].waits_outside);
+}
+
+StreamClock::Clock StreamClock::after(Point work) const {
+  const State& s = streams_[work.stream];
+  Clock clock = s.clock;
+  clock.raise(work.stream, work.order);
+  if (has_context_waits_) clock.join(contexts_wait_for_);
+  if (waits_outside(s)) clock.all = work.order;
+  return clock;
+}
+
+void StreamClock::host_waits(Point work) { host_.join(after(work)); }
+
+bool StreamClock::is_ordered(Point earlier, Point later) const {
+  const State& s = streams_[later.stream];
+  return earlier.stream == later.stream || waits_outside(s) || s.clock.covers(earlier) || is_done(earlier) ||
+         (has_context_waits_ && contexts_wait_for_.covers(earlier));
+}
+
+bool StreamClock::is_done(Point earlier) const { return host_.covers(earlier); }
+
+void StreamClock::learn(Stream stream, const Clock& clock) {
+  State& s = streams_[stream];
+  s.clock.join(clock);
+  if (s.barrier != kNoStream && s.barrier != stream) streams_[s.barrier].learnt.join(clock);
+}
+
+void StreamClock::on_sync(const Event& e, const Heap& heap) {
+  if (!e.succeeded()) return;
+  switch (static_cast<SyncOp>(e.p(2))) {
+  case SyncOp::kStreamSynchronize:
+  case SyncOp::kStreamQuery:
+    if (!heap.is_capturing(e, e.p(0))) host_waits(work(e, e.p(0), heap));
+    break;
+  case SyncOp::kHostFunction:
+  case SyncOp::kExternalSignal: tell(e, e.p(0), heap); break;
+  case SyncOp::kContextSynchronize: on_context_synchronized(e); break;
+  case SyncOp::kEventRecord: on_record(e, heap); break;
+  case SyncOp::kStreamWaitEvent: on_wait(e, heap); break;
+  case SyncOp::kElapsedTime: on_event_done(e, e.p(3)); [[fallthrough]];
+  case SyncOp::kEventSynchronize:
+  case SyncOp::kEventQuery: on_event_done(e, e.p(1)); break;
+  case SyncOp::kContextRecord:
+    if (const auto at = events_.find(e.p(1)); at != events_.end()) {
+      at->second.in_graph = false;
+      at->second.clock = {};
+      if (!strict_) at->second.clock.all = e.order;
+    }
+    break;
+  case SyncOp::kContextWait: on_context_wait(e); break;
+  case SyncOp::kExternalWait: {
+    const Stream stream = work(e, e.p(0), heap).stream;
+    State& s = streams_[stream];
+    s.waits_outside = true;
+    if (s.barrier != kNoStream) streams_[s.barrier].waits_outside = true;
+    break;
+  }
+  case SyncOp::kGraphLaunch: {
+    const Point launch = work(e, e.p(0), heap);
+    if (strict_) break;
+    // A graph that was built node by node may wait for events.
+    Clock everything;
+    everything.all = e.order;
+    if (graphs_wait_ || !plain_execs_.contains(e.p(1))) learn(launch.stream, everything);
+    if (graphs_tell_) host_waits(launch);
+    break;
+  }
+  case SyncOp::kGraphUpload: work(e, e.p(0), heap); break;
+  case SyncOp::kBeginCapture:
+  case SyncOp::kEndCapture: break; // see on_capture()
+  default: if (!strict_) host_waits(e); break; // of a later version of the format
+  }
+}
+
+// A host function, or whoever polls the memory, may tell any thread that the work before it is done.
+void StreamClock::tell(const Event& e, std::uint64_t handle, const Heap& heap) {
+  if (heap.is_capturing(e, handle)) return;
+  const Point point = work(e, handle, heap);
+  if (!strict_) host_waits(point);
+}
+
+void StreamClock::on_record(const Event& e, const Heap& heap) {
+  const auto at = events_.find(e.p(1));
+  if (at == events_.end() || heap.is_capturing(e, e.p(0))) return; // of another process; see on_capture()
+  at->second.in_graph = false;
+  at->second.clock = after(work(e, e.p(0), heap));
+}
+
+void StreamClock::on_wait(const Event& e, const Heap& heap) {
+  if (heap.is_capturing(e, e.p(0))) return;
+  const auto at = events_.find(e.p(1));
+  const Stream stream = work(e, e.p(0), heap).stream;
+  // An event that was never recorded orders nothing (cuda.h on cuStreamWaitEvent).
+  if (at != events_.end() && !is_unknown(at->second)) return learn(stream, at->second.clock);
+  if (strict_) return;
+  Clock everything;
+  everything.all = e.order;
+  learn(stream, everything);
+}
+
+void StreamClock::on_event_done(const Event& e, std::uint64_t event) {
+  const auto at = events_.find(event);
+  if (at != events_.end() && !is_unknown(at->second)) return host_.join(at->second.clock);
+  if (!strict_) host_waits(e);
+}
+
+// Streams of other contexts count as waiting too.
+void StreamClock::on_context_wait(const Event& e) {
+  if (strict_) return;
+  const auto at = events_.find(e.p(1));
+  has_context_waits_ = true;
+  if (at != events_.end() && !is_unknown(at->second)) return contexts_wait_for_.join(at->second.clock);
+  contexts_wait_for_.all = e.order;
+}
+
+void StreamClock::on_context_synchronized(const Event& e) {
+  if (!strict_) return host_waits(e);
+  for (Stream i = 0; i < streams_.size(); ++i) {
+    if (streams_[i].context == context_of(e)) host_.raise(i, e.order);
+  }
+}
+
+// cuStreamWriteValue tells, cuStreamWaitValue waits for a value that may come from anywhere.
+void StreamClock::on_use(const Event& e, const Heap& heap) {
+  const auto use = static_cast<trace::UseClass>(e.p(2));
+  if (!e.succeeded() || (use != trace::UseClass::kMemOp && use != trace::UseClass::kMemOpWait)) return;
+  const Point point = work(e, e.p(3), heap);
+  State& s = streams_[point.stream];
+  s.waits_outside = true;
+  if (s.barrier != kNoStream) streams_[s.barrier].waits_outside = true;
+  if (!strict_) host_waits(point);
+}
+
+std::string StreamClock::name(Stream stream) const {
+  const std::uint64_t handle = streams_[stream].handle;
+  if (handle == cuda::kStreamLegacy) return "the default stream";
+  if (handle == cuda::kStreamPerThread) return "the thread's default stream";
+  return cat({"stream ", format_address(handle)});
+}
+
+} // namespace gmt

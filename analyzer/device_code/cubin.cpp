@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads cubins, see cubin.h. ELF's structures come from <elf.h>; what is NVIDIA's own was learnt from files.
+#include "analyzer/device_code/cubin.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <string>
+
+#include "analyzer/base/byte_reader.h"
+#include "analyzer/device_code/sass.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::string_view kText = ".text.";
+constexpr unsigned char kNewLayout = 8; // ABI version since CUDA 13: the architecture has moved in the flags
+
+std::string_view text_at(std::span<const char> strings, std::uint64_t at) {
+  if (at >= strings.size()) return {};
+  return ByteReader(strings.subspan(static_cast<std::size_t>(at))).text();
+}
+
+std::span<const char> part_of(std::span<const char> image, std::uint64_t at, std::uint64_t bytes) {
+  if (at > image.size() || bytes > image.size() - at) return {};
+  return image.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes));
+}
+
+} // namespace
+
+std::optional<Cubin> Cubin::open(std::span<const char> image) {
+  Elf64_Ehdr header;
+  if (!read_at(image, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+      header.e_machine != EM_CUDA)
+    return std::nullopt;
+  Cubin cubin;
+  const bool new_layout = header.e_ident[EI_ABIVERSION] >= kNewLayout;
+  cubin.architecture_ = (new_layout ? header.e_flags >> 8 : header.e_flags) & 0xff;
+  if (!cubin.read_sections(image)) return std::nullopt;
+  return cubin;
+}
+
+bool Cubin::read_sections(std::span<const char> image) {
+  Elf64_Ehdr header;
+  if (!read_at(image, 0, header) || header.e_shentsize != sizeof(Elf64_Shdr)) return false;
+  Elf64_Shdr first;
+  if (!read_at(image, header.e_shoff, first)) return false;
+  // What does not fit into the header's 16 bits stands in the first section.
+  const std::uint64_t count = header.e_shnum != 0 ? header.e_shnum : first.sh_size;
+  const std::uint64_t names = header.e_shstrndx != SHN_XINDEX ? header.e_shstrndx : first.sh_link;
+  if (count > (image.size() - header.e_shoff) / sizeof(Elf64_Shdr) || names >= count) return false;
+  Elf64_Shdr strings;
+  if (!read_at(image, header.e_shoff + names * sizeof strings, strings)) return false;
+  const std::span<const char> text = part_of(image, strings.sh_offset, strings.sh_size);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Elf64_Shdr section;
+    if (!read_at(image, header.e_shoff + i * sizeof section, section)) return false;
+    Section& added = sections_.emplace_back();
+    added.name = text_at(text, section.sh_name);
+    added.type = section.sh_type;
+    added.link = section.sh_link;
+    added.info = section.sh_info;
+    if (section.sh_type != SHT_NOBITS) added.data = part_of(image, section.sh_offset, section.sh_size);
+  }
+  return true;
+}
+
+const Cubin::Section* Cubin::find(std::string_view name) const {
+  const auto found = std::ranges::find(sections_, name, &Section::name);
+  return found == sections_.end() ? nullptr : &*found;
+}
+
+std::vector<std::string_view> Cubin::functions() const {
+  std::vector<std::string_view> names;
+  for (const Section& section : sections_) {
+    if (section.type == SHT_PROGBITS && section.name.starts_with(kText))
+      names.push_back(section.name.substr(kText.size()));
+  }
+  for (const Symbol& symbol : symbols()) {
+    if (const std::string_view name = symbol.inner(); !name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<Cubin::Variable> Cubin::variables() const {
+  std::vector<Variable> found;
+  for (const Symbol& symbol : symbols()) {
+    if (symbol.variable) found.push_back({symbol.name, symbol.bytes});
+  }
+  return found;
+}
+
+// Its symbol is "$kernel$function".
+std::string_view Cubin::Symbol::inner() const {
+  if (!function || section == SHN_UNDEF || !name.starts_with('$')) return {};
+  return name.substr(name.rfind('$') + 1);
+}
+
+std::vector<Cubin::Symbol> Cubin::symbols() const {
+  std::vector<Symbol> result;
+  const Section* table = find(".symtab");
+  if (table == nullptr || table->link >= sections_.size()) return result;
+  Elf64_Sym symbol;
+  for (std::uint64_t at = 0; read_at(table->data, at, symbol); at += sizeof symbol) {
+    result.push_back({text_at(sections_[table->link].data, symbol.st_name), symbol.st_shndx, symbol.st_value,
+                      symbol.st_size, ELF64_ST_TYPE(symbol.st_info) == STT_FUNC,
+                      ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF});
+  }
+  return result;
+}
+
+CubinLines Cubin::lines_of(std::size_t section, std::span<const Symbol> symbols) const {
+  const Section* table = find(".debug_line");
+  if (table == nullptr) return {};
+  const auto index = static_cast<std::uint32_t>(table - sections_.data());
+  std::map<std::uint64_t, CodeAddress> relocations;
+  const auto add = [&](std::uint64_t at, std::uint64_t info, std::uint64_t addend) {
+    const std::uint64_t symbol = ELF64_R_SYM(info);
+    if (symbol >= symbols.size()) return;
+    const Symbol& target = symbols[static_cast<std::size_t>(symbol)];
+    relocations[at] = {target.section, target.offset + addend};
+  };
+  for (const Section& relocated : sections_) {
+    if (relocated.info != index) continue;
+    Elf64_Rela with_addend;
+    Elf64_Rel without;
+    if (relocated.type == SHT_RELA) {
+      for (std::uint64_t at = 0; read_at(relocated.data, at, with_addend); at += sizeof with_addend)
+        add(with_addend.r_offset, with_addend.r_info, static_cast<std::uint64_t>(with_addend.r_addend));
+    } else if (relocated.type == SHT_REL) {
+      for (std::uint64_t at = 0; read_at(relocated.data, at, without); at += sizeof without) {
+        std::uint64_t addend = 0;
+        if (read_at(table->data, without.r_offset, addend)) add(without.r_offset, without.r_info, addend);
+      }
+    }
+  }
+  const Section* names = find(".debug_str");
+  return {table->data, names != nullptr ? names->data : std::span<const char>{}, relocations, section};
+}
+
+std::optional<FunctionCode> Cubin::function(std::string_view name) const {
+  if (name.empty()) return std::nullopt;
+  const std::vector<Symbol> symbols = this->symbols();
+  Symbol wanted;
+  if (const Section* own = find(std::string(kText) + std::string(name)); own != nullptr) {
+    wanted = {name, static_cast<std::size_t>(own - sections_.data()), 0, own->data.size(), true, false};
+  } else {
+    const auto inner = std::ranges::find(symbols, name, &Symbol::inner);
+    if (inner == symbols.end()) return std::nullopt;
+    wanted = *inner;
+  }
+  if (wanted.section >= sections_.size()) return std::nullopt;
+  const std::span<const char> code = part_of(sections_[wanted.section].data, wanted.offset, wanted.bytes);
+  const CubinLines lines = lines_of(wanted.section, symbols);
+  FunctionCode result;
+  result.name = name;
+  result.has_lines = !lines.empty();
+  result.instructions = decode_function(code, architecture_);
+  std::vector<Symbol> inner; // functions within the kernel's section
+  std::ranges::copy_if(symbols, std::back_inserter(inner), [&](const Symbol& symbol) {
+    return symbol.section == wanted.section && !symbol.inner().empty();
+  });
+  for (Instruction& instruction : result.instructions) {
+    const std::uint64_t offset = wanted.offset + instruction.offset;
+    const auto around = std::ranges::find_if(inner, [offset](const Symbol& symbol) {
+      return offset >= symbol.offset && offset - symbol.offset < symbol.bytes;
+    });
+    instruction.places = lines.places(offset, around == inner.end() ? name : around->inner());
+  }
+  return result;
+}
+
+} // namespace gmt

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// One cubin: the ELF file of device code that a GPU loads, for one architecture. Gives the instructions of a
+// function that touch memory, with the lines they came from. Used by the search for kernels' code.
+//
+// Reads the layouts of nvcc 11 to 13 from memory. Trusts nothing: what lies outside the image is not there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/device_code/cubin_lines.h"
+#include "analyzer/device_code/instruction.h"
+
+namespace gmt {
+
+class Cubin {
+public:
+  // Nothing if this is no cubin. The image must outlive what is returned.
+  static std::optional<Cubin> open(std::span<const char> image);
+
+  unsigned architecture() const { return architecture_; } // 90 for sm_90 and sm_90a
+
+  // Names as linked: of kernels and functions with a section of their own, and of functions in the section of
+  // the kernel that calls them. The latter may occur several times.
+  std::vector<std::string_view> functions() const;
+
+  struct Variable {
+    std::string_view name; // as linked
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Variable> variables() const;
+
+  // Of several with that name the first.
+  std::optional<FunctionCode> function(std::string_view name) const;
+
+private:
+  struct Section {
+    std::string_view name;
+    std::uint32_t type = 0, link = 0, info = 0;
+    std::span<const char> data;
+  };
+  struct Symbol {
+    std::string_view name;
+    std::size_t section = 0;
+    std::uint64_t offset = 0, bytes = 0;
+    bool function = false, variable = false;
+
+    std::string_view inner() const; // empty unless it lies in a kernel's section
+  };
+
+  bool read_sections(std::span<const char> image);
+  const Section* find(std::string_view name) const;
+  std::vector<Symbol> symbols() const;
+  CubinLines lines_of(std::size_t section, std::span<const Symbol> symbols) const;
+
+  unsigned architecture_ = 0;
+  std::vector<Section> sections_;
+};
+
+} // namespace gmt

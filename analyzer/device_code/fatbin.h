@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device code in an executable or library: section .nv_fatbin, containers of entries, each a cubin (ELF)
+// or PTX for one architecture, plain or compressed. Used to find kernels' code and what kernels call.
+//
+// NVIDIA does not document the layout; it was learnt from nvcc 11 to 13. Trusts nothing and gives up in time:
+// what cannot be read is passed over.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "analyzer/symbols/elf_file.h"
+
+namespace gmt {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+struct FatbinEntry {
+  enum class Kind : std::uint8_t { kPtx, kCubin, kOther };
+  enum class Packing : std::uint8_t { kPlain, kLz4, kZstd };
+
+  Kind kind = Kind::kOther;
+  Packing packing = Packing::kPlain;
+  unsigned architecture = 0;   // 90 for sm_90 and sm_90a
+  std::size_t container = 0;   // of one compiled file: number in its section
+  std::span<const char> bytes; // as stored
+  std::uint64_t plain_bytes = 0;
+};
+
+// Calls `visit` for one entry after the other until it returns false.
+void visit_entries(std::span<const char> section, Deadline deadline,
+                   const std::function<bool(const FatbinEntry&)>& visit);
+
+// The entry's code: what is stored, or unpacked into `buffer`. Empty if it is damaged or larger than 256 MiB.
+std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer);
+
+// Empty if the file has none. Belongs to the file.
+std::span<const char> nv_fatbin_of(const ElfFile& file);
+
+bool is_fatbin(std::span<const char> bytes); // begins as a container does
+
+} // namespace gmt

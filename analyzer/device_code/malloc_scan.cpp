@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for device malloc in fat binaries, see malloc_scan.h. In a cubin malloc and free are undefined
+// functions, in PTX they are declared by name; new and delete are calls of the two. An entry is one compiled
+// file, or all that nvcc -rdc linked, where files that log nothing cannot be told from those that do.
+
+#include "analyzer/device_code/malloc_scan.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/device_ring.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::size_t kMaxSection = std::size_t{256} << 20; // bounds what is looked at in one module
+constexpr std::size_t kMaxEntry = std::size_t{32} << 20;    // decompressed
+
+bool contains(std::span<const char> text, std::string_view what) {
+  return std::string_view(text.data(), text.size()).find(what) != std::string_view::npos;
+}
+
+// A name stands between zeros in a cubin's string table; in PTX a declaration ends its line with it. The last
+// name is what __nv_aligned_device_malloc calls.
+DeviceMalloc device_malloc_in_code(std::span<const char> code, bool ptx) {
+  if (contains(code, trace::kControlSymbol)) return DeviceMalloc::kLogged;
+  const std::string zero(1, '\0');
+  for (const std::string name : {"malloc", "free", "__cuda_syscall_aligned_malloc"}) {
+    const bool called = ptx ? contains(code, " " + name + "\n") : contains(code, zero + name + zero);
+    if (called) return DeviceMalloc::kCalled;
+  }
+  return DeviceMalloc::kNone;
+}
+
+} // namespace
+
+DeviceMalloc device_malloc_in(std::span<const char> section, Deadline deadline) {
+  DeviceMalloc result = DeviceMalloc::kNone;
+  std::vector<char> buffer;
+  visit_entries(section, deadline, [&](const FatbinEntry& entry) {
+    if (entry.kind == FatbinEntry::Kind::kOther || entry.plain_bytes > kMaxEntry) return true;
+    const DeviceMalloc found =
+      device_malloc_in_code(unpack(entry, buffer), entry.kind == FatbinEntry::Kind::kPtx);
+    result = std::max(result, found);
+    return result != DeviceMalloc::kCalled;
+  });
+  return result;
+}
+
+DeviceMalloc device_malloc_in(const std::filesystem::path& module, Deadline deadline) {
+  const std::optional<ElfFile> file = ElfFile::open(module);
+  if (!file) return DeviceMalloc::kNone;
+  const std::span<const char> section = nv_fatbin_of(*file);
+  return section.size() > kMaxSection ? DeviceMalloc::kNone : device_malloc_in(section, deadline);
+}
+
+DeviceMalloc device_malloc_in_image(const std::filesystem::path& image, Deadline deadline) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(image, error);
+  if (error || bytes > kMaxEntry) return DeviceMalloc::kNone;
+  std::ifstream file(image, std::ios::binary);
+  const std::vector<char> code((std::istreambuf_iterator<char>(file)), {});
+  if (is_fatbin(code)) return device_malloc_in(std::span<const char>(code), deadline);
+  const bool elf = std::string_view(code.data(), code.size()).starts_with("\177ELF");
+  return device_malloc_in_code(code, !elf);
+}
+
+} // namespace gmt

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// All device heaps of a process, see device_heaps.h.
+
+#include "analyzer/device_heap/device_heaps.h"
+
+#include <algorithm>
+
+#include "analyzer/detectors/detector.h"
+#include "trace/cuda_constants.h"
+
+namespace gmt {
+namespace {
+
+using trace::Kind;
+
+
+// kLaunch's words as the device's records have them.
+std::uint64_t grid_extents(std::uint64_t word) {
+  return trace::pack_block(static_cast<unsigned>(word & 0xffffffff),
+                           static_cast<unsigned>(word >> 32 & 0xffff), static_cast<unsigned>(word >> 48));
+}
+std::uint64_t block_extents(std::uint64_t word) {
+  return trace::pack_block(static_cast<unsigned>(word & 0xffff), static_cast<unsigned>(word >> 16 & 0xffff),
+                           static_cast<unsigned>(word >> 32 & 0xffff));
+}
+
+std::uint16_t call_of(const Event& e) { return e.via != trace::kNoApi ? e.via : e.api; }
+
+bool is_of(const DeviceContext& context, std::uint16_t id) {
+  return id == 0 || context.heap.context() == 0 || context.heap.context() == id;
+}
+
+} // namespace
+
+void DeviceHeaps::read(const std::vector<DeviceLogFiles>& files) {
+  for (const DeviceLogFiles& file : files) {
+    auto context = std::make_unique<DeviceContext>();
+    context->log = file.name;
+    DeviceLogReader reader(file);
+    context->heap.read(reader);
+    context->stats = reader.stats();
+    contexts_.push_back(std::move(context));
+  }
+  // As they were made: device-2 before device-10.
+  std::ranges::stable_sort(contexts_, {}, [](const auto& c) { return std::pair(c->log.size(), c->log); });
+}
+
+void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+  switch (e.kind) {
+  case Kind::kLaunch: on_launch(e, heap, facts); break;
+  case Kind::kNote:
+    if (e.p(0) == cuda::kLimitMallocHeapSize && !e.in_flight()) on_limit(e, facts);
+    break;
+  case Kind::kSync:
+    on_sync(e, facts);
+    break;
+  case Kind::kLife:
+    if (!e.succeeded() || e.from_runtime()) break;
+    on_context_end(e, heap, facts);
+    on_life(e);
+    break;
+  case Kind::kGraphKernel:
+    if (e.succeeded()) on_graph_kernel(e, facts);
+    break;
+  case Kind::kGraphChange:
+    if (e.succeeded()) on_graph_change(e);
+    break;
+  default: break;
+  }
+}
+
+void DeviceHeaps::on_sync(const Event& e, const ProcessFacts& facts) {
+  if (!any()) return;
+  const auto op = static_cast<trace::SyncOp>(e.p(2));
+  if (op == trace::SyncOp::kEndCapture) return end_capture(e);
+  if (!e.succeeded()) return;
+  on_wait(e, op, facts);
+  if (op != trace::SyncOp::kGraphLaunch) return;
+  const auto at = executable_graphs_.find(e.p(1));
+  if (at == executable_graphs_.end()) return;
+  at->second->add({.begun = facts.realtime(e), .stream = e.p(0), .stack = e.stack, .api = call_of(e)});
+}
+
+void DeviceHeaps::end_capture(const Event& e) {
+  if (!ends_capture(e)) return;
+  const auto capture = captures_.extract(e.own_stream(e.p(0)));
+  if (capture.empty() || !e.succeeded()) return;
+  std::vector<Captured>& graph = graphs_[e.p(1)];
+  graph.insert(graph.end(), capture.mapped().begin(), capture.mapped().end());
+}
+
+void DeviceHeaps::on_life(const Event& e) {
+  const auto object = static_cast<trace::ObjectClass>(e.p(1));
+  const bool created = static_cast<trace::LifeOp>(e.p(2)) == trace::LifeOp::kCreate;
+  if (object == trace::ObjectClass::kGraphExec) {
+    executable_graphs_.erase(e.p(0));
+    const auto graph = created ? graphs_.find(e.p(3)) : graphs_.end();
+    if (graph == graphs_.end()) return;
+    GraphLaunches* launches = executable_graphs_[e.p(0)] = &graph_launches_.emplace_back();
+    for (const Captured& c : graph->second) {
+      KernelLaunch launch = c.launch;
+      launch.graph = launches;
+      add(c.context, launch, c.name);
+    }
+  } else if (object == trace::ObjectClass::kStream) {
+    non_blocking_.erase(e.p(0));
+    if (created && (e.p(3) & cuda::kStreamNonBlocking) != 0) non_blocking_.insert(e.p(0));
+  } else if (object == trace::ObjectClass::kGraph) {
+    graphs_.erase(e.p(0));
+    const auto original = created ? graphs_.find(e.p(3)) : graphs_.end();
+    if (original == graphs_.end()) return;
+    std::vector<Captured> clone = original->second;
+    for (Captured& c : clone) c.node = 0; // it has a handle of its own
+    graphs_[e.p(0)] = std::move(clone);
+  }
+}
+
+std::vector<DeviceHeaps::Captured>* DeviceHeaps::graph_of(std::uint64_t node) {
+  for (auto& [handle, kernels] : graphs_) {
+    if (std::ranges::find(kernels, node, &Captured::node) != kernels.end()) return &kernels;
+  }
+  return nullptr;
+}
+
+// Nodes of an executable graph keep their ids when they are changed.
+void DeviceHeaps::on_graph_kernel(const Event& e, const ProcessFacts& facts) {
+  if (executable_graphs_.contains(e.p(1))) return;
+  std::vector<Captured>* kernels = e.p(1) != 0 ? &graphs_[e.p(1)] : graph_of(e.p(4));
+  if (kernels == nullptr) return;
+  const KernelLaunch launch{.extents = grid_extents(e.p(2)),
+                            .block_extents = block_extents(e.p(3)),
+                            .stack = e.stack,
+                            .api = call_of(e),
+                            .captured = true,
+                            .by_hand = true};
+  auto at = std::ranges::find(*kernels, e.p(4), &Captured::node);
+  if (at == kernels->end()) at = kernels->emplace(at);
+  *at = {e.context, launch, std::string(facts.handle_name(e.p(0))), e.p(4)};
+}
+
+// A child's kernels stand under the node that runs them.
+void DeviceHeaps::on_graph_change(const Event& e) {
+  const auto op = static_cast<trace::GraphOp>(e.p(1));
+  const std::uint64_t node = e.p(2);
+  if (op == trace::GraphOp::kRemove) {
+    if (auto* kernels = graph_of(node)) std::erase_if(*kernels, [&](const Captured& c) { return c.node == node; });
+  }
+  const auto child = graphs_.find(e.p(3));
+  if (op != trace::GraphOp::kChild || child == graphs_.end() || executable_graphs_.contains(e.p(0))) return;
+  std::vector<Captured> kernels = child->second;
+  for (Captured& c : kernels) c.node = node;
+  std::vector<Captured>& parent = graphs_[e.p(0)];
+  parent.insert(parent.end(), kernels.begin(), kernels.end());
+}
+
+void DeviceHeaps::on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
+  KernelLaunch launch{.extents = grid_extents(e.p(2)),
+                      .block_extents = block_extents(e.p(3)),
+                      .realtime = facts.realtime(e),
+                      .stream = e.p(1),
+                      .stack = e.stack,
+                      .api = call_of(e),
+                      .is_blocking = !non_blocking_.contains(e.p(1))};
+  const std::string_view name = facts.handle_name(e.p(0));
+  const std::uint64_t capture = heap.capture_of(e, e.p(1));
+  if (capture == 0) return add(e.context, launch, name);
+  launch.captured = true;
+  captures_[capture].push_back({e.context, launch, std::string(name), 0});
+}
+
+void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view name) {
+  for (const auto& context : contexts_) {
+    if (!is_of(*context, id) || context->end) continue;
+    // Launches that name no context were the first one's, once some do.
+    const bool own = id > 1 && context->heap.context() == id;
+    if (own && !std::exchange(context->launches_named, true)) context->launches.forget();
+    launch.waits = context->waits;
+    context->launches.add(launch, name);
+  }
+}
+
+// Its heap is the oldest that had begun by then, as far as two clocks can tell. The others belong to later lives of the
+// context, in which grids are counted from 1 again.
+void DeviceHeaps::on_context_end(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+  const std::uint64_t now = facts.realtime(e);
+  bool found = false;
+  for (const auto& context : contexts_) {
+    if (context->end || !heap.ends_context(e, context->heap.context())) continue;
+    const auto& grids = context->heap.grids();
+    const bool has_begun = now == 0 || grids.empty() || grids.front().time <= now + kDeviceClockError;
+    if (!found && has_begun) {
+      context->end = {call_of(e), e.stack};
+    } else {
+      context->launches.restart();
+      context->limit = DeviceContext::kDefaultLimit;
+      context->refused.clear();
+    }
+    found = true;
+  }
+}
+
+// Which of several contexts was waited for must be known; and for launches of graphs when.
+void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op, const ProcessFacts& facts) {
+  const bool for_all = op == trace::SyncOp::kContextSynchronize;
+  for (const auto& context : contexts_) {
+    const bool is_its = contexts_.size() == 1 || context->heap.context() == e.context;
+    if (for_all && is_its) ++context->waits;
+  }
+  const std::uint64_t begun = e.ticks != 0 ? facts.realtime(e) : 0;
+  const std::uint64_t until = begun + static_cast<std::uint64_t>(facts.nanoseconds(e.ticks));
+  const bool for_stream = op == trace::SyncOp::kStreamSynchronize && e.p(0) != cuda::kStreamPerThread;
+  if (begun == 0 || (!for_all && !for_stream)) return;
+  for (const auto& [handle, launches] : executable_graphs_) {
+    if (!for_all) launches->wait_for_stream(e.p(0), until);
+    else if (contexts_.size() == 1) launches->wait_for_all(until);
+  }
+}
+
+void DeviceHeaps::on_limit(const Event& e, const ProcessFacts& facts) {
+  const std::string_view api = facts.api_name(e.api);
+  if (api != "cuCtxSetLimit" && api != "cudaDeviceSetLimit" && api != "cudaThreadSetLimit") return;
+  for (const auto& context : contexts_) {
+    if (!is_of(*context, e.context) || context->end) continue;
+    if (e.succeeded()) context->limit = e.p(1);
+    else context->refused.push_back({e.p(1), e.result, call_of(e), e.stack, context->launches.count() != 0});
+  }
+}
+
+void DeviceHeaps::conclude() {
+  for (const auto& context : contexts_) context->launches.conclude();
+}
+
+std::uint64_t DeviceHeaps::misused_by(const Event& e, const Heap& heap) const {
+  if (!any() || (e.flags & trace::kFlagNested) != 0 || heap.is_dead(e.context)) return 0;
+  const auto is_heap = [&](std::uint64_t address) {
+    return spans(address) && heap.find_live(address) == nullptr;
+  };
+  switch (e.kind) {
+  case Kind::kFree:
+  case Kind::kSet:
+  case Kind::kUse: return is_heap(e.p(0)) ? e.p(0) : 0;
+  case Kind::kCopy:
+    for (const auto side : {Judgement::Side::kSource, Judgement::Side::kDestination}) {
+      const std::uint64_t address = e.p(side == Judgement::Side::kSource ? 1 : 0);
+      if (declared_side(e, side) != trace::Side::kArray && is_heap(address)) return address;
+    }
+    return 0;
+  default: return 0;
+  }
+}
+
+bool DeviceHeaps::spans(std::uint64_t address) const {
+  for (const auto& context : contexts_) {
+    if (context->heap.spans(address)) return true;
+  }
+  return false;
+}
+
+// A pointer is rather of the context's own present life than of another context, and rather of either than of a life that
+// has ended, or is to come. Lives of one context, in whose order they stand here, have their heaps at the same addresses.
+DeviceHeaps::Found DeviceHeaps::find(std::uint64_t address, std::uint16_t id, std::uint64_t now) const {
+  struct Candidate {
+    int rank;
+    std::ptrdiff_t order; // the newest first of those that have ended
+    const DeviceContext* context;
+  };
+  std::vector<Candidate> candidates;
+  for (const auto& context : contexts_) {
+    if (!context->heap.spans(address)) continue;
+    const auto order = static_cast<std::ptrdiff_t>(candidates.size());
+    if (context->end) candidates.push_back({2, -order, context.get()});
+    else candidates.push_back({context->heap.context() == id ? 0 : 1, order, context.get()});
+  }
+  std::ranges::sort(candidates, {}, [](const Candidate& c) { return std::pair(c.rank, c.order); });
+  for (const Candidate& c : candidates) {
+    if (const DeviceBlock* block = c.context->heap.find(address, now)) return {c.context, block};
+  }
+  return {candidates.empty() ? nullptr : candidates.front().context, nullptr};
+}
+
+} // namespace gmt

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device heaps of one process, one for each context that had instrumented kernels, with the launches
+// that their records belong to and the limits that were set. A primary context that is reset has another heap
+// afterwards. Detectors reach it through ProcessFacts::device_heaps().
+//
+// read() takes all device logs before the first host event, so that a host call on a device-heap pointer
+// finds its block; follow() then sees the host's events. Programs without instrumented kernels pay one test
+// an event.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "analyzer/device_heap/device_heap.h"
+#include "analyzer/device_heap/grid_matching.h"
+#include "analyzer/trace_reader/log_reader.h"
+
+namespace gmt {
+
+class Heap;
+class ProcessFacts;
+
+// A call that set the size of a context's device heap, or was refused.
+struct HeapLimitCall {
+  std::uint64_t bytes = 0;
+  std::uint16_t result = 0, api = trace::kNoApi;
+  StackId stack;
+  bool behind_launch = false; // of the context
+};
+
+struct DeviceContext {
+  static constexpr std::uint64_t kDefaultLimit = 8 << 20; // CUDA programming guide, "Heap memory allocation"
+
+  std::string log; // name of the files
+  DeviceHeap heap;
+  DeviceLaunches launches{heap};
+  LogStats stats;
+  std::uint64_t limit = kDefaultLimit; // in force, bytes
+  std::vector<HeapLimitCall> refused;  // limits, newest last
+  std::uint64_t waits = 0;             // of the host for all work of the context
+  bool launches_named = false;         // a launch has said that it is this context's
+
+  struct End {
+    std::uint16_t api = trace::kNoApi;
+    StackId stack;
+  };
+  std::optional<End> end; // by a call, while the program went on
+};
+
+class DeviceHeaps {
+public:
+  DeviceHeaps() = default;
+  DeviceHeaps(const DeviceHeaps&) = delete;
+  DeviceHeaps& operator=(const DeviceHeaps&) = delete;
+
+  void read(const std::vector<DeviceLogFiles>& files);
+  bool any() const { return !contexts_.empty(); }
+  const std::vector<std::unique_ptr<DeviceContext>>& contexts() const { return contexts_; }
+
+  // The analysis's: every host event, after the heap has applied it.
+  void follow(const Event& e, const Heap& heap, const ProcessFacts& facts);
+  void conclude();
+
+  // The block of a device heap that a host call of now, in that context, means by the address, with the block's own
+  // context; a null block if the address lies among a device heap's blocks but belongs to none that is remembered.
+  // Both null if it is no device-heap pointer. `now`: DeviceHeap::find()'s time.
+  struct Found {
+    const DeviceContext* context = nullptr;
+    const DeviceBlock* block = nullptr;
+    explicit operator bool() const { return context != nullptr; }
+  };
+  // May take long: for a finding's first example, not for all events.
+  Found find(std::uint64_t address, std::uint16_t context, std::uint64_t now) const;
+  bool spans(std::uint64_t address) const; // a quick answer to whether there is something to find
+
+  // What a host call on the device heap (heap-mixed) is about: its side that points there, an address of 0 if
+  // none does. Only kFree, kCopy, kSet and kUse can.
+  std::uint64_t misused_by(const Event& e, const Heap& heap) const;
+
+private:
+  void on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts);
+  void on_sync(const Event& e, const ProcessFacts& facts);
+  void end_capture(const Event& e);
+  void on_life(const Event& e);
+  void on_graph_kernel(const Event& e, const ProcessFacts& facts);
+  void on_graph_change(const Event& e);
+  void on_limit(const Event& e, const ProcessFacts& facts);
+  void on_wait(const Event& e, trace::SyncOp op, const ProcessFacts& facts);
+  void on_context_end(const Event& e, const Heap& heap, const ProcessFacts& facts);
+  void add(std::uint16_t context, KernelLaunch launch, std::string_view name);
+
+  struct Captured {
+    std::uint16_t context;
+    KernelLaunch launch;
+    std::string name;       // of the kernel, as linked
+    std::uint64_t node = 0; // 0 unknown
+  };
+  std::vector<Captured>* graph_of(std::uint64_t node);
+  std::vector<std::unique_ptr<DeviceContext>> contexts_;
+  std::unordered_map<std::uint64_t, std::vector<Captured>> captures_; // under way, by Heap::capture_of()
+  std::unordered_map<std::uint64_t, std::vector<Captured>> graphs_; // by handle
+  std::deque<GraphLaunches> graph_launches_;
+  std::unordered_map<std::uint64_t, GraphLaunches*> executable_graphs_; // by handle
+  std::unordered_set<std::uint64_t> non_blocking_;                  // streams, by handle
+};
+
+} // namespace gmt

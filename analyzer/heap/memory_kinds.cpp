@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's rules about kinds of memory as plain functions: names, which release fits which allocation
+// (CUDA driver API manual), what counts as device memory, which error codes end a context, how far a copy or set
+// reaches. Used by the heap and by detectors.
+
+#include <algorithm>
+
+#include "analyzer/heap/heap.h"
+#include "trace/cuda_constants.h"
+#include "trace/cuda_results.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+using trace::FreeFunction;
+
+constexpr std::uint64_t saturating_mul(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+constexpr std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+// The last row needs only its width, the last slice only its rows (cuda.h on CUDA_MEMCPY2D).
+std::uint64_t extent_of(const Rows& rows) {
+  if (rows.width == 0) return 0;
+  const std::uint64_t before =
+    saturating_add(saturating_mul(rows.depth - 1, rows.slice), rows.height - 1);
+  const std::uint64_t pitch = rows.pitch == 0 ? rows.width : rows.pitch;
+  return saturating_add(saturating_mul(before, pitch), rows.width);
+}
+
+} // namespace
+
+std::string_view family_noun(Family family) {
+  switch (family) {
+  case Family::kUnknown: return "memory";
+  case Family::kDevice: return "device memory";
+  case Family::kPitched: return "pitched device memory";
+  case Family::kManaged: return "managed memory";
+  case Family::kPinned: return "pinned host memory";
+  case Family::kRegistered: return "registered host memory";
+  case Family::kStreamOrdered: return "stream-ordered device memory";
+  case Family::kArray: return "CUDA array memory";
+  case Family::kMipmappedArray: return "mipmapped array memory";
+  case Family::kVmmHandle: return "physical memory (VMM handle)";
+  case Family::kVmmReservation: return "reserved address space (VMM)";
+  case Family::kVmmMapping: return "mapped memory (VMM)";
+  case Family::kIpc: return "another process's memory (IPC)";
+  case Family::kPoolImport: return "imported pool memory";
+  case Family::kExternal: return "mapped external memory";
+  case Family::kGraph: return "graph memory";
+  case Family::kModuleGlobal: return "static device memory";
+  case Family::kGraphics: return "mapped graphics memory";
+  case Family::kMulticast: return "multicast object memory";
+  case Family::kSubAllocation: return "memory of a pool";
+  case Family::kManagedVariable: return "static managed memory";
+  }
+  return "memory";
+}
+
+std::string_view right_release(Family family, bool runtime) {
+  switch (family) {
+  case Family::kUnknown:
+  case Family::kDevice:
+  case Family::kPitched:
+  case Family::kManaged:
+  case Family::kPoolImport:
+  case Family::kExternal: return runtime ? "cudaFree" : "cuMemFree";
+  case Family::kStreamOrdered:
+  case Family::kGraph: return runtime ? "cudaFreeAsync" : "cuMemFreeAsync";
+  case Family::kPinned: return runtime ? "cudaFreeHost" : "cuMemFreeHost";
+  case Family::kRegistered: return runtime ? "cudaHostUnregister" : "cuMemHostUnregister";
+  case Family::kArray: return runtime ? "cudaFreeArray" : "cuArrayDestroy";
+  case Family::kMipmappedArray: return runtime ? "cudaFreeMipmappedArray" : "cuMipmappedArrayDestroy";
+  case Family::kVmmHandle:
+  case Family::kMulticast: return "cuMemRelease";
+  case Family::kVmmReservation: return "cuMemAddressFree";
+  case Family::kVmmMapping: return "cuMemUnmap";
+  case Family::kIpc: return runtime ? "cudaIpcCloseMemHandle" : "cuIpcCloseMemHandle";
+  case Family::kModuleGlobal:
+  case Family::kManagedVariable: return runtime ? "nothing: it lives as long as its module" : "cuModuleUnload";
+  case Family::kGraphics: return runtime ? "cudaGraphicsUnmapResources" : "cuGraphicsUnmapResources";
+  case Family::kSubAllocation: return "the pool's own release function";
+  }
+  return "cuMemFree";
+}
+
+bool release_fits(FreeFunction function, Family family) {
+  switch (function) {
+  case FreeFunction::kMemFree:
+    return family == Family::kDevice || family == Family::kPitched || family == Family::kManaged ||
+           family == Family::kStreamOrdered || family == Family::kPoolImport || family == Family::kGraph ||
+           family == Family::kExternal;
+  case FreeFunction::kMemFreeAsync: // classic device memory too, as measured
+    return family == Family::kStreamOrdered || family == Family::kDevice || family == Family::kPitched ||
+           family == Family::kPoolImport || family == Family::kGraph;
+  case FreeFunction::kMemFreeHost: return family == Family::kPinned;
+  case FreeFunction::kHostUnregister: return family == Family::kRegistered;
+  case FreeFunction::kArrayDestroy: return family == Family::kArray;
+  case FreeFunction::kMipmappedArrayDestroy: return family == Family::kMipmappedArray;
+  case FreeFunction::kMemRelease: return family == Family::kVmmHandle || family == Family::kMulticast;
+  case FreeFunction::kAddressFree: return family == Family::kVmmReservation;
+  case FreeFunction::kMemUnmap: return family == Family::kVmmMapping;
+  case FreeFunction::kIpcClose: return family == Family::kIpc;
+  case FreeFunction::kUnmapGraphics: return family == Family::kGraphics;
+  case FreeFunction::kGraphFreeNode: return family == Family::kGraph;
+  case FreeFunction::kRegionUnregister: return family == Family::kSubAllocation;
+  case FreeFunction::kHostFree: return false;
+  case FreeFunction::kUnknown: return true;
+  }
+  return true;
+}
+
+// Graphics resources end with the other API's object, and unmapping names the resource, not the address.
+bool can_leak(Family family) { return !is_static(family) && family != Family::kGraphics; }
+
+bool is_sticky(std::uint16_t result) {
+  switch (result) {
+  case cuda::CUDA_ERROR_ECC_UNCORRECTABLE:
+  case cuda::CUDA_ERROR_NVLINK_UNCORRECTABLE:
+  case cuda::CUDA_ERROR_CONTAINED:
+  case cuda::CUDA_ERROR_ILLEGAL_ADDRESS:
+  case cuda::CUDA_ERROR_LAUNCH_TIMEOUT:
+  case cuda::CUDA_ERROR_ASSERT:
+  case cuda::CUDA_ERROR_HARDWARE_STACK_ERROR:
+  case cuda::CUDA_ERROR_ILLEGAL_INSTRUCTION:
+  case cuda::CUDA_ERROR_MISALIGNED_ADDRESS:
+  case cuda::CUDA_ERROR_INVALID_ADDRESS_SPACE:
+  case cuda::CUDA_ERROR_INVALID_PC:
+  case cuda::CUDA_ERROR_LAUNCH_FAILED:
+  case cuda::CUDA_ERROR_TENSOR_MEMORY_LEAK:
+  case cuda::CUDA_ERROR_EXTERNAL_DEVICE: return true;
+  default: return false;
+  }
+}
+
+std::uint64_t Rows::count() const { return saturating_mul(height, depth); }
+
+Rows rows_of(const Event& call, Judgement::Side side) {
+  const bool source = side == Judgement::Side::kSource;
+  const bool is_copy = call.kind == trace::Kind::kCopy;
+  Rows rows;
+  rows.address = call.p(source ? 1 : 0);
+  if (call.payload.size() <= trace::kFirstPayloadWords) {
+    rows.width = call.p(is_copy ? 2 : 1);
+    return rows;
+  }
+  rows.pitch = call.p(source ? 5 : 4);
+  rows.width = call.p(is_copy ? 6 : 5);
+  rows.height = std::max<std::uint64_t>(call.p(is_copy ? 7 : 6), 1);
+  rows.slice = rows.height;
+  if (is_copy) {
+    rows.depth = std::max<std::uint64_t>(call.p(8), 1);
+    if (const std::uint64_t slice = call.p(source ? 10 : 9); slice != 0) rows.slice = slice;
+  } else {
+    rows.element = call.p(7);
+  }
+  return rows;
+}
+
+trace::Side declared_side(const Event& copy, Judgement::Side side) {
+  return static_cast<trace::Side>((copy.flags >> (side == Judgement::Side::kSource ? 2 : 0)) & 3);
+}
+
+std::optional<Box> box_of(const Event& copy, Judgement::Side side) {
+  const unsigned first = side == Judgement::Side::kSource ? 14 : 11;
+  if (copy.payload.size() < first + 3) return std::nullopt;
+  return Box{.x = copy.p(first),
+             .y = copy.p(first + 1),
+             .z = copy.p(first + 2),
+             .width = copy.p(6),
+             .height = std::max<std::uint64_t>(copy.p(7), 1),
+             .depth = std::max<std::uint64_t>(copy.p(8), 1)};
+}
+
+std::optional<Event> work_of_node(const Event& use) {
+  constexpr unsigned kType = 10;
+  constexpr unsigned kCopyWords = 17, kSetWords = 8;
+  const bool of_node = use.kind == trace::Kind::kUse &&
+                       use.p(2) == static_cast<std::uint64_t>(trace::UseClass::kGraphNode);
+  if (!of_node || use.payload.size() <= kType) return std::nullopt;
+  Event work = use;
+  if (use.p(kType) == cuda::kNodeTypeSet) {
+    work.kind = trace::Kind::kSet; // P4 to P7 are the same
+    work.payload = use.payload.first(kSetWords);
+    return work;
+  }
+  if (use.p(kType) != cuda::kNodeTypeCopy || use.payload.size() <= trace::kNodeCopyFlags) return std::nullopt;
+  work.kind = trace::Kind::kCopy;
+  work.flags = static_cast<std::uint16_t>((use.flags & 0xf000) | (use.p(trace::kNodeCopyFlags) & 0xfff));
+  work.payload = use.payload.subspan(trace::kNodeCopy, kCopyWords);
+  return work;
+}
+
+std::uint64_t copy_extent(const Event& copy, Judgement::Side side) {
+  if (copy.payload.size() <= trace::kFirstPayloadWords) return copy.p(2);
+  return extent_of(rows_of(copy, side));
+}
+
+std::uint64_t set_extent(const Event& set) {
+  if (set.payload.size() <= trace::kFirstPayloadWords) return set.p(1);
+  return extent_of(rows_of(set, Judgement::Side::kDestination));
+}
+
+} // namespace gmt

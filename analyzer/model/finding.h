@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a detector says: one finding is one mistake (or one group of equal mistakes) with every call stack
+// that matters. Detectors fill it with stack ids; the report resolves them to Frames before any output runs.
+// Sizes are bytes, addresses are the program's own.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/model/event.h"
+
+namespace gmt {
+
+enum class Severity : std::uint8_t { kNote, kWarning, kError };
+
+// Addresses of code in a module, before its load bias is added; the end is exclusive.
+struct CodeRange {
+  std::uint64_t begin = 0, end = 0;
+  bool operator==(const CodeRange&) const = default;
+};
+
+// A function that makes tail calls: it may have been called and be gone from the stack.
+struct Callee {
+  std::string function;        // demangled
+  std::vector<CodeRange> code; // all of it, clones included; in the caller's module
+};
+
+// One frame as a person reads it. An inlined function has its own frame with `inlined` set, innermost first.
+struct Frame {
+  std::uint64_t address = 0; // in the process, as the return address was captured
+  std::string function;      // demangled, with parameters; empty if unknown
+  std::string file;          // as the compiler recorded it; empty without line information
+  std::uint32_t line = 0;
+  std::string module;        // path of the object file, empty if unknown
+  std::uint64_t module_offset = 0; // address - load bias of the module
+  bool inlined = false;
+  // Stands for what left no frame: the next frame called a function that ended in a tail call, maybe several in turn.
+  bool tail_call = false;
+  std::shared_ptr<const Callee> callee = nullptr; // called from here, as far as it makes tail calls
+};
+
+// Who ran device code: what tells one thread of a kernel from the others.
+struct DeviceThread {
+  std::string kernel;       // demangled, empty if unknown
+  std::uint64_t launch = 0; // which of the kernel's launches, from 1; 0 unknown
+  std::optional<std::array<std::uint32_t, 3>> block = {}, thread = {}; // none where all of them are meant
+};
+
+struct LabelledStack {
+  std::string label; // "allocated here", "first freed here", "freed again here", ...
+  StackId stack;
+  std::string api;   // the call as the program wrote it: cudaMalloc, else cuMemAlloc
+  std::vector<Frame> frames; // filled by the report, innermost first
+  std::optional<DeviceThread> device = {}; // a place in a kernel: its frames are the detector's, `stack` is 0
+};
+
+// Who had what when an allocation failed: of one device's memory, or of the host's that CUDA has pinned.
+struct HeldMemory {
+  struct Holder {
+    std::size_t stack = 0; // index into Finding::stacks
+    std::uint64_t bytes = 0, blocks = 0;
+  };
+  struct Module {      // who allocated it: the first frame that is not CUDA's
+    std::string path;  // empty if unknown
+    std::string owner; // "cuBLAS", empty if it is no known library
+    std::uint64_t bytes = 0, blocks = 0;
+  };
+  // Where addresses come from: a memory pool, or what cudaMalloc and cudaMallocPitch draw from. How much of
+  // the freed memory the driver has given to others is not in the trace.
+  struct Pool {
+    std::string name;                    // "default pool", "outside pools"
+    std::uint64_t bytes = 0, blocks = 0; // held
+    std::uint64_t freed_bytes = 0;       // and not taken again
+    std::uint64_t largest_freed = 0;     // in one piece
+    std::optional<std::uint64_t> release_threshold; // if the program set one
+
+    // The share of the freed memory that lies outside its largest piece, 0 to 1.
+    double fragmentation() const {
+      return freed_bytes == 0 ? 0 : 1 - static_cast<double>(largest_freed) / static_cast<double>(freed_bytes);
+    }
+  };
+  std::uint64_t requested_bytes = 0;
+  bool is_host = false;
+  int device = -1;                                      // -1: not known, then all devices' memory counts
+  std::uint64_t bytes = 0, blocks = 0;                  // held by the program
+  std::optional<std::uint64_t> free_bytes, total_bytes; // of the device, as the driver said right after
+  std::vector<Holder> holders;                          // the largest, largest first
+  std::uint64_t other_holders = 0, other_bytes = 0;     // call stacks that held less
+  std::vector<Module> modules;                          // those that held most first
+  std::vector<Pool> pools;
+
+  // An estimate of what nobody that was traced held: contexts, code, memory that pools keep, other programs.
+  std::optional<std::uint64_t> untraced_bytes() const {
+    if (!free_bytes || !total_bytes) return std::nullopt;
+    const std::uint64_t taken = *total_bytes - std::min(*free_bytes, *total_bytes);
+    return taken - std::min(bytes, taken);
+  }
+};
+
+// What one access of the source, or one function's local memory, cost: sums over the launches that were
+// measured, unless they say otherwise.
+struct AccessFigures {
+  std::string memory;         // "global", "shared", "local"
+  std::string kernel;         // demangled
+  bool is_kernel = true;      // false: a device function, called by kernels that are not known
+  std::string function, file; // of the source, the former demangled; empty without line information
+  std::uint32_t line = 0;
+  std::uint64_t offset = 0;   // of its costliest instruction in the function, bytes
+  std::string operation;      // "load", "store", "atomic", "copy"; "access" if the code is not known
+  std::uint32_t width = 0;    // bytes that a thread asks for; 0 unknown
+  std::uint64_t executions = 0, thread_executions = 0;
+  std::uint64_t actual = 0, ideal = 0; // sectors; wavefronts of shared memory. Local memory has no ideal
+  std::uint64_t launches = 0, measured = 0;
+  std::uint64_t wasted_bytes = 0; // in all launches; of local memory, all that was moved
+  double share = 0;               // of wasted_bytes in what all global accesses moved, 0 to 1
+  std::string cause;              // "stride", "misaligned", ...; empty if the figures leave it open
+  std::string brief;              // the same as a few words with its number: "stride of 8 or more"
+
+  double ratio() const { return ideal == 0 ? 0 : static_cast<double>(actual) / static_cast<double>(ideal); }
+  double per_request() const {
+    return executions == 0 ? 0 : static_cast<double>(actual) / static_cast<double>(executions);
+  }
+};
+
+struct Finding {
+  std::string kind; // its detector's id: "leak", "double-free", ...
+  Severity severity = Severity::kError;
+  std::string message; // one sentence: what happened, with numbers
+  std::string advice;  // one sentence: what to do
+  std::uint64_t bytes = 0;
+  std::uint64_t count = 1;
+  std::optional<std::uint64_t> address; // an example, where one address matters
+  std::string range;   // NVTX ranges open at the example (a leak's birth), "epoch 2 / forward"; empty if none
+  std::string api;     // the call at fault as the program wrote it; empty for leaks' absence of one
+  std::string owner;   // the library that did it for itself: "cuBLAS"; empty if it is the program's own
+  std::vector<LabelledStack> stacks;    // the call at fault first, then backwards in time
+  std::optional<HeldMemory> held;       // out-of-memory alone
+  std::optional<AccessFigures> access = {}; // those of memory accesses alone
+
+  // Findings of one kind with equal keys are merged by grouping: counts and bytes add up, the first stays the
+  // example. A detector puts here what must be equal besides kind, api and stacks (a family, an error code).
+  std::string group;
+};
+
+// A kind that could not be evaluated, or only in part: silence must never look like health.
+struct NotChecked {
+  std::string what; // a finding's id, or a sentence's subject
+  std::string why;
+};
+
+} // namespace gmt

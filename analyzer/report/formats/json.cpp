@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report for programs: docs/report-json.md documents every field, docs/report.schema.json is its schema,
+// and tests/report holds this file to it. Fields are only ever added while "schema" stays 1. Invariant: any
+// bytes from the traced program give valid JSON; what is no UTF-8 is replaced.
+#include <algorithm>
+#include <ostream>
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/report/output_format.h"
+#include "analyzer/report/formats/json_access.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+using Json = nlohmann::ordered_json; // keys in the order of the documentation
+
+constexpr int kSchema = 1;
+
+const char* word(Severity severity) {
+  switch (severity) {
+  case Severity::kError: return "error";
+  case Severity::kWarning: return "warning";
+  case Severity::kNote: break;
+  }
+  return "note";
+}
+
+const char* word(Ending::How how) {
+  switch (how) {
+  case Ending::How::kExited: return "exited";
+  case Ending::How::kSignalled: return "signalled";
+  case Ending::How::kExec: return "exec";
+  case Ending::How::kRunning: return "running";
+  case Ending::How::kUnknown: break;
+  }
+  return "unknown";
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json json_of(const Ending& ending) {
+  const bool exited = ending.how == Ending::How::kExited, signalled = ending.how == Ending::How::kSignalled;
+  return {{"how", word(ending.how)},
+          {"status", exited ? Json(ending.status) : Json(nullptr)},
+          {"signal", signalled ? Json(ending.signal) : Json(nullptr)}};
+}
+
+Json json_of(const Totals& t) {
+  return {{"events", t.events},
+          {"threads", t.threads},
+          {"allocations", t.allocations},
+          {"allocated_bytes", t.allocated_bytes},
+          {"frees", t.frees},
+          {"copies", t.copies},
+          {"copied_bytes", t.copied_bytes},
+          {"launches", t.launches},
+          {"peak_bytes", t.peak_bytes},
+          {"peak_range", text_or_null(t.peak_range)},
+          {"live_bytes", t.live_bytes},
+          {"live_blocks", t.live_blocks},
+          {"device_heap_calls", t.device_heap_calls},
+          {"device_heap_peak_bytes", t.device_heap_peak_bytes},
+          {"device_heap_live_bytes", t.device_heap_live_bytes}};
+}
+
+// Sums, but the peaks: processes need not have had theirs at the same time.
+Totals totals_of(const Report& report) {
+  Totals sum;
+  for (const ProcessReport& process : report.processes) {
+    const Totals& t = process.totals;
+    sum.events += t.events;
+    sum.threads += t.threads;
+    sum.allocations += t.allocations;
+    sum.allocated_bytes += t.allocated_bytes;
+    sum.frees += t.frees;
+    sum.copies += t.copies;
+    sum.copied_bytes += t.copied_bytes;
+    sum.launches += t.launches;
+    if (t.peak_bytes > sum.peak_bytes) sum.peak_range = t.peak_range;
+    sum.peak_bytes = std::max(sum.peak_bytes, t.peak_bytes);
+    sum.live_bytes += t.live_bytes;
+    sum.live_blocks += t.live_blocks;
+    sum.device_heap_calls += t.device_heap_calls;
+    sum.device_heap_peak_bytes = std::max(sum.device_heap_peak_bytes, t.device_heap_peak_bytes);
+    sum.device_heap_live_bytes += t.device_heap_live_bytes;
+  }
+  return sum;
+}
+
+Json json_of(const Frame& frame) {
+  return {{"function", text_or_null(frame.function)},
+          {"file", text_or_null(frame.file)},
+          {"line", frame.line != 0 ? Json(frame.line) : Json(nullptr)},
+          {"module", text_or_null(frame.module)},
+          {"module_offset", frame.module.empty() || frame.tail_call ? Json(nullptr) : Json(format_address(frame.module_offset))},
+          {"address", format_address(frame.address)},
+          {"inlined", frame.inlined},
+          {"tail_call", frame.tail_call}};
+}
+
+Json json_of(const DeviceThread& thread) {
+  return {{"kernel", text_or_null(thread.kernel)},
+          {"launch", thread.launch != 0 ? Json(thread.launch) : Json(nullptr)},
+          {"block", thread.block ? Json(*thread.block) : Json(nullptr)},
+          {"thread", thread.thread ? Json(*thread.thread) : Json(nullptr)}};
+}
+
+Json json_of(const LabelledStack& stack, unsigned depth) {
+  Json frames = Json::array();
+  const std::size_t all = stack.frames.size();
+  const std::size_t count = depth == 0 ? all : std::min<std::size_t>(depth, all);
+  for (std::size_t i = 0; i < count; ++i) frames.push_back(json_of(stack.frames[i]));
+  return {{"label", stack.label},
+          {"api", text_or_null(stack.api)},
+          {"frames", std::move(frames)},
+          {"device", stack.device ? json_of(*stack.device) : Json(nullptr)}};
+}
+
+Json device_or_null(int device) { return device >= 0 ? Json(device) : Json(nullptr); }
+
+Json json_of(const MemoryTables::Family& f) {
+  return {{"family", f.family},
+          {"device", device_or_null(f.device)},
+          {"allocations", f.allocations},
+          {"allocated_bytes", f.allocated_bytes},
+          {"frees", f.frees},
+          {"peak_bytes", f.peak_bytes},
+          {"live_blocks", f.live_blocks},
+          {"live_bytes", f.live_bytes}};
+}
+
+Json json_of(const MemoryTables::Device& d) {
+  return {{"device", device_or_null(d.device)}, {"peak_bytes", d.peak_bytes}, {"live_bytes", d.live_bytes}};
+}
+
+Json json_of(const MemoryTables::Copies& c) {
+  return {{"direction", c.direction},
+          {"copies", c.copies},
+          {"bytes", c.bytes},
+          {"pageable_bytes", c.pageable_bytes}};
+}
+
+Json json_of(const MemoryTables::Module& m) {
+  return {{"module", text_or_null(m.path)},
+          {"owner", text_or_null(m.owner)},
+          {"allocations", m.allocations},
+          {"allocated_bytes", m.allocated_bytes},
+          {"peak_bytes", m.peak_bytes},
+          {"live_bytes", m.live_bytes}};
+}
+
+template <class Number> Json number_or_null(const std::optional<Number>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json json_of(const HeldMemory::Module& m) {
+  return {{"module", text_or_null(m.path)},
+          {"owner", text_or_null(m.owner)},
+          {"bytes", m.bytes},
+          {"blocks", m.blocks}};
+}
+
+Json json_of(const HeldMemory::Pool& p) {
+  return {{"pool", p.name},
+          {"bytes", p.bytes},
+          {"blocks", p.blocks},
+          {"freed_bytes", p.freed_bytes},
+          {"largest_freed_bytes", p.largest_freed},
+          {"fragmentation", p.freed_bytes != 0 ? Json(p.fragmentation()) : Json(nullptr)},
+          {"release_threshold", number_or_null(p.release_threshold)}};
+}
+
+template <class Row> Json rows_of(const std::vector<Row>& rows) {
+  Json array = Json::array();
+  for (const Row& row : rows) array.push_back(json_of(row));
+  return array;
+}
+
+Json json_of(const MemoryTables& tables, unsigned depth) {
+  Json holders = Json::array();
+  for (const MemoryTables::Holder& h : tables.holders) {
+    holders.push_back({{"bytes", h.bytes}, {"blocks", h.blocks}, {"stack", json_of(h.stack, depth)}});
+  }
+  return {{"families", rows_of(tables.families)},
+          {"devices", rows_of(tables.devices)},
+          {"copies", rows_of(tables.copies)},
+          {"modules", rows_of(tables.modules)},
+          {"holders_at_peak", std::move(holders)},
+          {"other_holders", {{"stacks", tables.other_holders}, {"bytes", tables.other_bytes}}}};
+}
+
+Json json_of(const ProcessReport& process, unsigned depth) {
+  Json lost = Json::object();
+  for (const auto& [cause, records] : process.lost) lost[cause] = records;
+  return {{"pid", process.pid},
+          {"host", process.host},
+          {"program", process.executable},
+          {"arguments", process.arguments},
+          {"ended", json_of(process.ended)},
+          {"trace", process.trace},
+          {"device", process.device.empty() ? "real" : process.device},
+          {"driver_version", text_or_null(process.driver_version)},
+          {"totals", json_of(process.totals)},
+          {"memory", json_of(process.tables, depth)},
+          {"accesses", process.accesses ? json::accesses_json(*process.accesses) : Json(nullptr)},
+          {"lost", std::move(lost)},
+          {"damaged", process.damaged},
+          {"torn", process.torn}};
+}
+
+Json json_of(const HeldMemory& held) {
+  Json holders = Json::array();
+  for (const HeldMemory::Holder& h : held.holders) {
+    holders.push_back({{"stack", h.stack}, {"bytes", h.bytes}, {"blocks", h.blocks}});
+  }
+  return {{"requested_bytes", held.requested_bytes},
+          {"memory", held.is_host ? "host" : "device"},
+          {"device", device_or_null(held.device)},
+          {"bytes", held.bytes},
+          {"blocks", held.blocks},
+          {"free_bytes", number_or_null(held.free_bytes)},
+          {"total_bytes", number_or_null(held.total_bytes)},
+          {"untraced_bytes_estimate", number_or_null(held.untraced_bytes())},
+          {"holders", std::move(holders)},
+          {"other_holders", {{"stacks", held.other_holders}, {"bytes", held.other_bytes}}},
+          {"modules", rows_of(held.modules)},
+          {"pools", rows_of(held.pools)}};
+}
+
+Json json_of(const ReportedFinding& finding, const Report& report, unsigned depth) {
+  Json stacks = Json::array();
+  for (const LabelledStack& stack : finding.stacks) stacks.push_back(json_of(stack, depth));
+  const bool known = finding.process < report.processes.size();
+  return {{"kind", finding.kind},
+          {"severity", word(finding.severity)},
+          {"message", finding.message},
+          {"advice", finding.advice},
+          {"bytes", finding.bytes},
+          {"count", finding.count},
+          {"address", finding.address ? Json(format_address(*finding.address)) : Json(nullptr)},
+          {"range", text_or_null(finding.range)},
+          {"api", text_or_null(finding.api)},
+          {"owner", text_or_null(finding.owner)},
+          {"process", known ? Json(report.processes[finding.process].pid) : Json(nullptr)},
+          {"process_index", finding.process},
+          {"stacks", std::move(stacks)},
+          {"held", finding.held ? json_of(*finding.held) : Json(nullptr)},
+          {"access", finding.access ? json::access_json(*finding.access) : Json(nullptr)}};
+}
+
+void add_program(Json& out, const Report& report) {
+  if (report.processes.empty()) {
+    out["program"] = nullptr;
+    out["ended"] = json_of(Ending{});
+    out["device"] = nullptr;
+    return;
+  }
+  const ProcessReport& first = report.processes.front();
+  out["program"] = {{"path", first.executable}, {"arguments", first.arguments}, {"pid", first.pid}};
+  out["ended"] = json_of(first.ended);
+  out["device"] = first.device.empty() ? "real" : first.device;
+}
+
+void add_findings(Json& out, const Report& report, const OutputOptions& options) {
+  const std::size_t all = report.findings.size();
+  const std::size_t count = options.limit == 0 ? all : std::min(options.limit, all);
+  Json& findings = out["findings"] = Json::array();
+  for (std::size_t i = 0; i < count; ++i) {
+    findings.push_back(json_of(report.findings[i], report, options.stack_depth));
+  }
+  out["not_shown"] = {
+      {"limit", all - count}, {"min_bytes", report.below_min_bytes}, {"kinds", report.other_kinds}};
+  out["suppressed"] = report.suppressed;
+  Json& rules = out["suppressions"] = Json::array();
+  for (const SuppressionUse& use : report.suppressions) {
+    rules.push_back({{"rule", use.rule}, {"file", use.file}, {"findings", use.findings}});
+  }
+}
+
+void write_json(const Report& report, const OutputOptions& options, std::ostream& stream) {
+  Json out;
+  out["schema"] = kSchema;
+  out["tool"] = {{"name", "gpumemtrace"}, {"version", report.tool_version}};
+  add_program(out, report);
+  Json& processes = out["processes"] = Json::array();
+  std::uint64_t lost = 0;
+  for (const ProcessReport& process : report.processes) {
+    processes.push_back(json_of(process, options.stack_depth));
+    lost += process.lost_events();
+  }
+  out["no_cuda_calls"] = report.no_cuda_calls;
+  out["summary"] = {{"errors", report.count(Severity::kError)},
+                    {"warnings", report.count(Severity::kWarning)},
+                    {"notes", report.count(Severity::kNote)}};
+  add_findings(out, report, options);
+  Json& not_checked = out["not_checked"] = Json::array();
+  for (const NotChecked& entry : report.not_checked) {
+    not_checked.push_back({{"what", entry.what}, {"why", entry.why}});
+  }
+  out["remarks"] = report.remarks;
+  out["lost_events"] = lost;
+  out["totals"] = json_of(totals_of(report));
+  stream << out.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+const OutputRegistration kJson{
+    {.id = "json", .title = "for programs; see docs/report-json.md", .write = write_json}};
+
+} // namespace
+} // namespace gmt

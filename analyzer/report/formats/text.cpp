@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report for people: how the program ended, what is wrong, where, and what to do; then everything that
+// limits how far the report may be trusted; the SUMMARY line is always there and always last. No colour
+// carries anything that the words do not. The same findings are worded the same way every time, so that
+// scripts may match them.
+#include <algorithm>
+#include <map>
+#include <ostream>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "analyzer/report/output_format.h"
+#include "analyzer/report/formats/text_layout.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+using namespace text;
+
+std::string facts(const ProcessReport& process) {
+  return fmt::format("pid {}   {}   {}   ended: {}", process.pid,
+                     format_plural(process.totals.threads, "thread"),
+                     format_plural(process.totals.events, "event"), ending_words(process.ended));
+}
+
+// One line if it fits, else the facts on a line of their own.
+std::string head_line(const std::string& title, const ProcessReport& process, const std::string& fact) {
+  const std::string program = title + "   " + command_line(process);
+  if (columns(program) + 3 + columns(fact) <= kWidth) return program + "   " + fact + "\n";
+  return (columns(program) <= kWidth ? program + "\n" : wrap(program, 4, 0)) + "  " + fact + "\n";
+}
+
+void add_device_line(std::string& out, const Report& report) {
+  std::uint64_t launches = 0;
+  bool simulated = false;
+  for (const ProcessReport& process : report.processes) {
+    if (process.device != "simulated") continue;
+    simulated = true;
+    launches += process.totals.launches;
+  }
+  if (!simulated) return;
+  const std::string kernels =
+      launches == 0 ? ""
+                    : fmt::format("; kernels were not run ({} {} skipped)", format_count(launches),
+                                  launches == 1 ? "launch" : "launches");
+  out += wrap("simulated device: no GPU took part" + kernels +
+                  ", so this report knows only what the program asked of CUDA",
+              2, 2);
+}
+
+void add_header(std::string& out, const Report& report) {
+  const std::string title = "gpumemtrace " + report.tool_version;
+  if (report.processes.empty()) {
+    out += title + "\n";
+  } else if (report.processes.size() == 1) {
+    out += head_line(title, report.processes[0], facts(report.processes[0]));
+  } else {
+    out += head_line(title, report.processes[0],
+                     fmt::format("{} processes   ended: {}", format_count(report.processes.size()),
+                                 ending_words(report.processes[0].ended)));
+  }
+  add_device_line(out, report);
+  if (report.no_cuda_calls) {
+    out += "  nothing was checked: no CUDA call was seen\n";
+  }
+}
+
+// Processes in which nothing was found are named only if they did not end well; the rest is a number.
+void add_processes(std::string& out, const Report& report, const OutputOptions& options,
+                   const std::vector<ReportedFinding>& shown) {
+  std::size_t quiet = 0;
+  for (std::size_t p = 0; p < report.processes.size(); ++p) {
+    const auto is_of_this = [p](const ReportedFinding& finding) { return finding.process == p; };
+    const bool any = std::ranges::any_of(report.findings, is_of_this);
+    std::string text;
+    for (const ReportedFinding& finding : shown) {
+      if (is_of_this(finding)) text += "\n" + finding_text(finding, options.stack_depth, options.color);
+    }
+    const ProcessReport& process = report.processes[p];
+    const bool ended_well = process.ended.how == Ending::How::kExited && process.ended.status == 0;
+    if (!any && !ended_well) text = "  no findings\n";
+    if (!any && ended_well) ++quiet;
+    if (!text.empty()) out += "\n" + head_line("process", process, facts(process)) + text;
+  }
+  if (quiet != 0) {
+    out += fmt::format("\nno findings in {}{}\n", format_count(quiet),
+                       quiet == report.processes.size() ? " processes"
+                       : quiet == 1                     ? " other process"
+                                                        : " other processes");
+  }
+}
+
+void add_findings(std::string& out, const Report& report, const OutputOptions& options,
+                  const std::vector<ReportedFinding>& shown) {
+  if (report.processes.size() > 1) return add_processes(out, report, options, shown);
+  for (const ReportedFinding& finding : shown) {
+    out += "\n" + finding_text(finding, options.stack_depth, options.color);
+  }
+}
+
+void add_held_back(std::string& out, const Report& report, std::size_t more) {
+  if (more != 0) {
+    out += fmt::format("{} not shown: --limit 0 shows all\n", format_plural(more, "more finding"));
+  }
+  if (report.below_min_bytes != 0) {
+    out += fmt::format("{} not shown: smaller than --min-bytes\n",
+                       format_plural(report.below_min_bytes, "finding"));
+  }
+  if (report.other_kinds != 0) {
+    out += fmt::format("{} not shown: of kinds that were not asked for\n",
+                       format_plural(report.other_kinds, "finding"));
+  }
+  if (report.suppressed != 0) {
+    std::string rules;
+    for (const SuppressionUse& use : report.suppressions) {
+      rules += fmt::format("{}{}: {} {}", rules.empty() ? "" : ", ", use.file, use.rule,
+                           format_count(use.findings));
+    }
+    out += wrap(printable(fmt::format("{} suppressed by {} ({})", format_plural(report.suppressed, "finding"),
+                                      format_plural(report.suppressions.size(), "rule"), rules)),
+                2, 0);
+  }
+}
+
+void add_losses(std::string& out, const Report& report) {
+  std::map<std::string, std::uint64_t> causes;
+  std::uint64_t torn = 0, sum = 0;
+  for (const ProcessReport& process : report.processes) {
+    for (const auto& [cause, records] : process.lost) causes[cause] += records;
+    if (process.damaged != 0) causes["damaged in the trace"] += process.damaged;
+    torn += process.torn;
+    sum += process.lost_events();
+  }
+  if (sum != 0) {
+    std::string words;
+    for (const auto& [cause, records] : causes) {
+      if (records != 0)
+        words += fmt::format("{}{} {}", words.empty() ? "" : ", ", cause, format_count(records));
+    }
+    out += wrap(
+        printable(fmt::format("{} lost ({}): findings may be missing, and a leak may be a free that was lost",
+                              format_plural(sum, "event"), words)),
+        2, 0);
+  }
+  if (torn != 0) {
+    out += fmt::format("{} never finished: a signal or the process's end cut in\n",
+                       format_plural(torn, "record"));
+  }
+}
+
+void add_not_checked(std::string& out, const Report& report) {
+  if (!report.not_checked.empty()) {
+    constexpr std::size_t kWidest = 28;
+    std::size_t width = 0;
+    for (const NotChecked& entry : report.not_checked) {
+      if (columns(entry.what) <= kWidest) width = std::max(width, columns(entry.what));
+    }
+    out += "not checked:\n";
+    for (const NotChecked& entry : report.not_checked) {
+      const bool fits = columns(entry.what) <= kWidest;
+      const std::string what = fits ? pad(entry.what, width) + "  " : entry.what + ": ";
+      // The column's own spaces must not be taken for the wrapping of words.
+      const std::string why = wrap(printable(entry.why), fits ? width + 4 : 4, fits ? width + 4 : 4);
+      if (fits) out += "  " + printable(what) + why.substr(width + 4);
+      else out += wrap(printable(what + entry.why), 4, 2);
+    }
+  }
+  for (const std::string& remark : report.remarks) out += wrap(printable(remark), 2, 0);
+}
+
+void add_totals(std::string& out, const Report& report) {
+  if (report.processes.empty()) return;
+  std::uint64_t peak = 0, allocated = 0, calls = 0, live = 0, blocks = 0;
+  std::uint64_t in_kernels = 0, heap_peak = 0, heap_live = 0;
+  for (const ProcessReport& process : report.processes) {
+    peak = std::max(peak, process.totals.peak_bytes);
+    allocated += process.totals.allocated_bytes;
+    calls += process.totals.allocations;
+    live += process.totals.live_bytes;
+    blocks += process.totals.live_blocks;
+    in_kernels += process.totals.device_heap_calls;
+    heap_peak = std::max(heap_peak, process.totals.device_heap_peak_bytes);
+    heap_live += process.totals.device_heap_live_bytes;
+  }
+  std::string range;
+  for (const ProcessReport& process : report.processes) {
+    if (process.totals.peak_bytes == peak) range = process.totals.peak_range;
+  }
+  out += wrap(fmt::format("peak {}{}{}", format_bytes(peak),
+                          report.processes.size() > 1 ? " of device memory in one process" : " of device memory",
+                          range.empty() ? "" : ", in range " + printable(range)),
+              2, 0);
+  out += fmt::format("in all, host memory included: allocated {} in {}, live at end {}{}\n",
+                     format_bytes(allocated), format_plural(calls, "call"), format_bytes(live),
+                     blocks == 0 ? "" : " in " + format_plural(blocks, "block"));
+  if (in_kernels == 0) return;
+  out += fmt::format("device heap, not counted above: {} in kernels, peak {}, live at end {}\n",
+                     format_plural(in_kernels, "call"), format_bytes(heap_peak), format_bytes(heap_live));
+}
+
+void write_text(const Report& report, const OutputOptions& options, std::ostream& stream) {
+  std::string out;
+  add_header(out, report);
+  std::vector<ReportedFinding> shown = with_libraries_in_brief(report);
+  const std::size_t all = shown.size();
+  if (options.limit != 0 && options.limit < all) shown.resize(options.limit);
+  add_findings(out, report, options, shown);
+  std::string tail;
+  add_held_back(tail, report, all - shown.size());
+  add_losses(tail, report);
+  add_not_checked(tail, report);
+  if (!tail.empty()) out += "\n" + tail;
+  out += "\n";
+  if (const std::string where = access_tables(report, options.tables); !where.empty()) out += where + "\n";
+  if (const std::string who = tables(report, options.tables); !who.empty()) out += who + "\n";
+  add_totals(out, report);
+  out += summary(report) + "\n";
+  stream << out;
+}
+
+const OutputRegistration kText{
+    {.id = "text", .title = "for people; what is printed by default", .write = write_text}};
+
+} // namespace
+} // namespace gmt

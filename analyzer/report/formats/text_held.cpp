@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who had the memory when an allocation failed: what the driver said, which modules held how much, and what
+// had been freed in which pieces. Part of a finding's text, see text_finding.cpp; who held it by call stack
+// stands above it.
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "analyzer/report/formats/text_layout.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt::text {
+namespace {
+
+constexpr std::size_t kIndent = 4;
+constexpr std::size_t kRows = 5;
+
+void add_table(std::string& out, const Table& table) {
+  const std::size_t rows = std::min(kRows, table.rows.size());
+  out += lines_of(table, rows, kIndent);
+  if (const std::size_t more = table.rows.size() - rows; more != 0) {
+    out.append(kIndent + 2, ' ').append(fmt::format("({} not shown)\n", format_plural(more, "more row")));
+  }
+}
+
+// One module alone held all that the finding's sentence names.
+void add_modules(std::string& out, const HeldMemory& held) {
+  if (held.modules.size() < 2) return;
+  Table table{{"held by", "blocks", "bytes"}, {}};
+  for (const HeldMemory::Module& m : held.modules) {
+    const std::string file = std::filesystem::path(m.path).filename().string();
+    const std::string name = m.owner.empty() ? file : fmt::format("{} ({})", file, m.owner);
+    table.rows.push_back(
+        {printable(name.empty() ? "(unknown)" : name), format_count(m.blocks), format_bytes(m.bytes)});
+  }
+  add_table(out, table);
+}
+
+std::string kept(const HeldMemory::Pool& pool) {
+  if (!pool.release_threshold) return "-";
+  return *pool.release_threshold == UINT64_MAX ? "all" : format_bytes(*pool.release_threshold);
+}
+
+void add_pools(std::string& out, const HeldMemory& held) {
+  if (held.pools.empty()) return;
+  const bool kept_any = std::ranges::any_of(
+      held.pools, [](const HeldMemory::Pool& pool) { return pool.release_threshold.has_value(); });
+  Table table{{"pool", "held", "freed", "largest piece", "fragmentation"}, {}};
+  if (kept_any) table.heads.push_back("release threshold");
+  for (const HeldMemory::Pool& pool : held.pools) {
+    const bool freed = pool.freed_bytes != 0;
+    table.rows.push_back({printable(pool.name), format_bytes(pool.bytes), format_bytes(pool.freed_bytes),
+                          freed ? format_bytes(pool.largest_freed) : "-",
+                          freed ? fmt::format("{:.0f} %", 100 * pool.fragmentation()) : "-"});
+    if (kept_any) table.rows.back().push_back(kept(pool));
+  }
+  add_table(out, table);
+}
+
+} // namespace
+
+std::string held_text(const HeldMemory& held) {
+  std::string out;
+  if (held.other_holders != 0) {
+    out += fmt::format("{:{}}held in {}: {}\n", "", kIndent, format_plural(held.other_holders, "other place"),
+                       format_bytes(held.other_bytes));
+  }
+  if (held.free_bytes && held.total_bytes) {
+    const std::string device = held.device >= 0 ? fmt::format("device {}", held.device) : "the device";
+    out += wrap(fmt::format("Right after it {} had {} of {} free; about {} (an estimate) were held by nobody "
+                            "that was traced: contexts, code, memory that pools keep, other programs.",
+                            device, format_bytes(*held.free_bytes), format_bytes(*held.total_bytes),
+                            format_bytes(*held.untraced_bytes())),
+                kIndent, kIndent);
+  } else if (!held.is_host) {
+    out += wrap("How much of the device was free, and what others held, is not known: this trace lacks it.",
+                kIndent, kIndent);
+  }
+  add_modules(out, held);
+  add_pools(out, held);
+  return out;
+}
+
+} // namespace gmt::text

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns, wrapping and words of the text report, see text_layout.h.
+#include "analyzer/report/formats/text_layout.h"
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "analyzer/base/text_format.h"
+
+namespace gmt::text {
+namespace {
+
+bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
+
+// A word as a shell would read it back.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%^";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) {
+    if (c == '\'') out += "'\\''";
+    else out += c;
+  }
+  return out + "'";
+}
+
+// Kinds whose count is a number of allocations, not of mistakes.
+bool counts_blocks(const std::string& kind) { return kind.ends_with("leak") || kind == "unused"; }
+
+std::string signal_name(int number) {
+  const char* name = ::sigabbrev_np(number);
+  std::string text = name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(number);
+  switch (number) {
+  case SIGSEGV:
+  case SIGABRT:
+  case SIGBUS:
+  case SIGFPE:
+  case SIGILL: text += fmt::format(" ({})", ::sigdescr_np(number)); break;
+  default: break;
+  }
+  return text;
+}
+
+} // namespace
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '?';
+  }
+  return out;
+}
+
+std::size_t columns(std::string_view text) {
+  std::size_t n = 0;
+  for (const char c : text) n += starts_character(c) ? 1 : 0;
+  return n;
+}
+
+std::string pad(std::string_view text, std::size_t width) {
+  const std::size_t taken = columns(text);
+  return std::string(text).append(taken < width ? width - taken : 0, ' ');
+}
+
+std::string wrap(std::string_view text, std::size_t indent, std::size_t first_indent) {
+  std::string out(first_indent, ' ');
+  std::size_t column = first_indent;
+  bool line_empty = true;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(text.find(' ', at), text.size());
+    if (text.substr(end).starts_with(" %")) end = std::min(text.find(' ', end + 1), text.size()); // "23 %" is one
+    const std::string_view word = text.substr(at, end - at);
+    at = end + 1;
+    if (word.empty()) continue;
+    const std::size_t width = columns(word);
+    if (!line_empty && column + 1 + width > kWidth) {
+      out.append(1, '\n').append(indent, ' ');
+      column = indent;
+      line_empty = true;
+    }
+    if (!line_empty) out += ' ';
+    out += word;
+    column += width + (line_empty ? 0 : 1);
+    line_empty = false;
+  }
+  return out + "\n";
+}
+
+std::string lines_of(const Table& table, std::size_t rows, std::size_t indent) {
+  std::vector<std::size_t> widths;
+  for (const std::string& head : table.heads) widths.push_back(columns(head));
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < table.rows[r].size(); ++c) {
+      widths[c] = std::max(widths[c], columns(table.rows[r][c]) + (c == 0 ? 2 : 0));
+    }
+  }
+  std::string out;
+  const auto add_row = [&](const Table::Row& row, std::size_t further) {
+    std::string line = std::string(indent + further, ' ') + pad(row[0], widths[0] - further);
+    for (std::size_t c = 1; c < row.size(); ++c) {
+      line.append(3 + widths[c] - columns(row[c]), ' ').append(row[c]);
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  };
+  add_row(table.heads, 0);
+  for (std::size_t r = 0; r < rows; ++r) add_row(table.rows[r], 2);
+  return out;
+}
+
+std::string ending_words(const Ending& ending) {
+  switch (ending.how) {
+  case Ending::How::kExited: return fmt::format("exit status {}", ending.status);
+  case Ending::How::kSignalled: return "killed by " + signal_name(ending.signal);
+  case Ending::How::kExec: return "replaced by another program (exec)";
+  case Ending::How::kRunning: return "still running";
+  case Ending::How::kUnknown: break;
+  }
+  return "unknown";
+}
+
+std::string command_line(const ProcessReport& process) {
+  std::string line;
+  for (const std::string& word : process.arguments) line += (line.empty() ? "" : " ") + quoted(word);
+  return printable(line.empty() ? process.executable : line);
+}
+
+std::string location(const Frame& frame, const std::string& folder) {
+  if (frame.tail_call) return "(tail call)";
+  if (frame.file.empty()) {
+    if (frame.module.empty() && frame.address == 0) return "(line unknown)"; // in a kernel
+    if (frame.module.empty()) return format_address(frame.address);
+    if (frame.address == 0) return printable(std::filesystem::path(frame.module).filename().string());
+    return printable(fmt::format("{}+{}", std::filesystem::path(frame.module).filename().string(),
+                                 format_address(frame.module_offset)));
+  }
+  std::string file = std::filesystem::path(frame.file).lexically_normal().string();
+  if (folder.size() > 1 && file.starts_with(folder + "/")) file.erase(0, folder.size() + 1);
+  return printable(frame.line != 0 ? fmt::format("{}:{}", file, frame.line) : file);
+}
+
+std::string amount(const Finding& finding) {
+  if (counts_blocks(finding.kind)) {
+    return fmt::format("{} in {}", format_bytes(finding.bytes), format_plural(finding.count, "block"));
+  }
+  std::string text = finding.count > 1 ? format_plural(finding.count, "time") : "";
+  if (finding.bytes != 0) text += (text.empty() ? "" : ", ") + format_bytes(finding.bytes);
+  return text;
+}
+
+} // namespace gmt::text

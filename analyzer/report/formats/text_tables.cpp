@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who used how much memory, as aligned columns: by kind of memory, by direction of copies, by call stack at
+// the peak, by module. Of several processes the one with the highest peak is shown. Used by text.cpp only.
+//
+// A table of one row says little more than the totals below it, so it is left out unless all are asked for;
+// so are rows beyond a table's share, which are counted.
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analyzer/symbols/demangle.h"
+#include "analyzer/report/formats/text_layout.h"
+#include "analyzer/base/text_format.h"
+
+namespace gmt::text {
+namespace {
+
+constexpr std::size_t kFamilies = 5, kModules = 3; // rows that are shown without being asked for
+constexpr std::size_t kWidestName = 44;
+
+// A name too long keeps its end, which tells paths apart.
+std::string fitted(const std::string& name) {
+  if (columns(name) <= kWidestName) return name;
+  return "..." + name.substr(name.size() - (kWidestName - 3));
+}
+
+void add_table(std::string& out, const Table& table, std::size_t most, TableChoice choice) {
+  const bool all = choice == TableChoice::kAll;
+  if (table.rows.size() < (all ? 1u : 2u)) return;
+  const std::size_t count = all ? table.rows.size() : std::min(most, table.rows.size());
+  out += lines_of(table, count, 0);
+  if (const std::size_t more = table.rows.size() - count; more != 0) {
+    out += fmt::format("  {} not shown: --tables all shows all\n", format_plural(more, "more row"));
+  }
+}
+
+bool several_devices(const MemoryTables& tables) {
+  return std::ranges::count_if(tables.devices, [](const auto& device) { return device.device >= 0; }) > 1;
+}
+
+void add_families(std::string& out, const MemoryTables& tables, TableChoice choice) {
+  Table table{{"memory", "allocations", "frees", "allocated", "peak", "live at end"}, {}};
+  for (const MemoryTables::Family& f : tables.families) {
+    const bool named = f.device >= 0 && several_devices(tables);
+    const std::string where = named ? fmt::format(", device {}", f.device) : "";
+    table.rows.push_back({f.family + where, format_count(f.allocations), format_count(f.frees),
+                          format_bytes(f.allocated_bytes), format_bytes(f.peak_bytes),
+                          format_bytes(f.live_bytes)});
+  }
+  add_table(out, table, kFamilies, choice);
+}
+
+void add_copies(std::string& out, const MemoryTables& tables, TableChoice choice) {
+  Table table{{"copied", "copies", "bytes", "from or to pageable memory"}, {}};
+  for (const MemoryTables::Copies& c : tables.copies) {
+    table.rows.push_back({c.direction, format_count(c.copies), format_bytes(c.bytes),
+                          c.pageable_bytes != 0 ? format_bytes(c.pageable_bytes) : "-"});
+  }
+  add_table(out, table, table.rows.size(), choice);
+}
+
+void add_modules(std::string& out, const MemoryTables& tables, TableChoice choice) {
+  Table table{{"allocated by", "allocations", "allocated", "device at peak", "live at end"}, {}};
+  for (const MemoryTables::Module& m : tables.modules) {
+    const std::string file = std::filesystem::path(m.path).filename().string();
+    const std::string name = m.owner.empty() ? file : fmt::format("{} ({})", file, m.owner);
+    table.rows.push_back({fitted(printable(name.empty() ? "(unknown)" : name)), format_count(m.allocations),
+                          format_bytes(m.allocated_bytes), format_bytes(m.peak_bytes),
+                          format_bytes(m.live_bytes)});
+  }
+  add_table(out, table, kModules, choice);
+}
+
+// The innermost frame with a line, since it is what a reader can open.
+std::size_t shown_frame(const LabelledStack& stack) {
+  const auto at = std::ranges::find_if(stack.frames, [](const Frame& frame) { return !frame.file.empty(); });
+  return at != stack.frames.end() ? static_cast<std::size_t>(at - stack.frames.begin()) : 0;
+}
+
+// "samples/first_steps.cu:34  load_batch", with its caller's line if another holder stands at the same one.
+std::string place_of(const LabelledStack& stack, const std::string& folder, bool with_caller,
+                     std::size_t room) {
+  if (stack.frames.empty()) return "(no call stack was recorded)";
+  const std::size_t at = shown_frame(stack);
+  std::string place = location(stack.frames[at], folder);
+  const auto caller = std::find_if(stack.frames.begin() + static_cast<std::ptrdiff_t>(at) + 1, stack.frames.end(),
+                                   [](const Frame& frame) { return !frame.tail_call; });
+  if (with_caller && caller != stack.frames.end()) place += ", called at " + location(*caller, folder);
+  const std::size_t taken = columns(place) + 2;
+  const std::string function =
+      printable(shorten_function(stack.frames[at].function, room > taken + 16 ? room - taken : 16));
+  return function.empty() || with_caller ? place : place + "  " + function;
+}
+
+bool shares_place(const MemoryTables& tables, std::size_t holder) {
+  const auto place = [&](std::size_t i) {
+    const LabelledStack& stack = tables.holders[i].stack;
+    return stack.frames.empty() ? std::string() : location(stack.frames[shown_frame(stack)], "");
+  };
+  for (std::size_t i = 0; i < tables.holders.size(); ++i) {
+    if (i != holder && place(i) == place(holder)) return true;
+  }
+  return false;
+}
+
+void add_holders(std::string& out, const ProcessReport& process, TableChoice choice) {
+  const MemoryTables& tables = process.tables;
+  if (tables.holders.size() < (choice == TableChoice::kAll ? 1u : 2u)) return;
+  std::error_code error;
+  const std::string folder = std::filesystem::current_path(error).string();
+  std::vector<std::string> amounts;
+  std::size_t width = 0;
+  for (const MemoryTables::Holder& h : tables.holders) {
+    amounts.push_back(fmt::format("{} in {}", format_bytes(h.bytes), format_plural(h.blocks, "block")));
+    width = std::max(width, amounts.back().size());
+  }
+  out += fmt::format("held at the peak of {} of device memory\n", format_bytes(process.totals.peak_bytes));
+  for (std::size_t i = 0; i < tables.holders.size(); ++i) {
+    const auto bytes = static_cast<double>(tables.holders[i].bytes);
+    const double share = 100 * bytes / static_cast<double>(process.totals.peak_bytes);
+    const std::string place =
+        place_of(tables.holders[i].stack, folder, shares_place(tables, i), kWidth - width - 15);
+    out += fmt::format("  {:5.1f} %   {}   {}\n", share, pad(amounts[i], width), place);
+  }
+  if (tables.other_holders != 0) {
+    out += fmt::format("  {} in {}\n", format_bytes(tables.other_bytes),
+                       format_plural(tables.other_holders, "other place"));
+  }
+}
+
+} // namespace
+
+std::string tables(const Report& report, TableChoice choice) {
+  if (choice == TableChoice::kNone || report.processes.empty()) return "";
+  const ProcessReport& process = *std::ranges::max_element(
+      report.processes, {}, [](const ProcessReport& p) { return p.totals.peak_bytes; });
+  std::string out;
+  add_families(out, process.tables, choice);
+  add_copies(out, process.tables, choice);
+  add_modules(out, process.tables, choice);
+  add_holders(out, process, choice);
+  if (!out.empty() && report.processes.size() > 1) {
+    return fmt::format("of the process with the highest peak, pid {}:\n", process.pid) + out;
+  }
+  return out;
+}
+
+} // namespace gmt::text

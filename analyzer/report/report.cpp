@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The few sums that every reader of a Report needs and that must be the same everywhere. Called by the report
+// builder, the outputs and the commands' verdicts.
+#include "analyzer/report/report.h"
+
+#include <algorithm>
+
+namespace gmt {
+
+std::uint64_t ProcessReport::lost_events() const {
+  std::uint64_t sum = damaged;
+  for (const auto& [cause, records] : lost) sum += records;
+  return sum;
+}
+
+std::uint64_t Report::count(Severity severity) const {
+  return static_cast<std::uint64_t>(
+      std::count_if(findings.begin(), findings.end(),
+                    [severity](const ReportedFinding& f) { return f.severity == severity; }));
+}
+
+} // namespace gmt

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds a Report, see report_builder.h. Addresses of all processes are resolved together, so that a library
+// that eight of them share is read once.
+#include "analyzer/report/report_builder.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <span>
+#include <tuple>
+
+#include "analyzer/device_code/malloc_scan.h"
+#include "analyzer/symbols/frame_trim.h"
+#include "analyzer/symbols/demangle.h"
+#include "analyzer/analysis/owners.h"
+#include "analyzer/symbols/runtime_names.h"
+#include "analyzer/device_code/static_variables.h"
+#include "analyzer/report/suppressions.h"
+#include "analyzer/symbols/symbols_cache.h"
+#include "analyzer/symbols/symbols.h"
+#include "analyzer/device_code/trace_code.h"
+
+#ifndef GPUMEMTRACE_VERSION
+#define GPUMEMTRACE_VERSION "unknown"
+#endif
+
+namespace gmt {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::chrono::milliseconds kLookForMalloc{200}; // in device code, all modules together
+
+void add_once(std::vector<NotChecked>& list, NotChecked entry) {
+  const bool known = std::any_of(list.begin(), list.end(), [&](const NotChecked& n) {
+    return n.what == entry.what && n.why == entry.why;
+  });
+  if (!known) list.push_back(std::move(entry));
+}
+
+// A policy's mark or range that never came in one process came in another.
+bool is_answered_elsewhere(const NotChecked& entry, const std::vector<Analysis>& analyses) {
+  if (entry.what != "policy") return false;
+  return !std::all_of(analyses.begin(), analyses.end(), [&](const Analysis& analysis) {
+    return std::any_of(analysis.not_checked.begin(), analysis.not_checked.end(), [&](const NotChecked& other) {
+      return other.what == entry.what && other.why == entry.why;
+    });
+  });
+}
+
+// Whether what the frame called is gone, so that other functions follow right above it: `inner`, innermost first.
+// None there is the recorded call itself. The same function in another module is a copy that was called instead.
+bool is_behind_tail_call(const Frame& frame, const std::vector<Frame>& inner) {
+  if (!frame.callee) return false;
+  if (inner.empty()) return true;
+  const Frame& next = inner.back();
+  if (next.module.empty() || next.function == frame.callee->function) return false;
+  if (next.module != frame.module) {
+    return unscoped_function(next.function) != unscoped_function(frame.callee->function);
+  }
+  const std::uint64_t at = next.module_offset; // behind the call: a function may end with it
+  return std::ranges::none_of(frame.callee->code,
+                              [at](const CodeRange& r) { return at >= r.begin && at <= r.end; });
+}
+
+Frame tail_call_in(std::string module) {
+  Frame frame;
+  frame.module = std::move(module);
+  frame.tail_call = true;
+  return frame;
+}
+
+// The symbols of one process: what its trace knows already, and what is asked of the binaries.
+class ProcessSymbols {
+public:
+  ProcessSymbols(const Analysis& analysis, const fs::path& trace)
+      : analysis_(analysis), trace_(trace), known_(SymbolFile::read(trace)) {}
+
+  void want(SymbolResolver& resolver, bool all_stacks) {
+    std::vector<std::uint64_t> addresses;
+    const auto add = [&](StackId id) {
+      const auto frames = analysis_.stacks.frames(id);
+      addresses.insert(addresses.end(), frames.begin(), frames.end());
+    };
+    if (all_stacks) {
+      for (std::size_t i = 1; i <= analysis_.stacks.size(); ++i) add(StackId{static_cast<std::uint32_t>(i)});
+    }
+    for (const Finding& finding : analysis_.findings) {
+      for (const LabelledStack& stack : finding.stacks) add(stack.stack);
+    }
+    for (const MemoryTables::Holder& holder : analysis_.process.tables.holders) add(holder.stack.stack);
+    std::sort(addresses.begin(), addresses.end());
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    for (const std::uint64_t address : addresses) {
+      const Module* module = find_module(analysis_.modules, address);
+      if (module == nullptr || known_.find(address, module->loaded) != nullptr) continue;
+      resolver.want(*module, address);
+      wanted_.emplace_back(address, module);
+    }
+  }
+
+  // Takes the answers over; true if there are any that the trace did not have.
+  bool keep(const SymbolResolver& resolver) {
+    bool any = false;
+    for (const auto& [address, module] : wanted_) {
+      if (!resolver.answered(*module)) continue;
+      known_.set(address, module->loaded, resolver.frames(*module, address));
+      any = true;
+    }
+    return any;
+  }
+
+  std::optional<std::string> write() const { return known_.write(trace_); }
+
+  std::vector<Frame> frames(StackId stack, const SymbolResolver& resolver) const {
+    std::vector<Frame> result;
+    for (const std::uint64_t address : analysis_.stacks.frames(stack)) {
+      const Module* module = find_module(analysis_.modules, address);
+      if (module == nullptr) {
+        result.emplace_back().address = address;
+        continue; // no call site is known
+      }
+      const std::vector<Frame>* known = known_.find(address, module->loaded);
+      const std::vector<Frame> frames = known != nullptr ? *known : resolver.frames(*module, address);
+      if (is_behind_tail_call(frames.back(), result)) result.push_back(tail_call_in(frames.back().module));
+      result.insert(result.end(), frames.begin(), frames.end());
+    }
+    return result;
+  }
+
+  void forget() { known_ = {}; }
+
+private:
+  const Analysis& analysis_;
+  fs::path trace_;
+  SymbolFile known_;
+  std::vector<std::pair<std::uint64_t, const Module*>> wanted_;
+};
+
+void fill_tables(Analysis& analysis, const ProcessSymbols& symbols, const SymbolResolver& resolver) {
+  MemoryTables& tables = analysis.process.tables;
+  tables.modules = use_by_module(analysis.use_by_stack, analysis.stacks, analysis.modules);
+  for (MemoryTables::Holder& holder : tables.holders) {
+    holder.stack.frames = symbols.frames(holder.stack.stack, resolver);
+    name_runtime_call(holder.stack);
+    trim_frames(holder.stack.frames);
+  }
+}
+
+void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& traces,
+               const ReportOptions& options, Report& report) {
+  SymbolResolver resolver;
+  std::vector<ProcessSymbols> processes;
+  for (std::size_t i = 0; i < analyses.size(); ++i) {
+    processes.emplace_back(analyses[i], traces[i]);
+    if (options.symbols) processes.back().want(resolver, options.write_symbols);
+    else processes.back().forget();
+  }
+  resolver.resolve();
+  for (std::size_t i = 0; i < analyses.size(); ++i) {
+    if (processes[i].keep(resolver) && options.write_symbols) {
+      if (std::optional<std::string> failure = processes[i].write())
+        report.remarks.push_back(std::move(*failure));
+    }
+    for (Finding& finding : analyses[i].findings) {
+      for (LabelledStack& stack : finding.stacks) {
+        if (!stack.device) stack.frames = processes[i].frames(stack.stack, resolver);
+      }
+    }
+    fill_tables(analyses[i], processes[i], resolver);
+  }
+  for (const NotChecked& entry : resolver.not_checked()) add_once(report.not_checked, entry);
+}
+
+// Stack addresses carry no time: where two libraries held one address in turn, the later one names the frame.
+void note_reused_addresses(const Analysis& analysis, Report& report) {
+  std::vector<const Module*> modules;
+  for (const Module& m : analysis.modules) modules.push_back(&m);
+  std::stable_sort(modules.begin(), modules.end(),
+                   [](const Module* a, const Module* b) { return a->start < b->start; });
+  for (std::size_t i = 1; i < modules.size(); ++i) {
+    const Module& a = *modules[i - 1];
+    const Module& b = *modules[i];
+    if (b.start >= a.end || a.path == b.path) continue;
+    const Module& earlier = a.loaded < b.loaded ? a : b;
+    const Module& later = a.loaded < b.loaded ? b : a;
+    add_once(report.not_checked,
+             {"frames in " + earlier.path,
+              later.path + " was loaded at the same addresses later: frames there bear its names"});
+  }
+}
+
+// Kernels of the program's own that allocate and say nothing of it, whatever others say. Libraries that are
+// known by name are left out: nobody here can build them anew. Files given to cuModuleLoad are not known.
+void note_unlogged_malloc(const Analysis& analysis, const fs::path& trace, Deadline deadline,
+                          Report& report) {
+  if (analysis.process.device == "simulated") return;
+  const auto note = [&report](const std::string& where) {
+    add_once(report.not_checked,
+             {"in-kernel malloc", "kernels in " + where +
+                                    " call malloc, new or free, and what they do is not seen: compile "
+                                    "them with 'gpumemtrace nvcc', or include <gpumemtrace/device.h>"});
+  };
+  for (const Module& module : analysis.modules) {
+    if (std::chrono::steady_clock::now() > deadline) return;
+    Frame frame;
+    frame.module = module.path;
+    if (is_cuda_frame(frame) || !owner_of_module(module.path).empty()) continue;
+    if (device_malloc_in(fs::path(module.path), deadline) == DeviceMalloc::kCalled) note(module.path);
+  }
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(trace, error)) {
+    if (!entry.path().filename().string().starts_with("image-") || !entry.is_regular_file(error)) continue;
+    if (device_malloc_in_image(entry.path(), deadline) != DeviceMalloc::kCalled) continue;
+    return note("code that was loaded from memory");
+  }
+}
+
+bool wanted_kind(const std::string& kind, const ReportOptions& options) {
+  const auto any = [&kind](const std::vector<std::string>& globs) {
+    return std::any_of(globs.begin(), globs.end(),
+                       [&kind](const std::string& g) { return glob_match(g, kind); });
+  };
+  return (options.only.empty() || any(options.only)) && !any(options.skip);
+}
+
+// A double free of a small block is no smaller mistake: only what is about an amount can be too little of it.
+bool size_is_the_point(const Finding& finding) {
+  return finding.bytes != 0 && (finding.severity != Severity::kError || finding.kind.ends_with("leak"));
+}
+
+void add_findings(std::vector<Finding> findings, std::size_t process, const ReportOptions& options,
+                  Suppressions& suppressions, Report& report) {
+  for (Finding& finding : findings) {
+    apply_owner_rules(finding); // sees whole stacks: an owner may be what the next line cuts away
+    name_runtime_calls(finding);
+    for (LabelledStack& stack : finding.stacks) {
+      if (!stack.device) trim_frames(stack.frames);
+    }
+    if (!wanted_kind(finding.kind, options)) {
+      ++report.other_kinds;
+    } else if (suppressions.suppress(finding)) {
+      ++report.suppressed;
+    } else if (finding.bytes < options.min_bytes && size_is_the_point(finding)) {
+      ++report.below_min_bytes;
+    } else {
+      ReportedFinding& reported = report.findings.emplace_back();
+      static_cast<Finding&>(reported) = std::move(finding);
+      reported.process = process;
+    }
+  }
+}
+
+void sort_findings(std::vector<ReportedFinding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const ReportedFinding& a, const ReportedFinding& b) {
+    return std::tuple(b.severity, b.bytes, b.count, a.process) <
+           std::tuple(a.severity, a.bytes, a.count, b.process);
+  });
+}
+
+} // namespace
+
+Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::path>& traces,
+                       const ReportOptions& options) {
+  Report report;
+  report.tool_version = GPUMEMTRACE_VERSION;
+  Suppressions suppressions;
+  for (const fs::path& file : options.suppression_files) suppressions.add_file(file);
+  for (const Analysis& analysis : analyses) {
+    for (const NotChecked& entry : analysis.not_checked) {
+      if (!is_answered_elsewhere(entry, analyses)) add_once(report.not_checked, entry);
+    }
+    note_reused_addresses(analysis, report);
+  }
+  const Deadline deadline = std::chrono::steady_clock::now() + kLookForMalloc;
+  for (std::size_t i = 0; i < analyses.size(); ++i) {
+    note_unlogged_malloc(analyses[i], traces[i], deadline, report);
+  }
+  symbolise(analyses, traces, options, report);
+  report.no_cuda_calls = true;
+  for (std::size_t i = 0; i < analyses.size(); ++i) {
+    report.no_cuda_calls = report.no_cuda_calls && analyses[i].process.totals.events == 0;
+    add_findings(std::move(analyses[i].findings), i, options, suppressions, report);
+    report.processes.push_back(std::move(analyses[i].process));
+  }
+  report.suppressions = suppressions.used();
+  sort_findings(report.findings);
+  return report;
+}
+
+Report build_report(const std::vector<fs::path>& traces, const ReportOptions& options) {
+  std::vector<Analysis> analyses;
+  std::vector<std::string> remarks;
+  for (const fs::path& trace : traces) {
+    TraceCode code(trace, options.write_symbols);
+    AnalysisOptions analysis = options.analysis;
+    StaticVariables variables;
+    if (options.symbols) {
+      analysis.find_code = std::bind_front(&TraceCode::find, &code);
+      analysis.find_static = std::bind_front(&StaticVariables::find, &variables);
+    }
+    Analysis& analyzed = analyses.emplace_back(analyze(trace, analysis));
+    std::ranges::copy(code.not_checked(), std::back_inserter(analyzed.not_checked));
+    std::ranges::copy(code.remarks(), std::back_inserter(remarks));
+  }
+  Report report = assemble_report(std::move(analyses), traces, options);
+  std::ranges::move(remarks, std::back_inserter(report.remarks));
+  return report;
+}
+
+} // namespace gmt

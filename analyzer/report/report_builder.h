@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// From traces to a Report: analysis of each, symbols, owner rules, suppressions, order. Called by the
+// commands that report. The same traces and options give the same Report, byte for byte.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/report/report.h"
+
+namespace gmt {
+
+struct ReportOptions {
+  // Leaks, warnings and notes of fewer bytes are left out and counted; other errors, and findings without a
+  // size, stay: a small mistake is one too.
+  std::uint64_t min_bytes = 0;
+  std::vector<std::filesystem::path> suppression_files;
+  AnalysisOptions analysis;
+  bool symbols = true;                 // false: frames show module and offset only
+  bool write_symbols = false;          // keep what was resolved in each trace; a failure is a remark
+  std::vector<std::string> only, skip; // kinds of findings, globs; empty `only` is all
+};
+
+// The traces of one run, the program itself first. Throws UserError for an unreadable trace or a bad
+// suppressions file.
+Report build_report(const std::vector<std::filesystem::path>& traces, const ReportOptions& options);
+
+// The part behind the analysis. `traces` are the directories the analyses came from, in the same order.
+Report assemble_report(std::vector<Analysis> analyses, const std::vector<std::filesystem::path>& traces,
+                       const ReportOptions& options);
+
+} // namespace gmt

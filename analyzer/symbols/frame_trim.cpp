@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which frames are nobody's business, see frame_trim.h. CUDA's runtime is recognised as a library, as the
+// static archive inside an executable (no line information, names of its own), and as inline wrappers of its
+// headers; so are NVTX's.
+#include "analyzer/symbols/frame_trim.h"
+
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "analyzer/symbols/demangle.h"
+
+namespace gmt {
+namespace {
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [text](std::string_view p) { return text.starts_with(p); });
+}
+
+bool equals_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+bool of_start_up(const Frame& frame) {
+  if (equals_any(frame.function, {"_start", "start_thread", "clone", "clone3", "__clone", "__clone3"}) ||
+      frame.function.starts_with("__libc_start_")) {
+    return true;
+  }
+  const std::string_view module = base_name(frame.module);
+  return frame.function.empty() && starts_with_any(module, {"libc.so.6", "libc-2.", "libpthread"});
+}
+
+// The kernel that a stub of nvcc's launches, empty if the function is none:
+// "__device_stub__Z4stepPi(int*)", for a template "void ns::__wrapper__device_stub_step<int>(int*&)".
+std::string kernel_of_stub(std::string_view function) {
+  constexpr std::string_view kStub = "__device_stub_", kTemplate = "__wrapper__device_stub_";
+  if (function.starts_with(kStub)) {
+    const std::string_view linked = function.substr(kStub.size());
+    return std::string(unscoped_function(demangle(linked.substr(0, linked.find('(')))));
+  }
+  const std::string_view name = unscoped_function(function);
+  return name.starts_with(kTemplate) ? std::string(name.substr(kTemplate.size())) : std::string();
+}
+
+} // namespace
+
+bool is_cuda_frame(const Frame& frame) {
+  const std::string_view module = base_name(frame.module);
+  if (starts_with_any(module, {"libgpumemtrace", "libcudart.", "libcudart-", "libcuda.", "libcuda-"}))
+    return true;
+  const std::string_view file = base_name(frame.file);
+  if (equals_any(file, {"cuda_runtime.h", "cuda_runtime_api.h"})) return true;
+  // What nvcc puts between a launch and the driver: its header's helper and the stub it generates.
+  if (file == "device_functions.h" || file.find(".cudafe1.") != std::string_view::npos) return true;
+  if (frame.file.find("/nvtx3/") != std::string::npos) return true; // all of NVTX is in its headers
+  // clang's stub of a kernel bears the kernel's own file and line.
+  if (unscoped_function(frame.function).starts_with("__device_stub__")) return true;
+  if (!frame.file.empty()) return false;
+  const std::string_view name = bare_function(frame.function);
+  const bool entry =
+      name.size() > 4 && name.starts_with("cuda") && std::isupper(static_cast<unsigned char>(name[4]));
+  return entry || starts_with_any(name, {"libcudart_static_", "__cudart", "__cuda"});
+}
+
+void trim_frames(std::vector<Frame>& frames) {
+  auto begin = std::find_if_not(frames.begin(), frames.end(), is_cuda_frame);
+  auto end = frames.end();
+  while (end != begin && (of_start_up(*(end - 1)) || (end - 1)->tail_call)) --end;
+  // The host function that nvcc makes of a kernel stands at the kernel's own line: what calls it is the
+  // launch. A tail call may have left it out.
+  if (begin != frames.begin() && begin != end && begin + 1 != end) {
+    const std::string kernel = kernel_of_stub((begin - 1)->function);
+    if (!kernel.empty() && kernel == unscoped_function(begin->function)) ++begin;
+  }
+  if (begin == end) return;
+  frames.erase(end, frames.end());
+  frames.erase(frames.begin(), begin);
+}
+
+} // namespace gmt

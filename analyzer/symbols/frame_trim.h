@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts from a stack what its reader did not write and cannot change: the recorder and CUDA's own libraries at
+// the inner end, the C library's start-up code at the outer end. Called by the report builder once frames are
+// resolved.
+#pragma once
+
+#include "analyzer/model/finding.h"
+
+namespace gmt {
+
+// A frame of CUDA's runtime or driver, or of the recorder.
+bool is_cuda_frame(const Frame& frame);
+
+// A stack of nothing else stays whole: some place is better than none.
+void trim_frames(std::vector<Frame>& frames);
+
+} // namespace gmt

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes runs, see log_merge.h. Each run drains at least one log's batch, so this ends.
+
+#include "analyzer/trace_reader/log_merge.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gmt {
+
+Merge::Merge(std::vector<std::unique_ptr<LogReader>> logs) : logs_(std::move(logs)) {
+  for (const auto& log : logs_) active_.push_back(log.get());
+}
+
+bool Merge::next_run() {
+  std::erase_if(active_, [](LogReader* log) { return !log->make_ready(); });
+  at_ = decoded_until_ = 0;
+  run_.clear();
+  if (active_.empty()) return false;
+  gather();
+  put_in_order();
+  return true;
+}
+
+// Takes from each log what no record still unread can come before.
+void Merge::gather() {
+  std::uint64_t limit = UINT64_MAX;
+  for (const LogReader* log : active_) {
+    if (!log->is_complete()) limit = std::min(limit, log->ready().back().order);
+  }
+  gathered_.clear();
+  lowest_ = UINT64_MAX;
+  highest_ = 0;
+  for (LogReader* log : active_) {
+    std::size_t taken = 0;
+    for (const LogReader::Record& record : log->ready()) {
+      if (record.order > limit) break;
+      gathered_.push_back({record, log});
+      ++taken;
+    }
+    if (taken == 0) continue;
+    lowest_ = std::min(lowest_, log->ready()[0].order);
+    highest_ = std::max(highest_, log->ready()[taken - 1].order);
+    log->take(taken);
+  }
+}
+
+void Merge::put_in_order() {
+  if (highest_ - lowest_ < 8 * gathered_.size() + 1024) {
+    places_.assign(static_cast<std::size_t>(highest_ - lowest_) + 1, 0);
+    bool unique = true;
+    for (std::size_t i = 0; i < gathered_.size(); ++i) {
+      std::uint32_t& place = places_[static_cast<std::size_t>(gathered_[i].record.order - lowest_)];
+      unique = unique && place == 0;
+      place = static_cast<std::uint32_t>(i + 1);
+    }
+    if (unique) {
+      for (const std::uint32_t place : places_) {
+        if (place != 0) run_.push_back(gathered_[place - 1]);
+      }
+      return;
+    }
+  }
+  // Equal orders: as the logs are numbered.
+  std::ranges::stable_sort(gathered_, {}, [](const Item& item) { return item.record.order; });
+  run_.swap(gathered_);
+}
+
+} // namespace gmt

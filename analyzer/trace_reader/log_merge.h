@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// All logs of a process as one stream in the order of its process-wide counter. Works in runs: all records up
+// to the order that every log has been read to. Since the counter is dense, a run is put in order by writing
+// each record to the place that its order names; a run where that does not work out (damage) is sorted. Used
+// by EventStream.
+//
+// Events are decoded some time before they are handed out: what they name is all over memory, and whoever
+// looks ahead can have it fetched by then.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "analyzer/trace_reader/log_reader.h"
+
+namespace gmt {
+
+class Merge {
+public:
+  explicit Merge(std::vector<std::unique_ptr<LogReader>> logs);
+
+  static constexpr std::size_t kAhead = 8;
+
+  // The next event, null after the last. Valid until the next call.
+  const Event* next() {
+    if (at_ == run_.size() && !next_run()) return nullptr;
+    decode_ahead();
+    return &decoded_[at_++ % decoded_.size()].event;
+  }
+  // What next() will return n calls after this one, 1 to kAhead; null where that is not known yet.
+  const Event* ahead(std::size_t n) const {
+    const std::size_t at = at_ + n - 1;
+    return at < decoded_until_ ? &decoded_[at % decoded_.size()].event : nullptr;
+  }
+  const std::vector<std::unique_ptr<LogReader>>& logs() const { return logs_; }
+
+private:
+  struct Item {
+    LogReader::Record record;
+    LogReader* log;
+  };
+  struct Decoded {
+    Event event;
+    std::vector<std::uint64_t> payload;
+  };
+  static constexpr std::size_t kFetchAhead = 8; // before they are decoded
+  void decode_ahead() {
+    const std::size_t until = std::min(run_.size(), at_ + kAhead + 1);
+    for (; decoded_until_ < until; ++decoded_until_) {
+      if (decoded_until_ + kFetchAhead < run_.size()) {
+        const Item& later = run_[decoded_until_ + kFetchAhead];
+        later.log->expect(later.record);
+      }
+      const Item& item = run_[decoded_until_];
+      Decoded& into = decoded_[decoded_until_ % decoded_.size()];
+      item.log->decode(item.record, into.event, into.payload);
+    }
+  }
+  bool next_run();
+  void gather();
+  void put_in_order();
+
+  std::vector<std::unique_ptr<LogReader>> logs_;
+  std::vector<LogReader*> active_;    // not yet drained, in the order of logs_
+  std::vector<Item> gathered_;        // a run as the logs hold it
+  std::vector<std::uint32_t> places_; // order - lowest -> index into gathered_ + 1
+  std::vector<Item> run_;
+  std::size_t at_ = 0;            // next in run_
+  std::size_t decoded_until_ = 0; // in run_
+  std::array<Decoded, 2 * kAhead> decoded_{}; // by place in run_, modulo
+  std::uint64_t lowest_ = 0, highest_ = 0; // orders in gathered_
+};
+
+} // namespace gmt

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// From addresses to object files, see object_files.h. Used by the analysis, for who allocated, and by the report, for
+// symbols.
+
+#include "analyzer/trace_reader/object_files.h"
+
+#include "analyzer/symbols/frame_trim.h"
+
+namespace gmt {
+
+const Module* find_module(std::span<const Module> modules, std::uint64_t address, std::uint64_t order) {
+  const Module* found = nullptr;
+  for (const Module& m : modules) {
+    // A return address may lie one past the end, behind a call that never returns.
+    const bool holds = address > m.start && address <= m.end;
+    const bool then = order == kAnyOrder || (m.loaded <= order && order < m.unloaded);
+    if (holds && then && (found == nullptr || m.loaded >= found->loaded)) found = &m;
+  }
+  return found;
+}
+
+const Module* calling_module(std::span<const Module> modules, std::span<const std::uint64_t> addresses) {
+  for (const std::uint64_t address : addresses) {
+    const Module* module = find_module(modules, address);
+    if (module == nullptr) continue;
+    Frame frame;
+    frame.module = module->path;
+    if (!is_cuda_frame(frame)) return module;
+  }
+  return nullptr;
+}
+
+} // namespace gmt

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interning of call stacks: all frames in one array, an open-addressing table of (hash, id) over it. A stack
+// is looked up once per log, so this is never in the path of an event.
+
+#include "analyzer/trace_reader/stack_table.h"
+
+#include <algorithm>
+
+namespace gmt {
+namespace {
+
+std::uint32_t hash_of(std::span<const std::uint64_t> addresses) {
+  std::uint64_t h = 0x9e3779b97f4a7c15ULL ^ addresses.size();
+  for (const std::uint64_t a : addresses) {
+    h = (h ^ a) * 0xff51afd7ed558ccdULL;
+    h ^= h >> 32;
+  }
+  return static_cast<std::uint32_t>(h ^ (h >> 29));
+}
+
+} // namespace
+
+StackId StackTable::intern(std::span<const std::uint64_t> addresses) {
+  if (addresses.empty()) return {};
+  if (size() * 2 >= buckets_.size()) grow();
+  const std::uint32_t hash = hash_of(addresses);
+  const std::size_t mask = buckets_.size() - 1;
+  std::size_t at = hash & mask;
+  for (; buckets_[at].id != 0; at = (at + 1) & mask) {
+    if (buckets_[at].hash != hash) continue;
+    if (std::ranges::equal(frames({buckets_[at].id}), addresses)) return {buckets_[at].id};
+  }
+  const auto id = static_cast<std::uint32_t>(size() + 1);
+  addresses_.insert(addresses_.end(), addresses.begin(), addresses.end());
+  begins_.push_back(addresses_.size());
+  buckets_[at] = {hash, id};
+  return {id};
+}
+
+std::span<const std::uint64_t> StackTable::frames(StackId id) const {
+  if (!id || id.value > size()) return {};
+  const std::uint64_t begin = begins_[id.value];
+  return {addresses_.data() + begin, static_cast<std::size_t>(begins_[id.value + 1] - begin)};
+}
+
+void StackTable::grow() {
+  std::vector<Bucket> old(std::max<std::size_t>(64, buckets_.size() * 2));
+  old.swap(buckets_);
+  const std::size_t mask = buckets_.size() - 1;
+  for (const Bucket& bucket : old) {
+    if (bucket.id == 0) continue;
+    std::size_t at = bucket.hash & mask;
+    while (buckets_[at].id != 0) at = (at + 1) & mask;
+    buckets_[at] = bucket;
+  }
+}
+
+} // namespace gmt

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens a trace directory and reads its text files. A wrong path is answered in words that say which kind of
+// wrong it is; a damaged line costs that line only.
+
+#include "analyzer/trace_reader/trace_dir.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "analyzer/base/text_lines.h"
+#include "analyzer/base/text_files.h"
+#include "analyzer/base/user_error.h"
+#include "analyzer/base/text_format.h"
+#include "trace/format.h"
+
+namespace gmt {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kMaxTextBytes = 256u << 20; // bounds what a reader of unknown files takes in
+constexpr std::size_t kMaxArguments = 100'000;
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+[[noreturn]] void fail(const std::string& message) { throw UserError(message, ExitStatus::kUnreadableTrace); }
+
+// The whole file; nothing if there is no such regular file (a pipe of that name must not block us).
+std::optional<std::string> read_text(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return std::nullopt;
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(cat({"cannot read ", path.string(), ": ", std::strerror(errno != 0 ? errno : EIO)}));
+  std::string text;
+  char buffer[1 << 16];
+  while (text.size() < kMaxTextBytes && (file.read(buffer, sizeof buffer) || file.gcount() > 0)) {
+    text.append(buffer, static_cast<std::size_t>(file.gcount()));
+  }
+  return text;
+}
+
+class Parser {
+public:
+  explicit Parser(TraceDir& dir) : dir_(dir) {}
+
+  void info(std::string_view text) {
+    pairs(text, [this](std::string_view key, std::string value) { return info_line(key, std::move(value)); });
+  }
+
+  void completion(std::string_view text) {
+    Completion c;
+    pairs(text, [&c](std::string_view key, const std::string& value) {
+      if (key == "how") {
+        if (value == "exited") c.ending.how = Ending::How::kExited;
+        if (value == "signalled") c.ending.how = Ending::How::kSignalled;
+        return true;
+      }
+      if (key == "status") return number(value, c.ending.status);
+      if (key == "signal") return number(value, c.ending.signal);
+      if (key == "tsc") return number(value, c.tsc);
+      if (key == "monotonic_ns") return number(value, c.monotonic_ns);
+      if (key == "core") c.core_dumped = value == "1";
+      return true;
+    });
+    dir_.completion = c;
+  }
+
+  void apis(std::string_view text) {
+    for_each_line(text, [this](std::string_view line) {
+      const bool good = std::ranges::all_of(line, is_name_character) && !line.empty();
+      if (!good) ++dir_.damaged_lines;
+      if (dir_.apis.size() < trace::kNoApi) dir_.apis.emplace_back(good ? line : "?");
+    });
+  }
+
+  void modules(std::string_view text) {
+    for_each_line(text, [this](std::string_view line) {
+      if (!line.empty() && !module_line(split_tabs(line))) ++dir_.damaged_lines;
+    });
+  }
+
+private:
+  template <class Integer> static bool number(std::string_view text, Integer& into) {
+    const auto value = parse_number<Integer>(text);
+    if (value) into = *value;
+    return value.has_value();
+  }
+
+  // visit(key, value) says whether the value makes sense.
+  template <class Visit> void pairs(std::string_view text, Visit visit) {
+    for_each_line(text, [&](std::string_view line) {
+      if (line.empty()) return;
+      const std::size_t equals = line.find('=');
+      if (equals == std::string_view::npos ||
+          !visit(line.substr(0, equals), unescape(line.substr(equals + 1)))) {
+        ++dir_.damaged_lines;
+      }
+    });
+  }
+
+  bool info_line(std::string_view key, std::string value) {
+    TraceInfo& i = dir_.info;
+    if (key == "format") {
+      const std::size_t dot = value.find('.');
+      const std::string_view all = value;
+      return dot != std::string::npos && number(all.substr(0, dot), i.major) &&
+             number(all.substr(dot + 1), i.minor);
+    }
+    if (key == "pid") return number(value, i.pid);
+    if (key == "ppid") return number(value, i.ppid);
+    if (key == "tsc") return number(value, i.tsc);
+    if (key == "monotonic_ns") return number(value, i.monotonic_ns);
+    if (key == "realtime_ns") return number(value, i.realtime_ns);
+    if (key == "stack_depth") return number(value, i.stack_depth);
+    if (key == "heap_begin") return number(value, i.heap_begin);
+    if (key == "heap_end") return number(value, i.heap_end);
+    if (key == "stack_begin") return number(value, i.stack_begin);
+    if (key == "stack_end") return number(value, i.stack_end);
+    if (key == "driver") return driver(value);
+    const std::pair<std::string_view, std::string*> texts[] = {{"tool", &i.tool},     {"run", &i.run},
+                                                               {"host", &i.host},     {"exe", &i.executable},
+                                                               {"cwd", &i.directory}, {"device", &i.device}};
+    for (const auto& [name, text] : texts) {
+      if (key == name) *text = value;
+    }
+    if (key.starts_with("option.")) i.options[std::string(key.substr(7))] = value;
+    if (key.starts_with("arg.")) return argument(key.substr(4), std::move(value));
+    return true; // a key of a later minor
+  }
+
+  bool driver(std::string_view value) {
+    std::uint32_t version = 0;
+    if (!number(value, version)) return false;
+    dir_.info.driver_version =
+      cat({std::to_string(version / 1000), ".", std::to_string(version % 1000 / 10)});
+    return true;
+  }
+
+  bool argument(std::string_view index, std::string value) {
+    std::size_t at = 0;
+    if (!number(index, at) || at >= kMaxArguments) return false;
+    auto& arguments = dir_.info.arguments;
+    if (arguments.size() <= at) arguments.resize(at + 1);
+    arguments[at] = std::move(value);
+    return true;
+  }
+
+  bool module_line(const std::vector<std::string_view>& f) {
+    const auto hex = [](std::string_view text) { return parse_number<std::uint64_t>(text, 16); };
+    if (f.size() == 3 && f[0] == "-") {
+      const auto order = hex(f[1]), start = hex(f[2]);
+      if (!order || !start) return false;
+      for (auto m = dir_.modules.rbegin(); m != dir_.modules.rend(); ++m) {
+        if (m->start == *start && m->unloaded == UINT64_MAX) {
+          m->unloaded = *order;
+          return true;
+        }
+      }
+      return false;
+    }
+    if (f.size() == 4 && f[0] == "=") {
+      const auto start = hex(f[1]), begin = hex(f[2]), end = hex(f[3]);
+      if (!start || !begin || !end || dir_.modules.empty()) return false;
+      Module& m = dir_.modules.back();
+      if (m.start != *start || *begin >= *end || *begin < m.start || *end > m.end) return false;
+      m.variables.emplace_back(*begin, *end);
+      return true;
+    }
+    if (f.size() != 7 || f[0] != "+") return false;
+    const auto order = hex(f[1]), start = hex(f[2]), end = hex(f[3]), bias = hex(f[4]);
+    if (!order || !start || !end || !bias || *start >= *end) return false;
+    dir_.modules.push_back({.start = *start,
+                            .end = *end,
+                            .bias = *bias,
+                            .build_id = f[5] == "-" ? std::string() : std::string(f[5]),
+                            .path = unescape(f[6]),
+                            .loaded = *order});
+    return true;
+  }
+
+  TraceDir& dir_;
+};
+
+// Everything that can be wrong with the path itself.
+void check_path(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) fail(cat({"no such trace: ", path.string()}));
+  if (error) fail(cat({"cannot open ", path.string(), ": ", error.message()}));
+  if (status.type() != fs::file_type::directory) {
+    fail(cat({path.string(),
+              " is not a directory; a trace is a directory named gpumemtrace.<program>.<host>.<pid>"}));
+  }
+  const fs::directory_iterator entries(path, error);
+  if (error) fail(cat({"cannot read the trace ", path.string(), ": ", error.message()}));
+  if (is_trace(path)) return;
+  for (const fs::directory_entry& entry : entries) {
+    if (is_trace(entry.path())) {
+      fail(cat(
+        {path.string(), " is not a trace but holds traces; pass them, for example ", entry.path().string()}));
+    }
+  }
+  fail(cat({path.string(), " is not a trace: it has no file 'info'"}));
+}
+
+void check_version(const TraceDir& dir) {
+  const TraceInfo& info = dir.info;
+  if (info.major == trace::kFormatMajor) return;
+  if (info.major == 0) fail(cat({"the trace ", dir.path.string(), " is damaged: 'info' names no format"}));
+  fail(
+    cat({"the trace ", dir.path.string(), " has format ", std::to_string(info.major), ".",
+         std::to_string(info.minor), ", written by gpumemtrace ", info.tool.empty() ? "(unknown)" : info.tool,
+         "; this version reads format ", std::to_string(trace::kFormatMajor),
+         ".x: use the version that wrote it", info.major > trace::kFormatMajor ? " or a newer one" : ""}));
+}
+
+void add_device_file(TraceDir& dir, const fs::path& file) {
+  const bool ring = file.extension() == ".ring";
+  if (!ring && file.extension() != ".log") return;
+  const std::string name = file.stem().string();
+  auto at = std::ranges::find(dir.device_logs, name, &DeviceLogFiles::name);
+  if (at == dir.device_logs.end()) at = dir.device_logs.insert(at, {.name = name, .log = {}, .ring = {}});
+  (ring ? at->ring : at->log) = file;
+}
+
+} // namespace
+
+bool is_trace(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) && fs::is_regular_file(path / "info", error);
+}
+
+TraceDir open_trace(const fs::path& path) {
+  check_path(path);
+  TraceDir dir;
+  dir.path = path;
+  Parser parser(dir);
+  parser.info(read_text(path / "info").value_or(std::string()));
+  check_version(dir);
+  parser.apis(read_text(path / "apis").value_or(std::string()));
+  parser.modules(read_text(path / "modules").value_or(std::string()));
+  if (const auto complete = read_text(path / "complete")) parser.completion(*complete);
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+    std::error_code ignored;
+    const fs::path& log = entry.path();
+    if (!entry.is_regular_file(ignored)) continue; // links to files included
+    const std::string name = log.filename().string();
+    if (name.starts_with("device-")) add_device_file(dir, log);
+    else if (name.starts_with("access-") && log.extension() == ".log") dir.access_logs.push_back(log);
+    else if (log.extension() == ".log") dir.logs.push_back(log);
+  }
+  std::ranges::sort(dir.logs);
+  std::ranges::sort(dir.access_logs);
+  std::ranges::sort(dir.device_logs, {}, &DeviceLogFiles::name);
+  return dir;
+}
+
+} // namespace gmt

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace directory opened: everything in it but the records (trace/FORMAT.md). Opened by the analysis,
+// `dump` and whoever lists traces. Text files may be damaged or cut: lines that make no sense are skipped and
+// counted. Throws UserError (kUnreadableTrace) only where nothing could be read at all.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/trace_reader/device_log.h"
+#include "analyzer/trace_reader/object_files.h"
+
+namespace gmt {
+
+struct TraceInfo {
+  std::uint32_t major = 0, minor = 0; // 0.0 if the file does not say
+  std::string tool;                   // version that wrote the trace
+  std::string run;                    // equal for all processes of one command
+  std::uint32_t pid = 0, ppid = 0;
+  std::string host, executable, directory;
+  std::vector<std::string> arguments; // argv, the program's name first
+  std::string device;                 // "real" or "simulated"
+  std::string driver_version;         // "13.0", empty if unknown
+  std::uint64_t tsc = 0, monotonic_ns = 0, realtime_ns = 0;
+  std::uint32_t stack_depth = 0;
+  std::uint64_t heap_begin = 0, heap_end = 0;   // where the program's heap may lie
+  std::uint64_t stack_begin = 0, stack_end = 0; // the main thread's
+  std::map<std::string, std::string> options;
+};
+
+// How the process ended, as the parent command wrote it, with the second pair of clocks.
+struct Completion {
+  Ending ending;
+  bool core_dumped = false;
+  std::uint64_t tsc = 0, monotonic_ns = 0;
+};
+
+struct TraceDir {
+  std::filesystem::path path;
+  TraceInfo info;
+  std::vector<std::string> apis; // by api id
+  std::vector<Module> modules;
+  std::optional<Completion> completion;
+  std::vector<std::filesystem::path>
+    logs; // sorted by name; may be empty: a process that made no recorded call
+  std::vector<DeviceLogFiles> device_logs; // sorted by name: what kernels wrote
+  std::vector<std::filesystem::path> access_logs; // sorted by name: what instructions did to memory
+  std::uint64_t damaged_lines = 0;
+
+  // Whether an option of the interposer was set; options that are off are 0 or not written.
+  bool asks_for(const std::string& option) const {
+    const auto found = info.options.find(option);
+    return found != info.options.end() && found->second != "0";
+  }
+  std::string_view api_name(std::uint16_t api) const {
+    return api < apis.size() ? std::string_view(apis[api]) : "?";
+  }
+};
+
+TraceDir open_trace(const std::filesystem::path& path);
+
+// True if the path holds what looks like one trace; no file is read.
+bool is_trace(const std::filesystem::path& path);
+
+} // namespace gmt

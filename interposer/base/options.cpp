@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// See options.h.
+#include "interposer/base/options.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace gmt::interposer {
+
+namespace {
+
+// Reads /proc/self/environ byte by byte through a small buffer: it may be megabytes long.
+class InitialEnvironment {
+public:
+  InitialEnvironment() noexcept : fd_(open("/proc/self/environ", O_RDONLY | O_CLOEXEC)) {}
+  ~InitialEnvironment() {
+    if (fd_ >= 0) close(fd_);
+  }
+  InitialEnvironment(const InitialEnvironment&) = delete;
+  InitialEnvironment& operator=(const InitialEnvironment&) = delete;
+
+  bool usable() const noexcept { return fd_ >= 0; }
+  int next() noexcept {
+    if (at_ == length_) {
+      length_ = fd_ >= 0 ? read(fd_, buffer_, sizeof buffer_) : 0;
+      at_ = 0;
+      if (length_ <= 0) return length_ = 0, -1;
+    }
+    return static_cast<unsigned char>(buffer_[at_++]);
+  }
+
+private:
+  int fd_;
+  char buffer_[512];
+  ssize_t at_ = 0, length_ = 0;
+};
+
+bool read_initial(const char* name, char* value, std::size_t size, bool& usable) noexcept {
+  InitialEnvironment environment;
+  usable = environment.usable();
+  const std::size_t n = std::strlen(name);
+  for (int c = environment.next(); c >= 0; c = environment.next()) {
+    std::size_t matched = 0;
+    while (c > 0 && matched < n && c == name[matched]) {
+      ++matched;
+      c = environment.next();
+    }
+    const bool found = matched == n && c == '=';
+    std::size_t length = 0;
+    while (c > 0) {
+      c = environment.next();
+      if (found && c > 0 && length < size) value[length++] = static_cast<char>(c);
+    }
+    if (!found) continue;
+    if (length == size) return false;
+    value[length] = '\0';
+    return true;
+  }
+  return false;
+}
+
+} // namespace
+
+bool initial_environment(const char* name, char* value, std::size_t size) noexcept {
+  bool usable = false;
+  if (read_initial(name, value, size, usable)) return true;
+  const char* now = usable ? nullptr : std::getenv(name); // no /proc here
+  if (now == nullptr || std::strlen(now) >= size) return false;
+  std::strcpy(value, now);
+  return true;
+}
+
+Options read_options() noexcept {
+  Options options;
+  char value[32], text[kMaxOptionText + 1];
+#define GMT_OPTION(type, name, environment, default_value, sentence)                                                  \
+  if (initial_environment("GPUMEMTRACE_" #environment, value, sizeof value)) {                                        \
+    options.name = std::strtoull(value, nullptr, 10);                                                                 \
+  }
+#define GMT_TEXT(name, environment, default_value, form, sentence)                                                    \
+  if (initial_environment("GPUMEMTRACE_" #environment, text, sizeof text)) std::strcpy(options.name, text);
+#include "trace/shim_options.def"
+  if (options.stack_depth > 128) options.stack_depth = 128;
+  return options;
+}
+
+} // namespace gmt::interposer

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scopes of hooked calls: see call.h, and call_path.h for what all calls run through.
+#include "interposer/calls/call.h"
+
+#include "interposer/calls/call_path.h"
+#include "interposer/driver_state/context_ids.h"
+#include "interposer/driver_state/device_facts.h"
+#include "interposer/device_ring/ring.h"
+#include "interposer/hooks/libc_free.h"
+#include "interposer/loader/object_files.h"
+#include "interposer/base/own_stack.h"
+#include "interposer/log/interned_text.h"
+
+namespace gmt::interposer {
+
+constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec"))) = {};
+
+namespace {
+
+// Contexts that come and go, with what the tool keeps for them.
+[[gnu::noinline]] void follow_contexts(ThreadLog& log, const Record& record) noexcept {
+  const auto object = static_cast<trace::ObjectClass>(record.w[1]);
+  const auto op = static_cast<trace::LifeOp>(record.w[2]);
+  if (object == trace::ObjectClass::kContext) {
+    if (op == trace::LifeOp::kCreate) {
+      note_context(record.w[0]);
+      current_context(log); // it is current now: tells of its device
+      context_was_made(record.w[0]);
+    }
+    if (op == trace::LifeOp::kDestroy) context_has_ended(record.w[0]);
+  } else if (object == trace::ObjectClass::kPrimaryContext) {
+    const auto device = static_cast<int>(record.w[0]);
+    if (op == trace::LifeOp::kRetain) {
+      describe_device(log, device); // a runtime's first step: known before any memory is
+      note_context(record.w[3]);
+      context_was_made(record.w[3]);
+    } else if (op == trace::LifeOp::kRelease || op == trace::LifeOp::kReset) {
+      primary_context_was_left(device, op == trace::LifeOp::kReset);
+    }
+  }
+}
+
+} // namespace
+
+ThreadLog* session_log() noexcept { return thread_log(); }
+
+bool session_is_on() noexcept { return Process::is_on(); }
+
+void forget_thread_log() noexcept {
+  thread_state.log = nullptr;
+  forget_ranges_log();
+}
+
+// Calls from inside a driver call are calls of their own (a callback's, a signal handler's), but for two cases.
+bool Call::is_part_of_outer(const RuntimeScope* runtime) noexcept {
+  // What our innermost entry called jumped on to us: the driver did, or a runtime, whose call this is then.
+  if (is_own_code(caller_) && (runtime == nullptr || outer_.frame < runtime->frame)) return true;
+  if (!has_wrapper(outer_.row)) return false;
+  if (outer_.row == row_) return true; // another preload's wrapper calls on
+  record.flags = trace::kFlagNested;   // or does its work with other functions
+  return false;
+}
+
+bool Call::begin(bool recorded) noexcept { return begin_here(recorded); }
+void Call::publish_in_flight(unsigned records) noexcept { publish_here<trace::Kind::kNone>(records); }
+void Call::complete(std::uint16_t result, bool changed) noexcept { complete_here<trace::Kind::kNone>(result, changed); }
+
+[[gnu::cold]] void Call::explain_to_runtime() noexcept {
+  if (RuntimeScope* runtime = runtime_scope(thread_state, frame_)) runtime->driver_failed = true;
+}
+
+void Call::begin_member() noexcept {
+  record.reset();
+  record.flags = common_flags_;
+}
+
+// The duration stands with the first member only, so that a sum counts it once.
+void Call::add_member(unsigned index, std::uint16_t result) noexcept {
+  settle_flags<trace::Kind::kNone>();
+  if (log_ == nullptr) return;
+  std::uint32_t stack = 0;
+  trace::Slot* slot = take_slot(*log_, record, caller_, frame_, stack);
+  if (slot == nullptr) return;
+  fill(slot, record, {order_ + index, time_, stack, context_, via_});
+  ThreadLog::commit(slot, trace::with_result(head_of(record, row_), result));
+}
+
+// What the trace should know beside the call itself.
+void Call::note_facts(std::uint16_t result) noexcept {
+  if (result == 0 && concerns_host_memory(record)) follow_host_memory(record);
+  constexpr std::uint16_t kOutOfMemory = 2; // CUDA_ERROR_OUT_OF_MEMORY
+  if (record.kind == trace::Kind::kAlloc && result == kOutOfMemory) [[unlikely]] {
+    append_memory_info(*log_, current_context(*log_));
+  } else if (record.kind == trace::Kind::kLife && result == 0) {
+    with_room([this](bool) noexcept { follow_contexts(*log_, record); });
+  }
+}
+
+bool RuntimeCall::is_repeated() const noexcept {
+  const RuntimeScope* outer = runtime_scope(thread_state, frame_);
+  return outer != nullptr && outer->row == row_;
+}
+
+void RuntimeCall::enter() noexcept {
+  ThreadState& t = thread_state;
+  runtime_scope(t, frame_);
+  if (t.runtime_depth >= kMaxRuntimeScopes) return;
+  index_ = t.runtime_depth;
+  t.runtime_depth = index_ + 1; // a signal handler from here on takes the place above
+  __atomic_store_n(&mark_, ++t.serial, __ATOMIC_RELAXED);
+  t.runtime[index_] = {frame_, &mark_, mark_, row_, static_cast<std::uint16_t>(record.flags & 0xf00), false, false};
+  t.runtime_depth = index_ + 1; // a handler that found the half-written scope has taken it away
+}
+
+bool RuntimeCall::is_refused(std::uint16_t result) const noexcept {
+  constexpr std::uint16_t kInvalidValue = 1; // cudaErrorInvalidValue
+  return result == kInvalidValue && index_ < kMaxRuntimeScopes && !thread_state.runtime[index_].driver_failed;
+}
+
+void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
+  ThreadState& t = thread_state;
+  if (index_ >= kMaxRuntimeScopes) return;
+  __atomic_store_n(&mark_, 0, __ATOMIC_RELAXED);
+  const RuntimeScope scope = t.runtime[index_];
+  t.runtime_depth = index_;
+  if (scope.driver_seen && index_ != 0) {
+    t.runtime[index_ - 1].driver_seen = true;
+    t.runtime[index_ - 1].driver_failed |= result != 0; // or told of here
+  }
+  if (scope.driver_seen && (result == 0 || scope.driver_failed)) return;
+  ThreadLog* log = thread_log();
+  if (log == nullptr) return;
+  record.flags |= trace::kFlagRuntime;
+  record.droppable = true;
+  std::uint32_t stack = 0;
+  trace::Slot* slot = take_slot(*log, record, caller, frame_, stack);
+  if (slot == nullptr) return;
+  fill(slot, record, {Process::next_order(), read_tsc(), stack, 0, row_});
+  ThreadLog::commit(slot, trace::with_result(head_of(record, row_), result));
+  // A wrapper library's call of the same function is the same call.
+  if (index_ == 0 || t.runtime[index_ - 1].row != row_) return;
+  t.runtime[index_ - 1].driver_seen = true;
+  t.runtime[index_ - 1].driver_failed |= result != 0;
+}
+
+void record_exit(trace::ExitWay way, std::uint64_t status) noexcept {
+  if (!Process::is_on()) return;
+  ThreadLog* log = thread_log();
+  if (log == nullptr) return;
+  Record record;
+  record.kind = trace::Kind::kExit;
+  record.use(2 + 2);
+  record.set(0, static_cast<std::uint64_t>(way));
+  record.set(1, status);
+  log->append(record, trace::kNoApi);
+}
+
+ThreadLog* current_log() noexcept { return Process::is_on() ? thread_log() : nullptr; }
+
+void record_call(Record& record, std::uint16_t api, const void* caller, const void* frame) noexcept {
+  ThreadLog* log = current_log();
+  if (log == nullptr) return;
+  std::uint32_t stack = 0;
+  trace::Slot* slot = take_slot(*log, record, caller, frame, stack);
+  if (slot == nullptr) return;
+  fill(slot, record, {Process::next_order(), read_tsc(), stack, 0, trace::kNoApi});
+  ThreadLog::commit(slot, head_of(record, api));
+}
+
+std::uint64_t record_text(std::string_view text) noexcept {
+  ThreadLog* log = current_log();
+  return log != nullptr ? append_text(*log, text) : 0;
+}
+
+} // namespace gmt::interposer

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core's functions, as every file of the collector reaches them. Set once, by library.cpp, before anything else
+// runs.
+#pragma once
+
+#include "interposer/coalescing/collector/interface.h"
+
+namespace gmt::interposer::collector {
+
+extern const CoreFunctions* core;
+
+} // namespace gmt::interposer::collector

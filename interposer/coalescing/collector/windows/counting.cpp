@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// See counting.h.
+#include "interposer/coalescing/collector/windows/counting.h"
+
+#include "interposer/coalescing/collector/core.h"
+#include "interposer/coalescing/collector/counters.h"
+#include "interposer/coalescing/collector/driver.h"
+#include "interposer/coalescing/collector/windows/idle.h"
+#include "interposer/coalescing/collector/lock.h"
+#include "interposer/coalescing/collector/this_thread.h"
+#include "interposer/base/signal_guard.h"
+
+namespace gmt::interposer::collector {
+
+namespace {
+
+constinit Counters counters;                    // under cupti_in_use
+constinit std::atomic<bool> counting_any{false}; // some context is
+constinit std::atomic<bool> refused{false};
+
+// The first trouble ends all counting; the reason stands in the sums of the context that met it.
+void refuse(Context& context, const Answer& answer) noexcept {
+  if (refused.exchange(true)) return;
+  set_word(context.sums.windows(), kCountersResult, answer.result);
+  set_word(context.sums.windows(), kCountersTrouble, static_cast<std::uint64_t>(answer.trouble));
+}
+
+void add(Context& context, Kernel& kernel, unsigned pass, const Counters::Figures& figures) noexcept {
+  if (kernel.counters == nullptr) kernel.counters = context.sums.counters(kernel.row.number);
+  if (kernel.counters == nullptr) return;
+  const std::uint64_t of_pass = std::uint64_t{figures.counted << kFirstFigure} << (pass == 0 ? 0 : 32);
+  set_word(kernel.counters, kOfPasses, word_of(kernel.counters, kOfPasses) | of_pass);
+  for (unsigned i = 0; i < Counters::kFigures; ++i) add_to_word(kernel.counters, kFirstFigure + i, figures.sums[i]);
+  add_to_word(kernel.counters, pass == 0 ? kCounted : kCountedSecond, 1);
+}
+
+// Under the gate, in a context that is idle or waits for its end. Waits for it.
+void take(Context& context, bool wanted_still) noexcept {
+  const Quiet quiet;
+  const Lock turn(cupti_in_use);
+  Counting& counting = context.counting;
+  if (!turn.held() || !counting.open.load()) return;
+  const RelaxedCapture relaxed;
+  const bool good = wanted_still && counting.launched.load() && !counting.spoilt.load();
+  Counters::Figures figures{};
+  const Answer ended = counters.end(context.device.load(), counting.profiler, good ? &figures : nullptr);
+  if (good && ended.good()) {
+    add(context, *counting.kernel, counting.pass, figures);
+    end_turn(*counting.kernel);
+  } else if (counting.launched.load()) {
+    add_to_word(context.sums.windows(), kCountingsLost, 1);
+  }
+  governor.charge(core->now() - counting.began_at);
+  counting.open.store(false);
+  counting_any.store(false);
+  if (!ended.good()) refuse(context, ended);
+}
+
+} // namespace
+
+void end_turn(Kernel& kernel) noexcept {
+  const bool counts = core->options->counters != 0 && !refused.load();
+  kernel.turn.store(counts ? static_cast<std::uint8_t>((kernel.turn.load() + 1) % (1 + Counters::kPasses)) : 0);
+}
+
+void begin_counting(Context& context, Kernel& kernel) noexcept {
+  const Quiet quiet;
+  const Lock turn(cupti_in_use, Lock::Wait::kNo);
+  const Gate gate(context, Gate::Needs::kNothing);
+  if (refused.load()) return kernel.turn.store(0);
+  if (!turn.held() || !gate.held() || context.open.load() || counting_any.load()) return;
+  int device = -1;
+  if (ask_device(&device) != 0 || !becomes_idle_at_last(context)) return;
+  const RelaxedCapture relaxed;
+  Counting& counting = context.counting;
+  counting.began_at = core->now();
+  context.device.store(device);
+  unsigned pass = kernel.turn.load() - 1u;
+  const Answer answer = counters.begin(cupti, context.handle, device, pass, counting.profiler);
+  if (!answer.good()) return kernel.turn.store(0), refuse(context, answer);
+  counting.kernel = &kernel;
+  counting.pass = pass;
+  counting.launched.store(false);
+  counting.spoilt.store(false);
+  counting_any.store(true);
+  counting.open.store(true);
+}
+
+void counted_launch_begins(Context& context, const Kernel* kernel) noexcept {
+  Counting& counting = context.counting;
+  if (!counting.open.load()) return;
+  // A thread that had passed finish_counting() before comes in between.
+  if (kernel != counting.kernel || counting.launched.exchange(true)) return counting.spoilt.store(true);
+  counting.kernel->next_due.store(next_due_after(counting.kernel->launches.load(), wanted), std::memory_order_relaxed);
+  add_to_word(context.sums.windows(), kCountings, 1);
+}
+
+void finish_counting(Context& context, Idle when) noexcept {
+  if (!context.counting.open.load()) return;
+  const bool soon = when == Idle::kSoon;
+  {
+    const Gate gate(context, soon ? Gate::Needs::kNothing : Gate::Needs::kQuiet);
+    if (gate.held() && (soon ? becomes_idle_at_last(context) : becomes_idle(context, 0))) return take(context, true);
+  }
+  if (soon) context.counting.spoilt.store(true);
+}
+
+void spoil_counting(Context& context) noexcept {
+  if (context.counting.open.load()) context.counting.spoilt.store(true);
+}
+
+void end_counting(Context& context, bool idle, bool surely) noexcept {
+  if (context.counting.open.load()) take(context, idle);
+  if (!surely || context.counting.profiler == nullptr) return;
+  const Quiet quiet;
+  const Lock turn(cupti_in_use);
+  if (turn.held()) counters.forget(context.counting.profiler);
+  context.counting.profiler = nullptr;
+}
+
+void drop_counting(Context& context) noexcept {
+  context.counting.profiler = nullptr;
+  if (!context.counting.open.exchange(false)) return;
+  counting_any.store(false);
+  if (context.counting.launched.load()) add_to_word(context.sums.windows(), kCountingsLost, 1);
+}
+
+void forget_counting() noexcept {
+  counting_any.store(false);
+  refused.store(false);
+}
+
+} // namespace gmt::interposer::collector

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// See window_context.h. Programs have one context a device, rarely a few more: a linear search over an append-only array.
+#include "interposer/driver_state/context_ids.h"
+
+#include <atomic>
+
+#include "interposer/driver_state/device_facts.h"
+#include "interposer/loader/real_dlsym.h"
+#include "interposer/log/thread_log.h"
+
+namespace gmt::interposer {
+
+constinit std::atomic<bool> several_contexts{false};
+
+namespace {
+
+constexpr unsigned kMaxContexts = 1024;
+constinit std::atomic<std::uint64_t> contexts[kMaxContexts] = {};
+constexpr unsigned kMaxDevices = 64;
+constinit std::atomic<std::uint64_t> primary_contexts[kMaxDevices] = {};
+constinit std::atomic<std::uint64_t> first_context{0};
+constinit std::atomic<void*> get_current{nullptr};
+constinit std::atomic<void*> get_device{nullptr};
+
+void* query(std::atomic<void*>& slot, const char* name) noexcept {
+  void* f = slot.load(std::memory_order_relaxed);
+  if (f == nullptr) slot.store(f = driver_symbol(name), std::memory_order_relaxed);
+  return f;
+}
+
+std::uint16_t introduce(ThreadLog& log, unsigned index, std::uint64_t handle) noexcept {
+  int device = -1;
+  if (void* f = query(get_device, "cuCtxGetDevice")) reinterpret_cast<int (*)(int*)>(f)(&device);
+  const auto id = static_cast<std::uint16_t>(index + 1);
+  const std::uint64_t words[3] = {handle, static_cast<std::uint64_t>(static_cast<std::int64_t>(device)),
+                                  is_primary_context(handle) ? 1u : 0u};
+  describe_device(log, device);
+  log.append_words(trace::Kind::kContext, words, 3, id);
+  return id;
+}
+
+} // namespace
+
+std::uint64_t current_context_handle() noexcept {
+  void* f = query(get_current, "cuCtxGetCurrent");
+  std::uint64_t handle = 0;
+  return f != nullptr && reinterpret_cast<int (*)(std::uint64_t*)>(f)(&handle) == 0 ? handle : 0;
+}
+
+std::uint16_t current_context(ThreadLog& log) noexcept {
+  const std::uint64_t handle = current_context_handle();
+  if (handle == 0) return 0;
+  for (unsigned i = 0; i < kMaxContexts; ++i) {
+    std::uint64_t known = contexts[i].load(std::memory_order_relaxed);
+    if (known == handle) return static_cast<std::uint16_t>(i + 1);
+    if (known != 0) continue;
+    if (contexts[i].compare_exchange_strong(known, handle)) return introduce(log, i, handle);
+    if (known == handle) return static_cast<std::uint16_t>(i + 1);
+  }
+  return 0;
+}
+
+void note_context(std::uint64_t handle) noexcept {
+  std::uint64_t first = 0;
+  if (!first_context.compare_exchange_strong(first, handle) && first != handle) several_contexts.store(true);
+}
+
+bool is_primary_context(std::uint64_t handle) noexcept {
+  for (const auto& p : primary_contexts) {
+    if (p.load(std::memory_order_relaxed) == handle) return true;
+  }
+  return false;
+}
+
+void remember_primary_context(std::uint64_t handle) noexcept {
+  for (auto& p : primary_contexts) {
+    std::uint64_t known = p.load(std::memory_order_relaxed);
+    if (known == handle || (known == 0 && p.compare_exchange_strong(known, handle)) || known == handle) return;
+  }
+}
+
+void forget_contexts() noexcept {
+  first_context.store(0);
+  several_contexts.store(false);
+  for (auto& p : primary_contexts) p.store(0);
+  for (auto& c : contexts) c.store(0);
+}
+
+} // namespace gmt::interposer

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one generic wrapper around every hooked call, and the rules for all code in this folder.
+//
+// This code runs inside somebody else's process:
+//  1. Never end, stop or slow the host. On an internal failure: count it, switch off, forward the call.
+//  2. No lock is held over a real CUDA call; no CUDA call from a hook but pure queries allowed in stream capture. The
+//     exceptions are the rings of instrumented kernels (ring.h says how) and what --coalescing asks of CUPTI
+//     (cupti/windows.h), which never waits for kernels.
+//  3. No static constructor or destructor: constinit or raw storage, started lazily, leaked at exit.
+//  4. Hooks are noexcept, throw nothing, and allocate only on slow paths (first event of a thread, a new stack,
+//     growth), where signals are blocked; errno is preserved.
+//  5. Thread-local state is initial-exec and trivial.
+//  6. Output parameters are read only after success; unknown pointers are forwarded; the real result is returned.
+//  7. No call to the public dlsym (a test greps for it): real_dlsym() of real_dlsym.h.
+//  8. After fork nothing of the parent's is written to; a child makes its own trace at its first CUDA call.
+#pragma once
+
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "interposer/recorders/arrays.h"
+#include "interposer/recorders/batches.h"
+#include "interposer/recorders/bindings.h"
+#include "interposer/calls/call_path.h"
+#include "interposer/recorders/graphs.h"
+#include "interposer/recorders/orders.h"
+#include "interposer/recorders/pools.h"
+#include "interposer/recorders/copies_and_launches.h"
+#include "interposer/loader/real_dlsym.h"
+#include "interposer/hooks/dlsym_hook.h"
+#include "interposer/recorders/runtime_recorders.h"
+#include "interposer/calls/call.h"
+
+namespace gmt::interposer {
+
+template <class Result> std::uint16_t result_code(const Result& r) {
+  if constexpr (std::is_enum_v<Result> || std::is_integral_v<Result>) {
+    return static_cast<std::uint16_t>(static_cast<unsigned>(r) & 0x7fff);
+  } else {
+    return 0;
+  }
+}
+
+// What a row answers when the real function cannot be found: nothing is there to forward to.
+template <class Result> Result not_found() {
+  if constexpr (!std::is_void_v<Result>) {
+    if constexpr (std::is_enum_v<Result>) {
+      return static_cast<Result>(500); // CUDA_ERROR_NOT_FOUND, cudaErrorSymbolNotFound
+    } else {
+      return Result{};
+    }
+  }
+}
+
+// The per-thread-default-stream twins end in _ptds or _ptsz.
+constexpr bool is_per_thread(std::string_view name) { return name.ends_with("_ptds") || name.ends_with("_ptsz"); }
+
+// Words of the payload that hold a stream, by kind: the NULL stream of a per-thread row is stream 2.
+inline void mark_per_thread(Record& r) {
+  constexpr std::uint64_t kPerThreadStream = 2; // CU_STREAM_PER_THREAD
+  unsigned word = 3;
+  if (r.kind == Kind::kLaunch || r.kind == Kind::kSync) {
+    word = r.kind == Kind::kLaunch ? 1 : 0;
+  } else if (r.kind == Kind::kFree) {
+    word = 2;
+  } else if (r.kind == Kind::kLife || r.kind == Kind::kNote) {
+    return;
+  }
+  if (r.w[word] == 0) r.set(word, kPerThreadStream);
+}
+
+// ---- driver rows
+
+// Whether a recorder has an after() of its own: the record is as it was published if not.
+template <class Rec, class Tuple>
+inline constexpr bool kTellsMoreAfter = &Rec::template after<Tuple> != &Recorder::template after<Tuple>;
+
+template <std::uint16_t Row, class Function, class RecorderOf> struct Entry;
+
+template <std::uint16_t Row, class Result, class... Args, class Rec> struct Entry<Row, Result (*)(Args...), Rec> {
+  using Real = Result (*)(Args...);
+  static constexpr bool kPerThread = is_per_thread(trace::kApiNames[Row]);
+
+  static Result call(Args... args) noexcept {
+    const Real real = reinterpret_cast<Real>(driver_function_for_call(Row));
+    if (real == nullptr) return not_found<Result>();
+    Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
+    constexpr Kind kFrequent = Rec::kFrequent;
+    const bool begun = kFrequent != Kind::kNone ? call.begin_here(true) : call.begin(true);
+    if (!begun) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
+    const std::tuple<Args...> tuple(args...);
+    const unsigned records = records_of<Rec>(tuple);
+    fill_record<Rec>(call.record, tuple, 0);
+    if constexpr (kPerThread) mark_per_thread(call.record);
+    [[maybe_unused]] typename Rec::Around around;
+    constexpr bool kTellsMore = kTellsMoreAfter<Rec, std::tuple<Args...>>;
+    if constexpr (kFrequent != Kind::kNone) {
+      call.template publish_here<kFrequent>(records);
+    } else {
+      call.publish_in_flight(records);
+    }
+    const Result result = real(args...);
+    if (result_code(result) == 0) Rec::after(call.record, tuple);
+    if constexpr (kFrequent != Kind::kNone) {
+      call.template complete_here<kFrequent>(result_code(result), kTellsMore);
+    } else {
+      call.complete(result_code(result), kTellsMore);
+    }
+    for (unsigned i = 1; i < records; ++i) {
+      call.begin_member();
+      fill_record<Rec>(call.record, tuple, i);
+      if constexpr (kPerThread) mark_per_thread(call.record);
+      if (result_code(result) == 0) Rec::after(call.record, tuple);
+      call.add_member(i, result_code(result));
+    }
+    return result;
+  }
+};
+
+// cuGetProcAddress: call the real one, then translate the pointer it answered.
+template <std::uint16_t Row, class Result, class... Args, int Pointer>
+struct Entry<Row, Result (*)(Args...), Route<Pointer>> {
+  using Real = Result (*)(Args...);
+
+  static Result call(Args... args) noexcept {
+    const Real real = reinterpret_cast<Real>(driver_function_for_call(Row));
+    if (real == nullptr) return not_found<Result>();
+    Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
+    if (!call.begin(false)) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
+    const Result result = real(args...);
+    call.complete(result_code(result), false);
+    if (result_code(result) != 0) return result;
+    void** answer = std::get<Pointer>(std::tuple<Args...>(args...));
+    if (answer != nullptr && *answer != nullptr) *answer = route_driver_pointer(*answer);
+    return result;
+  }
+};
+
+// ---- runtime rows
+
+template <std::uint16_t Row, class Function, class RecorderOf> struct RuntimeEntry;
+
+template <std::uint16_t Row, class Result, class... Args, class Rec>
+struct RuntimeEntry<Row, Result (*)(Args...), Rec> {
+  using Real = Result (*)(Args...);
+
+  static Result call(Args... args) noexcept {
+    void* const caller = __builtin_return_address(0);
+    RuntimeCall call(Row, __builtin_frame_address(0));
+    const bool wrapped = any_runtime_wrapper.load(std::memory_order_relaxed) && call.is_repeated();
+    const Real real = reinterpret_cast<Real>(take_called_by_name() ? runtime_function_by_name(Row)
+                                             : wrapped             ? runtime_function_behind_wrapper(Row)
+                                                                   : runtime_function(Row, caller));
+    if (real == nullptr) return not_found<Result>();
+    if constexpr (std::is_same_v<Rec, Registration>) {
+      if (!session_is_on()) return real(args...);
+    }
+    const std::tuple<Args...> tuple(args...);
+    Rec::before(call.record, tuple);
+    call.enter();
+    if constexpr (std::is_void_v<Result>) {
+      real(args...);
+      call.leave(0, caller);
+    } else {
+      const Result result = real(args...);
+      if constexpr (requires { Rec::refused(call.record, tuple, caller); }) {
+        if (call.is_refused(result_code(result))) [[unlikely]] Rec::refused(call.record, tuple, caller);
+      }
+      // An allocation of zero bytes reaches no driver: its address is NULL and there is nothing to read.
+      call.leave(result_code(result), caller);
+      return result;
+    }
+  }
+};
+
+} // namespace gmt::interposer

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// See interned_text.h. The ids that have been written stand in a hash set of fixed size; what finds no place there is written
+// at every use.
+#include "interposer/log/interned_text.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "interposer/base/own_stack.h"
+#include "interposer/log/thread_log.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+constexpr unsigned kMaxWords =
+    trace::kFirstPayloadWords + (trace::kMaxSlotsPerRecord - 1) * trace::kMorePayloadWords;
+constexpr std::size_t kMaxBytes = (kMaxWords - 2) * 8;
+
+constexpr unsigned kPlaces = 8192;
+constexpr unsigned kProbes = 16;
+constinit std::atomic<std::uint64_t> written[kPlaces] = {}; // 0 is free
+
+bool is_written(std::uint64_t id) noexcept {
+  for (unsigned i = 0; i < kProbes; ++i) {
+    const std::uint64_t known = written[(id + i) % kPlaces].load(std::memory_order_acquire);
+    if (known == id) return true;
+    if (known == 0) return false;
+  }
+  return false;
+}
+
+void remember(std::uint64_t id) noexcept {
+  for (unsigned i = 0; i < kProbes; ++i) {
+    std::uint64_t known = 0;
+    if (written[(id + i) % kPlaces].compare_exchange_strong(known, id, std::memory_order_acq_rel) || known == id) return;
+  }
+}
+
+// Not substr(): without optimisation it calls the C++ library, which this library does without.
+std::string_view cut_to_fit(std::string_view text) noexcept {
+  if (text.size() > kMaxBytes) text.remove_suffix(text.size() - kMaxBytes);
+  return text;
+}
+
+[[gnu::noinline]] bool append_here(ThreadLog& log, std::string_view text, std::uint64_t id, bool droppable) noexcept {
+  std::uint64_t words[kMaxWords];
+  const unsigned count = 2 + static_cast<unsigned>((text.size() + 7) / 8);
+  words[0] = id;
+  words[1] = text.size();
+  words[count - 1] = 0; // what the string leaves of its last word
+  std::memcpy(words + 2, text.data(), text.size());
+  return log.append_words(trace::Kind::kText, words, count, 0, droppable) != nullptr;
+}
+
+bool append_whole(ThreadLog& log, std::string_view text, std::uint64_t id, bool droppable) noexcept {
+  bool done = false;
+  with_room([&](bool) noexcept { done = append_here(log, text, id, droppable); });
+  return done;
+}
+
+} // namespace
+
+std::uint64_t append_text(ThreadLog& log, std::string_view text) noexcept {
+  text = cut_to_fit(text);
+  const std::uint64_t id = text_id(text);
+  if (is_written(id)) return id;
+  // Remembered after it is written: who finds it remembered finds it in the trace.
+  if (append_whole(log, text, id, false)) remember(id);
+  return id;
+}
+
+std::uint64_t write_text(ThreadLog& log, std::string_view text) noexcept {
+  text = cut_to_fit(text);
+  const std::uint64_t id = text_id(text);
+  append_whole(log, text, id, true);
+  return id;
+}
+
+void forget_texts() noexcept {
+  for (auto& id : written) id.store(0, std::memory_order_relaxed);
+}
+
+} // namespace gmt::interposer

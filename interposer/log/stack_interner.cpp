@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// See stack_interner.h. The hash is taken for the identity of a stack: 64 bits over at most some million stacks.
+//
+// Why verifying is enough: the first return address and the frame are the key. If the return address of frame i lies
+// where it lay, the code that runs there is the same function at the same place, so its caller's return address lies
+// where it lay too, or the stack is another one and the comparison fails. Only a function that moves its own frame
+// (alloca) and whose old return address happens to survive at the old place could be taken for an earlier call.
+#include "interposer/log/stack_interner.h"
+
+#include <cstring>
+#include <sys/mman.h>
+
+#include "interposer/loader/object_files.h"
+#include "interposer/base/own_stack.h"
+#include "interposer/log/process.h"
+#include "interposer/base/signal_guard.h"
+#include "interposer/log/thread_log.h"
+#include "interposer/log/unwinder.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+constexpr unsigned kOwnFrames = 8;       // at most this many of ours lie on top
+constexpr unsigned kOwnFramesAway = 16;  // from a stack of ours
+
+std::uint64_t mix(std::uint64_t h, std::uint64_t v) noexcept {
+  h ^= v;
+  h *= 0x9fb21c651e98df25u;
+  return h ^ h >> 29;
+}
+
+unsigned depth() noexcept { return static_cast<unsigned>(Process::options().stack_depth); }
+
+template <class T> T* map_array(std::size_t count) noexcept {
+  void* memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+}
+
+} // namespace
+
+// Row by row, innermost first: a place may be read only if all before it hold.
+inline bool StackInterner::holds(const Known& known) noexcept {
+  const auto* base = static_cast<const std::uint64_t*>(known.frame);
+  const Places* const end = known.places + known.rows;
+  for (const Places* p = known.places; p != end; ++p) {
+    if (base[p->offset[0]] != p->address[0] || base[p->offset[1]] != p->address[1] ||
+        base[p->offset[2]] != p->address[2] || base[p->offset[3]] != p->address[3]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::uint32_t StackInterner::here(ThreadLog& log, const void* caller, const void* frame) noexcept {
+  if (depth() == 0) return 0;
+  if (module_epoch() != epoch_) [[unlikely]] modules_have_changed();
+  const auto key = mix(reinterpret_cast<std::uint64_t>(caller), reinterpret_cast<std::uint64_t>(frame));
+  Known* set = known_ + (key >> 32) % kSets * kWays;
+  for (unsigned way = 0; way < kWays; ++way) {
+    const Known& known = set[way];
+    if (known.caller == caller && known.frame == frame && known.rows != 0 && holds(known)) [[likely]] return known.id;
+  }
+  return walk(log, set, caller, frame);
+}
+
+void StackInterner::modules_have_changed() noexcept {
+  const Quiet quiet;
+  flush_unwinder();
+  clear();
+  epoch_ = module_epoch();
+}
+
+std::uint32_t StackInterner::walk(ThreadLog& log, Known* set, const void* caller, const void* frame) noexcept {
+  std::uint32_t id = 0;
+  with_room<kRoomForCapture>([&](bool away) noexcept {
+    id = walk_here(log, set, caller, frame, away ? kOwnFramesAway : kOwnFrames);
+  });
+  return id;
+}
+
+// A stack is learned when it comes a second time: what comes once would pay for the exact walk in vain.
+std::uint32_t StackInterner::walk_here(ThreadLog& log, Known* set, const void* caller, const void* frame,
+                                       unsigned own_frames) noexcept {
+  void* frames[trace::kMaxStackFrames + kOwnFramesAway];
+  const unsigned count = unwind(frames, depth() + own_frames);
+  unsigned first = 0;
+  while (first < count && is_own_code(frames[first])) ++first;
+  if (first == count) return 0;
+  const unsigned kept = count - first < depth() ? count - first : depth();
+  const std::uint32_t id = intern(log, frames + first, kept);
+  for (unsigned way = 0; way < kWays; ++way) {
+    Known& known = set[way];
+    if (known.id != id || known.caller != caller || known.frame != frame) continue;
+    if (known.rows == 0) learn(known, frames + first, kept);
+    return id;
+  }
+  const Quiet quiet;
+  set[victim_++ % kWays] = {caller, frame, nullptr, id, 0};
+  return id;
+}
+
+void StackInterner::learn(Known& known, void** frames, unsigned count) noexcept {
+  const Quiet quiet;
+  const unsigned most = (depth() + 3) / 4;
+  if (places_ == nullptr && (places_ = map_array<Places>(std::size_t{kSets} * kWays * most)) == nullptr) return;
+  Places* const places = places_ + static_cast<std::size_t>(&known - known_) * most;
+  struct Learning {
+    const void* frame;
+    void** frames;
+    unsigned count, matched;
+    Places* places;
+    void put(unsigned i, std::uint32_t offset, std::uint64_t address) noexcept {
+      places[i / 4].offset[i % 4] = offset;
+      places[i / 4].address[i % 4] = address;
+    }
+  } learning{known.frame, frames, count, 0, places};
+  unwind_with_stack_pointers(
+      [](void* context, std::uint64_t address, std::uint64_t stack_pointer) noexcept {
+        auto& l = *static_cast<Learning*>(context);
+        if (l.matched == 0 && address != reinterpret_cast<std::uint64_t>(l.frames[0])) return true; // ours
+        if (address != reinterpret_cast<std::uint64_t>(l.frames[l.matched])) return false;
+        const std::uint64_t at = stack_pointer - 8; // where the call pushed this return address
+        const std::uint64_t distance = at - reinterpret_cast<std::uint64_t>(l.frame);
+        if (distance % 8 != 0 || distance / 8 > UINT32_MAX) return false;
+        const auto offset = static_cast<std::uint32_t>(distance / 8);
+        l.put(l.matched++, offset, address);
+        if (l.matched < l.count) return true;
+        for (unsigned i = l.count; i % 4 != 0; ++i) l.put(i, offset, address);
+        return false;
+      },
+      &learning);
+  if (learning.matched != count) return;
+  known.places = places;
+  known.rows = (count + 3) / 4;
+  if (!holds(known)) known.rows = 0;
+}
+
+std::uint32_t StackInterner::intern(ThreadLog& log, void** frames, unsigned count) noexcept {
+  std::uint64_t hash = count;
+  for (unsigned i = 0; i < count; ++i) hash = mix(hash, reinterpret_cast<std::uint64_t>(frames[i]));
+  if (table_ != nullptr) {
+    for (std::uint32_t i = static_cast<std::uint32_t>(hash) & mask_; table_[i].id != 0; i = (i + 1) & mask_) {
+      if (table_[i].hash == hash) return table_[i].id;
+    }
+  }
+  return add(log, frames, count, hash);
+}
+
+std::uint32_t StackInterner::add(ThreadLog& log, void** frames, unsigned count, std::uint64_t hash) noexcept {
+  const Quiet quiet;
+  if ((table_ == nullptr || used_ * 2 > mask_) && !grow()) return 0;
+  note_modules_of(frames, count);
+  const std::uint32_t id = ++next_id_;
+  std::uint64_t words[2 + trace::kMaxStackFrames];
+  words[0] = id;
+  words[1] = count;
+  for (unsigned i = 0; i < count; ++i) words[2 + i] = reinterpret_cast<std::uint64_t>(frames[i]);
+  log.append_words(trace::Kind::kStack, words, 2 + count);
+  std::uint32_t i = static_cast<std::uint32_t>(hash) & mask_;
+  while (table_[i].id != 0) i = (i + 1) & mask_;
+  table_[i] = {hash, id};
+  ++used_;
+  return id;
+}
+
+bool StackInterner::grow() noexcept {
+  const std::uint32_t size = table_ == nullptr ? 256 : (mask_ + 1) * 2;
+  auto* table = map_array<Entry>(size);
+  if (table == nullptr) return false;
+  for (std::uint32_t old = 0; table_ != nullptr && old <= mask_; ++old) {
+    if (table_[old].id == 0) continue;
+    std::uint32_t i = static_cast<std::uint32_t>(table_[old].hash) & (size - 1);
+    while (table[i].id != 0) i = (i + 1) & (size - 1);
+    table[i] = table_[old];
+  }
+  // The old table stays mapped: the code that a signal handler interrupted may still be reading it.
+  table_ = table;
+  mask_ = size - 1;
+  return true;
+}
+
+void StackInterner::forget_known() noexcept {
+  for (Known& known : known_) known = {};
+}
+
+void StackInterner::clear() noexcept {
+  if (table_ != nullptr) std::memset(table_, 0, (mask_ + 1) * sizeof(Entry));
+  used_ = 0;
+  forget_known();
+}
+
+} // namespace gmt::interposer

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Call stacks: captured by libunwind's cached fast path (unwinder.h) and interned per log, so that a record holds a
+// number. A stack that keeps coming back is verified instead of walked: it is the same if every return address lies
+// where it lay, which costs one load a frame. Used by call.cpp.
+// The tables change with signals blocked only: a handler on the same thread sees them whole.
+#pragma once
+
+#include <cstdint>
+
+#include "trace/format.h"
+
+namespace gmt::interposer {
+
+class ThreadLog;
+
+class StackInterner {
+public:
+  // Id of the current call stack, 0 if it cannot be known. `caller` is the hooked call's return address, `frame` the
+  // address of its entry's frame.
+  std::uint32_t here(ThreadLog& log, const void* caller, const void* frame) noexcept;
+
+  // Another thread or another file goes on with this log: nothing known of the old stack holds.
+  void clear() noexcept;
+  void forget_known() noexcept;
+
+private:
+  struct Entry {
+    std::uint64_t hash;
+    std::uint32_t id;
+  };
+  // Where four return addresses lie, from the entry's frame upwards. A stack's last one fills up its last four.
+  struct Places {
+    std::uint64_t address[4];
+    std::uint32_t offset[4]; // in words
+  };
+  // A stack that has been seen from one call site. Several share a site: same function, same depth, other callers.
+  struct Known {
+    const void* caller;
+    const void* frame;
+    const Places* places;
+    std::uint32_t id;   // 0: empty
+    std::uint32_t rows; // of `places`; 0: seen once, not learned yet
+  };
+  static constexpr unsigned kWays = 8;
+  static constexpr unsigned kSets = 64;
+
+  static bool holds(const Known& known) noexcept;
+  [[gnu::cold, gnu::noinline]] void modules_have_changed() noexcept;
+  std::uint32_t walk(ThreadLog& log, Known* set, const void* caller, const void* frame) noexcept;
+  [[gnu::noinline]] std::uint32_t walk_here(ThreadLog& log, Known* set, const void* caller, const void* frame,
+                                            unsigned own_frames) noexcept;
+  void learn(Known& known, void** frames, unsigned count) noexcept;
+  std::uint32_t intern(ThreadLog& log, void** frames, unsigned count) noexcept;
+  std::uint32_t add(ThreadLog& log, void** frames, unsigned count, std::uint64_t hash) noexcept;
+  bool grow() noexcept;
+
+  std::uint32_t epoch_ = 0;  // of the loaded modules: stacks from before an unload are not reused
+  std::uint32_t victim_ = 0; // way that is given up next
+  Places* places_ = nullptr; // some rows for each known stack
+  Entry* table_ = nullptr;   // open addressing; a free entry has id 0
+  std::uint32_t mask_ = 0;
+  std::uint32_t used_ = 0;
+  std::uint32_t next_id_ = 0;
+  Known known_[kSets * kWays] = {};
+};
+
+} // namespace gmt::interposer

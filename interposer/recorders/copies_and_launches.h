@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a family of calls means, by argument position. A recorder is a class template over positions with
+//   before(Record&, args)  fills the record from input arguments, before the real call;
+//   after(Record&, args)   fills what only a successful call tells. Absent where there is nothing.
+// A position that does not fit the row's type does not compile. Called by Entry only (interposer/hooks/entry.h).
+// Input structures are read only where the call itself must read them; output parameters only after success.
+#pragma once
+
+#include <cuda.h>
+
+#include "interposer/coalescing/collector_client.h"
+#include "interposer/driver_state/context_ids.h"
+#include "interposer/recorders/launch_arguments.h"
+#include "interposer/log/record.h"
+#include "interposer/device_ring/drain.h"
+#include "interposer/recorders/descriptors.h"
+
+namespace gmt::interposer {
+
+using trace::Family;
+using trace::FreeFunction;
+using trace::Kind;
+using trace::LifeOp;
+using trace::ObjectClass;
+using trace::Side;
+using trace::SyncOp;
+using trace::UseClass;
+
+struct Recorder {
+  static constexpr Kind kFrequent = Kind::kNone; // the only kind of record, where calls come by the million
+  struct Around {}; // lives from before the real call until after it
+  template <class Tuple> static void after(Record&, const Tuple&) {}
+};
+
+// ---- allocations
+
+struct AllocBase : Recorder {
+  static void start(Record& r, Family family, unsigned words) {
+    r.kind = Kind::kAlloc;
+    r.order_at = OrderAt::kAfter;
+    r.droppable = false;
+    r.use(words);
+    r.set(2, static_cast<std::uint64_t>(family));
+  }
+};
+
+// Address comes out of Out, the requested size goes in by Size.
+template <Family F, int Out, int Size, int Stream = -1, int Flags = -1> struct Alloc : AllocBase {
+  static constexpr Kind kFrequent = F == Family::kStreamOrdered ? Kind::kAlloc : Kind::kNone;
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, F, Flags >= 0 ? 11 : 4);
+    r.set(1, arg<Size>(a));
+    r.set(3, arg<Stream>(a));
+    if constexpr (Flags >= 0) r.set(10, arg<Flags>(a));
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+// The caller chooses the address (registration, mapping).
+template <Family F, int Address, int Size, int Handle = -1, int Flags = -1> struct AllocAt : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, F, Flags >= 0 ? 11 : 4);
+    r.set(0, arg<Address>(a));
+    r.set(1, arg<Size>(a));
+    r.set(3, arg<Handle>(a));
+    if constexpr (Flags >= 0) r.set(10, arg<Flags>(a));
+  }
+};
+
+// Address and size both come out.
+template <Family F, int Out, int SizeOut> struct AllocOut : AllocBase {
+  template <class T> static void before(Record& r, const T&) { start(r, F, 4); }
+  template <class T> static void after(Record& r, const T& a) {
+    r.set(0, out<Out>(a));
+    r.set(1, out<SizeOut>(a));
+  }
+};
+
+template <int Out, int Size, int Pool, int Stream> struct AllocFromPool : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, Family::kStreamOrdered, 11);
+    r.set(1, arg<Size>(a));
+    r.set(3, arg<Stream>(a));
+    r.set(9, arg<Pool>(a));
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+// Recorded as pitch x height: what lies past it is out of bounds, the padding is not.
+template <int Out, int PitchOut, int Width, int Height, int Element> struct AllocPitch : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, Family::kPitched, 11);
+    r.set(1, arg<Width>(a) * arg<Height>(a));
+    r.set(5, arg<Width>(a));
+    r.set(6, arg<Height>(a));
+    r.set(7, 1);
+    r.set(8, arg<Element>(a));
+  }
+  template <class T> static void after(Record& r, const T& a) {
+    r.set(0, out<Out>(a));
+    r.set(4, out<PitchOut>(a));
+    r.set(1, out<PitchOut>(a) * arg<Height>(a));
+  }
+};
+
+template <int Out, int Descriptor> struct AllocExternal : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, Family::kExternal, 4);
+    const auto* descriptor = std::get<Descriptor>(a);
+    if (descriptor != nullptr) r.set(1, descriptor->size);
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+// ---- releases
+
+template <FreeFunction F, int Address, int Stream = -1, int Size = -1> struct Free : Recorder {
+  static constexpr Kind kFrequent = Stream >= 0 ? Kind::kFree : Kind::kNone;
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kFree;
+    r.droppable = false;
+    r.use(4);
+    r.set(0, arg<Address>(a));
+    r.set(1, static_cast<std::uint64_t>(F));
+    r.set(2, arg<Stream>(a));
+    r.set(3, arg<Size>(a));
+    if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
+  }
+};
+
+// ---- copies and sets
+
+template <Side D, Side S, int Destination, int Source, int Bytes, int Stream = -1> struct Copy : Recorder {
+  static constexpr Kind kFrequent = Stream >= 0 ? Kind::kCopy : Kind::kNone;
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kCopy;
+    r.flags |= trace::copy_flags(D, S, Stream >= 0);
+    r.use(4);
+    r.set(0, arg<Destination>(a));
+    r.set(1, arg<Source>(a));
+    r.set(2, arg<Bytes>(a));
+    r.set(3, arg<Stream>(a));
+  }
+};
+
+// One-dimensional copies with an array: its offset is in bytes.
+template <Side D, Side S, int Destination, int DestinationOffset, int Source, int SourceOffset, int Bytes, int Stream = -1>
+struct CopyArray : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kCopy;
+    r.flags |= trace::copy_flags(D, S, Stream >= 0);
+    r.use(17);
+    r.set(0, arg<Destination>(a));
+    r.set(1, arg<Source>(a));
+    r.set(2, arg<Bytes>(a));
+    r.set(3, arg<Stream>(a));
+    r.set(6, arg<Bytes>(a));
+    r.set(7, 1);
+    r.set(8, 1);
+    r.set(11, arg<DestinationOffset>(a));
+    r.set(14, arg<SourceOffset>(a));
+  }
+};
+
+// Two- and three-dimensional copies, described by a structure.
+template <int Descriptor, int Stream = -1> struct CopyShape : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kCopy;
+    r.use(17);
+    const auto* descriptor = std::get<Descriptor>(a);
+    if (descriptor != nullptr) describe_copy(r, *descriptor);
+    r.set(3, arg<Stream>(a));
+    if constexpr (Stream >= 0) r.flags |= trace::kCopyAsync;
+  }
+};
+
+template <unsigned Element, int Destination, int Value, int Count, int Stream = -1> struct Set : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kSet;
+    r.use(4);
+    r.set(0, arg<Destination>(a));
+    r.set(1, arg<Count>(a) * Element);
+    r.set(2, arg<Value>(a));
+    r.set(3, arg<Stream>(a));
+    if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
+  }
+};
+
+template <unsigned Element, int Destination, int Pitch, int Value, int Width, int Height, int Stream = -1>
+struct Set2D : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kSet;
+    r.use(11);
+    r.set(0, arg<Destination>(a));
+    r.set(1, arg<Width>(a) * Element * arg<Height>(a));
+    r.set(2, arg<Value>(a));
+    r.set(3, arg<Stream>(a));
+    r.set(4, arg<Pitch>(a));
+    r.set(5, arg<Width>(a) * Element);
+    r.set(6, arg<Height>(a));
+    r.set(7, Element);
+    if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
+  }
+};
+
+// ---- launches
+
+struct LaunchBase : Recorder {
+  static constexpr Kind kFrequent = Kind::kLaunch;
+  static void start(Record& r, std::uint64_t function, std::uint64_t stream) {
+    r.kind = Kind::kLaunch;
+    r.words = trace::kFirstPayloadWords; // all four are set here and below
+    r.set(0, function);
+    r.set(1, stream);
+  }
+  static void set_dimensions(Record& r, std::uint64_t gx, std::uint64_t gy, std::uint64_t gz, std::uint64_t bx,
+                             std::uint64_t by, std::uint64_t bz) {
+    r.set(2, (gx & 0xffffffff) | (gy & 0xffff) << 32 | (gz & 0xffff) << 48);
+    r.set(3, (bx & 0xffff) | (by & 0xffff) << 16 | (bz & 0xffff) << 32);
+  }
+  template <int I, class T> static void* const* list(const T& a) {
+    if constexpr (I < 0) {
+      return nullptr;
+    } else {
+      return std::get<I>(a);
+    }
+  }
+};
+
+// Parameters and Extra are cuLaunchKernel's kernelParams and extra.
+template <int Function, int Dimensions, int Stream, int Parameters, int Extra = -1> struct Launch : LaunchBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, arg<Function>(a), arg<Stream>(a));
+    set_dimensions(r, arg<Dimensions>(a), arg<Dimensions + 1>(a), arg<Dimensions + 2>(a), arg<Dimensions + 3>(a),
+                   arg<Dimensions + 4>(a), arg<Dimensions + 5>(a));
+    record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
+  }
+};
+
+// ---- lives
+
+template <ObjectClass C, LifeOp Op, int Handle, int Extra = -1> struct Life : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kLife;
+    r.droppable = false;
+    r.use(4);
+    r.set(0, arg<Handle>(a));
+    r.set(1, static_cast<std::uint64_t>(C));
+    r.set(2, static_cast<std::uint64_t>(Op));
+    r.set(3, arg<Extra>(a));
+  }
+};
+
+// Before a context ends: what its kernels have written, while it is surely there.
+struct EndingContext : UnloadingCode {
+  EndingContext() noexcept { drain_rings(); }
+};
+
+// The end of a module, library or context, and with it of functions whose handles may come back.
+template <ObjectClass C, LifeOp Op, int Handle> struct Unload : Life<C, Op, Handle> {
+  using Around =
+      std::conditional_t<C == ObjectClass::kContext || C == ObjectClass::kPrimaryContext, EndingContext, UnloadingCode>;
+};
+
+template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Life<C, Op, -1, Extra>::before(r, a);
+    r.order_at = OrderAt::kAfter;
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+// Code that the program brings along in memory.
+template <ObjectClass C, int Out, int Image> struct LoadCode : LifeOut<C, LifeOp::kCreate, Out> {
+  template <class T> static void after(Record& r, const T& a) {
+    r.set(0, out<Out>(a));
+    if (is_coalescing()) [[unlikely]] tell_of_code(std::get<Image>(a), 0);
+  }
+};
+// The handle that comes out is the device's primary context: resets and releases name the device only.
+template <int Out, int Device> struct RetainPrimary : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Life<ObjectClass::kPrimaryContext, LifeOp::kRetain, Device>::before(r, a);
+  }
+  template <class T> static void after(Record& r, const T& a) {
+    r.set(3, out<Out>(a));
+    remember_primary_context(r.w[3]);
+  }
+};
+
+struct Note : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    r.kind = Kind::kNote;
+    r.use(4);
+    fill<0>(r, a);
+  }
+  template <unsigned I, class T> static void fill(Record& r, const T& a) {
+    if constexpr (I < 4 && I < std::tuple_size_v<T>) {
+      r.set(I, arg<static_cast<int>(I)>(a));
+      fill<I + 1>(r, a);
+    }
+  }
+};
+
+// A note on the current context, for which it is asked after the call, whatever that answers.
+struct ContextNote : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Note::before(r, a);
+    r.order_at = OrderAt::kAfter;
+  }
+};
+
+// Registration of kernels and variables runs before main, in every process that links a CUDA library: recorded
+// only when the trace exists anyway, because a trace begins with the first CUDA call.
+struct Registration : Note {};
+
+// cuGetProcAddress and its like: hand out our entry instead of the real function. See dlsym_hook.h; never recorded.
+template <int Pointer> struct Route {
+  static constexpr int kPointer = Pointer;
+};
+
+} // namespace gmt::interposer

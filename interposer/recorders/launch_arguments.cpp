@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// See kernel_table.h. The driver's questions about parameters are cuFuncGetParamInfo and, for a CUkernel, which cuLaunchKernel
+// takes as well, cuKernelGetParamInfo (both of CUDA 12.4): they answer 400 for the other kind of handle and 1 past the
+// last parameter; stream capture allows them (measured on an H200, driver 580).
+#include "interposer/recorders/launch_arguments.h"
+
+#include <atomic>
+#include <cstring>
+#include <ctime>
+
+#include "interposer/device_ring/ring.h"
+#include "interposer/base/fork_guard.h"
+#include "interposer/base/own_stack.h"
+#include "interposer/log/process.h"
+#include "interposer/base/signal_guard.h"
+#include "interposer/loader/real_dlsym.h"
+#include "interposer/device_ring/drain.h"
+#include "interposer/calls/call.h"
+#include "interposer/log/thread_log.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+// An aligned word of the parameter block that lies in one parameter.
+struct Word {
+  std::uint16_t parameter;
+  std::uint16_t offset; // in the parameter
+  std::uint32_t place;  // in the block
+};
+
+// A header, followed by its words. Kernels with the same parameters share one.
+struct Layout {
+  std::uint32_t count; // of words
+  std::uint32_t parameters;
+  const Word* words() const noexcept { return reinterpret_cast<const Word*>(this + 1); }
+};
+static_assert(sizeof(Layout) == 8 && sizeof(Word) == 8);
+
+// Layouts, one behind the other, in units of 8 bytes. The first place stands for kernels whose layout nobody tells.
+constexpr std::uint32_t kArenaUnits = 1 << 18;
+constinit std::uint64_t arena[kArenaUnits] = {};
+constexpr std::uint32_t kUnknown = 0;
+constinit std::uint32_t arena_used = 1;
+// Added to the unit of kernels that leave records of malloc and free: their launches are to be told to ring.h.
+constexpr std::uint32_t kInstrumented = 1 << 23;
+constexpr std::uint32_t kNotKept = UINT32_MAX;
+static_assert(kArenaUnits <= kInstrumented);
+
+// Handle and layout of a kernel: open addressing over a few places. `key` is tied to `value`, so that one read with the
+// other's successor never matches; `value` is generation << 24 | unit in the arena (+ kInstrumented), 0 empty.
+struct Entry {
+  std::atomic<std::uint64_t> key, value;
+};
+constexpr unsigned kEntries = 1 << 13;
+constexpr unsigned kProbes = 8;
+constinit Entry entries[kEntries + kProbes] = {};
+
+// generation << 24 | calls in progress that unload code. Layouts are kept under a generation in which none began.
+constexpr unsigned kGenerationShift = 24;
+constexpr std::uint64_t kNextGeneration = std::uint64_t{1} << kGenerationShift;
+constinit std::atomic<std::uint64_t> state{kNextGeneration};
+
+constinit std::atomic<bool> locked{false};
+
+std::uint64_t key_of(std::uint64_t function, std::uint64_t value) noexcept { return function ^ value * 0x9e3779b97f4a7c15u; }
+Entry* home_of(std::uint64_t function) noexcept {
+  return entries + (function * 0x9fb21c651e98df25u >> 51); // 13 bits
+}
+
+// Unit of the kernel's layout, kNotKept if it has to be asked for.
+std::uint32_t find(std::uint64_t function) noexcept {
+  const std::uint64_t generation = state.load(std::memory_order_relaxed) >> kGenerationShift;
+  const Entry* entry = home_of(function);
+  for (unsigned probe = 0; probe < kProbes; ++probe, ++entry) {
+    const std::uint64_t value = entry->value.load(std::memory_order_acquire);
+    if (value >> kGenerationShift == generation && entry->key.load(std::memory_order_relaxed) == key_of(function, value)) {
+      return static_cast<std::uint32_t>(value & (kNextGeneration - 1));
+    }
+  }
+  return kNotKept;
+}
+
+// Addresses below the first are never mapped, those above the last do not exist.
+constexpr std::uint64_t kLowestAddress = 1 << 16;
+bool could_be_pointer(std::uint64_t value) noexcept {
+  return value - kLowestAddress < (std::uint64_t{1} << trace::kArgumentShift) - kLowestAddress;
+}
+
+// The words of one launch into the record, until it is full. `at(word)` is where a word lies, null if it is not there.
+template <class At> void scan(Record& r, const Layout& layout, At at) noexcept {
+  std::uint64_t* out = r.w.data() + r.words;
+  std::uint64_t* const end = r.w.data() + kMaxRecordWords;
+  const Word* word = layout.words();
+  const Word* const last = word + layout.count;
+  for (; word != last; ++word) {
+    const char* place = at(*word);
+    if (place == nullptr) break;
+    std::uint64_t value;
+    std::memcpy(&value, place, sizeof value);
+    if (out == end) [[unlikely]] {
+      if (could_be_pointer(value)) break;
+      continue;
+    }
+    *out = trace::argument_word(value, word->parameter);
+    out += could_be_pointer(value) ? 1 : 0;
+  }
+  r.words = static_cast<std::uint16_t>(out - r.w.data());
+  if (word == last) r.flags |= trace::kLaunchScanned;
+}
+
+struct Block {
+  const char* bytes = nullptr;
+  std::size_t size = 0;
+};
+
+// The block of parameters that `extra` names: pairs of a word and a pointer (CU_LAUNCH_PARAM_... of cuda.h).
+Block block_of(void* const* extra) noexcept {
+  constexpr std::uintptr_t kBufferPointer = 1, kBufferSize = 2;
+  constexpr unsigned kMostPairs = 8;
+  Block block;
+  for (unsigned i = 0; i < kMostPairs; ++i, extra += 2) {
+    const auto word = reinterpret_cast<std::uintptr_t>(*extra);
+    if (word == kBufferPointer) {
+      block.bytes = static_cast<const char*>(extra[1]);
+    } else if (word == kBufferSize && extra[1] != nullptr) {
+      block.size = *static_cast<const std::size_t*>(extra[1]);
+    } else {
+      break; // the end, or what nobody knows
+    }
+  }
+  return block;
+}
+
+void scan_launch(Record& r, std::uint32_t unit, void* const* parameters, void* const* extra) noexcept {
+  if (unit == kUnknown) return;
+  const auto& layout = *reinterpret_cast<const Layout*>(arena + unit);
+  if (extra == nullptr) [[likely]] {
+    if (parameters == nullptr && layout.count != 0) return;
+    scan(r, layout, [parameters](const Word& w) noexcept {
+      const char* parameter = static_cast<const char*>(parameters[w.parameter]);
+      return parameter != nullptr ? parameter + w.offset : nullptr;
+    });
+  } else if (parameters == nullptr) { // both at once is refused
+    const Block block = block_of(extra);
+    scan(r, layout, [block](const Word& w) noexcept {
+      const bool inside = block.bytes != nullptr && w.place + sizeof(std::uint64_t) <= block.size;
+      return inside ? block.bytes + w.place : nullptr;
+    });
+  }
+}
+
+// ---- a kernel's first launch
+
+using GetParameter = int (*)(std::uint64_t, std::size_t, std::size_t*, std::size_t*);
+using GetName = int (*)(const char**, std::uint64_t);
+constexpr int kInvalidValue = 1, kInvalidHandle = 400; // CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_HANDLE
+
+// What a record of the trace holds.
+constexpr unsigned kMaxPayload = trace::kFirstPayloadWords + trace::kMorePayloadWords * (trace::kMaxSlotsPerRecord - 1);
+constexpr std::size_t kMaxParameters = 512; // kernels with more go unscanned
+static_assert(kMaxParameters + 2 <= kMaxPayload);
+
+struct Parameter {
+  std::uint32_t offset, size;
+};
+
+struct Description {
+  std::uint64_t function;
+  const char* name = nullptr;
+  bool known = false; // whether `parameters` are all
+  unsigned count = 0;
+  Parameter parameters[kMaxParameters];
+};
+
+template <class Function> Function query(std::atomic<void*>& slot, const char* name) noexcept {
+  void* f = slot.load(std::memory_order_relaxed);
+  if (f == nullptr) slot.store(f = driver_symbol(name), std::memory_order_relaxed);
+  return reinterpret_cast<Function>(f);
+}
+
+// 0 if the parameters are known, else the driver's answer.
+int ask_parameters(GetParameter get, Description& d) noexcept {
+  if (get == nullptr) return kInvalidHandle;
+  for (d.count = 0;; ++d.count) {
+    std::size_t offset = 0, size = 0;
+    const int result = get(d.function, d.count, &offset, &size);
+    if (result == kInvalidValue) return d.known = true, 0;
+    if (result != 0) return result;
+    if (d.count == kMaxParameters || offset + size > UINT16_MAX) return 0;
+    d.parameters[d.count] = {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)};
+  }
+}
+
+// False if the handle is none, or nobody can say now: asked again at the next launch.
+bool describe(Description& d) noexcept {
+  static constinit std::atomic<void*> of_function{nullptr}, of_kernel{nullptr}, function_name{nullptr}, kernel_name{nullptr};
+  const auto get_function_name = query<GetName>(function_name, "cuFuncGetName");
+  const auto get_kernel_name = query<GetName>(kernel_name, "cuKernelGetName");
+  int result = kInvalidHandle;
+  if (get_function_name != nullptr) result = get_function_name(&d.name, d.function);
+  if (result == kInvalidHandle && get_kernel_name != nullptr) result = get_kernel_name(&d.name, d.function);
+  if (result != 0) {
+    d.name = nullptr;
+    if (get_kernel_name != nullptr) return false;
+  }
+  result = ask_parameters(query<GetParameter>(of_function, "cuFuncGetParamInfo"), d);
+  if (result == kInvalidHandle) ask_parameters(query<GetParameter>(of_kernel, "cuKernelGetParamInfo"), d);
+  return true;
+}
+
+// Held over memory operations and the growth of the log only. Waits, but not for ever: a layout that is not kept is
+// asked for again.
+class Lock {
+public:
+  Lock() noexcept {
+    for (int i = 0; i < 1000 && !(held_ = !locked.exchange(true, std::memory_order_acquire)); ++i) {
+      const timespec pause{0, 20000};
+      nanosleep(&pause, nullptr);
+    }
+  }
+  ~Lock() {
+    if (held_) locked.store(false, std::memory_order_release);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  bool held() const noexcept { return held_; }
+
+private:
+  bool held_ = false;
+};
+
+// kKernel and kName. Under the lock, for the buffer's sake.
+void announce(ThreadLog& log, const Description& d) noexcept {
+  static constinit std::uint64_t words[kMaxPayload] = {};
+  words[0] = d.function;
+  if (d.known) {
+    words[1] = d.count;
+    for (unsigned i = 0; i < d.count; ++i) {
+      words[2 + i] = d.parameters[i].offset | std::uint64_t{d.parameters[i].size} << 32;
+    }
+    log.append_words(trace::Kind::kKernel, words, 2 + d.count);
+  }
+  if (d.name == nullptr) return;
+  const std::size_t length = strnlen(d.name, sizeof(std::uint64_t) * (kMaxPayload - 2));
+  words[1] = length;
+  words[1 + (length + 7) / 8] = 0; // the last word's rest
+  std::memcpy(words + 2, d.name, length);
+  log.append_words(trace::Kind::kName, words, 2 + static_cast<unsigned>((length + 7) / 8));
+}
+
+// Unit of the layout with these parameters, made if there is none yet; kUnknown if there is no room. Under the lock.
+std::uint32_t layout_of(const Description& d) noexcept {
+  if (!d.known) return kUnknown;
+  auto* fresh = reinterpret_cast<Layout*>(arena + arena_used);
+  auto* words = reinterpret_cast<Word*>(fresh + 1);
+  std::uint32_t room = kArenaUnits - arena_used;
+  if (room-- == 0) return kUnknown;
+  *fresh = {0, d.count};
+  for (unsigned i = 0; i < d.count; ++i) {
+    const Parameter& p = d.parameters[i];
+    for (std::uint32_t at = (8 - p.offset % 8) % 8; at + 8 <= p.size; at += 8) {
+      if (fresh->count == room) return kUnknown;
+      words[fresh->count++] = {static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(at), p.offset + at};
+    }
+  }
+  for (std::uint32_t unit = 1; unit < arena_used;) {
+    const auto* known = reinterpret_cast<const Layout*>(arena + unit);
+    if (known->count == fresh->count && std::memcmp(known->words(), words, sizeof(Word) * fresh->count) == 0) return unit;
+    unit += 1 + known->count;
+  }
+  const std::uint32_t unit = arena_used;
+  arena_used += 1 + fresh->count;
+  return unit;
+}
+
+// Under the lock. A place of an older generation is free again.
+void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexcept {
+  if (state.load() != seen || (seen & (kNextGeneration - 1)) != 0) return; // code was unloaded meanwhile
+  const std::uint64_t value = seen | unit;
+  Entry* entry = home_of(function);
+  for (unsigned probe = 0; probe + 1 < kProbes; ++probe) {
+    const std::uint64_t old = entry->value.load(std::memory_order_relaxed);
+    if (old >> kGenerationShift != seen >> kGenerationShift || entry->key.load() == key_of(function, old)) break;
+    ++entry;
+  }
+  entry->key.store(key_of(function, value), std::memory_order_relaxed);
+  entry->value.store(value, std::memory_order_release);
+}
+
+[[gnu::noinline, gnu::cold]] void learn_here(Record& r, std::uint64_t function, void* const* parameters,
+                                             void* const* extra) noexcept {
+  ThreadLog* log = session_log();
+  if (log == nullptr || function == 0) return;
+  const std::uint64_t seen = state.load();
+  Description description;
+  description.function = function;
+  if (!describe(description)) return;
+  const bool instrumented = hand_over_ring(function);
+  if (instrumented) expect_records();
+  const Quiet quiet;
+  const InsideLocks guard;
+  const Lock lock;
+  if (!lock.held()) return;
+  announce(*log, description);
+  const std::uint32_t unit = Process::options().launch_arguments != 0 ? layout_of(description) : kUnknown;
+  keep(function, instrumented ? unit + kInstrumented : unit, seen);
+  scan_launch(r, unit, parameters, extra);
+}
+
+[[gnu::noinline, gnu::cold]] void learn(Record& r, std::uint64_t function, void* const* parameters,
+                                        void* const* extra) noexcept {
+  with_room([&](bool) noexcept { learn_here(r, function, parameters, extra); });
+}
+
+[[gnu::noinline]] void launch_instrumented(Record& r, std::uint64_t function, std::uint32_t unit, void* const* parameters,
+                                           void* const* extra) noexcept {
+  hand_over_ring(function); // a CUkernel is launched in several contexts
+  expect_records();
+  scan_launch(r, unit - kInstrumented, parameters, extra);
+}
+
+} // namespace
+
+void record_arguments(Record& r, std::uint64_t function, void* const* parameters, void* const* extra) noexcept {
+  const std::uint32_t unit = find(function);
+  if (unit < kInstrumented) [[likely]] return scan_launch(r, unit, parameters, extra);
+  if (unit == kNotKept) return learn(r, function, parameters, extra);
+  launch_instrumented(r, function, unit, parameters, extra);
+}
+
+std::uint64_t code_generation() noexcept {
+  const std::uint64_t now = state.load();
+  return (now & (kNextGeneration - 1)) == 0 ? now >> kGenerationShift : 0;
+}
+
+UnloadingCode::UnloadingCode() noexcept { state.fetch_add(kNextGeneration + 1); }
+UnloadingCode::~UnloadingCode() { state.fetch_add(kNextGeneration - 1); }
+
+void forget_kernels() noexcept {
+  state.store(((state.load() >> kGenerationShift) + 1) << kGenerationShift);
+  locked.store(false);
+}
+
+} // namespace gmt::interposer

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorders of calls that order work: events, waits, captures, and launches that record events. Same rules as
+// copies_and_launches.h.
+#pragma once
+
+#include "interposer/recorders/copies_and_launches.h"
+
+namespace gmt::interposer {
+
+inline void set_sync(Record& r, SyncOp op, std::uint64_t stream, std::uint64_t other, std::uint64_t more = 0) {
+  r.kind = Kind::kSync;
+  r.use(4);
+  r.set(0, stream);
+  r.set(1, other);
+  r.set(2, static_cast<std::uint64_t>(op));
+  r.set(3, more);
+}
+
+template <SyncOp Op, int Stream, int Event, int Flags = -1> struct Sync : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    if constexpr (Op == SyncOp::kGraphLaunch) expect_records();
+    set_sync(r, Op, arg<Stream>(a), arg<Event>(a), arg<Flags>(a));
+  }
+};
+
+// The graph that comes out of a capture.
+template <int Stream, int Out> struct EndCapture : Sync<SyncOp::kEndCapture, Stream, -1> {
+  template <class T> static void after(Record& r, const T& a) { r.set(1, out<Out>(a)); }
+};
+
+template <int First, int Second> struct ElapsedTime : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    set_sync(r, SyncOp::kElapsedTime, 0, arg<Second>(a), arg<First>(a));
+  }
+};
+
+// The event that a launch records by an attribute; null if the attribute is another.
+inline CUevent event_of(const CUlaunchAttribute& attribute) {
+  switch (attribute.id) {
+  case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT: return attribute.value.programmaticEvent.event;
+  case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: return attribute.value.launchCompletionEvent.event;
+  default: return nullptr;
+  }
+}
+
+// A launch, and a record for each event that its attributes name. Such an event may come before the kernel's end, but
+// work that waits for it can wait for that end too (griddepcontrol.wait), which no call tells of.
+template <int Config, int Function, int Parameters, int Extra> struct LaunchEx : LaunchBase {
+  template <class T> static std::size_t members(const T& a) {
+    std::size_t count = 1;
+    const CUlaunchConfig* c = std::get<Config>(a);
+    if (c == nullptr || c->attrs == nullptr) return count;
+    for (unsigned i = 0; i < c->numAttrs; ++i) count += event_of(c->attrs[i]) != nullptr ? 1 : 0;
+    return count;
+  }
+  template <class T> static void member(Record& r, const T& a, std::size_t i) {
+    const CUlaunchConfig* c = std::get<Config>(a);
+    if (i != 0) return set_sync(r, SyncOp::kEventRecord, as_word(c->hStream), as_word(event(*c, i)));
+    start(r, arg<Function>(a), c == nullptr ? 0 : as_word(c->hStream));
+    set_dimensions(r, 0, 0, 0, 0, 0, 0);
+    if (c != nullptr) {
+      set_dimensions(r, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ);
+    }
+    record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
+  }
+
+private:
+  static CUevent event(const CUlaunchConfig& c, std::size_t nth) { // from 1
+    for (unsigned i = 0; i < c.numAttrs; ++i) {
+      const CUevent found = event_of(c.attrs[i]);
+      if (found != nullptr && --nth == 0) return found;
+    }
+    return nullptr;
+  }
+};
+
+} // namespace gmt::interposer

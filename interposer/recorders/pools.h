@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorders of what decides where memory lies and who may touch it: pools, peer access, multicast objects.
+// Same rules as copies_and_launches.h.
+#pragma once
+
+#include <cstring>
+
+#include "interposer/recorders/bindings.h"
+#include "interposer/driver_state/memory_queries.h"
+
+namespace gmt::interposer {
+
+// A variable of a module, or of a library. The runtime asks for its address alone. Modules hand out __managed__ variables
+// by the same call as all others.
+template <VariableOf Owner> struct Variable : AllocOut<Family::kModuleGlobal, 0, 1> {
+  template <class T> static void after(Record& r, const T& a) {
+    AllocOut<Family::kModuleGlobal, 0, 1>::after(r, a);
+    if (arg<1>(a) == 0) r.set(1, ask_bytes_of_variable(Owner, arg<2>(a), std::get<3>(a)));
+    if (Owner == VariableOf::kLibraryManaged || (r.w[0] != 0 && ask_is_managed(r.w[0]))) {
+      r.set(2, static_cast<std::uint64_t>(Family::kManagedVariable));
+    }
+  }
+};
+using ManagedVariable = Variable<VariableOf::kLibraryManaged>;
+
+// The device that a location names, all ones where it is none (host memory).
+inline std::uint64_t device_of(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? static_cast<std::uint64_t>(location.id) : ~std::uint64_t{0};
+}
+
+// A piece of physical memory: which device's it is (P3).
+inline std::uint64_t place_of(const CUmemLocation& location) {
+  const std::uint64_t device = device_of(location);
+  return device == ~std::uint64_t{0} ? device : device + 1;
+}
+
+// Which locations may touch memory from now on, and how: a mapping's, or a whole pool's, whose handle stands for it then.
+template <int Address, int Size, int List, int Count> struct GrantAccess : Recorder {
+  template <class T> static std::size_t members(const T& a) { return arg<List>(a) != 0 ? arg<Count>(a) : 0; }
+  template <class T> static void member(Record& r, const T& a, std::size_t i) {
+    const CUmemAccessDesc& access = std::get<List>(a)[i];
+    set_use(r, UseClass::kAccess, arg<Address>(a), arg<Size>(a), device_of(access.location));
+    if ((access.flags & CU_MEM_ACCESS_FLAGS_PROT_READ) != 0) r.flags |= trace::kUseReads;
+    if (access.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) r.flags |= trace::kUseWrites;
+  }
+};
+
+template <int Out, int Size, int Properties> struct AllocPhysical : Alloc<Family::kVmmHandle, Out, Size> {
+  template <class T> static void before(Record& r, const T& a) {
+    Alloc<Family::kVmmHandle, Out, Size>::before(r, a);
+    const auto* properties = std::get<Properties>(a);
+    if (properties != nullptr) r.set(3, place_of(properties->location));
+  }
+};
+
+// A handle of physical memory that was made elsewhere: the driver knows its place, nobody its size.
+template <int Out> struct AllocPhysicalAgain : Alloc<Family::kVmmHandle, Out, -1> {
+  template <class T> static void after(Record& r, const T& a) {
+    Alloc<Family::kVmmHandle, Out, -1>::after(r, a);
+    CUmemLocation location{};
+    if (ask_location(r.w[0], location)) r.set(3, place_of(location));
+  }
+};
+
+template <int Out, int Properties> struct PoolCreate : LifeOut<ObjectClass::kPool, LifeOp::kCreate, Out> {
+  template <class T> static void before(Record& r, const T& a) {
+    LifeOut<ObjectClass::kPool, LifeOp::kCreate, Out>::before(r, a);
+    const auto* properties = std::get<Properties>(a);
+    if (properties != nullptr) r.set(3, device_of(properties->location));
+  }
+};
+
+template <int Pool, int Attribute, int Value> struct PoolSet : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Life<ObjectClass::kPool, LifeOp::kSet, Pool, Attribute>::before(r, a);
+    const void* value = std::get<Value>(a);
+    std::uint64_t word = 0;
+    if (value != nullptr) std::memcpy(&word, value, bytes_of(std::get<Attribute>(a)));
+    r.use_more(5);
+    r.set(4, word);
+  }
+  // Source: cuda.h on cuMemPoolSetAttribute. What is not known here is not read.
+  static std::size_t bytes_of(CUmemPool_attribute attribute) {
+    switch (attribute) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: return sizeof(int);
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: return sizeof(cuuint64_t);
+    default: return 0;
+    }
+  }
+};
+
+// The pool that allocations of a location come from, from now on.
+template <int Location, int Pool> struct PoolUse : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Life<ObjectClass::kPool, LifeOp::kUse, Pool>::before(r, a);
+    const auto* location = std::get<Location>(a);
+    if (location != nullptr) r.set(3, device_of(*location));
+  }
+};
+
+// Memory of another process: the call names no size, but the driver knows it.
+template <Family F, int Out> struct AllocOpened : Alloc<F, Out, -1> {
+  template <class T> static void after(Record& r, const T& a) {
+    Alloc<F, Out, -1>::after(r, a);
+    r.set(1, ask_bytes(r.w[0]));
+  }
+};
+
+template <LifeOp Op, int Peer> struct PeerAccess : Recorder {
+  template <class T> static void before(Record& r, const T& a) {
+    Life<ObjectClass::kPeerAccess, Op, Peer>::before(r, a);
+    r.set(3, current_context_handle());
+  }
+};
+
+template <int Out, int Properties> struct AllocMulticast : AllocBase {
+  template <class T> static void before(Record& r, const T& a) {
+    start(r, Family::kMulticast, 4);
+    const auto* properties = std::get<Properties>(a);
+    if (properties != nullptr) r.set(1, properties->size);
+  }
+  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+};
+
+} // namespace gmt::interposer

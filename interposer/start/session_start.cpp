@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a session: the trace directory with info, apis, modules, and the first log. See process.h.
+#include "interposer/log/process.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "interposer/coalescing/collector_client.h"
+#include "interposer/driver_state/context_ids.h"
+#include "interposer/driver_state/device_facts.h"
+#include "interposer/device_ring/ring.h"
+#include "interposer/base/fork_guard.h"
+#include "interposer/hooks/libc_free.h"
+#include "interposer/base/proc_ranges.h"
+#include "interposer/recorders/launch_arguments.h"
+#include "interposer/loader/object_files.h"
+#include "interposer/base/own_stack.h"
+#include "interposer/hooks/process_hooks.h"
+#include "interposer/base/signal_guard.h"
+#include "interposer/base/text_file.h"
+#include "interposer/log/interned_text.h"
+#include "interposer/log/thread_log.h"
+#include "interposer/log/unwinder.h"
+#include "trace/api_id.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+constinit std::atomic<std::uint32_t> never_started{0}; // stands in for the fork page until there is one
+constinit std::atomic<int> lock_holder{0};             // process that holds the lock of the slow paths: starting, leasing
+constinit std::atomic<int> refused_pid{0};             // this process tried and cannot record
+constinit ThreadLog* free_logs = nullptr;
+constinit ThreadLog* first_log = nullptr; // counts what threads without a log lose
+constinit bool told_of_no_log = false;
+constinit std::uint32_t log_count = 0;
+constinit std::uint32_t thread_count = 0; // threads that have made a call in this session
+constinit pthread_key_t thread_end_key = 0;
+constinit bool thread_end_key_made = false;
+
+int process_id() noexcept { return static_cast<int>(syscall(SYS_getpid)); }
+
+// Held over file operations only, never over a CUDA call; signals are blocked meanwhile. A fork may have caught it in
+// the hands of a thread that does not exist in the child: what another process holds counts as free.
+class SlowLock {
+public:
+  SlowLock() noexcept {
+    const int self = process_id();
+    for (int holder = lock_holder.load(); holder == self || !lock_holder.compare_exchange_weak(holder, self);) {
+      const timespec pause{0, 20000};
+      if (holder == self) nanosleep(&pause, nullptr);
+      holder = lock_holder.load();
+    }
+  }
+  ~SlowLock() { lock_holder.store(0, std::memory_order_release); }
+  SlowLock(const SlowLock&) = delete;
+  SlowLock& operator=(const SlowLock&) = delete;
+};
+
+// A thread has ended: its log serves the next one. Later destructors of the same thread may lease again.
+void on_thread_end(void* log) noexcept {
+  const Quiet quiet;
+  if (!Process::is_on()) return;
+  auto* ended = static_cast<ThreadLog*>(log);
+  if (ended->epoch != Process::epoch()) return; // of the parent: this thread has made no call since the fork
+  forget_thread_log();
+  const SlowLock lock;
+  ended->next_free = free_logs;
+  free_logs = ended;
+}
+
+// Under the slow lock. Every call tries again, so every call counts; the command hears of it once.
+void count_unlogged() noexcept {
+  if (first_log != nullptr) first_log->count_loss(trace::LossCause::kNoLog);
+  if (told_of_no_log) return;
+  told_of_no_log = true;
+  char reason[128];
+  std::snprintf(reason, sizeof reason, "no log for a thread: %s", strerrordesc_np(errno));
+  with_room([&](bool) noexcept { Process::tell_command("nolog", reason); });
+}
+
+// Characters that are safe in a file name; everything else becomes '_'.
+void sanitize(char* name) noexcept {
+  for (; *name != '\0'; ++name) {
+    const bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9');
+    if (!plain && std::strchr("-_+.", *name) == nullptr) *name = '_';
+  }
+}
+
+// The program may change its directory, and the files of the trace are opened again when they grow.
+void make_absolute(char* path, std::size_t size) noexcept {
+  static char whole[3072]; // under the slow lock
+  if (getcwd(whole, sizeof whole) == nullptr) return;
+  const std::size_t n = std::strlen(whole);
+  if (n + 1 + std::strlen(path) >= sizeof whole || n + 1 + std::strlen(path) >= size) return;
+  whole[n] = '/';
+  std::strcpy(whole + n + 1, path);
+  std::strcpy(path, whole);
+}
+
+} // namespace
+
+constinit std::atomic<std::atomic<std::uint32_t>*> Process::fork_page_{&never_started};
+constinit std::atomic<std::uint32_t> Process::epoch_{0};
+constinit Process::Order Process::order_{};
+constinit std::atomic<std::uint64_t> Process::budget_used_{0};
+constinit Options Process::options_{};
+constinit char Process::directory_[4096] = {};
+constinit int Process::pid_ = 0;
+
+std::uint64_t monotonic_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+ThreadLog* Process::enter_thread(std::uint32_t& epoch, std::uint32_t& number) noexcept {
+  if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id()) return nullptr;
+  const Quiet quiet;
+  const InsideLocks guard;
+  const SlowLock lock;
+  bool started = is_on();
+  if (!started) with_room([&](bool) noexcept { started = start(); });
+  if (!started) {
+    refused_pid.store(process_id());
+    return nullptr;
+  }
+  ThreadLog* log = free_logs;
+  if (log != nullptr) {
+    free_logs = log->next_free;
+    log->stacks().forget_known(); // another stack, perhaps at the same addresses
+  } else if ((log = ThreadLog::create(log_count)) != nullptr) {
+    ++log_count;
+  } else {
+    count_unlogged();
+    return nullptr;
+  }
+  if (first_log == nullptr) first_log = log;
+  if (thread_end_key_made) pthread_setspecific(thread_end_key, log);
+  if (number == 0 || epoch != epoch_.load()) number = ++thread_count;
+  epoch = log->epoch = epoch_.load();
+  log->begin_thread(number);
+  return log;
+}
+
+bool Process::start() noexcept {
+  pid_ = process_id();
+  options_ = read_options();
+  free_logs = nullptr; // the parent's, after fork
+  first_log = nullptr;
+  told_of_no_log = false;
+  log_count = 0;
+  thread_count = 0;
+  order_.last.store(0);
+  budget_used_.store(0);
+  forget_noted_modules();
+  forget_contexts();
+  forget_devices();
+  forget_texts();
+  forget_kernels();
+  forget_device_rings();
+  forget_host_memory();
+  forget_collector();
+  if (!make_directory()) return false;
+  if (!write_info() || !write_names() || !map_fork_page()) {
+    tell_command("nodir", directory_);
+    return false;
+  }
+  if (!thread_end_key_made) thread_end_key_made = pthread_key_create(&thread_end_key, on_thread_end) == 0;
+  epoch_.fetch_add(1);
+  open_unwinder();
+  open_collector();
+  note_all_modules();
+  watch_process_end();
+  fork_page_.load()->store(epoch_.load(), std::memory_order_release);
+  return true;
+}
+
+// A page that the kernel empties in a forked child: the cheapest way to notice a fork, clone included.
+bool Process::map_fork_page() noexcept {
+  if (fork_page_.load() != &never_started) return true;
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return false;
+  if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
+    pthread_atfork(nullptr, nullptr, [] { fork_page_.load()->store(kOff); }); // kernels before 4.14, some sandboxes
+  }
+  fork_page_.store(static_cast<std::atomic<std::uint32_t>*>(page));
+  return true;
+}
+
+bool Process::make_directory() noexcept {
+  static char parent[3072]; // under the slow lock; a thread's stack may be small
+  if (!initial_environment("GPUMEMTRACE_DIR", parent, sizeof parent) && getcwd(parent, sizeof parent) == nullptr) {
+    std::strcpy(parent, ".");
+  }
+  if (parent[0] != '/') make_absolute(parent, sizeof parent);
+  if (make_directory_under(parent)) return true;
+  static char reason[3200];
+  std::snprintf(reason, sizeof reason, "%s: %s", parent, strerrordesc_np(errno));
+  if (!initial_environment("TMPDIR", parent, sizeof parent)) std::strcpy(parent, "/tmp");
+  if (make_directory_under(parent)) {
+    tell_command("moved", directory_);
+    return true;
+  }
+  tell_command("nodir", reason);
+  return false;
+}
+
+bool Process::make_directory_under(const char* parent) noexcept {
+  char exe[1024];
+  const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+  exe[n > 0 ? n : 0] = '\0';
+  const char* slash = std::strrchr(exe, '/');
+  char name[65], host[65] = "localhost";
+  std::snprintf(name, sizeof name, "%s", slash != nullptr && slash[1] != '\0' ? slash + 1 : "unknown");
+  gethostname(host, sizeof host - 1);
+  sanitize(name);
+  sanitize(host);
+  char* dot = std::strchr(host, '.'); // the short name is enough to tell machines apart
+  if (dot != nullptr) *dot = '\0';
+  for (unsigned again = 0; again < 100000; ++again) { // an exec keeps the pid; pids of two containers may be equal
+    const char* separator = again == 0 ? "" : ".";
+    char number[16] = "";
+    if (again != 0) std::snprintf(number, sizeof number, "%u", again);
+    const int length = std::snprintf(directory_, sizeof directory_, "%s/gpumemtrace.%s.%s.%d%s%s", parent, name, host,
+                                     pid_, separator, number);
+    if (length < 0 || static_cast<std::size_t>(length) >= sizeof directory_ - 64) return errno = ENAMETOOLONG, false;
+    if (mkdir(directory_, 0700) == 0) return true;
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
+bool Process::write_info() noexcept {
+  static char buffer[4096]; // under the slow lock
+  char path[4200], value[1024];
+  if (!path_of("incomplete", path, sizeof path)) return false;
+  { TextFile mark(path); }
+  if (!path_of("info", path, sizeof path)) return false;
+  TextFile info(path);
+  info.number("format", trace::kFormatMajor, trace::kFormatMinor);
+  info.text("tool", GPUMEMTRACE_VERSION);
+  if (initial_environment("GPUMEMTRACE_RUN", value, sizeof value)) info.text("run", value);
+  info.number("pid", static_cast<std::uint64_t>(pid_));
+  info.number("ppid", static_cast<std::uint64_t>(getppid()));
+  if (gethostname(value, sizeof value) == 0) info.text("host", value);
+  const ssize_t n = readlink("/proc/self/exe", value, sizeof value - 1);
+  if (n > 0) info.text("exe", (value[n] = '\0', value));
+  if (getcwd(buffer, sizeof buffer) != nullptr) info.text("cwd", buffer);
+  info.arguments();
+  const bool simulated = initial_environment("GPUMEMTRACE_DEVICE", value, sizeof value) && value[0] == 's';
+  info.text("device", simulated ? "simulated" : "real");
+  info.number("tsc", read_tsc());
+  info.number("monotonic_ns", monotonic_ns());
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  info.number("realtime_ns", static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec));
+  info.number("stack_depth", options_.stack_depth);
+  const HostRanges host_memory = host_ranges();
+  info.number("heap_begin", host_memory.heap_begin);
+  info.number("heap_end", host_memory.heap_end);
+  info.number("stack_begin", host_memory.stack_begin);
+  info.number("stack_end", host_memory.stack_end);
+#define GMT_OPTION(type, name, environment, default_value, sentence) info.number("option." #name, options_.name);
+#define GMT_TEXT(name, environment, default_value, form, sentence) info.text("option." #name, options_.name);
+#include "trace/shim_options.def"
+  return info.good();
+}
+
+bool Process::write_names() noexcept {
+  char path[4200];
+  if (!path_of("apis", path, sizeof path)) return false;
+  TextFile names(path);
+  for (const char* name : trace::kApiNames) names.line(name);
+  return names.good();
+}
+
+bool Process::path_of(const char* file, char* buffer, std::size_t size) noexcept {
+  const int n = std::snprintf(buffer, size, "%s/%s", directory_, file);
+  return n > 0 && static_cast<std::size_t>(n) < size;
+}
+
+void Process::append_line(const char* file, const char* line, std::size_t length) noexcept {
+  char path[4200];
+  if (!path_of(file, path, sizeof path)) return;
+  const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* the logs count what is lost */ }
+  close(fd);
+}
+
+void Process::tell_command(const char* word, const char* text) noexcept {
+  char path[2048], line[2048];
+  if (!initial_environment("GPUMEMTRACE_NOTES", path, sizeof path)) return;
+  const int n = std::snprintf(line, sizeof line, "%s\t%d\t%s\n", word, process_id(), text);
+  const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd < 0) return;
+  const auto length = static_cast<std::size_t>(n > 0 ? n : 0);
+  if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* nobody left to tell */ }
+  close(fd);
+}
+
+bool Process::take_budget(std::uint64_t bytes, bool reserve) noexcept {
+  const std::uint64_t limit = options_.max_trace;
+  const std::uint64_t allowed = reserve ? limit : limit - limit / 8; // the last eighth is for allocations and releases
+  const std::uint64_t used = budget_used_.fetch_add(bytes);
+  if (used + bytes <= allowed) return true;
+  budget_used_.fetch_sub(bytes);
+  return false;
+}
+
+} // namespace gmt::interposer

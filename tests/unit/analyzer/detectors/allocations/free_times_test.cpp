@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Releases at a time that CUDA does not allow: while the driver unloads, inside host callbacks.
+
+#include "tests/unit/analyzer/support/analysis_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+class FreeTimes : public AnalysisTest {
+protected:
+  FreeTimes() { expect_only({"api-error", "free-in-callback", "late"}); }
+};
+
+TEST_F(FreeTimes, FreeDuringUnloadingIsNoLeakButLate) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA, 4);
+  cuda_malloc_host(kB, kMiB);
+  log().release({.api = "cudaFreeHost", .result = 4, .flags = trace::kFlagRuntime}, FreeFunction::kMemFreeHost,
+                kB);
+  run();
+  ASSERT_EQ(kinds(), "late late");
+  EXPECT_EQ(result.findings[0].severity, Severity::kNote);
+  EXPECT_EQ(result.findings[0].message,
+            "cudaFree came too late for 1.0 MiB of device memory allocated by cudaMalloc: CUDA was already being "
+            "unloaded (CUDA_ERROR_DEINITIALIZED (4)).");
+  EXPECT_EQ(labels(result.findings[0]), "freed too late here|allocated here");
+}
+
+TEST_F(FreeTimes, InsideAHostCallback) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA, 800);
+  cuda_free(kA);
+  run();
+  ASSERT_EQ(kinds(), "free-in-callback");
+  const Finding& f = *find("free-in-callback");
+  EXPECT_EQ(f.severity, Severity::kError);
+  EXPECT_EQ(f.message,
+            "cudaFree was called inside a host callback, where CUDA refuses it with cudaErrorNotPermitted "
+            "(800): 1.0 MiB of device memory allocated by cudaMalloc stays allocated.");
+  EXPECT_EQ(labels(f), "freed here|allocated here");
+}
+
+TEST_F(FreeTimes, WhatAStaticRuntimeRefusesIsNotSeen) {
+  const auto retain = [this](const char* via) {
+    log().life({.api = "cuDevicePrimaryCtxRetain", .via = via}, 0, trace::ObjectClass::kPrimaryContext,
+               trace::LifeOp::kRetain);
+  };
+  const auto callback = [this] {
+    log().record(Kind::kSync, {.api = "cuLaunchHostFunc"},
+                 {0x51, 0, static_cast<std::uint64_t>(trace::SyncOp::kHostFunction)});
+  };
+  retain("");
+  run();
+  EXPECT_FALSE(is_not_checked("free-in-callback", "statically linked")); // there is none
+  callback();
+  run();
+  EXPECT_TRUE(is_not_checked("free-in-callback", "statically linked"));
+  retain("cudaMalloc");
+  run();
+  EXPECT_FALSE(is_not_checked("free-in-callback", "statically linked"));
+}
+
+TEST_F(FreeTimes, LeaksThatACallbackMayHaveTriedToPrevent) {
+  expect_only({"leak"});
+  const auto alloc = [this](std::uint64_t address, std::uint64_t from) {
+    log().alloc({.api = "cuMemAlloc_v2", .stack = {from}}, Family::kDevice, address, kMiB);
+  };
+  log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, trace::ObjectClass::kPrimaryContext, trace::LifeOp::kRetain);
+  alloc(kA, 0x100);
+  log().record(Kind::kSync, {.api = "cuLaunchHostFunc"},
+               {0x51, 0, static_cast<std::uint64_t>(trace::SyncOp::kHostFunction)});
+  alloc(kB, 0x101); // behind the callback
+  run();
+  ASSERT_EQ(kinds(), "leak leak");
+  EXPECT_NE(result.findings[0].advice.find("A host callback was given to a stream after the allocation, and may have tried"),
+            std::string::npos);
+  EXPECT_EQ(result.findings[1].advice.find("callback"), std::string::npos);
+}
+
+TEST_F(FreeTimes, OtherCallsInsideAHostCallbackAreApiErrors) {
+  cuda_malloc(kA, kMiB);
+  cuda_memcpy(kA, kHost, 100, 800);
+  cuda_free(kA);
+  run();
+  ASSERT_EQ(kinds(), "api-error");
+  EXPECT_NE(find("api-error")->advice.find("host callback"), std::string::npos);
+}
+
+} // namespace
+} // namespace gmt::test

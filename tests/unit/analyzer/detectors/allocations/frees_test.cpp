@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdicts on releases, in their order: accepted, mismatched, inside, double, ended, unknown;
+// and what is never judged. One file, because each verdict is what the ones before it leave over.
+
+#include "tests/unit/analyzer/support/analysis_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+class Frees : public AnalysisTest {
+protected:
+  Frees() { expect_only({"api-error", "double-free", "invalid-free", "leak", "mismatched-free", "unfinished-call"}); }
+};
+
+TEST_F(Frees, MatchedPairIsClean) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(result.not_checked.empty());
+  EXPECT_EQ(result.process.totals.allocations, 1u);
+  EXPECT_EQ(result.process.totals.frees, 1u);
+  EXPECT_EQ(result.process.totals.peak_bytes, kMiB);
+}
+
+TEST_F(Frees, DoubleFreeShowsThreeStacks) {
+  cuda_malloc(kA, kMiB, 0x101);
+  cuda_free(kA, 0, 0x201);
+  cuda_free(kA, 1, 0x202);
+  run();
+  ASSERT_EQ(kinds(), "double-free");
+  const Finding& f = *find("double-free");
+  EXPECT_EQ(f.message,
+            "cudaFree of 0x7f32a0000000, which was already freed: 1.0 MiB of device memory allocated by "
+            "cudaMalloc.");
+  EXPECT_EQ(labels(f), "freed again here|first freed here|allocated here");
+  EXPECT_EQ(address_of(f.stacks[0]), 0x202u);
+  EXPECT_EQ(address_of(f.stacks[1]), 0x201u);
+  EXPECT_EQ(address_of(f.stacks[2]), 0x101u);
+  EXPECT_EQ(f.severity, Severity::kError);
+  EXPECT_EQ(f.stacks[2].api, "cudaMalloc");
+}
+
+TEST_F(Frees, DoubleFreeByAnotherFunction) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA);
+  log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost", .result = 1}, FreeFunction::kMemFreeHost, kA);
+  run();
+  EXPECT_EQ(kinds(), "double-free");
+}
+
+TEST_F(Frees, DoubleFreeInALoopIsOneFinding) {
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    cuda_malloc(kA + i * kMiB, kMiB);
+    cuda_free(kA + i * kMiB);
+    cuda_free(kA + i * kMiB, 1, 0x203);
+  }
+  run();
+  ASSERT_EQ(kinds(), "double-free");
+  EXPECT_EQ(find("double-free")->count, 50u);
+  EXPECT_EQ(find("double-free")->bytes, 50 * kMiB);
+}
+
+TEST_F(Frees, ReusedAddressIsNoDoubleFree) {
+  for (int i = 0; i < 3; ++i) {
+    cuda_malloc(kA, kMiB);
+    cuda_free(kA);
+  }
+  cuda_malloc(kA, 2 * kMiB);
+  cuda_free(kA, 0);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(Frees, UnregisterTwiceIsADoubleFreeInItsOwnWords) {
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, Family::kRegistered, kHost, 4096);
+  log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"}, FreeFunction::kHostUnregister,
+                kHost);
+  log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister", .result = 713},
+                FreeFunction::kHostUnregister, kHost);
+  run();
+  ASSERT_EQ(kinds(), "double-free");
+  EXPECT_EQ(find("double-free")->message,
+            "cudaHostUnregister of 0x55d000001000, which was already unregistered: "
+            "4.0 KiB of registered host memory registered by cudaHostRegister.");
+  EXPECT_EQ(labels(*find("double-free")), "unregistered again here|first unregistered here|registered here");
+}
+
+TEST_F(Frees, FreeHostOfMemoryOnceRegisteredIsNoDoubleFree) {
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, Family::kRegistered, kHost, 4096);
+  log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"}, FreeFunction::kHostUnregister,
+                kHost);
+  log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost", .result = 1}, FreeFunction::kMemFreeHost,
+                kHost);
+  run();
+  EXPECT_EQ(kinds(), "invalid-free");
+}
+
+TEST_F(Frees, MismatchedFreeNamesTheRightCall) {
+  cuda_malloc_host(kA, 4096);
+  cuda_free(kA, 1);
+  log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost"}, FreeFunction::kMemFreeHost, kA);
+  run();
+  ASSERT_EQ(kinds(), "mismatched-free");
+  const Finding& f = *find("mismatched-free");
+  EXPECT_EQ(f.message, "cudaFree of 0x7f32a0000000, which is 4.0 KiB of pinned host memory allocated by "
+                       "cudaMallocHost: the call failed and the memory stays allocated.");
+  EXPECT_EQ(f.advice, "Free it with cudaFreeHost.");
+  EXPECT_EQ(labels(f), "freed here|allocated here");
+}
+
+TEST_F(Frees, PinnedMemoryIsNamedAsItWasAskedFor) {
+  const auto pinned = [this](std::uint64_t address, std::uint64_t flags) {
+    log().alloc({.api = "cuMemHostAlloc", .via = "cudaHostAlloc"}, Family::kPinned, address, kMiB, 0,
+                {0, 0, 0, 0, 0, 0, flags});
+    log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost"}, FreeFunction::kMemFreeHost, address);
+    cuda_free(address, 1, 0x200 + flags);
+  };
+  pinned(kA, 4);
+  pinned(kB, 3);
+  pinned(kC, 0);
+  run();
+  ASSERT_EQ(kinds(), "double-free double-free double-free");
+  EXPECT_NE(result.findings[0].message.find("pinned host memory (write-combined) allocated by cudaHostAlloc"),
+            std::string::npos);
+  EXPECT_NE(result.findings[1].message.find("pinned host memory (portable, mapped) allocated"), std::string::npos);
+  EXPECT_NE(result.findings[2].message.find("pinned host memory allocated by"), std::string::npos);
+}
+
+TEST_F(Frees, FailedFreeLeavesTheBlockAlive) {
+  cuda_malloc_host(kA, 4096);
+  cuda_free(kA, 1);
+  run();
+  EXPECT_EQ(kinds(), "mismatched-free leak");
+}
+
+TEST_F(Frees, MismatchesAcrossFamilies) {
+  const auto mismatch = [this](Family family, FreeFunction function, std::uint16_t code, const char* right) {
+    TraceWriter fresh;
+    std::swap(trace, fresh);
+    log().alloc({.api = "cudaAlloc"}, family, kA, 4096);
+    log().release({.api = "cudaWrong", .result = code}, function, kA);
+    run();
+    ASSERT_NE(find("mismatched-free"), nullptr) << right;
+    EXPECT_NE(find("mismatched-free")->advice.find(right), std::string::npos)
+      << find("mismatched-free")->advice;
+    std::swap(trace, fresh);
+  };
+  mismatch(Family::kDevice, FreeFunction::kMemFreeHost, 1, "cudaFree.");
+  mismatch(Family::kManaged, FreeFunction::kMemFreeAsync, 801, "cudaFree.");
+  mismatch(Family::kArray, FreeFunction::kMemFree, 1, "cudaFreeArray");
+  mismatch(Family::kDevice, FreeFunction::kArrayDestroy, 1, "cudaFree.");
+  mismatch(Family::kMipmappedArray, FreeFunction::kArrayDestroy, 1, "cudaFreeMipmappedArray");
+  mismatch(Family::kRegistered, FreeFunction::kMemFreeHost, 1, "cudaHostUnregister");
+  mismatch(Family::kPinned, FreeFunction::kHostUnregister, 1, "cudaFreeHost");
+  mismatch(Family::kIpc, FreeFunction::kMemFree, 1, "cudaIpcCloseMemHandle");
+  mismatch(Family::kVmmMapping, FreeFunction::kMemFree, 1, "cuMemUnmap");
+  mismatch(Family::kVmmReservation, FreeFunction::kMemFree, 1, "cuMemAddressFree");
+}
+
+TEST_F(Frees, StaticVariablesHaveNoRightFunction) {
+  log().alloc({.api = "cuModuleGetGlobal_v2", .via = "cudaGetSymbolAddress"}, Family::kModuleGlobal, kA, 64);
+  cuda_free(kA, 1);
+  run();
+  ASSERT_EQ(kinds(), "invalid-free");
+  EXPECT_EQ(labels(*find("invalid-free")), "freed here|looked up here");
+}
+
+TEST_F(Frees, DocumentedPairsAreClean) {
+  cuda_malloc(kA, kMiB);
+  log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
+  log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kB, kMiB);
+  log().release({.api = "cuMemFree_v2"}, FreeFunction::kMemFree, kB);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(Frees, InsideNamesBlockAndOffset) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA + 16, 1);
+  cuda_free(kA);
+  run();
+  ASSERT_EQ(kinds(), "invalid-free");
+  EXPECT_EQ(
+    find("invalid-free")->message,
+    "cudaFree of 0x7f32a0000010, which is 16 bytes inside a block that begins at 0x7f32a0000000: 1.0 MiB of "
+    "device memory allocated by cudaMalloc.");
+  EXPECT_EQ(labels(*find("invalid-free")), "freed here|allocated here");
+}
+
+TEST_F(Frees, NeverAllocated) {
+  cuda_free(kHost, 1);
+  run();
+  ASSERT_EQ(kinds(), "invalid-free");
+  EXPECT_EQ(labels(*find("invalid-free")), "freed here");
+}
+
+TEST_F(Frees, InsideFreedMemoryIsNoDoubleFree) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA);
+  cuda_free(kA + 256, 1);
+  run();
+  ASSERT_EQ(kinds(), "invalid-free");
+  EXPECT_NE(find("invalid-free")->message.find("256 bytes inside memory that was freed earlier"),
+            std::string::npos);
+}
+
+TEST_F(Frees, EndedWithItsContext) {
+  log().context(1, 0xc0, 0, true);
+  cuda_malloc(kA, kMiB);
+  log().life({.api = "cuDevicePrimaryCtxReset", .via = "cudaDeviceReset"}, 0,
+             trace::ObjectClass::kPrimaryContext, trace::LifeOp::kReset);
+  cuda_free(kA, 1);
+  run();
+  EXPECT_EQ(kinds(), "invalid-free leak");
+  EXPECT_NE(find("invalid-free")->message.find("cudaDeviceReset had already released 1.0 MiB"),
+            std::string::npos);
+  EXPECT_EQ(labels(*find("invalid-free")), "freed here|context ended here|allocated here");
+}
+
+TEST_F(Frees, NullIsNeverJudged) {
+  cuda_free(0);
+  cuda_free(0, 1);
+  run();
+  EXPECT_EQ(find("invalid-free"), nullptr);
+}
+
+TEST_F(Frees, AcceptedFreeOfUnknownMemoryIsCountedNotBlamed) {
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("memory from unseen calls", "1 release"));
+}
+
+TEST_F(Frees, BirthOnTopOfALiveBlockCountsAnUnseenFree) {
+  cuda_malloc(kA, kMiB);
+  cuda_malloc(kA, 2 * kMiB);
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("memory from unseen calls", "1 block"));
+}
+
+TEST_F(Frees, AfterAStickyErrorReleasesAreNotJudged) {
+  cuda_malloc(kA, kMiB);
+  log().record(Kind::kSync, {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = 700},
+               {0, 0, 2, 0});
+  cuda_free(kA, 700);
+  cuda_free(kHost, 1);
+  run();
+  ASSERT_EQ(kinds(), "api-error");
+  EXPECT_EQ(
+    find("api-error")->message,
+    "An earlier kernel failed: cudaErrorIllegalAddress (700) was reported by cudaDeviceSynchronize, and "
+    "2 later calls failed because of it.");
+  EXPECT_TRUE(is_not_checked("leak", "CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
+}
+
+TEST_F(Frees, CodesThatSayNothingAboutTheAddress) {
+  for (const std::uint16_t code : std::initializer_list<std::uint16_t>{3, 4, 100, 201, 709}) {
+    TraceWriter fresh;
+    std::swap(trace, fresh);
+    cuda_free(kHost, code);
+    run();
+    EXPECT_EQ(find("invalid-free"), nullptr) << code;
+    std::swap(trace, fresh);
+  }
+}
+
+TEST_F(Frees, RuntimeRowsAreJudgedNeverApplied) {
+  cuda_malloc(kA, kMiB);
+  log().release({.api = "cudaFree", .flags = trace::kFlagRuntime}, FreeFunction::kMemFree, kA);
+  log().release({.api = "cudaFreeHost", .result = 1, .flags = trace::kFlagRuntime},
+                FreeFunction::kMemFreeHost, kA);
+  run();
+  EXPECT_EQ(kinds(), "mismatched-free leak");
+}
+
+TEST_F(Frees, NestedCallsChangeNothing) {
+  cuda_malloc(kA, kMiB);
+  log().release({.api = "cuMemFree_v2", .flags = trace::kFlagNested}, FreeFunction::kMemFree, kA);
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(result.not_checked.empty());
+}
+
+// To a second destruction of an array the driver answers that its context is gone (709).
+TEST_F(Frees, ALevelOfAnArrayIsNoArrayOfItsOwn) {
+  log().alloc({.api = "cuMipmappedArrayCreate"}, Family::kMipmappedArray, kA, 4096);
+  log().record(trace::Kind::kLife, {.api = "cuMipmappedArrayGetLevel"},
+               {kB, static_cast<std::uint64_t>(trace::ObjectClass::kArrayView),
+                static_cast<std::uint64_t>(trace::LifeOp::kCreate), kA});
+  log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kB);
+  log().release({.api = "cuMipmappedArrayDestroy"}, FreeFunction::kMipmappedArrayDestroy, kA);
+  log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kA + 0x77); // of what nobody saw made
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("memory from unseen calls", "1 release"));
+}
+
+TEST_F(Frees, ArrayDestroyedTwice) {
+  log().alloc({.api = "cuArrayCreate_v2", .stack = {0x1}}, Family::kArray, kA, 4096);
+  log().release({.api = "cuArrayDestroy", .stack = {0x2}}, FreeFunction::kArrayDestroy, kA);
+  log().release({.api = "cuArrayDestroy", .result = 709, .stack = {0x3}}, FreeFunction::kArrayDestroy, kA);
+  run();
+  EXPECT_EQ(kinds(), "double-free");
+}
+
+// Registered host memory may lie over an allocation of CUDA's: each has its own life.
+TEST_F(Frees, RegisteredOverAnAllocation) {
+  cuda_malloc_host(kA, 8192);
+  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kA + 4096, 4096);
+  cuda_memcpy(kA + 4096, kHost, 4096);
+  log().release({.api = "cuMemHostUnregister"}, FreeFunction::kHostUnregister, kA + 4096);
+  cuda_memcpy(kA + 4096, kHost, 4096);
+  log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kA);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(Frees, HostFreeOfPinnedAndRegisteredMemory) {
+  cuda_malloc_host(kA, 4096);
+  log().release({.api = "free", .result = trace::kResultInFlight, .stack = {0x9}}, FreeFunction::kHostFree,
+                kA);
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, Family::kRegistered, kHost, 4096);
+  log().release({.api = "free", .stack = {0xa}}, FreeFunction::kHostFree, kHost);
+  log().release({.api = "free"}, FreeFunction::kHostFree, 0x1234000); // ordinary memory
+  run();
+  EXPECT_EQ(kinds(), "mismatched-free leak leak");
+  EXPECT_EQ(result.findings[0].advice, "Free it with cudaFreeHost.");
+  const Finding& registered = result.findings[2];
+  EXPECT_EQ(registered.message, "4.0 KiB of registered host memory was never unregistered, though the host "
+                                "freed the memory behind it.");
+  EXPECT_EQ(registered.advice, "Call cudaHostUnregister before the memory is freed.");
+  ASSERT_EQ(registered.stacks.size(), 2U);
+  EXPECT_EQ(registered.stacks[1].label, "host memory freed here");
+}
+
+TEST_F(Frees, FreeInFlightIsNeitherLeakNorFreed) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA, trace::kResultInFlight);
+  run();
+  EXPECT_EQ(kinds(), "unfinished-call");
+}
+
+TEST_F(Frees, OrderAcrossThreadsDecides) {
+  log(0).alloc({.api = "cuMemAlloc_v2", .order = 10}, Family::kDevice, kA, 64);
+  log(1).release({.api = "cuMemFree_v2", .order = 11}, FreeFunction::kMemFree, kA);
+  log(0).alloc({.api = "cuMemAlloc_v2", .order = 12}, Family::kDevice, kA, 64);
+  log(1).release({.api = "cuMemFree_v2", .order = 13}, FreeFunction::kMemFree, kA);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(result.not_checked.empty());
+  EXPECT_EQ(result.process.totals.threads, 2u);
+}
+
+} // namespace
+} // namespace gmt::test

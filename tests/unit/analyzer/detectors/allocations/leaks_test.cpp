@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leaks: grouping, families, contexts, ways to end, references, graphs; owner rules.
+
+#include "tests/unit/analyzer/support/analysis_fixture.h"
+#include "analyzer/analysis/owners.h"
+
+namespace gmt::test {
+namespace {
+
+using trace::LifeOp;
+using trace::ObjectClass;
+
+class Leaks : public AnalysisTest {
+protected:
+  Leaks() { expect_only({"churn", "double-free", "leak", "uncoalesced"}); }
+};
+
+TEST_F(Leaks, GroupedByStackAndFamily) {
+  for (std::uint64_t i = 0; i < 16; ++i) cuda_malloc(kA + i * 4 * kMiB, 4 * kMiB, 0x111);
+  cuda_malloc(kB, kMiB, 0x222);
+  run();
+  ASSERT_EQ(kinds(), "leak leak");
+  EXPECT_EQ(result.findings[0].message, "64.0 MiB of device memory in 16 blocks was never freed.");
+  EXPECT_EQ(result.findings[0].bytes, 64 * kMiB);
+  EXPECT_EQ(result.findings[0].count, 16u);
+  EXPECT_EQ(result.findings[0].address, kA);
+  EXPECT_EQ(labels(result.findings[0]), "allocated here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[0]), 0x111u);
+  EXPECT_EQ(result.findings[1].message, "1.0 MiB of device memory was never freed.");
+  EXPECT_NE(result.findings[1].advice.find("cudaFree"), std::string::npos);
+  EXPECT_EQ(result.process.totals.live_blocks, 17u);
+  EXPECT_EQ(result.process.totals.live_bytes, 65 * kMiB);
+}
+
+TEST_F(Leaks, SameStackInTwoThreadsIsOneGroup) {
+  log(0).alloc({.api = "cuMemAlloc_v2", .stack = {1, 2}}, Family::kDevice, kA, 10);
+  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {9}}, Family::kDevice, kC, 10);
+  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {1, 2}}, Family::kDevice, kB, 10);
+  run();
+  EXPECT_EQ(kinds(), "leak leak");
+}
+
+TEST_F(Leaks, EachFamilyInItsWords) {
+  const auto leak = [this](Family family, const char* words, const char* release) {
+    TraceWriter fresh;
+    std::swap(trace, fresh);
+    log().alloc({.api = "cuSomething"}, family, kA, 4096);
+    run();
+    ASSERT_EQ(kinds(), "leak") << words;
+    EXPECT_NE(result.findings[0].message.find(words), std::string::npos) << result.findings[0].message;
+    EXPECT_NE(result.findings[0].advice.find(release), std::string::npos) << result.findings[0].advice;
+    std::swap(trace, fresh);
+  };
+  leak(Family::kPitched, "pitched device memory", "cuMemFree");
+  leak(Family::kManaged, "managed memory", "cuMemFree");
+  leak(Family::kPinned, "pinned host memory", "cuMemFreeHost");
+  leak(Family::kRegistered, "registered host memory was never unregistered", "cuMemHostUnregister");
+  leak(Family::kStreamOrdered, "stream-ordered device memory", "cuMemFreeAsync");
+  leak(Family::kArray, "CUDA array memory", "cuArrayDestroy");
+  leak(Family::kMipmappedArray, "mipmapped array memory", "cuMipmappedArrayDestroy");
+  leak(Family::kVmmHandle, "physical memory (VMM handle) was never released", "cuMemRelease");
+  leak(Family::kVmmReservation, "reserved address space (VMM)", "cuMemAddressFree");
+  leak(Family::kVmmMapping, "mapped memory (VMM) was never unmapped", "cuMemUnmap");
+  leak(Family::kIpc, "another process's memory (IPC) was never closed", "cuIpcCloseMemHandle");
+  leak(Family::kPoolImport, "imported pool memory", "cuMemFree");
+  leak(Family::kExternal, "mapped external memory", "cuMemFree");
+}
+
+TEST_F(Leaks, StaticMemoryNever) {
+  log().alloc({.api = "cuModuleGetGlobal_v2"}, Family::kModuleGlobal, kA, 4096);
+  log().alloc({.api = "cuModuleGetGlobal_v2"}, Family::kModuleGlobal, kA, 4096);
+  log().alloc({.api = "cuLibraryGetManaged"}, Family::kManagedVariable, kB, 4096);
+  log().alloc({.api = "cuLibraryGetManaged"}, Family::kManagedVariable, kB, 4096);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(result.not_checked.empty());
+  EXPECT_EQ(result.process.totals.allocations, 0u);
+}
+
+TEST_F(Leaks, FailedAndZeroSizedAllocationsAreNothing) {
+  log().alloc({.api = "cuMemAlloc_v2", .result = 1}, Family::kDevice, kA, 4096);
+  log().alloc({.api = "cuMemAlloc_v2", .result = trace::kResultInFlight}, Family::kDevice, kB, 4096);
+  log().alloc({.api = "cudaMalloc", .flags = trace::kFlagRuntime}, Family::kDevice, 0, 0);
+  run();
+  EXPECT_EQ(find("leak"), nullptr);
+}
+
+TEST_F(Leaks, EndedWithTheirContextAndSaysSo) {
+  log().context(1, 0xc1, 0, true);
+  log().context(2, 0xc2, 0, false);
+  cuda_malloc(kA, kMiB, 0x111);
+  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, Family::kDevice, kB, 2 * kMiB);
+  log().alloc({.api = "cuMemAllocAsync", .context = 2}, Family::kStreamOrdered, kC, 3 * kMiB);
+  log().life({.api = "cuCtxDestroy_v2", .stack = {0x333}}, 0xc2, ObjectClass::kContext, LifeOp::kDestroy);
+  cuda_free(kA);
+  log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kC);
+  run();
+  ASSERT_EQ(kinds(), "leak");
+  const Finding& f = *find("leak");
+  EXPECT_EQ(f.message,
+            "2.0 MiB of device memory was still not freed when cuCtxDestroy ended its context.");
+  EXPECT_EQ(labels(f), "allocated here|context ended here");
+  EXPECT_EQ(address_of(f.stacks[1]), 0x333u);
+}
+
+TEST_F(Leaks, LastPrimaryReleaseEnds) {
+  log().context(1, 0xc1, 0, true);
+  for (int i = 0; i < 2; ++i) {
+    log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, ObjectClass::kPrimaryContext, LifeOp::kRetain);
+  }
+  cuda_malloc(kA, kMiB);
+  log().life({.api = "cuDevicePrimaryCtxRelease"}, 0, ObjectClass::kPrimaryContext, LifeOp::kRelease);
+  cuda_free(kA);
+  cuda_malloc(kB, kMiB);
+  log().life({.api = "cuDevicePrimaryCtxRelease"}, 0, ObjectClass::kPrimaryContext, LifeOp::kRelease);
+  run();
+  ASSERT_EQ(kinds(), "leak");
+  EXPECT_NE(find("leak")->message.find("cuDevicePrimaryCtxRelease ended its context"), std::string::npos);
+}
+
+TEST_F(Leaks, ResetOfOneDeviceLeavesTheOther) {
+  log().context(1, 0xc1, 0, true);
+  log().context(2, 0xc2, 1, true);
+  cuda_malloc(kA, kMiB);
+  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, Family::kDevice, kB, kMiB);
+  log().life({.api = "cuDevicePrimaryCtxReset"}, 1, ObjectClass::kPrimaryContext, LifeOp::kReset);
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(kinds(), "leak");
+  EXPECT_EQ(find("leak")->address, kB);
+}
+
+TEST_F(Leaks, FreeAcceptedAfterAllMeansTheContextLived) {
+  log().context(1, 0xc1, 0, true);
+  cuda_malloc(kA, kMiB);
+  log().life({.api = "cuDevicePrimaryCtxReset"}, 0, ObjectClass::kPrimaryContext, LifeOp::kReset);
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(result.not_checked.empty());
+}
+
+TEST_F(Leaks, NotCalledLeaksAfterASignal) {
+  cuda_malloc(kA, 4 * kMiB);
+  cuda_malloc(kB, 4 * kMiB);
+  trace.complete = "how=signalled\nstatus=0\nsignal=9\ncore=0\n";
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("leak",
+                             "the program was killed by signal 9, so memory alive then (8.0 MiB in 2 blocks) "
+                             "is not called a leak"));
+}
+
+TEST_F(Leaks, WaysToEnd) {
+  cuda_malloc(kA, kMiB);
+  trace.complete.clear();
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("leak", "how the program ended is not known"));
+  log().exit(trace::ExitWay::kUnderscoreExit, 3);
+  run();
+  EXPECT_EQ(kinds(), "leak");
+  EXPECT_EQ(result.process.ended.how, Ending::How::kExited);
+  EXPECT_EQ(result.process.ended.status, 3);
+  log().exit(trace::ExitWay::kExec, 0);
+  trace.complete = "how=exited\nstatus=0\n";
+  run();
+  EXPECT_TRUE(is_not_checked("leak", "exec"));
+  EXPECT_FALSE(is_not_checked("leak", "the end of the log is missing"));
+  log().exit(trace::ExitWay::kExecFailed, 0);
+  run();
+  EXPECT_EQ(kinds(), "leak");
+  EXPECT_TRUE(is_not_checked("leak", "the end of the log is missing"));
+}
+
+TEST_F(Leaks, ReferencesOfIpcAndVmmHandles) {
+  for (int i = 0; i < 2; ++i) {
+    log().alloc({.api = "cuIpcOpenMemHandle_v2"}, Family::kIpc, kA, 0);
+    log().alloc({.api = "cuMemRetainAllocationHandle"}, Family::kVmmHandle, 7, 2 * kMiB);
+  }
+  log().release({.api = "cuIpcCloseMemHandle"}, FreeFunction::kIpcClose, kA);
+  log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 7);
+  run();
+  EXPECT_EQ(kinds(), "leak leak");
+  EXPECT_NE(result.findings[0].message.find("(IPC) of unknown size"), std::string::npos);
+  log().release({.api = "cuIpcCloseMemHandle"}, FreeFunction::kIpcClose, kA);
+  log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 7);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(result.not_checked.empty());
+}
+
+TEST_F(Leaks, CapturedAllocationsAreGraphMemory) {
+  log().record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {7, 0, 10, 0});
+  log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kA, kMiB, 7);
+  log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kB, kMiB, 8); // not captured
+  log().record(Kind::kSync, {.api = "cuStreamEndCapture"}, {7, 0, 11, 0});
+  log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kB);
+  run();
+  EXPECT_EQ(kinds(), ""); // the graph never ran
+  log().record(Kind::kSync, {.api = "cuGraphLaunch"}, {7, 0x9a, 9, 0});
+  run();
+  ASSERT_EQ(kinds(), "leak");
+  EXPECT_NE(find("leak")->message.find("graph memory"), std::string::npos);
+  for (int i = 0; i < 3; ++i) log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
+  run();
+  EXPECT_EQ(kinds(), ""); // once for each launch
+  EXPECT_TRUE(result.not_checked.empty());
+}
+
+TEST_F(Leaks, PeakCountsDeviceMemoryOnly) {
+  cuda_malloc(kA, 3 * kMiB);
+  cuda_malloc_host(kB, 50 * kMiB);
+  cuda_malloc(kC, 2 * kMiB);
+  cuda_free(kA);
+  cuda_free(kC);
+  log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kB);
+  run();
+  EXPECT_EQ(result.process.totals.peak_bytes, 5 * kMiB);
+  EXPECT_EQ(result.process.totals.peak_order, 3u);
+  EXPECT_EQ(result.process.totals.allocated_bytes, 55 * kMiB);
+}
+
+Finding leak_with(std::vector<Frame> frames) {
+  Finding f;
+  f.kind = "leak";
+  f.severity = Severity::kError;
+  f.message = "20.0 MiB of device memory was never freed.";
+  f.stacks.push_back(
+    {.label = "allocated here", .stack = {}, .api = "cudaMalloc", .frames = std::move(frames)});
+  return f;
+}
+
+Frame frame(const char* module, const char* function) {
+  Frame f;
+  f.module = module;
+  f.function = function;
+  return f;
+}
+
+TEST(Owners, CachingAllocatorIsANote) {
+  Finding f = leak_with({frame("/usr/lib/libcudart.so.13", "cudaMalloc"),
+                         frame("/venv/torch/lib/libc10_cuda.so",
+                               "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc()"),
+                         frame("/usr/bin/python3", "main")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kNote);
+  EXPECT_EQ(f.message,
+            "20.0 MiB of device memory was never freed; PyTorch's caching allocator holds it: it keeps "
+            "freed blocks for reuse.");
+}
+
+TEST(Owners, AUsersLibraryIsNoOwner) {
+  Finding f = leak_with({frame("/home/me/libmine.so", "CUDACachingAllocator::malloc()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kError);
+}
+
+TEST(Owners, CodeThatAnOwnerCallsBackIsNoOwner) {
+  Finding f = leak_with({frame("/home/me/libmine.so", "kernel_wrapper()"),
+                         frame("/venv/jaxlib/xla_cuda_plugin.so", "xla::gpu::CustomCall()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kError);
+  f = leak_with({frame("/venv/jaxlib/xla_cuda_plugin.so", ""), frame("/home/me/libmine.so", "main()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kNote);
+}
+
+TEST(Owners, ChurnOfAnOwnerIsItsOwnBusiness) {
+  Finding f = leak_with({frame("/usr/lib/libnccl.so.2", "")});
+  f.kind = "churn";
+  f.severity = Severity::kWarning;
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kNote);
+  EXPECT_EQ(f.message, "20.0 MiB of device memory was never freed; NCCL does that itself.");
+}
+
+TEST(Owners, WhatAnOwnerDoesNotUseIsItsOwnBusiness) {
+  Finding f = leak_with({frame("/usr/lib/libcudnn_graph.so.9", "")});
+  f.kind = "unused";
+  f.severity = Severity::kWarning;
+  f.message = "1.0 MiB of device memory was never used.";
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kNote);
+  EXPECT_EQ(f.message, "1.0 MiB of device memory was never used; cuDNN allocated it for itself.");
+  EXPECT_EQ(f.advice, "Nothing to do.");
+}
+
+TEST(Owners, SeveralPlacesAreALibrarysIfAllAre) {
+  const auto owner_of = [](const char* second) {
+    Finding f = leak_with({frame("/usr/lib/libcublas.so.13", "")});
+    f.kind = "unused";
+    f.severity = Severity::kNote;
+    f.stacks.push_back(f.stacks.front());
+    f.stacks[0].label = f.stacks[1].label = "allocated here: 1.0 MiB in 1 block";
+    f.stacks[1].frames = {frame(second, "")};
+    apply_owner_rules(f);
+    return f.owner;
+  };
+  EXPECT_EQ(owner_of("/usr/lib/libcublas.so.13"), "cuBLAS");
+  EXPECT_EQ(owner_of("/usr/lib/libnccl.so.2"), "");
+  EXPECT_EQ(owner_of("/home/me/libmine.so"), "");
+}
+
+TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
+  const auto judged = [](const char* module, const char* launched_by = "/home/me/app") {
+    Finding f = leak_with({});
+    f.kind = "uncoalesced";
+    f.severity = Severity::kWarning;
+    f.advice = "Let neighbouring threads use neighbouring elements.";
+    f.access.emplace();
+    f.stacks.front().label = "accessed here";
+    f.stacks.front().frames = {frame(module, "kernel(float*)")};
+    LabelledStack launch = f.stacks.front();
+    launch.label = "first launched here";
+    launch.frames = {frame(launched_by, "")};
+    f.stacks.push_back(launch);
+    apply_owner_rules(f);
+    return f;
+  };
+  EXPECT_EQ(judged("/usr/lib/libcufft.so.12").severity, Severity::kNote);
+  EXPECT_EQ(judged("/venv/torch/lib/libtorch_cuda.so").severity, Severity::kNote);
+  EXPECT_EQ(judged("/usr/lib/libcublasLt.so.13").advice,
+            "This is cuBLASLt's own kernel: nothing to do, unless another of its functions, data types or "
+            "layouts serves as well.");
+  EXPECT_EQ(judged("/home/me/libmine.so").severity, Severity::kWarning);
+  EXPECT_EQ(judged("").severity, Severity::kWarning);
+  EXPECT_EQ(judged("image-0").severity, Severity::kWarning);
+  EXPECT_EQ(judged("image-0", "/usr/lib/libcublasLt.so.13").severity, Severity::kNote);
+  EXPECT_EQ(judged("/tmp/gpumemtrace.app.host.7/image-12", "/usr/lib/libcublasLt.so.13").severity, Severity::kNote);
+  EXPECT_EQ(judged("/home/me/app", "/usr/lib/libcublasLt.so.13").severity, Severity::kWarning);
+}
+
+TEST(Owners, OtherFindingsAreLeftAlone) {
+  Finding f = leak_with({frame("/usr/lib/libcublas.so.13", "")});
+  f.kind = "double-free";
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kError);
+}
+
+} // namespace
+} // namespace gmt::test

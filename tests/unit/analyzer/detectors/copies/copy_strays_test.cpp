@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies and sets that begin in no memory: just before a block, at its end, behind it, and far from all.
+
+#include "tests/unit/analyzer/support/analysis_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+class Strays : public AnalysisTest {
+protected:
+  Strays() { expect_only({"api-error", "copy-out-of-bounds", "use-after-free"}); }
+};
+
+TEST_F(Strays, BeginsBeforeABlock) {
+  cuda_malloc(kA, 1000);
+  log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .result = 1}, kA - 16, 100);
+  cuda_memcpy(kHost, kA - 100'000, 200'000, 1, Side::kHost, Side::kDevice); // and goes on behind it
+  cuda_free(kA);
+  run();
+  ASSERT_EQ(kinds(), "copy-out-of-bounds copy-out-of-bounds");
+  const Finding& f = result.findings[0];
+  EXPECT_EQ(f.message, "cudaMemset writes 100 bytes that begin 16 bytes before a block of 1,000 bytes of device memory "
+                       "allocated by cudaMalloc.");
+  EXPECT_EQ(f.bytes, 16u);
+  EXPECT_EQ(labels(f), "set here|allocated here");
+  EXPECT_EQ(result.findings[1].bytes, 199'000u);
+}
+
+TEST_F(Strays, BeginsBehindABlock) {
+  cuda_malloc(kA, 1000);
+  cuda_malloc(kA + 1024, 1000);
+  const auto set = [this](std::uint64_t address, std::uint64_t from) {
+    log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .result = 1, .stack = {from}}, address, 100);
+  };
+  set(kA + 1000, 0x400); // reaches into the next one
+  set(kA + 1024 + 1012, 0x401);
+  set(kA + 1020, 0x402); // nearer to the next one
+  cuda_free(kA);
+  cuda_free(kA + 1024);
+  run();
+  ASSERT_EQ(kinds(), "copy-out-of-bounds copy-out-of-bounds copy-out-of-bounds");
+  EXPECT_NE(result.findings[0].message.find("writes 100 bytes that begin exactly at the end of a block of 1,000 bytes"),
+            std::string::npos);
+  EXPECT_EQ(result.findings[0].bytes, 100u);
+  EXPECT_NE(result.findings[1].message.find("begin 12 bytes past the end of a block"), std::string::npos);
+  EXPECT_NE(result.findings[2].message.find("begin 4 bytes before a block"), std::string::npos);
+}
+
+TEST_F(Strays, HostSidesBeforeAndBehind) {
+  cuda_malloc(kA, kMiB);
+  cuda_malloc_host(kB, 5000);
+  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kC, 4096);
+  cuda_memcpy(kA, kB - 16, 100, 1);
+  cuda_memcpy(kA, kB + 5000, 100, 1);
+  cuda_memcpy(kA, kC - 16, 100, 1);
+  run();
+  ASSERT_NE(find("copy-out-of-bounds"), nullptr);
+  std::uint64_t all = 0;
+  for (const Finding& f : result.findings) {
+    if (f.kind == "copy-out-of-bounds") all += f.count;
+  }
+  EXPECT_EQ(all, 3u);
+  EXPECT_NE(find("copy-out-of-bounds")->message.find("begin 16 bytes before a block of 5,000 bytes of pinned"),
+            std::string::npos);
+}
+
+// What CUDA took is in memory that we do not know; what is far away is nobody's.
+TEST_F(Strays, OtherMemoryIsNotTakenForANeighbour) {
+  expect_only({"copy-direction", "copy-out-of-bounds", "use-after-free"});
+  cuda_malloc(kA, 1000);
+  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kHost, 4096);
+  cuda_memcpy(kA - 16, kHost, 100);
+  cuda_memcpy(kA + 1000, kHost, 100);
+  cuda_memcpy(kA + 4 * kMiB, kHost, 100, 1);
+  cuda_memcpy(kA - 4 * kMiB, kHost, 100, 1);
+  cuda_memcpy(kHost + 4096, kHost, 100, 1); // ordinary memory beside registered memory
+  cuda_memcpy(kHost - 16, kHost, 100, 1);
+  cuda_memcpy(kA - 8 * kMiB, kHost + 8 * kMiB, UINT64_MAX, 1);
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(find("copy-out-of-bounds"), nullptr);
+  ASSERT_NE(find("copy-direction"), nullptr);
+}
+
+TEST_F(Strays, FreedMemoryBesideABlockIsUseAfterFree) {
+  cuda_malloc(kA, 1024);
+  cuda_malloc(kA + 1024, 1024);
+  cuda_free(kA);
+  cuda_memcpy(kA + 1024 - 16, kHost, 100, 1);
+  cuda_free(kA + 1024);
+  run();
+  EXPECT_EQ(kinds(), "use-after-free");
+}
+
+} // namespace
+} // namespace gmt::test

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// use-after-free of kernels' arguments: what a word means that leads into freed memory beside memory that lives.
+
+#include <cstring>
+
+#include "tests/unit/analyzer/support/analysis_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+constexpr std::uint64_t kSum = 0x900, kOther = 0x910; // functions
+constexpr std::uint64_t kBehind = kA + kMiB;          // the block behind kA's
+
+class Arguments : public AnalysisTest {
+protected:
+  void SetUp() override {
+    expect_only({"use-after-free"});
+    trace.format = "1.5";
+    kernel(kSum, "_Z3sumPKfS0_m", {8, 8, 8}); // sum(float const*, float const*, unsigned long)
+    cuda_malloc(kA, kMiB, 0x100);
+  }
+  void kernel(std::uint64_t function, const std::string& name, const std::vector<std::uint64_t>& sizes) {
+    std::vector<std::uint64_t> layout{function, sizes.size()};
+    std::uint64_t offset = 0;
+    for (const std::uint64_t bytes : sizes) {
+      layout.push_back(offset | bytes << 32);
+      offset += bytes;
+    }
+    log().record(Kind::kKernel, {}, layout);
+    std::vector<std::uint64_t> words(2 + (name.size() + 7) / 8);
+    words[0] = function;
+    words[1] = name.size();
+    std::memcpy(words.data() + 2, name.data(), name.size());
+    log().record(Kind::kName, {}, words);
+  }
+  struct Argument {
+    std::uint64_t value;
+    unsigned parameter;
+  };
+  void launch(const std::vector<Argument>& arguments, std::uint64_t function = kSum, std::uint16_t code = 0) {
+    std::vector<std::uint64_t> words{function, 0, 1, 1};
+    for (const auto& [value, parameter] : arguments) words.push_back(trace::argument_word(value, parameter));
+    log().record(Kind::kLaunch,
+                 {.api = "cuLaunchKernel",
+                  .via = "cudaLaunchKernel",
+                  .result = code,
+                  .stack = {from_},
+                  .flags = trace::kLaunchScanned},
+                 words);
+  }
+  std::uint64_t from_ = 0x400; // where launches are
+  // A block behind kA's that is gone.
+  void free_behind(std::uint64_t bytes = kMiB) {
+    cuda_malloc(kBehind, bytes, 0x101);
+    cuda_free(kBehind, 0, 0x201);
+  }
+  // "warning 2", severity and count of the only finding; empty without one.
+  std::string verdict() {
+    run();
+    if (result.findings.empty()) return {};
+    EXPECT_EQ(kinds(), "use-after-free");
+    const Finding& f = result.findings[0];
+    return (f.severity == Severity::kError ? "error " : "warning ") + std::to_string(f.count);
+  }
+};
+
+TEST_F(Arguments, EndOfAnotherArgumentsBlockHasTwoReadings) {
+  free_behind();
+  launch({{kA, 0}, {kBehind, 1}});
+  launch({{kA + 4096, 0}, {kBehind, 1}}); // points inside
+  EXPECT_EQ(verdict(), "warning 2");
+  const Finding& f = result.findings[0];
+  EXPECT_EQ(f.message,
+            "The launch of sum(float const*, float const*, unsigned long) passes as parameter 2 the pointer "
+            "0x7f32a0100000, memory that was already freed: 1.0 MiB of device memory allocated by cudaMalloc; or one "
+            "past the end of 1.0 MiB of device memory allocated by cudaMalloc, into which parameter 1 points.");
+  EXPECT_EQ(labels(f), "launched here|freed here|allocated here|neighbour allocated here");
+  EXPECT_EQ(address_of(f.stacks[3]), 0x100u);
+}
+
+TEST_F(Arguments, BlockThatIsNoArgumentIsNoExcuse) {
+  free_behind();
+  launch({{kBehind, 1}});
+  launch({{kB, 0}, {kBehind, 1}});
+  EXPECT_EQ(verdict(), "error 2");
+  EXPECT_EQ(labels(result.findings[0]), "launched here|freed here|allocated here");
+}
+
+TEST_F(Arguments, EndIsWhatWasAskedFor) {
+  cuda_malloc(kB, kMiB - 100, 0x102); // takes its granules to the end
+  cuda_malloc(kB + kMiB, kMiB, 0x101);
+  cuda_free(kB + kMiB, 0, 0x201);
+  launch({{kB, 0}, {kB + kMiB, 1}});
+  EXPECT_EQ(verdict(), "error 1");
+}
+
+TEST_F(Arguments, AnotherLaunchShowsThatItIsAnEnd) {
+  for (const bool first : {true, false}) {
+    SCOPED_TRACE(first);
+    if (first) launch({{kA, 0}, {kBehind, 1}}); // nothing was ever there
+    free_behind();
+    launch({{kA, 0}, {kBehind, 1}});
+    cuda_malloc(kC, 4096, 0x103);
+    if (!first) launch({{kC, 0}, {kC + 4096, 1}});
+    cuda_free(kC);
+    EXPECT_EQ(verdict(), "");
+  }
+}
+
+TEST_F(Arguments, EndsElsewhereShowNothing) {
+  kernel(kOther, "_Z5otherPKfS0_m", {8, 8, 8});
+  cuda_malloc(kC, 4096, 0x103);
+  launch({{kC, 0}, {kC + 4096, 1}}, kOther);    // another kernel
+  launch({{kC, 1}, {kC + 4096, 0}});            // another parameter
+  launch({{kA, 0}, {kC + 4096, 1}});            // not of an argument's block
+  launch({{kC, 0}, {kC + 4096, 1}}, kSum, 1);   // refused
+  cuda_malloc(kC + 4096, 4096, 0x104);
+  launch({{kC, 0}, {kC + 4096, 1}});            // may be the block behind
+  free_behind();
+  launch({{kA, 0}, {kBehind, 1}});
+  EXPECT_EQ(verdict(), "warning 1");
+}
+
+TEST_F(Arguments, EndInsideAFreedBlockIsNothingElse) {
+  cuda_malloc(kC, kMiB, 0x101);
+  cuda_free(kC, 0, 0x201);
+  cuda_malloc(kC, 4096, 0x102); // takes a part of it
+  launch({{kC, 0}, {kC + 4096, 1}});
+  EXPECT_EQ(verdict(), "");
+  free_behind();
+  launch({{kA, 0}, {kBehind, 1}});
+  EXPECT_EQ(verdict(), "");
+  launch({{kB, 0}, {kC + 4096, 1}}); // no argument's end
+  EXPECT_EQ(verdict(), "error 1");
+}
+
+TEST_F(Arguments, FieldsOfAStructureMayBeAnEnd) {
+  kernel(kOther, "_Z4span4Span", {16});
+  free_behind();
+  launch({{kA, 0}, {kBehind, 0}}, kOther);
+  EXPECT_EQ(verdict(), "warning 1");
+  launch({{kA, 0}, {kA + kMiB / 2, 0}}, kOther); // in the middle: shows nothing
+  EXPECT_EQ(verdict(), "warning 1");
+  cuda_malloc(kC, 4096, 0x103);
+  launch({{kC, 0}, {kC + 4096, 0}}, kOther);
+  EXPECT_EQ(verdict(), "");
+}
+
+TEST_F(Arguments, EndOfRegisteredMemoryBesideFreedPinned) {
+  constexpr std::uint64_t kRegistered = 0x7f0000100000;
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, Family::kRegistered, kRegistered, 4096);
+  cuda_malloc_host(kRegistered + 4096, 4096);
+  log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kRegistered + 4096);
+  launch({{kRegistered, 0}, {kRegistered + 4096, 1}});
+  EXPECT_EQ(verdict(), "warning 1");
+}
+
+TEST_F(Arguments, RegionsOfAPoolLieSideBySide) {
+  const auto region = [&](std::uint64_t address) {
+    log().alloc({.api = "nvtxMemRegionsRegister"}, Family::kSubAllocation, address, 4096, 0, {0, 0, 0, 0, 0, 0x77, 0});
+  };
+  const auto give_back = [&](std::uint64_t address) {
+    log().release({.api = "nvtxMemRegionsUnregister"}, FreeFunction::kRegionUnregister, address);
+  };
+  const auto pool = [&](trace::LifeOp op) {
+    log().record(Kind::kLife, {.api = "nvtxMemHeapRegister"},
+                 {0x77, static_cast<std::uint64_t>(trace::ObjectClass::kUserHeap), static_cast<std::uint64_t>(op), 0, kA,
+                  kMiB, 0});
+  };
+  pool(trace::LifeOp::kCreate);
+  region(kA);
+  region(kA + 4096);
+  give_back(kA + 4096);
+  launch({{kA, 0}, {kA + 4096, 1}});
+  EXPECT_EQ(verdict(), "warning 1");
+  region(kA + 65536);
+  launch({{kA + 65536, 0}, {kA + 65536 + 4096, 1}}); // nothing was there
+  EXPECT_EQ(verdict(), "");
+}
+
+// What has a freed block's address may be malloc's by now: a kernel cannot read that either.
+TEST_F(Arguments, FreedPinnedAndManagedMemory) {
+  cuda_malloc_host(kB, 4096);
+  log().release({.api = "cuMemFreeHost", .stack = {0x210}}, FreeFunction::kMemFreeHost, kB);
+  launch({{kB + 8, 0}});
+  EXPECT_EQ(verdict(), "error 1");
+  EXPECT_NE(result.findings[0].message.find("8 bytes into memory that was already freed: 4.0 KiB of pinned"),
+            std::string::npos)
+    << result.findings[0].message;
+  log().alloc({.api = "cuMemAllocManaged", .via = "cudaMallocManaged"}, Family::kManaged, kC, 4096);
+  cuda_free(kC, 0, 0x220);
+  launch({{kC, 0}});
+  run();
+  ASSERT_EQ(kinds(), "use-after-free use-after-free");
+  EXPECT_EQ(result.findings[1].severity, Severity::kError);
+}
+
+TEST_F(Arguments, HostMemoryThatCudaKnowsAgain) {
+  cuda_malloc_host(kB, 4096);
+  log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kB);
+  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kB, 4096);
+  launch({{kB, 0}});
+  EXPECT_EQ(verdict(), "");
+}
+
+TEST_F(Arguments, GpuThatReadsPageableMemoryMayReadWhatMallocGot) {
+  log().record(Kind::kDevice, {}, {0, 96ull << 30, 512, 32, 512, 1, 0, 90, 1, 0, 0});
+  cuda_malloc_host(kB, 4096);
+  log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kB);
+  launch({{kB, 0}});
+  EXPECT_EQ(verdict(), "warning 1");
+}
+
+TEST_F(Arguments, NumbersAreWarnings) {
+  cuda_free(kA);
+  launch({{kA + 12345, 2}}); // unsigned long
+  EXPECT_EQ(verdict(), "warning 1");
+  EXPECT_NE(result.findings[0].message.find("passes as parameter 3 the number 0x"), std::string::npos);
+  EXPECT_NE(result.findings[0].advice.find("only if the kernel takes the number for an address"), std::string::npos);
+}
+
+TEST_F(Arguments, TypesAreTakenFromTheName) {
+  cuda_free(kA);
+  const auto severity = [&](const std::string& type) {
+    kernel(kOther, "_Z5other" + type, {8});
+    ++from_; // findings of their own
+    launch({{kA + 64, 0}}, kOther);
+    run();
+    return result.findings.empty() ? Severity::kNote : result.findings.back().severity;
+  };
+  for (const char* type : {"l", "m", "x", "y", "d", "5uint2", "6float2", "7ushort4"}) {
+    EXPECT_EQ(severity(type), Severity::kWarning) << type;
+  }
+  for (const char* type : {"Pl", "PKv", "PPKm", "7Pointer", "N2ns4longE"}) {
+    EXPECT_EQ(severity(type), Severity::kError) << type;
+  }
+}
+
+TEST_F(Arguments, PointersThatCountFromOne) {
+  cuda_malloc(kBehind, kMiB, 0x101);
+  cuda_free(kA, 0, 0x200);
+  launch({{kBehind - 4, 0}});
+  EXPECT_EQ(verdict(), "warning 1");
+  EXPECT_EQ(result.findings[0].message,
+            "The launch of sum(float const*, float const*, unsigned long) passes as parameter 1 the pointer "
+            "0x7f32a00ffffc, 1,048,572 bytes into memory that was already freed: 1.0 MiB of device memory allocated by "
+            "cudaMalloc; or, as a pointer that counts from 1, 4 bytes before 1.0 MiB of device memory allocated by "
+            "cudaMalloc.");
+  cuda_free(kBehind);
+}
+
+TEST_F(Arguments, FurtherBeforeABlockIsNoElement) {
+  cuda_malloc(kBehind, kMiB, 0x101);
+  cuda_free(kA, 0, 0x200);
+  launch({{kBehind - 4096, 0}});
+  EXPECT_EQ(verdict(), "error 1");
+}
+
+// ---- of graphs, when they are launched
+
+class GraphArguments : public Arguments {
+protected:
+  static constexpr std::uint64_t kStream = 7, kGraph = 0x99, kExec = 0x9a, kNode = 0x40;
+  void sync(trace::SyncOp op, std::uint64_t other = 0) {
+    log().record(Kind::kSync, {.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .stack = {0x500}},
+                 {kStream, other, static_cast<std::uint64_t>(op), 0});
+  }
+  void kernel_node(std::uint64_t first, std::uint64_t second) {
+    log().record(Kind::kGraphKernel, {.api = "cuGraphAddKernelNode_v2", .stack = {0x600}, .flags = trace::kLaunchScanned},
+                 {kSum, kGraph, 1, 1, kNode, trace::argument_word(first, 0), trace::argument_word(second, 1)});
+  }
+  void capture(std::uint64_t first, std::uint64_t second) {
+    sync(trace::SyncOp::kBeginCapture);
+    log().record(Kind::kLaunch, {.api = "cuLaunchKernel", .stack = {0x700}, .flags = trace::kLaunchScanned},
+                 {kSum, kStream, 1, 1, trace::argument_word(first, 0), trace::argument_word(second, 1)});
+    sync(trace::SyncOp::kEndCapture, kGraph);
+  }
+  void launch_graph() {
+    log().record(Kind::kLife, {.api = "cuGraphInstantiate"},
+                 {kExec, static_cast<std::uint64_t>(trace::ObjectClass::kGraphExec),
+                  static_cast<std::uint64_t>(trace::LifeOp::kCreate), kGraph});
+    sync(trace::SyncOp::kGraphLaunch, kExec);
+    sync(trace::SyncOp::kGraphLaunch, kExec); // told once
+  }
+};
+
+TEST_F(GraphArguments, EndsInNodes) {
+  free_behind();
+  kernel_node(kA, kBehind);
+  launch_graph();
+  EXPECT_EQ(verdict(), "warning 1");
+  EXPECT_EQ(labels(result.findings[0]),
+            "graph launched here|node made here|freed here|allocated here|neighbour allocated here");
+  cuda_malloc(kC, 4096, 0x103);
+  launch({{kC, 0}, {kC + 4096, 1}});
+  EXPECT_EQ(verdict(), "");
+}
+
+TEST_F(GraphArguments, EndsInCapturedLaunches) {
+  cuda_malloc(kBehind, kMiB, 0x101);
+  capture(kA, kBehind);
+  cuda_free(kBehind, 0, 0x201);
+  launch_graph();
+  EXPECT_EQ(verdict(), "warning 1");
+}
+
+TEST_F(GraphArguments, NodesShowThatItIsAnEnd) {
+  kernel_node(kA, kBehind);
+  launch_graph();
+  free_behind();
+  launch({{kA, 0}, {kBehind, 1}});
+  EXPECT_EQ(verdict(), "");
+}
+
+TEST_F(GraphArguments, OnlyWhatWasFreed) {
+  free_behind();
+  kernel_node(kB, kBehind);
+  launch_graph();
+  EXPECT_EQ(verdict(), "error 1");
+}
+
+TEST_F(GraphArguments, FreedPinnedMemory) {
+  cuda_malloc_host(kB, 4096);
+  capture(kB, kA);
+  log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kB);
+  launch_graph();
+  EXPECT_EQ(verdict(), "error 1");
+}
+
+} // namespace
+} // namespace gmt::test

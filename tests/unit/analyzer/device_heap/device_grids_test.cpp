@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which launch of the host's, or of a graph, a grid on the device is.
+
+#include <algorithm>
+
+#include "analyzer/device_heap/device_heaps.h"
+#include "analyzer/base/text_format.h"
+#include "tests/unit/analyzer/support/device_heap_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+// Which launch each grid's leak is shown at.
+class LaunchOfGrid : public DeviceHeapTest {
+protected:
+  void leak_in(std::uint64_t grid, std::uint32_t site = 1) {
+    device.grid(grid, 4, 64);
+    device.device_malloc({.grid = grid, .site = site}, kP + grid * 4096, 100 + grid);
+  }
+  std::string launches() { // "1:0x401 ..." number and place of the launches that leaked, by grid
+    std::vector<const Finding*> leaks;
+    for (const Finding& f : run_device().findings) leaks.push_back(&f);
+    std::sort(leaks.begin(), leaks.end(),
+              [](const Finding* a, const Finding* b) { return a->bytes < b->bytes; });
+    std::string all;
+    for (const Finding* f : leaks) {
+      const std::uint64_t from = f->stacks.size() > 1 ? address_of(f->stacks[1]) : 0;
+      all += std::to_string(f->stacks[0].device->launch) + ":" + std::to_string(from) + " ";
+    }
+    return all;
+  }
+};
+
+TEST_F(LaunchOfGrid, IdsCountLaunches) {
+  launch(kStep, 4, 64, 401);
+  launch(kClean, 4, 64, 402);
+  leak_in(1);
+  leak_in(2, 2);
+  EXPECT_EQ(launches(), "1:401 1:402 ");
+}
+
+TEST_F(LaunchOfGrid, WhatHidesTakesIdsToo) {
+  launch(kStep, 4, 64, 401);
+  launch(kClean, 4, 64, 402);
+  leak_in(3);    // two sets of memory came first
+  leak_in(5, 2); // and a copy between
+  EXPECT_EQ(launches(), "1:401 1:402 ");
+}
+
+TEST_F(LaunchOfGrid, OtherExtentsAndKernelsAreNotMeant) {
+  launch(kStep, 4, 64, 401);
+  launch(kStep, 8, 64, 402);
+  launch(kClean, 4, 64, 403);
+  leak_in(3);
+  EXPECT_EQ(launches(), "1:401 ");
+}
+
+// A set took id 1, and the second kernel allocates nothing: no record tells that a grid was its.
+TEST_F(LaunchOfGrid, AKernelThatLeavesNoRecordIsNotNamed) {
+  launch(kStep, 4, 64, 401);
+  launch(kClean, 4, 64, 402);
+  leak_in(2, 1);
+  EXPECT_EQ(launches(), "1:401 ");
+  EXPECT_NE(result.findings[0].message.find("in launch 1 of step(int*) at"), std::string::npos);
+}
+
+TEST_F(LaunchOfGrid, AFreeTellsTheKernelToo) {
+  launch(kStep, 4, 64, 401);
+  launch(kClean, 4, 64, 402);
+  device.grid(2, 4, 64);
+  device.device_free({.grid = 2}, kP);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-invalid-free");
+  EXPECT_EQ(labels(result.findings[0]), "freed here|launched here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 401u);
+}
+
+TEST_F(LaunchOfGrid, EarlierGridsGiveWayToLaterOnes) {
+  for (std::uint64_t i = 1; i <= 3; ++i) launch(kStep, 4, 64, 400 + i);
+  launch(kClean, 4, 64, 404);
+  device.grid(2, 4, 64); // one id was taken before: the first launch
+  device.grid(3, 4, 64);
+  leak_in(4); // nothing is left for it but what the second seemed to be
+  leak_in(5, 2);
+  EXPECT_EQ(launches(), "3:403 1:404 ");
+}
+
+TEST_F(LaunchOfGrid, AGraphsKernelsAreNumberedWhenItIsInstantiated) {
+  log().record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {0x77, 0, 10, 0});
+  launch(kStep, 4, 64, 401, 0x77);
+  log().record(Kind::kSync, {.api = "cuStreamEndCapture"}, {0x77, 0x99, 11, 0});
+  launch(kClean, 4, 64, 402);
+  log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, 0x99});
+  leak_in(1, 2);
+  leak_in(2);
+  EXPECT_EQ(launches(), "1:402 0:401 ");
+}
+
+// Captures of a stream, from begin to end; 0x99 is the graph that comes out unless the end is refused.
+class CaptureOfGrid : public LaunchOfGrid {
+protected:
+  void begin(std::uint64_t stream, unsigned thread = 0) {
+    log(thread).record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {stream, 0, 10, 0});
+  }
+  void end(std::uint64_t stream, std::uint64_t graph, std::uint16_t code = 0, unsigned thread = 0) {
+    log(thread).record(Kind::kSync, {.api = "cuStreamEndCapture", .result = code}, {stream, graph, 11, 0});
+  }
+  void launch_in(unsigned thread, std::uint64_t from, std::uint64_t stream) {
+    log(thread).record(Kind::kLaunch, {.api = "cuLaunchKernel", .stack = {from}},
+                       {kStep, stream, std::uint64_t{4} | 1ull << 32 | 1ull << 48, 64 | 1ull << 16 | 1ull << 32});
+  }
+  void instantiate(std::uint64_t graph) {
+    log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, graph});
+  }
+};
+
+TEST_F(CaptureOfGrid, TwoAtOnce) {
+  begin(0x77);
+  begin(0x78);
+  launch(kClean, 4, 64, 401, 0x77);
+  launch(kStep, 4, 64, 402, 0x78);
+  end(0x77, 0x98);
+  end(0x78, 0x99);
+  instantiate(0x99);
+  leak_in(1);
+  EXPECT_EQ(launches(), "0:402 ");
+}
+
+TEST_F(CaptureOfGrid, OneThatWasInvalidatedLeavesNothing) {
+  expect_only({"device-heap-leak"});
+  begin(0x77);
+  launch(kClean, 4, 64, 401, 0x77);
+  end(0x77, 0, 901);
+  begin(0x77);
+  launch(kStep, 4, 64, 402, 0x77);
+  end(0x77, 0x99);
+  instantiate(0x99);
+  leak_in(1);
+  EXPECT_EQ(launches(), "0:402 ");
+}
+
+TEST_F(CaptureOfGrid, DefaultStreamsOfThreads) {
+  constexpr std::uint64_t kOwn = 2;
+  begin(kOwn);
+  launch_in(0, 401, kOwn);
+  launch_in(1, 402, kOwn); // this thread captures nothing
+  end(kOwn, 0x99);
+  leak_in(1);
+  EXPECT_EQ(launches(), "1:402 ");
+}
+
+TEST_F(LaunchOfGrid, AClonesKernelsAreTheGraphs) {
+  log().record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {0x77, 0, 10, 0});
+  launch(kStep, 4, 64, 401, 0x77);
+  log().record(Kind::kSync, {.api = "cuStreamEndCapture"}, {0x77, 0x99, 11, 0});
+  log().record(Kind::kLife, {.api = "cuGraphClone"}, {0x9a, 8, 1, 0x99});
+  log().record(Kind::kLife, {.api = "cuGraphDestroy"}, {0x99, 8, 2, 0});
+  log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, 0x9a});
+  leak_in(1);
+  EXPECT_EQ(launches(), "0:401 ");
+}
+
+// A graph with a node of kStep, made by hand, and what of it is instantiated as 0x9e.
+class NodeOfGrid : public LaunchOfGrid {
+protected:
+  void node(std::uint64_t graph, std::uint64_t handle, std::uint64_t from, std::uint64_t function = kStep) {
+    log().record(Kind::kGraphKernel, {.api = "cuGraphAddKernelNode_v2", .stack = {from}},
+                 {function, graph, 4 | 1ull << 32 | 1ull << 48, 64 | 1ull << 16 | 1ull << 32, handle});
+  }
+  void child(std::uint64_t graph, std::uint64_t of, std::uint64_t handle) {
+    log().record(Kind::kGraphChange, {.api = "cuGraphAddChildGraphNode"}, {graph, 1, handle, of});
+  }
+  void instantiate(std::uint64_t graph) {
+    log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, graph});
+  }
+  void launch_graph(std::uint64_t from, std::uint64_t at = 0) {
+    log().record(Kind::kSync, {.api = "cuGraphLaunch", .stack = {from}, .order = at}, {0, 0x9e, 9, 0});
+  }
+  // Launches at 1, 2 and 3 s of the host's clock from 501, 502 and 503; the first is waited for. The kernel leaks
+  // when the device's clock shows so many milliseconds.
+  const Finding& leak_at(std::initializer_list<std::uint64_t> milliseconds) {
+    constexpr std::uint64_t kSecond = 1'000'000; // of 1,000 ticks each, and a tick is a nanosecond
+    trace.info.push_back(cat({"tsc=1000\nmonotonic_ns=0\nrealtime_ns=", std::to_string(kEpoch)}));
+    trace.complete += "tsc=10001000\nmonotonic_ns=10000000\n";
+    node(0x99, 0x40, 401);
+    instantiate(0x99);
+    launch_graph(501, kSecond);
+    log().record(Kind::kSync, {.api = "cuStreamSynchronize", .order = kSecond + 1, .ticks = 500'000'000},
+                 {0, 0, 1, 0});
+    launch_graph(502, 2 * kSecond);
+    launch_graph(503, 3 * kSecond);
+    device.grid(1, 4, 64);
+    for (std::uint64_t ms : milliseconds)
+      device.device_malloc({.time = kEpoch + ms * 1'000'000}, kP + ms * 4096, 64);
+    return run_device().findings.at(0);
+  }
+  static constexpr std::uint64_t kEpoch = 1'800'000'000'000'000'000;
+};
+
+TEST_F(NodeOfGrid, NodesMadeByHandAreNumberedToo) {
+  node(0x99, 0x40, 401);
+  launch(kClean, 4, 64, 402);
+  instantiate(0x99);
+  leak_in(1, 2);
+  leak_in(2);
+  EXPECT_EQ(launches(), "1:402 0:401 ");
+}
+
+TEST_F(NodeOfGrid, TheGraphsLaunchIsTold) {
+  node(0x99, 0x40, 401);
+  instantiate(0x99);
+  launch_graph(501);
+  launch_graph(501);
+  leak_in(1);
+  EXPECT_EQ(launches(), "0:501 ");
+  EXPECT_EQ(labels(result.findings[0]), "allocated here|graph launched here|node made here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[2]), 401u);
+  launch_graph(502);
+  EXPECT_EQ(launches(), "0:501 ");
+  EXPECT_EQ(labels(result.findings[0]),
+            "allocated here|graph first launched here|graph last launched here|node made here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[2]), 502u);
+  EXPECT_NE(result.findings[0].message.find(" in one of launches 1 to 3 of its graph, was"), std::string::npos);
+}
+
+TEST_F(NodeOfGrid, BeforeTheSecondLaunchItWasTheFirst) {
+  const Finding& f = leak_at({1'900});
+  EXPECT_NE(f.message.find(" at step.cu:12 in launch 1 of its graph, was"), std::string::npos) << f.message;
+  EXPECT_EQ(labels(f), "allocated here|graph launched here|node made here");
+  EXPECT_EQ(address_of(f.stacks[1]), 501u);
+}
+
+TEST_F(NodeOfGrid, AfterAWaitForTheFirstItWasTheSecond) {
+  const Finding& f = leak_at({2'100});
+  EXPECT_NE(f.message.find(" in launch 2 of its graph, was"), std::string::npos) << f.message;
+  EXPECT_EQ(address_of(f.stacks[1]), 502u);
+}
+
+TEST_F(NodeOfGrid, WhatWasNotWaitedForCanStillRun) {
+  const Finding& f = leak_at({3'100});
+  EXPECT_NE(f.message.find(" in one of launches 2 to 3 of its graph, was"), std::string::npos) << f.message;
+  EXPECT_EQ(labels(f), "allocated here|graph first launched here|graph last launched here|node made here");
+  EXPECT_EQ(address_of(f.stacks[1]), 502u);
+  EXPECT_EQ(address_of(f.stacks[2]), 503u);
+}
+
+TEST_F(NodeOfGrid, TheClocksNeedNotAgree) {
+  const Finding& f = leak_at({997, 1'504}); // before the launch, and not surely behind the wait
+  EXPECT_NE(f.message.find(" in launch 1 of its graph, was"), std::string::npos) << f.message;
+}
+
+TEST_F(NodeOfGrid, ClocksThatAreFarApartTellNothing) {
+  const Finding& f = leak_at({900});
+  EXPECT_NE(f.message.find(" in one of launches 1 to 3 of its graph, was"), std::string::npos) << f.message;
+}
+
+TEST_F(NodeOfGrid, ALeakOfSeveralLaunchesNamesThemAll) {
+  const Finding& f = leak_at({1'100, 2'100});
+  EXPECT_NE(f.message.find(" in launches 1 to 2 of its graph, was"), std::string::npos) << f.message;
+  EXPECT_NE(f.message.find("; at 42 bytes a launch the heap of 8.0 MiB is full after 199,726 more launches."),
+            std::string::npos) << f.message; // the third left nothing
+}
+
+TEST_F(NodeOfGrid, WhatOneLaunchOfAGraphLeavesDoesNotGrow) {
+  const Finding& f = leak_at({1'100, 1'200});
+  EXPECT_EQ(f.message.find(" a launch"), std::string::npos) << f.message;
+}
+
+TEST_F(NodeOfGrid, AChildGraphsKernelsRunWithTheirParent) {
+  node(0x9b, 0x40, 401);
+  child(0x99, 0x9b, 0x41);
+  log().record(Kind::kLife, {.api = "cuGraphDestroy"}, {0x9b, 8, 2, 0});
+  node(0x99, 0x42, 402, kClean);
+  instantiate(0x99);
+  launch_graph(501);
+  leak_in(1);
+  leak_in(2, 2);
+  run_device();
+  ASSERT_EQ(result.findings.size(), 2u);
+  for (const Finding& f : result.findings) {
+    ASSERT_EQ(f.stacks.size(), 3u);
+    EXPECT_EQ(address_of(f.stacks[2]), f.bytes == 101 ? 401u : 402u);
+  }
+}
+
+TEST_F(NodeOfGrid, AChangedNodeRunsWhatItWasGivenLast) {
+  node(0x99, 0x40, 401, kClean);
+  node(0, 0x40, 403);
+  node(0x99, 0x41, 404, kClean);
+  log().record(Kind::kGraphChange, {.api = "cuGraphDestroyNode"}, {0, 3, 0x41, 0});
+  instantiate(0x99);
+  leak_in(1);
+  leak_in(2, 2);
+  EXPECT_EQ(launches(), "0:403 0:0 ");
+}
+
+TEST_F(LaunchOfGrid, WithoutALaunchThePlaceIsStillTold) {
+  leak_in(7);
+  EXPECT_EQ(launches(), "0:0 ");
+  EXPECT_EQ(result.findings[0].stacks[0].frames[0].function, "step");
+  EXPECT_EQ(labels(result.findings[0]), "allocated here");
+}
+
+} // namespace
+} // namespace gmt::test

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// From analyses to a Report: what is cut from stacks, left out, counted, ordered, kept in the trace.
+#include <gtest/gtest.h>
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "analyzer/symbols/elf_file.h"
+#include "analyzer/symbols/frame_trim.h"
+#include "analyzer/report/report_builder.h"
+#include "analyzer/base/user_error.h"
+#include "tests/unit/analyzer/support/fatbin_writer.h"
+#include "tests/report/made_up_reports.h"
+#include "trace/device_ring.h"
+
+namespace gmt {
+namespace {
+namespace fs = std::filesystem;
+
+Finding finding(std::string kind, Severity severity, std::uint64_t bytes, std::uint64_t count = 1) {
+  Finding f;
+  f.kind = std::move(kind);
+  f.severity = severity;
+  f.bytes = bytes;
+  f.count = count;
+  return f;
+}
+
+std::vector<std::string> kinds(const Report& report) {
+  std::vector<std::string> names;
+  for (const ReportedFinding& f : report.findings) names.push_back(f.kind);
+  return names;
+}
+
+class ReportBuilder : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "gmt-report-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Report build(std::vector<Finding> findings, const ReportOptions& options = {}) {
+    std::vector<Analysis> analyses(1);
+    analyses[0].process = test::process();
+    analyses[0].findings = std::move(findings);
+    return assemble_report(std::move(analyses), {folder_}, options);
+  }
+  fs::path folder_;
+};
+
+// A finding whose one stack is the two outer functions of the library the symbols test uses.
+class ReportBuilderSymbols : public ReportBuilder {
+protected:
+  static void remember(void* address) { addresses().push_back(reinterpret_cast<std::uint64_t>(address)); }
+  static std::vector<std::uint64_t>& addresses() {
+    static std::vector<std::uint64_t> list;
+    return list;
+  }
+
+  void SetUp() override {
+    ReportBuilder::SetUp();
+    library_ = (folder_ / "libtarget.so").string();
+    fs::copy_file(GMT_SYMBOLS_TARGET, library_);
+    void* library = ::dlopen(library_.c_str(), RTLD_NOW);
+    ASSERT_NE(library, nullptr) << ::dlerror();
+    link_map* map = nullptr;
+    ASSERT_EQ(::dlinfo(library, RTLD_DI_LINKMAP, &map), 0);
+    module_ = {map->l_addr, map->l_addr + fs::file_size(library_),
+               map->l_addr, ElfFile::open(library_)->build_id(),
+               library_,    3};
+    addresses().clear();
+    reinterpret_cast<void (*)(void (*)(void*))>(::dlsym(library, "gmt_symbols_target"))(&remember);
+    ASSERT_EQ(addresses().size(), 3u);
+  }
+
+  Report build(const ReportOptions& options) {
+    std::vector<Analysis> analyses(1);
+    analyses[0].process = test::process();
+    analyses[0].modules = {module_};
+    LabelledStack stack;
+    stack.label = "allocated here";
+    stack.stack = analyses[0].stacks.intern(addresses());
+    analyses[0].findings = {finding("leak", Severity::kError, 1)};
+    analyses[0].findings[0].stacks = {stack};
+    return assemble_report(std::move(analyses), {folder_}, options);
+  }
+
+  std::string library_;
+  Module module_;
+};
+
+// Images as the trace keeps them: what a report says of their malloc, beside a log of what kernels wrote.
+class ReportBuilderMalloc : public ReportBuilder {
+protected:
+  std::string said_of(const std::vector<std::string>& images, const std::string& device = "real") {
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      std::ofstream(folder_ / ("image-" + std::to_string(i)), std::ios::binary) << images[i];
+    }
+    std::ofstream(folder_ / "device-1.log") << "of what is instrumented";
+    std::vector<Analysis> analyses(1);
+    analyses[0].process.device = device;
+    std::string said;
+    for (const NotChecked& n : assemble_report(std::move(analyses), {folder_}, {}).not_checked) {
+      if (n.what == "in-kernel malloc") said += n.why;
+    }
+    return said;
+  }
+  const std::string none_ = ".version 9.0\n";
+  const std::string called_ = ".version 9.0\n.extern .func (.param .b64 func_retval0) malloc\n(\n";
+  const std::string logged_ = called_ + trace::kControlSymbol;
+};
+
+TEST_F(ReportBuilderMalloc, IsNotCheckedWhereSomeOfItSaysNothing) {
+  using test::container;
+  const auto entry = [](const std::string& ptx) { return container(test::entry(test::kPtx, ptx, true)); };
+  EXPECT_EQ(said_of({}), "");
+  EXPECT_EQ(said_of({none_, entry(logged_)}), "");
+  EXPECT_EQ(said_of({logged_, entry(none_) + entry(logged_)}), "");
+  const std::string said = "kernels in code that was loaded from memory call malloc, new or free, and what they do "
+                           "is not seen: compile them with 'gpumemtrace nvcc', or include <gpumemtrace/device.h>";
+  EXPECT_EQ(said_of({entry(logged_) + entry(called_)}), said);
+  EXPECT_EQ(said_of({logged_, called_}), said);
+  EXPECT_EQ(said_of({called_, called_}), said); // once
+  EXPECT_EQ(said_of({called_}, "simulated"), "");
+}
+
+TEST_F(ReportBuilder, OrdersBySeverityBytesAndCount) {
+  const Report report =
+      build({finding("note", Severity::kNote, 1000), finding("small", Severity::kError, 1),
+             finding("often", Severity::kError, 5, 9), finding("warning", Severity::kWarning, 99),
+             finding("first", Severity::kError, 5), finding("second", Severity::kError, 5)});
+  EXPECT_EQ(kinds(report),
+            (std::vector<std::string>{"often", "first", "second", "small", "warning", "note"}));
+  EXPECT_FALSE(report.no_cuda_calls);
+}
+
+TEST_F(ReportBuilder, LeavesOutAndCounts) {
+  std::ofstream(folder_ / "known.supp") << "# known\npitch-*:*\n";
+  ReportOptions options;
+  options.min_bytes = 100;
+  options.suppression_files = {folder_ / "known.supp"};
+  options.skip = {"un*"};
+  const Report report =
+      build({finding("leak", Severity::kError, 99), finding("leak", Severity::kError, 100),
+             finding("double-free", Severity::kError, 1), // a small mistake is one too
+             finding("api-error", Severity::kWarning, 0), // no size: never too small
+             finding("pitch-mismatch", Severity::kWarning, 500), finding("unused", Severity::kWarning, 500)},
+            options);
+  EXPECT_EQ(kinds(report), (std::vector<std::string>{"leak", "double-free", "api-error"}));
+  EXPECT_EQ(report.below_min_bytes, 1u);
+  EXPECT_EQ(report.suppressed, 1u);
+  EXPECT_EQ(report.other_kinds, 1u);
+  ASSERT_EQ(report.suppressions.size(), 1u);
+  EXPECT_EQ(report.suppressions[0].rule, "pitch-*:*");
+}
+
+TEST_F(ReportBuilder, OnlyKeepsTheKindsNamed) {
+  ReportOptions options;
+  options.only = {"leak", "double-*"};
+  const Report report =
+      build({finding("leak", Severity::kError, 1), finding("double-free", Severity::kError, 1),
+             finding("unused", Severity::kWarning, 1)},
+            options);
+  EXPECT_EQ(report.findings.size(), 2u);
+  EXPECT_EQ(report.other_kinds, 1u);
+}
+
+TEST_F(ReportBuilder, BadSuppressionsFileStopsIt) {
+  ReportOptions options;
+  options.suppression_files = {folder_ / "nowhere.supp"};
+  EXPECT_THROW(build({}, options), UserError);
+}
+
+TEST_F(ReportBuilder, SaysWhenNothingWasSeen) {
+  EXPECT_TRUE(assemble_report({}, {}, {}).no_cuda_calls);
+  std::vector<Analysis> analyses(1);
+  EXPECT_TRUE(assemble_report(std::move(analyses), {folder_}, {}).no_cuda_calls);
+}
+
+TEST_F(ReportBuilder, SaysEachThingOnceAndNamesReusedAddresses) {
+  std::vector<Analysis> analyses(2);
+  for (Analysis& analysis : analyses) {
+    analysis.not_checked = {{"uncoalesced", "needs --coalescing"}};
+    analysis.modules = {{0x1000, 0x2000, 0x1000, "", "/lib/a.so", 1, 10},
+                        {0x1800, 0x2800, 0x1800, "", "/lib/b.so", 20}};
+  }
+  const Report report = assemble_report(std::move(analyses), {folder_, folder_}, {});
+  ASSERT_EQ(report.not_checked.size(), 2u);
+  EXPECT_EQ(report.not_checked[1].what, "frames in /lib/a.so");
+}
+
+TEST_F(ReportBuilderSymbols, TraceKeepsItsSymbolsWithoutTheBinaries) {
+  ReportOptions options;
+  options.write_symbols = true;
+  const Report first = build(options);
+  ASSERT_EQ(first.findings.size(), 1u);
+  const std::vector<Frame> frames = first.findings[0].stacks[0].frames;
+  ASSERT_EQ(frames.size(), 5u); // two of them inlined
+  EXPECT_EQ(frames[2].function, "target::Model::outer(void (*)(void*), int) const");
+  EXPECT_EQ(frames[4].function, "gmt_symbols_target");
+  EXPECT_TRUE(fs::exists(folder_ / "symbols"));
+
+  fs::remove(library_);
+  const Report second = build({});
+  EXPECT_TRUE(second.not_checked.empty());
+  ASSERT_EQ(second.findings[0].stacks[0].frames.size(), frames.size());
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const Frame& frame = second.findings[0].stacks[0].frames[i];
+    EXPECT_EQ(frame.function, frames[i].function);
+    EXPECT_EQ(frame.file, frames[i].file);
+    EXPECT_EQ(frame.line, frames[i].line);
+    EXPECT_EQ(frame.inlined, frames[i].inlined);
+    EXPECT_EQ(frame.module_offset, frames[i].module_offset);
+  }
+}
+
+TEST_F(ReportBuilderSymbols, KeepsNoAnswerOfAFileThatChanged) {
+  module_.build_id = "00ff";
+  ReportOptions options;
+  options.write_symbols = true;
+  const Report report = build(options);
+  EXPECT_FALSE(fs::exists(folder_ / "symbols"));
+  ASSERT_EQ(report.not_checked.size(), 1u);
+  EXPECT_EQ(report.not_checked[0].what, "symbols of " + library_);
+  EXPECT_EQ(report.findings[0].stacks[0].frames.size(), 3u);
+}
+
+TEST_F(ReportBuilderSymbols, CanBeToldToLeaveSymbolsAlone) {
+  ReportOptions options;
+  options.symbols = false;
+  const Report report = build(options);
+  EXPECT_TRUE(report.not_checked.empty());
+  EXPECT_EQ(report.findings[0].stacks[0].frames.at(0).function, "");
+  EXPECT_EQ(report.findings[0].stacks[0].frames.at(0).module, library_);
+}
+
+Frame of_module(std::string function, std::string module) {
+  Frame f;
+  f.function = std::move(function);
+  f.module = std::move(module);
+  return f;
+}
+
+TEST(TrimFrames, CutsRecorderRuntimeAndStartUp) {
+  std::vector<Frame> frames = {
+      of_module("gmt::x()", "/opt/libgpumemtrace.so"),
+      of_module("cuMemAlloc_v2", "/usr/lib/libcuda.so.1"),
+      of_module("", "/usr/local/lib/libcudart.so.13"),
+      of_module("", "/py/libcudart-d0da41ae.so.11.0"),
+      of_module("libcudart_static_0123", "/home/me/app"),
+      of_module("cudaMalloc", "/home/me/app"),
+      test::frame("cudaError cudaMalloc<float>(float**, unsigned long)", "/c/cuda_runtime.h", 9),
+      test::frame("nvtxMemRegionsRegister", "/c/include/nvtx3/nvtxDetail/nvtxExtImplMem_v1.h", 140),
+      test::frame("cudaWrapper(int)", "/src/mine.cu", 3), // has a source file: the user's
+      of_module("cudnnCreate", "/py/libcudnn.so.9"),
+      of_module("main", "/home/me/app"),
+      of_module("", "/lib/x86_64-linux-gnu/libc.so.6"),
+      of_module("__libc_start_main_impl", "/lib/x86_64-linux-gnu/libc.so.6"),
+      of_module("_start", "/home/me/app")};
+  trim_frames(frames);
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames[0].function, "cudaWrapper(int)");
+  EXPECT_EQ(frames[2].function, "main");
+}
+
+TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunch) {
+  std::vector<Frame> frames = {
+      test::frame("__cudaLaunchKernel_helper", "/usr/local/cuda/include/crt/device_functions.h", 2963),
+      test::frame("__device_stub__Z4fillPf(float*)", "/tmp/tmpxft_00006427-6_fill.cudafe1.stub.c", 13),
+      test::frame("fill(float*)", "/home/me/fill.cu", 1), test::frame("main", "/home/me/fill.cu", 7)};
+  trim_frames(frames);
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].line, 7u);
+}
+
+TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunchOfATemplate) {
+  std::vector<Frame> frames = {
+      test::frame("__device_stub__ZN36_GLOBAL__N__f2454071_4_t_cu_7d25bc404stepIiEEvPT_(int*)",
+                  "/tmp/tmpxft_0c63_0-6_t.cudafe1.stub.c", 1),
+      test::frame("void (anonymous namespace)::__wrapper__device_stub_step<int>(int*&)",
+                  "/tmp/tmpxft_0c63_0-6_t.cudafe1.stub.c", 1),
+      test::frame("void (anonymous namespace)::step<int>(int*)", "/home/me/step.cu", 1),
+      test::frame("main", "/home/me/step.cu", 7)};
+  trim_frames(frames);
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].function, "main");
+}
+
+TEST(TrimFrames, CutsWhatClangPutsBeforeALaunch) {
+  std::vector<Frame> frames = {
+      test::frame("void (anonymous namespace)::__device_stub__step<int>(int*)", "/home/me/step.cu", 1),
+      test::frame("launch(int*)", "/home/me/step.cu", 5), test::frame("main", "/home/me/step.cu", 7)};
+  trim_frames(frames);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0].function, "launch(int*)");
+}
+
+// The kernel's host function jumped to the stub, so the launch itself comes next.
+TEST(TrimFrames, LeavesTheCallerOfAnElidedKernelFrame) {
+  std::vector<Frame> frames = {
+      test::frame("__device_stub__Z4fillPf(float*)", "/tmp/tmpxft_0c63_0-6_fill.cudafe1.stub.c", 13),
+      test::frame("launch", "/home/me/fill.cu", 5), test::frame("main", "/home/me/fill.cu", 7)};
+  trim_frames(frames);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0].function, "launch");
+}
+
+TEST(TrimFrames, LeavesAStackOfNothingElseWhole) {
+  std::vector<Frame> frames = {of_module("cuInit", "/usr/lib/libcuda.so.1"),
+                               of_module("clone3", "/lib/libc.so.6")};
+  trim_frames(frames);
+  EXPECT_EQ(frames.size(), 2u);
+  frames.clear();
+  trim_frames(frames);
+  EXPECT_TRUE(frames.empty());
+}
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of AnalysisTest, compiled once for all tests of findings.
+
+#include "tests/unit/analyzer/support/analysis_fixture.h"
+
+#include <algorithm>
+
+namespace gmt::test {
+
+void AnalysisTest::cuda_malloc(std::uint64_t address, std::uint64_t bytes, std::uint64_t from) {
+  log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {from}}, Family::kDevice, address, bytes);
+}
+
+void AnalysisTest::cuda_malloc_host(std::uint64_t address, std::uint64_t bytes, std::uint64_t from) {
+  log().alloc({.api = "cuMemHostAlloc", .via = "cudaMallocHost", .stack = {from}}, Family::kPinned, address,
+              bytes);
+}
+
+void AnalysisTest::cuda_free(std::uint64_t address, std::uint16_t code, std::uint64_t from) {
+  log().release({.api = "cuMemFree_v2", .via = "cudaFree", .result = code, .stack = {from}},
+                FreeFunction::kMemFree, address);
+}
+
+void AnalysisTest::cuda_memcpy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, std::uint16_t code,
+                               Side to_side, Side from_side) {
+  log().copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy", .result = code, .stack = {0x300}}, to, from,
+             bytes, to_side, from_side);
+}
+
+const Analysis& AnalysisTest::run() {
+  trace.write(directory.path() / "trace");
+  result = analyze(directory.path() / "trace", options);
+  std::erase_if(result.findings, [&](const Finding& f) { return !is_expected(f.kind); });
+  return result;
+}
+
+bool AnalysisTest::is_expected(const std::string& kind) const {
+  return expected_kinds_.empty() || std::ranges::count(expected_kinds_, kind) != 0;
+}
+
+const Finding* AnalysisTest::find(const std::string& kind) const {
+  const auto found = std::ranges::find(result.findings, kind, &Finding::kind);
+  return found == result.findings.end() ? nullptr : &*found;
+}
+
+std::string AnalysisTest::kinds() const {
+  std::string all;
+  for (const Finding& f : result.findings) {
+    if (expected_kinds_.empty() && f.kind == "unused") continue;
+    all += (all.empty() ? "" : " ") + f.kind;
+  }
+  return all;
+}
+
+bool AnalysisTest::is_not_checked(const std::string& what, const std::string& part) const {
+  return std::ranges::any_of(result.not_checked, [&](const NotChecked& n) {
+    return n.what == what && n.why.find(part) != std::string::npos;
+  });
+}
+
+std::string AnalysisTest::labels(const Finding& f) {
+  std::string all;
+  for (const LabelledStack& s : f.stacks) all += (all.empty() ? "" : "|") + s.label;
+  return all;
+}
+
+std::uint64_t AnalysisTest::address_of(const LabelledStack& stack) const {
+  const auto frames = result.stacks.frames(stack.stack);
+  return frames.empty() ? 0 : frames[0];
+}
+
+} // namespace gmt::test

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes what kernels would leave of their malloc and free: device logs and rings in the real format
+// (trace/device_ring.h). Used by the tests of the device heap and by the fuzz driver's seed.
+#pragma once
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trace/device_ring.h"
+#include "tests/unit/analyzer/support/slot_file.h"
+
+namespace gmt::test {
+
+// One call in a kernel. Designated initialisers keep tests readable.
+struct InKernel {
+  std::uint64_t grid = 1;
+  std::uint32_t site = 1;
+  trace::Index3 block = {0, 0, 0}, thread = {0, 0, 0};
+  std::uint64_t time = 0; // 0: behind the record before it
+  unsigned sub_ring = 0;
+  trace::DeviceOp op = trace::DeviceOp::kMalloc; // device_free: kMalloc stands for kFree
+  trace::DeviceSpace space = trace::DeviceSpace::kUnknown;
+  std::uint64_t alignment = 0;
+};
+
+class DeviceLogWriter : public SlotFile {
+public:
+  void site(std::uint32_t id, const std::string& function, const std::string& file, std::uint64_t line) {
+    std::vector<std::uint64_t> payload(3 + (function.size() + file.size() + 7) / 8);
+    payload[0] = id;
+    payload[1] = line;
+    payload[2] = function.size() | std::uint64_t{file.size()} << 32;
+    const std::string text = function + file;
+    std::memcpy(payload.data() + 3, text.data(), text.size());
+    record(trace::Kind::kDeviceSite, {}, 0, 0, payload);
+  }
+  void grid(std::uint64_t id, unsigned blocks, unsigned threads, std::uint64_t time = 0) {
+    record(trace::Kind::kDeviceGrid, {.site = 0, .time = time}, 0, 0,
+           {id, trace::pack_block(blocks, 1, 1), trace::pack_block(threads, 1, 1), 0});
+  }
+  // An address of 0 is a call that got NULL.
+  void device_malloc(const InKernel& at, std::uint64_t address, std::uint64_t bytes) {
+    std::vector<std::uint64_t> payload{address, bytes, at.grid,
+                                       trace::pack_block(at.block.x, at.block.y, at.block.z)};
+    if (at.op == trace::DeviceOp::kAlignedMalloc) payload.push_back(at.alignment);
+    const std::uint16_t result = address == 0 ? trace::kDeviceOutOfMemory : std::uint16_t{0};
+    record(trace::Kind::kDeviceAlloc, at, static_cast<std::uint16_t>(at.op), result, payload);
+  }
+  void device_free(const InKernel& at, std::uint64_t address) {
+    const trace::DeviceOp op = at.op == trace::DeviceOp::kMalloc ? trace::DeviceOp::kFree : at.op;
+    const auto flags = static_cast<std::uint16_t>(static_cast<unsigned>(op) | static_cast<unsigned>(at.space)
+                                                                                << trace::kDeviceSpaceShift);
+    record(trace::Kind::kDeviceFree, at, flags, 0,
+           {address, 0, at.grid, trace::pack_block(at.block.x, at.block.y, at.block.z)});
+  }
+  void drained(std::uint16_t context = 1, std::uint64_t lost = 0, std::uint64_t torn = 0) {
+    trace::Slot slot{};
+    slot.head = trace::pack({trace::Kind::kDeviceDrained, 1, trace::kNoApi, 0, 0});
+    slot.context = context;
+    slot.a[1] = lost;
+    slot.a[2] = torn;
+    slots_.push_back(slot);
+  }
+  void slot(const trace::Slot& slot) { slots_.push_back(slot); } // as it stands, damage included
+
+  void write(const std::filesystem::path& trace, const std::string& name = "device-0") const {
+    SlotFile::write(trace, name);
+  }
+  // The same as a ring of one sub-ring that nobody drained, but for its first `consumed` slots. Slots with no
+  // head are torn.
+  void write_ring(const std::filesystem::path& trace, std::uint16_t context, std::uint64_t consumed = 0,
+                  const std::string& name = "device-0") const {
+    std::uint32_t capacity = 1;
+    while (capacity < slots_.size()) capacity *= 2;
+    trace::RingHeader header{};
+    std::memcpy(header.magic, trace::kRingMagic, sizeof header.magic);
+    header.version = trace::kRingVersion;
+    header.sub_rings = 1;
+    header.slots_per_sub_ring = capacity;
+    header.context = context;
+    std::string bytes(trace::ring_bytes(1, capacity), '\0');
+    std::memcpy(bytes.data(), &header, sizeof header);
+    trace::RingCounters counters{};
+    counters.consumed = consumed;
+    std::memcpy(bytes.data() + trace::kRingHeaderBytes, &counters, sizeof counters);
+    for (std::size_t i = consumed; i < slots_.size(); ++i) {
+      if (slots_[i].head == 0) continue;
+      std::uint64_t words[sizeof(trace::Slot) / 8];
+      std::memcpy(words, &slots_[i], sizeof words);
+      unsigned zeros = 0;
+      for (unsigned k = 1; k < std::size(words); ++k) {
+        zeros |= (words[k] == 0 ? 1u : 0u) << (k - 1);
+        words[k] = trace::sent_word(words[k]);
+      }
+      words[0] = trace::sent_head(words[0], zeros);
+      std::memcpy(bytes.data() + trace::ring_slots_offset(1) + i * sizeof words, words, sizeof words);
+    }
+    write_file(trace / (name + ".ring"), bytes);
+  }
+  void torn() { // in sub-ring 0
+    SlotFile::torn();
+    ++tickets_[0];
+  }
+  std::size_t size() const { return slots_.size(); }
+
+private:
+  void record(trace::Kind kind, const InKernel& at, std::uint16_t flags, std::uint16_t result,
+              const std::vector<std::uint64_t>& payload) {
+    trace::DeviceSlot first{};
+    first.head = trace::pack({kind, slots_of(payload), trace::kNoApi, flags, result});
+    time_ = at.time != 0 ? at.time : time_ + 32;
+    first.time = time_;
+    std::uint64_t& ticket = tickets_[at.sub_ring];
+    first.ticket = trace::pack_ticket(ticket, at.sub_ring);
+    ticket += slots_of(payload);
+    first.who = trace::pack_who(at.site, at.thread.x, at.thread.y, at.thread.z);
+    append_record(first, payload);
+  }
+
+  std::uint64_t time_ = 1'700'000'000'000'000'000;
+  std::uint64_t tickets_[trace::kMaxSubRings] = {};
+};
+
+} // namespace gmt::test

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs that are not as they should be: torn slots, losses, damaged records and headers, inversions, holes,
+// files that end anywhere; and random damage, which must never crash or hang the analysis.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/unit/analyzer/support/analysis_fixture.h"
+#include "analyzer/base/user_error.h"
+
+namespace gmt::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Logs : public AnalysisTest {
+protected:
+  fs::path log_path(int number = 0) const {
+    return directory.path() / "trace" / ("t" + std::to_string(1000 + number) + "-0.log");
+  }
+  static trace::Slot slot(Kind kind, std::uint8_t slots, std::uint64_t order) {
+    trace::Slot s{};
+    s.head = trace::pack({kind, slots, 0, 0, 0});
+    s.order = order;
+    s.via = trace::kNoApi;
+    return s;
+  }
+};
+
+TEST_F(Logs, TornSlotsAreCountedAndSkipped) {
+  cuda_malloc(kA, kMiB);
+  log().torn();
+  log().torn();
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(result.process.torn, 2u);
+  EXPECT_EQ(result.process.damaged, 0u);
+  EXPECT_EQ(result.process.totals.events, 2u);
+  EXPECT_TRUE(is_not_checked("memory findings", "2 records never finished"));
+}
+
+TEST_F(Logs, TornRecordOfSeveralSlots) {
+  log().torn();
+  log().slot(slot(Kind::kMore, 1, 0));
+  log().slot(slot(Kind::kMore, 1, 0));
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(result.process.torn, 1u);
+  EXPECT_EQ(result.process.damaged, 0u);
+}
+
+TEST_F(Logs, ZerosAtTheEndAreNotTorn) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA);
+  trace.zero_slots = 100'000;
+  run();
+  EXPECT_EQ(result.process.torn, 0u);
+  EXPECT_TRUE(result.not_checked.empty());
+}
+
+TEST_F(Logs, AbandonedRecords) {
+  log().slot(slot(Kind::kAbandoned, 3, 0));
+  log().torn(); // never written: belongs to it
+  log().slot(slot(Kind::kMore, 1, 0));
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA);
+  run();
+  EXPECT_TRUE(result.not_checked.empty());
+  EXPECT_EQ(result.process.totals.events, 2u);
+}
+
+TEST_F(Logs, UnknownKindsAreSkippedWithTheirContinuation) {
+  log().slot(slot(static_cast<Kind>(77), 2, 1));
+  log().slot(slot(Kind::kMore, 1, 0));
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(result.process.damaged, 0u);
+  EXPECT_EQ(result.process.totals.events, 2u);
+  EXPECT_TRUE(is_not_checked("calls of a newer format", "1 record of kinds"));
+}
+
+TEST_F(Logs, DamagedRecords) {
+  log().slot(slot(Kind::kAlloc, 0, 1));   // no slots
+  log().slot(slot(Kind::kAlloc, 200, 1)); // too many
+  log().slot(slot(Kind::kAlloc, 3, 1));   // continuation missing
+  log().slot(slot(Kind::kMore, 1, 0));
+  cuda_malloc(kA, kMiB);                // its stack record comes first
+  log().slot(slot(Kind::kMore, 1, 0));  // belongs to nothing
+  log().slot(slot(Kind::kStack, 1, 0)); // id 0
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(result.process.damaged, 5u);
+  EXPECT_EQ(result.process.totals.events, 2u);
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("memory findings", "5 records in the trace damaged"));
+}
+
+TEST_F(Logs, FarStackIdsCostNoMemory) {
+  trace::Slot s = slot(Kind::kStack, 1, 0);
+  s.a[0] = 0xfffffff0;
+  s.a[1] = 2;
+  s.a[2] = 0x11;
+  s.a[3] = 0x22;
+  log().slot(s);
+  trace::Slot alloc = slot(Kind::kAlloc, 1, 5);
+  alloc.stack = 0xfffffff0;
+  alloc.a[0] = kA;
+  alloc.a[1] = 64;
+  alloc.a[2] = 1;
+  log().slot(alloc);
+  alloc.a[0] = kB;
+  alloc.stack = 4000; // never defined
+  log().slot(alloc);
+  run();
+  ASSERT_EQ(kinds(), "leak leak");
+  EXPECT_EQ(address_of(result.findings[0].stacks[0]), 0x11u);
+  EXPECT_FALSE(result.findings[1].stacks[0].stack);
+}
+
+TEST_F(Logs, LossesByCause) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA);
+  log().header.lost[1] = 3;
+  log(1).header.lost[2] = 4;
+  log(1).record(Kind::kLoss, {}, {4, 5, 0, 0});
+  run();
+  EXPECT_EQ(result.process.lost.at("disk full, or file size limit"), 3u);
+  EXPECT_EQ(result.process.lost.at("size limit of the trace (--max-trace)"), 4u);
+  EXPECT_EQ(result.process.lost.at("no log could be made for a thread"), 5u);
+  EXPECT_TRUE(is_not_checked("leak", "12 records were lost"));
+  EXPECT_TRUE(is_not_checked("memory findings", "12 records were lost"));
+}
+
+TEST_F(Logs, DamagedHeadersCostOneLog) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA);
+  log(1).alloc({.api = "cuMemAlloc_v2"}, Family::kDevice, kB, 10);
+  log(2).alloc({.api = "cuMemAlloc_v2"}, Family::kDevice, kB, 10);
+  log(1).header.magic[0] = 'X';
+  log(2).header.major = 7;
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("one thread's calls", "t1001-0.log could not be read: its header is damaged"));
+  EXPECT_TRUE(is_not_checked("one thread's calls", "t1002-0.log could not be read: it has format 7." +
+                                                     std::to_string(trace::kFormatMinor)));
+  fs::resize_file(log_path(), 100);
+  result = analyze(directory.path() / "trace");
+  EXPECT_TRUE(is_not_checked("one thread's calls", "shorter than its header"));
+}
+
+TEST_F(Logs, EveryTruncationIsReadUpToItsEnd) {
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    cuda_malloc(kA + i * kMiB, kMiB, i);
+    log().record(Kind::kCopy, {.api = "cuMemcpy2D_v2", .stack = {1, 2, 3, 4, 5, 6, 7}},
+                 std::vector<std::uint64_t>(17, 1));
+  }
+  run();
+  const std::uint64_t all = result.process.totals.events;
+  std::uint64_t last = all;
+  for (std::uintmax_t size = fs::file_size(log_path()); size-- > 0;) {
+    fs::resize_file(log_path(), size);
+    result = analyze(directory.path() / "trace");
+    EXPECT_LE(result.process.totals.events, last);
+    last = result.process.totals.events;
+    if (size > trace::kLogHeaderBytes + 4096) size -= 13;
+  }
+  EXPECT_EQ(all, 12u);
+  EXPECT_EQ(last, 0u);
+}
+
+TEST_F(Logs, SmallInversionsAreSorted) {
+  // Allocations take their order after the call: what a signal handler did inside it comes later in the file.
+  std::uint64_t order = 1;
+  for (std::uint64_t round = 0; round < 500; ++round) {
+    for (std::uint64_t i = 8; i > 0; --i) {
+      log().alloc({.api = "cuMemAlloc_v2", .order = order + i}, Family::kDevice, kA + i * kMiB, 64);
+    }
+    order += 8;
+    for (std::uint64_t i = 1; i <= 8; ++i) {
+      log().release({.api = "cuMemFree_v2", .order = order + i}, FreeFunction::kMemFree, kA + i * kMiB);
+    }
+    order += 8;
+  }
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(result.not_checked.empty());
+  EXPECT_EQ(result.process.totals.events, 8000u);
+  EventStream stream(directory.path() / "trace");
+  std::uint64_t previous = 0;
+  while (const Event* e = stream.next()) {
+    if (e->kind == Kind::kExit) continue;
+    EXPECT_LT(previous, e->order);
+    previous = e->order;
+  }
+}
+
+TEST_F(Logs, ManyLogsMergeByOrder) {
+  std::mt19937 random(3);
+  std::vector<std::size_t> owner;
+  for (std::uint64_t order = 1; order <= 20'000; ++order) {
+    const std::size_t number = random() % 100 < 50 ? 0 : random() % 64;
+    log(number).record(Kind::kNote, {.api = "cuMemPoolTrimTo", .stack = {random() % 50}, .order = order},
+                       std::vector<std::uint64_t>(random() % 3 == 0 ? 11 : 4, order));
+  }
+  run();
+  EventStream stream(directory.path() / "trace");
+  std::uint64_t expected = 0;
+  while (const Event* e = stream.next()) {
+    if (e->kind == Kind::kExit) continue;
+    ASSERT_EQ(e->order, ++expected);
+    ASSERT_EQ(e->p(3), expected);
+    ASSERT_EQ(e->p(10), e->payload.size() > 4 ? expected : 0);
+  }
+  EXPECT_EQ(expected, 20'000u);
+}
+
+TEST_F(Logs, MoreThreadsThanDescriptors) {
+  for (std::size_t i = 0; i < 1'500; ++i) {
+    log(i).alloc({.api = "cuMemAlloc_v2"}, Family::kDevice, kA + i * 1024, 512);
+    log(i).release({.api = "cuMemFree_v2"}, FreeFunction::kMemFree, kA + i * 1024);
+  }
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_EQ(result.process.totals.events, 3'000u);
+}
+
+TEST_F(Logs, HolesAreJumpedOver) {
+  cuda_malloc(kA, kMiB);
+  cuda_free(kA);
+  run();
+  const int fd = ::open(log_path().c_str(), O_WRONLY);
+  ASSERT_GE(fd, 0);
+  const off_t far = off_t{1} << 40; // a terabyte of nothing
+  const trace::Slot s = slot(Kind::kNote, 1, 9);
+  ASSERT_EQ(::pwrite(fd, &s, sizeof s, far), static_cast<ssize_t>(sizeof s));
+  ASSERT_EQ(::ftruncate(fd, 2 * far), 0);
+  ::close(fd);
+  result = analyze(directory.path() / "trace");
+  EXPECT_EQ(result.process.totals.events, 3u);
+  EXPECT_GT(result.process.torn, 1u << 30);
+}
+
+TEST_F(Logs, ContinuedOrdersAndGiantOnes) {
+  log(0).alloc({.api = "cuMemAlloc_v2", .order = UINT64_MAX}, Family::kDevice, kA, 64);
+  log(1).alloc({.api = "cuMemAlloc_v2", .order = UINT64_MAX}, Family::kDevice, kB, 64);
+  log(1).alloc({.api = "cuMemAlloc_v2", .order = 1}, Family::kDevice, kC, 64);
+  run();
+  EXPECT_EQ(result.process.totals.events, 3u);
+}
+
+// A trace with a bit of everything, damaged at random.
+TEST_F(Logs, RandomDamageNeverCrashesOrHangs) {
+  std::mt19937_64 random(11);
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    LogWriter& l = log(i % 3);
+    const std::uint64_t at = kA + i % 7 * kMiB;
+    l.context(1, 0xc1, 0, true);
+    l.alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {i % 5, 2, 3, 4, 5}},
+            static_cast<Family>(i % 19), at, 4096, 0, {512, 400, 8, 1, 4, 0, 0});
+    l.copy({.api = "cuMemcpyHtoD_v2"}, at, kHost, 4000 + i * 10);
+    l.record(Kind::kCopy, {.api = "cuMemcpy2D_v2"}, std::vector<std::uint64_t>(17, i));
+    l.release({.api = "cuMemFree_v2", .result = static_cast<std::uint16_t>(i % 3)},
+              static_cast<FreeFunction>(i % 13), at);
+    l.life({.api = "cuCtxDestroy_v2"}, i % 4 == 0 ? 0xc1 : 0, static_cast<trace::ObjectClass>(1 + i % 3),
+           trace::LifeOp::kDestroy);
+    l.record(Kind::kName, {}, {i, 8, 0x6161616161616161});
+  }
+  trace.modules = {"+\t1\t400000\t500000\t400000\tab\t/bin/app", "-\t2\t400000"};
+  run();
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory.path() / "trace")) files.push_back(entry.path());
+  std::ranges::sort(files);
+  std::vector<std::string> contents;
+  for (const fs::path& file : files) contents.push_back(read_file(file));
+  for (int round = 0; round < 1'500; ++round) {
+    const std::size_t which = random() % files.size();
+    std::string damaged = contents[which];
+    for (std::uint64_t n = 1 + random() % 20; n > 0 && !damaged.empty(); --n) {
+      const std::size_t at = random() % damaged.size();
+      if (random() % 2 == 0)
+        damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
+      else
+        damaged[at] = static_cast<char>(random());
+    }
+    if (random() % 4 == 0) damaged.resize(random() % (damaged.size() + 1));
+    write_file(files[which], damaged);
+    try {
+      const Analysis analysis = analyze(directory.path() / "trace");
+      EXPECT_LE(analysis.process.totals.events, 1'000u);
+    } catch (const UserError&) {
+      // `info` no longer names the format
+    }
+    if (round % 8 == 7) { // let damage add up over a few rounds
+      for (std::size_t i = 0; i < files.size(); ++i) write_file(files[i], contents[i]);
+    }
+  }
+}
+
+} // namespace
+} // namespace gmt::test

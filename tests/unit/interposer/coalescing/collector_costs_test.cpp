@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+// What --coalescing costs programs of many shapes, on a made-up device with a clock of its own: kernels last as long as
+// the test says, and many times longer where they are measured. No program may take more than 1.3 times its plain time
+// and two seconds, and none may hang. The device and what is measured on it are one file: the tests read its state.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "interposer/coalescing/collector/core.h"
+#include "interposer/coalescing/collector/counters.h"
+#include "interposer/coalescing/collector/cupti.h"
+#include "interposer/coalescing/collector/sampling/sampling_policy.h"
+#include "interposer/coalescing/collector/windows/sums.h"
+
+extern "C" const gmt::interposer::CollectorFunctions* gmt_collector(const gmt::interposer::CoreFunctions* core);
+
+namespace gmt::interposer::collector {
+namespace {
+
+using What = DriverCall::What;
+
+constexpr std::uint64_t kSecond = 1000 * kMillisecond, kForEver = 1'000'000 * kSecond;
+constexpr std::uint64_t kFirstStream = 100, kContext = 0xc0ffee00;
+
+// ---- the device: runs one kernel after the other, in the order in which they were launched
+
+struct MadeUpKernel {
+  std::string name;
+  std::uint64_t nanoseconds;
+  std::uint64_t factor;            // in a window
+  std::uint64_t shared_factor = 0; // in one that measures shared memory too, if it uses any
+  bool spins = false;   // until released
+};
+struct Event {
+  std::uint64_t stream = 0, at = 0; // `at`: when what was on the stream is done
+};
+struct Device {
+  std::uint64_t clock = kSecond;
+  std::uint64_t free_at = 0;                        // the device
+  std::map<std::uint64_t, std::uint64_t> stream_at; // when each stream is done
+  std::map<std::uint64_t, MadeUpKernel> kernels;    // by handle
+  std::vector<Event> events;
+  std::uint64_t spinning_on = 0; // stream of the kernel that spins, 0 none
+  bool patched = false;
+  Part part = Part::kAll; // that the window measures
+  std::map<std::string, std::uint64_t> launched_in_window; // since the window opened
+  std::map<std::string, std::uint64_t> measured;           // launches that were read
+  std::map<std::string, std::uint64_t> shared_measured;    // the same, for shared memory
+  std::map<std::string, std::uint64_t> ever_patched;
+};
+Device device;
+std::uint64_t busy_until(std::uint64_t stream) {
+  if (stream == device.spinning_on) return kForEver;
+  return device.stream_at[stream];
+}
+
+int stream_query(std::uint64_t stream) { return busy_until(stream) <= device.clock ? 0 : 600; }
+int is_capturing(std::uint64_t, int* status) { return *status = 0; }
+int exchange_mode(int* mode) { return *mode = 0; }
+int get_device(int* ordinal) { return *ordinal = 0; }
+int get_name(const char** name, std::uint64_t function) { return *name = device.kernels.at(function).name.c_str(), 0; }
+int load(std::uint64_t) { return 0; }
+int event_create(std::uint64_t* event, unsigned) {
+  device.events.emplace_back();
+  *event = device.events.size();
+  return 0;
+}
+int event_record(std::uint64_t event, std::uint64_t stream) {
+  device.events[event - 1] = {stream, std::max(device.clock, busy_until(stream))};
+  return 0;
+}
+int event_query(std::uint64_t event) { return device.events[event - 1].at <= device.clock ? 0 : 600; }
+int event_elapsed(float* milliseconds, std::uint64_t first, std::uint64_t last) {
+  *milliseconds = static_cast<float>(device.events[last - 1].at - device.events[first - 1].at) / 1e6f;
+  return 0;
+}
+
+void* driver_symbol(const char* name) {
+  static const std::map<std::string, void*> kFunctions = {
+      {"cuStreamQuery", reinterpret_cast<void*>(&stream_query)},
+      {"cuStreamIsCapturing", reinterpret_cast<void*>(&is_capturing)},
+      {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void*>(&exchange_mode)},
+      {"cuCtxGetDevice", reinterpret_cast<void*>(&get_device)},
+      {"cuFuncGetName", reinterpret_cast<void*>(&get_name)},
+      {"cuFuncLoad", reinterpret_cast<void*>(&load)},
+      {"cuEventCreate", reinterpret_cast<void*>(&event_create)},
+      {"cuEventRecord", reinterpret_cast<void*>(&event_record)},
+      {"cuEventQuery", reinterpret_cast<void*>(&event_query)},
+      {"cuEventElapsedTime", reinterpret_cast<void*>(&event_elapsed)}};
+  const auto found = kFunctions.find(name);
+  return found != kFunctions.end() ? found->second : nullptr;
+}
+
+// ---- the core
+
+struct Record {
+  trace::Kind kind;
+  std::vector<trace::Slot> slots; // the record's own, never moved
+};
+std::deque<Record> records;
+
+trace::Slot* append(ThreadLog*, trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t) {
+  Record& record = records.emplace_back(Record{kind, std::vector<trace::Slot>(trace::slots_for(count))});
+  for (unsigned i = 0; i < count; ++i) set_word(record.slots.data(), i, words[i]);
+  return record.slots.data();
+}
+
+Options options;
+const CoreFunctions& made_up_core() {
+  static CoreFunctions functions{};
+  functions.options = &options;
+  functions.driver_symbol = driver_symbol;
+  functions.current_context = [] { return kContext; };
+  functions.context_id = [] { return std::uint16_t{1}; };
+  functions.is_primary_context = [](std::uint64_t) { return false; };
+  functions.code_generation = [] { return std::uint64_t{1}; };
+  functions.in_range = [](const char*) { return true; };
+  functions.now = [] { return device.clock += 100'000; }; // who waits for it sees it go on
+  functions.switch_off = [] {};
+  functions.tell_at_exit = [] {};
+  functions.initial_environment = [](const char*, char*, std::size_t) { return false; };
+  functions.make_log = [](std::uint32_t) { return reinterpret_cast<ThreadLog*>(&records); };
+  functions.append = append;
+  functions.each_object = [](const char*, bool (*)(void*, const char*), void*) {};
+  functions.append_text = [](ThreadLog*, const char* text, std::size_t length) {
+    return std::hash<std::string>{}(std::string(text, length));
+  };
+  return functions;
+}
+
+} // namespace
+
+// ---- CUPTI
+
+Answer Cupti::begin() noexcept {
+  device.clock += 100 * kMillisecond;
+  return {};
+}
+Answer Cupti::open(std::uint64_t, int ordinal, Part part, bool) noexcept {
+  for (bool& known : chips_[ordinal].known) known = true;
+  chips_[ordinal].part = part;
+  EXPECT_LE(device.free_at, device.clock);
+  device.clock += kMillisecond;
+  device.patched = true;
+  device.part = part;
+  device.launched_in_window.clear();
+  return {};
+}
+Answer Cupti::read(std::uint64_t, int, Visit visit, void* data) noexcept {
+  EXPECT_LE(device.free_at, device.clock);
+  device.clock += kMillisecond;
+  std::uint32_t number = 1;
+  for (const auto& [name, launches] : device.launched_in_window) {
+    if (device.part == Part::kAll) device.shared_measured[name] += launches;
+    device.measured[name] += launches;
+    Figures figures{number, number, name.c_str(), 0x80, {}};
+    ++number;
+    figures.values[0] = launches;
+    figures.values[kFirstMemoryMetric] = 4 * launches;
+    for (const bool again : {false, true}) visit(data, figures, again);
+  }
+  return {};
+}
+Answer Cupti::close(std::uint64_t, int) noexcept {
+  device.patched = false;
+  return {};
+}
+Answer Counters::begin(const Cupti&, std::uint64_t, int, unsigned&, CUpti_RangeProfiler_Object*&) noexcept { return {}; }
+Answer Counters::end(int, CUpti_RangeProfiler_Object*, Figures*) noexcept { return {}; }
+void Counters::forget(CUpti_RangeProfiler_Object*) noexcept {}
+
+namespace {
+
+class CollectorCosts : public testing::Test {
+protected:
+  void start(const char* launches = "auto") {
+    device = {};
+    records.clear();
+    std::strcpy(options.coalescing_launches, launches);
+    collector_ = gmt_collector(&made_up_core());
+    collector_->forget();
+    began_ = device.clock;
+  }
+  std::uint64_t kernel(const std::string& name, std::uint64_t nanoseconds, std::uint64_t factor = 30,
+                       std::uint64_t shared_factor = 0) {
+    const std::uint64_t handle = 0x1000 + device.kernels.size() * 16;
+    device.kernels[handle] = {name, nanoseconds, factor, shared_factor};
+    return handle;
+  }
+  void launch(std::uint64_t function, unsigned stream = 0, std::uint64_t warps = 1000) {
+    DriverCall call{What::kLaunch, kFirstStream + stream, function};
+    call.warps = warps;
+    const std::uint64_t token = collector_->before(call);
+    const MadeUpKernel& k = device.kernels.at(function);
+    device.clock += 5'000;
+    if (k.spins) {
+      device.spinning_on = call.stream;
+    } else {
+      const std::uint64_t begin = std::max({device.clock, device.free_at, busy_until(call.stream)});
+      // What stands behind a kernel that spins is not reached.
+      const std::uint64_t lasts = k.nanoseconds * factor_of(k);
+      if (begin < kForEver) device.free_at = device.stream_at[call.stream] = begin + lasts;
+    }
+    if (device.patched) {
+      ++device.launched_in_window[k.name];
+      ++device.ever_patched[k.name];
+    }
+    if (token != 0) collector_->after(call, token, true);
+  }
+  static std::uint64_t factor_of(const MadeUpKernel& k) {
+    if (!device.patched) return 1;
+    return device.part == Part::kAll ? std::max(k.factor, k.shared_factor) : k.factor;
+  }
+  void synchronize(unsigned stream = 0) {
+    const DriverCall call{What::kSynchronized};
+    const std::uint64_t token = collector_->before(call);
+    device.clock = std::max(device.clock, busy_until(kFirstStream + stream));
+    ASSERT_LT(device.clock, kForEver / 2) << "the program hangs";
+    if (token != 0) collector_->after(call, token, true);
+  }
+  void release() {
+    device.stream_at[device.spinning_on] = device.clock;
+    device.spinning_on = 0;
+  }
+  std::uint64_t taken() const { return device.clock - began_; }
+  std::uint64_t windows_word(unsigned word) const {
+    for (const Record& record : records) {
+      if (record.kind == trace::Kind::kAccessWindows) return word_of(record.slots.data(), word);
+    }
+    return 0;
+  }
+  std::uint64_t function_word(unsigned word) const { // of the only kernel
+    for (const Record& record : records) {
+      if (record.kind == trace::Kind::kAccessFunction) return word_of(record.slots.data(), word);
+    }
+    return 0;
+  }
+
+private:
+  const CollectorFunctions* collector_ = nullptr;
+  std::uint64_t began_ = 0;
+};
+
+struct Shape {
+  std::uint64_t milliseconds;
+  unsigned launches, streams;
+  bool synchronizes; // after each launch
+  bool measured;     // the allowance has room for it
+};
+
+std::string shape_name(const testing::TestParamInfo<Shape>& info) {
+  const Shape& s = info.param;
+  return std::to_string(s.launches) + "_of_" + std::to_string(s.milliseconds) + "ms_" + std::to_string(s.streams) +
+         (s.synchronizes ? "_waits" : "_never_waits");
+}
+
+class CollectorShapes : public CollectorCosts, public testing::WithParamInterface<Shape> {};
+
+TEST_P(CollectorShapes, KeepTheBudget) {
+  const Shape shape = GetParam();
+  for (const std::uint64_t factor : {5u, 30u, 60u}) {
+    start();
+    const std::uint64_t k = kernel("k", shape.milliseconds * kMillisecond, factor);
+    for (unsigned i = 0; i < shape.launches; ++i) {
+      launch(k, i % shape.streams);
+      if (shape.synchronizes) synchronize(i % shape.streams);
+    }
+    for (unsigned i = 0; i < shape.streams; ++i) synchronize(i);
+    const std::uint64_t plain = shape.milliseconds * kMillisecond * shape.launches;
+    EXPECT_LE(taken(), plain * 13 / 10 + 2 * kSecond) << "factor " << factor << ", measured " << device.measured["k"];
+    EXPECT_EQ(device.measured["k"] != 0, shape.measured) << "factor " << factor;
+    EXPECT_EQ(device.measured["k"], device.ever_patched["k"]);
+    if (!shape.measured && shape.launches > 1) { EXPECT_NE(windows_word(kPutOff), 0u); }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CollectorShapes,
+                         testing::Values(Shape{1, 2000, 1, false, true}, Shape{1, 2000, 8, false, true},
+                                         Shape{1, 2000, 1, true, true}, Shape{1, 100, 8, true, true},
+                                         Shape{10, 100, 1, false, true}, Shape{10, 100, 8, false, true},
+                                         Shape{10, 500, 1, true, true}, Shape{18, 100, 1, false, true},
+                                         Shape{28, 100, 1, false, true}, Shape{100, 60, 1, false, false},
+                                         Shape{100, 40, 8, true, false}, Shape{200, 10, 1, true, false},
+                                         Shape{1000, 5, 1, false, false}, Shape{1000, 5, 8, true, false},
+                                         Shape{5000, 1, 1, true, false}, Shape{100, 1, 1, true, false},
+                                         Shape{1, 1, 1, true, false}),
+                         shape_name);
+
+TEST_F(CollectorCosts, OnlyTheLaunchesThatWereAskedForAreMeasured) {
+  for (const bool waits : {false, true}) {
+    start("3");
+    const std::uint64_t k = kernel("k", 10 * kMillisecond);
+    for (unsigned i = 0; i < 100; ++i) {
+      launch(k);
+      if (waits) synchronize();
+    }
+    synchronize();
+    EXPECT_EQ(device.ever_patched["k"], 3u);
+    EXPECT_EQ(device.measured["k"], 3u);
+    EXPECT_LE(taken(), 2 * kSecond);
+  }
+}
+
+TEST_F(CollectorCosts, AnotherKernelIsNotSlowedDown) {
+  start();
+  const std::uint64_t quick = kernel("quick", kMillisecond), slow = kernel("slow", 400 * kMillisecond);
+  for (unsigned i = 0; i < 8; ++i) {
+    launch(quick, 0);
+    launch(slow, 1);
+  }
+  synchronize(0);
+  synchronize(1);
+  EXPECT_NE(device.measured["quick"], 0u);
+  EXPECT_EQ(device.ever_patched["slow"], 0u);
+}
+
+TEST_F(CollectorCosts, LaterKernelsFindRoom) {
+  start();
+  const std::uint64_t first = kernel("first", 10 * kMillisecond, 60), later = kernel("later", 10 * kMillisecond, 60);
+  for (unsigned i = 0; i < 64; ++i) launch(first);
+  for (unsigned i = 0; i < 4; ++i) launch(later);
+  synchronize();
+  EXPECT_NE(device.measured["later"], 0u);
+}
+
+TEST_F(CollectorCosts, ALargerGridIsForeseen) {
+  start();
+  const std::uint64_t k = kernel("k", kMillisecond);
+  launch(k, 0, 1000);
+  device.kernels[k].nanoseconds = 400 * kMillisecond;
+  for (unsigned i = 0; i < 4; ++i) launch(k, 0, 400'000);
+  synchronize();
+  EXPECT_EQ(device.ever_patched["k"], 0u);
+}
+
+TEST_F(CollectorCosts, AFactorAboveTheForeseenIsLearnt) {
+  start();
+  const std::uint64_t first = kernel("first", 5 * kMillisecond, 300), second = kernel("second", 5 * kMillisecond, 300);
+  for (unsigned i = 0; i < 50; ++i) launch(first);
+  synchronize();
+  for (unsigned i = 0; i < 50; ++i) launch(second); // 60 times would fit, 300 times does not
+  synchronize();
+  EXPECT_NE(device.measured["first"], 0u);
+  EXPECT_EQ(device.ever_patched["second"], 0u);
+  EXPECT_NE(windows_word(kMeasuringTime), 0u);
+}
+
+TEST_F(CollectorCosts, SharedMemoryIsMeasuredWhereThereIsTime) {
+  start();
+  const std::uint64_t k = kernel("k", 2 * kMillisecond, 15, 240);
+  for (unsigned i = 0; i < 100; ++i) launch(k);
+  synchronize();
+  EXPECT_NE(device.measured["k"], 0u);
+  EXPECT_NE(device.shared_measured["k"], 0u);
+  EXPECT_EQ(function_word(kMeasured), device.measured["k"]);
+  EXPECT_EQ(function_word(kMeasured) + function_word(kMoreShared), device.shared_measured["k"]);
+  EXPECT_LE(taken(), 200 * kMillisecond * 13 / 10 + 2 * kSecond);
+}
+
+TEST_F(CollectorCosts, DearSharedMemoryIsLeftOut) {
+  start();
+  const std::uint64_t k = kernel("k", 20 * kMillisecond, 15, 240);
+  for (unsigned i = 0; i < 100; ++i) launch(k);
+  synchronize();
+  EXPECT_NE(device.measured["k"], 0u);
+  EXPECT_EQ(device.shared_measured["k"], 0u);
+  EXPECT_EQ(function_word(kMeasured) + function_word(kMoreShared), 0u);
+  EXPECT_LE(taken(), 2000 * kMillisecond * 13 / 10 + 2 * kSecond);
+}
+
+// ---- kernels that wait for what is held back
+
+// Known to the collector, so that its next launch is measured.
+#define MEASURE_NEXT(k)                                                                                                \
+  launch(k);                                                                                                           \
+  synchronize()
+
+TEST_F(CollectorCosts, AKernelThatWaitsForALaterOneDoesNotHang) {
+  for (const char* launches : {"auto", "5"}) {
+    start(launches);
+    const std::uint64_t spin = kernel("spin", 20 * kMillisecond), next = kernel("next", kMillisecond),
+                        flag = kernel("flag", kMillisecond);
+    MEASURE_NEXT(spin);
+    device.kernels[spin].spins = true;
+    const std::uint64_t before = device.clock;
+    for (unsigned round = 0; round < 20; ++round) {
+      launch(spin, 1);
+      launch(next, 1); // stands behind the one that spins
+      launch(flag, 2);
+      release();
+      synchronize(1);
+      synchronize(2);
+    }
+    EXPECT_LE(device.clock - before, 5 * kSecond) << launches;
+  }
+}
+
+TEST_F(CollectorCosts, AKernelThatWaitsForTheHostDoesNotHang) {
+  start();
+  const std::uint64_t spin = kernel("spin", 20 * kMillisecond), next = kernel("next", kMillisecond);
+  MEASURE_NEXT(spin);
+  device.kernels[spin].spins = true;
+  launch(spin, 1);
+  launch(next, 1);
+  release(); // by the host, which was held for so long
+  synchronize(1);
+  EXPECT_LE(taken(), 3 * kSecond + kSecond / 2);
+}
+
+} // namespace
+} // namespace gmt::interposer::collector

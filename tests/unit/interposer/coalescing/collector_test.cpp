@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the collector that need no device: which launches are due, the time windows may take, the table of
+// places, sizes of images.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <elf.h>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "interposer/coalescing/collector/sampling/code_bound.h"
+#include "interposer/coalescing/collector/core.h"
+#include "interposer/coalescing/collector/sampling/images.h"
+#include "interposer/coalescing/collector/sampling/sampling_policy.h"
+#include "interposer/coalescing/collector/table.h"
+
+namespace gmt::interposer::collector {
+namespace {
+
+std::vector<std::uint64_t> due_launches(const char* option, std::uint64_t count) {
+  const std::uint64_t wanted = launches_wanted(option);
+  std::vector<std::uint64_t> due;
+  std::uint64_t next = 1;
+  for (std::uint64_t number = 1; number <= count; ++number) {
+    if (number < next) continue;
+    due.push_back(number);
+    next = next_due_after(number, wanted);
+  }
+  return due;
+}
+
+TEST(CollectorPolicy, WhichLaunchesAreDue) {
+  using Numbers = std::vector<std::uint64_t>;
+  EXPECT_EQ(due_launches("auto", 40), (Numbers{1, 2, 4, 8, 16, 32}));
+  EXPECT_EQ(due_launches("", 5), (Numbers{1, 2, 4}));
+  EXPECT_EQ(due_launches("3", 40), (Numbers{1, 2, 3}));
+  EXPECT_EQ(due_launches("all", 4), (Numbers{1, 2, 3, 4}));
+  EXPECT_EQ(next_due_after(5, 0), 8u); // a launch that had to wait does not move those behind it
+}
+
+TEST(CollectorPolicy, MeasuringTakesTwoSecondsAndThenAShare) {
+  constexpr std::uint64_t kSecond = 1000 * kMillisecond;
+  Governor governor;
+  governor.begin(10 * kSecond);
+  governor.begin(20 * kSecond); // is not the beginning
+  EXPECT_EQ(governor.allowance(10 * kSecond, false), 2 * kSecond);
+  EXPECT_EQ(governor.allowance(10 * kSecond, true), kSecond);
+  EXPECT_EQ(governor.allowance(20 * kSecond, false), 5 * kSecond);
+  governor.charge(kSecond);
+  EXPECT_EQ(governor.allowance(10 * kSecond, false), kSecond);
+  EXPECT_EQ(governor.allowance(10 * kSecond, true), 0u);
+  EXPECT_EQ(governor.allowance(21 * kSecond, false), 4 * kSecond); // three of the ten that were not spent measuring
+  governor.charge(100 * kSecond);
+  EXPECT_EQ(governor.allowance(21 * kSecond, false), 0u);
+}
+
+TEST(CollectorPolicy, FactorsAndPatience) {
+  Governor governor;
+  EXPECT_EQ(governor.factor(), 60u);
+  governor.saw_factor(20);
+  EXPECT_EQ(governor.factor(), 60u);
+  governor.saw_factor(172);
+  EXPECT_EQ(governor.factor(), 172u);
+  EXPECT_EQ(governor.patience(200 * kMillisecond), 200 * kMillisecond);
+  governor.waited_in_vain(1900 * kMillisecond);
+  EXPECT_EQ(governor.patience(200 * kMillisecond), 100 * kMillisecond);
+  governor.waited_in_vain(200 * kMillisecond);
+  EXPECT_EQ(governor.patience(200 * kMillisecond), 0u);
+  EXPECT_FALSE(governor.has_patience());
+  EXPECT_EQ(rest_after(0), 500 * kMillisecond);
+  EXPECT_EQ(rest_after(1), 1000 * kMillisecond);
+  EXPECT_EQ(rest_after(1000), rest_after(8));
+}
+
+TEST(CollectorPolicy, LaunchTimesGrowWithTheGrid) {
+  LaunchTime time;
+  EXPECT_FALSE(time.is_known());
+  time.set(1000, 64);
+  EXPECT_EQ(time.of(32), 1000u);
+  EXPECT_EQ(time.of(64), 1000u);
+  EXPECT_EQ(time.of(640), 10'000u);
+}
+
+TEST(CollectorTable, FindsWhatWasPut) {
+  PlaceTable table;
+  std::map<std::uint64_t, std::uint32_t> truth;
+  std::mt19937_64 random(1);
+  for (std::uint32_t i = 0; i < 50000; ++i) {
+    const std::uint64_t key = (i % 7 + 1) | (random() % 4000 * 16) << 32; // functions and offsets
+    Place* place = table.find(key);
+    ASSERT_NE(place, nullptr);
+    ASSERT_EQ(place->used, truth.count(key) != 0);
+    if (place->used) {
+      ASSERT_EQ(place->number, truth[key]);
+      continue;
+    }
+    place->used = true;
+    place->number = truth[key] = i;
+  }
+  table.release();
+}
+
+// Kernels of tests/fixtures/cubins/kernels.cu, for each architecture that cubins were made for.
+class CollectorCode : public testing::TestWithParam<const char*> {
+protected:
+  void SetUp() override {
+    static CoreFunctions functions{};
+    functions.now = [] { return std::uint64_t{0}; };
+    functions.is_in_file = [](const void*) { return false; };
+    core = &functions;
+    forget_code();
+    std::ifstream file(std::string(GMT_CUBINS) + "/kernels.plain." + GetParam() + ".cubin", std::ios::binary);
+    image_.assign(std::istreambuf_iterator<char>(file), {});
+    learn_code(image_.data(), image_.size());
+  }
+  ~CollectorCode() override { core = nullptr; }
+
+private:
+  std::vector<char> image_;
+};
+
+TEST_P(CollectorCode, KernelsWithoutLoopsAreBounded) {
+  for (const char* kernel : {"inlined", "called", "tile"}) {
+    const CodeBound bound = code_bound_of(kernel);
+    EXPECT_TRUE(bound.is_bounded()) << kernel;
+    EXPECT_GE(bound.instructions, 16u) << kernel;
+    EXPECT_GE(bound.accesses, 2u) << kernel;
+    EXPECT_LT(bound.cost(1), 3 * kMillisecond) << kernel;
+    EXPECT_GT(bound.cost(1 << 20), 16 * kMillisecond) << kernel; // a million warps, two accesses of 8 ns each
+  }
+  EXPECT_FALSE(code_bound_of("none").is_bounded());
+}
+INSTANTIATE_TEST_SUITE_P(Each, CollectorCode, testing::Values("sm_75", "sm_80", "sm_90", "sm_100"),
+                         [](const auto& one) { return std::string(one.param); });
+
+// Instructions as cuobjdump lists them.
+struct Encoded {
+  std::uint64_t low, high;
+};
+CodeBound bound_of(const std::vector<Encoded>& code, IsRelocated is_relocated = nullptr) {
+  return bound_of_code(reinterpret_cast<const unsigned char*>(code.data()), code.size() * sizeof(Encoded), is_relocated,
+                       nullptr);
+}
+
+TEST(CollectorSass, LoopsAndCallsElsewhereAreNotBounded) {
+  constexpr Encoded kExit{0x000000000000794d, 0x000fea0003800000}, kPad{0xfffffffc00fc7947, 0x000fc0000383ffff},
+    kOldPad{0xfffffff000007947, 0x000fc0000383ffff}, kAhead{0x0000000400d40947, 0x000fea0003800000},
+    kBack{0xfffffffc00d81947, 0x000fea000383ffff}, kCall{0x0000000400f47944, 0x030fea0003c00000},
+    kReturn{0xfffffff004dc7950, 0x000fea0003c3ffff}, kLoad{0x0000000402027981, 0x000ea8000c1e1900};
+  EXPECT_TRUE(bound_of({kLoad, kAhead, kExit, kPad}).is_bounded());
+  EXPECT_TRUE(bound_of({kLoad, kExit, kOldPad}).is_bounded());
+  EXPECT_FALSE(bound_of({kLoad, kBack, kExit, kPad}).is_bounded());
+  EXPECT_EQ(bound_of({kLoad, kExit}).accesses, 1u);
+  EXPECT_EQ(bound_of({kCall, kCall, kExit, kLoad, kReturn}).accesses, 3u); // the part behind the end may run each time
+  EXPECT_FALSE(bound_of({kCall, kExit}, [](void*, std::uint64_t offset) { return offset == 0; }).is_bounded());
+}
+
+TEST(CollectorImages, SizesByTheHeader) {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_shoff = 1000;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 2;
+  std::vector<char> image(4096);
+  std::memcpy(image.data(), &header, sizeof header);
+  EXPECT_EQ(size_of_image(image.data()), 1000 + 2 * sizeof(Elf64_Shdr));
+  Elf64_Shdr section{};
+  section.sh_type = SHT_PROGBITS;
+  section.sh_offset = 2000;
+  section.sh_size = 500;
+  std::memcpy(image.data() + 1000 + sizeof section, &section, sizeof section);
+  EXPECT_EQ(size_of_image(image.data()), 2500u); // sections may lie behind their headers
+  section.sh_type = SHT_NOBITS;
+  std::memcpy(image.data() + 1000 + sizeof section, &section, sizeof section);
+  EXPECT_EQ(size_of_image(image.data()), 1000 + 2 * sizeof(Elf64_Shdr));
+  header.e_shoff = std::uint64_t{1} << 40;
+  std::memcpy(image.data(), &header, sizeof header);
+  EXPECT_EQ(size_of_image(image.data()), 0u);
+  std::strcpy(image.data(), ".version 9.0 // PTX is text");
+  EXPECT_EQ(size_of_image(image.data()), 0u);
+  const std::uint32_t container[4] = {0xba55ed50, 16u << 16 | 1, 100, 0};
+  std::memcpy(image.data(), container, sizeof container);
+  EXPECT_EQ(size_of_image(image.data()), 116u);
+}
+
+} // namespace
+} // namespace gmt::interposer::collector

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interposer's log under many threads, in this process: the real Process, ThreadLog and StackInterner, without the
+// hooked calls. Built with the thread sanitizer in scripts/test. Each thread writes records that carry its number and
+// a counter; what the files hold afterwards is compared with what was written.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "interposer/device_ring/ring.h"
+#include "interposer/hooks/libc_free.h"
+#include "interposer/log/process.h"
+#include "interposer/hooks/process_hooks.h"
+#include "interposer/loader/real_dlsym.h"
+#include "interposer/calls/call.h"
+#include "interposer/log/thread_log.h"
+#include "interposer/log/unwinder.h"
+
+namespace gmt::interposer {
+
+// What the parts under test ask of the hooked half of the interposer, which stays out of a test program.
+void watch_process_end() noexcept {}
+void forget_thread_log() noexcept {}
+ThreadLog* session_log() noexcept { return nullptr; }
+void forget_host_memory() noexcept {}
+void forget_device_rings() noexcept {}
+void open_collector() noexcept {}
+void forget_collector() noexcept {}
+bool hand_over_ring(std::uint64_t) noexcept { return false; }
+void* real_dlsym(void* handle, const char* name) noexcept { return dlsym(handle, name); }
+void* driver_symbol(const char*) noexcept { return nullptr; }
+
+// Made-up call stacks, a new one every few calls: libunwind frees its caches when a thread ends, which is later than
+// the thread sanitizer's runtime can follow.
+void open_unwinder() noexcept {}
+void flush_unwinder() noexcept {}
+unsigned unwind(void** frames, unsigned size) noexcept {
+  static thread_local std::uint64_t calls = 0;
+  const unsigned count = std::min(size, 12u);
+  for (unsigned i = 0; i < count; ++i) frames[i] = reinterpret_cast<void*>(0x10000 + calls / 3 * 64 + i);
+  ++calls;
+  return count;
+}
+void unwind_with_stack_pointers(bool (*)(void*, std::uint64_t, std::uint64_t), void*) noexcept {}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Written {
+  std::uint64_t order, thread, counter;
+};
+
+// Every committed kNote record of the process's trace.
+std::vector<Written> read_trace(const fs::path& folder, std::set<std::uint64_t>& orders) {
+  std::vector<Written> found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".log") continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
+    std::size_t at = trace::kLogHeaderBytes;
+    while (at + sizeof(trace::Slot) <= bytes.size()) {
+      trace::Slot slot;
+      std::memcpy(&slot, bytes.data() + at, sizeof slot);
+      const trace::Head head = trace::unpack(slot.head);
+      at += sizeof(trace::Slot) * (head.slots == 0 ? 1 : head.slots);
+      if (head.kind != trace::Kind::kNote) continue;
+      found.push_back({slot.order, slot.a[0], slot.a[1]});
+      EXPECT_TRUE(orders.insert(slot.order).second) << "order " << slot.order << " was given twice";
+    }
+  }
+  return found;
+}
+
+void write_records(std::uint64_t thread, unsigned count) {
+  std::uint32_t epoch = 0, number = 0;
+  ThreadLog* log = Process::enter_thread(epoch, number);
+  ASSERT_NE(log, nullptr);
+  for (unsigned i = 0; i < count; ++i) {
+    Record record;
+    record.kind = trace::Kind::kNote;
+    record.use(i % 3 == 0 ? 11 : 4); // some records take two slots
+    record.set(0, thread);
+    record.set(1, i);
+    if (i % 64 == 0) {
+      log->stacks().here(*log, __builtin_return_address(0), __builtin_frame_address(0));
+    }
+    log->append(record, 0);
+  }
+}
+
+TEST(InterposerLog, ManyThreadsWriteAndLoseNothing) {
+  ASSERT_NE(std::getenv("GPUMEMTRACE_DIR"), nullptr) << "CTest sets GPUMEMTRACE_DIR";
+  constexpr unsigned kThreads = 16, kRounds = 4, kRecords = 5000; // enough to grow every log several times
+  for (unsigned round = 0; round < kRounds; ++round) { // later rounds write to logs leased from earlier ones
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < kThreads; ++t) threads.emplace_back(write_records, round * kThreads + t, kRecords);
+    for (std::thread& thread : threads) thread.join();
+  }
+  char trace[4096];
+  ASSERT_TRUE(Process::path_of(".", trace, sizeof trace));
+  std::set<std::uint64_t> orders;
+  std::map<std::uint64_t, std::set<std::uint64_t>> by_thread;
+  for (const Written& w : read_trace(trace, orders)) by_thread[w.thread].insert(w.counter);
+  EXPECT_EQ(by_thread.size(), kThreads * kRounds);
+  for (const auto& [thread, counters] : by_thread) EXPECT_EQ(counters.size(), kRecords) << "thread " << thread;
+  std::size_t logs = 0;
+  for (const auto& entry : fs::directory_iterator(trace)) logs += entry.path().extension() == ".log";
+  EXPECT_LE(logs, kThreads + 1u) << "threads that ended did not pass their logs on";
+  fs::remove_all(fs::path(trace).parent_path());
+}
+
+std::uintmax_t bytes_of_logs() {
+  char trace[4096];
+  EXPECT_TRUE(Process::path_of(".", trace, sizeof trace));
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(trace)) bytes += fs::file_size(entry);
+  return bytes;
+}
+
+// From one wait to the next a program does much the same: at the second one there is room for all of it.
+TEST(InterposerRoom, IsMadeWhereTheProgramWaits) {
+  std::uint32_t epoch = 0, number = 0;
+  ThreadLog* log = Process::enter_thread(epoch, number);
+  ASSERT_NE(log, nullptr);
+  Record record;
+  record.use(4);
+  const auto write = [&](unsigned count) {
+    for (unsigned i = 0; i < count; ++i) log->append(record, 0);
+  };
+  constexpr unsigned kRecords = 40'000; // 2.4 MiB: several steps of growth
+  log->make_room_ahead();
+  write(kRecords);
+  log->make_room_ahead();
+  const std::uintmax_t before = bytes_of_logs();
+  write(kRecords);
+  EXPECT_EQ(bytes_of_logs(), before) << "the log grew between two waits";
+  write(kRecords);
+  EXPECT_GT(bytes_of_logs(), before) << "room for more than was ever written";
+  log->make_room_ahead();
+  log->make_room_ahead(); // nothing was written: no room is needed
+  const std::uintmax_t after = bytes_of_logs();
+  log->make_room_ahead();
+  EXPECT_EQ(bytes_of_logs(), after);
+  char trace[4096];
+  ASSERT_TRUE(Process::path_of(".", trace, sizeof trace));
+  fs::remove_all(fs::path(trace).parent_path());
+}
+
+} // namespace
+} // namespace gmt::interposer
