@@ -9,7 +9,7 @@
 #include "analyzer/analysis/event_stream.h"
 #include "analyzer/model/finding.h"
 #include "analyzer/trace_reader/object_files.h"
-#include "analyzer/report/report.h"
+#include "analyzer/analysis/process_report.h"
 #include "analyzer/trace_reader/stack_table.h"
 
 namespace gmt {

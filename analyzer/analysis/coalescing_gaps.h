@@ -4,7 +4,7 @@
 #pragma once
 
 #include "analyzer/detectors/detector.h"
-#include "analyzer/report/report.h"
+#include "analyzer/analysis/process_report.h"
 #include "analyzer/trace_reader/trace_dir.h"
 
 namespace gmt {

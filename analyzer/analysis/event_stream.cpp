@@ -12,6 +12,7 @@
 
 #include "analyzer/trace_reader/object_files.h"
 #include "analyzer/analysis/owners.h"
+#include "analyzer/symbols/frame_trim.h"
 
 namespace gmt {
 namespace fs = std::filesystem;

@@ -4,7 +4,7 @@
 
 #include "analyzer/analysis/event_stream.h"
 #include "analyzer/model/finding.h"
-#include "analyzer/report/report.h"
+#include "analyzer/analysis/process_report.h"
 
 namespace gmt {
 

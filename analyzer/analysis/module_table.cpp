@@ -10,6 +10,7 @@
 #include "analyzer/analysis/owners.h"
 #include "analyzer/trace_reader/stack_table.h"
 #include "analyzer/analysis/memory_tables.h"
+#include "analyzer/symbols/frame_trim.h"
 
 namespace gmt {
 

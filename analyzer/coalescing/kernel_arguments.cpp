@@ -3,7 +3,7 @@
 
 #include "analyzer/coalescing/kernel_arguments.h"
 
-#include "analyzer/detectors/detector.h"
+#include "analyzer/model/trace_names.h"
 
 namespace gmt {
 namespace {
@@ -23,15 +23,15 @@ const Touch* only_argument(const Heap& heap) {
 
 } // namespace
 
-void KernelUses::follow(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+void KernelUses::follow(const Event& e, const Heap& heap, const TraceNames& names) {
   if (!e.succeeded() || (e.flags & trace::kFlagRuntime) != 0) return;
-  if (e.kind == Kind::kLaunch) on_launch(e, heap, facts);
+  if (e.kind == Kind::kLaunch) on_launch(e, heap, names);
   else if (e.kind == Kind::kCopy || e.kind == Kind::kSet) on_rows(e, heap);
 }
 
-void KernelUses::on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+void KernelUses::on_launch(const Event& e, const Heap& heap, const TraceNames& names) {
   if ((e.flags & trace::kFlagNested) != 0) return;
-  KernelUse& use = uses_[std::string(facts.handle_name(e.p(0)))];
+  KernelUse& use = uses_[std::string(names.handle_name(e.p(0)))];
   const bool is_first = use.launches++ == 0;
   if (is_first) {
     use.first = e.stack;

@@ -14,7 +14,7 @@
 
 namespace gmt {
 
-class ProcessFacts;
+class TraceNames;
 
 struct KernelUse {
   std::uint64_t launches = 0;
@@ -29,7 +29,7 @@ struct KernelUse {
 
 class KernelUses {
 public:
-  void follow(const Event& e, const Heap& heap, const ProcessFacts& facts); // behind Heap::apply()
+  void follow(const Event& e, const Heap& heap, const TraceNames& names); // behind Heap::apply()
 
   const KernelUse* find(std::string_view linked) const; // null if it was never launched
   // The distance of rows that copies and sets made of the memory, if it is no multiple of 32 bytes; else 0.
@@ -37,7 +37,7 @@ public:
   const std::unordered_map<std::string, KernelUse>& all() const { return uses_; }
 
 private:
-  void on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts);
+  void on_launch(const Event& e, const Heap& heap, const TraceNames& names);
   void on_rows(const Event& e, const Heap& heap);
 
   std::unordered_map<std::string, KernelUse> uses_;

@@ -86,7 +86,7 @@ public:
   // `asked`: the trace was made with --coalescing, whatever came of it. Findings of fewer wasted bytes than
   // `floor` are not made.
   void read(const std::vector<std::filesystem::path>& logs, bool asked, std::uint64_t floor = kDefaultFloor);
-  void follow(const Event& e, const Heap& heap, const ProcessFacts& facts) { uses_.follow(e, heap, facts); }
+  void follow(const Event& e, const Heap& heap, const TraceNames& names) { uses_.follow(e, heap, names); }
   void join(const FindCode& find, std::span<const unsigned> architectures); // at the end
 
   bool asked() const { return asked_; }

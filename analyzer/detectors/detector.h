@@ -4,9 +4,7 @@
 //   const DetectorRegistration kLeak{{.id = "leak", ..., .make = [](const ProcessFacts& facts)
 //     -> std::unique_ptr<Detector> { return std::make_unique<Leak>(facts); }}};
 // The registry is sorted by id before use, so that nothing depends on link order.
-// Detectors see only this, finding.h, heap.h, event.h, and what they share: text_format.h, demangle.h,
-// device_stacks.h, access_finding.h, stream_clock.h, orderings.h, running_kernels.h, peer_access.h,
-// declared_pointers.h and runtime_linkage.h.
+// Detectors see the rooms above theirs and detectors/shared/, and not each other.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +17,8 @@
 #include "analyzer/device_heap/device_heaps.h"
 #include "analyzer/model/event.h"
 #include "analyzer/model/finding.h"
+#include "analyzer/model/process.h"
+#include "analyzer/model/trace_names.h"
 #include "analyzer/heap/heap.h"
 #include "analyzer/coalescing/memory_access.h"
 #include "analyzer/detectors/policy.h"
@@ -26,59 +26,9 @@
 
 namespace gmt {
 
-// How a process ended, as its parent and its own last words tell.
-struct Ending {
-  enum class How : std::uint8_t { kUnknown, kExited, kSignalled, kExec, kRunning };
-  How how = How::kUnknown;
-  int status = 0; // exit status
-  int signal = 0; // with kSignalled
-};
-
-// A kernel as the driver describes it.
-struct Kernel {
-  struct Parameter {
-    std::uint32_t offset = 0, bytes = 0; // in the parameter block
-  };
-  std::string name; // as linked: mangled; empty if unknown
-  std::vector<Parameter> parameters;
-};
-
-// A device's limits, as its driver told them (cuDeviceGetAttribute).
-struct DeviceFacts {
-  std::string name;
-  std::uint64_t bytes = 0; // of memory
-  std::uint64_t texture_alignment = 0, texture_pitch_alignment = 0, surface_alignment = 0;
-  std::uint64_t largest_pitch = 0;
-  std::uint32_t compute_capability = 0; // 90 is 9.0
-  bool reads_pageable_memory = false;   // kernels may use pointers from malloc
-  bool uses_host_page_tables = false;
-  bool concurrent_managed = false;
-};
-
-// Who made a CUDA call: the first frame of its stack that is not CUDA's.
-struct Caller {
-  std::string_view module; // path of the executable or library, empty if unknown
-  std::string_view owner;  // "cuBLAS", empty if it is no library that is known by name
-};
-
-// A variable of the program, or of a library that it has loaded, in the host's memory.
-struct StaticVariable {
-  enum class Kind : std::uint8_t {
-    kUnknown, // the file could not be asked
-    kHost,
-    kShadow, // what the host has in place of a __device__ or __constant__ variable of this name
-  };
-  Kind kind = Kind::kUnknown;
-  std::string name; // demangled, empty if unknown
-};
-
 // Names and facts of the process that detectors may ask for.
-class ProcessFacts {
+class ProcessFacts : public TraceNames {
 public:
-  virtual ~ProcessFacts() = default;
-  virtual std::string_view api_name(std::uint16_t api) const = 0; // as_written(); "?" if unknown
-  virtual std::string_view
-  handle_name(std::uint64_t handle) const = 0;    // kernel or module name, empty if unknown
   virtual const Kernel* kernel(std::uint64_t function) const = 0; // as of now; null if not described
   virtual const DeviceFacts* device(int ordinal) const = 0;       // null if not described (older traces)
   virtual std::string_view text(std::uint64_t id) const = 0;      // of a kText record, empty if unknown
@@ -87,9 +37,7 @@ public:
   virtual std::span<const PolicyRule> policies() const = 0;
   virtual const DeviceHeaps& device_heaps() const = 0; // launches are matched only in finish()
   virtual const MemoryAccess& memory_access() const = 0; // with --coalescing; joined only in finish()
-  virtual std::uint64_t realtime(const Event& e) const = 0; // nanoseconds of CLOCK_REALTIME, 0 if not known
   virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
-  virtual double nanoseconds(std::uint64_t ticks) const = 0;      // 0 if the clock's speed is not known
   virtual const Ending& ending() const = 0;       // final only in finish(): last words may stand last
   virtual std::uint64_t lost_records() const = 0; // final only in finish()
   virtual bool simulated() const = 0;
@@ -101,10 +49,6 @@ public:
   // Where an object file that is loaded now has its variables: since 1.5.
   virtual bool is_static_memory(std::uint64_t address) const = 0;
   virtual StaticVariable static_variable(std::uint64_t address) const = 0; // reads files: for findings alone
-  // The call as the program wrote it: the runtime's name where one led here, else the driver's.
-  std::string_view call_name(const Event& e) const {
-    return api_name(e.via != trace::kNoApi ? e.via : e.api);
-  }
 };
 
 // Where detectors put what they found.

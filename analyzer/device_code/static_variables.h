@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analyzer/detectors/detector.h"
+#include "analyzer/model/process.h"
 #include "analyzer/symbols/elf_file.h"
 #include "analyzer/trace_reader/object_files.h"
 

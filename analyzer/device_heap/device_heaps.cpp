@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "analyzer/detectors/detector.h"
+#include "analyzer/heap/heap.h"
+#include "analyzer/model/trace_names.h"
 #include "trace/cuda_constants.h"
 
 namespace gmt {
@@ -45,22 +46,22 @@ void DeviceHeaps::read(const std::vector<DeviceLogFiles>& files) {
   std::ranges::stable_sort(contexts_, {}, [](const auto& c) { return std::pair(c->log.size(), c->log); });
 }
 
-void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+void DeviceHeaps::follow(const Event& e, const Heap& heap, const TraceNames& names) {
   switch (e.kind) {
-  case Kind::kLaunch: on_launch(e, heap, facts); break;
+  case Kind::kLaunch: on_launch(e, heap, names); break;
   case Kind::kNote:
-    if (e.p(0) == cuda::kLimitMallocHeapSize && !e.in_flight()) on_limit(e, facts);
+    if (e.p(0) == cuda::kLimitMallocHeapSize && !e.in_flight()) on_limit(e, names);
     break;
   case Kind::kSync:
-    on_sync(e, facts);
+    on_sync(e, names);
     break;
   case Kind::kLife:
     if (!e.succeeded() || e.from_runtime()) break;
-    on_context_end(e, heap, facts);
+    on_context_end(e, heap, names);
     on_life(e);
     break;
   case Kind::kGraphKernel:
-    if (e.succeeded()) on_graph_kernel(e, facts);
+    if (e.succeeded()) on_graph_kernel(e, names);
     break;
   case Kind::kGraphChange:
     if (e.succeeded()) on_graph_change(e);
@@ -69,16 +70,16 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const ProcessFacts& f
   }
 }
 
-void DeviceHeaps::on_sync(const Event& e, const ProcessFacts& facts) {
+void DeviceHeaps::on_sync(const Event& e, const TraceNames& names) {
   if (!any()) return;
   const auto op = static_cast<trace::SyncOp>(e.p(2));
   if (op == trace::SyncOp::kEndCapture) return end_capture(e);
   if (!e.succeeded()) return;
-  on_wait(e, op, facts);
+  on_wait(e, op, names);
   if (op != trace::SyncOp::kGraphLaunch) return;
   const auto at = executable_graphs_.find(e.p(1));
   if (at == executable_graphs_.end()) return;
-  at->second->add({.begun = facts.realtime(e), .stream = e.p(0), .stack = e.stack, .api = call_of(e)});
+  at->second->add({.begun = names.realtime(e), .stream = e.p(0), .stack = e.stack, .api = call_of(e)});
 }
 
 void DeviceHeaps::end_capture(const Event& e) {
@@ -123,7 +124,7 @@ std::vector<DeviceHeaps::Captured>* DeviceHeaps::graph_of(std::uint64_t node) {
 }
 
 // Nodes of an executable graph keep their ids when they are changed.
-void DeviceHeaps::on_graph_kernel(const Event& e, const ProcessFacts& facts) {
+void DeviceHeaps::on_graph_kernel(const Event& e, const TraceNames& names) {
   if (executable_graphs_.contains(e.p(1))) return;
   std::vector<Captured>* kernels = e.p(1) != 0 ? &graphs_[e.p(1)] : graph_of(e.p(4));
   if (kernels == nullptr) return;
@@ -135,7 +136,7 @@ void DeviceHeaps::on_graph_kernel(const Event& e, const ProcessFacts& facts) {
                             .by_hand = true};
   auto at = std::ranges::find(*kernels, e.p(4), &Captured::node);
   if (at == kernels->end()) at = kernels->emplace(at);
-  *at = {e.context, launch, std::string(facts.handle_name(e.p(0))), e.p(4)};
+  *at = {e.context, launch, std::string(names.handle_name(e.p(0))), e.p(4)};
 }
 
 // A child's kernels stand under the node that runs them.
@@ -153,16 +154,16 @@ void DeviceHeaps::on_graph_change(const Event& e) {
   parent.insert(parent.end(), kernels.begin(), kernels.end());
 }
 
-void DeviceHeaps::on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts) {
+void DeviceHeaps::on_launch(const Event& e, const Heap& heap, const TraceNames& names) {
   if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
   KernelLaunch launch{.extents = grid_extents(e.p(2)),
                       .block_extents = block_extents(e.p(3)),
-                      .realtime = facts.realtime(e),
+                      .realtime = names.realtime(e),
                       .stream = e.p(1),
                       .stack = e.stack,
                       .api = call_of(e),
                       .is_blocking = !non_blocking_.contains(e.p(1))};
-  const std::string_view name = facts.handle_name(e.p(0));
+  const std::string_view name = names.handle_name(e.p(0));
   const std::uint64_t capture = heap.capture_of(e, e.p(1));
   if (capture == 0) return add(e.context, launch, name);
   launch.captured = true;
@@ -182,8 +183,8 @@ void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view na
 
 // Its heap is the oldest that had begun by then, as far as two clocks can tell. The others belong to later lives of the
 // context, in which grids are counted from 1 again.
-void DeviceHeaps::on_context_end(const Event& e, const Heap& heap, const ProcessFacts& facts) {
-  const std::uint64_t now = facts.realtime(e);
+void DeviceHeaps::on_context_end(const Event& e, const Heap& heap, const TraceNames& names) {
+  const std::uint64_t now = names.realtime(e);
   bool found = false;
   for (const auto& context : contexts_) {
     if (context->end || !heap.ends_context(e, context->heap.context())) continue;
@@ -201,14 +202,14 @@ void DeviceHeaps::on_context_end(const Event& e, const Heap& heap, const Process
 }
 
 // Which of several contexts was waited for must be known; and for launches of graphs when.
-void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op, const ProcessFacts& facts) {
+void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op, const TraceNames& names) {
   const bool for_all = op == trace::SyncOp::kContextSynchronize;
   for (const auto& context : contexts_) {
     const bool is_its = contexts_.size() == 1 || context->heap.context() == e.context;
     if (for_all && is_its) ++context->waits;
   }
-  const std::uint64_t begun = e.ticks != 0 ? facts.realtime(e) : 0;
-  const std::uint64_t until = begun + static_cast<std::uint64_t>(facts.nanoseconds(e.ticks));
+  const std::uint64_t begun = e.ticks != 0 ? names.realtime(e) : 0;
+  const std::uint64_t until = begun + static_cast<std::uint64_t>(names.nanoseconds(e.ticks));
   const bool for_stream = op == trace::SyncOp::kStreamSynchronize && e.p(0) != cuda::kStreamPerThread;
   if (begun == 0 || (!for_all && !for_stream)) return;
   for (const auto& [handle, launches] : executable_graphs_) {
@@ -217,8 +218,8 @@ void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op, const ProcessFacts& 
   }
 }
 
-void DeviceHeaps::on_limit(const Event& e, const ProcessFacts& facts) {
-  const std::string_view api = facts.api_name(e.api);
+void DeviceHeaps::on_limit(const Event& e, const TraceNames& names) {
+  const std::string_view api = names.api_name(e.api);
   if (api != "cuCtxSetLimit" && api != "cudaDeviceSetLimit" && api != "cudaThreadSetLimit") return;
   for (const auto& context : contexts_) {
     if (!is_of(*context, e.context) || context->end) continue;

@@ -24,7 +24,7 @@
 namespace gmt {
 
 class Heap;
-class ProcessFacts;
+class TraceNames;
 
 // A call that set the size of a context's device heap, or was refused.
 struct HeapLimitCall {
@@ -64,7 +64,7 @@ public:
   const std::vector<std::unique_ptr<DeviceContext>>& contexts() const { return contexts_; }
 
   // The analysis's: every host event, after the heap has applied it.
-  void follow(const Event& e, const Heap& heap, const ProcessFacts& facts);
+  void follow(const Event& e, const Heap& heap, const TraceNames& names);
   void conclude();
 
   // The block of a device heap that a host call of now, in that context, means by the address, with the block's own
@@ -84,15 +84,15 @@ public:
   std::uint64_t misused_by(const Event& e, const Heap& heap) const;
 
 private:
-  void on_launch(const Event& e, const Heap& heap, const ProcessFacts& facts);
-  void on_sync(const Event& e, const ProcessFacts& facts);
+  void on_launch(const Event& e, const Heap& heap, const TraceNames& names);
+  void on_sync(const Event& e, const TraceNames& names);
   void end_capture(const Event& e);
   void on_life(const Event& e);
-  void on_graph_kernel(const Event& e, const ProcessFacts& facts);
+  void on_graph_kernel(const Event& e, const TraceNames& names);
   void on_graph_change(const Event& e);
-  void on_limit(const Event& e, const ProcessFacts& facts);
-  void on_wait(const Event& e, trace::SyncOp op, const ProcessFacts& facts);
-  void on_context_end(const Event& e, const Heap& heap, const ProcessFacts& facts);
+  void on_limit(const Event& e, const TraceNames& names);
+  void on_wait(const Event& e, trace::SyncOp op, const TraceNames& names);
+  void on_context_end(const Event& e, const Heap& heap, const TraceNames& names);
   void add(std::uint16_t context, KernelLaunch launch, std::string_view name);
 
   struct Captured {

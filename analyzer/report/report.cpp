@@ -7,12 +7,6 @@
 
 namespace gmt {
 
-std::uint64_t ProcessReport::lost_events() const {
-  std::uint64_t sum = damaged;
-  for (const auto& [cause, records] : lost) sum += records;
-  return sum;
-}
-
 std::uint64_t Report::count(Severity severity) const {
   return static_cast<std::uint64_t>(
       std::count_if(findings.begin(), findings.end(),

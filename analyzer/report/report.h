@@ -10,50 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/coalescing/access_tables.h"
-#include "analyzer/detectors/detector.h"
+#include "analyzer/analysis/process_report.h"
 #include "analyzer/model/finding.h"
-#include "analyzer/analysis/memory_tables.h"
 
 namespace gmt {
-
-struct Totals {
-  std::uint64_t events = 0;
-  std::uint64_t threads = 0;
-  std::uint64_t allocations = 0;
-  std::uint64_t allocated_bytes = 0; // all allocations added up
-  std::uint64_t frees = 0;
-  std::uint64_t copies = 0;
-  std::uint64_t copied_bytes = 0;
-  std::uint64_t launches = 0;
-  std::uint64_t peak_bytes = 0; // device memory alive at the peak (host families not counted)
-  std::uint64_t peak_order = 0;
-  std::string peak_range; // NVTX ranges that were open then, "epoch 2 / forward"; empty if none
-  std::uint64_t live_bytes = 0; // alive at the end, all families that can leak
-  std::uint64_t live_blocks = 0;
-  // What kernels did with malloc and free, in none of the above: calls, the most that one context's heap held, and the end.
-  std::uint64_t device_heap_calls = 0, device_heap_peak_bytes = 0, device_heap_live_bytes = 0;
-};
-
-struct ProcessReport {
-  std::uint32_t pid = 0;
-  std::string host;
-  std::string executable;
-  std::vector<std::string> arguments; // argv, the program's name first
-  std::string trace;                  // path of the trace directory
-  std::string device;                 // "real" or "simulated"
-  std::string driver_version;         // "13.0", empty if unknown
-  Ending ended;
-  bool exit_recorded = false; // a log goes on to the process's last words: its end is not cut off
-  Totals totals;
-  MemoryTables tables;
-  std::optional<AccessTables> accesses = {}; // if something was measured
-  std::map<std::string, std::uint64_t> lost; // by cause, in words: "disk full or file size limit", ...
-  std::uint64_t torn = 0;                    // slots reserved and never finished
-  std::uint64_t damaged = 0;                 // records whose bytes make no sense
-  std::string missing;                       // which part of the trace is gone, in a sentence; empty if none
-  std::uint64_t lost_events() const;         // lost + damaged
-};
 
 struct ReportedFinding : Finding {
   std::size_t process = 0; // index into Report::processes

@@ -82,4 +82,15 @@ void trim_frames(std::vector<Frame>& frames) {
   frames.erase(frames.begin(), begin);
 }
 
+const Module* calling_module(std::span<const Module> modules, std::span<const std::uint64_t> addresses) {
+  for (const std::uint64_t address : addresses) {
+    const Module* module = find_module(modules, address);
+    if (module == nullptr) continue;
+    Frame frame;
+    frame.module = module->path;
+    if (!is_cuda_frame(frame)) return module;
+  }
+  return nullptr;
+}
+
 } // namespace gmt

@@ -4,7 +4,12 @@
 // resolved.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "analyzer/model/finding.h"
+#include "analyzer/trace_reader/object_files.h"
 
 namespace gmt {
 
@@ -13,5 +18,9 @@ bool is_cuda_frame(const Frame& frame);
 
 // A stack of nothing else stays whole: some place is better than none.
 void trim_frames(std::vector<Frame>& frames);
+
+// Who called CUDA: the first frame of a stack that is neither CUDA's runtime, its driver nor the recorder. nullptr if
+// there is none. Addresses innermost first.
+const Module* calling_module(std::span<const Module> modules, std::span<const std::uint64_t> addresses);
 
 } // namespace gmt

@@ -4,8 +4,6 @@
 
 #include "analyzer/trace_reader/object_files.h"
 
-#include "analyzer/symbols/frame_trim.h"
-
 namespace gmt {
 
 const Module* find_module(std::span<const Module> modules, std::uint64_t address, std::uint64_t order) {
@@ -17,17 +15,6 @@ const Module* find_module(std::span<const Module> modules, std::uint64_t address
     if (holds && then && (found == nullptr || m.loaded >= found->loaded)) found = &m;
   }
   return found;
-}
-
-const Module* calling_module(std::span<const Module> modules, std::span<const std::uint64_t> addresses) {
-  for (const std::uint64_t address : addresses) {
-    const Module* module = find_module(modules, address);
-    if (module == nullptr) continue;
-    Frame frame;
-    frame.module = module->path;
-    if (!is_cuda_frame(frame)) return module;
-  }
-  return nullptr;
 }
 
 } // namespace gmt

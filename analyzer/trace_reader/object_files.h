@@ -28,8 +28,4 @@ inline constexpr std::uint64_t kAnyOrder = UINT64_MAX;
 const Module* find_module(std::span<const Module> modules, std::uint64_t address,
                           std::uint64_t order = kAnyOrder);
 
-// Who called CUDA: the first frame of a stack that is neither CUDA's runtime, its driver nor the recorder. nullptr if
-// there is none. Addresses innermost first.
-const Module* calling_module(std::span<const Module> modules, std::span<const std::uint64_t> addresses);
-
 } // namespace gmt

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/detectors/detector.h"
+#include "analyzer/model/process.h"
 #include "analyzer/trace_reader/device_log.h"
 #include "analyzer/trace_reader/object_files.h"
 

@@ -10,6 +10,14 @@ import interposed_case
 
 SOURCES = os.environ["GMT_SOURCES"]
 PARTS = ("interposer", "device_hooks", "analyzer")
+# Each room may include those above it, and none below.
+ROOMS = {
+    "analyzer": ("base", "model", "trace_reader", "symbols", "heap", "device_heap", "device_code", "coalescing",
+                 "detectors", "analysis", "report", "command"),
+    "interposer": ("base", "loader", "log", "driver_state", "device_ring", "coalescing", "calls", "recorders", "hooks",
+                   "start"),
+}
+MOST_FILES = {"simulated_cuda/driver": 70}
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -56,24 +64,39 @@ class Layers(unittest.TestCase):
                     "it shares nothing with us but the table of CUDA's results")
 
     def test_boost_only_in_the_commands_own_files(self):
-        own = re.compile(r"analyzer/(main|cmd_\w+|options|option_values)\.(cpp|h)$")
+        own = re.compile(r"analyzer/command/(main|cmd_\w+|options|option_values)\.(cpp|h)$")
         rest = [path for path in files(*PARTS, "trace", "simulated_cuda") if not own.match(path)]
         self.forbid(rest, r"^boost/", "Boost only in main, cmd_* and options")
 
     def test_cuda_headers(self):
         self.forbid(files("analyzer", "trace"), r"^(cuda|cudart|cupti|nvtx|driver_types|vector_types)",
                     "the command builds without CUDA")
-        rest = [path for path in files(*PARTS, "trace", "simulated_cuda") if not path.startswith(("interposer/cupti/", "simulated_cuda/cupti/"))]
-        self.forbid(rest, r"^cupti", "CUPTI only in interposer/cupti and its simulation")
+        rest = [path for path in files(*PARTS, "trace", "simulated_cuda")
+                if not path.startswith(("interposer/coalescing/collector/", "simulated_cuda/cupti/"))]
+        self.forbid(rest, r"^cupti", "CUPTI only in the collector and its simulation")
 
-    def test_detectors(self):
-        allowed = (r"^analyzer/(?!(detector|finding|heap|event|words|function_name|stream_clock|orderings|running_kernels|peer_access|declared_pointers|runtime_linkage"
-                   r"|device_stacks|access_finding)\.h$)")
-        self.forbid(files("analyzer/detectors"), allowed, "detectors see detector, finding, heap, event and wording helpers")
+    def test_each_room_includes_those_above_it(self):
+        for part, rooms in ROOMS.items():
+            for path in files(part):
+                folder = path.split("/")[1]
+                self.assertIn(folder, rooms, f"{path} is in no room")
+                below = "|".join(rooms[rooms.index(folder) + 1:])
+                if below:
+                    self.forbid([path], rf"^{part}/({below})/", f"the rooms of {part}, from above: {' '.join(rooms)}")
 
-    def test_outputs(self):
-        allowed = r"^analyzer/(?!(output|report|finding|words|function_name|kernel_counters)\.h$|outputs/)"
-        self.forbid(files("analyzer/outputs"), allowed, "outputs see output, report, finding and the text helpers")
+    def test_detectors_do_not_know_each_other(self):
+        self.forbid([path for path in files("analyzer/detectors") if path.count("/") > 2],
+                    r"^analyzer/detectors/(?!shared/)\w+/", "detectors see shared/ and the rooms above")
+
+    def test_formats(self):
+        allowed = r"^analyzer/(?!report/(output_format|report|formats/\w+)\.h$|(base|model|analysis|coalescing|symbols)/)"
+        self.forbid(files("analyzer/report/formats"), allowed, "formats see a report and the text helpers")
+
+    def test_folders_are_small(self):
+        found = files(*PARTS, "simulated_cuda")
+        for folder in {os.path.dirname(path) for path in found}:
+            here = [path for path in found if os.path.dirname(path) == folder]
+            self.assertLessEqual(len(here), MOST_FILES.get(folder, 26), folder)
 
 
 class Interposer(unittest.TestCase):

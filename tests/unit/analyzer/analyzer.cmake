@@ -32,7 +32,9 @@ gmt_unit_tests(unit_copies detectors/copies)
 gmt_unit_tests(unit_launches detectors/launches)
 gmt_unit_tests(unit_calls detectors/calls detectors/performance)
 gmt_unit_tests(unit_report report)
-target_link_libraries(unit_report PRIVATE analyzer_report)
+foreach(tests unit_symbols unit_device_code unit_report) # some look at whole reports
+  target_link_libraries(${tests} PRIVATE analyzer_report)
+endforeach()
 
 # gmt_test_module(<name> <tests> <macro> <source>...): a file whose code or symbols the tests look at, found through the macro.
 function(gmt_test_module name tests macro)
@@ -47,6 +49,8 @@ endfunction()
 # Always with debug information and inlining: what is found there must not depend on the build type.
 gmt_test_module(symbols_target unit_symbols GMT_SYMBOLS_TARGET symbols/symbols_target.cpp)
 target_compile_options(symbols_target PRIVATE -g -O2)
+target_compile_definitions(unit_report PRIVATE GMT_SYMBOLS_TARGET="$<TARGET_FILE:symbols_target>")
+add_dependencies(unit_report symbols_target)
 target_compile_definitions(unit_symbols PRIVATE GMT_SYMBOLS_TARGET_SOURCE="${here}/symbols/symbols_target.cpp")
 
 # Tail calls as DWARF 5 tells them, and as GNU's extension of DWARF 4 does.
