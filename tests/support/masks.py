@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes out of reports and dumps what differs between two runs of one program: addresses, process ids, times, paths.
+
+Addresses and handles become A1, A2, ... in the order in which they first appear, so that two equal ones stay equal.
+Return addresses become module+offset; those in libraries of the builds, whose code may differ, only the library's name.
+"""
+
+import os
+import pathlib
+import re
+
+HEX = re.compile(r"0x[0-9a-f]{6,}")
+TIMES = re.compile(r"(?<=\bticks=)\d+|(?<=-ns=)\d+|\b\d[\d,.]* (?:ns|us|ms|s|GB/s)\b")
+# Where a process or thread has its number: a number elsewhere may be equal by chance.
+IDS = re.compile(r"""(?<=\bpid[ =])\d+|(?<="pid":\ )\d+|(?<="process":\ )\d+|(?<=\bprocess\ )\d+|(?<=\bt)\d+(?=-\d)|
+                 (?<=thread\ id=)\d+|(?<=\ domain=0\ text=-\ id=)0x[0-9a-f]+|(?P<trace>\bgpumemtrace\.[^\s/"']+\.)\d+""", re.X)
+RUN_FACTS = re.compile(r"^(run|ppid|tsc|monotonic_ns|realtime_ns|heap_begin|heap_end|stack_begin|stack_end)=.*$", re.M)
+
+
+class Masks:
+    """For what one run of one build says. `builds` are folders whose path is no difference."""
+
+    def __init__(self, folder, builds):
+        self.folder, self.builds = str(folder), sorted(map(str, builds), key=len, reverse=True)
+
+    def place(self, text):
+        """Paths, process ids and times."""
+        for build in self.builds:
+            text = text.replace(build + "/", "BUILD/")
+        text = text.replace(self.folder, "FOLDER")
+        names = {}
+
+        def numbered(found):
+            trace = found["trace"] or ""
+            return trace + names.setdefault(int(found[0][len(trace):], 0), f"PID{len(names) + 1}")
+        text = IDS.sub(numbered, text)
+        return TIMES.sub("TIME", text)
+
+    def addresses(self, text):
+        names = {}
+        return HEX.sub(lambda found: names.setdefault(found[0], f"A{len(names) + 1}"), text)
+
+    def text(self, text):
+        return self.addresses(self.place(text))
+
+    def modules(self, trace):
+        """(first address, end, bias, name) of each module that the trace names; [name] for a library of ours."""
+        modules = []
+        for line in (pathlib.Path(trace) / "modules").read_text(errors="replace").splitlines():
+            words = line.split("\t")
+            if words[0] == "+" and len(words) > 6:
+                begin, end, bias = (int(word, 16) for word in words[2:5])
+                name = os.path.basename(words[6])
+                ours = name.startswith("lib") and self.place(words[6]).startswith("BUILD/")
+                modules.append((begin, end, bias, f"[{name}]" if ours else name))
+        return modules
+
+    def dump(self, text, trace):
+        """As text(), with the frames of stacks named by their modules."""
+        modules, known, lines = self.modules(trace), {}, []
+
+        def name_of(address):
+            for begin, end, bias, name in modules:
+                if begin <= int(address, 16) < end:
+                    return name if name[0] == "[" else f"{name}+{int(address, 16) - bias:#x}"
+            return "elsewhere"
+
+        for line in text.splitlines():
+            if line.startswith("stack "):
+                number, _, addresses = line.partition(": ")
+                for address in addresses.split():
+                    known.setdefault(address, name_of(address))
+                # How many frames a library of ours has is its own affair.
+                line = " ".join([number] + [known[address] for address in addresses.split()])
+                line = re.sub(r"(\[\S+\])( \1)+", r"\1", line)
+            lines.append(line)
+        return self.text("\n".join(lines))
+
+    def info(self, trace):
+        """The text files of a trace that do not depend on what else the system maps."""
+        trace = pathlib.Path(trace)
+        names = sorted(path.name for path in trace.iterdir())
+        texts = [(trace / name).read_text(errors="replace") for name in ("info", "complete") if name in names]
+        return self.text("\n".join([*names, *(RUN_FACTS.sub(r"\1=...", text) for text in texts)]))
+
+
+def without_order(text):
+    """For programs with threads: the lines sorted, with numbers of events, stacks, threads and addresses left out."""
+    lines = re.sub(r"\bA\d+|\bstack[ =]\d+|-\d+\.\d+|^\d+|PID\d+", "N", text, flags=re.M).splitlines()
+    return "\n".join(sorted(lines))
