@@ -14,8 +14,8 @@ SCRIPT = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts/same-r
 
 class SameReports(CommandCase):
     def compare(self, new, match):
-        return subprocess.run([sys.executable, SCRIPT, "--match", match, "--damaged", "8", COMMAND, new], env=self.environment,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+        return subprocess.run([sys.executable, SCRIPT, "--match", match, "--damaged", "8", COMMAND, new],
+                              env=self.environment, capture_output=True, text=True, timeout=100, check=False)
 
     def changed(self, command):
         """A command whose output goes through `command`."""
@@ -31,12 +31,11 @@ class SameReports(CommandCase):
         self.assertRegex(result.stdout, r"^same-reports: \d\d+ runs compared, 0 differ \(0 distinct differences\)\n$")
 
     def test_differences(self):
-        for match, change, gone, come in (
-                ("fixture/first_steps.plain.static", "sed 's/was never freed/was not freed/'", "was never freed", "was not freed"),
-                ("fixture/first_steps.plain.static", "sed 's/\"live_blocks\"/\"living\"/'", '"live_blocks"', '"living"'),
-                ("fixture/first_steps.plain.static", "sed 's/ family=/ sort=/'", "family=device", "sort=device"),
-                ("usage/help.leak", "sed s/cudaMalloc/cuMemAlloc/", "cudaMalloc", "cuMemAlloc"),
-                ("damaged", "sed 's/torn slots/slots/'", "torn slots", "slots")):
+        steps = "fixture/first_steps.plain.static"
+        for match, gone, come in ((steps, "was never freed", "was not freed"), (steps, '"live_blocks"', '"living"'),
+                                  (steps, " family=device", " sort=device"), ("damaged", "torn slots", "slots"),
+                                  ("usage/help.leak", "cudaMalloc", "cuMemAlloc")):
+            change = f"sed 's/{gone}/{come}/'"
             result = self.compare(self.changed(change), match)
             self.assertEqual(result.returncode, 1, (change, result))
             self.assertRegex(result.stdout, rf"(?m)^  -.*{gone}.*\n  \+.*{come}")

@@ -13,7 +13,8 @@ HEX = re.compile(r"0x[0-9a-f]{6,}")
 TIMES = re.compile(r"(?<=\bticks=)\d+|(?<=-ns=)\d+|\b\d[\d,.]* (?:ns|us|ms|s|GB/s)\b")
 # Where a process or thread has its number: a number elsewhere may be equal by chance.
 IDS = re.compile(r"""(?<=\bpid[ =])\d+|(?<="pid":\ )\d+|(?<="process":\ )\d+|(?<=\bprocess\ )\d+|(?<=\bt)\d+(?=-\d)|
-                 (?<=thread\ id=)\d+|(?<=\ domain=0\ text=-\ id=)0x[0-9a-f]+|(?P<trace>\bgpumemtrace\.[^\s/"']+\.)\d+""", re.X)
+                 (?<=thread\ id=)\d+|(?<=\ domain=0\ text=-\ id=)0x[0-9a-f]+|
+                 (?P<trace>\bgpumemtrace\.[^\s/"']+\.)\d+""", re.X)
 RUN_FACTS = re.compile(r"^(run|ppid|tsc|monotonic_ns|realtime_ns|heap_begin|heap_end|stack_begin|stack_end)=.*$", re.M)
 
 
