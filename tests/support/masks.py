@@ -8,6 +8,7 @@ Return addresses become module+offset; those in libraries of the builds, whose c
 import os
 import pathlib
 import re
+import struct
 
 HEX = re.compile(r"0x[0-9a-f]{6,}")
 # Each begins with fixed letters, which makes it quick on large dumps.
@@ -89,6 +90,17 @@ class Masks:
         names = sorted(path.name for path in trace.iterdir())
         texts = [(trace / name).read_text(errors="replace") for name in ("info", "complete") if name in names]
         return self.text("\n".join([*(f" {name}" for name in names), *(RUN_FACTS.sub(r"\1=...", text) for text in texts)]))
+
+
+def heads(trace):
+    """Kind, slots, flags and result of each record as they lie on disk: `dump` does not show every flag."""
+    lines = []
+    for log in sorted(pathlib.Path(trace).glob("*.log"), key=lambda path: path.stat().st_size):
+        data = log.read_bytes()
+        for kind, slots, flags, result in struct.iter_unpack("<BBxxHH56x", data[4096:len(data) // 64 * 64]):
+            if kind > 1:  # neither free nor the rest of a record
+                lines.append(f"kind {kind} slots {slots} flags {flags:#x} result {result}")
+    return "\n".join(lines)
 
 
 def without_order(text):
