@@ -22,8 +22,11 @@ class CommandCase(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="gpumemtrace-test-")
         self.addCleanup(shutil.rmtree, self.folder, True)
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("GPUMEMTRACE_", "GMT_", "LD_", "NO_COLOR"))}
+        self.environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("GPUMEMTRACE_", "GMT_", "LD_", "NO_COLOR"))
+        }
         self.environment["GPUMEMTRACE_LIBDIR"] = LIBDIR
 
     def run_command(self, *words, **more):

@@ -49,7 +49,9 @@ class Layers(unittest.TestCase):
             self.forbid(files(part), rf"^({others}|simulated_cuda|tests|samples)/", f"{part} includes trace/ only")
 
     def test_trace_is_a_leaf(self):
-        self.forbid(files("trace"), rf"^({'|'.join(PARTS)}|simulated_cuda|cuda|fmt|boost)", "trace/ includes nothing of ours")
+        self.forbid(
+            files("trace"), rf"^({'|'.join(PARTS)}|simulated_cuda|cuda|fmt|boost)", "trace/ includes nothing of ours"
+        )
 
     def test_simulated_device_knows_nothing_of_us(self):
         self.forbid(files("simulated_cuda"), rf"^({'|'.join(PARTS)}|trace)/", "it links nothing of the interposer")
@@ -60,15 +62,26 @@ class Layers(unittest.TestCase):
         self.forbid(rest, r"^boost/", "Boost only in main, cmd_* and options")
 
     def test_cuda_headers(self):
-        self.forbid(files("analyzer", "trace"), r"^(cuda|cudart|cupti|nvtx|driver_types|vector_types)",
-                    "the command builds without CUDA")
-        rest = [path for path in files(*PARTS, "trace", "simulated_cuda") if not path.startswith(("interposer/cupti/", "simulated_cuda/cupti/"))]
+        self.forbid(
+            files("analyzer", "trace"),
+            r"^(cuda|cudart|cupti|nvtx|driver_types|vector_types)",
+            "the command builds without CUDA",
+        )
+        rest = [
+            path
+            for path in files(*PARTS, "trace", "simulated_cuda")
+            if not path.startswith(("interposer/cupti/", "simulated_cuda/cupti/"))
+        ]
         self.forbid(rest, r"^cupti", "CUPTI only in interposer/cupti and its simulation")
 
     def test_detectors(self):
-        allowed = (r"^analyzer/(?!(detector|finding|heap|event|words|function_name|stream_clock|orderings|running_kernels|peer_access|declared_pointers|runtime_linkage"
-                   r"|device_stacks|access_finding)\.h$)")
-        self.forbid(files("analyzer/detectors"), allowed, "detectors see detector, finding, heap, event and wording helpers")
+        allowed = (
+            r"^analyzer/(?!(detector|finding|heap|event|words|function_name|stream_clock|orderings|running_kernels|peer_access|declared_pointers|runtime_linkage"
+            r"|device_stacks|access_finding)\.h$)"
+        )
+        self.forbid(
+            files("analyzer/detectors"), allowed, "detectors see detector, finding, heap, event and wording helpers"
+        )
 
     def test_outputs(self):
         allowed = r"^analyzer/(?!(output|report|finding|words|function_name|kernel_counters)\.h$|outputs/)"
@@ -79,8 +92,12 @@ class Interposer(unittest.TestCase):
     def forbid(self, pattern, why, but=()):
         paths = [path for path in files("interposer") if path.endswith((".h", ".cpp"))]
         self.assertGreater(len(paths), 20)
-        offenders = [f"{path}: {match.group(0)}" for path in paths if os.path.basename(path) not in but
-                     for match in re.finditer(pattern, code_of(path))]
+        offenders = [
+            f"{path}: {match.group(0)}"
+            for path in paths
+            if os.path.basename(path) not in but
+            for match in re.finditer(pattern, code_of(path))
+        ]
         self.assertEqual(offenders, [], why)
 
     def test_no_public_dlsym(self):
@@ -90,9 +107,12 @@ class Interposer(unittest.TestCase):
         self.forbid(r"(?<![\w_])dlclose\s*\(", "close_handle() only", but=("process_hooks.cpp",))
 
     def test_no_heap_and_no_streams(self):
-        self.forbid(r"(?<![\w_])(malloc|calloc|realloc|free|strdup|fopen|printf|fprintf)\s*\(|\bnew\s+\w+\s*[\[({;]"
-                    r"|\bstd::(string|vector|cout|cerr|mutex)\b", "the host's allocator and streams may be the very thing that is broken",
-                    but=("host_free.cpp", "cupti.cpp"))  # which defines free(); which frees what CUPTI allocated
+        self.forbid(
+            r"(?<![\w_])(malloc|calloc|realloc|free|strdup|fopen|printf|fprintf)\s*\(|\bnew\s+\w+\s*[\[({;]"
+            r"|\bstd::(string|vector|cout|cerr|mutex)\b",
+            "the host's allocator and streams may be the very thing that is broken",
+            but=("host_free.cpp", "cupti.cpp"),
+        )  # which defines free(); which frees what CUPTI allocated
 
     def test_never_ends_the_process(self):
         self.forbid(r"(?<![\w_:])(abort|exit|raise|assert)\s*\(|\bthrow\b|\btry\b", "never end, stop or slow the host")
