@@ -9,7 +9,7 @@ import struct
 import subprocess
 
 import interposed_case
-from coalescing_case import COMMAND, FIGURES, METRICS, CoalescingCase, UNKNOWN
+from coalescing_case import COMMAND, FIGURES, METRICS, UNKNOWN, CoalescingCase
 
 
 class SumsTest(CoalescingCase):
@@ -100,12 +100,15 @@ class SumsTest(CoalescingCase):
         """What has no room is left out and counted; the program does not notice."""
         with open(self.metrics, "w", encoding="utf-8") as file:
             file.writelines(f"a {16 * i:#x} {METRICS[2]}=1\n" for i in range(30000))
-        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, 2 << 20))
+
+        def limit():
+            return resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, 2 << 20))
+
         result = self.play("launch a 1 sync", env={"GPUMEMTRACE_SIM_MEMORY": "1M"}, preexec_fn=limit)
         self.assertEqual(result.stderr, "")
         sums = self.sums()
         self.assertGreater(len(sums.instructions), 15000)
-        self.assertEqual(set(figures[2] for figures in sums.instructions.values()), {1})
+        self.assertEqual({figures[2] for figures in sums.instructions.values()}, {1})
         self.assertEqual(len(sums.instructions) + sums.lost["space"], 30000)
 
     def test_trace_limit(self):

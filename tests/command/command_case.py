@@ -37,7 +37,7 @@ class CommandCase(unittest.TestCase):
             del more["stdin"]
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stderr", subprocess.PIPE)
-        return subprocess.run([COMMAND, *words], text=True, timeout=60, **more)
+        return subprocess.run([COMMAND, *words], check=False, text=True, timeout=60, **more)
 
     def assert_usage_error(self, words, *expected):
         result = self.run_command(*words)

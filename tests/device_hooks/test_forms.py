@@ -23,7 +23,7 @@ FORCED = ["-I", INCLUDE, "-include", "gpumemtrace/device.h"]
 
 
 def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    done = subprocess.run([str(word) for word in command], check=False, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -43,12 +43,7 @@ class Forms(unittest.TestCase):
 
     @staticmethod
     def functions(ptx):
-        return {
-            function: body
-            for function, body in re.findall(
-                r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?(\w+)\s*\(.*?\n\{(.*?)\n\}", ptx, re.S
-            )
-        }
+        return dict(re.findall(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?(\w+)\s*\(.*?\n\{(.*?)\n\}", ptx, re.S))
 
     def ptx(self, name, *arguments):
         text = self.nvcc("-ptx", self.source(name), *arguments, output=name + ".ptx").read_text()

@@ -38,7 +38,7 @@ def run(options, words, folder):
         *program,
         *words,
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=options.timeout)
+    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=options.timeout)
     return done, json.loads(report.read_text()) if report.exists() else {}
 
 

@@ -270,6 +270,7 @@ def run_program(run, options, folder):
     try:
         done = subprocess.run(
             command,
+            check=False,
             cwd=folder,
             env={**os.environ, **run.environment},
             stdin=subprocess.DEVNULL,

@@ -105,6 +105,7 @@ def build(nvcc, include, kind, body, folder):
             kind,
             source.name,
         ],
+        check=False,
         cwd=folder,
         capture_output=True,
         text=True,
@@ -125,7 +126,9 @@ def run(command, kind, body, folder):
         f"./{kind}",
     ]
     (folder / f"{kind}.traces").mkdir()
-    done = subprocess.run(words, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True)
+    done = subprocess.run(
+        words, check=False, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True
+    )
     return findings_of(done.stderr)
 
 
@@ -161,7 +164,7 @@ def main():
                 results = list(pool.map(lambda s: check_program(command, sys.argv[4], s, folder), sections))
         problems = [problem for _, found in results for problem in found]
         if "--update" in sys.argv:
-            for (kind, _, _, body), (report, _) in zip(sections, results):
+            for (_, _, _, body), (report, _) in zip(sections, results):
                 if report:
                     new = REPORT.sub(lambda _, report=report: f"```text\n{report}```", body, count=1)
                     text = text.replace(body, new)

@@ -146,8 +146,8 @@ class OlderRuntime(InterposedCase):
             text = re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read(), flags=re.DOTALL)
         found = {}
         for name, parameters in re.findall(r"CUDARTAPI\s+(\w+)\s*\(([^;{]*?)\)\s*;", text):
-            parameters = re.sub(r"__dv\([^)]*\)", "", parameters)
-            types = [re.sub(r"\b\w+$", "", " ".join(one.split())) for one in parameters.split(",")]
+            plain = re.sub(r"__dv\([^)]*\)", "", parameters)
+            types = [re.sub(r"\b\w+$", "", " ".join(one.split())) for one in plain.split(",")]
             found.setdefault(name, set()).add(tuple(types))
         return found
 

@@ -63,7 +63,11 @@ class InterposedCase(unittest.TestCase):
         more.setdefault("timeout", self.timeout)
         more.setdefault("cwd", self.folder)
         result = subprocess.run(
-            words, env=self.environment(preload, **(env or {})), stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more
+            words,
+            check=False,
+            env=self.environment(preload, **(env or {})),
+            capture_output=True,
+            **more,
         )
         result.stdout = result.stdout.decode(errors="replace")
         result.stderr = result.stderr.decode(errors="replace")

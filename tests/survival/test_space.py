@@ -44,7 +44,7 @@ class Space(InterposedCase):
         for limit in (1 << 20, 100 << 10, 70 << 10):
             with self.subTest(limit=limit):
                 self.setUp()
-                self.many(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+                self.many(preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
                 trace = self.only_trace()
                 calls, lost = self.counted(trace)
                 self.assertEqual(list(trace.lost), ["space"])
@@ -55,7 +55,7 @@ class Space(InterposedCase):
         for limit in (0, 512, 4096, 20000):
             with self.subTest(limit=limit):
                 self.setUp()
-                self.many(100, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+                self.many(100, preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
 
     def test_trace_limit(self):
         self.many(env={"GPUMEMTRACE_MAX_TRACE": str(2 << 20)})
