@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The collector of --coalescing against a made-up driver and a made-up CUPTI, so that the thread sanitizer sees it.
 set(collector ${PROJECT_SOURCE_DIR}/interposer/cupti)
 set(collector_sources ${collector}/code_bound.cpp ${collector}/context.cpp ${collector}/counting.cpp

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Unit tests of what lies between an analysis and its report: symbols, suppressions, the report builder, outputs.
 # Always with debug information and inlining: what the symbols test resolves must not depend on the build type.
 add_library(report_symbols_target MODULE report_symbols_target.cpp)
