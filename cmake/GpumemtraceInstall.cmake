@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What makes the result of `cmake --install` run from any folder, on any x86-64 Linux with glibc 2.34 or newer: a static
 # command that finds everything else beside itself (../lib/gpumemtrace). Included last by the root CMakeLists.txt; the
 # interposer and the simulated device install themselves. tests/install checks the result.

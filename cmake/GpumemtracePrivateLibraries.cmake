@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The unwinder that the interposer opens: the distribution's libunwind.so.8 and the liblzma.so.5 that it needs, copied
 # beside the interposer under names of their own. With its own soname neither can be taken for the library that the
 # program itself asks for later, which may have to be a newer one; and $ORIGIN finds the second from the first wherever

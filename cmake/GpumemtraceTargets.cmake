@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The interface targets that everything else links: warnings, the trace folder, and what comes from outside.
 
 add_library(gmt_warnings INTERFACE)

@@ -118,6 +118,7 @@ const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
     kept = &ring_[ring_.add(block)];
     ++retired_;
   } else {
+    prefetch(&ring_[static_cast<Id>((retired_ + kDeathsAhead) % Heap::kMaxFreed)]);
     Block& oldest = ring_[static_cast<Id>(retired_ % Heap::kMaxFreed)];
     forget(oldest);
     oldest = block;

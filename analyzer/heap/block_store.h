@@ -208,6 +208,7 @@ private:
 
   BlockPool ended_;
   BlockPool ring_;                    // once full, the oldest is overwritten
+  static constexpr std::uint64_t kDeathsAhead = 2; // the place of the next but one is fetched
   std::uint64_t retired_ = 0;         // into the ring, ever; the next position is this modulo kMaxFreed
   mutable std::uint64_t indexed_ = 0; // of retired_, how many are in dead_
   mutable std::array<Dead, kSpaces> dead_;

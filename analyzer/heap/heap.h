@@ -47,7 +47,7 @@ inline constexpr std::uint16_t kHostPlace = 0xffff;
 
 // One allocation from birth to death, in one cache line. The newest kMaxFreed freed ones are kept to explain
 // later mistakes with.
-struct Block {
+struct alignas(64) Block {
   enum class End : std::uint8_t {
     kAlive,
     kFreed,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // See figures.h. Every name that begins as CUPTI's SASS metrics do is a metric of the simulated chip; its id is made of
 // it.
 #include "figures.h"

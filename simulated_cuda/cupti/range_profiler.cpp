@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of CUPTI that counts what whole kernels do: the Range Profiler and its host side, for one range at a time. As on the
 // real one hits in L2 take a pass of their own, and what is not of the pass that was taken is not a number. Answers mistakes as cupti_range_profiler.h says; opening and closing a range wait for the context, as the real
 // one was seen to (driver 580). A launch's counters come from the file of GPUMEMTRACE_SIM_METRICS: lines of a kernel's

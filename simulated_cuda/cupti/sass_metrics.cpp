@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of CUPTI that measures instructions, over figures from a file: what a profiler of memory accesses needs, to
 // be tested without a GPU. Answers mistakes as cupti_sass_metrics.h says. Found only by who is told where it lies.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declarations of every function that implements a driver entry point, made from driver_api.def with the vendor's own
 // types. Included by the files that define them, so that a definition that differs from the header does not link.
 // Invariant: an implementation runs with the driver lock held, after entry.h has checked what its row needs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The address-space manager of one simulated device: first fit over one flat range, with coalescing of neighbouring
 // holes, so that addresses come back as on a real allocator and a hole that is too small does not serve.
 // Used by Device. Offsets and sizes are multiples of kGranule. Not thread-safe: the driver lock is held.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA arrays and mipmapped arrays: opaque handles over device memory laid out row by row.
 // Called through driver_api.def with the lock held; copy.cpp reads and writes their bytes.
 // Invariant: an array's memory is no block, so no pointer call can reach it; a level is a view: destroying it succeeds

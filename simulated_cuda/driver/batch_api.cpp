@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that do many things at once: batches of copies, of prefetches and discards, of stream memory operations.
 // Called through driver_api.def with the lock held. Each member is what the single call would be.
 // Invariant: the legacy stream takes no batches (1); members before the one that fails have been done.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lookups in the table of live blocks. Called with the driver lock held.
 // Neighbouring VMM mappings of one reservation serve as one range, as on the device: nothing else may be crossed.
 #include "block.h"

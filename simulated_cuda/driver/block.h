@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one allocation is, and the ordered table of all of them: the driver's answer to "what lies at this address".
 // Used by every file that allocates, frees, copies or answers queries about pointers.
 // Invariant: live blocks do not overlap; `size` is the size the program asked for, to the byte, because the real driver

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream capture: begin, end, status, modes. Recording itself happens in submit().
 // Called through driver_api.def with the lock held.
 // Invariant: every stream that points to a Capture is detached before the Capture goes; an unfinished fork of a capture

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Initialisation and contexts: cuInit, primary contexts, the context stack of each thread, limits.
 // Called through driver_api.def with the lock held.
 // Invariant: a Context object is never deleted; `alive` says whether it may be used. A reset primary context comes back

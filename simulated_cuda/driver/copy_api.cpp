@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The copy entry points. Each one only writes down which copy it is, as a CUDA_MEMCPY3D, and submits it.
 // Called through driver_api.def with the lock held. Sync forms use stream 0, which _ptds turns into the thread's own.
 // Invariant: the declared direction is kept in the memory types, because the answers to mistakes depend on it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One simulated device: its memory (a memfd mapped twice), its pools and its primary context.
 // Owned by State. The program gets addresses inside `window`, which it cannot read or write, as on a real GPU; the
 // driver reaches the same bytes through `alias`.

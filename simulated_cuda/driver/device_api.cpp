@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device queries: names, attributes, peers. Called through driver_api.def with the lock held.
 // The values come from device_attributes.def; pitch and texture alignments and the memory size from the environment.
 // Invariant: all devices are alike but for their ordinal, PCI bus and UUID; every pair of them has peer access.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuGetErrorName and cuGetErrorString over trace/cuda_results.def.
 // Called through driver_api.def. Unknown numbers answer CUDA_ERROR_INVALID_VALUE and a null pointer, as documented.
 #include "api.h"

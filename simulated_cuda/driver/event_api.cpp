@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events: creation, record, wait, query, elapsed time.
 // Called through driver_api.def with the lock held. Recorded on a capturing stream, an event stands for a point of the
 // graph; a wait on it joins another stream to the capture.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's symbol table: one jump stub an exported name, and cuGetProcAddress over the same rows.
 // Everything here is made from driver_api.def and unsupported_api.def; dlsym(symbol) and cuGetProcAddress(base,
 // version, flags) therefore give the same address, as on the real driver.

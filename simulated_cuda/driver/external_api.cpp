@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // External memory: a file descriptor that stands for another API's memory (a memfd here), and buffers mapped from it.
 // Called through driver_api.def with the lock held. Semaphores and mipmapped arrays of external memory answer 801.
 // Invariant: an import owns its descriptor; buffers outlive the import and are freed by cuMemFree.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels and functions: names, parameters, attributes, enumeration, occupancy.
 // Called through driver_api.def with the lock held. CUfunction and CUkernel are the same object here.
 // Invariant: enumeration shows the kernels the image declares; an opaque image shows those that were asked for.

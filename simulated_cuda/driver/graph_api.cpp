@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs as structures: creation, edges, queries, cloning, destruction, user objects.
 // Called through driver_api.def with the lock held. The old forms without edge data forward to the new ones.
 // Invariant: an array answer follows CUDA's rule: with a null array the count is asked for; otherwise at most *count

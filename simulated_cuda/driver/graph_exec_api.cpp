@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instantiated graphs: instantiation, update, launch, and the memory counters of graphs.
 // Called through driver_api.def with the lock held.
 // Invariant: an executable graph holds its own copies of all operations, in an order that honours the dependencies, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adding nodes to graphs, and reading and changing what a node does.
 // Called through driver_api.def with the lock held. Kernel arguments are copied in, as on the real driver.
 // Invariant: a node's operation never changes its kind: setters answer CUDA_ERROR_INVALID_VALUE for another one.

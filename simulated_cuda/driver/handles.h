@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table of live objects of one kind, for handles that programs may pass after their end: a handle is valid only if
 // it is in its table. Owned by State; used with the driver lock held.
 // Invariant: the table owns what it holds; a handle is the object's address.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pinned and registered host memory: cuMemHostAlloc, cuMemFreeHost, cuMemHostRegister, cuMemHostUnregister, queries.
 // Called through driver_api.def with the lock held.
 // Invariant: with unified addressing the device address of host memory is its host address. Unregistering memory that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory and events of other processes: cuIpc*. A handle says which process has the memory and where it lies in the
 // file that is its device's memory; the other process opens that file through /proc and maps the piece.
 // Called through driver_api.def with the lock held.

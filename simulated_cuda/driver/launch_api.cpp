@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernel launches. Nothing runs: a launch is checked, counted, and answered 0; that is what the report says, too.
 // Called through driver_api.def, and by operation.cpp for graph nodes, with the lock held.
 // GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH stages the one effect of a kernel that matters to a host program: an error that

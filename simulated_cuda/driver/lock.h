@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one lock of the simulated driver, and the state each thread carries through it.
 // entry.h takes the lock for every driver call; stream.cpp waits on it for host functions.
 // Invariant: asynchronous signals are blocked while the lock is held, so that a signal handler that calls cudaFree

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mappings behind mapping.h. Called with the driver lock held.
 // Invariant: what is unmapped is exactly what was mapped, found again from the block's own base and size.
 #include "mapping.h"

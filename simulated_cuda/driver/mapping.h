@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Address ranges that are not pieces of a device's own memory: host memory behind a guard page, and files of other
 // processes or of the program that the device can reach and the program cannot.
 // Used by the host-memory, IPC, external-memory and pool files. Lock held.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemAlloc, cuMemAllocPitch, cuMemFree, cuMemAllocManaged, cuMemGetInfo and cuMemGetAddressRange.
 // Called through driver_api.def with the lock held.
 // Invariant: an address is freed only as the base of a live block that cuMemFree may free; anything else answers 1.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loading code: modules, libraries, their variables, and the export tables.
 // Called through driver_api.def with the lock held.
 // Invariant: a variable's memory is a block of kind kGlobal: copies reach it, cuMemFree does not.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory for the nodes of the allocator's own maps, straight from mmap: a cudaFree inside a signal handler may have
 // interrupted malloc, so the allocator's bookkeeping must not need malloc. Owned by State.
 // Invariant: used only with the driver lock held; blocks go back to the pool, the pool itself lives for ever.

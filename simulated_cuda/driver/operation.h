@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How work reaches a stream: submit() executes an operation at once, in call order, or records it if the stream is
 // capturing. Used by every file that implements stream-ordered calls.
 // Invariant: an operation is checked when it is submitted, so a mistake is answered by the call that made it, as the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuPointerGetAttribute(s), cuPointerSetAttribute, and the calls about managed memory that only advise.
 // Called through driver_api.def with the lock held.
 // Invariant: cuPointerGetAttribute refuses an unknown address, cuPointerGetAttributes answers zeros for it: that is how

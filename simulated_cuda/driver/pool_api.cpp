@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream-ordered memory and its pools. Work is done in call order, so an allocation exists from the call on and a freed
 // one is gone when cuMemFreeAsync returns: later use of it is refused, as the real driver does.
 // Called through driver_api.def, and by operation.cpp for graph nodes, with the lock held.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memset entry points and the engine under them: every set is a CUDA_MEMSET_NODE_PARAMS.
 // Called through driver_api.def, and by operation.cpp for graph nodes, with the lock held.
 // Invariant: addresses and pitches of 16- and 32-bit sets are aligned to the element, as the real driver requires.

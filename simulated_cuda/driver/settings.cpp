@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads GPUMEMTRACE_SIM_* from the environment. Called once, by the constructor of State.
 // Sizes take an optional K, M or G (powers of 1024). A value that makes no sense is named on stderr and ignored.
 // Runs inside the simulated driver, so it must not call CUDA.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sharing pools and cuMemCreate handles by file descriptors: export here, import in this or another process.
 // Called through driver_api.def with the lock held.
 // Invariant: only what was made for it can be exported (handleTypes of its properties); an imported pool gives no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything the simulated driver knows: devices, contexts, streams, events and the tables of live objects.
 // One State per process, made on the first driver call and never destroyed (destructors of statics still free memory).
 // Invariant: read and written only with the driver lock held; entry.h sees to that. Contexts are never deleted, so a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams: creation, destruction, queries, synchronisation, host functions, and the memory operations on streams.
 // Called through driver_api.def with the lock held. Handles 0, 1 and 2 are resolved by find_stream().
 // Invariant: a destroyed stream's handle answers CUDA_ERROR_INVALID_HANDLE.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texture and surface objects. Nothing samples them here; creation checks what the real driver checks.
 // Called through driver_api.def with the lock held.
 // Invariant: a linear or pitch2D texture needs a base in live memory, on the texture alignment; pitch2D lies wholly in

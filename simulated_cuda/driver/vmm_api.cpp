@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Virtual memory management: address reservations, physical handles, mappings, access.
 // Called through driver_api.def with the lock held. Each reservation has an alias of the same shape, so neighbouring
 // mappings are contiguous for the driver too; mapping a handle maps its part of the device's memfd into the alias.

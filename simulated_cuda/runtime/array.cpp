@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA arrays through the runtime: creation, release, descriptions.
 // Called through runtime_api.def. Only the 3-D creation function of the driver is used, as in NVIDIA's runtime.
 // Invariant: cudaFreeArray(NULL) succeeds without a driver call.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies between arrays and pointers in one and two dimensions; all become cuMemcpy3D.
 // Called through runtime_api.def.
 // Invariant: a one-dimensional copy that crosses rows of the array is cut into whole rows, so no call leaves the array.

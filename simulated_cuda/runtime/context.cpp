@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a context current before a call that needs one: the current context of the thread if there is one (the program
 // may have made it through the driver API), else the primary context of the thread's device, retained once per device.
 // Called by every runtime entry that reaches the device.

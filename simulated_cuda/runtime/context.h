@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts as the runtime handles them. Implemented in context.cpp; used by device.cpp and memory.cpp.
 #pragma once
 

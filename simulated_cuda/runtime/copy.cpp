@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One- and two-dimensional copies and sets between pointers.
 // Called through runtime_api.def. The copy kind selects the driver function, as in NVIDIA's runtime, so the direction
 // is visible to whoever watches the driver.

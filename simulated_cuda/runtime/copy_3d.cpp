@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three-dimensional and peer copies.
 // Called through runtime_api.def; make_copy_3d() also by graph.cpp.
 // Invariant: each side names exactly one of an array and a pointer; extents count elements as soon as an array takes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices and versions: counts, properties, the current device, reset, peers, driver entry points.
 // Called through runtime_api.def.
 // Invariant: cudaGetDevice asks the driver first and answers from the thread's own choice when no context is current.

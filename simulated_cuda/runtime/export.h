@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every runtime call goes through, and the state each thread has in the runtime.
 // Recorded<...>::call keeps the thread's last error; Forward<...>::call passes the arguments on to a driver function.
 // Made by exports.cpp from runtime_api.def.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Between the runtime's channel descriptions and the driver's array formats. Used by array.cpp and texture.cpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph calls whose descriptions differ between runtime and driver: kernels, copies, sets, and cudaGraphAddNode.
 // Called through runtime_api.def; everything else about graphs is forwarded by rows of that table.
 // Invariant: host stubs and symbols are resolved here, so the driver only ever sees kernels and addresses.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernel launches and questions about kernels.
 // Called through runtime_api.def; <<<...>>> compiles to push and pop of a configuration, __cudaGetKernel and
 // __cudaLaunchKernel.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocation and release through the runtime: linear, pitched, managed, pinned and stream-ordered memory.
 // Called through runtime_api.def.
 // Invariant: a size of zero never reaches the driver and gives a null pointer; cudaFree(NULL) does reach it, because

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registration: what nvcc's start-up code calls before main, and the lazy loading behind it.
 // Called through runtime_api.def, by constructors of the program and of its libraries, and by dlclose.
 // Invariant: registering touches no driver function, so a program that never uses CUDA needs no driver.

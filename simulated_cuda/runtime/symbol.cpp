@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies to and from __device__ and __constant__ variables, their addresses and sizes.
 // Called through runtime_api.def.
 // Invariant: a range outside the variable is refused here and never reaches the driver; only the kinds that can mean

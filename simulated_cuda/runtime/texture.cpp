@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texture and surface objects through the runtime: descriptions are translated, the driver checks them.
 // Called through runtime_api.def.
 // Invariant: nothing is checked twice; a wrong pitch or base is the driver's answer.

@@ -8,6 +8,7 @@ Runs are interleaved (plain, ours, ours without the scan of launch arguments, pl
 rounds; the peer runs once, at one setting, because it is an order of magnitude slower, and the runs without the scan at
 one setting too. Prints a table; exit status 1 if a run failed.
 """
+
 import argparse
 import os
 import shutil
@@ -24,7 +25,7 @@ LAUNCH_BUDGET_NO_SCAN = 1.05
 
 def figures(command, folder):
     """{(call, frames, threads): microseconds} of one run."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=240)
     if done.returncode != 0:
         sys.exit(f"call_cost: {' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
     found = {}
@@ -57,21 +58,40 @@ def main():
                     best(no_scan, figures([options.gpumemtrace, "record", NO_SCAN, *words], folder))
     if options.peer and shutil.which(options.peer):
         with tempfile.TemporaryDirectory() as folder:
-            found = figures([options.peer, "--tool", "memcheck", "--leak-check", "full", "--log-file",
-                             os.path.join(folder, "peer.log"), options.program, "10", "1"], folder)
+            found = figures(
+                [
+                    options.peer,
+                    "--tool",
+                    "memcheck",
+                    "--leak-check",
+                    "full",
+                    "--log-file",
+                    os.path.join(folder, "peer.log"),
+                    options.program,
+                    "10",
+                    "1",
+                ],
+                folder,
+            )
             best(peer, found)
-    print(f"{'call':32} {'frames':>6} {'threads':>7} {'plain us':>9} {'ours us':>9} {'ratio':>6} {'budget':>6} "
-          f"{'peer us':>9} {'ratio':>6}")
+    print(
+        f"{'call':32} {'frames':>6} {'threads':>7} {'plain us':>9} {'ours us':>9} {'ratio':>6} {'budget':>6} "
+        f"{'peer us':>9} {'ratio':>6}"
+    )
     for key in sorted(plain):
         call, frames, threads = key
         budget = LAUNCH_BUDGET if call.startswith("launch") else BUDGETS.get((call, frames), "")
         theirs = f"{peer[key]:9.3f} {peer[key] / plain[key]:6.2f}" if key in peer else ""
-        print(f"{call:32} {frames:6} {threads:7} {plain[key]:9.3f} {ours[key]:9.3f} {ours[key] / plain[key]:6.2f} "
-              f"{budget:>6} {theirs}")
+        print(
+            f"{call:32} {frames:6} {threads:7} {plain[key]:9.3f} {ours[key]:9.3f} {ours[key] / plain[key]:6.2f} "
+            f"{budget:>6} {theirs}"
+        )
     for call, frames, threads in (key for key in sorted(no_scan) if key[0].startswith("launch")):
         mine, alone = no_scan[call, frames, threads], plain[call, frames, threads]
-        print(f"{call:18} {NO_SCAN} {frames:4} {threads:4} {alone:9.3f} {mine:9.3f} {mine / alone:6.2f} "
-              f"{LAUNCH_BUDGET_NO_SCAN:>6}")
+        print(
+            f"{call:18} {NO_SCAN} {frames:4} {threads:4} {alone:9.3f} {mine:9.3f} {mine / alone:6.2f} "
+            f"{LAUNCH_BUDGET_NO_SCAN:>6}"
+        )
 
 
 if __name__ == "__main__":

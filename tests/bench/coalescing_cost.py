@@ -9,6 +9,7 @@ compares. 'ours' measures the launches that --coalescing chooses by itself, 'all
 --torch-seconds each time, which its sampling is to spread over; its budget is 1.3 times the plain time of a step. The
 table of global_writes follows, over more memory than the L2 cache holds. Exit status 1 if a run failed.
 """
+
 import argparse
 import importlib.util
 import os
@@ -20,8 +21,15 @@ import tempfile
 import time
 
 STEP = str(pathlib.Path(__file__).resolve().parent / "torch_step.py")
-SAMPLES = (("coalescing", "aligned"), ("coalescing", "stride32"), ("aos_soa", "structs"),
-           ("transpose", "naive"), ("transpose", "tile32"), ("global_writes",), ("unrolled_add", "neighbours"))
+SAMPLES = (
+    ("coalescing", "aligned"),
+    ("coalescing", "stride32"),
+    ("aos_soa", "structs"),
+    ("transpose", "naive"),
+    ("transpose", "tile32"),
+    ("global_writes",),
+    ("unrolled_add", "neighbours"),
+)
 COALESCING = "--coalescing"
 ALL = "--coalescing-launches=all"
 TORCH_BUDGET = 1.3
@@ -33,8 +41,16 @@ def seconds(command, timeout):
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
         begin = time.monotonic()
         try:
-            done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                  errors="replace", timeout=timeout, check=False)
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             failures.append(f"{' '.join(command)}: no end after {timeout} s")
             return None, ""
@@ -63,11 +79,20 @@ def print_samples(options):
                 best[how] = min(filter(None, (wall, best.get(how))), default=None)
             if None in best.values():
                 break
-        best["ncu"] = seconds([options.ncu, "--section", "SourceCounters", "--force-overwrite", "--export", "report",
-                               *program], 120)[0] if options.ncu else None
+        best["ncu"] = (
+            seconds(
+                [options.ncu, "--section", "SourceCounters", "--force-overwrite", "--export", "report", *program], 120
+            )[0]
+            if options.ncu
+            else None
+        )
         ratios = [best[a] / best[b] if best[a] and best[b] else None for a, b in (("ours", "plain"), ("ncu", "ours"))]
-        print(f"{' '.join([sample, *words]):28} " + " ".join(cell(best[how]) for how in ("plain", "ours", "all", "ncu"))
-              + f" {cell(ratios[0], 10)} {cell(ratios[1])}", flush=True)
+        print(
+            f"{' '.join([sample, *words]):28} "
+            + " ".join(cell(best[how]) for how in ("plain", "ours", "all", "ncu"))
+            + f" {cell(ratios[0], 10)} {cell(ratios[1])}",
+            flush=True,
+        )
 
 
 def print_torch(options):
@@ -82,8 +107,10 @@ def print_torch(options):
         figures[how] = (float(output.split()[-1]) if output.split() else None, wall)
     (plain, plain_wall), (ours, ours_wall) = figures["plain"], figures["ours"]
     ratio = ours / plain if ours and plain else None
-    print(f"PyTorch loop of {options.torch_seconds:g} s: plain {cell(plain)} ms a step ({cell(plain_wall)} s in all), "
-          f"with {COALESCING} {cell(ours)} ms ({cell(ours_wall)} s in all), ratio {cell(ratio)}, budget {TORCH_BUDGET}")
+    print(
+        f"PyTorch loop of {options.torch_seconds:g} s: plain {cell(plain)} ms a step ({cell(plain_wall)} s in all), "
+        f"with {COALESCING} {cell(ours)} ms ({cell(ours_wall)} s in all), ratio {cell(ratio)}, budget {TORCH_BUDGET}"
+    )
 
 
 def main():

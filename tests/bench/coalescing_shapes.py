@@ -8,6 +8,7 @@ Runs of a shape alternate with their plain runs; each is one run of the whole co
 report's JSON tells how many launches of how many were measured and whether some kernel took more than 60 times as long
 while it was: then the budget may be missed. Exit status 1 if a budget is missed otherwise, or a run failed.
 """
+
 import argparse
 import json
 import os
@@ -19,14 +20,22 @@ import time
 
 # Kernel, milliseconds, launches, streams, how, and whether both link modes run it. At most 6 s plain each.
 SHAPES = (
-    ("strided", 1, 2000, 1, "runs-on", True), ("strided", 1, 2000, 8, "waits", False),
-    ("compute", 1, 1000, 8, "runs-on", False), ("tiles", 1, 2000, 1, "waits", True),
-    ("strided", 10, 200, 1, "runs-on", True), ("strided", 10, 100, 8, "runs-on", False),
-    ("compute", 10, 400, 1, "waits", False), ("tiles", 10, 100, 1, "runs-on", True),
-    ("strided", 18, 100, 1, "runs-on", False), ("strided", 100, 40, 1, "runs-on", False),
-    ("tiles", 100, 40, 8, "waits", False), ("compute", 100, 20, 8, "runs-on", False),
-    ("strided", 1000, 4, 1, "waits", False), ("tiles", 1000, 5, 1, "runs-on", False),
-    ("compute", 5000, 1, 1, "runs-on", False), ("strided", 100, 1, 1, "waits", False),
+    ("strided", 1, 2000, 1, "runs-on", True),
+    ("strided", 1, 2000, 8, "waits", False),
+    ("compute", 1, 1000, 8, "runs-on", False),
+    ("tiles", 1, 2000, 1, "waits", True),
+    ("strided", 10, 200, 1, "runs-on", True),
+    ("strided", 10, 100, 8, "runs-on", False),
+    ("compute", 10, 400, 1, "waits", False),
+    ("tiles", 10, 100, 1, "runs-on", True),
+    ("strided", 18, 100, 1, "runs-on", False),
+    ("strided", 100, 40, 1, "runs-on", False),
+    ("tiles", 100, 40, 8, "waits", False),
+    ("compute", 100, 20, 8, "runs-on", False),
+    ("strided", 1000, 4, 1, "waits", False),
+    ("tiles", 1000, 5, 1, "runs-on", False),
+    ("compute", 5000, 1, 1, "runs-on", False),
+    ("strided", 100, 1, 1, "waits", False),
 )
 
 
@@ -34,8 +43,16 @@ def run(command, timeout):
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
         begin = time.monotonic()
         try:
-            done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                  errors="replace", timeout=timeout, check=False)
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             return None, f"no end after {timeout} s"
         wall = time.monotonic() - begin
@@ -63,11 +80,15 @@ def main():
     parser.add_argument("--gpumemtrace", required=True)
     parser.add_argument("--static", required=True)
     parser.add_argument("--shared")
-    parser.add_argument("--limit", type=float, default=480, help="seconds for all; what has not begun by then is not run")
+    parser.add_argument(
+        "--limit", type=float, default=480, help="seconds for all; what has not begun by then is not run"
+    )
     options = parser.parse_args()
     bad, began = [], time.monotonic()
-    print(f"{'kernel':8} {'ms':>5} {'launches':>8} {'streams':>7} {'':8} {'link':7} {'plain s':>8} {'ours s':>8} "
-          f"{'budget s':>8} {'measured':>8}")
+    print(
+        f"{'kernel':8} {'ms':>5} {'launches':>8} {'streams':>7} {'':8} {'link':7} {'plain s':>8} {'ours s':>8} "
+        f"{'budget s':>8} {'measured':>8}"
+    )
     for kernel, milliseconds, launches, streams, how, both in SHAPES:
         for link, program in (("static", options.static), ("shared", options.shared)):
             if not program or (link == "shared" and not both):
@@ -81,7 +102,16 @@ def main():
             if plain:
                 words.append(output.split()[0])
                 plain, output = run(words, 30)
-            tool = [options.gpumemtrace, "--device", "real", "--coalescing", "--format", "json", "--output", "report.json"]
+            tool = [
+                options.gpumemtrace,
+                "--device",
+                "real",
+                "--coalescing",
+                "--format",
+                "json",
+                "--output",
+                "report.json",
+            ]
             ours, report = run([*tool, *words], 90) if plain else (None, output)
             if ours is None:
                 bad.append(f"{name}: {report}")

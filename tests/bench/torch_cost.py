@@ -9,6 +9,7 @@ both alike: runs one after the other differ by a tenth and more. The ratio of th
 --rounds of them counts, with its interval (95 %, by order). --runs new pairs of processes follow each other, because where a
 process lies in memory matters too. The peer runs once. Exit status 1 if a run failed.
 """
+
 import argparse
 import contextlib
 import math
@@ -29,8 +30,9 @@ class Trainer:
     def __init__(self, prefix, folder):
         self.command = [*prefix, "python3", STEP]
         self.errors = tempfile.TemporaryFile("w+", dir=folder)
-        self.process = subprocess.Popen(self.command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.errors, text=True)
+        self.process = subprocess.Popen(
+            self.command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True
+        )
 
     def milliseconds(self):
         try:
@@ -40,7 +42,9 @@ class Trainer:
         except (OSError, ValueError):
             self.process.kill()
             self.errors.seek(0)
-            sys.exit(f"torch_cost: {' '.join(self.command)} ended with {self.process.wait()}:\n{self.errors.read()[-2000:]}")
+            sys.exit(
+                f"torch_cost: {' '.join(self.command)} ended with {self.process.wait()}:\n{self.errors.read()[-2000:]}"
+            )
 
     def __enter__(self):
         return self
@@ -85,12 +89,17 @@ def main():
         ratios.append(statistics.median(o / p for p, o in pairs))
         low, high = interval(sorted(o / p for p, o in pairs))
         plain_steps.extend(plain)
-        print(f"PyTorch step, processes {run}: plain {statistics.median(plain):.3f} ms, ours {statistics.median(ours):.3f} ms, "
-              f"ratio {ratios[-1]:.3f} ({low:.3f} to {high:.3f})", flush=True)
+        print(
+            f"PyTorch step, processes {run}: plain {statistics.median(plain):.3f} ms, ours {statistics.median(ours):.3f} ms, "
+            f"ratio {ratios[-1]:.3f} ({low:.3f} to {high:.3f})",
+            flush=True,
+        )
     print(f"PyTorch step: median of the {options.runs} ratios {statistics.median(ratios):.3f}, budget 1.02")
     if options.peer and shutil.which(options.peer):
-        with tempfile.TemporaryDirectory() as folder, Trainer(
-                [options.peer, "--tool", "memcheck", "--log-file", os.path.join(folder, "log")], folder) as trainer:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Trainer([options.peer, "--tool", "memcheck", "--log-file", os.path.join(folder, "log")], folder) as trainer,
+        ):
             peer = trainer.milliseconds()
         print(f"PyTorch step under {options.peer}: {peer:.3f} ms, ratio {peer / statistics.median(plain_steps):.1f}")
 

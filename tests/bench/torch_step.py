@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small PyTorch training loop (8 layers of 1024, Adam) that prints its milliseconds a step: of 50 steps for each line of
 its standard input, or, given a number of seconds, the mean of as many steps as they take."""
+
 import sys
 import time
 

@@ -17,9 +17,13 @@ METRICS = """smsp__sass_inst_executed_op_global smsp__sass_thread_inst_executed_
     smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal
     smsp__sass_data_bytes_mem_shared smsp__sass_sectors_mem_local""".split()
 # Kernel, offset and figures of one launch in the order of METRICS. The second instruction touches no memory.
-FIGURES = {("a", 0x80): (4, 128, 32, 16, 512, 0, 0, 0, 0), ("a", 0x90): (4, 128, 0, 0, 0, 0, 0, 0, 0),
-           ("a", 0x100): (4, 128, 0, 0, 0, 64, 4, 512, 0), ("b", 0x10): (2, 60, 7, 7, 240, 0, 0, 0, 3),
-           ("loop", 0x40): (9, 32, 8, 8, 128, 0, 0, 0, 0)}
+FIGURES = {
+    ("a", 0x80): (4, 128, 32, 16, 512, 0, 0, 0, 0),
+    ("a", 0x90): (4, 128, 0, 0, 0, 0, 0, 0, 0),
+    ("a", 0x100): (4, 128, 0, 0, 0, 64, 4, 512, 0),
+    ("b", 0x10): (2, 60, 7, 7, 240, 0, 0, 0, 3),
+    ("loop", 0x40): (9, 32, 8, 8, 128, 0, 0, 0, 0),
+}
 
 
 class Sums:
@@ -41,13 +45,19 @@ class Sums:
         self.context = first.context
         for record in log.records[1:]:
             if record.kind == "text":
-                texts[record.a[0]] = b"".join(struct.pack("<Q", word) for word in record.a[2:])[:record.a[1]].decode()
+                texts[record.a[0]] = b"".join(struct.pack("<Q", word) for word in record.a[2:])[: record.a[1]].decode()
             elif record.kind == "access-function":
                 name = texts[record.a[1]]
                 numbers[record.a[0]] = name
                 assert name not in self.functions, name
-                self.functions[name] = {"code": record.a[2], "measured": record.a[3], "lost": record.a[4], "seen": record.a[5],
-                                        "too_costly": record.a[7], "more_shared": record.a[9]}
+                self.functions[name] = {
+                    "code": record.a[2],
+                    "measured": record.a[3],
+                    "lost": record.a[4],
+                    "seen": record.a[5],
+                    "too_costly": record.a[7],
+                    "more_shared": record.a[9],
+                }
             elif record.kind == "access-instruction":
                 place = (numbers[record.a[0] & 0xFFFFFFFF], record.a[0] >> 32)
                 assert place not in self.instructions, place
@@ -56,14 +66,22 @@ class Sums:
                 assert record.kind == "access-counters", record
 
 
-COUNTERS = {"read": "dram__bytes_read.sum", "written": "dram__bytes_write.sum",
-            "l1": "l1tex__t_sectors.sum", "l1_hits": "l1tex__t_sectors_lookup_hit.sum", "l2": "lts__t_sectors.sum",
-            "l2_hits": "lts__t_sectors_lookup_hit.sum", "time": "gpu__time_duration.sum", "cycles": "sm__cycles_elapsed.max",
-            "cycles_active": "sm__cycles_active.max", "peak": "dram__bytes.sum.peak_sustained_elapsed.per_second",
-            "loads": "smsp__inst_executed_op_global_ld.sum",
-            "load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-            "stores": "smsp__inst_executed_op_global_st.sum",
-            "store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"}
+COUNTERS = {
+    "read": "dram__bytes_read.sum",
+    "written": "dram__bytes_write.sum",
+    "l1": "l1tex__t_sectors.sum",
+    "l1_hits": "l1tex__t_sectors_lookup_hit.sum",
+    "l2": "lts__t_sectors.sum",
+    "l2_hits": "lts__t_sectors_lookup_hit.sum",
+    "time": "gpu__time_duration.sum",
+    "cycles": "sm__cycles_elapsed.max",
+    "cycles_active": "sm__cycles_active.max",
+    "peak": "dram__bytes.sum.peak_sustained_elapsed.per_second",
+    "loads": "smsp__inst_executed_op_global_ld.sum",
+    "load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "stores": "smsp__inst_executed_op_global_st.sum",
+    "store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+}
 
 
 class CoalescingCase(InterposedCase):
@@ -77,11 +95,18 @@ class CoalescingCase(InterposedCase):
 
     def add_counters(self, kernel, **counters):
         with open(self.metrics, "a", encoding="utf-8") as file:
-            file.write(f"{kernel} whole " + " ".join(f"{COUNTERS[name]}={value}" for name, value in counters.items()) + "\n")
+            file.write(
+                f"{kernel} whole " + " ".join(f"{COUNTERS[name]}={value}" for name, value in counters.items()) + "\n"
+            )
 
     def play(self, script, env=None, **more):
-        environment = {"GPUMEMTRACE_COALESCING": "1", "GPUMEMTRACE_CUPTI": CUPTI, "GPUMEMTRACE_SIM_METRICS": self.metrics,
-                       "GPUMEMTRACE_SIM_MEMORY": "256M", "GPUMEMTRACE_DEVICE": "simulated"}
+        environment = {
+            "GPUMEMTRACE_COALESCING": "1",
+            "GPUMEMTRACE_CUPTI": CUPTI,
+            "GPUMEMTRACE_SIM_METRICS": self.metrics,
+            "GPUMEMTRACE_SIM_MEMORY": "256M",
+            "GPUMEMTRACE_DEVICE": "simulated",
+        }
         environment.update(env or {})
         return self.run_program("coalescing_player", *script.split(), env=environment, **more)
 

@@ -27,8 +27,11 @@ class CostlyKernelsTest(CoalescingCase):
 
     def test_a_kernel_of_nccl_waits_until_the_window_is_closed(self):
         """In the window it would be patched."""
-        result = self.play("stream s launch a 1 block unblock-later 700 stream t time "
-                           f"launch {self.NCCL} 1 time sync", env=ALL, timeout=20)
+        result = self.play(
+            f"stream s launch a 1 block unblock-later 700 stream t time launch {self.NCCL} 1 time sync",
+            env=ALL,
+            timeout=20,
+        )
         self.assertGreaterEqual(int(result.stdout.split()[1]), 600)
         sums = self.sums()
         self.assertEqual((sums.windows["read"], sums.windows["given_up"], sums.windows["launches_read"]), (1, 0, 1))
@@ -36,8 +39,12 @@ class CostlyKernelsTest(CoalescingCase):
 
     def test_a_kernel_of_nccl_that_its_kernel_waits_for(self):
         """The kernel in the window ends only after the launch: the wait has an end, and comes once a window."""
-        result = self.play(f"stream s launch a 1 block stream t time launch {self.NCCL} 1 time launch {self.NCCL} 9 time "
-                           "stream s unblock sync", env=ALL, timeout=30)
+        result = self.play(
+            f"stream s launch a 1 block stream t time launch {self.NCCL} 1 time launch {self.NCCL} 9 time "
+            "stream s unblock sync",
+            env=ALL,
+            timeout=30,
+        )
         first, more = map(int, result.stdout.split()[1:])
         self.assertGreaterEqual(first, 4900)
         self.assertLess(first, 9000)
@@ -46,8 +53,11 @@ class CostlyKernelsTest(CoalescingCase):
 
     def test_where_nccl_is_nothing_is_patched_beforehand(self):
         """That would patch all of NCCL, too, which takes some twenty seconds."""
-        for words, trouble in (("", "not supported"), (f"launch {self.NCCL} 1 sync ", None),
-                               (f"library {os.environ['GMT_NCCL']} ", None)):
+        for words, trouble in (
+            ("", "not supported"),
+            (f"launch {self.NCCL} 1 sync ", None),
+            (f"library {os.environ['GMT_NCCL']} ", None),
+        ):
             with self.subTest(words):
                 self.setUp()
                 self.play(words + "launch a 1 sync", env=ALL | {"GPUMEMTRACE_SIM_CUPTI": "only-at-launch"})

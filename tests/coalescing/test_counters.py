@@ -13,13 +13,29 @@ ON = {"GPUMEMTRACE_COALESCING": "0", "GPUMEMTRACE_COUNTERS": "1", "GPUMEMTRACE_C
 class CountersTest(CoalescingCase):
     def setUp(self):
         super().setUp()
-        self.add_counters("a", read=3000, written=1000, l1=100, l1_hits=25, l2=80, l2_hits=60, loads=10, load_sectors=320,
-                          stores=5, store_sectors=20, time=10000, cycles=16000, cycles_active=4000, peak=8000000000)
+        self.add_counters(
+            "a",
+            read=3000,
+            written=1000,
+            l1=100,
+            l1_hits=25,
+            l2=80,
+            l2_hits=60,
+            loads=10,
+            load_sectors=320,
+            stores=5,
+            store_sectors=20,
+            time=10000,
+            cycles=16000,
+            cycles_active=4000,
+            peak=8000000000,
+        )
         self.add_counters("b", read=32, l1=10)
 
     def report(self, *options):
-        done = subprocess.run([COMMAND, "report", *options, self.only_trace().path], capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run(
+            [COMMAND, "report", *options, self.only_trace().path], capture_output=True, text=True, check=False
+        )
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return done.stdout
 
@@ -28,8 +44,11 @@ class CountersTest(CoalescingCase):
         return {kernel["kernel"]: kernel for kernel in accesses["kernels"]}
 
     def why_not(self):
-        return [entry["why"] for entry in json.loads(self.report("--format", "json"))["not_checked"]
-                if entry["what"] == "whole-kernel counters"]
+        return [
+            entry["why"]
+            for entry in json.loads(self.report("--format", "json"))["not_checked"]
+            if entry["what"] == "whole-kernel counters"
+        ]
 
     def test_rates(self):
         """The launches that are due serve instructions, the first pass and the second in turn."""
@@ -74,7 +93,11 @@ class CountersTest(CoalescingCase):
         self.assertIn("1 of 2 measured kernels has none", self.why_not()[0])
 
     def test_refused(self):
-        for refusal, words in (("not-permitted", "ERR_NVGPUCTRPERM"), ("not-supported", "in two passes"), ("passes", "in two passes")):
+        for refusal, words in (
+            ("not-permitted", "ERR_NVGPUCTRPERM"),
+            ("not-supported", "in two passes"),
+            ("passes", "in two passes"),
+        ):
             with self.subTest(refusal):
                 self.setUp()
                 self.play("launch a 1 sync " * 4, env=ON | {"GPUMEMTRACE_SIM_CUPTI": f"counters {refusal}"})

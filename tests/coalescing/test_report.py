@@ -24,7 +24,9 @@ class ReportTest(CoalescingCase):
         measured = global_["measured_launches"]
         self.assertEqual((global_["kernel"], global_["offset"], global_["launches"]), ("a", "0x80", 100))
         self.assertGreaterEqual(measured, 2)
-        self.assertEqual((global_["actual"], global_["ideal"], global_["executions"]), (32 * measured, 16 * measured, 4 * measured))
+        self.assertEqual(
+            (global_["actual"], global_["ideal"], global_["executions"]), (32 * measured, 16 * measured, 4 * measured)
+        )
         self.assertEqual((global_["ratio"], global_["width"], global_["cause"]), (2, 4, "stride"))
         self.assertEqual(global_["wasted_bytes"], 16 * 32 * 100)  # of all launches
         self.assertEqual((shared["offset"], shared["ratio"]), ("0x100", 16))

@@ -9,7 +9,7 @@ import struct
 import subprocess
 
 import interposed_case
-from coalescing_case import COMMAND, FIGURES, METRICS, CoalescingCase, UNKNOWN
+from coalescing_case import COMMAND, FIGURES, METRICS, UNKNOWN, CoalescingCase
 
 
 class SumsTest(CoalescingCase):
@@ -24,11 +24,14 @@ class SumsTest(CoalescingCase):
         self.assertEqual(sums.context, 1)
 
     def test_all_launches(self):
-        self.play("launch a 100 copy launch b 70 sync launch a 30 stream s launch b 5 sync-stream",
-                  env={"GPUMEMTRACE_COALESCING_LAUNCHES": "all"})
+        self.play(
+            "launch a 100 copy launch b 70 sync launch a 30 stream s launch b 5 sync-stream",
+            env={"GPUMEMTRACE_COALESCING_LAUNCHES": "all"},
+        )
         sums = self.sums()
-        self.assertEqual({name: (f["measured"], f["seen"]) for name, f in sums.functions.items()},
-                         {"a": (130, 130), "b": (75, 75)})
+        self.assertEqual(
+            {name: (f["measured"], f["seen"]) for name, f in sums.functions.items()}, {"a": (130, 130), "b": (75, 75)}
+        )
         self.assert_exact(sums)
 
     def test_a_kernel_without_figures(self):
@@ -97,12 +100,15 @@ class SumsTest(CoalescingCase):
         """What has no room is left out and counted; the program does not notice."""
         with open(self.metrics, "w", encoding="utf-8") as file:
             file.writelines(f"a {16 * i:#x} {METRICS[2]}=1\n" for i in range(30000))
-        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, 2 << 20))
+
+        def limit():
+            return resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, 2 << 20))
+
         result = self.play("launch a 1 sync", env={"GPUMEMTRACE_SIM_MEMORY": "1M"}, preexec_fn=limit)
         self.assertEqual(result.stderr, "")
         sums = self.sums()
         self.assertGreater(len(sums.instructions), 15000)
-        self.assertEqual(set(figures[2] for figures in sums.instructions.values()), {1})
+        self.assertEqual({figures[2] for figures in sums.instructions.values()}, {1})
         self.assertEqual(len(sums.instructions) + sums.lost["space"], 30000)
 
     def test_trace_limit(self):
@@ -121,11 +127,30 @@ class SumsTest(CoalescingCase):
         self.assertEqual(len(trace.calls_of("cuCtxSynchronize")), 1)
 
     def test_the_command_finds_the_simulated_cupti(self):
-        environment = self.environment(preload=False, GPUMEMTRACE_SIM_METRICS=self.metrics, GPUMEMTRACE_SIM_MEMORY="256M")
-        result = subprocess.run([COMMAND, "record", "--device", "simulated", "--trace-dir", self.folder, "--coalescing",
-                                 "--coalescing-launches", "3", "--kernel", "^a$", self.binary("coalescing_player"),
-                                 *"launch a 9 sync launch b 1 sync".split()], env=environment, check=False,
-                                capture_output=True, text=True)
+        environment = self.environment(
+            preload=False, GPUMEMTRACE_SIM_METRICS=self.metrics, GPUMEMTRACE_SIM_MEMORY="256M"
+        )
+        result = subprocess.run(
+            [
+                COMMAND,
+                "record",
+                "--device",
+                "simulated",
+                "--trace-dir",
+                self.folder,
+                "--coalescing",
+                "--coalescing-launches",
+                "3",
+                "--kernel",
+                "^a$",
+                self.binary("coalescing_player"),
+                *"launch a 9 sync launch b 1 sync".split(),
+            ],
+            env=environment,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(result.returncode, 0, result.stderr)
         trace = self.only_trace()
         self.assertEqual(trace.info["option.coalescing_launches"], "3")
@@ -142,10 +167,14 @@ def elf_with_kernel(name, padding):
     symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 0x12, 0x10, 1, 0, 16)
     body = names + bytes(-len(names) % 8) + symbols + bytes(padding)
     table = 64 + len(body)
-    sections = [struct.pack("<IIQQQQIIQQ", *([0] * 10)),
-                struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, 64, len(names), 0, 0, 1, 0),
-                struct.pack("<IIQQQQIIQQ", 0, 2, 0, 0, table - len(symbols) - padding, len(symbols), 1, 1, 8, 24)]
-    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01" + bytes(9), 2, 190, 1, 0, 0, table, 0, 64, 0, 0, 64, 3, 1)
+    sections = [
+        struct.pack("<IIQQQQIIQQ", *([0] * 10)),
+        struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, 64, len(names), 0, 0, 1, 0),
+        struct.pack("<IIQQQQIIQQ", 0, 2, 0, 0, table - len(symbols) - padding, len(symbols), 1, 1, 8, 24),
+    ]
+    header = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01" + bytes(9), 2, 190, 1, 0, 0, table, 0, 64, 0, 0, 64, 3, 1
+    )
     return header + body + b"".join(sections)
 
 
@@ -162,11 +191,17 @@ class ImagesTest(CoalescingCase):
 
     def test_code_from_memory_is_saved_once(self):
         one, two = elf_with_kernel("k", 1000), elf_with_kernel("k", 2000)
-        fat = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 64 + len(one)) + struct.pack(
-            "<HHIQ", 2, 0x101, 64, len(one)) + bytes(48) + one
+        fat = (
+            struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 64 + len(one))
+            + struct.pack("<HHIQ", 2, 0x101, 64, len(one))
+            + bytes(48)
+            + one
+        )
         paths = [self.write(f"code{i}", data + b"behind") for i, data in enumerate((one, one, two, fat))]
         self.play(" ".join(f"image {path}" for path in paths))
-        self.assertEqual(self.images()[1:], [("image-1", one), ("image-2", two), ("image-3", fat)])  # behind the program's own
+        self.assertEqual(
+            self.images()[1:], [("image-1", one), ("image-2", two), ("image-3", fat)]
+        )  # behind the program's own
 
     def test_not_without_the_option(self):
         path = self.write("code", elf_with_kernel("k", 10))

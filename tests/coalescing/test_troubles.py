@@ -18,8 +18,10 @@ class TroublesTest(CoalescingCase):
         self.assertEqual((sums.windows["trouble"], sums.windows["result"]), (trouble, result))
         self.assertEqual((sums.windows["opened"], sums.instructions), (0, {}))
         calls = [record.api for record in self.only_trace().calls if record.kind in ("launch", "sync", "copy")]
-        self.assertEqual(calls, ["cuLaunchKernel"] * 3 + ["cuCtxSynchronize", "cuLaunchKernel", "cuCtxSynchronize",
-                                                          "cuMemcpyDtoH_v2"])
+        self.assertEqual(
+            calls,
+            ["cuLaunchKernel"] * 3 + ["cuCtxSynchronize", "cuLaunchKernel", "cuCtxSynchronize", "cuMemcpyDtoH_v2"],
+        )
 
     def test_no_library(self):
         self.assert_trouble("no library", env={"GPUMEMTRACE_CUPTI": "/nonexistent/libcupti.so.13"})
@@ -48,15 +50,21 @@ class TroublesTest(CoalescingCase):
 
     def test_trouble_does_not_wait_for_other_contexts(self):
         """A window is open in one that is busy until this thread lets it end: closing it would wait for ever."""
-        result = self.play("stream s launch a 1 block context stream t launch b 1 time unblock",
-                           env={"GPUMEMTRACE_SIM_CUPTI": "error later"}, timeout=20)
+        result = self.play(
+            "stream s launch a 1 block context stream t launch b 1 time unblock",
+            env={"GPUMEMTRACE_SIM_CUPTI": "error later"},
+            timeout=20,
+        )
         self.assertLess(int(result.stdout.split()[0]), 2000)
         self.assertEqual([sums.windows["trouble"] for sums in self.all_sums()], ["error", "error"])
 
     def test_a_window_that_trouble_elsewhere_left_open_is_closed_when_its_context_is_idle(self):
         """Left open for ever it would cost a later graph its kernels."""
-        self.play("stream s launch a 1 block context stream t launch b 1 unblock destroy sync",
-                  env={"GPUMEMTRACE_SIM_CUPTI": "error later"}, timeout=20)
+        self.play(
+            "stream s launch a 1 block context stream t launch b 1 unblock destroy sync",
+            env={"GPUMEMTRACE_SIM_CUPTI": "error later"},
+            timeout=20,
+        )
         busy, other = (sums.windows for sums in self.all_sums())
         self.assertEqual((busy["opened"], busy["given_up"]), (1, 1))
         self.assertEqual((busy["trouble"], other["trouble"]), ("error", "error"))

@@ -58,8 +58,11 @@ class WhichLaunchesTest(CoalescingCase):
 
     def test_no_window_opens_while_kernels_run(self):
         """They were launched unpatched, and would count or not, as it happens."""
-        self.play("stream s launch c 1 query block stream t sleep 1 launch b 2 stream s unblock sleep 1 launch b 1 sync",
-                  env={"GPUMEMTRACE_KERNEL": "b"}, timeout=20)
+        self.play(
+            "stream s launch c 1 query block stream t sleep 1 launch b 2 stream s unblock sleep 1 launch b 1 sync",
+            env={"GPUMEMTRACE_KERNEL": "b"},
+            timeout=20,
+        )
         self.assertEqual(self.sums().functions["b"], {**self.sums().functions["b"], "measured": 1, "seen": 3})
 
     def test_no_window_opens_while_anything_else_is_under_way(self):
@@ -81,8 +84,10 @@ class NeverWaitTest(CoalescingCase):
 
     def test_busy_stream_keeps_the_window_open(self):
         """What would have waited would wait for ever, because the same thread lets the kernel end."""
-        script = ("stream s launch a 1 block stream t launch a 5 sync-stream query copy launch b 1 sleep 30 launch c 2 "
-                  "sync-stream time stream s unblock time")
+        script = (
+            "stream s launch a 1 block stream t launch a 5 sync-stream query copy launch b 1 sleep 30 launch c 2 "
+            "sync-stream time stream s unblock time"
+        )
         result = self.play(script, env=ALL, timeout=20)
         sums = self.sums()
         self.assertEqual((sums.windows["opened"], sums.windows["read"], sums.windows["given_up"]), (1, 1, 0))
@@ -94,8 +99,12 @@ class NeverWaitTest(CoalescingCase):
         for busy, other in (("thread", "t"), ("s", "thread"), ("s", "legacy")):
             with self.subTest(busy=busy, other=other):
                 self.setUp()
-                self.play(f"stream {busy} launch a 1 block stream {other} launch a 3 sync-stream stream {busy} unblock "
-                          "launch b 1 sync-stream", env=ALL, timeout=20)
+                self.play(
+                    f"stream {busy} launch a 1 block stream {other} launch a 3 sync-stream stream {busy} unblock "
+                    "launch b 1 sync-stream",
+                    env=ALL,
+                    timeout=20,
+                )
                 sums = self.sums()
                 self.assertEqual(sums.windows["opened"], sums.windows["read"])
                 self.assertEqual(sums.functions["a"]["measured"], 4)
@@ -117,7 +126,11 @@ class NeverWaitTest(CoalescingCase):
 
     def test_window_outlives_a_busy_time(self):
         """Holding launches back does not help where a kernel waits for the host: that is tried for a short time only."""
-        script = "stream s launch a 1 block stream t " + "launch b 40 sleep 60 " * 10 + "time stream s unblock launch b 1 sync"
+        script = (
+            "stream s launch a 1 block stream t "
+            + "launch b 40 sleep 60 " * 10
+            + "time stream s unblock launch b 1 sync"
+        )
         result = self.play(script, env={"GPUMEMTRACE_COALESCING_LAUNCHES": "500"}, timeout=30)
         sums = self.sums()
         self.assertEqual((sums.windows["given_up"], sums.functions["b"]["lost"]), (0, 0))
@@ -174,8 +187,11 @@ class GraphsTest(CoalescingCase):
 
     def test_an_upload_waits_until_the_window_is_closed(self):
         """What is uploaded in a window faults when it is launched later."""
-        result = self.play(self.CAPTURE + "stream s launch c 1 block stream t time unblock-later 700 upload time sync",
-                           env=ALL, timeout=20)
+        result = self.play(
+            self.CAPTURE + "stream s launch c 1 block stream t time unblock-later 700 upload time sync",
+            env=ALL,
+            timeout=20,
+        )
         self.assertGreaterEqual(int(result.stdout.split()[1]), 600)
         sums = self.sums()
         self.assertEqual((sums.windows["read"], sums.windows["given_up"], sums.windows["graphs_in_windows"]), (1, 0, 0))
@@ -201,20 +217,29 @@ class GraphsTest(CoalescingCase):
 
     def test_a_graph_of_a_thread_that_captures(self):
         """No window can be closed until the capture ends, and only the waiting thread could end it."""
-        result = self.play(self.CAPTURE + "stream s launch c 1 block stream u capture stream t time graph time stream s "
-                           "unblock stream u launch a 1 end-capture sync", env=ALL, timeout=25)
+        result = self.play(
+            self.CAPTURE + "stream s launch c 1 block stream u capture stream t time graph time stream s "
+            "unblock stream u launch a 1 end-capture sync",
+            env=ALL,
+            timeout=25,
+        )
         self.assert_launched_in_a_window(result, 0, 5000)
 
     def test_a_graph_while_another_thread_captures(self):
         """That capture ends by itself, as most do, and then the window is closed."""
-        self.play(self.CAPTURE + "stream s launch c 1 block capture-in-thread 700 stream s unblock stream t graph sync",
-                  env=ALL, timeout=25)
+        self.play(
+            self.CAPTURE + "stream s launch c 1 block capture-in-thread 700 stream s unblock stream t graph sync",
+            env=ALL,
+            timeout=25,
+        )
         sums = self.sums()
         self.assertEqual((sums.windows["read"], sums.windows["given_up"], sums.windows["graphs_in_windows"]), (1, 0, 0))
 
     def test_launches_of_graphs_count_for_what_is_due(self):
         self.play(self.CAPTURE + "graph sync launch a 1 sync " * 8)
-        self.assert_launches(self.sums(), a=(4, 48), b=(0, 8))  # due from 1, 8, 16 and 32 on: 6, 12, 18 and 36 are measured
+        self.assert_launches(
+            self.sums(), a=(4, 48), b=(0, 8)
+        )  # due from 1, 8, 16 and 32 on: 6, 12, 18 and 36 are measured
 
     def test_child_graphs(self):
         self.play(self.CAPTURE + "nest-graph graph sync", env=ALL)
@@ -252,8 +277,11 @@ class GraphsTest(CoalescingCase):
 
 class CapturesTest(CoalescingCase):
     def test_a_window_is_closed_before_a_capture(self):
-        self.play("stream s launch a 1 capture launch b 3 stream t launch a 1 sync-stream query stream s end-capture "
-                  "graph launch c 1 sync", env=ALL)
+        self.play(
+            "stream s launch a 1 capture launch b 3 stream t launch a 1 sync-stream query stream s end-capture "
+            "graph launch c 1 sync",
+            env=ALL,
+        )
         sums = self.sums()
         self.assertEqual(sums.windows["graphs"], 1)
         self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 1, "seen": 2})
@@ -262,8 +290,12 @@ class CapturesTest(CoalescingCase):
 
     def test_capture_while_a_window_is_open(self):
         """It could not be closed before: it lives on and disturbs nothing."""
-        self.play("stream u launch a 1 block stream s capture launch b 3 stream t launch a 1 query stream u unblock "
-                  "stream s end-capture sync", env=ALL, timeout=20)
+        self.play(
+            "stream u launch a 1 block stream s capture launch b 3 stream t launch a 1 query stream u unblock "
+            "stream s end-capture sync",
+            env=ALL,
+            timeout=20,
+        )
         self.assertEqual(self.sums().functions["a"]["measured"], 2)
 
     def test_capture_of_a_legacy_streams_neighbour(self):
@@ -272,8 +304,10 @@ class CapturesTest(CoalescingCase):
         self.assertEqual(self.sums().functions["a"]["measured"], 1)
 
     def test_no_window_opens_while_a_stream_captures(self):
-        self.play("stream s capture launch b 1 stream t launch a 4 sync-stream stream s end-capture stream t launch a 1 sync",
-                  env=ALL)
+        self.play(
+            "stream s capture launch b 1 stream t launch a 4 sync-stream stream s end-capture stream t launch a 1 sync",
+            env=ALL,
+        )
         sums = self.sums()
         self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 1, "seen": 5})
 
@@ -294,8 +328,7 @@ class EndsTest(CoalescingCase):
 
     def test_primary_context(self):
         """Reset with a window open, used again, released by one of two, released by the last."""
-        self.play("primary launch a 1 reset primary launch a 1 primary launch a 1 release launch a 1 release",
-                  env=ALL)
+        self.play("primary launch a 1 reset primary launch a 1 primary launch a 1 release launch a 1 release", env=ALL)
         sums = self.sums()
         self.assertEqual((sums.windows["opened"], sums.windows["read"]), (3, 3))  # the second serves two launches
         self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 4, "seen": 4})

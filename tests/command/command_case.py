@@ -22,8 +22,11 @@ class CommandCase(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="gpumemtrace-test-")
         self.addCleanup(shutil.rmtree, self.folder, True)
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("GPUMEMTRACE_", "GMT_", "LD_", "NO_COLOR"))}
+        self.environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("GPUMEMTRACE_", "GMT_", "LD_", "NO_COLOR"))
+        }
         self.environment["GPUMEMTRACE_LIBDIR"] = LIBDIR
 
     def run_command(self, *words, **more):
@@ -34,7 +37,7 @@ class CommandCase(unittest.TestCase):
             del more["stdin"]
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stderr", subprocess.PIPE)
-        return subprocess.run([COMMAND, *words], text=True, timeout=60, **more)
+        return subprocess.run([COMMAND, *words], check=False, text=True, timeout=60, **more)
 
     def assert_usage_error(self, words, *expected):
         result = self.run_command(*words)

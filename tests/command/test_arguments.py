@@ -17,15 +17,23 @@ class Arguments(CommandCase):
         self.assertEqual(self.run_command("--color", "never", PROGRAM, "exit", "3").returncode, 3)
 
     def test_everything_behind_the_program_is_its_own(self):
-        for words in (["echo", "--format", "no", "--", "-x"], ["--", "echo", "--format", "no", "--", "-x"],
-                      ["run", "--limit=3", "--", "echo", "--format", "no", "--", "-x"]):
+        for words in (
+            ["echo", "--format", "no", "--", "-x"],
+            ["--", "echo", "--format", "no", "--", "-x"],
+            ["run", "--limit=3", "--", "echo", "--format", "no", "--", "-x"],
+        ):
             self.assertEqual(self.run_command(*words).stdout, "--format no -- -x\n")
 
     def test_switches_take_their_value_with_or_without_an_equals_sign(self):
-        for words, given in ((["--launch-arguments", "0"], "0"), (["--launch-arguments=0"], "0"),
-                             (["--coalescing", "1", "--launch-arguments"], "1"), (["--launch-arguments", "--"], "1")):
-            result = self.run_command("record", "--device", "real", *words, PROGRAM, "environment",
-                                      "GPUMEMTRACE_LAUNCH_ARGUMENTS")
+        for words, given in (
+            (["--launch-arguments", "0"], "0"),
+            (["--launch-arguments=0"], "0"),
+            (["--coalescing", "1", "--launch-arguments"], "1"),
+            (["--launch-arguments", "--"], "1"),
+        ):
+            result = self.run_command(
+                "record", "--device", "real", *words, PROGRAM, "environment", "GPUMEMTRACE_LAUNCH_ARGUMENTS"
+            )
             self.assertEqual((result.returncode, result.stdout), (0, given + "\n"), result)
         self.assert_usage_error(["--launch-arguments", "0"], "no program to run")
 
@@ -38,8 +46,7 @@ class Arguments(CommandCase):
         self.assert_usage_error(["--lim", "3", "true"], "unknown option '--lim'")
 
     def test_option_of_another_command(self):
-        self.assert_usage_error(["report", "--device", "real"], "takes no option '--device'",
-                                "run, check, record")
+        self.assert_usage_error(["report", "--device", "real"], "takes no option '--device'", "run, check, record")
         self.assert_usage_error(["run", "--error-exitcode", "3", "true"], "it belongs to: check")
 
     def test_values(self):
@@ -59,8 +66,16 @@ class Arguments(CommandCase):
         for size in ("0", "1", "255K", "1025M", "2G"):
             self.assert_usage_error(["--device-ring-size", size, "true"], f"'{size}' is no value", "from 256K to 1G")
         for size, bytes_ in (("256K", "262144"), ("1G", "1073741824")):
-            result = self.run_command("record", "--device", "real", "--device-ring-size", size, PROGRAM, "environment",
-                                      "GPUMEMTRACE_DEVICE_RING_SIZE")
+            result = self.run_command(
+                "record",
+                "--device",
+                "real",
+                "--device-ring-size",
+                size,
+                PROGRAM,
+                "environment",
+                "GPUMEMTRACE_DEVICE_RING_SIZE",
+            )
             self.assertEqual(result.stdout, bytes_ + "\n", result)
         self.assert_usage_error(["--stack-depth", "129", "true"], "from 0 to 128")
 
@@ -77,8 +92,11 @@ class Arguments(CommandCase):
         self.assertEqual(os.listdir(self.folder), ["folder"])
 
     def test_policies(self):
-        self.assert_usage_error(["--policy", "no-direct-maloc", "true"], "'no-direct-maloc' is no policy",
-                                "did you mean 'no-direct-malloc'?")
+        self.assert_usage_error(
+            ["--policy", "no-direct-maloc", "true"],
+            "'no-direct-maloc' is no policy",
+            "did you mean 'no-direct-malloc'?",
+        )
         self.assert_usage_error(["--policy", "zzz", "true"], "the rules are no-direct-malloc [after MARK], no-alloc-in")
         self.assert_usage_error(["--policy", "no-alloc-in", "true"], "it is written no-alloc-in RANGE")
         self.assert_usage_error(["--policy", "no-direct-malloc before x", "true"], "no-direct-malloc [after MARK]")
@@ -89,8 +107,9 @@ class Arguments(CommandCase):
         self.assert_usage_error(["--coalescing-launches=some", "true"], "takes auto, all or a number from 1 on")
         self.assert_usage_error(["--coalescing-launches=0", "true"], "takes auto, all or a number from 1 on")
         self.assert_usage_error(["--coalescing-range=" + "x" * 256, "true"], "takes at most 255 bytes")
-        self.assert_usage_error(["--policy-file", "missing", "true"],
-                                "cannot read the policies in 'missing': No such file or directory")
+        self.assert_usage_error(
+            ["--policy-file", "missing", "true"], "cannot read the policies in 'missing': No such file or directory"
+        )
         self.assert_usage_error(["--group-by", "thread", "true"], "stack or range")
         with open(os.path.join(self.folder, "rules"), "w", encoding="utf-8") as file:
             file.write("# a comment\n\n  max-allocations\t 5 \nno-aloc-in x\n")
@@ -120,8 +139,12 @@ class Arguments(CommandCase):
         self.assertEqual(self.run_command("ls").stdout, "")
 
     def test_kinds_of_findings(self):
-        self.assert_usage_error(["--only", "leek", "true"], "'leek' of option '--only' is no kind of finding",
-                                "did you mean 'leak'?", "gpumemtrace help findings")
+        self.assert_usage_error(
+            ["--only", "leek", "true"],
+            "'leek' of option '--only' is no kind of finding",
+            "did you mean 'leak'?",
+            "gpumemtrace help findings",
+        )
         self.assert_usage_error(["report", "--skip", "pich-*"], "'pich-*' of option '--skip'")
         trace = os.path.join(os.path.dirname(__file__), "..", "fixtures", "first_steps.plain.static")
         for kind in ("leak", "*", "device-*", "uncoalesced", "bank-conflict"):
@@ -158,16 +181,23 @@ class Help(CommandCase):
             self.assert_help([command, "--help"], "gpumemtrace " + command, "Examples")
 
     def test_shim_options_come_from_the_table(self):
-        self.assert_help(["help", "options"], "--stack-depth, GPUMEMTRACE_STACK_DEPTH",
-                         "GPUMEMTRACE_MAX_TRACE", "(default 2G)", "NO_COLOR", "--fail-on")
+        self.assert_help(
+            ["help", "options"],
+            "--stack-depth, GPUMEMTRACE_STACK_DEPTH",
+            "GPUMEMTRACE_MAX_TRACE",
+            "(default 2G)",
+            "NO_COLOR",
+            "--fail-on",
+        )
         self.assert_help(["help", "record"], "--max-trace", "--stack-depth")
 
     def test_findings(self):
         self.assert_help(["help", "findings"])
 
     def test_one_topic(self):
-        self.assert_usage_error(["help", "leak", "extra"], "help takes one word, and 'extra' is one more",
-                                "'gpumemtrace help leak'")
+        self.assert_usage_error(
+            ["help", "leak", "extra"], "help takes one word, and 'extra' is one more", "'gpumemtrace help leak'"
+        )
         self.assert_help(["--help", "check"], "gpumemtrace check")
         self.assert_usage_error(["--version", "extra"], "'--version' stands alone")
 

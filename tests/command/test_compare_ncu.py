@@ -4,6 +4,7 @@
 The CSV is written here in the form of ncu's source and raw pages (Nsight Compute's documentation names the columns),
 the dump in that of `gpumemtrace dump`. The whole script runs with stand-ins for both tools.
 """
+
 import importlib.machinery
 import importlib.util
 import os
@@ -23,8 +24,10 @@ compare_ncu = importlib.util.module_from_spec(SPEC)
 sys.modules["compare_ncu"] = compare_ncu
 LOADER.exec_module(compare_ncu)
 
-COLUMNS = ('"Address","Source","# Samples","Instructions Executed","Instructions Executed","L1 Wavefronts Shared",'
-           '"L1 Wavefronts Shared Ideal","L2 Theoretical Sectors Global","L2 Theoretical Sectors Global Ideal"\n')
+COLUMNS = (
+    '"Address","Source","# Samples","Instructions Executed","Instructions Executed","L1 Wavefronts Shared",'
+    '"L1 Wavefronts Shared Ideal","L2 Theoretical Sectors Global","L2 Theoretical Sectors Global Ideal"\n'
+)
 COPY = "_Z4copyIf6StrideILj32EEEvPT_PKS1_j"
 TILE = "_Z17transpose_by_tileILj32EEvPfPKf"
 
@@ -37,10 +40,13 @@ def section(name, *rows):
     return text
 
 
-def copy_launch(name=COPY, base=0x7fc48541d900, sectors="4,194,304"):
-    return section(name, (base, "      MOV R1, c[0x0][0x28] ", 131072, 0, 0, 0, 0),
-                   (base + 0x90, "      LDG.E R3, desc[UR4][R2.64] ", 131072, 0, 0, sectors, 524288),
-                   (base + 0xb0, "      STG.E desc[UR4][R4.64], R3 ", 131072, "-", "-", 524288, 524288))
+def copy_launch(name=COPY, base=0x7FC48541D900, sectors="4,194,304"):
+    return section(
+        name,
+        (base, "      MOV R1, c[0x0][0x28] ", 131072, 0, 0, 0, 0),
+        (base + 0x90, "      LDG.E R3, desc[UR4][R2.64] ", 131072, 0, 0, sectors, 524288),
+        (base + 0xB0, "      STG.E desc[UR4][R4.64], R3 ", 131072, "-", "-", 524288, 524288),
+    )
 
 
 def raw_page(*names):
@@ -59,15 +65,21 @@ def function(number, name, measured, log=0):
 
 
 def instruction(number, offset, executions, sectors, ideal, wavefronts=0, ideal_wavefronts=0, log=0):
-    return (f"access-{log} instruction function={number} offset={offset:#x} executions={executions} threads=- "
-            f"sectors={sectors} ideal-sectors={ideal} bytes=7 wavefronts={wavefronts} "
-            f"ideal-wavefronts={ideal_wavefronts} shared-bytes=0 local-sectors=-\n")
+    return (
+        f"access-{log} instruction function={number} offset={offset:#x} executions={executions} threads=- "
+        f"sectors={sectors} ideal-sectors={ideal} bytes=7 wavefronts={wavefronts} "
+        f"ideal-wavefronts={ideal_wavefronts} shared-bytes=0 local-sectors=-\n"
+    )
 
 
 def copy_dump(launches=1, load=4194304):
-    return ("1 t7-0 cuMemAlloc_v2 address=0x10 bytes=4 family=device stream=0x0 = 0\n" + function(1, COPY, launches)
-            + instruction(1, 0x90, 131072 * launches, load * launches, 524288 * launches)
-            + instruction(1, 0xb0, 131072 * launches, 524288 * launches, 524288 * launches) + "end: 6 records\n")
+    return (
+        "1 t7-0 cuMemAlloc_v2 address=0x10 bytes=4 family=device stream=0x0 = 0\n"
+        + function(1, COPY, launches)
+        + instruction(1, 0x90, 131072 * launches, load * launches, 524288 * launches)
+        + instruction(1, 0xB0, 131072 * launches, 524288 * launches, 524288 * launches)
+        + "end: 6 records\n"
+    )
 
 
 def verdict(dump, page):
@@ -76,15 +88,25 @@ def verdict(dump, page):
 
 class Reading(unittest.TestCase):
     def test_source_page(self):
-        page = ("==WARNING== something\n" + copy_launch() + "\n" + copy_launch(base=0x7fc485500000)
-                + copy_launch("other"))
+        page = (
+            "==WARNING== something\n" + copy_launch() + "\n" + copy_launch(base=0x7FC485500000) + copy_launch("other")
+        )
         kernels = compare_ncu.read_ncu(page, launched(page))
         copy = kernels["copy<float,Stride<32>>"]
         self.assertEqual((copy.launches, kernels["other"].launches), (2, 1))
-        self.assertEqual(sorted(copy.instructions), [0, 0x90, 0xb0])
-        self.assertEqual(copy.instructions[0x90], {"executions": 2 * 131072, "sectors": 2 * 4194304,
-                                                   "ideal": 2 * 524288, "wavefronts": 0, "ideal wf": 0, "local": 0})
-        self.assertEqual(copy.opcodes[0xb0], "STG.E desc[UR4][R4.64], R3")
+        self.assertEqual(sorted(copy.instructions), [0, 0x90, 0xB0])
+        self.assertEqual(
+            copy.instructions[0x90],
+            {
+                "executions": 2 * 131072,
+                "sectors": 2 * 4194304,
+                "ideal": 2 * 524288,
+                "wavefronts": 0,
+                "ideal wf": 0,
+                "local": 0,
+            },
+        )
+        self.assertEqual(copy.opcodes[0xB0], "STG.E desc[UR4][R4.64], R3")
 
     def test_page_without_figures_of_memory_is_refused(self):
         page = '"Kernel Name","k",\n"Address","Source","# Samples"\n"0x100","EXIT","3"\n'
@@ -93,14 +115,17 @@ class Reading(unittest.TestCase):
 
     def test_launches_are_counted_in_the_raw_page(self):
         page = "==PROF== Connected to process 17\n" + raw_page(COPY, TILE, COPY)
-        self.assertEqual(compare_ncu.count_ncu_launches(page),
-                         {"copy<float,Stride<32>>": 2, "transpose_by_tile<32>": 1})
+        self.assertEqual(
+            compare_ncu.count_ncu_launches(page), {"copy<float,Stride<32>>": 2, "transpose_by_tile<32>": 1}
+        )
         self.assertEqual(compare_ncu.count_ncu_launches("==ERROR== nothing was profiled\n"), {})
 
     def test_a_table_twice_for_each_launch_is_counted_once(self):
-        once = copy_launch() + copy_launch(base=0x7fc485500000, sectors="8") + copy_launch("other")
-        twice = "".join(2 * launch for launch in (copy_launch(), copy_launch(base=0x7fc485500000, sectors="8"),
-                                                  copy_launch("other")))
+        once = copy_launch() + copy_launch(base=0x7FC485500000, sectors="8") + copy_launch("other")
+        twice = "".join(
+            2 * launch
+            for launch in (copy_launch(), copy_launch(base=0x7FC485500000, sectors="8"), copy_launch("other"))
+        )
         launches = launched(once)
         self.assertEqual(compare_ncu.read_ncu(twice, launches), compare_ncu.read_ncu(once, launches))
         copy = compare_ncu.read_ncu(twice, launches)["copy<float,Stride<32>>"]
@@ -115,17 +140,20 @@ class Reading(unittest.TestCase):
         text = copy_dump() + function(1, COPY, 2, log=1) + instruction(1, 0x90, 10, 20, 30, log=1)
         copy = compare_ncu.read_dump(text)["copy<float,Stride<32>>"]
         self.assertEqual(copy.launches, 3)
-        self.assertEqual(copy.instructions[0x90], {"executions": 131082, "sectors": 4194324, "ideal": 524318,
-                                                   "wavefronts": 0, "ideal wf": 0})
+        self.assertEqual(
+            copy.instructions[0x90],
+            {"executions": 131082, "sectors": 4194324, "ideal": 524318, "wavefronts": 0, "ideal wf": 0},
+        )
 
     def test_names_of_both_demanglers_are_one(self):
         for mangled, theirs in (
-                (COPY, "void copy<float, Stride<(unsigned int)32>>(T1 *, const T1 *, unsigned int)"),
-                (TILE, "void transpose_by_tile<(unsigned int)32>(float *, const float *)"),
-                ("_Z15transpose_naivePfPKf", "transpose_naive(float *, const float *)"),
-                ("_Z4pickILb1EEvPi", "void pick<(bool)1>(int *)"),
-                ("_ZN12_GLOBAL__N_14fillEPf", "(anonymous namespace)::fill(float *)"),
-                ("plain_c", "plain_c")):
+            (COPY, "void copy<float, Stride<(unsigned int)32>>(T1 *, const T1 *, unsigned int)"),
+            (TILE, "void transpose_by_tile<(unsigned int)32>(float *, const float *)"),
+            ("_Z15transpose_naivePfPKf", "transpose_naive(float *, const float *)"),
+            ("_Z4pickILb1EEvPi", "void pick<(bool)1>(int *)"),
+            ("_ZN12_GLOBAL__N_14fillEPf", "(anonymous namespace)::fill(float *)"),
+            ("plain_c", "plain_c"),
+        ):
             self.assertEqual(compare_ncu.kernel_key(mangled), compare_ncu.kernel_key(theirs))
         self.assertEqual(compare_ncu.kernel_key("_Z4pickILb1EEvPi"), "pick<1>")
         self.assertNotEqual(compare_ncu.kernel_key(TILE), compare_ncu.kernel_key(TILE.replace("32", "33")))
@@ -156,7 +184,7 @@ class Verdicts(unittest.TestCase):
 
     def test_wavefronts(self):
         page = section(TILE, (0x100, "STS [R2], R3", 32, 32, 32, 0, 0), (0x120, "LDS R4, [R5]", 32, 1024, 32, 0, 0))
-        dump = (function(4, TILE, 1) + instruction(4, 0, 32, 0, 0, 32, 32) + instruction(4, 0x20, 32, 0, 0, 1024, 32))
+        dump = function(4, TILE, 1) + instruction(4, 0, 32, 0, 0, 32, 32) + instruction(4, 0x20, 32, 0, 0, 1024, 32)
         self.assertEqual(verdict(dump, page).different, 0)
         self.assertEqual(verdict(dump.replace("wavefronts=1024", "wavefronts=1000"), page).different, 1)
 
@@ -168,19 +196,40 @@ class WholeRun(unittest.TestCase):
             (folder / "dump.txt").write_text(dump)
             (folder / "page.csv").write_text(page)
             (folder / "raw.csv").write_text(raw if raw is not None else raw_page(COPY))
-            self.write_tool(folder / "ours", f"""case "$*" in
+            self.write_tool(
+                folder / "ours",
+                f"""case "$*" in
                 record*"--coalescing-launches=all {folder}/app one")
                   mkdir gpumemtrace.app.host.7; exit {record_status};;
                 "dump $PWD/gpumemtrace.app.host.7") cat {folder}/dump.txt;;
                 *) exit 9;;
-                esac\n""")
-            self.write_tool(folder / "ncu", 'case "$*" in *"--section SourceCounters"*"/app one") ;;\n'
-                            f'*"--import"*"--page source --csv"*) cat {folder}/page.csv ;;\n'
-                            f'*"--import"*"--page raw --csv"*) cat {folder}/raw.csv ;; *) exit 9 ;; esac\n')
+                esac\n""",
+            )
+            self.write_tool(
+                folder / "ncu",
+                'case "$*" in *"--section SourceCounters"*"/app one") ;;\n'
+                f'*"--import"*"--page source --csv"*) cat {folder}/page.csv ;;\n'
+                f'*"--import"*"--page raw --csv"*) cat {folder}/raw.csv ;; *) exit 9 ;; esac\n',
+            )
             self.write_tool(folder / "app", "exit 0\n")
-            done = subprocess.run([sys.executable, "-B", str(SCRIPT), "--gpumemtrace", str(folder / "ours"), "--ncu",
-                                   str(folder / ncu), str(folder / "app"), "one"], cwd=folder, text=True, timeout=60,
-                                  capture_output=True, check=False)
+            done = subprocess.run(
+                [
+                    sys.executable,
+                    "-B",
+                    str(SCRIPT),
+                    "--gpumemtrace",
+                    str(folder / "ours"),
+                    "--ncu",
+                    str(folder / ncu),
+                    str(folder / "app"),
+                    "one",
+                ],
+                cwd=folder,
+                text=True,
+                timeout=60,
+                capture_output=True,
+                check=False,
+            )
             return done.returncode, done.stdout + done.stderr
 
     @staticmethod

@@ -34,8 +34,14 @@ class Damage(CommandCase):
         return self.run_command("report", *words, str(copy))
 
     def test_whole(self):
-        for name in ("first_steps.plain.static", "first_steps.clean.static", "killed.kill.static", "killed.abort.static",
-                     "killed.plain.static", "killed.illegal.static"):
+        for name in (
+            "first_steps.plain.static",
+            "first_steps.clean.static",
+            "killed.kill.static",
+            "killed.abort.static",
+            "killed.plain.static",
+            "killed.illegal.static",
+        ):
             self.assertNotIn(END_IS_MISSING, flat(self.report(self.copy(name)).stdout), name)
         for trace in FIXTURES.glob("threads_and_forks.*/gpumemtrace.*"):
             self.assertNotIn(END_IS_MISSING, flat(self.report(trace).stdout), trace)
@@ -63,8 +69,12 @@ class Damage(CommandCase):
             self.assertNotIn("missing from the trace", flat(result.stdout), trace)
 
     def with_threads(self):
-        return self.as_of_1_5(max((FIXTURES / "threads_and_forks.clean.static").glob("gpumemtrace.*"),
-                                  key=lambda trace: len(list(trace.glob("t*.log")))))
+        return self.as_of_1_5(
+            max(
+                (FIXTURES / "threads_and_forks.clean.static").glob("gpumemtrace.*"),
+                key=lambda trace: len(list(trace.glob("t*.log"))),
+            )
+        )
 
     def test_a_threads_log_is_gone(self):
         copy = self.with_threads()
@@ -74,10 +84,10 @@ class Damage(CommandCase):
         for log in logs:
             kept = log.rename(copy / "elsewhere")
             result = self.report(copy)
-            self.assertIn(result.returncode, (1, 3), (log, result)) # 1: a leak, whose free is gone
+            self.assertIn(result.returncode, (1, 3), (log, result))  # 1: a leak, whose free is gone
             text = flat(result.stdout)
             self.assertIn("mistakes in calls there were not seen", text)
-            if log.name.split("-")[1] != "0.0.log": # main's holds hardly a call of its own, and is known by its number
+            if log.name.split("-")[1] != "0.0.log":  # main's holds hardly a call of its own, and is known by its number
                 self.assertRegex(text, r"\d+ records are missing from the trace")
                 self.assertRegex(text, r"\d+ events lost \(missing from the trace \d+\)")
             if result.returncode == 3:
@@ -86,11 +96,15 @@ class Damage(CommandCase):
 
     def test_check_does_not_call_it_clean(self):
         copy = self.with_threads()
-        script = (f"cp -r {copy} gpumemtrace.app.host.1; cd gpumemtrace.app.host.1;"
-                  "sed -i s/^run=.*/run=$GPUMEMTRACE_RUN/ info; $1")
+        script = (
+            f"cp -r {copy} gpumemtrace.app.host.1; cd gpumemtrace.app.host.1;"
+            "sed -i s/^run=.*/run=$GPUMEMTRACE_RUN/ info; $1"
+        )
         for action, status in (("true", 0), ("rm t*-3.0.log", 23)):
             shutil.rmtree(pathlib.Path(self.folder) / "gpumemtrace.app.host.1", ignore_errors=True)
-            result = self.run_command("check", "--only", "double-free", "--device", "real", "sh", "-c", script, "sh", action)
+            result = self.run_command(
+                "check", "--only", "double-free", "--device", "real", "sh", "-c", script, "sh", action
+            )
             self.assertEqual(result.returncode, status, result)
             self.assertEqual("the check fails: process" in flat(result.stderr), status != 0, result)
 
@@ -105,9 +119,9 @@ class Damage(CommandCase):
     def test_a_program_without_calls_is_clean(self):
         copy = self.copy()
         log = self.log_of(copy).read_bytes()
-        is_exit = [at for at in range(4096, len(log), 64) if log[at] == 6] # Kind::kExit, with the whole head
+        is_exit = [at for at in range(4096, len(log), 64) if log[at] == 6]  # Kind::kExit, with the whole head
         self.assertEqual(len(is_exit), 1)
-        self.log_of(copy).write_bytes(log[:4096] + log[is_exit[0]:is_exit[0] + 64])
+        self.log_of(copy).write_bytes(log[:4096] + log[is_exit[0] : is_exit[0] + 64])
         result = self.report(copy)
         self.assertEqual((result.returncode, result.stderr), (0, ""), result)
         self.assertIn("no CUDA call was seen", flat(result.stdout))
@@ -127,7 +141,6 @@ class Damage(CommandCase):
             result = self.report(copy)
             self.assertEqual(result.returncode, 3, result)
             self.assertIn("could not be read: it is shorter than its header", flat(result.stdout))
-
 
     def test_names(self):
         for content in (None, b"", b"\x1b[31m\x07\xff\n" * 300):

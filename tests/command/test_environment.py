@@ -117,12 +117,26 @@ class Environment(CommandCase):
         folder = os.path.realpath(folder)
         self.environment["GPUMEMTRACE_LIBDIR"] = folder
         self.environment["LD_LIBRARY_PATH"] = "/mine"
-        result = self.run_command("--device", "simulated", PROGRAM, "environment", "LD_PRELOAD",
-                                  "environment", "LD_LIBRARY_PATH", "environment", "GPUMEMTRACE_DEVICE")
+        result = self.run_command(
+            "--device",
+            "simulated",
+            PROGRAM,
+            "environment",
+            "LD_PRELOAD",
+            "environment",
+            "LD_LIBRARY_PATH",
+            "environment",
+            "GPUMEMTRACE_DEVICE",
+        )
         simulated = folder + "/simulated"
-        self.assertEqual(result.stdout.splitlines(),
-                         [f"{folder}/libgpumemtrace.so:{simulated}/libcudart.so.13:{simulated}/libcuda.so.1",
-                          f"{simulated}:/mine", "simulated"])
+        self.assertEqual(
+            result.stdout.splitlines(),
+            [
+                f"{folder}/libgpumemtrace.so:{simulated}/libcudart.so.13:{simulated}/libcuda.so.1",
+                f"{simulated}:/mine",
+                "simulated",
+            ],
+        )
 
     def test_simulated_device_is_not_installed(self):
         result = self.run_command("--device", "simulated", PROGRAM)

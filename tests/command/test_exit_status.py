@@ -18,8 +18,14 @@ class ExitStatus(CommandCase):
 
     def test_dies_by_the_programs_signal(self):
         for command in ("run", "check", "record"):
-            for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGINT,
-                           signal.SIGPIPE):
+            for number in (
+                signal.SIGTERM,
+                signal.SIGKILL,
+                signal.SIGSEGV,
+                signal.SIGABRT,
+                signal.SIGINT,
+                signal.SIGPIPE,
+            ):
                 result = self.run_command(command, PROGRAM, "signal", str(int(number)))
                 self.assertEqual(result.returncode, -number, result)
 
@@ -56,7 +62,7 @@ class ExitStatus(CommandCase):
     def test_scripts(self):
         self.script("#!/bin/sh\n")
         self.assertEqual(self.run_command("./script", "5").returncode, 5)
-        self.script("") # as shells do
+        self.script("")  # as shells do
         self.assertEqual(self.run_command("./script", "6").returncode, 6)
         self.script("#!/nowhere/sh\n")
         result = self.run_command("./script", "6")

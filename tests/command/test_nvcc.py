@@ -30,7 +30,9 @@ class Nvcc(CommandCase):
 
     def test_words_are_the_compilers_own(self):
         self.compiler("nvcc")
-        self.assert_started(self.compile("-c", "a b.cu", "--help", "-o", "x"), "nvcc", "-c", "a b.cu", "--help", "-o", "x")
+        self.assert_started(
+            self.compile("-c", "a b.cu", "--help", "-o", "x"), "nvcc", "-c", "a b.cu", "--help", "-o", "x"
+        )
         self.assert_started(self.compile(), "nvcc")
 
     def test_a_compiler_as_first_word(self):

@@ -19,7 +19,7 @@ class Output(CommandCase):
     def test_json_to_a_file(self):
         path = os.path.join(self.folder, "report.json")
         with open(path, "w", encoding="utf-8") as file:
-            file.write("x" * 100000) # an older, longer report is replaced
+            file.write("x" * 100000)  # an older, longer report is replaced
         result = self.run_command("--device", "real", "--format", "json", "--output", "report.json", PROGRAM)
         self.assertEqual(result.returncode, 0, result)
         self.assertIn("report.json", result.stderr)
@@ -64,15 +64,21 @@ class Output(CommandCase):
 class Color(CommandCase):
     def on_a_terminal(self, *options):
         master, slave = pty.openpty()
-        process = subprocess.Popen([COMMAND, "--device", "real", *options, PROGRAM], cwd=self.folder,
-                                   env=self.environment, stdin=slave, stdout=slave, stderr=slave)
+        process = subprocess.Popen(
+            [COMMAND, "--device", "real", *options, PROGRAM],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+        )
         os.close(slave)
         text = b""
         try:
             while chunk := os.read(master, 65536):
                 text += chunk
         except OSError:
-            pass # the terminal's other side has gone
+            pass  # the terminal's other side has gone
         os.close(master)
         process.wait(60)
         return text

@@ -49,7 +49,7 @@ class ProgramCheck(CommandCase):
         path = os.path.join(self.folder, "foreign")
         header = bytearray(64)
         header[:7] = b"\x7fELF\x02\x01\x01"
-        header[16:20] = struct.pack("<HH", 2, 183) # an executable for 64-bit ARM
+        header[16:20] = struct.pack("<HH", 2, 183)  # an executable for 64-bit ARM
         if os.uname().machine == "aarch64":
             header[18:20] = struct.pack("<H", 62)
         with open(path, "wb") as file:
@@ -66,7 +66,7 @@ class ProgramCheck(CommandCase):
         path = os.path.join(self.folder, "damaged")
         for position in list(range(16, 64)) + list(range(64, 400, 8)):
             with open(path, "wb") as file:
-                changed = good[:position] + b"\xff" + good[position + 1:]
+                changed = good[:position] + b"\xff" + good[position + 1 :]
                 file.write(changed if position % 2 else good[:position])
             os.chmod(path, 0o755)
             result = self.run_command("--device", "real", path)

@@ -14,8 +14,14 @@ SCRIPT = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts/same-r
 
 class SameReports(CommandCase):
     def compare(self, new, match):
-        return subprocess.run([sys.executable, SCRIPT, "--match", match, "--damaged", "8", COMMAND, new],
-                              env=self.environment, capture_output=True, text=True, timeout=100, check=False)
+        return subprocess.run(
+            [sys.executable, SCRIPT, "--match", match, "--damaged", "8", COMMAND, new],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
 
     def changed(self, command):
         """A command whose output goes through `command`."""
@@ -32,9 +38,13 @@ class SameReports(CommandCase):
 
     def test_differences(self):
         steps = "fixture/first_steps.plain.static"
-        for match, gone, come in ((steps, "was never freed", "was not freed"), (steps, '"live_blocks"', '"living"'),
-                                  (steps, " family=device", " sort=device"), ("damaged", "torn slots", "slots"),
-                                  ("usage/help.leak", "cudaMalloc", "cuMemAlloc")):
+        for match, gone, come in (
+            (steps, "was never freed", "was not freed"),
+            (steps, '"live_blocks"', '"living"'),
+            (steps, " family=device", " sort=device"),
+            ("damaged", "torn slots", "slots"),
+            ("usage/help.leak", "cudaMalloc", "cuMemAlloc"),
+        ):
             change = f"sed 's/{gone}/{come}/'"
             result = self.compare(self.changed(change), match)
             self.assertEqual(result.returncode, 1, (change, result))

@@ -30,16 +30,29 @@ def read_until(descriptor, text, seconds=20):
 
 class Forwarded(CommandCase):
     def start(self, *words):
-        process = subprocess.Popen([COMMAND, "record", "--device", "real", PROGRAM, *words], cwd=self.folder,
-                                   env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            [COMMAND, "record", "--device", "real", PROGRAM, *words],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.kill)
         return process
 
     def test_each_arrives_once(self):
-        numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
-                   signal.SIGWINCH, signal.SIGALRM, signal.SIGRTMIN + 3]
+        numbers = [
+            signal.SIGTERM,
+            signal.SIGINT,
+            signal.SIGHUP,
+            signal.SIGQUIT,
+            signal.SIGUSR1,
+            signal.SIGWINCH,
+            signal.SIGALRM,
+            signal.SIGRTMIN + 3,
+        ]
         process = self.start("count", *(str(int(number)) for number in numbers))
         output = process.stdout.fileno()
         read_until(output, b"ready\n")
@@ -60,8 +73,14 @@ class Forwarded(CommandCase):
 
     def test_ignored_signals_stay_ignored(self):
         script = 'trap "" HUP CHLD; exec "$0" record --device real sh -c "kill -HUP \\$\\$; exit 4"'
-        process = subprocess.run(["sh", "-c", script, COMMAND], stderr=subprocess.DEVNULL, cwd=self.folder,
-                                 env=self.environment, timeout=30, check=False)
+        process = subprocess.run(
+            ["sh", "-c", script, COMMAND],
+            stderr=subprocess.DEVNULL,
+            cwd=self.folder,
+            env=self.environment,
+            timeout=30,
+            check=False,
+        )
         self.assertEqual(process.returncode, 4)
 
     def test_mask_is_the_callers(self):
@@ -105,7 +124,7 @@ class Terminal(CommandCase):
         self.addCleanup(os.close, master)
         read_until(master, b"ready")
         os.write(master, b"\x1a")
-        read_until(master, b"stopped 148") # 128 + SIGTSTP
+        read_until(master, b"stopped 148")  # 128 + SIGTSTP
         time.sleep(0.3)
         os.write(master, b"\x03")
         # The shell sees its foreground job die of the interrupt, and dies of it as well.

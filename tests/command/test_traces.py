@@ -46,8 +46,11 @@ class Traces(CommandCase):
     def test_orphans_get_their_ending(self):
         script = f"({PROGRAM} exit 3 &) ; sleep 0.5"
         self.run_command("record", "--device", "real", "sh", "-c", script)
-        endings = [self.ending(trace)["status"] for trace in self.traces()
-                   if os.path.exists(os.path.join(self.folder, trace, "complete"))]
+        endings = [
+            self.ending(trace)["status"]
+            for trace in self.traces()
+            if os.path.exists(os.path.join(self.folder, trace, "complete"))
+        ]
         self.assertIn("3", endings)
 
     def test_a_daemon_is_not_waited_for(self):
@@ -87,7 +90,7 @@ class Traces(CommandCase):
     def test_report_takes_a_folder_of_traces(self):
         self.run_command("record", "--device", "real", PROGRAM)
         result = self.run_command("report", self.folder, cwd="/")
-        self.assertEqual(result.returncode, 3, result) # it holds no call
+        self.assertEqual(result.returncode, 3, result)  # it holds no call
         folder = os.path.join(self.folder, "gpumemtrace.app.")
         self.assertIn("reading the newest trace, " + folder, result.stderr)
 

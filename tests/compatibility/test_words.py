@@ -51,8 +51,9 @@ class Words(unittest.TestCase):
 
     def report(self, *options):
         fixture = words.FIXTURES / "first_steps.plain.static"
-        return subprocess.run([COMMAND, "report", *options, fixture], capture_output=True, text=True, timeout=60,
-                              check=False)
+        return subprocess.run(
+            [COMMAND, "report", *options, fixture], capture_output=True, text=True, timeout=60, check=False
+        )
 
     def test_rules_are_read(self):
         for release in RELEASES:

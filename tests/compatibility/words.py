@@ -83,8 +83,18 @@ def report_words(value, path=""):
 def reports(command):
     found = set()
     for fixture in sorted(FIXTURES.glob("*.*.*")):
-        text = ask(command, "report", "--format", "json", "--no-symbols", "--coalescing-floor", "0", "--policy",
-                   "max-allocations 1", fixture)[1]
+        text = ask(
+            command,
+            "report",
+            "--format",
+            "json",
+            "--no-symbols",
+            "--coalescing-floor",
+            "0",
+            "--policy",
+            "max-allocations 1",
+            fixture,
+        )[1]
         found |= report_words(json.loads(text)) if text else set()
     return found
 
@@ -120,10 +130,16 @@ def made_up_dump(command):
 
 def all_words(command, schema):
     definitions = json.loads(pathlib.Path(schema).read_text(encoding="utf-8"))
-    return {"options": options(command), "kinds": kinds(command), "environment": environment(command),
-            "formats": formats(command), "commands": {name for name in COMMANDS if ask(command, "help", name)[0] == 0},
-            "schema": schema_words(definitions, definitions["definitions"]), "report_json": reports(command),
-            "dump": dumps(command)}
+    return {
+        "options": options(command),
+        "kinds": kinds(command),
+        "environment": environment(command),
+        "formats": formats(command),
+        "commands": {name for name in COMMANDS if ask(command, "help", name)[0] == 0},
+        "schema": schema_words(definitions, definitions["definitions"]),
+        "report_json": reports(command),
+        "dump": dumps(command),
+    }
 
 
 def main():

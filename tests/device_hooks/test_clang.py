@@ -6,6 +6,7 @@ test_clang.py "CLANG FLAG..." SOURCE-FOLDER
 
 In PTX each logged call is a load of the control variable with a call of log_event behind it. No GPU.
 """
+
 import pathlib
 import re
 import subprocess
@@ -29,21 +30,30 @@ class ClangsCudaMode(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             source = pathlib.Path(folder) / "plain.cu"
             source.write_text("__global__ void plain() {}\n")
-            done = subprocess.run([*CLANG, "-c", str(source), "-o", str(source) + ".o"], capture_output=True, text=True)
+            done = subprocess.run(
+                [*CLANG, "-c", str(source), "-o", str(source) + ".o"], check=False, capture_output=True, text=True
+            )
         if done.returncode != 0:
-            raise unittest.SkipTest("clang cannot use this toolkit, as those made of Python wheels:\n" + done.stderr[-300:])
+            raise unittest.SkipTest(
+                "clang cannot use this toolkit, as those made of Python wheels:\n" + done.stderr[-300:]
+            )
 
     def compile(self, name, *arguments, strict=("-Werror",)):
-        done = subprocess.run([*CLANG, *strict, *arguments, str(SOURCES / name), "-o", str(self.output)],
-                              capture_output=True, text=True)
+        done = subprocess.run(
+            [*CLANG, *strict, *arguments, str(SOURCES / name), "-o", str(self.output)],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def functions(self, name, *arguments, **more):
         self.compile(name, "-O2", "--cuda-device-only", "-S", *arguments, **more)
         text = self.output.read_text()
         self.assertRegex(text, rf"\n\.weak \.global \.align 8 \.u64 {CONTROL};")
-        return {function: body for function, body in
-                re.findall(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?(\w+)\s*\([^{};]*\)[^{};]*\{(.*?)\n\}", text, re.S)}
+        return dict(
+            re.findall(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?(\w+)\s*\([^{};]*\)[^{};]*\{(.*?)\n\}", text, re.S)
+        )
 
     def expect_calls(self, functions, name, malloc, free):
         body = next(body for function, body in functions.items() if name in function)

@@ -7,6 +7,7 @@ test_forms.py NVCC INCLUDE-FOLDER GPUMEMTRACE SOURCE-FOLDER [unittest's argument
 In PTX each logged call is a load of the control variable followed by a branch; in the host's object the names are the C
 library's. Each program is also run: its main() does the host's part only. No GPU.
 """
+
 import pathlib
 import re
 import subprocess
@@ -22,7 +23,7 @@ FORCED = ["-I", INCLUDE, "-include", "gpumemtrace/device.h"]
 
 
 def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    done = subprocess.run([str(word) for word in command], check=False, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -42,8 +43,7 @@ class Forms(unittest.TestCase):
 
     @staticmethod
     def functions(ptx):
-        return {function: body for function, body in
-                re.findall(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?(\w+)\s*\(.*?\n\{(.*?)\n\}", ptx, re.S)}
+        return dict(re.findall(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?(\w+)\s*\(.*?\n\{(.*?)\n\}", ptx, re.S))
 
     def ptx(self, name, *arguments):
         text = self.nvcc("-ptx", self.source(name), *arguments, output=name + ".ptx").read_text()
@@ -63,7 +63,7 @@ class Forms(unittest.TestCase):
         self.assertEqual(len(re.findall(r"^\s*(?:malloc|__cuda_syscall_aligned_malloc),", body, re.M)), malloc, name)
         self.assertEqual(len(re.findall(r"^\s*free,", body, re.M)), free, name)
         for test in re.finditer(r"ld\.global\.u64\s+(%rd\d+), \[" + CONTROL, body):
-            self.assertRegex(body[test.end():][:200], rf"setp\.(eq|ne)\.s64\s+%p\d+, {test[1]}, 0")
+            self.assertRegex(body[test.end() :][:200], rf"setp\.(eq|ne)\.s64\s+%p\d+, {test[1]}, 0")
 
     def expect_host_untouched(self, binary):
         _, symbols = run("nm", binary)
@@ -106,8 +106,9 @@ class Forms(unittest.TestCase):
             self.expect_runs(binary)
 
     def test_shared_library(self):
-        library = self.nvcc("-shared", "-Xcompiler", "-fPIC", self.source("second_file.cu"), "-rdc=true", *FORCED,
-                            output="libsecond.so")
+        library = self.nvcc(
+            "-shared", "-Xcompiler", "-fPIC", self.source("second_file.cu"), "-rdc=true", *FORCED, output="libsecond.so"
+        )
         self.expect_note(library)
         _, symbols = run("nm", "-D", library)
         self.assertNotIn("control", symbols)  # a unique symbol would keep the library from being unloaded
@@ -146,16 +147,35 @@ class Forms(unittest.TestCase):
         self.ptx("included.cu", *FORCED)
 
     def test_the_commands_nvcc(self):
-        status, text = run(GPUMEMTRACE, "nvcc", NVCC, *FLAGS, "-ptx", self.source("every_call.cu"), "-o",
-                           self.folder / "by_command.ptx")
+        status, text = run(
+            GPUMEMTRACE,
+            "nvcc",
+            NVCC,
+            *FLAGS,
+            "-ptx",
+            self.source("every_call.cu"),
+            "-o",
+            self.folder / "by_command.ptx",
+        )
         self.assertEqual(status, 0, text)
         self.assertIn(CONTROL, (self.folder / "by_command.ptx").read_text())
 
     def test_cmake_function_and_launcher(self):
         package = pathlib.Path(INCLUDE).parent
+
         def configure(folder, *arguments):
-            return run("cmake", "-S", SOURCES, "-B", self.folder / folder, f"-DCMAKE_PREFIX_PATH={package}",
-                       f"-DCMAKE_CUDA_COMPILER={NVCC}", "-DCMAKE_CUDA_ARCHITECTURES=90", "-DCMAKE_CUDA_FLAGS=-no-compress", *arguments)
+            return run(
+                "cmake",
+                "-S",
+                SOURCES,
+                "-B",
+                self.folder / folder,
+                f"-DCMAKE_PREFIX_PATH={package}",
+                f"-DCMAKE_CUDA_COMPILER={NVCC}",
+                "-DCMAKE_CUDA_ARCHITECTURES=90",
+                "-DCMAKE_CUDA_FLAGS=-no-compress",
+                *arguments,
+            )
 
         status, text = configure("function")
         if status != 0 and "CMAKE_CUDA_COMPILER" in text:

@@ -11,6 +11,7 @@ note that names its owner; but the planted leak is an error of exactly that size
 --option=--coalescing, some kernels of each process of a script were measured (NCCL's and such that only copy have none).
 Exit status: 0 all holds, 1 not, 77 the program skipped itself.
 """
+
 import argparse
 import json
 import pathlib
@@ -26,9 +27,18 @@ PLANTED_BYTES = 12345
 def run(options, words, folder):
     report = folder / "report.json"
     program = [sys.executable, str(options.program)] if options.program.suffix == ".py" else [str(options.program)]
-    command = [str(options.gpumemtrace), "check", *options.option, "--format", "json", "--output", str(report),
-               *program, *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=options.timeout)
+    command = [
+        str(options.gpumemtrace),
+        "check",
+        *options.option,
+        "--format",
+        "json",
+        "--output",
+        str(report),
+        *program,
+        *words,
+    ]
+    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=options.timeout)
     return done, json.loads(report.read_text()) if report.exists() else {}
 
 
@@ -91,9 +101,16 @@ def main():
             problems.extend(unmeasured(report))
         failed = failed or bool(problems)
         totals = report.get("totals", {})
-        print(" ".join([options.program.name, *words]) + ": " + ("; ".join(problems) if problems else
-              f"as expected, {totals.get('events')} events, {totals.get('launches')} launches, "
-              f"{totals.get('live_blocks')} blocks kept"))
+        print(
+            " ".join([options.program.name, *words])
+            + ": "
+            + (
+                "; ".join(problems)
+                if problems
+                else f"as expected, {totals.get('events')} events, {totals.get('launches')} launches, "
+                f"{totals.get('live_blocks')} blocks kept"
+            )
+        )
         for finding in report.get("findings", []):
             if finding["severity"] != "error":
                 print("  " + in_words(finding)[:400])

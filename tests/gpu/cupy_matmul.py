@@ -3,6 +3,7 @@
 
 CuPy's memory pools, on the device and of pinned memory, are never given back, which is no mistake.
 """
+
 import sys
 
 from planted_leak import finish

@@ -3,6 +3,7 @@
 
 XLA takes most of the GPU's memory at its start and keeps it, which is no mistake.
 """
+
 import sys
 
 from planted_leak import finish

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The last step of the framework programs: exit with the status asked for, or keep a block that is nobody's cache."""
+
 import ctypes
 import sys
 

@@ -4,6 +4,7 @@
 
 The graph's private memory pool, the loss scaler and cuBLAS workspaces live until the end, which is no mistake.
 """
+
 import sys
 
 from planted_leak import finish

@@ -3,6 +3,7 @@
 
 The processes talk by NCCL, whose kernels wait for one another: whatever waits for a kernel in one process waits for the other.
 """
+
 import os
 import socket
 import sys

@@ -3,6 +3,7 @@
 
 The caching allocator's blocks are never given back, which is no mistake: gpumemtrace must not call it one.
 """
+
 import sys
 
 from planted_leak import finish

@@ -8,6 +8,7 @@ Checked: what is there, that the command is static (--static), that no library n
 looks for others outside its own folder, that a sample (a shared runtime) is reported on from there with an empty
 environment, and that a C++ program's unwinder is never ours. Needs readelf. Exit status: 0 all holds, 1 not.
 """
+
 import argparse
 import os
 import pathlib
@@ -39,10 +40,18 @@ def install(options, folder):
 
 
 def check_files(prefix, build):
-    for name in ("bin/gpumemtrace", "lib/gpumemtrace/libgpumemtrace.so", "lib/gpumemtrace/libunwind.so.8",
-                 "lib/gpumemtrace/simulated/libcuda.so.1", "lib/gpumemtrace/simulated/libcudart.so.13",
-                 "include/gpumemtrace/device.h", "include/gpumemtrace/trace/device_ring.h",
-                 "lib/cmake/gpumemtrace/gpumemtrace-config.cmake", "share/doc/gpumemtrace/README.md", "share/doc/gpumemtrace/LICENSE"):
+    for name in (
+        "bin/gpumemtrace",
+        "lib/gpumemtrace/libgpumemtrace.so",
+        "lib/gpumemtrace/libunwind.so.8",
+        "lib/gpumemtrace/simulated/libcuda.so.1",
+        "lib/gpumemtrace/simulated/libcudart.so.13",
+        "include/gpumemtrace/device.h",
+        "include/gpumemtrace/trace/device_ring.h",
+        "lib/cmake/gpumemtrace/gpumemtrace-config.cmake",
+        "share/doc/gpumemtrace/README.md",
+        "share/doc/gpumemtrace/LICENSE",
+    ):
         check((prefix / name).is_file(), f"{name} is missing")
     if (build / "interposer/libgpumemtrace_cupti.so").exists():  # needs CUPTI's headers
         for name in ("lib/gpumemtrace/libgpumemtrace_cupti.so", "lib/gpumemtrace/simulated/cupti/libcupti.so.13"):
@@ -68,8 +77,15 @@ def check_library(library):
 
 def run(prefix, program, folder, **environment):
     folder.mkdir()
-    return subprocess.run([prefix / "bin/gpumemtrace", "--device", "simulated", program], cwd=folder, timeout=60,
-                          env={"PATH": "/usr/bin:/bin", **environment}, capture_output=True, text=True)
+    return subprocess.run(
+        [prefix / "bin/gpumemtrace", "--device", "simulated", program],
+        check=False,
+        cwd=folder,
+        timeout=60,
+        env={"PATH": "/usr/bin:/bin", **environment},
+        capture_output=True,
+        text=True,
+    )
 
 
 def check_sample(prefix, sample, folder):
@@ -81,10 +97,18 @@ def check_sample(prefix, sample, folder):
 
 def check_unwinder(prefix, program, folder):
     """LD_DEBUG tells for every symbol which library it was bound to."""
-    done = run(prefix, program, folder / "throwing", LD_DEBUG="bindings", LD_DEBUG_OUTPUT=str(folder / "bindings"),
-               LD_BIND_NOW="1")
-    check(done.returncode == 0 and "caught" in done.stdout,
-          f"{program.name} ended with {done.returncode}: {done.stdout} {done.stderr[-1500:]}")
+    done = run(
+        prefix,
+        program,
+        folder / "throwing",
+        LD_DEBUG="bindings",
+        LD_DEBUG_OUTPUT=str(folder / "bindings"),
+        LD_BIND_NOW="1",
+    )
+    check(
+        done.returncode == 0 and "caught" in done.stdout,
+        f"{program.name} ended with {done.returncode}: {done.stdout} {done.stderr[-1500:]}",
+    )
     lines = [line for file in folder.glob("bindings.*") for line in file.read_text(errors="replace").splitlines()]
     ours = str(prefix / "lib/gpumemtrace")
     check(any(ours in line for line in lines), "the loader's log does not name our libraries: nothing was tested")

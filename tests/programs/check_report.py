@@ -230,7 +230,7 @@ def why_no_gpu(wanted):
     except OSError:
         return "libcuda.so.1 is missing"
     if wanted == 1 and os.path.exists("/dev/nvidia0"):
-        return "" # to ask the driver takes half a second
+        return ""  # to ask the driver takes half a second
     count = ctypes.c_int()
     if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
         return "the driver finds no device"
@@ -254,12 +254,29 @@ def run_program(run, options, folder):
     something here and skipped itself."""
     report_path = folder / "out.json"
     checks = run.options[:1] == ["check"]
-    command = [str(options.gpumemtrace), *run.options, "--device", options.device, "--format", "json", "--output",
-               str(report_path), str(options.binary), *run.arguments]
+    command = [
+        str(options.gpumemtrace),
+        *run.options,
+        "--device",
+        options.device,
+        "--format",
+        "json",
+        "--output",
+        str(report_path),
+        str(options.binary),
+        *run.arguments,
+    ]
     (folder / "command").write_text(shlex.join(command) + "\n")
     try:
-        done = subprocess.run(command, cwd=folder, env={**os.environ, **run.environment}, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=TIMEOUT_SECONDS)
+        done = subprocess.run(
+            command,
+            check=False,
+            cwd=folder,
+            env={**os.environ, **run.environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT_SECONDS,
+        )
     except subprocess.TimeoutExpired:
         return [f"no end after {TIMEOUT_SECONDS} s"]
     (folder / "stdout").write_bytes(done.stdout)
@@ -323,9 +340,22 @@ def check_run(index, run, options):
     for problem in problems:
         print(f"  {problem}")
     print(f"  kept: {folder}")
-    again = [sys.executable, os.path.abspath(__file__), "--gpumemtrace", options.gpumemtrace, "--device",
-             options.device, "--link", options.link, "--source", options.source, "--binary", options.binary,
-             "--run", index]
+    again = [
+        sys.executable,
+        os.path.abspath(__file__),
+        "--gpumemtrace",
+        options.gpumemtrace,
+        "--device",
+        options.device,
+        "--link",
+        options.link,
+        "--source",
+        options.source,
+        "--binary",
+        options.binary,
+        "--run",
+        index,
+    ]
     print(f"  again: {shlex.join(map(str, again))}")
     return 1
 

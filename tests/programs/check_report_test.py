@@ -52,22 +52,42 @@ def frame(function, line, file="/src/rows.cu"):
 
 def double_free():
     runtime = frame("cudaMalloc<float>(float**, unsigned long)", 700, "/usr/include/cuda_runtime.h")
-    return {"kind": "double-free", "severity": "error", "count": 1, "bytes": 4, "api": "cudaFree",
-            "message": "freed twice", "advice": "free once",
-            "stacks": [{"label": "freed again here", "frames": [frame("main", 30)]},
-                       {"label": "allocated here",
-                        "frames": [runtime, frame("(anonymous namespace)::make<int>(int)", TAGGED_LINE)]}]}
+    return {
+        "kind": "double-free",
+        "severity": "error",
+        "count": 1,
+        "bytes": 4,
+        "api": "cudaFree",
+        "message": "freed twice",
+        "advice": "free once",
+        "stacks": [
+            {"label": "freed again here", "frames": [frame("main", 30)]},
+            {
+                "label": "allocated here",
+                "frames": [runtime, frame("(anonymous namespace)::make<int>(int)", TAGGED_LINE)],
+            },
+        ],
+    }
 
 
 def uncoalesced(ratio, line, kind="uncoalesced", cause="stride"):
-    return {"kind": kind, "severity": "warning", "access": {"ratio": ratio, "cause": cause},
-            "stacks": [{"label": "accessed here",
-                        "frames": [frame("place(int)", 3, "/src/place.h"), frame("copy", line)]}]}
+    return {
+        "kind": kind,
+        "severity": "warning",
+        "access": {"ratio": ratio, "cause": cause},
+        "stacks": [{"label": "accessed here", "frames": [frame("place(int)", 3, "/src/place.h"), frame("copy", line)]}],
+    }
 
 
 def report(findings, ended=None, not_checked=()):
-    return {"schema": 1, "findings": findings, "ended": ended or {"how": "exited", "status": 0},
-            "not_checked": list(not_checked), "lost_events": 0, "processes": [{}]}
+    return {
+        "schema": 1,
+        "findings": findings,
+        "ended": ended or {"how": "exited", "status": 0},
+        "not_checked": list(not_checked),
+        "lost_events": 0,
+        "processes": [{}],
+    }
 
 
 def problems(index, made_up, link="shared"):
@@ -84,6 +104,7 @@ class Comparison(unittest.TestCase):
             finding = copy.deepcopy(double_free())
             change(finding)
             return problems(0, report([finding]))
+
         self.assertTrue(changed(lambda f: f.update(kind="leak")))
         self.assertTrue(changed(lambda f: f.update(severity="warning")))
         self.assertTrue(changed(lambda f: f.update(count=2)))
@@ -122,6 +143,7 @@ class Comparison(unittest.TestCase):
             counters = {**dict.fromkeys(check_report.COUNTERS, 1.0), "share_of_peak_bandwidth": 0.9, **changes}
             made_up["processes"] = [{"accesses": {"kernels": [{"kernel": "add(float*)", "counters": counters}]}}]
             return problems(6, made_up)
+
         self.assertEqual(counted(), [])
         self.assertEqual(counted(l2_hit_rate=None), ["counted: add has no l2_hit_rate"])
         self.assertEqual(len(counted(share_of_peak_bandwidth=1.2)), 1)
@@ -136,10 +158,13 @@ class Comparison(unittest.TestCase):
     def test_ratio_and_line_are_compared(self):
         self.assertEqual(problems(3, report([uncoalesced(7.95, TAGGED_LINE)])), [])
         self.assertEqual(problems(4, report([uncoalesced(31.999, 10, "bank-conflict")])), [])
-        for index, finding in ((3, uncoalesced(8.1, TAGGED_LINE)), (3, uncoalesced(7.95, 3)),
-                               (3, uncoalesced(7.95, TAGGED_LINE, cause="scattered")),
-                               (3, {"kind": "uncoalesced", "severity": "warning"}),
-                               (4, uncoalesced(31.9, 10, "bank-conflict"))):
+        for index, finding in (
+            (3, uncoalesced(8.1, TAGGED_LINE)),
+            (3, uncoalesced(7.95, 3)),
+            (3, uncoalesced(7.95, TAGGED_LINE, cause="scattered")),
+            (3, {"kind": "uncoalesced", "severity": "warning"}),
+            (4, uncoalesced(31.9, 10, "bank-conflict")),
+        ):
             self.assertEqual(len(problems(index, report([finding]))), 2, msg=finding)
 
     def test_figures_must_be_complete(self):
@@ -155,22 +180,36 @@ class Comparison(unittest.TestCase):
 
 class Grammar(unittest.TestCase):
     def test_mistakes_are_named(self):
-        for line in ("expect: fatal leak", "expect: error leak bites=3", "expect: error leak stacks=\"seen here\"",
-                     "expect: error leak stacks=\"freed here\"@f:LINE(nowhere)", "exit: soon", "expect-arm: clean",
-                     "expect: note uncoalesced ratio=wide", "expect: note uncoalesced ratio=3..2",
-                     "expect: note uncoalesced line=LINE(nowhere)", "device: tpu", "devices: two", "exit: 0"):
+        for line in (
+            "expect: fatal leak",
+            "expect: error leak bites=3",
+            'expect: error leak stacks="seen here"',
+            'expect: error leak stacks="freed here"@f:LINE(nowhere)',
+            "exit: soon",
+            "expect-arm: clean",
+            "expect: note uncoalesced ratio=wide",
+            "expect: note uncoalesced ratio=3..2",
+            "expect: note uncoalesced line=LINE(nowhere)",
+            "device: tpu",
+            "devices: two",
+            "exit: 0",
+        ):
             with self.assertRaises(expectations.GrammarError, msg=line):
                 expectations.parse_source(f"// run:\n// {line}\n", {"shared"})
 
     def test_devices_are_counted(self):
-        run, = expectations.parse_source("// run:\n// devices: 100\n// expect: clean\n", {"shared"})
+        (run,) = expectations.parse_source("// run:\n// devices: 100\n// expect: clean\n", {"shared"})
         self.assertEqual(run.devices, 100)
         options = argparse.Namespace(device="real", link="shared")
         self.assertTrue(check_report.why_skipped(run, options).startswith("no GPU: "))
 
     def test_all_sources_are_readable(self):
-        sources = [path for folder in (HERE, HERE.parent.parent / "samples") for path in folder.glob("*.c*")
-                   if path.suffix in (".cu", ".cpp")]
+        sources = [
+            path
+            for folder in (HERE, HERE.parent.parent / "samples")
+            for path in folder.glob("*.c*")
+            if path.suffix in (".cu", ".cpp")
+        ]
         self.assertGreater(len(sources), 20)
         for path, *flavour in itertools.product(sources, ("shared", "static"), ("simulated", "real"), ("O0", "O2")):
             with self.subTest(path=path.name, flavour=flavour):
@@ -185,14 +224,22 @@ class WholeRun(unittest.TestCase):
             folder = pathlib.Path(name)
             source, tool, binary = folder / "rows.cu", folder / "tool", folder / "rows-O2-shared"
             source.write_text("// run: one two\n// env: COLOUR=blue\n// expect: clean\n")
-            tool.write_text("#!/bin/sh\n"
-                            '[ "$*" = "--device simulated --format json --output $6 '
-                            f'{binary} one two" ] || exit 9\n'
-                            '[ "$COLOUR" = blue ] || exit 8\n'
-                            f"cat > \"$6\" <<'END'\n{json.dumps(made_up)}\nEND\nexit {status}\n")
+            tool.write_text(
+                "#!/bin/sh\n"
+                '[ "$*" = "--device simulated --format json --output $6 '
+                f'{binary} one two" ] || exit 9\n'
+                '[ "$COLOUR" = blue ] || exit 8\n'
+                f"cat > \"$6\" <<'END'\n{json.dumps(made_up)}\nEND\nexit {status}\n"
+            )
             os.chmod(tool, stat.S_IRWXU)
-            options = argparse.Namespace(gpumemtrace=tool, device="simulated", link="shared", source=source,
-                                         binary=binary, artifacts=folder / "kept")
+            options = argparse.Namespace(
+                gpumemtrace=tool,
+                device="simulated",
+                link="shared",
+                source=source,
+                binary=binary,
+                artifacts=folder / "kept",
+            )
             run = expectations.parse_source(source.read_text(), {"shared", "simulated"})[0]
             result = check_report.check_run(0, run, options)
             return result, (folder / "kept" / "0" / "out.json").exists()

@@ -11,18 +11,52 @@ import shlex
 import signal
 
 SEVERITIES = ("error", "warning", "note")
-LABELS = ("allocated here", "registered here", "looked up here", "held here", "first unregistered here",
-          "neighbour allocated here", "neighbour registered here", "unregistered here",
-          "unregistered again here", "first closed here", "closed again here", "first released here",
-          "released again here", "first unmapped here", "unmapped again here", "freed here",
-          "first freed here", "freed again here", "copied here", "set here", "used here", "called here",
-          "launched here", "failed here", "host memory freed here", "context ended here",
-          "pool ended here", "pool destroyed here", "created here", "imported here", "captured here",
-          "graph launched here", "graph first launched here", "graph last launched here", "node made here",
-          "limit refused here", "freed by the host here", "reported here", "host memory copied here",
-          "freed too late here")
+LABELS = (
+    "allocated here",
+    "registered here",
+    "looked up here",
+    "held here",
+    "first unregistered here",
+    "neighbour allocated here",
+    "neighbour registered here",
+    "unregistered here",
+    "unregistered again here",
+    "first closed here",
+    "closed again here",
+    "first released here",
+    "released again here",
+    "first unmapped here",
+    "unmapped again here",
+    "freed here",
+    "first freed here",
+    "freed again here",
+    "copied here",
+    "set here",
+    "used here",
+    "called here",
+    "launched here",
+    "failed here",
+    "host memory freed here",
+    "context ended here",
+    "pool ended here",
+    "pool destroyed here",
+    "created here",
+    "imported here",
+    "captured here",
+    "graph launched here",
+    "graph first launched here",
+    "graph last launched here",
+    "node made here",
+    "limit refused here",
+    "freed by the host here",
+    "reported here",
+    "host memory copied here",
+    "freed too late here",
+)
 TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
-DIRECTIVE = re.compile(r"^//\s(run|or|exit|devices?|env|options|expect|not-checked|counted|processes)((?:-\w+)*):\s*(.*?)\s*$")
+DIRECTIVE = re.compile(
+    r"^//\s(run|or|exit|devices?|env|options|expect|not-checked|counted|processes)((?:-\w+)*):\s*(.*?)\s*$"
+)
 STACK = re.compile(r'"([^"]+)"(?:@([\w~]+))?(?::(?:(\d+)|LINE\(([\w-]+)\)))?')
 
 
@@ -58,8 +92,11 @@ class Expectation:
 
     def __str__(self):
         parts = [self.severity, self.kind]
-        parts += [f"{key}={value}" for key in ("count", "bytes", "api", "message", "range", "cause", "line", "tail_calls")
-                  if (value := getattr(self, key)) is not None]
+        parts += [
+            f"{key}={value}"
+            for key in ("count", "bytes", "api", "message", "range", "cause", "line", "tail_calls")
+            if (value := getattr(self, key)) is not None
+        ]
         if self.ratio:
             parts.append("ratio={:g}..{:g}".format(*self.ratio))
         return " ".join(parts) + "".join(f"\n      {stack}" for stack in self.stacks or [])
@@ -68,20 +105,21 @@ class Expectation:
 @dataclasses.dataclass
 class Run:
     """One way to start the program, with what its report must say in the given flavour."""
+
     arguments: list
     source_line: int
-    exit_status: int = 0       # negative: died by this signal
+    exit_status: int = 0  # negative: died by this signal
     device: str = "any"
-    devices: int = 1           # so many GPUs it takes
+    devices: int = 1  # so many GPUs it takes
     environment: dict = dataclasses.field(default_factory=dict)
-    options: list = dataclasses.field(default_factory=list) # of gpumemtrace, "check" first if it is that
+    options: list = dataclasses.field(default_factory=list)  # of gpumemtrace, "check" first if it is that
     expectations: list = dataclasses.field(default_factory=list)
     not_checked: list = dataclasses.field(default_factory=list)
     counted: list = dataclasses.field(default_factory=list)
     processes: int = None
-    silent: bool = False       # not even a note
-    decided: bool = False      # some expect line holds for this flavour
-    others: list = dataclasses.field(default_factory=list) # outcomes that are as good, each a Run
+    silent: bool = False  # not even a note
+    decided: bool = False  # some expect line holds for this flavour
+    others: list = dataclasses.field(default_factory=list)  # outcomes that are as good, each a Run
 
 
 def parse_exit(text):

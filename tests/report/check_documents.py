@@ -8,6 +8,7 @@ Lines have at most 100 columns; tables, code and HTML comments may have more. RE
 lead to a file and a heading that exist. Paths of the repository that stand in code marks exist. The table of
 docs/findings.md lists every finding of the command with its severity.
 """
+
 import pathlib
 import re
 import shutil
@@ -19,7 +20,18 @@ README_LINES = 150
 # Not yet: its table belongs to the schema of records.
 LONG_LINES_ALLOWED = {"trace/FORMAT.md"}
 # The first folders of paths that must exist. Others in code marks are the user's or the build's.
-FOLDERS = ("analyzer", "cmake", "device_hooks", "docs", "interposer", "samples", "scripts", "simulated_cuda", "tests", "trace")
+FOLDERS = (
+    "analyzer",
+    "cmake",
+    "device_hooks",
+    "docs",
+    "interposer",
+    "samples",
+    "scripts",
+    "simulated_cuda",
+    "tests",
+    "trace",
+)
 LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 CODE = re.compile(r"`([^`\s]+)`")
 
@@ -58,8 +70,11 @@ def check_lines(root, path, text):
     name = str(path.relative_to(root))
     if name in LONG_LINES_ALLOWED:
         return []
-    return [f"{name}:{number}: {len(line)} columns" for number, line in prose(text)
-            if len(line) > COLUMNS and not line.startswith(("|", "<!--"))]
+    return [
+        f"{name}:{number}: {len(line)} columns"
+        for number, line in prose(text)
+        if len(line) > COLUMNS and not line.startswith(("|", "<!--"))
+    ]
 
 
 def check_links(root, path, text):
@@ -94,11 +109,16 @@ def check_paths(root, path, text):
 def check_findings_table(root, command):
     text = (root / "docs" / "findings.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| \[`([a-z-]+)`\]\(#\1\) \| (error|warning|note) \|", text, re.M))
-    known = set(re.findall(r"^([a-z-]+) +(error|warning|note) ",
-                           subprocess.run([command, "help", "findings"], check=True, capture_output=True, text=True).stdout,
-                           re.M))
-    return [f"docs/findings.md: the table lacks {row}" for row in sorted(known - listed)] + \
-           [f"docs/findings.md: the table has {row}, which is no finding" for row in sorted(listed - known)]
+    known = set(
+        re.findall(
+            r"^([a-z-]+) +(error|warning|note) ",
+            subprocess.run([command, "help", "findings"], check=True, capture_output=True, text=True).stdout,
+            re.M,
+        )
+    )
+    return [f"docs/findings.md: the table lacks {row}" for row in sorted(known - listed)] + [
+        f"docs/findings.md: the table has {row}, which is no finding" for row in sorted(listed - known)
+    ]
 
 
 def main():

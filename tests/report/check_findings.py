@@ -13,6 +13,7 @@ times and call stacks are not compared. With --update the reports are written in
 Comments in a section: `<!-- gpu: REASON -->` its program needs a GPU and is only compiled; `<!-- environment: A=B -->`
 and `<!-- options: --x -->` are for its run.
 """
+
 import concurrent.futures
 import os
 import pathlib
@@ -39,14 +40,17 @@ def comment(body, key):
 def check_sections(command, sections):
     def output(*words):
         return subprocess.run([command, "help", *words], check=True, capture_output=True, text=True).stdout
+
     rows = re.findall(r"^([a-z-]+) +(error|warning|note) +(.*)$", output("findings"), re.M)
     known = {(kind, severity, title) for kind, severity, title in rows}
     written = {(kind, severity, title) for kind, severity, title, _ in sections}
     problems = [f"no section (or another severity or title): {row}" for row in sorted(known - written)]
     problems += [f"no such finding: {row}" for row in sorted(written - known)]
     named = {kind for source in DETECTORS.glob("*.cpp") for kind in KIND.findall(source.read_text(encoding="utf-8"))}
-    problems += [f"no section for what a detector reports: {kind}"
-                 for kind in sorted(named - {kind for kind, _, _, _ in sections})]
+    problems += [
+        f"no section for what a detector reports: {kind}"
+        for kind in sorted(named - {kind for kind, _, _, _ in sections})
+    ]
     for kind, _, _, body in sections:
         text = " ".join(output(kind).split())
         for part in ("**What it is.**", "**Why it matters.**", "**How to fix it.**"):
@@ -54,8 +58,11 @@ def check_sections(command, sections):
                 problems.append(f"{kind}: no '{part}'")
             elif part.strip("*") not in text:
                 problems.append(f"help {kind} does not print '{part}'")
-        problems += [f"help {kind} does not print: {line}" for line in PROGRAM.search(body)[1].splitlines()
-                     if " ".join(line.split()) not in text]
+        problems += [
+            f"help {kind} does not print: {line}"
+            for line in PROGRAM.search(body)[1].splitlines()
+            if " ".join(line.split()) not in text
+        ]
     return problems
 
 
@@ -63,7 +70,9 @@ def findings_of(report):
     """The findings of a text report, without what stands above and below them."""
     lines = report.splitlines()
     first = next((i for i, line in enumerate(lines) if re.match(r"(error|warning|note) +[a-z-]+", line)), len(lines))
-    last = next((i for i, line in enumerate(lines) if i > first and re.match(r"[a-z]+:|peak |not checked", line)), len(lines))
+    last = next(
+        (i for i, line in enumerate(lines) if i > first and re.match(r"[a-z]+:|peak |not checked", line)), len(lines)
+    )
     lines = [line for line in lines[first:last] if "simulated_cuda/" not in line]
     return "\n".join(lines).strip("\n") + "\n"
 
@@ -79,23 +88,54 @@ def comparable(report):
 def build(nvcc, include, kind, body, folder):
     source = folder / f"{kind}.cu"
     source.write_text(PROGRAM.search(body)[1])
-    return subprocess.run([nvcc, "-std=c++17", "-g", "-cudart", "shared", "-arch", "sm_90", "-include", "heads.h",
-                           "-I", include, "-o", kind, source.name], cwd=folder, capture_output=True, text=True)
+    return subprocess.run(
+        [
+            nvcc,
+            "-std=c++17",
+            "-g",
+            "-cudart",
+            "shared",
+            "-arch",
+            "sm_90",
+            "-include",
+            "heads.h",
+            "-I",
+            include,
+            "-o",
+            kind,
+            source.name,
+        ],
+        check=False,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
 
 
 def run(command, kind, body, folder):
     environment = dict(pair.split("=", 1) for pair in shlex.split(comment(body, "environment")))
-    words = [command, "--device", "simulated", "--tables", "none", "--trace-dir", str(folder / f"{kind}.traces"),
-             *shlex.split(comment(body, "options")), f"./{kind}"]
+    words = [
+        command,
+        "--device",
+        "simulated",
+        "--tables",
+        "none",
+        "--trace-dir",
+        str(folder / f"{kind}.traces"),
+        *shlex.split(comment(body, "options")),
+        f"./{kind}",
+    ]
     (folder / f"{kind}.traces").mkdir()
-    done = subprocess.run(words, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True)
+    done = subprocess.run(
+        words, check=False, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True
+    )
     return findings_of(done.stderr)
 
 
 def check_program(command, nvcc, section, folder):
     """Returns the report and what is wrong."""
     kind, _, _, body = section
-    include = pathlib.Path(command).parents[1] / "include" # of the build, or of an install
+    include = pathlib.Path(command).parents[1] / "include"  # of the build, or of an install
     compiled = build(nvcc, include, kind, body, folder)
     if compiled.returncode:
         return None, [f"{kind}: does not compile:\n{compiled.stderr}"]
@@ -124,7 +164,7 @@ def main():
                 results = list(pool.map(lambda s: check_program(command, sys.argv[4], s, folder), sections))
         problems = [problem for _, found in results for problem in found]
         if "--update" in sys.argv:
-            for (kind, _, _, body), (report, _) in zip(sections, results):
+            for (_, _, _, body), (report, _) in zip(sections, results):
                 if report:
                     new = REPORT.sub(lambda _, report=report: f"```text\n{report}```", body, count=1)
                     text = text.replace(body, new)

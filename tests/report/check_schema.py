@@ -7,6 +7,7 @@ usage: check_schema.py REPORT_WRITE_JSON DOCS
 Runs the program that writes made-up reports, validates each against the schema, makes sure that the schema refuses
 what it must, and that the documentation names every field.
 """
+
 import json
 import pathlib
 import subprocess
@@ -34,10 +35,12 @@ def fields(schema):
 
 def broken_reports(report):
     """Changes that the schema must not accept, each with a name."""
+
     def changed(name, change):
         copy = json.loads(json.dumps(report))
         change(copy)
         return name, copy
+
     yield changed("an unknown field", lambda r: r.update(extra=1))
     yield changed("another schema", lambda r: r.update(schema=2))
     yield changed("a missing field", lambda r: r.pop("findings"))
@@ -57,9 +60,14 @@ def main():
         subprocess.run([program, folder], check=True)
         reports = {p.stem: json.loads(p.read_bytes().decode("utf-8")) for p in sorted(pathlib.Path(folder).iterdir())}
     for name, report in reports.items():
-        problems += [f"{name}: {'/'.join(map(str, e.absolute_path))}: {e.message}" for e in validator.iter_errors(report)]
-    problems += [f"the schema accepts {name}" for name, report in broken_reports(reports["ordinary"])
-                 if validator.is_valid(report)]
+        problems += [
+            f"{name}: {'/'.join(map(str, e.absolute_path))}: {e.message}" for e in validator.iter_errors(report)
+        ]
+    problems += [
+        f"the schema accepts {name}"
+        for name, report in broken_reports(reports["ordinary"])
+        if validator.is_valid(report)
+    ]
     reports["tables"]["processes"][0]["memory"]["holders_at_peak"][0]["bytes"] = "1 GiB"
     if validator.is_valid(reports["tables"]):
         problems.append("the schema accepts a holder's size as text")
@@ -70,7 +78,9 @@ def main():
     if any(len(s["frames"]) > 1 for f in limited["findings"] + holders for s in f.get("stacks") or [f["stack"]]):
         problems.append("limited: a stack is deeper than --stack-depth")
     text = (docs / "report-json.md").read_text(encoding="utf-8")
-    problems += [f"report-json.md does not name `{field}`" for field in sorted(set(fields(schema))) if f"`{field}`" not in text]
+    problems += [
+        f"report-json.md does not name `{field}`" for field in sorted(set(fields(schema))) if f"`{field}`" not in text
+    ]
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"{len(reports)} reports, {len(problems)} problems")

@@ -18,8 +18,12 @@ RING_FILES = "/dev/shm/gpumemtrace."
 class Rings(InterposedCase):
     def tearDown(self):
         for path in directories(self.folder):
-            subprocess.run([COMMAND, "report", "--output", os.devnull, path], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, check=False)
+            subprocess.run(
+                [COMMAND, "report", "--output", os.devnull, path],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+            )
         left = {link: os.readlink(link) for link in glob.glob(os.path.join(self.folder, "*", "*.ring"))}
         self.assertEqual(left, {}, "rings must be gone once the trace has been read")
         for trace in self.traces():
@@ -32,7 +36,9 @@ class Rings(InterposedCase):
 
     def collect(self):
         """What `report` does first, for the only trace; then the trace as it is now."""
-        result = subprocess.run([COMMAND, "report", self.only_trace().path], capture_output=True, check=False, text=True)
+        result = subprocess.run(
+            [COMMAND, "report", self.only_trace().path], capture_output=True, check=False, text=True
+        )
         self.assertIn(result.returncode, (0, 1), result.stderr)
         return self.only_trace()
 
@@ -48,7 +54,9 @@ class Rings(InterposedCase):
                 if record.kind == "drained":
                     continue
                 ticket = record.time  # where other records have the time of the call
-                found.setdefault(ticket >> 56, []).append((ticket & ((1 << 56) - 1), record.kind, record.slots, record.a[0]))
+                found.setdefault(ticket >> 56, []).append(
+                    (ticket & ((1 << 56) - 1), record.kind, record.slots, record.a[0])
+                )
         return found
 
     def assert_whole(self, records, count, first=1):
@@ -69,8 +77,14 @@ class Rings(InterposedCase):
         return sum(a[0] for a in told), max((a[1] for a in told), default=0), sum(a[2] for a in told)
 
     def test_ends_of_a_process(self):
-        for end, status in (("exit", 0), ("_exit", 3), ("exec", 0), ("destroy", 0), ("kill", -signal.SIGKILL),
-                            ("pause", -signal.SIGKILL)):
+        for end, status in (
+            ("exit", 0),
+            ("_exit", 3),
+            ("exec", 0),
+            ("destroy", 0),
+            ("kill", -signal.SIGKILL),
+            ("pause", -signal.SIGKILL),
+        ):
             for count in (3, 1000, 20000):
                 with self.subTest(end=end, count=count):
                     self.setUp()
@@ -93,9 +107,23 @@ class Rings(InterposedCase):
             with self.subTest(end=end):
                 self.setUp()
                 environment = self.environment(preload=False, GPUMEMTRACE_SIM_MEMORY="256M")
-                result = subprocess.run([COMMAND, "record", "--device", "simulated", "--trace-dir", self.folder,
-                                         self.binary("rings_player"), end, "3000"], env=environment, check=False,
-                                        capture_output=True, text=True)
+                result = subprocess.run(
+                    [
+                        COMMAND,
+                        "record",
+                        "--device",
+                        "simulated",
+                        "--trace-dir",
+                        self.folder,
+                        self.binary("rings_player"),
+                        end,
+                        "3000",
+                    ],
+                    env=environment,
+                    check=False,
+                    capture_output=True,
+                    text=True,
+                )
                 self.assertEqual(result.returncode, 0 if end == "exit" else -signal.SIGKILL, result.stderr)
                 self.assertEqual(glob.glob(os.path.join(self.folder, "*", "*.ring")), [])
                 self.assert_whole(self.device_records(self.only_trace()), 3000)
@@ -114,8 +142,9 @@ class Rings(InterposedCase):
 
     def test_report_on_a_process_that_runs(self):
         environment = self.environment(GPUMEMTRACE_SIM_MEMORY="256M", STANDIN_LOG="/dev/null")
-        with subprocess.Popen([self.binary("rings_player"), "wait", "100"], env=environment, cwd=self.folder,
-                              stdout=subprocess.PIPE) as program:
+        with subprocess.Popen(
+            [self.binary("rings_player"), "wait", "100"], env=environment, cwd=self.folder, stdout=subprocess.PIPE
+        ) as program:
             self.assertEqual(program.stdout.readline(), b"ready\n")
             trace = self.collect()
             self.assert_whole(self.device_records(trace), 100)
@@ -234,8 +263,10 @@ class Rings(InterposedCase):
         self.play("exit", 100)
         trace = self.collect()
         self.assertEqual(self.drained(trace), (103, 0, 0))
-        self.assertEqual([call.api for call in trace.calls if call.kind in ("alloc", "free", "copy", "set")],
-                         ["cuModuleGetGlobal_v2"])
+        self.assertEqual(
+            [call.api for call in trace.calls if call.kind in ("alloc", "free", "copy", "set")],
+            ["cuModuleGetGlobal_v2"],
+        )
         self.assertEqual(trace.lost, {})
 
     def test_without_shared_memory(self):
@@ -248,7 +279,9 @@ class Rings(InterposedCase):
         result = self.play_in_namespace("ulimit -f 40960", "refused", GPUMEMTRACE_DEVICE_RING_SIZE=str(64 << 20))
         self.assertEqual((result.returncode, result.stdout), (0, "control 0\n"), result.stderr)
         self.assertEqual(self.only_trace().lost, {"no ring": 1})
-        report = subprocess.run([COMMAND, "report", self.only_trace().path], check=False, capture_output=True, text=True)
+        report = subprocess.run(
+            [COMMAND, "report", self.only_trace().path], check=False, capture_output=True, text=True
+        )
         self.assertIn("in-kernel malloc", report.stdout)
 
     def play_in_namespace(self, command, *words, **more):
@@ -257,8 +290,14 @@ class Rings(InterposedCase):
         script = f'{command} && exec env LD_PRELOAD={interposed_case.INTERPOSER} "$@"'
         environment = self.environment(GPUMEMTRACE_SIM_MEMORY="32M", STANDIN_LOG="/dev/null", **more)
         del environment["LD_PRELOAD"]
-        return subprocess.run(["unshare", "-m", "bash", "-c", script, "-", self.binary("rings_player"), *words],
-                              env=environment, check=False, capture_output=True, text=True, cwd=self.folder)
+        return subprocess.run(
+            ["unshare", "-m", "bash", "-c", script, "-", self.binary("rings_player"), *words],
+            env=environment,
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+        )
 
 
 if __name__ == "__main__":

@@ -47,9 +47,11 @@ class Exec(InterposedCase):
         self.run_program("starts", "execve+", self.binary("starts"), "missing+", "x")
         first, second = self.traces()
         self.assertEqual(first.info["pid"], second.info["pid"])
-        self.assertEqual({os.path.basename(second.path), os.path.basename(first.path)} -
-                         {os.path.basename(min(first.path, second.path, key=len)) + ".1"},
-                         {os.path.basename(min(first.path, second.path, key=len))})
+        self.assertEqual(
+            {os.path.basename(second.path), os.path.basename(first.path)}
+            - {os.path.basename(min(first.path, second.path, key=len)) + ".1"},
+            {os.path.basename(min(first.path, second.path, key=len))},
+        )
 
     def test_end_of_the_starter(self):
         self.start("execve+")

@@ -21,8 +21,10 @@ class Library(InterposedCase):
         self.assertLessEqual(needed, {"libc.so.6", "ld-linux-x86-64.so.2"})
 
     def test_no_newer_glibc(self):
-        versions = {tuple(map(int, version.split("."))) for version in
-                    re.findall(r"GLIBC_([0-9.]+)", output_of("readelf", "-VW", INTERPOSER))}
+        versions = {
+            tuple(map(int, version.split(".")))
+            for version in re.findall(r"GLIBC_([0-9.]+)", output_of("readelf", "-VW", INTERPOSER))
+        }
         self.assertLessEqual(max(versions), NEWEST_GLIBC)
 
     def test_no_unwinder_and_no_cxx_runtime(self):
@@ -44,21 +46,28 @@ class Library(InterposedCase):
         """It comes out of the loader's reserve, which other libraries need too."""
         self.assertIn("STATIC_TLS", output_of("readelf", "-dW", INTERPOSER))
         self.assertNotIn("__tls_get_addr", output_of("nm", "-D", INTERPOSER))
-        size = re.search(r"^\s+TLS\s+\S+\s+\S+\s+\S+\s+\S+\s+(0x\w+)", output_of("readelf", "-lW", INTERPOSER), re.MULTILINE)
+        size = re.search(
+            r"^\s+TLS\s+\S+\s+\S+\s+\S+\s+\S+\s+(0x\w+)", output_of("readelf", "-lW", INTERPOSER), re.MULTILINE
+        )
         self.assertLessEqual(int(size.group(1), 16), 512)
 
     def test_exceptions_stay_with_the_programs_unwinder(self):
         result = self.run_program("linked", "thrown", env={"LD_DEBUG": "bindings"})
         bindings = re.findall(r"binding file (\S+) \[0\] to (\S+) \[0\]: normal symbol `(_Unwind_\w+)'", result.stderr)
-        by_program = [(file, to, symbol) for file, to, symbol in bindings
-                      if "libunwind" not in file and "libgpumemtrace" not in file]
+        by_program = [
+            (file, to, symbol)
+            for file, to, symbol in bindings
+            if "libunwind" not in file and "libgpumemtrace" not in file
+        ]
         self.assertIn("_Unwind_RaiseException", {symbol for _, _, symbol in by_program})
         self.assertEqual({os.path.basename(to) for _, to, _ in by_program}, {"libgcc_s.so.1"})
 
     def test_no_descriptor_is_kept(self):
-        script = ("import ctypes as c, os; d = c.CDLL('libcuda.so.1'); a = c.c_uint64(); before = os.listdir('/proc/self/fd')\n"
-                  "for i in range(3000): d.cuMemAlloc_v2(c.byref(a), c.c_size_t(16)); d.cuMemFree_v2(a)\n"
-                  "print(os.listdir('/proc/self/fd') == before)")
+        script = (
+            "import ctypes as c, os; d = c.CDLL('libcuda.so.1'); a = c.c_uint64(); before = os.listdir('/proc/self/fd')\n"
+            "for i in range(3000): d.cuMemAlloc_v2(c.byref(a), c.c_size_t(16)); d.cuMemFree_v2(a)\n"
+            "print(os.listdir('/proc/self/fd') == before)"
+        )
         self.assertEqual(self.run_program("/usr/bin/env", "python3", "-c", script).stdout, "True\n")
 
 

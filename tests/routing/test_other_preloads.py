@@ -17,8 +17,12 @@ ALLOC = "cuMemAlloc_v2"
 class Wrappers(InterposedCase):
     def wrapped(self, wrapper, way, program, scene, as_often=True, **environment):
         library = os.path.join(BINARIES, f"lib{wrapper}.so")
-        alone = self.run_program(program, scene, preload=False, env={**environment, "LD_PRELOAD": library, "WRAPPER": way})
-        both = self.run_program(program, scene, env={**environment, "LD_PRELOAD": f"{INTERPOSER} {library}", "WRAPPER": way})
+        alone = self.run_program(
+            program, scene, preload=False, env={**environment, "LD_PRELOAD": library, "WRAPPER": way}
+        )
+        both = self.run_program(
+            program, scene, env={**environment, "LD_PRELOAD": f"{INTERPOSER} {library}", "WRAPPER": way}
+        )
         self.assertEqual(both.stdout, alone.stdout)
         if as_often:
             self.assertEqual(both.stderr, alone.stderr, "the wrapper is called as often as without us")
@@ -52,10 +56,18 @@ class Wrappers(InterposedCase):
         for way in ("next", "handle"):
             with self.subTest(way):
                 self.setUp()
-                trace = self.wrapped("wrapper", way, "runtime_calls_simulated", "", as_often=False,
-                                     LD_LIBRARY_PATH=os.environ["GMT_SIMULATED"])
-                self.assertEqual([(call.api, call.via) for call in trace.calls if call.kind == "alloc"],
-                                 [(ALLOC, "cudaMalloc"), ("cudaMalloc", "cudaMalloc"), (ALLOC, None)])
+                trace = self.wrapped(
+                    "wrapper",
+                    way,
+                    "runtime_calls_simulated",
+                    "",
+                    as_often=False,
+                    LD_LIBRARY_PATH=os.environ["GMT_SIMULATED"],
+                )
+                self.assertEqual(
+                    [(call.api, call.via) for call in trace.calls if call.kind == "alloc"],
+                    [(ALLOC, "cudaMalloc"), ("cudaMalloc", "cudaMalloc"), (ALLOC, None)],
+                )
 
     def test_wrapper_before_us(self):
         library = os.path.join(BINARIES, "libwrapper.so")
@@ -66,8 +78,10 @@ class Wrappers(InterposedCase):
 
 class Allocators(InterposedCase):
     def test_jemalloc(self):
-        name = next((path for path in glob.glob("/usr/lib/*/libjemalloc.so.2") + glob.glob("/usr/lib64/libjemalloc.so.2")),
-                    ctypes.util.find_library("jemalloc"))
+        name = next(
+            (path for path in glob.glob("/usr/lib/*/libjemalloc.so.2") + glob.glob("/usr/lib64/libjemalloc.so.2")),
+            ctypes.util.find_library("jemalloc"),
+        )
         if name is None:
             self.skipTest("no jemalloc on this machine")
         plain = self.run_program("linked", "thrown", preload=False, env={"LD_PRELOAD": name})
@@ -91,16 +105,27 @@ class Allocators(InterposedCase):
 
 
 class OlderRuntime(InterposedCase):
-    SCRIPT = ("import ctypes as c, sys; r = c.CDLL(sys.argv[1]); p = c.c_void_p()\n"
-              "print(r.cudaMalloc(c.byref(p), c.c_size_t(4096)), r.cudaFree(p),"
-              " r.cudaMemPrefetchAsync(p, c.c_size_t(16), 0, None), r.cudaDeviceSynchronize())")
+    SCRIPT = (
+        "import ctypes as c, sys; r = c.CDLL(sys.argv[1]); p = c.c_void_p()\n"
+        "print(r.cudaMalloc(c.byref(p), c.c_size_t(4096)), r.cudaFree(p),"
+        " r.cudaMemPrefetchAsync(p, c.c_size_t(16), 0, None), r.cudaDeviceSynchronize())"
+    )
 
     def wheel(self):
         folder = os.path.join(BINARIES, "cuda12")
         found = glob.glob(os.path.join(folder, "nvidia", "cuda_runtime", "lib", "libcudart.so.12"))
         if not found:
-            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder,
-                       "nvidia-cuda-runtime-cu12"]
+            command = [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-deps",
+                "--target",
+                folder,
+                "nvidia-cuda-runtime-cu12",
+            ]
             try:
                 subprocess.run(command, capture_output=True, timeout=90, check=True)
             except (subprocess.SubprocessError, OSError) as error:
@@ -121,19 +146,24 @@ class OlderRuntime(InterposedCase):
             text = re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read(), flags=re.DOTALL)
         found = {}
         for name, parameters in re.findall(r"CUDARTAPI\s+(\w+)\s*\(([^;{]*?)\)\s*;", text):
-            parameters = re.sub(r"__dv\([^)]*\)", "", parameters)
-            types = [re.sub(r"\b\w+$", "", " ".join(one.split())) for one in parameters.split(",")]
+            plain = re.sub(r"__dv\([^)]*\)", "", parameters)
+            types = [re.sub(r"\b\w+$", "", " ".join(one.split())) for one in plain.split(",")]
             found.setdefault(name, set()).add(tuple(types))
         return found
 
     def test_rows_whose_signature_changed(self):
         """Exactly the runtime rows whose parameters are not those of 12 are marked as 13's own (RT13)."""
-        older = self.prototypes(os.path.join(os.path.dirname(os.path.dirname(self.wheel())), "include", "cuda_runtime_api.h"))
+        older = self.prototypes(
+            os.path.join(os.path.dirname(os.path.dirname(self.wheel())), "include", "cuda_runtime_api.h")
+        )
         newer = self.prototypes(os.path.join(os.environ["GMT_CUDA_INCLUDE"], "cuda_runtime_api.h"))
         with open(os.path.join(os.environ["GMT_SOURCES"], "trace", "cuda_api.def"), encoding="utf-8") as file:
             rows = re.findall(r"^(RT|RT13)\((\w+), (\w+)", file.read(), re.MULTILINE)
-        changed = {symbol for _, symbol, declared in rows
-                   if declared in older and declared in newer and older[declared] != newer[declared]}
+        changed = {
+            symbol
+            for _, symbol, declared in rows
+            if declared in older and declared in newer and older[declared] != newer[declared]
+        }
         self.assertEqual({symbol for macro, symbol, _ in rows if macro == "RT13"}, changed)
         self.assertGreater(len(changed), 4)
 

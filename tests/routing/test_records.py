@@ -25,7 +25,7 @@ RUNTIME, ARRAY_SIDE = 1 << 15, 3
 
 def text_of(record):
     """The string of a kText record."""
-    return b"".join(word.to_bytes(8, "little") for word in record.a[2:])[:record.a[1]].decode()
+    return b"".join(word.to_bytes(8, "little") for word in record.a[2:])[: record.a[1]].decode()
 
 
 class Records(InterposedCase):
@@ -106,19 +106,23 @@ class Order(Records):
     def test_events_that_launches_record(self):
         stream, first, second = (self.handle[what] for what in ("stream", "first", "second"))
         launch, one, two, plain = self.trace.calls_of("cuLaunchKernelEx")
-        self.assertEqual([(record.kind, record.result) for record in (launch, one, two, plain)],
-                         [("launch", 400), ("sync", 400), ("sync", 400), ("launch", 400)])
+        self.assertEqual(
+            [(record.kind, record.result) for record in (launch, one, two, plain)],
+            [("launch", 400), ("sync", 400), ("sync", 400), ("launch", 400)],
+        )
         self.assertEqual([one.a, two.a], [[stream, event, RECORD, 0] for event in (first, second)])
         self.assertEqual([launch.order, one.order, two.order], list(range(launch.order, launch.order + 3)))
 
     def test_nodes(self):
         graph, exec_, first, second = (self.handle[what] for what in ("graph", "exec", "first", "second"))
         record, wait, host, any_node = (self.handle[what] for what in ("record", "wait", "host", "any"))
-        for api, words in (("cuGraphAddEventRecordNode", [graph, NODE_RECORD, record, first]),
-                           ("cuGraphAddEventWaitNode", [graph, NODE_WAIT, wait, first]),
-                           ("cuGraphEventRecordNodeSetEvent", [0, NODE_RECORD, record, second]),
-                           ("cuGraphExecEventWaitNodeSetEvent", [exec_, NODE_WAIT, wait, second]),
-                           ("cuGraphAddNode_v2", [graph, NODE_WAIT, any_node, second])):
+        for api, words in (
+            ("cuGraphAddEventRecordNode", [graph, NODE_RECORD, record, first]),
+            ("cuGraphAddEventWaitNode", [graph, NODE_WAIT, wait, first]),
+            ("cuGraphEventRecordNodeSetEvent", [0, NODE_RECORD, record, second]),
+            ("cuGraphExecEventWaitNodeSetEvent", [exec_, NODE_WAIT, wait, second]),
+            ("cuGraphAddNode_v2", [graph, NODE_WAIT, any_node, second]),
+        ):
             self.assertEqual(self.words(api), [("graph-change", words, 0)])
         (added,) = self.trace.calls_of("cuGraphAddHostNode")
         self.assertEqual((added.kind, added.a[:3]), ("graph-change", [graph, NODE_HOST, host]))
@@ -146,7 +150,7 @@ class Batches(Records):
         self.assertEqual(len({call.order for call in found}), len(found))
         parts, at = [], 0
         for part in count:
-            parts.append(found[at:at + part])
+            parts.append(found[at : at + part])
             at += part
         self.assertEqual(at, len(found))
         return parts
@@ -168,8 +172,12 @@ class Batches(Records):
         self.assertTrue(all(not record.in_flight for record in self.trace.calls))
 
     def test_death_in_a_batch(self):
-        result = self.run_program("records", "batches", check=False, env={
-            "LD_LIBRARY_PATH": SIMULATED, "GPUMEMTRACE_SIM_ABORT_IN": "cuMemcpyBatchAsync_v2"})
+        result = self.run_program(
+            "records",
+            "batches",
+            check=False,
+            env={"LD_LIBRARY_PATH": SIMULATED, "GPUMEMTRACE_SIM_ABORT_IN": "cuMemcpyBatchAsync_v2"},
+        )
         self.assertNotEqual(result.returncode, 0)
         trace = self.only_trace()
         (copy,) = [call for call in trace.calls if call.in_flight]
@@ -184,10 +192,14 @@ class Batches(Records):
         self.assertEqual(plain.a[:3] + plain.a[4:11], [base + 65536, base, 128, 32, 16, 16, 8, 1, 8, 8])
         self.assertEqual(into_array.a[:3] + into_array.a[4:9], [array, base, 16 * 8 * 8, 0, 128, 128, 8, 1])
         self.assertEqual((into_array.a[11:14], into_array.flags & 3), ([32, 2, 0], 3))
-        self.assertEqual([use.a[:3] for use in self.trace.calls_of("cuMemPrefetchBatchAsync")],
-                         [[base, 100, PREFETCH], [base + 4096, 200, PREFETCH]])
-        self.assertEqual([(use.a[:3], use.flags & 3) for use in self.trace.calls_of("cuStreamBatchMemOp_v2")],
-                         [([base, 4, MEM_OP], WRITES), ([base + 8, 8, MEM_OP_WAIT], READS), ([0, 0, MEM_OP], 0)])
+        self.assertEqual(
+            [use.a[:3] for use in self.trace.calls_of("cuMemPrefetchBatchAsync")],
+            [[base, 100, PREFETCH], [base + 4096, 200, PREFETCH]],
+        )
+        self.assertEqual(
+            [(use.a[:3], use.flags & 3) for use in self.trace.calls_of("cuStreamBatchMemOp_v2")],
+            [([base, 4, MEM_OP], WRITES), ([base + 8, 8, MEM_OP_WAIT], READS), ([0, 0, MEM_OP], 0)],
+        )
 
 
 class Graphs(Records):
@@ -196,26 +208,30 @@ class Graphs(Records):
         base = self.only("cuMemAlloc_v2").a[0]
         graph = int(self.said["graph"], 16)
         to, source = self.trace.calls_of("cuGraphAddMemcpyNode")
-        self.assertEqual((to.a[:8], to.flags & 3),
-                         ([base + 32768, 128 * 9 + 100, GRAPH_NODE, graph, 128, 100, 10, 1], WRITES))
-        self.assertEqual((source.a[:8], source.flags & 3),
-                         ([base + 4, 128 * 9 + 100, GRAPH_NODE, graph, 128, 100, 10, 1], READS))
-        self.assertEqual(self.only("cuGraphAddMemsetNode").a[:8],
-                         [base, 256 * 2 + 32, GRAPH_NODE, graph, 256, 32, 3, 4])
+        self.assertEqual(
+            (to.a[:8], to.flags & 3), ([base + 32768, 128 * 9 + 100, GRAPH_NODE, graph, 128, 100, 10, 1], WRITES)
+        )
+        self.assertEqual(
+            (source.a[:8], source.flags & 3), ([base + 4, 128 * 9 + 100, GRAPH_NODE, graph, 128, 100, 10, 1], READS)
+        )
+        self.assertEqual(
+            self.only("cuGraphAddMemsetNode").a[:8], [base, 256 * 2 + 32, GRAPH_NODE, graph, 256, 32, 3, 4]
+        )
         copy, set_node = int(self.said["copy-node"], 16), int(self.said["set-node"], 16)
         self.assertEqual([to.a[8:11], source.a[8:]], [[copy, 0, COPY_NODE], [copy, 1, COPY_NODE]])
         # The whole copy, from device to device, with the record of its destination.
         self.assertEqual(to.a[11:28], [base + 32768, base + 4, 1000, 0, 128, 128, 100, 10, 1] + [0] * 8)
         self.assertEqual((to.a[28], to.flags, source.flags), (2 | 2 << 2, WRITES, READS | TOLD_BEFORE))
         self.assertEqual(self.only("cuGraphAddMemsetNode").a[8:], [set_node, 0, SET_NODE])
-        self.assertEqual([change.a[3:4] + change.a[8:11] for change in self.trace.calls_of("cuGraphMemcpyNodeSetParams")],
-                         [[0, copy, 0, COPY_NODE], [0, copy, 1, COPY_NODE]])
+        self.assertEqual(
+            [change.a[3:4] + change.a[8:11] for change in self.trace.calls_of("cuGraphMemcpyNodeSetParams")],
+            [[0, copy, 0, COPY_NODE], [0, copy, 1, COPY_NODE]],
+        )
         alloc, free = self.trace.calls_of("cuGraphAddNode_v2")
         address = int(self.said["address"], 16)
         self.assertEqual((alloc.kind, alloc.a), ("alloc", [address, 5000, GRAPH_FAMILY, graph]))
         self.assertEqual((free.kind, free.a[:3]), ("free", [address, GRAPH_FREE_NODE, graph]))
         self.assertEqual(self.only("cuStreamEndCapture").a[1], int(self.said["captured"], 16))
-
 
     def test_kernels(self):
         """Arguments as a launch's: the number of the parameter above the address."""
@@ -227,26 +243,40 @@ class Graphs(Records):
         def kernel(graph, node, first):
             return [said["function"], graph, *size, node, first | 1 << 57, base + 64 | 2 << 57]
 
-        calls = [("cuGraphAddKernelNode_v2", kernel(said["inner"], said["node"], base)),
-                 ("cuGraphKernelNodeSetParams_v2", kernel(0, said["node"], base + 128)),
-                 ("cuGraphExecKernelNodeSetParams_v2", kernel(said["exec"], said["last"], base + 128))]
+        calls = [
+            ("cuGraphAddKernelNode_v2", kernel(said["inner"], said["node"], base)),
+            ("cuGraphKernelNodeSetParams_v2", kernel(0, said["node"], base + 128)),
+            ("cuGraphExecKernelNodeSetParams_v2", kernel(said["exec"], said["last"], base + 128)),
+        ]
         for name, words in calls:
             with self.subTest(name):
                 record = self.only(name)
                 self.assertEqual((record.kind, record.result, record.flags & SCANNED), ("graph-kernel", 0, SCANNED))
                 self.assertEqual([f"{word:x}" for word in record.a[:7]], [f"{word:x}" for word in words])
         any_kernel, any_child = self.trace.calls_of("cuGraphAddNode_v2")
-        self.assertEqual((any_kernel.kind, any_kernel.a[:7]),
-                         ("graph-kernel", kernel(said["outer"], said["last"], base + 128)))
-        changes = [any_child] + [self.only(name) for name in (
-            "cuGraphAddChildGraphNode", "cuGraphNodeSetEnabled", "cuGraphExecUpdate_v2", "cuGraphDestroyNode")]
+        self.assertEqual(
+            (any_kernel.kind, any_kernel.a[:7]), ("graph-kernel", kernel(said["outer"], said["last"], base + 128))
+        )
+        changes = [any_child] + [
+            self.only(name)
+            for name in (
+                "cuGraphAddChildGraphNode",
+                "cuGraphNodeSetEnabled",
+                "cuGraphExecUpdate_v2",
+                "cuGraphDestroyNode",
+            )
+        ]
         self.assertEqual({change.kind for change in changes}, {"graph-change"})
-        self.assertEqual([change.a for change in changes],
-                         [[said["outer"], CHILD, said["any-child"], said["inner"]],
-                          [said["outer"], CHILD, said["child"], said["inner"]],
-                          [said["exec"], ENABLE, said["last"], 0],
-                          [said["exec"], UPDATE, 0, said["outer"]],
-                          [0, REMOVE, said["last"], 0]])
+        self.assertEqual(
+            [change.a for change in changes],
+            [
+                [said["outer"], CHILD, said["any-child"], said["inner"]],
+                [said["outer"], CHILD, said["child"], said["inner"]],
+                [said["exec"], ENABLE, said["last"], 0],
+                [said["exec"], UPDATE, 0, said["outer"]],
+                [0, REMOVE, said["last"], 0],
+            ],
+        )
         inside = self.only("cuGraphChildGraphNodeGetGraph")
         self.assertEqual((inside.kind, inside.a), ("life", [said["inside"], GRAPH, USE, said["any-child"]]))
         named = [record for record in self.trace.records if record.kind == "name"]
@@ -277,8 +307,10 @@ class Memory(Records):
         blocks, planes = self.trace.calls_of("cuArray3DCreate_v2")
         self.assertEqual((blocks.a[1], blocks.a[5], blocks.a[8]), (8 * 3 * 8, 0, 0))
         self.assertEqual((planes.a[1], planes.a[5], planes.a[8]), (64 * 64 * 3 // 2, 0, 0))
-        self.assertEqual([use.a[:3] for use in self.trace.calls_of("cuMemMapArrayAsync")],
-                         [[levels.a[0], 0, ACCESS], [planes.a[0], 0, ACCESS]])
+        self.assertEqual(
+            [use.a[:3] for use in self.trace.calls_of("cuMemMapArrayAsync")],
+            [[levels.a[0], 0, ACCESS], [planes.a[0], 0, ACCESS]],
+        )
 
     def test_pools_and_flags(self):
         self.play("pools", GPUMEMTRACE_SIM_DEVICES="2")
@@ -288,9 +320,14 @@ class Memory(Records):
         self.assertEqual(threshold.a[:5], [pool, POOL, 7, 4, 123456])
         self.assertEqual(reuse.a[:5], [pool, POOL, 7, 2, 0])
         self.assertEqual(self.only("cuMemPoolTrimTo").a, [pool, POOL, 8, 777])
-        self.assertEqual([(grant.kind, grant.a, grant.flags & 3) for grant in self.trace.calls_of("cuMemPoolSetAccess")],
-                         [("use", [pool, 0, ACCESS, 0], READS | WRITES), ("use", [pool, 0, ACCESS, 1], READS),
-                          ("use", [pool, 0, ACCESS, 1], 0)])
+        self.assertEqual(
+            [(grant.kind, grant.a, grant.flags & 3) for grant in self.trace.calls_of("cuMemPoolSetAccess")],
+            [
+                ("use", [pool, 0, ACCESS, 0], READS | WRITES),
+                ("use", [pool, 0, ACCESS, 1], READS),
+                ("use", [pool, 0, ACCESS, 1], 0),
+            ],
+        )
         self.assertEqual(self.only("cuDeviceSetMemPool").a, [pool, POOL, 6, 0])
         self.assertEqual(self.only("cuMemHostAlloc").a[10], 1 | 4)
         self.assertEqual(self.only("cuMemAllocManaged").a[10], 2)
@@ -324,8 +361,9 @@ class RuntimeShapes(Records):
         self.assertEqual((block.result, block.a[0], block.a[2]), (12, device + 4 + (1 + 2 * 10) * 100, 2000))
         self.assertEqual(block.a[4:11], [100, 256, 200, 5, 2, 10, 10])
         nothing = self.only("cudaMalloc3D")
-        self.assertEqual((nothing.kind, nothing.result, nothing.a[:3], nothing.a[6:8]),
-                         ("alloc", 0, [0, 0, 2], [10, 10]))
+        self.assertEqual(
+            (nothing.kind, nothing.result, nothing.a[:3], nothing.a[6:8]), ("alloc", 0, [0, 0, 2], [10, 10])
+        )
 
 
 if __name__ == "__main__":

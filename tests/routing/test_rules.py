@@ -12,10 +12,32 @@ SOURCES = os.environ["GMT_SOURCES"]
 PARTS = ("interposer", "device_hooks", "analyzer")
 # Each room may include those above it, and none below.
 ROOMS = {
-    "analyzer": ("base", "model", "trace_reader", "symbols", "heap", "device_heap", "device_code", "coalescing",
-                 "detectors", "analysis", "report", "command"),
-    "interposer": ("base", "loader", "log", "driver_state", "device_ring", "coalescing", "calls", "recorders", "hooks",
-                   "start"),
+    "analyzer": (
+        "base",
+        "model",
+        "trace_reader",
+        "symbols",
+        "heap",
+        "device_heap",
+        "device_code",
+        "coalescing",
+        "detectors",
+        "analysis",
+        "report",
+        "command",
+    ),
+    "interposer": (
+        "base",
+        "loader",
+        "log",
+        "driver_state",
+        "device_ring",
+        "coalescing",
+        "calls",
+        "recorders",
+        "hooks",
+        "start",
+    ),
 }
 MOST_FILES = {"simulated_cuda/driver": 70}
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
@@ -57,11 +79,16 @@ class Layers(unittest.TestCase):
             self.forbid(files(part), rf"^({others}|simulated_cuda|tests|samples)/", f"{part} includes trace/ only")
 
     def test_trace_is_a_leaf(self):
-        self.forbid(files("trace"), rf"^({'|'.join(PARTS)}|simulated_cuda|cuda|fmt|boost)", "trace/ includes nothing of ours")
+        self.forbid(
+            files("trace"), rf"^({'|'.join(PARTS)}|simulated_cuda|cuda|fmt|boost)", "trace/ includes nothing of ours"
+        )
 
     def test_simulated_device_knows_nothing_of_us(self):
-        self.forbid(files("simulated_cuda"), rf"^({'|'.join(PARTS)}|trace/(?!cuda_results\.def$))",
-                    "it shares nothing with us but the table of CUDA's results")
+        self.forbid(
+            files("simulated_cuda"),
+            rf"^({'|'.join(PARTS)}|trace/(?!cuda_results\.def$))",
+            "it shares nothing with us but the table of CUDA's results",
+        )
 
     def test_boost_only_in_the_commands_own_files(self):
         own = re.compile(r"analyzer/command/(main|cmd_\w+|options|option_values)\.(cpp|h)$")
@@ -69,10 +96,16 @@ class Layers(unittest.TestCase):
         self.forbid(rest, r"^boost/", "Boost only in main, cmd_* and options")
 
     def test_cuda_headers(self):
-        self.forbid(files("analyzer", "trace"), r"^(cuda|cudart|cupti|nvtx|driver_types|vector_types)",
-                    "the command builds without CUDA")
-        rest = [path for path in files(*PARTS, "trace", "simulated_cuda")
-                if not path.startswith(("interposer/coalescing/collector/", "simulated_cuda/cupti/"))]
+        self.forbid(
+            files("analyzer", "trace"),
+            r"^(cuda|cudart|cupti|nvtx|driver_types|vector_types)",
+            "the command builds without CUDA",
+        )
+        rest = [
+            path
+            for path in files(*PARTS, "trace", "simulated_cuda")
+            if not path.startswith(("interposer/coalescing/collector/", "simulated_cuda/cupti/"))
+        ]
         self.forbid(rest, r"^cupti", "CUPTI only in the collector and its simulation")
 
     def test_each_room_includes_those_above_it(self):
@@ -80,16 +113,21 @@ class Layers(unittest.TestCase):
             for path in files(part):
                 folder = path.split("/")[1]
                 self.assertIn(folder, rooms, f"{path} is in no room")
-                below = "|".join(rooms[rooms.index(folder) + 1:])
+                below = "|".join(rooms[rooms.index(folder) + 1 :])
                 if below:
                     self.forbid([path], rf"^{part}/({below})/", f"the rooms of {part}, from above: {' '.join(rooms)}")
 
     def test_detectors_do_not_know_each_other(self):
-        self.forbid([path for path in files("analyzer/detectors") if path.count("/") > 2],
-                    r"^analyzer/detectors/(?!shared/)\w+/", "detectors see shared/ and the rooms above")
+        self.forbid(
+            [path for path in files("analyzer/detectors") if path.count("/") > 2],
+            r"^analyzer/detectors/(?!shared/)\w+/",
+            "detectors see shared/ and the rooms above",
+        )
 
     def test_formats(self):
-        allowed = r"^analyzer/(?!report/(output_format|report|formats/\w+)\.h$|(base|model|analysis|coalescing|symbols)/)"
+        allowed = (
+            r"^analyzer/(?!report/(output_format|report|formats/\w+)\.h$|(base|model|analysis|coalescing|symbols)/)"
+        )
         self.forbid(files("analyzer/report/formats"), allowed, "formats see a report and the text helpers")
 
     def test_folders_are_small(self):
@@ -103,8 +141,12 @@ class Interposer(unittest.TestCase):
     def forbid(self, pattern, why, but=()):
         paths = [path for path in files("interposer") if path.endswith((".h", ".cpp"))]
         self.assertGreater(len(paths), 20)
-        offenders = [f"{path}: {match.group(0)}" for path in paths if os.path.basename(path) not in but
-                     for match in re.finditer(pattern, code_of(path))]
+        offenders = [
+            f"{path}: {match.group(0)}"
+            for path in paths
+            if os.path.basename(path) not in but
+            for match in re.finditer(pattern, code_of(path))
+        ]
         self.assertEqual(offenders, [], why)
 
     def test_no_public_dlsym(self):
@@ -114,9 +156,12 @@ class Interposer(unittest.TestCase):
         self.forbid(r"(?<![\w_])dlclose\s*\(", "close_handle() only", but=("process_hooks.cpp",))
 
     def test_no_heap_and_no_streams(self):
-        self.forbid(r"(?<![\w_])(malloc|calloc|realloc|free|strdup|fopen|printf|fprintf)\s*\(|\bnew\s+\w+\s*[\[({;]"
-                    r"|\bstd::(string|vector|cout|cerr|mutex)\b", "the host's allocator and streams may be the very thing that is broken",
-                    but=("host_free.cpp", "cupti.cpp"))  # which defines free(); which frees what CUPTI allocated
+        self.forbid(
+            r"(?<![\w_])(malloc|calloc|realloc|free|strdup|fopen|printf|fprintf)\s*\(|\bnew\s+\w+\s*[\[({;]"
+            r"|\bstd::(string|vector|cout|cerr|mutex)\b",
+            "the host's allocator and streams may be the very thing that is broken",
+            but=("host_free.cpp", "cupti.cpp"),
+        )  # which defines free(); which frees what CUPTI allocated
 
     def test_never_ends_the_process(self):
         self.forbid(r"(?<![\w_:])(abort|exit|raise|assert)\s*\(|\bthrow\b|\btry\b", "never end, stop or slow the host")

@@ -43,9 +43,18 @@ class SimulatedRuntime(InterposedCase):
         self.assertIn("malloc 0\ncopy 0\nset 0\nfree 0\nnothing 0\n", without.stdout)
         trace = self.only_trace()
         via = [(call.api, call.via) for call in trace.calls if call.kind in ("alloc", "free", "copy", "set")]
-        self.assertEqual(via, [("cuMemAlloc_v2", "cudaMalloc"), ("cuMemcpyHtoD_v2", "cudaMemcpy"),
-                               ("cuMemsetD8_v2", "cudaMemset"), ("cuMemFree_v2", "cudaFree"),
-                               ("cudaMalloc", "cudaMalloc"), ("cuMemAlloc_v2", None), ("cuMemFree_v2", "cudaFree")])
+        self.assertEqual(
+            via,
+            [
+                ("cuMemAlloc_v2", "cudaMalloc"),
+                ("cuMemcpyHtoD_v2", "cudaMemcpy"),
+                ("cuMemsetD8_v2", "cudaMemset"),
+                ("cuMemFree_v2", "cudaFree"),
+                ("cudaMalloc", "cudaMalloc"),
+                ("cuMemAlloc_v2", None),
+                ("cuMemFree_v2", "cudaFree"),
+            ],
+        )
 
 
 if __name__ == "__main__":

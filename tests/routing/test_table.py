@@ -11,21 +11,54 @@ from interposed_case import INTERPOSER, InterposedCase
 
 SOURCES = os.environ["GMT_SOURCES"]
 INCLUDE = os.environ["GMT_CUDA_INCLUDE"]
-PROCESS_CALLS = {"dlsym", "free", "realloc", "dlclose", "_exit", "_Exit", "quick_exit", "execve", "execv", "execvp", "execvpe", "fexecve",
-                 "execveat", "execl", "execlp", "execle", "posix_spawn", "posix_spawnp", "system", "popen",
-                 "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
+PROCESS_CALLS = {
+    "dlsym",
+    "free",
+    "realloc",
+    "dlclose",
+    "_exit",
+    "_Exit",
+    "quick_exit",
+    "execve",
+    "execv",
+    "execvp",
+    "execvpe",
+    "fexecve",
+    "execveat",
+    "execl",
+    "execlp",
+    "execle",
+    "posix_spawn",
+    "posix_spawnp",
+    "system",
+    "popen",
+    "InitializeInjectionNvtx2",
+    "InitializeInjectionNvtxExtension",
+}
 ROW = re.compile(r"^(DRV|RT|RT13)\((\w+), (\w+), (?:(\d+)(_\w+)?, (\w+), )?(.*)\)$", re.MULTILINE)
 CHECKED_UNTIL = 13000  # functions of later toolkits are not known here
 # How a row orders work follows from its recorder, where that means one thing.
-ORDERS = [(r"SyncOp::k(Event|Context)Record\b", "Record"), (r"SyncOp::k(StreamWaitEvent|ContextWait)\b", "Wait"),
-          (r"SyncOp::k\w+(Synchronize|Query)\b", "Host"), (r"^ElapsedTime<", "Host"),
-          (r"SyncOp::k(HostFunction|ExternalSignal)\b", "Tell"), (r"^WriteValue<", "Tell"),
-          (r"SyncOp::kExternalWait\b", "Outside"), (r"^(WaitValue|MemoryOperations)<", "Outside"),
-          (r"SyncOp::kGraph(Launch|Upload)\b", "Stream"), (r"^Launch(Ex)?<", "Stream"),
-          (r"SyncOp::kBeginCapture\b|^EndCapture<", "Graph"), (r"^Graph\w+<", "Graph"),
-          (r"^Free<FreeFunction::kMemFreeAsync", "Stream"), (r"^Free<", "Context"), (r"^Unload<", "Context"),
-          (r"^(Copy|CopyArray|CopyShape|CopyBatch|CopyBatch3D|Set|Set2D|UseBatch|MapArrays)<", ("Stream", "Blocking", "Context"))]
-
+ORDERS = [
+    (r"SyncOp::k(Event|Context)Record\b", "Record"),
+    (r"SyncOp::k(StreamWaitEvent|ContextWait)\b", "Wait"),
+    (r"SyncOp::k\w+(Synchronize|Query)\b", "Host"),
+    (r"^ElapsedTime<", "Host"),
+    (r"SyncOp::k(HostFunction|ExternalSignal)\b", "Tell"),
+    (r"^WriteValue<", "Tell"),
+    (r"SyncOp::kExternalWait\b", "Outside"),
+    (r"^(WaitValue|MemoryOperations)<", "Outside"),
+    (r"SyncOp::kGraph(Launch|Upload)\b", "Stream"),
+    (r"^Launch(Ex)?<", "Stream"),
+    (r"SyncOp::kBeginCapture\b|^EndCapture<", "Graph"),
+    (r"^Graph\w+<", "Graph"),
+    (r"^Free<FreeFunction::kMemFreeAsync", "Stream"),
+    (r"^Free<", "Context"),
+    (r"^Unload<", "Context"),
+    (
+        r"^(Copy|CopyArray|CopyShape|CopyBatch|CopyBatch3D|Set|Set2D|UseBatch|MapArrays)<",
+        ("Stream", "Blocking", "Context"),
+    ),
+]
 
 
 def table():
@@ -66,16 +99,24 @@ class Table(InterposedCase):
 
     def test_driver_rows_exist(self):
         root = os.path.dirname(INCLUDE)
-        stub = first_existing(f"{root}/lib64/stubs/libcuda.so", f"{root}/lib/stubs/libcuda.so",
-                              f"{root}/targets/*/lib/stubs/libcuda.so", "/usr/local/cuda/lib64/stubs/libcuda.so")
+        stub = first_existing(
+            f"{root}/lib64/stubs/libcuda.so",
+            f"{root}/lib/stubs/libcuda.so",
+            f"{root}/targets/*/lib/stubs/libcuda.so",
+            "/usr/local/cuda/lib64/stubs/libcuda.so",
+        )
         if stub is None:
             self.skipTest("the toolkit's stub libcuda.so is not here")
         self.assertEqual({row[1] for row in self.driver} - exported(stub), set())
 
     def test_runtime_rows_exist(self):
         root = os.path.dirname(INCLUDE)
-        library = first_existing(f"{root}/lib64/libcudart.so.13", f"{root}/lib/libcudart.so.13",
-                                 f"{root}/targets/*/lib/libcudart.so.13", "/usr/local/cuda/lib64/libcudart.so.13")
+        library = first_existing(
+            f"{root}/lib64/libcudart.so.13",
+            f"{root}/lib/libcudart.so.13",
+            f"{root}/targets/*/lib/libcudart.so.13",
+            "/usr/local/cuda/lib64/libcudart.so.13",
+        )
         if library is None:
             self.skipTest("no libcudart.so.13 here")
         self.assertEqual({row[1] for row in self.runtime} - exported(library), set())

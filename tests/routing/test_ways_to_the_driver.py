@@ -36,8 +36,9 @@ class WaysToTheDriver(InterposedCase):
 
     def test_linked(self):
         trace = self.play("linked", "sequence")
-        self.assertEqual(self.apis(trace), ["cuInit", "cuCtxCreate_v2", ALLOC, "cuMemsetD8_v2", "cuMemcpyHtoD_v2",
-                                            FREE, FREE])
+        self.assertEqual(
+            self.apis(trace), ["cuInit", "cuCtxCreate_v2", ALLOC, "cuMemsetD8_v2", "cuMemcpyHtoD_v2", FREE, FREE]
+        )
         self.assertEqual([record.result for record in trace.calls], [0, 0, 0, 0, 0, 0, 1])
         alloc = trace.calls_of(ALLOC)[0]
         self.assertEqual((alloc.kind, alloc.a[1], alloc.via), ("alloc", 4096, None))
@@ -53,10 +54,12 @@ class WaysToTheDriver(InterposedCase):
 
     def test_stream_capture_adds_no_call(self):
         trace = self.play("linked", "capture")
-        self.assertEqual(self.apis(trace)[2:], ["cuStreamBeginCapture_v2", "cuMemAllocAsync", "cuLaunchKernel",
-                                                "cuMemFreeAsync", "cuStreamEndCapture"])
+        self.assertEqual(
+            self.apis(trace)[2:],
+            ["cuStreamBeginCapture_v2", "cuMemAllocAsync", "cuLaunchKernel", "cuMemFreeAsync", "cuStreamEndCapture"],
+        )
         calls = self.driver_calls()
-        inside = calls[calls.index("cuStreamBeginCapture_v2"):]
+        inside = calls[calls.index("cuStreamBeginCapture_v2") :]
         self.assertEqual(inside.count("cuCtxGetCurrent"), 1, "at a kernel's first launch, for its ring")
 
     def test_calls_after_main(self):
@@ -109,8 +112,10 @@ class WaysToTheDriver(InterposedCase):
         self.assertEqual(self.apis(self.play("by_name", "reload")), [ALLOC, FREE] * 3)
 
     def test_ctypes(self):
-        script = ("import ctypes as c; d = c.CDLL('libcuda.so.1'); a = c.c_uint64(); d.cuInit(0)\n"
-                  "print(d.cuMemAlloc_v2(c.byref(a), c.c_size_t(777)), d.cuMemFree_v2(a), d.cuMemFree_v2(a))")
+        script = (
+            "import ctypes as c; d = c.CDLL('libcuda.so.1'); a = c.c_uint64(); d.cuInit(0)\n"
+            "print(d.cuMemAlloc_v2(c.byref(a), c.c_size_t(777)), d.cuMemFree_v2(a), d.cuMemFree_v2(a))"
+        )
         trace = self.play(sys.executable, "-c", script)
         self.assertEqual(self.apis(trace), ["cuInit", ALLOC, FREE, FREE])
         self.assertEqual(trace.calls[1].a[1], 777)

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A program with a statically linked CUDA runtime gets one clear sentence from the simulated device, and its error
 # from its own runtime: no crash, no silence. Called by ctest with the program's path.
 set -u

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the unit tests of the simulated device share: a checked allocation and the driver's VMM functions.
 // Driver functions come from cudaGetDriverEntryPointByVersion, so the tests link the runtime only.
 #pragma once

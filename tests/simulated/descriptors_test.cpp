@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unit tests of the simulated device in a process that has no file descriptor left: it answers an error code, and goes on
 // when there are some again. One process, since a driver starts but once: the tests run in their order.
 #include "cuda_support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks every question of the table "what the real driver answers to each mistake" and compares the answers.
 // Runs on a real GPU and on the simulated device; prints row<TAB>expected<TAB>got, fails if any differ.
 // Rows whose kernels must run are skipped on the simulated device, and said so. Exit 77 without any device.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unit tests of the simulated device's memory: protection, reuse, capacity, holes, VMM, pools, threads, signals.
 // Needs LD_LIBRARY_PATH to name the simulated libraries; the capacity is set by the test's environment (64 MiB).
 #include "cuda_support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unit tests of the simulated driver seen without the runtime: lookup of functions, contexts, modules from PTX text.
 // Functions come from dlsym on libcuda.so.1, as a program of the driver API gets them.
 #include <cuda.h>

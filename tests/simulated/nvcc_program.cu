@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program as nvcc builds it, against the shared runtime: registration, kernels, symbols, managed variables, capture
 // of a launch, last errors. Prints one line a check that fails; exit 0 if none does.
 // Run with GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH=poison:700, which the last check needs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows about copies and sets: past the requested size, wrong direction, overlap, freed memory, pitches.
 // Part of driver_answers. Every row uses 100 bytes, far inside the 512-byte granule of the allocator.
 #include "driver_answers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows about kinds of memory: registered and pinned memory, arrays, textures, symbols, IPC handles, virtual memory
 // management, and which copies between the kinds each declared direction allows.
 // Part of driver_answers. Several calls of one row answer in their order: "0 712 713".

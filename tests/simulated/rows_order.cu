@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows about memory in stream order: pools, graphs with memory nodes, batches of copies.
 // Part of driver_answers. Several calls of one row answer in their order.
 #include "driver_answers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows about the device heap, textures, zero sizes, limits, entry points, out-of-memory, reset, launches and pitches.
 // Part of driver_answers. Rows that end in a dead context run in a process of their own.
 #include "driver_answers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows about releasing memory: wrong function, twice, inside an allocation, null, from a host function.
 // Part of driver_answers. Each row leaves nothing allocated.
 #include "driver_answers.h"

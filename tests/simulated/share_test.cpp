@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unit tests of what the simulated device shares between processes and takes from outside: IPC handles, pools and
 // allocations as file descriptors, external memory; and of several devices, others' memory, planes and sparse arrays.
 // A child is this program again with one test chosen, since CUDA does not survive fork. It inherits descriptors.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unit tests of the simulated device's streams, events, host functions, capture, graphs and contexts.
 // Needs LD_LIBRARY_PATH to name the simulated libraries. Kernels are tested by nvcc_program.cu.
 #include "cuda_support.h"

@@ -11,7 +11,7 @@ import shutil
 
 HEADER_BYTES = 4096
 SLOT_BYTES = 64
-WORDS = (0, 1, 0xff, 0xffff, 0x7fffffffffffffff, (1 << 64) - 1, 1 << 32, 0x2001, 0x0103)
+WORDS = (0, 1, 0xFF, 0xFFFF, 0x7FFFFFFFFFFFFFFF, (1 << 64) - 1, 1 << 32, 0x2001, 0x0103)
 
 
 def used_bytes(data):
@@ -38,9 +38,9 @@ def damage_slots(data, chance):
         return data[:end] + data[begin:end] + data[end:]
     if way == 4:
         at = begin + chance.choice((0, 2, 6))  # kind and slots, function, result
-        return data[:at] + chance.randbytes(2) + data[at + 2:]
+        return data[:at] + chance.randbytes(2) + data[at + 2 :]
     at = begin + 8 * chance.randrange(SLOT_BYTES // 8)
-    return data[:at] + chance.choice(WORDS).to_bytes(8, "little") + data[at + 8:]
+    return data[:at] + chance.choice(WORDS).to_bytes(8, "little") + data[at + 8 :]
 
 
 def damage_bytes(data, chance):
@@ -52,11 +52,11 @@ def damage_bytes(data, chance):
     if way == 0:
         return data[:at]
     if way == 1:
-        return data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1:]
+        return data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :]
     if way == 2:
-        return data[:at] + chance.randbytes(8) + data[at + 8:]
+        return data[:at] + chance.randbytes(8) + data[at + 8 :]
     length = chance.randint(1, 200)
-    return data[:at] + (data[at:at + length] * 2 if way == 3 else b"") + data[at + length:]
+    return data[:at] + (data[at : at + length] * 2 if way == 3 else b"") + data[at + length :]
 
 
 def copy_writable(trace, folder):

@@ -33,14 +33,21 @@ class InterposedCase(unittest.TestCase):
         """However a process ended, its trace misses nothing that it does not tell of."""
         command = os.environ.get("GMT_COMMAND")
         for trace in directories(self.folder) if command else []:
-            report = subprocess.run([command, "report", "--no-symbols", "--format", "json", trace],
-                                    capture_output=True, timeout=self.timeout, check=False)
+            report = subprocess.run(
+                [command, "report", "--no-symbols", "--format", "json", trace],
+                capture_output=True,
+                timeout=self.timeout,
+                check=False,
+            )
             self.assertNotIn(b"missing from the trace", report.stdout, trace)
             self.assertNotIn(b"is not complete", report.stderr, trace)
 
     def environment(self, preload=True, **more):
-        kept = {name: value for name, value in os.environ.items()
-                if not name.startswith(("GPUMEMTRACE_", "GMT_", "LD_", "STANDIN_"))}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("GPUMEMTRACE_", "GMT_", "LD_", "STANDIN_"))
+        }
         kept["LD_LIBRARY_PATH"] = STANDIN
         kept["STANDIN_LOG"] = self.log
         if preload:
@@ -55,8 +62,13 @@ class InterposedCase(unittest.TestCase):
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("timeout", self.timeout)
         more.setdefault("cwd", self.folder)
-        result = subprocess.run(words, env=self.environment(preload, **(env or {})), stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, **more)
+        result = subprocess.run(
+            words,
+            check=False,
+            env=self.environment(preload, **(env or {})),
+            capture_output=True,
+            **more,
+        )
         result.stdout = result.stdout.decode(errors="replace")
         result.stderr = result.stderr.decode(errors="replace")
         if check:

@@ -15,9 +15,17 @@ HEX = re.compile(r"0x[0-9a-f]{6,}")
 TICKS = [re.compile(r"( ticks=)\d+"), re.compile(r"(-ns=)\d+")]
 DURATION = re.compile(r"\b\d[\d,.]* (?:ns|us|ms|s|GB/s)\b")
 # Where a process or thread has its number: a number elsewhere may be equal by chance.
-IDS = [re.compile(pattern) for pattern in (r'(pid(?: |=|": ))(\d+)', r'(process(?: |": ))(\d+)', r"(thread id=)(\d+)",
-                                           r"( text=- id=)(0x[0-9a-f]+)", r"( t)(\d+)(?=-\d)",
-                                           r"""(gpumemtrace\.[^\s/"']+\.)(\d+)""")]
+IDS = [
+    re.compile(pattern)
+    for pattern in (
+        r'(pid(?: |=|": ))(\d+)',
+        r'(process(?: |": ))(\d+)',
+        r"(thread id=)(\d+)",
+        r"( text=- id=)(0x[0-9a-f]+)",
+        r"( t)(\d+)(?=-\d)",
+        r"""(gpumemtrace\.[^\s/"']+\.)(\d+)""",
+    )
+]
 RUN_FACTS = re.compile(r"^(run|ppid|tsc|monotonic_ns|realtime_ns|heap_begin|heap_end|stack_begin|stack_end)=.*$", re.M)
 
 
@@ -39,7 +47,9 @@ class Masks:
         text = without_builds(text, self.builds).replace(self.folder, "FOLDER")
         names = {}
         for pattern in IDS:
-            text = pattern.sub(lambda found: found[1] + names.setdefault(int(found[2], 0), f"PID{len(names) + 1}"), text)
+            text = pattern.sub(
+                lambda found: found[1] + names.setdefault(int(found[2], 0), f"PID{len(names) + 1}"), text
+            )
         for pattern in TICKS:
             text = pattern.sub(r"\1T", text)
         return text
@@ -89,7 +99,9 @@ class Masks:
         trace = pathlib.Path(trace)
         names = sorted(path.name for path in trace.iterdir())
         texts = [(trace / name).read_text(errors="replace") for name in ("info", "complete") if name in names]
-        return self.text("\n".join([*(f" {name}" for name in names), *(RUN_FACTS.sub(r"\1=...", text) for text in texts)]))
+        return self.text(
+            "\n".join([*(f" {name}" for name in names), *(RUN_FACTS.sub(r"\1=...", text) for text in texts)])
+        )
 
 
 def heads(trace):
@@ -97,7 +109,7 @@ def heads(trace):
     lines = []
     for log in sorted(pathlib.Path(trace).glob("*.log"), key=lambda path: path.stat().st_size):
         data = log.read_bytes()
-        for kind, slots, flags, result in struct.iter_unpack("<BBxxHH56x", data[4096:len(data) // 64 * 64]):
+        for kind, slots, flags, result in struct.iter_unpack("<BBxxHH56x", data[4096 : len(data) // 64 * 64]):
             if kind > 1:  # neither free nor the rest of a record
                 lines.append(f"kind {kind} slots {slots} flags {flags:#x} result {result}")
     return "\n".join(lines)

@@ -17,12 +17,41 @@ FLAG_NESTED = 1 << 12
 FLAG_NO_STACK = 1 << 13
 FLAG_RUNTIME = 1 << 15
 CAUSES = {1: "space", 2: "limit", 3: "reentry", 4: "no log", 5: "no ring"}
-KINDS = {1: "more", 2: "abandoned", 3: "stack", 4: "name", 5: "context", 6: "exit", 7: "loss", 8: "kernel",
-         9: "device", 10: "memory-info", 11: "range", 12: "text", 13: "thread", 16: "alloc", 17: "free", 18: "copy", 19: "set",
-         20: "launch", 21: "life", 22: "sync", 23: "note", 24: "use", 25: "graph-kernel", 26: "graph-change",
-         32: "device-alloc", 33: "device-free", 34: "device-site", 35: "device-grid", 36: "drained",
-         40: "access-function", 41: "access-instruction", 42: "access-windows",
-         43: "access-counters"}
+KINDS = {
+    1: "more",
+    2: "abandoned",
+    3: "stack",
+    4: "name",
+    5: "context",
+    6: "exit",
+    7: "loss",
+    8: "kernel",
+    9: "device",
+    10: "memory-info",
+    11: "range",
+    12: "text",
+    13: "thread",
+    16: "alloc",
+    17: "free",
+    18: "copy",
+    19: "set",
+    20: "launch",
+    21: "life",
+    22: "sync",
+    23: "note",
+    24: "use",
+    25: "graph-kernel",
+    26: "graph-change",
+    32: "device-alloc",
+    33: "device-free",
+    34: "device-site",
+    35: "device-grid",
+    36: "drained",
+    40: "access-function",
+    41: "access-instruction",
+    42: "access-windows",
+    43: "access-counters",
+}
 CALLS = {"alloc", "free", "copy", "set", "launch", "life", "sync", "note", "use", "graph-kernel", "graph-change"}
 
 
@@ -44,8 +73,10 @@ class Record:
 
     def __repr__(self):
         words = " ".join(f"{word:x}" for word in self.a[:4])
-        return (f"<{self.order} {self.kind} {self.api} via {self.via} result {self.result} flags {self.flags:x} "
-                f"stack {self.stack} context {self.context}: {words}>")
+        return (
+            f"<{self.order} {self.kind} {self.api} via {self.via} result {self.result} flags {self.flags:x} "
+            f"stack {self.stack} context {self.context}: {words}>"
+        )
 
 
 class Log:
@@ -63,7 +94,7 @@ class Log:
         self.read_slots(data, names)
 
     def read_slots(self, data, names):
-        body = data[HEADER_BYTES:len(data) // SLOT_BYTES * SLOT_BYTES]
+        body = data[HEADER_BYTES : len(data) // SLOT_BYTES * SLOT_BYTES]
         end = len(body.rstrip(b"\0"))
         end = (end + SLOT_BYTES - 1) // SLOT_BYTES
         heads = [struct.unpack_from("<BBHHH", body, at * SLOT_BYTES) for at in range(end)]
@@ -80,7 +111,9 @@ class Log:
             words = list(first[6:])
             if head[0] != 2:
                 for more in range(1, head[1]):
-                    assert heads[at + more][0] == 1, f"{self.path}: slot {at} promises {head[1]} slots: {heads[at:at + 4]}"
+                    assert heads[at + more][0] == 1, (
+                        f"{self.path}: slot {at} promises {head[1]} slots: {heads[at : at + 4]}"
+                    )
                     words += struct.unpack_from("<7Q", body, (at + more) * SLOT_BYTES + 8)
                 self.records.append(Record(self, at, head, *first[1:6], words, names))
             at += head[1]
@@ -122,7 +155,7 @@ class Trace:
             return None
         for other in record.log.records:
             if other.kind == "stack" and other.a[0] == record.stack:
-                return other.a[2:2 + other.a[1]]
+                return other.a[2 : 2 + other.a[1]]
         return None
 
 

@@ -43,8 +43,10 @@ class Frees(InterposedCase):
         self.check(self.run_frees(LD_BIND_NOW="1"))
 
     def jemalloc(self):
-        name = next((path for path in glob.glob("/usr/lib/*/libjemalloc.so.2") + glob.glob("/usr/lib64/libjemalloc.so.2")),
-                    ctypes.util.find_library("jemalloc"))
+        name = next(
+            (path for path in glob.glob("/usr/lib/*/libjemalloc.so.2") + glob.glob("/usr/lib64/libjemalloc.so.2")),
+            ctypes.util.find_library("jemalloc"),
+        )
         if not name:
             self.skipTest("no jemalloc on this machine")
         return name

@@ -33,8 +33,9 @@ class Killed(InterposedCase):
         truth = os.path.join(self.folder, "truth")
         environment = self.environment(GMT_TRUTH=truth)
         del environment["STANDIN_LOG"]
-        program = subprocess.Popen([self.binary("survival_steady"), "endless", str(threads)], env=environment,
-                                   cwd=self.folder)
+        program = subprocess.Popen(
+            [self.binary("survival_steady"), "endless", str(threads)], env=environment, cwd=self.folder
+        )
         time.sleep(moment)
         program.send_signal(signal.SIGKILL)
         program.wait()
@@ -107,9 +108,15 @@ class Ends(InterposedCase):
         return trace
 
     def test_ways_to_end(self):
-        for way, status, exit_way in (("abort", -signal.SIGABRT, None), ("segv", -signal.SIGSEGV, None),
-                                      ("_exit", 7, 2), ("_Exit", 7, 2), ("quick_exit", 7, 2), ("exit", 7, 1),
-                                      ("return", 7, 1)):
+        for way, status, exit_way in (
+            ("abort", -signal.SIGABRT, None),
+            ("segv", -signal.SIGSEGV, None),
+            ("_exit", 7, 2),
+            ("_Exit", 7, 2),
+            ("quick_exit", 7, 2),
+            ("exit", 7, 1),
+            ("return", 7, 1),
+        ):
             with self.subTest(way):
                 self.setUp()
                 trace = self.end(way, status)

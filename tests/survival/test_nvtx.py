@@ -16,22 +16,29 @@ class Nvtx(InterposedCase):
 
     def run_with_tool(self, what, **more):
         self.heard_file = os.path.join(self.folder, "heard")
-        return self.run_nvtx(what, GPUMEMTRACE_NVTX_NEXT=self.binary("libsurvival_nvtx_tool.so"),
-                             NVTX_TOOL_LOG=self.heard_file, **more)
+        return self.run_nvtx(
+            what, GPUMEMTRACE_NVTX_NEXT=self.binary("libsurvival_nvtx_tool.so"), NVTX_TOOL_LOG=self.heard_file, **more
+        )
 
     def heard(self):
         with open(self.heard_file, encoding="utf-8") as file:
             return [line.strip() for line in file]
 
     def texts(self, trace):
-        return {record.a[0]: b"".join(word.to_bytes(8, "little") for word in record.a[2:])[:record.a[1]].decode()
-                for record in trace.records if record.kind == "text"}
+        return {
+            record.a[0]: b"".join(word.to_bytes(8, "little") for word in record.a[2:])[: record.a[1]].decode()
+            for record in trace.records
+            if record.kind == "text"
+        }
 
     def story(self, trace):
         """Size of each allocation -> the ranges open there, as a reader of the trace follows them."""
         texts, stacks, started, sizes = self.texts(trace), {}, {}, {}
-        domains = {record.a[1]: texts[record.a[2]] for record in trace.records
-                   if record.kind == "range" and record.a[0] == NAME_DOMAIN}
+        domains = {
+            record.a[1]: texts[record.a[2]]
+            for record in trace.records
+            if record.kind == "range" and record.a[0] == NAME_DOMAIN
+        }
         for record in trace.records:
             stack = stacks.setdefault(record.log.path, [])
             if record.kind == "alloc":
@@ -57,13 +64,24 @@ class Nvtx(InterposedCase):
         result = self.run_nvtx("words")
         self.assertEqual(result.stdout, "levels 12210\n")
         trace = self.only_trace()
-        wide, epoch, process = "l\u00e4uft \u221a \U0001F600", "epoch 1", "process range"
-        self.assertEqual(self.story(trace), {
-            1: [process, epoch], 2: [process, epoch, wide], 3: [process, epoch, wide, "by attributes"],
-            4: [process, epoch], 5: [process, epoch, "library: regist\u00e9red"],
-            6: [process, "library: regist\u00e9red"], 7: ["library: by attributes"], 8: []})
+        wide, epoch, process = "l\u00e4uft \u221a \U0001f600", "epoch 1", "process range"
+        self.assertEqual(
+            self.story(trace),
+            {
+                1: [process, epoch],
+                2: [process, epoch, wide],
+                3: [process, epoch, wide, "by attributes"],
+                4: [process, epoch],
+                5: [process, epoch, "library: regist\u00e9red"],
+                6: [process, "library: regist\u00e9red"],
+                7: ["library: by attributes"],
+                8: [],
+            },
+        )
         texts = self.texts(trace)
-        said = {(record.a[0], texts.get(record.a[2]), record.a[3]) for record in trace.records if record.kind == "range"}
+        said = {
+            (record.a[0], texts.get(record.a[2]), record.a[3]) for record in trace.records if record.kind == "range"
+        }
         self.assertIn((MARK, "before CUDA", 0), said)
         self.assertIn((MARK, "regist\u00e9red", 0), said)
         self.assertIn((NAME_THREAD, "main thread", int(trace.info["pid"])), said)
@@ -78,8 +96,10 @@ class Nvtx(InterposedCase):
 
     def test_threads_that_share_a_log(self):
         self.run_nvtx("threads")
-        self.assertEqual(self.story(self.only_trace()), {
-            1: ["main"], 10: ["left open by a thread that ends"], 11: [], 12: [], 2: ["main"]})
+        self.assertEqual(
+            self.story(self.only_trace()),
+            {1: ["main"], 10: ["left open by a thread that ends"], 11: [], 12: [], 2: ["main"]},
+        )
 
     def test_two_objects(self):
         self.run_nvtx("parts")
@@ -111,8 +131,10 @@ class Nvtx(InterposedCase):
         self.assertEqual((pool.a[1], pool.a[2], pool.a[3], pool.a[4], pool.a[5]), (16, 1, 1, base, 1 << 20))
         self.assertEqual(self.texts(trace)[pool.a[6]], "the pool")
         regions = trace.calls_of("nvtxMemRegionsRegister")
-        self.assertEqual([(r.a[0], r.a[1], r.a[2], r.a[9]) for r in regions],
-                         [(base, 1000, 19, pool.a[0]), (base + 4096, 2000, 19, pool.a[0])])
+        self.assertEqual(
+            [(r.a[0], r.a[1], r.a[2], r.a[9]) for r in regions],
+            [(base, 1000, 19, pool.a[0]), (base + 4096, 2000, 19, pool.a[0])],
+        )
         gone = trace.calls_of("nvtxMemRegionsUnregister")
         self.assertEqual([(r.kind, r.a[0], r.a[1]) for r in gone], [("free", base, 14)])
         ends = trace.calls_of("nvtxMemHeapReset", "nvtxMemHeapUnregister")
@@ -122,8 +144,17 @@ class Nvtx(InterposedCase):
 
     def payload_story(self):
         story = self.story(self.only_trace())
-        self.assertEqual(story, {1: ["library: outer"], 2: ["library: outer", "library: ?"], 3: ["library: outer"], 4: [],
-                                 5: ["library: ?"], 6: []})
+        self.assertEqual(
+            story,
+            {
+                1: ["library: outer"],
+                2: ["library: outer", "library: ?"],
+                3: ["library: outer"],
+                4: [],
+                5: ["library: ?"],
+                6: [],
+            },
+        )
 
     def test_payloads(self):
         self.assertEqual(self.run_nvtx("payload").stdout, "levels 5110 schema 0 enabled 1\n")
@@ -137,12 +168,21 @@ class Nvtx(InterposedCase):
 
     def test_other_tool_hears_all_and_its_answers_stand(self):
         result = self.run_with_tool("words")
-        self.assertEqual(result.stdout, "levels 781280\n")  # 70, 1, 2, 71, 71: push and pop are the tool's, the rest ours
+        self.assertEqual(
+            result.stdout, "levels 781280\n"
+        )  # 70, 1, 2, 71, 71: push and pop are the tool's, the rest ours
         heard = self.heard()
         self.assertEqual(heard.count("begin"), 1)
         self.assertEqual([line for line in heard if "wrong" in line], [])
-        for line in ("push epoch 1", "pop", "start process range", "end 4711", "domain library", "register in d0",
-                     "domain push 51"):
+        for line in (
+            "push epoch 1",
+            "pop",
+            "start process range",
+            "end 4711",
+            "domain library",
+            "register in d0",
+            "domain push 51",
+        ):
             self.assertIn(line, heard)
         story = self.story(self.only_trace())
         self.assertEqual(story[5][-1], "library: regist\u00e9red")
@@ -160,19 +200,30 @@ class Nvtx(InterposedCase):
 
     def test_other_tools_pool(self):
         self.assertEqual(self.run_with_tool("pool").stdout, "heap 1 handles 1 1\n")
-        self.assertEqual(self.only_trace().calls_of("nvtxMemHeapRegister")[0].a[0], 0x4ea9)
+        self.assertEqual(self.only_trace().calls_of("nvtxMemHeapRegister")[0].a[0], 0x4EA9)
         self.assertIn("heap", self.heard())
 
     def test_other_tools_payloads(self):
         result = self.run_with_tool("payload")
         self.assertEqual(result.stdout, "levels 78182 schema 99 enabled 1\n")  # 72, 1, 1, 73 + 5
-        self.assertEqual(self.heard(), ["begin", "domain library", "domain push wrong", "payload pop 17", "payload start",
-                                        "payload end 4712", "schema"])
+        self.assertEqual(
+            self.heard(),
+            [
+                "begin",
+                "domain library",
+                "domain push wrong",
+                "payload pop 17",
+                "payload start",
+                "payload end 4712",
+                "schema",
+            ],
+        )
         self.payload_story()
 
     def test_other_tool_that_refuses_payloads(self):
-        self.assertEqual(self.run_with_tool("payload", NVTX_TOOL_MODE="fails").stdout,
-                         "levels 5110 schema 0 enabled 1\n")
+        self.assertEqual(
+            self.run_with_tool("payload", NVTX_TOOL_MODE="fails").stdout, "levels 5110 schema 0 enabled 1\n"
+        )
         self.assertEqual(self.heard(), ["begin"])
         self.payload_story()
 

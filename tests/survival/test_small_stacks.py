@@ -30,13 +30,13 @@ class SmallStacks(InterposedCase):
                 self.assertEqual((trace.torn, trace.lost), (0, {}))
                 pairs = [call for call in trace.calls if call.kind in ("alloc", "free")]
                 if start == "warm":
-                    pairs = pairs[2 * DEPTHS * ROUNDS:]  # main's own
+                    pairs = pairs[2 * DEPTHS * ROUNDS :]  # main's own
                 self.assertEqual(len(pairs), 2 * DEPTHS * ROUNDS * times)
                 for at, call in enumerate(pairs):
                     depth = at // 2 % DEPTHS
                     frames = trace.stack(call)
                     self.assertIsNotNone(frames, call)
-                    self.assertEqual(len(set(frames[1:depth + 1])), min(depth, 1), "calls itself from one place")
+                    self.assertEqual(len(set(frames[1 : depth + 1])), min(depth, 1), "calls itself from one place")
                     self.assertGreaterEqual(len(frames), depth + 2 + below, call)
 
     def test_thread_of_16_kib(self):

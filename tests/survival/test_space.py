@@ -44,7 +44,7 @@ class Space(InterposedCase):
         for limit in (1 << 20, 100 << 10, 70 << 10):
             with self.subTest(limit=limit):
                 self.setUp()
-                self.many(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+                self.many(preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
                 trace = self.only_trace()
                 calls, lost = self.counted(trace)
                 self.assertEqual(list(trace.lost), ["space"])
@@ -55,7 +55,7 @@ class Space(InterposedCase):
         for limit in (0, 512, 4096, 20000):
             with self.subTest(limit=limit):
                 self.setUp()
-                self.many(100, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+                self.many(100, preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
 
     def test_trace_limit(self):
         self.many(env={"GPUMEMTRACE_MAX_TRACE": str(2 << 20)})
@@ -68,8 +68,10 @@ class Space(InterposedCase):
         self.assertGreater(kept.count("free"), kept.count("launch") + 1000, "launches go first")
 
     def test_relative_folder_of_a_program_that_moves(self):
-        script = ("import os, ctypes as c; d = c.CDLL('libcuda.so.1'); a = c.c_uint64(); d.cuInit(0); os.chdir('/')\n"
-                  "for i in range(5000): d.cuMemAlloc_v2(c.byref(a), c.c_size_t(16)); d.cuMemFree_v2(a)")
+        script = (
+            "import os, ctypes as c; d = c.CDLL('libcuda.so.1'); a = c.c_uint64(); d.cuInit(0); os.chdir('/')\n"
+            "for i in range(5000): d.cuMemAlloc_v2(c.byref(a), c.c_size_t(16)); d.cuMemFree_v2(a)"
+        )
         self.run_program(sys.executable, "-c", script, env={"GPUMEMTRACE_DIR": "."})
         trace = self.only_trace()
         self.assertEqual((len(trace.calls), trace.lost), (10001, {}))
@@ -96,8 +98,12 @@ class Space(InterposedCase):
     def full_disk(self, size):
         place = os.path.join(self.folder, "disk")
         os.mkdir(place)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", place], capture_output=True,
-                          check=False).returncode != 0:
+        if (
+            subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", place], capture_output=True, check=False
+            ).returncode
+            != 0
+        ):
             self.skipTest("a tmpfs cannot be mounted here")
         self.addCleanup(subprocess.run, ["umount", "-l", place], check=False)
         self.many(env={"GPUMEMTRACE_DIR": place, "TMPDIR": place})

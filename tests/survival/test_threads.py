@@ -60,11 +60,18 @@ class Threads(InterposedCase):
             if len(followed) <= len(trace.logs):
                 continue  # so few look like the calls that a killed process's threads had begun
             os.rename(log.path, log.path + ".kept")
-            report = subprocess.run([command, "report", "--no-symbols", "--only", "double-free", trace.path],
-                                    capture_output=True, text=True, check=False)
+            report = subprocess.run(
+                [command, "report", "--no-symbols", "--only", "double-free", trace.path],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             os.rename(log.path + ".kept", log.path)
             self.assertEqual(report.returncode, 3, report)
-            self.assertRegex(" ".join(report.stderr.split()), r"is not complete: ([\d,]+ records are missing from the trace|the trace lacks the log)")
+            self.assertRegex(
+                " ".join(report.stderr.split()),
+                r"is not complete: ([\d,]+ records are missing from the trace|the trace lacks the log)",
+            )
 
     def test_short_threads(self):
         self.run_program("survival_steady", "short", "100000", timeout=200)
@@ -115,6 +122,7 @@ class Threads(InterposedCase):
 
     def test_little_address_space(self):
         """One arena for all threads: glibc would reserve 128 MiB for that of each, and the program run short by itself."""
+
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
             resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, 8 << 20))
@@ -156,8 +164,9 @@ class Threads(InterposedCase):
 
 class PlugIns(InterposedCase):
     def test_loop(self):
-        result = self.run_program("survival_odd", "plugin_loop", self.binary("libsurvival_plugin.so"),
-                                  env={"STANDIN_LOG": "/dev/null"})
+        result = self.run_program(
+            "survival_odd", "plugin_loop", self.binary("libsurvival_plugin.so"), env={"STANDIN_LOG": "/dev/null"}
+        )
         self.assertEqual(result.stdout, "bad 0\n")
         trace = self.only_trace()
         ours = [line for line in trace.modules() if line[0] == "+" and line[-1].endswith("libsurvival_plugin.so")]
@@ -197,13 +206,21 @@ class PlugIns(InterposedCase):
     def test_relative_paths(self):
         """The program changes its directory before it makes its first call."""
         ours = os.path.dirname(INTERPOSER)
-        for library in (self.binary("libsurvival_plugin.so"), os.path.join(STANDIN, "libcuda.so.1"), INTERPOSER,
-                        *(os.path.join(ours, name) for name in os.listdir(ours) if name.endswith(".so.8") or "lzma" in name)):
+        for library in (
+            self.binary("libsurvival_plugin.so"),
+            os.path.join(STANDIN, "libcuda.so.1"),
+            INTERPOSER,
+            *(os.path.join(ours, name) for name in os.listdir(ours) if name.endswith(".so.8") or "lzma" in name),
+        ):
             shutil.copy(library, self.folder)
         os.rename(os.path.join(self.folder, "libcuda.so.1"), os.path.join(self.folder, "libcuda.so.580"))
         os.symlink("libcuda.so.580", os.path.join(self.folder, "libcuda.so.1"))
-        self.run_program("survival_odd", "plugin_elsewhere", "./libsurvival_plugin.so",
-                         env={"LD_LIBRARY_PATH": ".", "LD_PRELOAD": "./libgpumemtrace.so"})
+        self.run_program(
+            "survival_odd",
+            "plugin_elsewhere",
+            "./libsurvival_plugin.so",
+            env={"LD_LIBRARY_PATH": ".", "LD_PRELOAD": "./libgpumemtrace.so"},
+        )
         trace = self.only_trace()
         paths = [line[-1] for line in trace.modules() if line[0] == "+"]
         for name in ("libsurvival_plugin.so", "libcuda.so.1", "libgpumemtrace.so", "libunwind.so.8"):
@@ -211,14 +228,20 @@ class PlugIns(InterposedCase):
         self.assertEqual([path for path in paths if "/" in path and path[0] != "/"], [])
         self.assertTrue(all(trace.stack(call) for call in trace.calls), "libunwind lies beside us")
         if command := os.environ.get("GMT_COMMAND"):
-            report = subprocess.run([command, "report", "--format", "json", trace.path], capture_output=True, check=False)
-            places = [(frame["function"], os.path.basename(frame["file"])) for finding in json.loads(report.stdout)["findings"]
-                      for stack in finding["stacks"] for frame in stack["frames"]]
+            report = subprocess.run(
+                [command, "report", "--format", "json", trace.path], capture_output=True, check=False
+            )
+            places = [
+                (frame["function"], os.path.basename(frame["file"]))
+                for finding in json.loads(report.stdout)["findings"]
+                for stack in finding["stacks"]
+                for frame in stack["frames"]
+            ]
             self.assertIn(("run", "plugin.cpp"), places)
 
     def test_relative_path_of_a_file_that_is_gone(self):
         shutil.copy(self.binary("libsurvival_plugin.so"), os.path.join(self.folder, "a\nb.so"))
-        script = ("import ctypes, os\nplugin = ctypes.CDLL('./a\\nb.so')\nos.unlink('a\\nb.so')\nplugin.run()\n")
+        script = "import ctypes, os\nplugin = ctypes.CDLL('./a\\nb.so')\nos.unlink('a\\nb.so')\nplugin.run()\n"
         self.run_program("/usr/bin/env", "python3", "-c", script, env={"STANDIN_LOG": "/dev/null"})
         paths = [line[-1] for line in self.only_trace().modules() if line[0] == "+"]
         self.assertIn(os.path.join(os.path.realpath(self.folder), "a\\nb.so"), paths)

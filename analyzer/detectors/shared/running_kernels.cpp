@@ -73,8 +73,9 @@ void RunningKernels::on_launch(const Event& e, const Heap& heap, std::uint64_t s
   if (of_graph || pending_.told != 0 || is_told(e, heap)) pending_.told = e.order;
 }
 
+// Threads take turns on most streams. Only the per-thread default stream is another one in each.
 bool RunningKernels::is_pending(const Event& e, std::uint64_t stream) const {
-  return pending_.any && pending_.stream == stream && pending_.event.thread == e.thread &&
+  return pending_.any && pending_.event.own_stream(pending_.stream) == e.own_stream(stream) &&
          pending_.event.context == e.context;
 }
 

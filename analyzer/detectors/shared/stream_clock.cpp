@@ -9,6 +9,7 @@
 #include "analyzer/detectors/shared/stream_clock.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_constants.h"
@@ -59,16 +60,16 @@ bool StreamClock::waits_outside(const State& s) const {
   return s.waits_outside || (s.barrier != kNoStream && streams_[s.barrier].waits_outside);
 }
 
-StreamClock::Clock StreamClock::after(Point work) const {
+// Into a clock that is there already: a copy that waits must not copy a clock.
+void StreamClock::join_after(Point work, Clock& clock) const {
   const State& s = streams_[work.stream];
-  Clock clock = s.clock;
+  clock.join(s.clock);
   clock.raise(work.stream, work.order);
   if (has_context_waits_) clock.join(contexts_wait_for_);
-  if (waits_outside(s)) clock.all = work.order;
-  return clock;
+  if (waits_outside(s)) clock.all = std::max(clock.all, work.order);
 }
 
-void StreamClock::host_waits(Point work) { host_.join(after(work)); }
+void StreamClock::host_waits(Point work) { join_after(work, host_); }
 
 bool StreamClock::is_ordered(Point earlier, Point later) const {
   const State& s = streams_[later.stream];
@@ -142,7 +143,9 @@ void StreamClock::on_record(const Event& e, const Heap& heap) {
   const auto at = events_.find(e.p(1));
   if (at == events_.end() || heap.is_capturing(e, e.p(0))) return; // of another process; see on_capture()
   at->second.in_graph = false;
-  at->second.clock = after(work(e, e.p(0), heap));
+  Clock recorded;
+  join_after(work(e, e.p(0), heap), recorded);
+  at->second.clock = std::move(recorded);
 }
 
 void StreamClock::on_wait(const Event& e, const Heap& heap) {

@@ -104,7 +104,7 @@ private:
   bool give_out_again();
   void learn(Stream stream, const Clock& clock);
   bool waits_outside(const State& s) const;
-  Clock after(Point work) const; // what is known once this work is done
+  void join_after(Point work, Clock& clock) const; // what is known once this work is done
   void on_wait(const Event& e, const Heap& heap);
   void on_record(const Event& e, const Heap& heap);
   void on_event_done(const Event& e, std::uint64_t event);

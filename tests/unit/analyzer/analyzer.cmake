@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Unit tests of the analyzer: an executable for each room, and for each group of detectors.
 set(here ${CMAKE_CURRENT_LIST_DIR})
 

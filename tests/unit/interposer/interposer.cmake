@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The interposer's logs, stacks and drain as a host program, so that the sanitizers see them; nothing of CUDA in it.
 set(interposer ${PROJECT_SOURCE_DIR}/interposer)
 add_executable(interposer_log_test ${CMAKE_CURRENT_LIST_DIR}/log/log_test.cpp

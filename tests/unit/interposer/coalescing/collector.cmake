@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The collector of --coalescing against a made-up driver and a made-up CUPTI, so that the thread sanitizer sees it.
 set(here ${CMAKE_CURRENT_LIST_DIR})
 set(collector ${PROJECT_SOURCE_DIR}/interposer/coalescing/collector)
