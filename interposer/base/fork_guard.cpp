@@ -3,6 +3,8 @@
 // the fork. Both waits are bounded: a program that forks while it holds the loader's lock itself must not stand still.
 #include "interposer/base/fork_guard.h"
 
+#include "interposer/base/bounded_lock.h"
+
 #include <atomic>
 #include <ctime>
 #include <pthread.h>
@@ -17,11 +19,6 @@ constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 constinit thread_local int cancel_state __attribute__((tls_model("initial-exec"))) = 0;
 
 constexpr int kMostWaits = 10000; // of 20 microseconds
-
-void wait_a_little() noexcept {
-  const timespec pause{0, 20000};
-  nanosleep(&pause, nullptr);
-}
 
 void before_fork() noexcept {
   forking.fetch_add(1);

@@ -14,6 +14,17 @@
 
 namespace gmt::interposer {
 
+// What stands behind the backslash for a character that the text files of a trace escape (trace/FORMAT.md); 0 for others.
+inline char escape_letter(char c) noexcept {
+  switch (c) {
+  case '\\': return '\\';
+  case '\n': return 'n';
+  case '\r': return 'r';
+  case '\t': return 't';
+  default: return '\0';
+  }
+}
+
 // Whether `length` more bytes may be written. One byte too many is not refused but ends the program by SIGXFSZ.
 inline bool fits_file_size_limit(int fd, std::size_t length) noexcept {
   rlimit limit{};
@@ -85,7 +96,7 @@ private:
     for (; *text != '\0'; ++text) put(*text);
   }
   void put_escaped(char c) noexcept {
-    const char letter = c == '\\' ? '\\' : c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : '\0';
+    const char letter = escape_letter(c);
     if (letter != '\0') put('\\');
     put(letter != '\0' ? letter : c);
   }

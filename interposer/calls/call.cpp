@@ -6,7 +6,7 @@
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/driver_state/device_facts.h"
 #include "interposer/device_ring/ring.h"
-#include "interposer/hooks/libc_free.h"
+#include "interposer/driver_state/host_blocks.h"
 #include "interposer/loader/object_files.h"
 #include "interposer/base/own_stack.h"
 #include "interposer/log/interned_text.h"
@@ -41,15 +41,6 @@ namespace {
 }
 
 } // namespace
-
-ThreadLog* session_log() noexcept { return thread_log(); }
-
-bool session_is_on() noexcept { return Process::is_on(); }
-
-void forget_thread_log() noexcept {
-  thread_state.log = nullptr;
-  forget_ranges_log();
-}
 
 // Calls from inside a driver call are calls of their own (a callback's, a signal handler's), but for two cases.
 bool Call::is_part_of_outer(const RuntimeScope* runtime) noexcept {
@@ -154,8 +145,6 @@ void record_exit(trace::ExitWay way, std::uint64_t status) noexcept {
   record.set(1, status);
   log->append(record, trace::kNoApi);
 }
-
-ThreadLog* current_log() noexcept { return Process::is_on() ? thread_log() : nullptr; }
 
 void record_call(Record& record, std::uint16_t api, const void* caller, const void* frame) noexcept {
   ThreadLog* log = current_log();

@@ -34,17 +34,11 @@ struct DriverScope {
 };
 
 struct ThreadState {
-  ThreadLog* log;      // leased; null until this thread's first event
-  std::uint32_t epoch; // of the process's session that `log` belongs to
-  std::uint32_t number; // of this thread in that session, 0: it has none yet
   std::uint32_t runtime_depth;
   std::uint64_t serial;
   DriverScope driver;
   RuntimeScope runtime[kMaxRuntimeScopes];
 };
-
-// Whether a trace exists in this process; false before its first CUDA call and after fork.
-bool session_is_on() noexcept;
 
 // One driver call: begin() decides whether it is recorded, publish_in_flight() commits it before the real call,
 // complete() patches it after; the other members of a batch follow then. Nothing is held in between but this object on
@@ -113,15 +107,11 @@ private:
   std::uint16_t row_;
 };
 
-// This thread's log, started if needed; null if nothing is recorded.
-ThreadLog* session_log() noexcept;
-
 // The process's own last words (process_hooks.cpp) and similar records that are no CUDA call.
 void record_exit(trace::ExitWay way, std::uint64_t status) noexcept;
 
 // What the program said by other means than CUDA calls (nvtx*.cpp). No trace begins for it: nothing is recorded if none
 // exists, and the log is null.
-ThreadLog* current_log() noexcept;
 void record_call(Record& record, std::uint16_t api, const void* caller, const void* frame) noexcept;
 std::uint64_t record_text(std::string_view text) noexcept; // its kText id, 0 if nothing is recorded
 

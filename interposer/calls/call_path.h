@@ -7,9 +7,10 @@
 
 #include "interposer/coalescing/collector_client.h"
 #include "interposer/driver_state/context_ids.h"
-#include "interposer/hooks/libc_free.h"
+#include "interposer/driver_state/host_blocks.h"
 #include "interposer/log/nvtx_ranges.h"
 #include "interposer/log/process.h"
+#include "interposer/log/thread_session.h"
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/calls/call.h"
 #include "interposer/log/stack_interner.h"
@@ -34,13 +35,6 @@ inline bool is_live(const RuntimeScope& scope, const void* frame) noexcept {
 inline RuntimeScope* runtime_scope(ThreadState& t, const void* frame) noexcept {
   while (t.runtime_depth != 0 && !is_live(t.runtime[t.runtime_depth - 1], frame)) --t.runtime_depth;
   return t.runtime_depth != 0 ? &t.runtime[t.runtime_depth - 1] : nullptr;
-}
-
-// This thread's log in the running session, starting either if needed; null if there can be none.
-inline ThreadLog* thread_log() noexcept {
-  ThreadState& t = thread_state;
-  if (Process::is_current(t.epoch) && t.log != nullptr) [[likely]] return t.log;
-  return t.log = Process::enter_thread(t.epoch, t.number);
 }
 
 // A slot for the record and the id of its call stack. Stack ids are per file, so a log that began another file

@@ -9,13 +9,12 @@
 
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/coalescing/collector/interface.h"
-#include "interposer/recorders/launch_arguments.h"
+#include "interposer/driver_state/code_generation.h"
 #include "interposer/loader/object_files.h"
 #include "interposer/log/nvtx_ranges.h"
 #include "interposer/log/process.h"
-#include "interposer/hooks/process_hooks.h"
 #include "interposer/loader/real_dlsym.h"
-#include "interposer/calls/call.h"
+#include "interposer/log/thread_session.h"
 #include "interposer/log/interned_text.h"
 #include "interposer/log/thread_log.h"
 #include "trace/api_id.h"
@@ -186,7 +185,7 @@ void tell_at_exit() noexcept {
 }
 
 std::uint16_t id_of_context() noexcept {
-  ThreadLog* log = session_log();
+  ThreadLog* log = thread_log();
   return log != nullptr ? current_context(*log) : std::uint16_t{0};
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "interposer/base/bounded_lock.h"
 #include "interposer/base/fork_guard.h"
 #include "interposer/log/process.h"
 #include "interposer/base/signal_guard.h"
@@ -28,24 +29,7 @@ namespace {
 
 // Every reader of rings, but not for ever: a round is file operations only, yet the disk may be slow.
 constinit std::atomic<bool> locked{false};
-class DrainLock {
-public:
-  DrainLock() noexcept {
-    for (int i = 0; i < 100000 && !(held_ = !locked.exchange(true, std::memory_order_acquire)); ++i) {
-      const timespec pause{0, 20000};
-      nanosleep(&pause, nullptr);
-    }
-  }
-  ~DrainLock() {
-    if (held_) locked.store(false, std::memory_order_release);
-  }
-  DrainLock(const DrainLock&) = delete;
-  DrainLock& operator=(const DrainLock&) = delete;
-  bool held() const noexcept { return held_; }
-
-private:
-  bool held_ = false;
-};
+constexpr int kLockMilliseconds = 2000;
 
 // A record into the ring's log, its first head last.
 void append(ThreadLog& log, const trace::RingRecord& record) noexcept {
@@ -94,7 +78,7 @@ bool drain_ring(Ring& ring, bool last) noexcept {
 
 bool drain_live() noexcept {
   const InsideLocks guard;
-  const DrainLock lock;
+  const BoundedLock lock(locked, kLockMilliseconds);
   if (!lock.held()) return false;
   bool any = false;
   for (Ring& ring : rings) {
@@ -179,7 +163,7 @@ void begin_draining(Ring& ring) noexcept {
 void end_draining(Ring& ring) noexcept {
   const Quiet quiet;
   const InsideLocks guard;
-  const DrainLock lock;
+  const BoundedLock lock(locked, kLockMilliseconds);
   if (!lock.held()) return; // it stays live: nothing of it is given to another context
   drain_ring(ring, true);
   if (ring.log != nullptr) ThreadLog::end(ring.log);

@@ -16,6 +16,7 @@ namespace {
 
 constinit bool driver_known = false; // under the turn
 constinit std::atomic<bool> taken{false};
+constexpr int kLockMilliseconds = 400;
 constexpr int kRelaxed = 2;                     // CU_STREAM_CAPTURE_MODE_RELAXED
 // Nanoseconds. A copy of 8 bytes took over 50 ms on an H200 that 14 programs used at once.
 constexpr std::uint64_t kPatience = 500'000'000;
@@ -45,17 +46,12 @@ bool know_driver() noexcept {
 
 } // namespace
 
-Turn::Turn() noexcept : capture_mode_(kRelaxed) {
-  for (int i = 0; i < 20000 && !(held_ = !taken.exchange(true, std::memory_order_acquire)); ++i) {
-    const timespec pause{0, 20000};
-    nanosleep(&pause, nullptr);
-  }
-  if (held_ && know_driver()) ready_ = driver.exchange_capture_mode(&capture_mode_) == 0; // it now holds what it was
+Turn::Turn() noexcept : lock_(taken, kLockMilliseconds), capture_mode_(kRelaxed) {
+  if (lock_.held() && know_driver()) ready_ = driver.exchange_capture_mode(&capture_mode_) == 0; // it now holds what it was
 }
 
 Turn::~Turn() {
   if (ready_) driver.exchange_capture_mode(&capture_mode_);
-  if (held_) taken.store(false, std::memory_order_release);
 }
 
 void Turn::forget() noexcept { taken.store(false); }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "interposer/base/bounded_lock.h"
 #include "interposer/base/fork_guard.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/device_ring/drain.h"
@@ -50,7 +51,8 @@ public:
 private:
   const Quiet quiet_;
   const InsideLocks guard_;
-  bool held_ = false, ready_ = false;
+  const BoundedLock lock_;
+  bool ready_ = false;
   int capture_mode_;
 };
 

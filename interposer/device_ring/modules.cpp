@@ -6,9 +6,9 @@
 
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/device_ring/ring.h"
-#include "interposer/recorders/launch_arguments.h"
+#include "interposer/driver_state/code_generation.h"
 #include "interposer/device_ring/driver.h"
-#include "interposer/calls/call.h"
+#include "interposer/log/thread_session.h"
 #include "interposer/log/thread_log.h"
 #include "trace/device_ring.h"
 
@@ -77,7 +77,7 @@ bool hand_over_ring(std::uint64_t function) noexcept {
   std::atomic<std::uint64_t>& place = handed_over[key >> 54];
   const std::uint64_t found = place.load(std::memory_order_acquire);
   if (generation != 0 && (found & ~std::uint64_t{1}) == key) return (found & 1) != 0;
-  ThreadLog* log = session_log();
+  ThreadLog* log = thread_log();
   const Turn turn;
   if (log == nullptr || !turn.ready()) return false;
   const std::uint64_t module = module_of(function);

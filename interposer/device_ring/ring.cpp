@@ -10,7 +10,7 @@
 #include "interposer/loader/object_files.h"
 #include "interposer/log/process.h"
 #include "interposer/device_ring/driver.h"
-#include "interposer/calls/call.h"
+#include "interposer/log/thread_session.h"
 #include "trace/ring_reader.h"
 
 namespace gmt::interposer {
@@ -154,7 +154,7 @@ void context_was_made(std::uint64_t context) noexcept {
   if (context == 0 || place.load(std::memory_order_relaxed) == context) return;
   place.store(context);
   if (!any_object_has_note(trace::kNoteOwner, trace::kNoteType)) return;
-  ThreadLog* log = session_log();
+  ThreadLog* log = thread_log();
   const Turn turn;
   if (log == nullptr || !turn.ready() || driver.push_context(context) != 0) return;
   ring_of(*log, context);

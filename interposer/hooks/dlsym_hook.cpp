@@ -3,31 +3,17 @@
 // looks at its caller's address). See dlsym_hook.h.
 #include "interposer/hooks/dlsym_hook.h"
 
-#include <algorithm>
-#include <array>
 #include <cstring>
 #include <string_view>
 
 #include "interposer/loader/object_files.h"
 #include "interposer/loader/real_dlsym.h"
+#include "interposer/loader/rows.h"
 #include "trace/api_id.h"
 
 namespace gmt::interposer {
 
 namespace {
-
-struct NamedRow {
-  std::string_view name;
-  std::uint16_t row;
-};
-
-constexpr auto sorted_rows() {
-  std::array<NamedRow, trace::kApiCount> rows{};
-  for (std::uint16_t i = 0; i < trace::kApiCount; ++i) rows[i] = {trace::kApiNames[i], i};
-  std::sort(rows.begin(), rows.end(), [](const NamedRow& a, const NamedRow& b) { return a.name < b.name; });
-  return rows;
-}
-constexpr auto kRowsByName = sorted_rows();
 
 bool lies_in_library(const void* function, const char* prefix, ObjectFile& object) noexcept {
   if (!object_of(function, object)) return false;
@@ -36,12 +22,6 @@ bool lies_in_library(const void* function, const char* prefix, ObjectFile& objec
 }
 
 } // namespace
-
-int row_named(std::string_view name) noexcept {
-  const auto at = std::lower_bound(kRowsByName.begin(), kRowsByName.end(), name,
-                                   [](const NamedRow& row, std::string_view n) { return row.name < n; });
-  return at != kRowsByName.end() && at->name == name ? at->row : -1;
-}
 
 void* route_driver_pointer(void* function) noexcept {
   const int row = driver_row_of(function);

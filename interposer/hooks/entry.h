@@ -154,7 +154,7 @@ struct RuntimeEntry<Row, Result (*)(Args...), Rec> {
                                                                    : runtime_function(Row, caller));
     if (real == nullptr) return not_found<Result>();
     if constexpr (std::is_same_v<Rec, Registration>) {
-      if (!session_is_on()) return real(args...);
+      if (!Process::is_on()) return real(args...);
     }
     const std::tuple<Args...> tuple(args...);
     Rec::before(call.record, tuple);

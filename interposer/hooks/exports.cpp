@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include "interposer/hooks/entry.h"
+#include "interposer/loader/rows.h"
 
 // Entry points that nvcc's generated code calls; crt/host_runtime.h declares them for that code alone.
 extern "C" {

@@ -1,69 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// See libc_free.h. The set of addresses is a table of buckets, one cache line each, with several counters a bucket that
-// say whether it is worth a look. Before that stands one word, the bits that no followed address ever had: CUDA's
-// memory begins at multiples of 512, so nearly all of malloc()'s pointers have one of these and end there. What finds no
-// place is not followed, nor is an odd address, which no allocation has: the lowest bit says whether the memory is the
-// program's own, only registered.
-#include "interposer/hooks/libc_free.h"
-
+// The hooks on the C library's free() and realloc(): memory of CUDA's that the program hands to them is recorded before
+// the real call, which may end the process there; registered memory, which they may take, when it has gone. Ordinary
+// pointers cost a test and a jump (tests/bench/free_cost).
 #include <cerrno>
 #include <cstdlib>
 
-#include "interposer/loader/real_dlsym.h"
 #include "interposer/calls/call.h"
+#include "interposer/driver_state/host_blocks.h"
+#include "interposer/loader/real_dlsym.h"
 
 namespace gmt::interposer {
 
-constinit std::atomic<std::uint32_t> followed_host_blocks{0};
-
 namespace {
-
-constexpr unsigned kBucketBits = 11, kCounterBits = 14; // the high bits of one hash: a counter belongs to one bucket
-constexpr unsigned kWays = 8;
-
-struct alignas(64) Bucket {
-  std::atomic<std::uint64_t> address[kWays]; // 0: free
-};
-constinit Bucket buckets[1 << kBucketBits] = {};
-constinit std::atomic<std::uint8_t> counters[1 << kCounterBits] = {}; // at most kWays each
-constinit std::atomic<std::uint64_t> absent_bits{~std::uint64_t{0}}; // of every address that is or was in a bucket
-
-std::uint64_t hash(std::uint64_t address) noexcept { return address * 0x9e3779b97f4a7c15u; }
-Bucket& bucket_of(std::uint64_t address) noexcept { return buckets[hash(address) >> (64 - kBucketBits)]; }
-std::atomic<std::uint8_t>& counter_of(std::uint64_t address) noexcept {
-  return counters[hash(address) >> (64 - kCounterBits)];
-}
-
-constexpr std::uint64_t kRegistered = 1;
-
-void add(std::uint64_t known) noexcept {
-  const std::uint64_t address = known & ~kRegistered;
-  if (address == 0) return;
-  absent_bits.fetch_and(~address);
-  for (auto& place : bucket_of(address).address) {
-    std::uint64_t there = 0;
-    if (place.compare_exchange_strong(there, known)) {
-      counter_of(address).fetch_add(1);
-      followed_host_blocks.fetch_add(1);
-      return;
-    }
-    if ((there & ~kRegistered) == address) return;
-  }
-}
-
-// What add() was given; 0 if the address is not there.
-std::uint64_t remove(std::uint64_t address) noexcept {
-  if (address == 0) return 0;
-  for (auto& place : bucket_of(address).address) {
-    std::uint64_t there = place.load(std::memory_order_relaxed);
-    if ((there & ~kRegistered) == address && place.compare_exchange_strong(there, 0)) {
-      counter_of(address).fetch_sub(1);
-      followed_host_blocks.fetch_sub(1);
-      return there;
-    }
-  }
-  return 0;
-}
 
 // One record a block: after it the C library may give the address to anybody.
 void tell(std::uint64_t address, std::uint16_t api, const void* caller, const void* frame) noexcept {
@@ -80,7 +28,7 @@ void tell(std::uint64_t address, std::uint16_t api, const void* caller, const vo
 
 [[gnu::noinline, gnu::cold]] void look_at(void* pointer, const void* caller) noexcept {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  if (remove(address) != 0) tell(address, trace::kOther_free, caller, __builtin_frame_address(0));
+  if (remove_host_block(address) != 0) tell(address, trace::kOther_free, caller, __builtin_frame_address(0));
 }
 
 // ---- the next definition
@@ -124,47 +72,20 @@ void* find_and_realloc(void* pointer, std::size_t bytes) noexcept {
 [[gnu::noinline, gnu::cold]] void* look_and_realloc(void* pointer, std::size_t bytes, const void* caller) noexcept {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   const auto real = next_realloc.load(std::memory_order_relaxed);
-  const std::uint64_t known = remove(address);
+  const std::uint64_t known = remove_host_block(address);
   const bool is_own = (known & kRegistered) != 0;
   if (known != 0 && !is_own) tell(address, trace::kOther_realloc, caller, __builtin_frame_address(0));
   void* const result = real(pointer, bytes);
   if (!is_own) return result;
   if (result == pointer || (result == nullptr && bytes != 0)) {
-    add(known);
+    add_host_block(known);
   } else {
     tell(address, trace::kOther_realloc, caller, __builtin_frame_address(0));
   }
   return result;
 }
 
-bool may_be_followed(const void* pointer) noexcept {
-  const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  if ((address & absent_bits.load(std::memory_order_relaxed)) != 0) [[likely]] return false;
-  return counter_of(address).load(std::memory_order_relaxed) != 0;
-}
-
 } // namespace
-
-void follow_host_memory(const Record& record) noexcept {
-  if (record.kind == trace::Kind::kFree) {
-    remove(record.w[0]);
-    return;
-  }
-  const auto family = static_cast<trace::Family>(record.w[2]);
-  const std::uint64_t address = record.w[0];
-  if ((address & kRegistered) != 0) return;
-  if (family == trace::Family::kPinned || family == trace::Family::kManaged) add(address);
-  if (family == trace::Family::kRegistered) add(address | kRegistered);
-}
-
-void forget_host_memory() noexcept {
-  for (Bucket& bucket : buckets) {
-    for (auto& place : bucket.address) {
-      if (const std::uint64_t known = place.load(std::memory_order_relaxed)) remove(known & ~kRegistered);
-    }
-  }
-  absent_bits.store(~std::uint64_t{0}); // nobody adds in between: a child begins with one thread
-}
 
 } // namespace gmt::interposer
 

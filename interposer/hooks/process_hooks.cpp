@@ -24,10 +24,6 @@
 
 namespace gmt::interposer {
 
-bool is_recorded_process() noexcept {
-  return Process::is_on() && static_cast<int>(syscall(SYS_getpid)) == Process::pid();
-}
-
 namespace {
 
 void record_last_words(trace::ExitWay way, int status) noexcept {

@@ -11,7 +11,7 @@
 #include "interposer/base/fork_guard.h"
 #include "interposer/base/own_stack.h"
 #include "interposer/base/signal_guard.h"
-#include "interposer/hooks/dlsym_hook.h"
+#include "interposer/loader/rows.h"
 
 namespace gmt::interposer {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which object files are mapped where: written to the trace's `modules` as they come and go, and asked for by
-// stack capture and by the search for real functions. Walks the loader's list; takes no lock of the host's but the
-// loader's own, which is never held while a constructor runs.
+// Which object files are mapped where. Walks the loader's list; takes no lock of the host's but the loader's own, which is
+// never held while a constructor runs.
 #pragma once
 
 #include <atomic>
@@ -14,11 +13,6 @@ namespace gmt::interposer {
 extern std::atomic<std::uint32_t> modules_epoch;
 inline std::uint32_t module_epoch() noexcept { return modules_epoch.load(std::memory_order_relaxed); }
 void libraries_were_unloaded() noexcept;
-
-// Writes what is new if one of these addresses lies in no module known so far.
-void note_modules_of(void* const* addresses, unsigned count) noexcept;
-void note_all_modules() noexcept;
-void forget_noted_modules() noexcept; // a forked child begins its own file
 
 struct ObjectFile {
   std::uint64_t start, end, bias; // of the whole mapping

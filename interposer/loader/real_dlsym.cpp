@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 
 #include "interposer/base/signal_guard.h"
-#include "interposer/hooks/dlsym_hook.h"
+#include "interposer/loader/rows.h"
 
 namespace gmt::interposer {
 

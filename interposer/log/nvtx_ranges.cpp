@@ -11,7 +11,7 @@
 
 #include "interposer/log/process.h"
 #include "interposer/base/signal_guard.h"
-#include "interposer/calls/call.h"
+#include "interposer/log/thread_session.h"
 #include "interposer/log/interned_text.h"
 #include "interposer/log/thread_log.h"
 
@@ -204,7 +204,7 @@ bool thread_is_in_range(std::string_view name) noexcept {
 }
 
 void mark(std::uint64_t domain, const Name* name) noexcept {
-  if (!session_is_on()) keep_fact(RangeOp::kMark, domain, name, 0);
+  if (!Process::is_on()) keep_fact(RangeOp::kMark, domain, name, 0);
   if (ThreadLog* log = log_now()) append(*log, RangeOp::kMark, domain, name, 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's session: started by its first CUDA call, which makes the trace directory; ended by nothing but the
-// process. A fork's child has no session until its own first CUDA call. Used by call.cpp and thread_log.cpp.
+// The process's session: started by its first CUDA call, which makes the trace's folder; ended by nothing but the
+// process. A fork's child has no session until its own first CUDA call.
 #pragma once
 
 #include <atomic>
@@ -73,7 +73,18 @@ private:
   static int pid_;
 };
 
-// Called when a thread's log has gone back to the free list.
-void forget_thread_log() noexcept;
+// Not in a child that came up by fork, vfork or clone and has no trace of its own yet.
+bool is_recorded_process() noexcept;
+
+// What the session consists of beside its logs. The table stands where the parts are known.
+struct SessionPart {
+  void (*forget)() noexcept; // a forked child makes its own trace; null: nothing to forget
+  void (*begin)() noexcept;  // once the trace's folder is there; null: nothing to begin
+};
+struct SessionParts {
+  const SessionPart* first;
+  unsigned count;
+};
+extern const SessionParts session_parts;
 
 } // namespace gmt::interposer

@@ -16,6 +16,7 @@
 #include "interposer/base/signal_guard.h"
 #include "interposer/log/thread_log.h"
 #include "interposer/log/unwinder.h"
+#include "interposer/log/module_list.h"
 
 namespace gmt::interposer {
 

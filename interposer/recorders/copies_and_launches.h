@@ -14,6 +14,7 @@
 #include "interposer/log/record.h"
 #include "interposer/device_ring/drain.h"
 #include "interposer/recorders/descriptors.h"
+#include "interposer/driver_state/code_generation.h"
 
 namespace gmt::interposer {
 

@@ -9,13 +9,15 @@
 #include <ctime>
 
 #include "interposer/device_ring/ring.h"
+#include "interposer/base/bounded_lock.h"
 #include "interposer/base/fork_guard.h"
 #include "interposer/base/own_stack.h"
 #include "interposer/log/process.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/device_ring/drain.h"
-#include "interposer/calls/call.h"
+#include "interposer/driver_state/code_generation.h"
+#include "interposer/log/thread_session.h"
 #include "interposer/log/thread_log.h"
 
 namespace gmt::interposer {
@@ -56,12 +58,9 @@ constexpr unsigned kEntries = 1 << 13;
 constexpr unsigned kProbes = 8;
 constinit Entry entries[kEntries + kProbes] = {};
 
-// generation << 24 | calls in progress that unload code. Layouts are kept under a generation in which none began.
-constexpr unsigned kGenerationShift = 24;
-constexpr std::uint64_t kNextGeneration = std::uint64_t{1} << kGenerationShift;
-constinit std::atomic<std::uint64_t> state{kNextGeneration};
-
+// Held over memory operations and the growth of the log only: a layout that is not kept is asked for again.
 constinit std::atomic<bool> locked{false};
+constexpr int kLockMilliseconds = 20;
 
 std::uint64_t key_of(std::uint64_t function, std::uint64_t value) noexcept { return function ^ value * 0x9e3779b97f4a7c15u; }
 Entry* home_of(std::uint64_t function) noexcept {
@@ -70,7 +69,7 @@ Entry* home_of(std::uint64_t function) noexcept {
 
 // Unit of the kernel's layout, kNotKept if it has to be asked for.
 std::uint32_t find(std::uint64_t function) noexcept {
-  const std::uint64_t generation = state.load(std::memory_order_relaxed) >> kGenerationShift;
+  const std::uint64_t generation = code_state.load(std::memory_order_relaxed) >> kGenerationShift;
   const Entry* entry = home_of(function);
   for (unsigned probe = 0; probe < kProbes; ++probe, ++entry) {
     const std::uint64_t value = entry->value.load(std::memory_order_acquire);
@@ -209,27 +208,6 @@ bool describe(Description& d) noexcept {
   return true;
 }
 
-// Held over memory operations and the growth of the log only. Waits, but not for ever: a layout that is not kept is
-// asked for again.
-class Lock {
-public:
-  Lock() noexcept {
-    for (int i = 0; i < 1000 && !(held_ = !locked.exchange(true, std::memory_order_acquire)); ++i) {
-      const timespec pause{0, 20000};
-      nanosleep(&pause, nullptr);
-    }
-  }
-  ~Lock() {
-    if (held_) locked.store(false, std::memory_order_release);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-  bool held() const noexcept { return held_; }
-
-private:
-  bool held_ = false;
-};
-
 // kKernel and kName. Under the lock, for the buffer's sake.
 void announce(ThreadLog& log, const Description& d) noexcept {
   static constinit std::uint64_t words[kMaxPayload] = {};
@@ -276,7 +254,7 @@ std::uint32_t layout_of(const Description& d) noexcept {
 
 // Under the lock. A place of an older generation is free again.
 void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexcept {
-  if (state.load() != seen || (seen & (kNextGeneration - 1)) != 0) return; // code was unloaded meanwhile
+  if (code_state.load() != seen || (seen & (kNextGeneration - 1)) != 0) return; // code was unloaded meanwhile
   const std::uint64_t value = seen | unit;
   Entry* entry = home_of(function);
   for (unsigned probe = 0; probe + 1 < kProbes; ++probe) {
@@ -290,9 +268,9 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
 
 [[gnu::noinline, gnu::cold]] void learn_here(Record& r, std::uint64_t function, void* const* parameters,
                                              void* const* extra) noexcept {
-  ThreadLog* log = session_log();
+  ThreadLog* log = thread_log();
   if (log == nullptr || function == 0) return;
-  const std::uint64_t seen = state.load();
+  const std::uint64_t seen = code_state.load();
   Description description;
   description.function = function;
   if (!describe(description)) return;
@@ -300,7 +278,7 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
   if (instrumented) expect_records();
   const Quiet quiet;
   const InsideLocks guard;
-  const Lock lock;
+  const BoundedLock lock(locked, kLockMilliseconds);
   if (!lock.held()) return;
   announce(*log, description);
   const std::uint32_t unit = Process::options().launch_arguments != 0 ? layout_of(description) : kUnknown;
@@ -329,16 +307,8 @@ void record_arguments(Record& r, std::uint64_t function, void* const* parameters
   launch_instrumented(r, function, unit, parameters, extra);
 }
 
-std::uint64_t code_generation() noexcept {
-  const std::uint64_t now = state.load();
-  return (now & (kNextGeneration - 1)) == 0 ? now >> kGenerationShift : 0;
-}
-
-UnloadingCode::UnloadingCode() noexcept { state.fetch_add(kNextGeneration + 1); }
-UnloadingCode::~UnloadingCode() { state.fetch_add(kNextGeneration - 1); }
-
 void forget_kernels() noexcept {
-  state.store(((state.load() >> kGenerationShift) + 1) << kGenerationShift);
+  forget_code();
   locked.store(false);
 }
 

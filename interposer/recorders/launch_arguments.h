@@ -18,19 +18,6 @@ namespace gmt::interposer {
 // `parameters` and `extra` are cuLaunchKernel's: one of them or both may be null.
 void record_arguments(Record& record, std::uint64_t function, void* const* parameters, void* const* extra) noexcept;
 
-// Changes whenever code may have been unloaded; 0 while it is being unloaded.
-std::uint64_t code_generation() noexcept;
-
-// Around every call that unloads code: from its beginning on no layout is trusted, and those learned while it runs are
-// not kept.
-class UnloadingCode {
-public:
-  UnloadingCode() noexcept;
-  ~UnloadingCode();
-  UnloadingCode(const UnloadingCode&) = delete;
-  UnloadingCode& operator=(const UnloadingCode&) = delete;
-};
-
 void forget_kernels() noexcept; // a forked child makes its own trace
 
 } // namespace gmt::interposer

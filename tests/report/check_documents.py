@@ -40,7 +40,7 @@ def documents(root):
     """What the repository holds; a copy without git has at least these."""
     words = ["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
     if shutil.which("git"):
-        listed = subprocess.run(words, capture_output=True, text=True)
+        listed = subprocess.run(words, capture_output=True, text=True, check=False)
         if listed.returncode == 0 and listed.stdout:
             return sorted(root / name for name in listed.stdout.split() if (root / name).exists())
     return sorted([root / "README.md", *root.glob("*/*.md")])

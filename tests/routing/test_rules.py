@@ -160,7 +160,7 @@ class Interposer(unittest.TestCase):
             r"(?<![\w_])(malloc|calloc|realloc|free|strdup|fopen|printf|fprintf)\s*\(|\bnew\s+\w+\s*[\[({;]"
             r"|\bstd::(string|vector|cout|cerr|mutex)\b",
             "the host's allocator and streams may be the very thing that is broken",
-            but=("host_free.cpp", "cupti.cpp"),
+            but=("libc_free.cpp", "cupti.cpp"),
         )  # which defines free(); which frees what CUPTI allocated
 
     def test_never_ends_the_process(self):

@@ -8,7 +8,9 @@
 #include <sys/time.h>
 
 #include <csignal>
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -146,7 +148,7 @@ TEST(Memory, ArraysKeepTheirBytes) {
   for (int i = 0; i < 32; ++i) sent[i] = static_cast<float>(i);
   ASSERT_EQ(cudaMemcpy2DToArray(array, 0, 0, sent, 32, 32, 4, cudaMemcpyHostToDevice), cudaSuccess);
   ASSERT_EQ(cudaMemcpy2DFromArray(received, 32, array, 0, 0, 32, 4, cudaMemcpyDeviceToHost), cudaSuccess);
-  EXPECT_EQ(std::memcmp(sent, received, sizeof sent), 0);
+  EXPECT_TRUE(std::equal(std::begin(sent), std::end(sent), received));
   EXPECT_EQ(cudaMemcpy2DToArray(array, 0, 0, sent, 32, 32, 5, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   EXPECT_EQ(cudaFreeArray(array), cudaSuccess);
   EXPECT_NE(cudaFreeArray(array), cudaSuccess);

@@ -89,9 +89,10 @@ class Masks:
                 for address in addresses.split():
                     known.setdefault(address, name_of(address))
                 # How many frames a library of ours has is its own affair.
-                line = " ".join([number] + [known[address] for address in addresses.split()])
-                line = re.sub(r"(\[\S+\])( \1)+", r"\1", line)
-            lines.append(line)
+                named = " ".join([number] + [known[address] for address in addresses.split()])
+                lines.append(re.sub(r"(\[\S+\])( \1)+", r"\1", named))
+            else:
+                lines.append(line)
         return self.addresses(self.place("\n".join(lines)))
 
     def info(self, trace):

@@ -9,4 +9,6 @@ namespace gmt::interposer::collector {
 
 extern const CoreFunctions* core;
 
+inline constexpr int kLockMilliseconds = 100; // the longest wait for a lock of the collector
+
 } // namespace gmt::interposer::collector

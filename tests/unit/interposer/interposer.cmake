@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The interposer's logs, stacks and drain as a host program, so that the sanitizers see them; nothing of CUDA in it.
 set(interposer ${PROJECT_SOURCE_DIR}/interposer)
-add_executable(interposer_log_test ${CMAKE_CURRENT_LIST_DIR}/log/log_test.cpp
-  ${interposer}/driver_state/context_ids.cpp ${interposer}/driver_state/device_facts.cpp ${interposer}/base/fork_guard.cpp ${interposer}/base/proc_ranges.cpp
-  ${interposer}/recorders/launch_arguments.cpp ${interposer}/loader/mapped_path.cpp ${interposer}/loader/object_files.cpp ${interposer}/base/options.cpp ${interposer}/base/own_stack.cpp
-  ${interposer}/base/own_stack_switch.S ${interposer}/start/session_start.cpp
-  ${interposer}/device_ring/drain.cpp ${interposer}/device_ring/memory.cpp ${interposer}/log/stack_interner.cpp ${interposer}/log/interned_text.cpp
-  ${interposer}/log/thread_log.cpp)
+file(GLOB logged CONFIGURE_DEPENDS ${interposer}/base/*.cpp ${interposer}/log/*.cpp)
+list(FILTER logged EXCLUDE REGEX "unwinder") # the tests' stacks are made up
+add_executable(interposer_log_test ${CMAKE_CURRENT_LIST_DIR}/log/log_test.cpp ${logged}
+  ${interposer}/base/own_stack_switch.S ${interposer}/loader/mapped_path.cpp ${interposer}/loader/object_files.cpp
+  ${interposer}/device_ring/drain.cpp ${interposer}/device_ring/memory.cpp)
 target_compile_definitions(interposer_log_test PRIVATE GPUMEMTRACE_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
 target_link_libraries(interposer_log_test PRIVATE gmt_trace gmt_warnings gmt_sanitize GTest::gtest_main ${CMAKE_DL_LIBS})
 if(TARGET gmt_device_hooks)
@@ -25,8 +24,9 @@ foreach(part Log Room) # each in a process of its own: a process has one trace
 endforeach()
 
 # The scan of launch arguments against a made-up driver.
-add_executable(interposer_kernels_test ${CMAKE_CURRENT_LIST_DIR}/recorders/launch_arguments_test.cpp ${interposer}/base/fork_guard.cpp ${interposer}/recorders/launch_arguments.cpp
-  ${interposer}/base/own_stack.cpp ${interposer}/base/own_stack_switch.S)
+add_executable(interposer_kernels_test ${CMAKE_CURRENT_LIST_DIR}/recorders/launch_arguments_test.cpp
+  ${interposer}/base/fork_guard.cpp ${interposer}/driver_state/code_generation.cpp
+  ${interposer}/recorders/launch_arguments.cpp ${interposer}/base/own_stack.cpp ${interposer}/base/own_stack_switch.S)
 target_compile_definitions(interposer_kernels_test PRIVATE _GNU_SOURCE)
 target_link_libraries(interposer_kernels_test PRIVATE gmt_trace gmt_warnings gmt_sanitize GTest::gtest_main)
 gtest_discover_tests(interposer_kernels_test PROPERTIES LABELS unit TIMEOUT 120)

@@ -11,7 +11,7 @@
 
 #include "interposer/coalescing/collector/core.h"
 #include "interposer/coalescing/collector/driver.h"
-#include "interposer/coalescing/collector/lock.h"
+#include "interposer/base/bounded_lock.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/log/interned_text.h"
 #include "trace/fatbin.h"
@@ -220,7 +220,7 @@ void read_image(const void* image, std::size_t bytes) noexcept {
 void learn_code(const void* image, std::size_t bytes) noexcept {
   if (bytes == 0 || bytes > kMostBytes) return;
   const Quiet quiet;
-  const Lock lock(reading);
+  const BoundedLock lock(reading, kLockMilliseconds);
   if (!lock.held()) return;
   if (!core->is_in_file(image)) {
     if (bytes <= kMostBytesInMemory) read_image(image, bytes);
@@ -231,7 +231,7 @@ void learn_code(const void* image, std::size_t bytes) noexcept {
 
 CodeBound code_bound_of(const char* kernel) noexcept {
   const Quiet quiet;
-  const Lock lock(reading);
+  const BoundedLock lock(reading, kLockMilliseconds);
   if (!lock.held()) return {};
   const std::uint64_t name = text_id(kernel);
   const Entry* found = find_kernel(name);

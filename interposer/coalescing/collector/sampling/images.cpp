@@ -12,7 +12,7 @@
 
 #include "interposer/coalescing/collector/sampling/code_bound.h"
 #include "interposer/coalescing/collector/core.h"
-#include "interposer/coalescing/collector/lock.h"
+#include "interposer/base/bounded_lock.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/base/text_file.h"
 #include "trace/fatbin.h"
@@ -106,7 +106,7 @@ void save_image(const void* image, std::size_t bytes) noexcept {
   const std::size_t size = bytes != 0 ? bytes : size_of_image(image);
   if (size == 0 || size > kMostBytes) return;
   const Quiet quiet;
-  const Lock lock(saving);
+  const BoundedLock lock(saving, kLockMilliseconds);
   const auto* from = static_cast<const char*>(image);
   const std::uint64_t hash = hash_of(from, size);
   if (!lock.held() || is_saved(hash) || !core->take_budget(size)) return;

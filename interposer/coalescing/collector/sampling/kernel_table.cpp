@@ -6,7 +6,7 @@
 #include <regex.h>
 
 #include "interposer/coalescing/collector/driver.h"
-#include "interposer/coalescing/collector/lock.h"
+#include "interposer/base/bounded_lock.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/log/interned_text.h"
 #include "trace/costly_kernels.h"
@@ -75,7 +75,7 @@ Kernel* Kernels::learn(std::uint64_t function, Sums& sums) noexcept {
   const char* name = name_of(function);
   if (name == nullptr) return nullptr;
   const Quiet quiet;
-  const Lock lock(learning_);
+  const BoundedLock lock(learning_, kLockMilliseconds);
   if (!lock.held()) return nullptr;
   Kernel* kernel = named(name);
   if (kernel == nullptr) {

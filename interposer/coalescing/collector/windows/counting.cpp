@@ -6,7 +6,7 @@
 #include "interposer/coalescing/collector/counters.h"
 #include "interposer/coalescing/collector/driver.h"
 #include "interposer/coalescing/collector/windows/idle.h"
-#include "interposer/coalescing/collector/lock.h"
+#include "interposer/base/bounded_lock.h"
 #include "interposer/coalescing/collector/this_thread.h"
 #include "interposer/base/signal_guard.h"
 
@@ -37,7 +37,7 @@ void add(Context& context, Kernel& kernel, unsigned pass, const Counters::Figure
 // Under the gate, in a context that is idle or waits for its end. Waits for it.
 void take(Context& context, bool wanted_still) noexcept {
   const Quiet quiet;
-  const Lock turn(cupti_in_use);
+  const BoundedLock turn(cupti_in_use, kLockMilliseconds);
   Counting& counting = context.counting;
   if (!turn.held() || !counting.open.load()) return;
   const RelaxedCapture relaxed;
@@ -65,7 +65,7 @@ void end_turn(Kernel& kernel) noexcept {
 
 void begin_counting(Context& context, Kernel& kernel) noexcept {
   const Quiet quiet;
-  const Lock turn(cupti_in_use, Lock::Wait::kNo);
+  const BoundedLock turn(cupti_in_use, 0);
   const Gate gate(context, Gate::Needs::kNothing);
   if (refused.load()) return kernel.turn.store(0);
   if (!turn.held() || !gate.held() || context.open.load() || counting_any.load()) return;
@@ -113,7 +113,7 @@ void end_counting(Context& context, bool idle, bool surely) noexcept {
   if (context.counting.open.load()) take(context, idle);
   if (!surely || context.counting.profiler == nullptr) return;
   const Quiet quiet;
-  const Lock turn(cupti_in_use);
+  const BoundedLock turn(cupti_in_use, kLockMilliseconds);
   if (turn.held()) counters.forget(context.counting.profiler);
   context.counting.profiler = nullptr;
 }

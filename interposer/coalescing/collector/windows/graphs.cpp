@@ -9,7 +9,7 @@
 
 #include "interposer/coalescing/collector/windows/window_context.h"
 #include "interposer/coalescing/collector/driver.h"
-#include "interposer/coalescing/collector/lock.h"
+#include "interposer/base/bounded_lock.h"
 #include "interposer/base/signal_guard.h"
 
 namespace gmt::interposer::collector {
@@ -126,7 +126,7 @@ void Graphs::learn(Context& context, std::uint64_t exec, std::uint64_t graph) no
   if (!gathering.add(reinterpret_cast<CUgraph>(graph), 0)) return;
   GraphKernels* kernels = gathering.list();
   if (kernels == nullptr) return;
-  const Lock lock(changing_);
+  const BoundedLock lock(changing_, kLockMilliseconds);
   Known* place = lock.held() ? find(0) : nullptr;
   if (const unsigned used = used_.load(); lock.held() && place == nullptr && used < kMost) {
     place = known_ + used;
@@ -153,7 +153,7 @@ void Graphs::forget_all() noexcept {
 
 void Graphs::forget(std::uint64_t exec) noexcept {
   const Quiet quiet;
-  const Lock lock(changing_);
+  const BoundedLock lock(changing_, kLockMilliseconds);
   Known* known = lock.held() && exec != 0 ? find(exec) : nullptr;
   if (known == nullptr) return;
   known->exec.store(0, std::memory_order_release);

@@ -3,7 +3,7 @@
 #include "interposer/coalescing/collector/windows/idle.h"
 
 #include "interposer/coalescing/collector/core.h"
-#include "interposer/coalescing/collector/lock.h"
+#include "interposer/base/bounded_lock.h"
 #include "interposer/coalescing/collector/this_thread.h"
 #include "interposer/base/signal_guard.h"
 
@@ -75,7 +75,7 @@ void take_time(void* data, const Timings::Timed& timed) noexcept {
 void take_times(Context& context) noexcept {
   if (!context.timings.any()) return;
   const Quiet quiet;
-  const Lock lock(context.taking_times, Lock::Wait::kNo);
+  const BoundedLock lock(context.taking_times, 0);
   if (lock.held()) context.timings.take(take_time, &context);
 }
 

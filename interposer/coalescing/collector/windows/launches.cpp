@@ -8,7 +8,7 @@
 #include "interposer/coalescing/collector/windows/counting.h"
 #include "interposer/coalescing/collector/windows/graphs.h"
 #include "interposer/coalescing/collector/windows/idle.h"
-#include "interposer/coalescing/collector/lock.h"
+#include "interposer/base/bounded_lock.h"
 #include "interposer/coalescing/collector/sampling/sampling_policy.h"
 #include "interposer/coalescing/collector/windows/windows.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "interposer/coalescing/collector/core.h"
-#include "interposer/coalescing/collector/lock.h"
+#include "interposer/base/bounded_lock.h"
 
 namespace gmt::interposer::collector {
 
@@ -44,7 +44,7 @@ bool Sums::begin(std::uint32_t file_number, std::uint16_t context) noexcept {
 }
 
 FunctionRow Sums::add_function(const char* name, std::uint64_t code) noexcept {
-  const Lock lock(appending_);
+  const BoundedLock lock(appending_, kLockMilliseconds);
   if (!lock.held()) return {};
   const std::uint64_t text = core->append_text(log_, name, std::strlen(name));
   const std::uint64_t words[kFunctionWords] = {functions_ + 1, text, code};
@@ -61,7 +61,7 @@ trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, boo
   if (place->used && (place->slot != nullptr || !make)) return place->slot;
   place->used = true;
   if (!make) return nullptr;
-  const Lock lock(appending_);
+  const BoundedLock lock(appending_, kLockMilliseconds);
   if (!lock.held()) return nullptr;
   std::uint64_t words[kInstructionWords] = {key};
   for (unsigned i = 0; i < kMetrics; ++i) words[1 + i] = cupti.knows_metric(device, i) ? 0 : trace::kUnknownCount;
@@ -70,7 +70,7 @@ trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, boo
 }
 
 trace::Slot* Sums::counters(std::uint32_t function) noexcept {
-  const Lock lock(appending_);
+  const BoundedLock lock(appending_, kLockMilliseconds);
   if (!lock.held()) return nullptr;
   const std::uint64_t words[kCountersWords] = {function};
   return core->append(log_, trace::Kind::kAccessCounters, words, kCountersWords, context_);

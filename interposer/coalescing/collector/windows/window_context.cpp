@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "interposer/coalescing/collector/core.h"
-#include "interposer/coalescing/collector/lock.h"
+#include "interposer/base/bounded_lock.h"
 #include "interposer/base/signal_guard.h"
 
 namespace gmt::interposer::collector {
@@ -41,7 +41,7 @@ Context* known_context(std::uint64_t handle) noexcept {
 Context* meet_context(std::uint64_t handle) noexcept {
   if (Context* known = known_context(handle)) return known;
   const Quiet quiet;
-  const Lock lock(making);
+  const BoundedLock lock(making, kLockMilliseconds);
   if (!lock.held()) return nullptr;
   if (Context* known = known_context(handle)) return known;
   for (unsigned i = 0; i < kMostContexts; ++i) {
@@ -60,7 +60,7 @@ Context* meet_context(std::uint64_t handle) noexcept {
 bool make_sums(Context& context) noexcept {
   if (context.has_sums.load(std::memory_order_acquire)) return context.sums.windows() != nullptr;
   const Quiet quiet;
-  const Lock lock(making);
+  const BoundedLock lock(making, kLockMilliseconds);
   if (!lock.held()) return false;
   if (!context.has_sums.load()) {
     context.sums.begin(files.load(), core->context_id());

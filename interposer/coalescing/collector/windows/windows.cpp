@@ -10,7 +10,7 @@
 #include "interposer/coalescing/collector/windows/counting.h"
 #include "interposer/coalescing/collector/driver.h"
 #include "interposer/coalescing/collector/windows/idle.h"
-#include "interposer/coalescing/collector/lock.h"
+#include "interposer/base/bounded_lock.h"
 #include "interposer/coalescing/collector/this_thread.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/log/interned_text.h"
@@ -186,7 +186,7 @@ void settle(Context& context, bool read) noexcept {
 // between leaves no launch that seems to have done nothing.
 void close(Context& context, bool read) noexcept {
   const Quiet quiet;
-  const Lock turn(cupti_in_use);
+  const BoundedLock turn(cupti_in_use, kLockMilliseconds);
   if (!turn.held() || !context.open.load()) return;
   const RelaxedCapture relaxed;
   Reading reading{context};
@@ -228,7 +228,7 @@ void load(std::uint64_t function) noexcept {
 // Not while the context has anything to do: CUPTI waits for all of it.
 void open_window(Context& context, std::uint64_t function, Part part, std::uint64_t patience) noexcept {
   const Quiet quiet;
-  const Lock turn(cupti_in_use, Lock::Wait::kNo);
+  const BoundedLock turn(cupti_in_use, 0);
   const Gate gate(context, Gate::Needs::kNothing);
   if (!turn.held() || !gate.held() || stopped.load() || context.open.load()) return;
   int device = -1;

@@ -17,32 +17,22 @@
 #include <thread>
 #include <vector>
 
-#include "interposer/device_ring/ring.h"
-#include "interposer/hooks/libc_free.h"
+#include "interposer/log/interned_text.h"
+#include "interposer/log/module_list.h"
 #include "interposer/log/process.h"
-#include "interposer/hooks/process_hooks.h"
-#include "interposer/loader/real_dlsym.h"
-#include "interposer/calls/call.h"
 #include "interposer/log/thread_log.h"
 #include "interposer/log/unwinder.h"
+#include "interposer/log/thread_session.h"
 
 namespace gmt::interposer {
 
-// What the parts under test ask of the hooked half of the interposer, which stays out of a test program.
-void watch_process_end() noexcept {}
-void forget_thread_log() noexcept {}
-ThreadLog* session_log() noexcept { return nullptr; }
-void forget_host_memory() noexcept {}
-void forget_device_rings() noexcept {}
-void open_collector() noexcept {}
-void forget_collector() noexcept {}
-bool hand_over_ring(std::uint64_t) noexcept { return false; }
-void* real_dlsym(void* handle, const char* name) noexcept { return dlsym(handle, name); }
-void* driver_symbol(const char*) noexcept { return nullptr; }
+// The parts of a session that a program without CUDA has.
+constinit const SessionPart kParts[] = {{forget_texts, nullptr}, {forget_noted_modules, note_all_modules}};
+constinit const SessionParts session_parts{kParts, std::size(kParts)};
+
 
 // Made-up call stacks, a new one every few calls: libunwind frees its caches when a thread ends, which is later than
 // the thread sanitizer's runtime can follow.
-void open_unwinder() noexcept {}
 void flush_unwinder() noexcept {}
 unsigned unwind(void** frames, unsigned size) noexcept {
   static thread_local std::uint64_t calls = 0;

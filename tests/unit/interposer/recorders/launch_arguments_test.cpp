@@ -18,6 +18,8 @@
 #include "interposer/device_ring/drain.h"
 #include "interposer/calls/call.h"
 #include "interposer/log/thread_log.h"
+#include "interposer/driver_state/code_generation.h"
+#include "interposer/log/thread_session.h"
 
 namespace gmt::interposer {
 
@@ -65,7 +67,10 @@ int kernel_name(const char** name, std::uint64_t handle) { return name_of(false,
 
 // What the code under test asks of the rest of the interposer.
 Options Process::options_{};
-ThreadLog* session_log() noexcept { return the_log; }
+std::atomic<std::uint32_t> no_session{1}; // every thread asks for its log anew
+std::atomic<std::atomic<std::uint32_t>*> Process::fork_page_{&no_session};
+constinit thread_local ThreadSession thread_session __attribute__((tls_model("initial-exec"))) = {};
+ThreadLog* Process::enter_thread(std::uint32_t&, std::uint32_t&) noexcept { return the_log; }
 bool hand_over_ring(std::uint64_t function) noexcept {
   ++handed_over;
   const auto it = driver_kernels.find(function);

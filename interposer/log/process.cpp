@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a session: the trace directory with info, apis, modules, and the first log. See process.h.
+// See process.h. Starting a session: the trace's folder with info and apis, then its parts, then the first log.
 #include "interposer/log/process.h"
 
 #include <cerrno>
@@ -14,22 +14,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "interposer/coalescing/collector_client.h"
-#include "interposer/driver_state/context_ids.h"
-#include "interposer/driver_state/device_facts.h"
-#include "interposer/device_ring/ring.h"
 #include "interposer/base/fork_guard.h"
-#include "interposer/hooks/libc_free.h"
-#include "interposer/base/proc_ranges.h"
-#include "interposer/recorders/launch_arguments.h"
-#include "interposer/loader/object_files.h"
 #include "interposer/base/own_stack.h"
-#include "interposer/hooks/process_hooks.h"
+#include "interposer/base/proc_ranges.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/base/text_file.h"
-#include "interposer/log/interned_text.h"
 #include "interposer/log/thread_log.h"
-#include "interposer/log/unwinder.h"
+#include "interposer/log/thread_session.h"
 #include "trace/api_id.h"
 
 namespace gmt::interposer {
@@ -109,6 +100,8 @@ void make_absolute(char* path, std::size_t size) noexcept {
 
 } // namespace
 
+bool is_recorded_process() noexcept { return Process::is_on() && process_id() == Process::pid(); }
+
 constinit std::atomic<std::atomic<std::uint32_t>*> Process::fork_page_{&never_started};
 constinit std::atomic<std::uint32_t> Process::epoch_{0};
 constinit Process::Order Process::order_{};
@@ -162,14 +155,9 @@ bool Process::start() noexcept {
   thread_count = 0;
   order_.last.store(0);
   budget_used_.store(0);
-  forget_noted_modules();
-  forget_contexts();
-  forget_devices();
-  forget_texts();
-  forget_kernels();
-  forget_device_rings();
-  forget_host_memory();
-  forget_collector();
+  for (unsigned i = 0; i < session_parts.count; ++i) {
+    if (session_parts.first[i].forget != nullptr) session_parts.first[i].forget();
+  }
   if (!make_directory()) return false;
   if (!write_info() || !write_names() || !map_fork_page()) {
     tell_command("nodir", directory_);
@@ -177,10 +165,9 @@ bool Process::start() noexcept {
   }
   if (!thread_end_key_made) thread_end_key_made = pthread_key_create(&thread_end_key, on_thread_end) == 0;
   epoch_.fetch_add(1);
-  open_unwinder();
-  open_collector();
-  note_all_modules();
-  watch_process_end();
+  for (unsigned i = 0; i < session_parts.count; ++i) {
+    if (session_parts.first[i].begin != nullptr) session_parts.first[i].begin();
+  }
   fork_page_.load()->store(epoch_.load(), std::memory_order_release);
   return true;
 }

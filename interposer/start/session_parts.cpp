@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session consists of: the only file that knows all parts.
+#include <iterator>
+
+#include "interposer/coalescing/collector_client.h"
+#include "interposer/device_ring/ring.h"
+#include "interposer/driver_state/context_ids.h"
+#include "interposer/driver_state/device_facts.h"
+#include "interposer/driver_state/host_blocks.h"
+#include "interposer/hooks/process_hooks.h"
+#include "interposer/log/interned_text.h"
+#include "interposer/log/module_list.h"
+#include "interposer/log/process.h"
+#include "interposer/log/unwinder.h"
+#include "interposer/recorders/launch_arguments.h"
+
+namespace gmt::interposer {
+namespace {
+
+constexpr SessionPart kParts[] = {
+    {forget_contexts, nullptr},
+    {forget_devices, nullptr},
+    {forget_texts, nullptr},
+    {forget_kernels, nullptr},
+    {forget_device_rings, nullptr},
+    {forget_host_memory, nullptr},
+    {nullptr, open_unwinder},
+    {forget_collector, open_collector},
+    {forget_noted_modules, note_all_modules},
+    {nullptr, watch_process_end},
+};
+
+} // namespace
+
+constinit const SessionParts session_parts{kParts, std::size(kParts)};
+
+} // namespace gmt::interposer
