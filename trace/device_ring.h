@@ -46,6 +46,14 @@ inline constexpr std::uint16_t kDeviceOpMask = 15;
 enum class DeviceSpace : std::uint8_t { kUnknown = 0, kShared = 1, kLocal = 2 };
 inline constexpr unsigned kDeviceSpaceShift = 4;
 inline constexpr std::uint16_t kDeviceSpaceMask = 3 << kDeviceSpaceShift;
+// The flags of a kDeviceAlloc or kDeviceFree.
+GMT_HOST_DEVICE constexpr std::uint16_t device_flags(DeviceOp op, DeviceSpace space) {
+  return static_cast<std::uint16_t>(static_cast<unsigned>(op) | static_cast<unsigned>(space) << kDeviceSpaceShift);
+}
+constexpr DeviceOp device_op(std::uint16_t flags) { return static_cast<DeviceOp>(flags & kDeviceOpMask); }
+constexpr DeviceSpace device_space(std::uint16_t flags) {
+  return static_cast<DeviceSpace>((flags & kDeviceSpaceMask) >> kDeviceSpaceShift);
+}
 inline constexpr std::uint16_t kDeviceOutOfMemory = 2; // Head.result of an allocation that gave NULL
 
 // The first slot of a record that a kernel wrote: a trace::Slot whose words 1 to 3 mean something else.
@@ -70,9 +78,8 @@ GMT_HOST_DEVICE constexpr std::uint64_t pack_ticket(std::uint64_t ticket, unsign
 GMT_HOST_DEVICE constexpr std::uint64_t pack_block(unsigned x, unsigned y, unsigned z) {
   return std::uint64_t{x & 0x7fffffffu} | std::uint64_t{y & 0xffffu} << 31 | std::uint64_t{z & 0xffffu} << 47;
 }
-struct Index3 {
-  unsigned x, y, z;
-};
+constexpr std::uint64_t ticket_of(std::uint64_t word) { return word & ((std::uint64_t{1} << 56) - 1); }
+constexpr unsigned sub_ring_of(std::uint64_t word) { return static_cast<unsigned>(word >> 56); }
 constexpr Index3 thread_of(std::uint64_t who) {
   return {static_cast<unsigned>(who >> 32 & 1023), static_cast<unsigned>(who >> 42 & 1023), static_cast<unsigned>(who >> 52 & 63)};
 }

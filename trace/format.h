@@ -30,129 +30,51 @@ inline constexpr unsigned kMorePayloadWords = 7;   // words 1..7 of a kMore slot
 inline constexpr unsigned kMaxSlotsPerRecord = 255; // as many as Head counts (32 before 1.1)
 inline constexpr unsigned kMaxStackFrames = 128;
 
-// What a record means. The payload's meaning is fixed by the kind, never by the API.
-// P0.. are payload words: P0..P3 in the first slot, P4..P10 in the second, and so on.
+// What a record means. Its payload is fixed by the kind, never by the API: trace/records.def has the words of each.
 enum class Kind : std::uint8_t {
   kNone = 0,      // never written (or torn, if a later slot is written)
   kMore = 1,      // continuation of the record before it
   kAbandoned = 2, // reserved and given up; skip
-  // P0 id (per log, from 1), P1 frame count, P2.. return addresses, innermost first. Not a call.
+
+  // No calls.
   kStack = 3,
-  // P0 handle, P1 number of bytes, P2.. the bytes: the name of a kernel, module or library. Not a call.
-  kName = 4,
-  // P0 CUcontext, P1 device ordinal, P2 1 if cuDevicePrimaryCtxRetain gave it out. Head's context field is the id it gets. Not a call.
-  kContext = 5,
-  // How the process says it is going to end. P0 is an ExitWay, P1 the status or target. Not a CUDA call.
-  kExit = 6,
-  // A loss. P0 is a LossCause, P1 how many records. Not a call.
+  kName = 4,    // of a kernel, module or library
+  kContext = 5, // Head's context field is the id it gets
+  kExit = 6,    // how the process says it is going to end
   kLoss = 7,
-  // A kernel, before its first launch in this log's process (since 1.1). P0 function handle (CUfunction or CUkernel), P1 number of
-  // parameters, P2.. of each offset:32 size:32 (low to high) in the parameter block. Its name is a kName. Not a call.
-  kKernel = 8,
-  // A device, when its first context is met (since 1.1). P0 ordinal, P1 bytes of memory, P2 texture alignment, P3 texture pitch
-  // alignment, P4 surface alignment, P5 1 if kernels may read pageable host memory, P6 1 if through the host's page tables,
-  // P7 compute capability major * 10 + minor, P8 1 if host and device may touch managed memory at once, P9 kText id of its name,
-  // P10 largest pitch of a copy. Attribute numbers: cuda.h. Not a call.
-  kDevice = 9,
-  // What cuMemGetInfo said right after an allocation failed (since 1.1): P0 free bytes, P1 total bytes. Not a call.
-  kMemoryInfo = 10,
-  // NVTX (since 1.1): P0 RangeOp, P1 domain (0 the default one), P2 kText id, P3 range id (kStart, kEnd), what is named
-  // (thread id, handle of a stream, event or context) or, for kPop, how many ranges of the thread stay open. Pushes and
-  // pops are written when the thread makes its next call: what had no call inside is left out. Not a call.
-  kRange = 11,
-  // A string (since 1.1): P0 id (a hash of its bytes, equal in every log), P1 number of bytes, P2.. the bytes. Not a call.
-  kText = 12,
-  // A thread begins to write here (since 1.5): P0 its id of the operating system, P1 its number in the process, from 1, which no other
-  // thread ever has. What follows in this log is its own, until the next such record. Not a call.
-  kThread = 13,
+  kKernel = 8,      // before its first launch in this log's process (since 1.1)
+  kDevice = 9,      // when its first context is met (since 1.1)
+  kMemoryInfo = 10, // right after an allocation failed (since 1.1)
+  kRange = 11,      // NVTX (since 1.1)
+  kText = 12,       // a string (since 1.1)
+  kThread = 13,     // a thread begins to write here (since 1.5)
 
-  // P0 address (or handle), P1 requested bytes (whole: pitch x height x depth for pitched), P2 Family, P3 stream or 0
-  // (the graph for memory of a graph's node; for kVmmHandle the device's ordinal + 1, all ones for memory of the host).
-  // Second slot if pitched, an array or from a pool: P4 pitch, P5 width in bytes, P6 height, P7 depth,
-  // P8 element size, P9 pool handle, P10 flags of the call. P5 and P8 are 0 for arrays of formats whose rows are not made of
-  // elements (block-compressed, planar); those of a mipmapped array are its first level's.
+  // Calls.
   kAlloc = 16,
-  // P0 address (or handle), P1 FreeFunction, P2 stream (the graph of a free node) or 0, P3 bytes if the call names them (unmap, address free).
   kFree = 17,
-  // P0 destination, P1 source, P2 bytes, P3 stream. Flags: copy_flags().
-  // Second slot if 2D or 3D: P4 destination pitch, P5 source pitch, P6 width in bytes, P7 height, P8 depth,
-  // P9 destination rows per slice, P10 source rows per slice. x and y offsets of linear sides are in P0/P1 already.
-  // Third slot if an array takes part: P11..P13 destination x bytes, y, z; P14..P16 source x bytes, y, z.
   kCopy = 18,
-  // P0 destination, P1 bytes in all (width x height), P2 value, P3 stream.
-  // Second slot if 2D: P4 pitch, P5 width in bytes, P6 height, P7 element size.
   kSet = 19,
-  // P0 function handle, P1 stream, P2 grid x:32 y:16 z:16 (low to high), P3 block x:16 y:16 z:16, 0:16.
-  // P4.. (since 1.1): words of the parameter block that could be pointers, see argument_word(); 0 is unused. With kLaunchScanned
-  // all of them are there.
   kLaunch = 20,
-  // An object's life. P0 handle (device ordinal for primary contexts), P1 ObjectClass, P2 LifeOp, P3 extra:
-  // device for contexts, the CUcontext for a retained primary one, flags for streams, parent for views, the graph for
-  // graph-execs; for pools the device (create), the attribute (kSet, P4 its value), the bytes kept (kTrim), the device
-  // that uses it from now on (kUse); for user heaps NVTX's usage, P4 address, P5 bytes, P6 kText id. Peer access: P0 the
-  // peer's CUcontext, P3 the CUcontext that gains or loses access. Views: P4 which level of a mipmapped array, or which plane (since 1.5).
-  kLife = 21,
-  // Ordering. P0 stream, P1 event, other stream or (kGraphLaunch, kGraphUpload) graph-exec, (kEndCapture) the graph made, P2 SyncOp.
-  // Since 1.5: P0 the context (kContextRecord, kContextWait); P3 SyncFlag bits (kEventRecord, kStreamWaitEvent), for kElapsedTime the
-  // first event, P1 being the second.
-  kSync = 22,
-  // Any other recorded call: P0..P3 are its first four integer or pointer arguments, unread.
-  kNote = 23,
-  // A bind or use of memory that is neither copy nor set (texture, prefetch, advise, memop, export):
-  // P0 address or handle, P1 bytes (0 unknown), P2 UseClass, P3 stream; for kTexture and kSurface the object that came out, for
-  // kGraphNode the graph or graph-exec (0 if the call names the node only). Flags: kUseReads, kUseWrites.
-  // Second slot where rows are bound (2D textures, tensor maps): P4 pitch, P5 width in bytes, P6 height, P7 element size.
-  // For kGraphNode (since 1.4): P8 node, P9 which of the node's uses (0 takes the place of what it did before), P10 CUgraphNodeType.
-  // Of a copy's destination (since 1.5): P11..P27 the whole copy, as kCopy's P0..P16, P28 its flags; the source has kUseToldBefore.
-  kUse = 24,
-  // A kernel that a graph's node runs, when the node is made or changed by hand (since 1.4): P0 function handle, P1 graph or graph-exec
-  // (0 if the call names the node only), P2 and P3 as kLaunch's, P4 node. P5.. words of the arguments and the flag as kLaunch's P4...
-  // What a capture adds to a graph is a kLaunch.
-  kGraphKernel = 25,
-  // Any other change of what a graph runs (since 1.4): P0 graph or graph-exec (0 if the call names the node only), P1 GraphOp, P2 node,
-  // P3 the other graph (kChild, kUpdate), whether (kEnable) or the event (kEventRecord, kEventWait).
-  kGraphChange = 26,
+  kLife = 21,        // of a context, stream, pool, graph and the like
+  kSync = 22,        // an ordering
+  kNote = 23,        // any other recorded call
+  kUse = 24,         // memory is bound or used otherwise
+  kGraphKernel = 25, // a kernel that a graph's node runs (since 1.4)
+  kGraphChange = 26, // any other change of what a graph runs (since 1.4)
 
-  // In-kernel allocations (since 1.2), in device-<n>.log only. All but kDeviceDrained are a DeviceSlot (trace/device_ring.h):
-  // P0 pointer (0 if result is kDeviceOutOfMemory), P1 requested bytes, P2 grid id, P3 block index; P4 the alignment where one was asked for (kAlignedMalloc; kNew, kNewArray of wide types).
+  // In-kernel allocations (since 1.2), in device-<n>.log only. All but kDeviceDrained are a DeviceSlot (trace/device_ring.h).
   kDeviceAlloc = 32,
-  // P0 pointer, P2 grid id, P3 block index. Written before the real call, which can kill the context.
-  kDeviceFree = 33,
-  // A place in the source, written by the first thread that names it, before any record that names it too: P0 its id (from 1), P1 line, P2 bytes of function:32 file:32
-  // (low to high), P3.. their bytes, function first.
-  kDeviceSite = 34,
-  // A grid, about its first record: P0 grid id, P1 extents as pack_block(), P2 block's extents as pack_block().
-  kDeviceGrid = 35,
-  // The drain, behind what it read at one time, an ordinary Slot: context and time (host) stand in their fields, P0 how many
-  // slots it moved, P1 records lost since the ring's beginning because it was full, P2 torn slots passed over.
-  kDeviceDrained = 36,
+  kDeviceFree = 33, // written before the real call, which can kill the context
+  kDeviceSite = 34, // in the source, written by the first thread that names it, before any record that names it too
+  kDeviceGrid = 35, // about its first record
+  kDeviceDrained = 36, // the drain, behind what it read at one time: an ordinary Slot
 
   // What instructions did to memory (since 1.3), in access-<n>.log only: one context's sums, whose payload words are raised
   // in place. kUnknownCount where the chip has no such metric.
-  // A kernel that was launched, or a device function with measured instructions: P0 its number (from 1), P1 kText id of its name as
-  // linked, P2 CUPTI's checksum of its cubin:32 a number of the function in it:32 (low to high; 0 before it was measured), P3 launches whose figures are in the sums, P4 launches
-  // whose figures were lost, P5 launches seen in all (0 for device functions).
-  // Since 1.5: P6 nanoseconds of a launch that was not measured (0 unknown), P7 launches that were due and put off to save time, P8
-  // nanoseconds of the longest launch that was measured, P9 how many more launches than P3 have figures of shared memory (negative).
-  kAccessFunction = 40,
-  // One instruction: P0 number of its kAccessFunction:32 offset in the function:32 (low to high), P1 executions by warps,
-  // P2 executions by threads (since 1.5 both only where a predicate was true, and P2 not of local memory). Global memory: P3 sectors, P4 ideal sectors, P5 bytes asked for. Shared memory: P6 wavefronts,
-  // P7 ideal wavefronts, P8 bytes asked for. P9 sectors of local memory.
+  kAccessFunction = 40, // a kernel that was launched, or a device function with measured instructions
   kAccessInstruction = 41,
-  // The whole of it, first in the file: P0 AccessTrouble, P1 the CUptiResult that told, P2 windows opened, P3 windows read, P4
-  // windows given up (their figures are lost), P5 launches seen, P6 launches in windows read, P7 launches in windows given up,
-  // P8 nanoseconds that windows were open, P9 graph launches, P10 launches that were due but put off to save time. Since 1.4,
-  // of whole-kernel counters: P11 AccessTrouble, P12 the CUptiResult that told, P13 launches counted, P14 of them lost; P15 graph
-  // launches whose kernels are not known: they are in no other count, while those of other graphs are launches that are not measured.
-  // P16 graph launches and uploads while a window was open: the graphs' kernels may not have run. Since 1.5, of the process by
-  // then: P17 nanoseconds that measuring took, P18 nanoseconds since its first launch.
-  kAccessWindows = 42,
-  // Whole-kernel counters (since 1.4), sums over launches that were counted in one of two passes: P0 number of the kernel's
-  // kAccessFunction, P1 launches of the first pass, P14 of the second, P15 words of the first pass:32 of the second:32 (low to high;
-  // bit n is Pn). P2 bytes read from and P3 written to the device's memory, P4 sectors looked up in L1, P5 found there, P6 looked up in
-  // L2, P13 found there; global memory: P7 loads by warps, P8 their sectors, P9 stores by warps, P10 their sectors; P11 nanoseconds that
-  // the kernel ran, P12 bytes that the device's memory can move in that time.
-  kAccessCounters = 43,
+  kAccessWindows = 42,  // the whole of it, first in the file
+  kAccessCounters = 43, // of whole kernels (since 1.4)
 };
 
 // kAccessWindows: why nothing, or nothing more, was measured.
@@ -187,7 +109,7 @@ enum class Family : std::uint8_t {
   kModuleGlobal = 16,   // __device__ and __constant__ variables: never a leak
   kGraphics = 17,       // mapped graphics resource
   kMulticast = 18,
-  kSubAllocation = 19, // a region of a pool that registered itself by NVTX; P9 is the pool
+  kSubAllocation = 19, // a region of a pool that registered itself by NVTX
   kManagedVariable = 20, // __managed__ variables (since 1.5; kModuleGlobal before): host and device reach them; never a leak
 };
 
@@ -214,7 +136,7 @@ enum class ObjectClass : std::uint8_t {
   kContext = 1, kPrimaryContext = 2, kStream = 3, kEvent = 4, kModule = 5, kLibrary = 6, kPool = 7,
   kGraph = 8, kGraphExec = 9, kTexture = 10, kSurface = 11, kExternalMemory = 12, kExternalSemaphore = 13,
   kGreenContext = 14, kPeerAccess = 15, kUserHeap = 16,
-  kArrayView = 17, // a level or plane of an array: a handle with no memory of its own; P3 the array (or graphics resource)
+  kArrayView = 17, // a level or plane of an array: a handle with no memory of its own
 };
 enum class LifeOp : std::uint8_t { kCreate = 1, kDestroy = 2, kReset = 3, kRetain = 4, kRelease = 5, kUse = 6, kSet = 7, kTrim = 8 };
 enum class SyncOp : std::uint8_t {
@@ -243,7 +165,7 @@ enum class GraphOp : std::uint8_t {
 };
 enum class RangeOp : std::uint8_t {
   kPush = 1, kPop = 2, kStart = 3, kEnd = 4, kMark = 5, kNameDomain = 6, kNameThread = 7, kNameResource = 8,
-  kThread = 9, // P3: thread id; what follows in this log is of that thread, which has no range open
+  kThread = 9, // what follows in this log is of that thread, which has no range open
 };
 enum class ExitWay : std::uint8_t { kExit = 1, kUnderscoreExit = 2, kExec = 3, kExecFailed = 4 };
 enum class LossCause : std::uint8_t {
@@ -268,13 +190,20 @@ constexpr std::uint16_t copy_flags(Side destination, Side source, bool async) {
   return static_cast<std::uint16_t>(static_cast<unsigned>(destination) | static_cast<unsigned>(source) << 2 |
                                     (async ? 16u : 0u));
 }
+constexpr Side destination_side(std::uint16_t flags) { return static_cast<Side>(flags & 3); }
+constexpr Side source_side(std::uint16_t flags) { return static_cast<Side>(flags >> 2 & 3); }
+inline constexpr std::uint16_t kCopyDeclaredKind = 0xf00; // the bits of the cudaMemcpyKind + 1
+constexpr std::uint16_t declared_kind_flags(unsigned kind) {
+  return kind < 15 ? static_cast<std::uint16_t>((kind + 1) << 8) : kCopyDeclaredKind;
+}
+constexpr unsigned declared_kind_plus_1(std::uint16_t flags) { return flags >> 8 & 15u; } // 0: none was declared
 inline constexpr std::uint16_t kCopyAsync = 16;
 inline constexpr std::uint16_t kCopyBatched = 32;    // one of several copies of one call (since 1.1)
 inline constexpr std::uint16_t kSetAsync = 16;       // kSet, kFree: stream-ordered form
 inline constexpr std::uint16_t kUseReads = 1;        // kUse: the device reads there (since 1.1; neither flag: not known)
 inline constexpr std::uint16_t kUseWrites = 2;       // kUse: the device writes there
 inline constexpr std::uint16_t kUseToldBefore = 4;   // kUse: a record before tells all of the copy that this is a side of (since 1.5)
-inline constexpr std::uint16_t kLaunchScanned = 1;   // kLaunch: P4.. hold all that could be pointers (since 1.1)
+inline constexpr std::uint16_t kLaunchScanned = 1;   // kLaunch: its arguments are all that could be pointers (since 1.1)
 
 inline constexpr unsigned kNodeCopy = 11, kNodeCopyFlags = 28; // words of a kUse, see there
 
@@ -289,6 +218,38 @@ constexpr std::uint64_t argument_word(std::uint64_t address, unsigned parameter)
 constexpr unsigned first_argument(Kind kind) { return kind == Kind::kLaunch ? 4 : kind == Kind::kGraphKernel ? 5 : 0; }
 constexpr std::uint64_t argument_address(std::uint64_t word) { return word & ((std::uint64_t{1} << kArgumentShift) - 1); }
 constexpr unsigned argument_parameter(std::uint64_t word) { return static_cast<unsigned>(word >> kArgumentShift); }
+
+struct Index3 {
+  unsigned x, y, z;
+};
+constexpr bool operator==(Index3 a, Index3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
+
+// A launch's grid: x:32 y:16 z:16 (low to high).
+constexpr std::uint64_t pack_grid(Index3 grid) {
+  return std::uint64_t{grid.x} | std::uint64_t{grid.y & 0xffffu} << 32 | std::uint64_t{grid.z & 0xffffu} << 48;
+}
+constexpr Index3 grid_of(std::uint64_t word) {
+  return {static_cast<unsigned>(word), static_cast<unsigned>(word >> 32 & 0xffff), static_cast<unsigned>(word >> 48)};
+}
+
+// The extents of its blocks: x:16 y:16 z:16.
+constexpr std::uint64_t pack_block_extents(Index3 block) {
+  return std::uint64_t{block.x & 0xffffu} | std::uint64_t{block.y & 0xffffu} << 16 | std::uint64_t{block.z & 0xffffu} << 32;
+}
+constexpr Index3 block_extents_of(std::uint64_t word) {
+  return {static_cast<unsigned>(word & 0xffff), static_cast<unsigned>(word >> 16 & 0xffff),
+          static_cast<unsigned>(word >> 32 & 0xffff)};
+}
+
+// Two numbers in one word, low:32 high:32.
+struct Halves {
+  std::uint32_t low, high;
+};
+constexpr bool operator==(Halves a, Halves b) { return a.low == b.low && a.high == b.high; }
+constexpr std::uint64_t pack_halves(Halves halves) { return std::uint64_t{halves.low} | std::uint64_t{halves.high} << 32; }
+constexpr Halves halves_of(std::uint64_t word) {
+  return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+}
 
 // Slot::order: the low 48 bits are the order; the high 16 (since 1.1) how long the call took in ticks of the time stamp
 // counter: mantissa:11 exponent:5, value = mantissa << exponent, 0 unknown.
