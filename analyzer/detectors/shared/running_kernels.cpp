@@ -53,10 +53,13 @@ void RunningKernels::follow(const Event& e, const Heap& heap) {
   forget_done();
 }
 
+// Traces before 1.5 tell managed variables from others by the call alone.
 void RunningKernels::on_alloc(const Event& e) {
+  if (has_managed_variables_) return;
   const auto family = static_cast<Family>(e.p(2));
-  if (has_managed_variables_ || (family != Family::kModuleGlobal && family != Family::kManaged)) return;
-  has_managed_variables_ = facts_.api_name(e.api) == "cuLibraryGetManaged";
+  const bool may_be_one = family == Family::kModuleGlobal || family == Family::kManaged;
+  has_managed_variables_ = family == Family::kManagedVariable ||
+                           (may_be_one && facts_.api_name(e.api) == "cuLibraryGetManaged");
 }
 
 void RunningKernels::on_launch(const Event& e, const Heap& heap, std::uint64_t stream, bool of_graph) {

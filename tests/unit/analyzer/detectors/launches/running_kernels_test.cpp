@@ -17,9 +17,10 @@ protected:
     cuda_malloc_host(kShared, 4096);
     cuda_malloc(kDevice, 4096);
   }
-  void launch(std::uint64_t s, std::uint64_t pointer, std::uint16_t flags = trace::kLaunchScanned) {
-    log().record(Kind::kLaunch, {.api = "cuLaunchKernel", .flags = flags},
-                 {0xf, s, 1, 1, trace::argument_word(pointer, 0)});
+  void launch(std::uint64_t s, std::uint64_t pointer, std::uint16_t flags = trace::kLaunchScanned,
+              std::size_t thread = 0) {
+    log(thread).record(Kind::kLaunch, {.api = "cuLaunchKernel", .flags = flags},
+                       {0xf, s, 1, 1, trace::argument_word(pointer, 0)});
   }
   void read(std::uint64_t s, bool async) {
     log().record(Kind::kCopy,
@@ -150,6 +151,14 @@ TEST_F(RunningKernels, ManagedVariablesAreSharedWithAll) {
   EXPECT_EQ(severity(), 'n');
 }
 
+TEST_F(RunningKernels, ManagedVariablesHaveAFamilyOfTheirOwnSince15) {
+  log().alloc({.api = "cuLibraryGetManaged"}, Family::kManagedVariable, kB, 8);
+  launch(kS, kDevice);
+  cuda_malloc(kA, 1000);
+  read(kT, true);
+  EXPECT_EQ(severity(), 'n');
+}
+
 TEST_F(RunningKernels, WithUnknownArguments) {
   launch(kS, 0, 0);
   cuda_malloc(kA, 1000);
@@ -170,6 +179,25 @@ TEST_F(RunningKernels, LaterOnesOnTheSameStreamDoNotHideTheFirst) {
   cuda_malloc(kA, 1000);
   read(kT, true);
   EXPECT_EQ(severity(), 'n');
+}
+
+TEST_F(RunningKernels, OfThreadsThatTakeTurnsOnAStreamAreDoneWithIt) {
+  launch(kS, kShared);
+  launch(kS, kDevice, trace::kLaunchScanned, 1);
+  launch(kS, kShared);
+  sync(SyncOp::kStreamSynchronize, kS);
+  cuda_malloc(kA, 1000);
+  read(kT, true);
+  EXPECT_EQ(severity(), 'E');
+}
+
+TEST_F(RunningKernels, TheDefaultStreamsOfTwoThreadsAreTwo) {
+  launch(kThread, kDevice, trace::kLaunchScanned, 1);
+  launch(kThread, kShared);
+  sync(SyncOp::kStreamSynchronize, kThread); // the other thread's kernel may run, but is not told
+  cuda_malloc(kA, 1000);
+  read(kT, true);
+  EXPECT_EQ(severity(), 'E');
 }
 
 TEST_F(RunningKernels, EachStreamCounts) {
