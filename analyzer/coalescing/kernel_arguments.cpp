@@ -3,6 +3,7 @@
 
 #include "analyzer/coalescing/kernel_arguments.h"
 
+#include "analyzer/coalescing/memory_access.h"
 #include "analyzer/model/trace_names.h"
 
 namespace gmt {
