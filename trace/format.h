@@ -180,6 +180,7 @@ enum class LossCause : std::uint8_t {
 enum class Side : std::uint8_t { kUnified = 0, kHost = 1, kDevice = 2, kArray = 3 };
 
 // Flags common to all kinds; the low 12 bits belong to the kind.
+inline constexpr std::uint16_t kCommonFlags = 0xf000;
 inline constexpr std::uint16_t kFlagNested = 1u << 12;   // called by the driver itself or by another recorded call
 inline constexpr std::uint16_t kFlagNoStack = 1u << 13;  // the stack could not be captured here
 inline constexpr std::uint16_t kFlagRuntime = 1u << 15;  // written by a runtime row: no driver call followed
@@ -214,8 +215,6 @@ inline constexpr unsigned kNoParameter = 127;
 constexpr std::uint64_t argument_word(std::uint64_t address, unsigned parameter) {
   return address | std::uint64_t{parameter < kNoParameter ? parameter : kNoParameter} << kArgumentShift;
 }
-// The first payload word that is one; 0 where there are none.
-constexpr unsigned first_argument(Kind kind) { return kind == Kind::kLaunch ? 4 : kind == Kind::kGraphKernel ? 5 : 0; }
 constexpr std::uint64_t argument_address(std::uint64_t word) { return word & ((std::uint64_t{1} << kArgumentShift) - 1); }
 constexpr unsigned argument_parameter(std::uint64_t word) { return static_cast<unsigned>(word >> kArgumentShift); }
 

@@ -25,6 +25,7 @@ struct Payload {
   const std::uint64_t* begin() const { return words; }
   const std::uint64_t* end() const { return words + count; }
   bool empty() const { return count == 0; }
+  std::size_t size() const { return count; }
   std::uint64_t operator[](std::size_t i) const { return words[i]; }
   const char* text() const { return reinterpret_cast<const char*>(words); } // of a rest of the form Bytes
   std::size_t bytes() const { return count * sizeof *words; }
@@ -35,14 +36,15 @@ template <class Record> auto payload_of(const Record& record) -> decltype(Payloa
   return {record.payload.data(), record.payload.size()};
 }
 constexpr Payload payload_of(Payload payload) { return payload; }
+inline Payload payload_of(const Slot& slot) { return {slot.a, kFirstPayloadWords}; } // of a record of one slot
 
 class RecordView {
 public:
   template <class Record> explicit RecordView(const Record& record) : payload_(payload_of(record)) {}
 
   // The word as it stands, 0 if the record has none; the first slot's are always there.
-  std::uint64_t word(unsigned i) const { return i < kFirstPayloadWords || i < payload_.count ? payload_.words[i] : 0; }
-  bool has(unsigned i) const { return i < payload_.count; }
+  std::uint64_t word(std::size_t i) const { return i < kFirstPayloadWords || i < payload_.count ? payload_.words[i] : 0; }
+  bool has(std::size_t i) const { return i < payload_.count; }
   bool has_second_slot() const { return has(kFirstPayloadWords); }
   Payload payload() const { return payload_; }
 
@@ -50,29 +52,37 @@ private:
   Payload payload_;
 };
 
-// How a word of each form is read and written. Enumerations are taken as they stand, also members that have no name.
+// How a word of each form is read and written.
 namespace forms {
 
-template <class T> struct Number {
+struct Number {
+  using Type = std::uint64_t;
+  static constexpr Type of(std::uint64_t word) { return word; }
+  static constexpr std::uint64_t word(Type value) { return value; }
+};
+using Hex = Number;
+using Decimal = Number;
+using Handle = Number;
+using Text = Number;
+// A damaged word is no other member: what does not fit becomes the largest number, which has no name.
+template <class T> struct Enumeration {
   using Type = T;
-  static constexpr Type of(std::uint64_t word) { return static_cast<T>(word); }
+  static constexpr std::uint64_t kLargest = 0xff;
+  static_assert(sizeof(T) == 1);
+  static constexpr Type of(std::uint64_t word) { return static_cast<T>(word < kLargest ? word : kLargest); }
   static constexpr std::uint64_t word(Type value) { return static_cast<std::uint64_t>(value); }
 };
-using Hex = Number<std::uint64_t>;
-using Decimal = Number<std::uint64_t>;
-using Handle = Number<std::uint64_t>;
-using Text = Number<std::uint64_t>;
-using Family = Number<trace::Family>;
-using FreeFunction = Number<trace::FreeFunction>;
-using ObjectClass = Number<trace::ObjectClass>;
-using LifeOp = Number<trace::LifeOp>;
-using SyncOp = Number<trace::SyncOp>;
-using UseClass = Number<trace::UseClass>;
-using GraphOp = Number<trace::GraphOp>;
-using RangeOp = Number<trace::RangeOp>;
-using ExitWay = Number<trace::ExitWay>;
-using LossCause = Number<trace::LossCause>;
-using AccessTrouble = Number<trace::AccessTrouble>;
+using Family = Enumeration<trace::Family>;
+using FreeFunction = Enumeration<trace::FreeFunction>;
+using ObjectClass = Enumeration<trace::ObjectClass>;
+using LifeOp = Enumeration<trace::LifeOp>;
+using SyncOp = Enumeration<trace::SyncOp>;
+using UseClass = Enumeration<trace::UseClass>;
+using GraphOp = Enumeration<trace::GraphOp>;
+using RangeOp = Enumeration<trace::RangeOp>;
+using ExitWay = Enumeration<trace::ExitWay>;
+using LossCause = Enumeration<trace::LossCause>;
+using AccessTrouble = Enumeration<trace::AccessTrouble>;
 struct Grid {
   using Type = Index3;
   static constexpr Type of(std::uint64_t word) { return grid_of(word); }
@@ -217,11 +227,24 @@ template <class Word, unsigned Count = Word::kCount> struct Words {
   void set(unsigned i, std::uint64_t value) { w[i] = value; }
 };
 
-// The whole copy that a node's Use has: words as Copy's.
+// The words of a record of one slot, for setters.
+struct SlotWords {
+  Slot& slot;
+  void set(unsigned i, std::uint64_t value) { slot.a[i] = value; }
+};
+
+// The whole copy that a node's Use has: words as Copy's. Those of what a node sets are as Set's.
+static_assert(unsigned{UseWord::pitch} == unsigned{SetWord::pitch} && unsigned{UseWord::width} == unsigned{SetWord::width} &&
+              unsigned{UseWord::height} == unsigned{SetWord::height} &&
+              unsigned{UseWord::element_bytes} == unsigned{SetWord::element_bytes});
 static_assert(unsigned{UseWord::flags_of_copy} == unsigned{UseWord::copy_destination} + unsigned{CopyWord::kCount});
 
 static_assert(unsigned{UseWord::copy_destination} == kNodeCopy && unsigned{UseWord::flags_of_copy} == kNodeCopyFlags);
-static_assert(first_argument(Kind::kLaunch) == LaunchWord::kCount && first_argument(Kind::kGraphKernel) == GraphKernelWord::kCount);
+
+static_assert(unsigned{DeviceFreeWord::pointer} == unsigned{DeviceAllocWord::pointer} &&
+              unsigned{DeviceFreeWord::grid} == unsigned{DeviceAllocWord::grid} &&
+              unsigned{DeviceFreeWord::block} == unsigned{DeviceAllocWord::block});
+static_assert(unsigned{GraphKernelWord::function} == unsigned{LaunchWord::function});
 
 // The words of the parameter block that could be pointers; empty for other kinds.
 inline Payload arguments_of(Kind kind, Payload payload) {

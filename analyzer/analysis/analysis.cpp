@@ -86,22 +86,25 @@ private:
 // Neither what was only looked up, nor parts of what is counted already.
 bool counts(trace::Family family) { return can_leak(family) && family != trace::Family::kSubAllocation; }
 
+// An address, array or function of 0, in the first word of what is counted.
+bool names_nothing(const Event& e) { return trace::RecordView(e).word(trace::AllocWord::address) == 0; }
+
 void count(Totals& totals, const Event& e) {
   if (!is_call(e.kind)) return;
   ++totals.events;
-  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0 || e.p(0) == 0) return;
+  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0 || names_nothing(e)) return;
   switch (e.kind) {
   case Kind::kAlloc:
-    if (!counts(static_cast<trace::Family>(e.p(2)))) break;
+    if (!counts(trace::AllocView(e).memory_kind())) break;
     ++totals.allocations;
-    totals.allocated_bytes += e.p(1);
+    totals.allocated_bytes += trace::AllocView(e).bytes();
     break;
   case Kind::kFree:
-    if (e.p(1) != static_cast<std::uint64_t>(trace::FreeFunction::kRegionUnregister)) ++totals.frees;
+    if (trace::FreeView(e).function() != trace::FreeFunction::kRegionUnregister) ++totals.frees;
     break;
   case Kind::kCopy:
     ++totals.copies;
-    totals.copied_bytes += e.p(2);
+    totals.copied_bytes += trace::CopyView(e).bytes();
     break;
   case Kind::kLaunch: ++totals.launches; break;
   default: break;

@@ -35,10 +35,10 @@ std::string name_of_this_host() {
 }
 
 // The string of a kName or kText record; nothing if its length makes no sense.
-std::optional<std::string> text_of(const Event& e) {
-  const std::uint64_t bytes = e.p(1);
-  if (e.payload.size() < 2 || bytes > (e.payload.size() - 2) * 8) return std::nullopt;
-  return std::string(reinterpret_cast<const char*>(e.payload.data() + 2), static_cast<std::size_t>(bytes));
+template <class View> std::optional<std::string> text_of(const View& record) {
+  const trace::Payload text = record.text();
+  if (record.length() > text.bytes()) return std::nullopt;
+  return std::string(text.text(), static_cast<std::size_t>(record.length()));
 }
 
 // From the clock pairs at the trace's beginning and end; 0 without an end.
@@ -122,13 +122,15 @@ void EventStream::note(const Event& e) {
   switch (e.kind) {
   case trace::Kind::kName: note_name(e); break;
   case trace::Kind::kText:
-    if (auto text = text_of(e)) texts_[e.p(0)] = std::move(*text);
+    if (auto text = text_of(trace::TextView(e))) texts_[trace::TextView(e).id()] = std::move(*text);
     break;
   case trace::Kind::kKernel: note_kernel(e); break;
   case trace::Kind::kDevice: note_device(e); break;
   case trace::Kind::kRange:
     ranges_.on_range(e);
-    if (static_cast<trace::RangeOp>(e.p(0)) == trace::RangeOp::kNameResource) names_[e.p(3)] = text(e.p(2));
+    if (const trace::RangeView range(e); range.op() == trace::RangeOp::kNameResource) {
+      names_[range.named()] = text(range.text());
+    }
     break;
   case trace::Kind::kExit: note_exit(e); break;
   default: break;
@@ -186,44 +188,49 @@ std::uint64_t EventStream::realtime(const Event& e) const {
 }
 
 void EventStream::note_name(const Event& e) {
-  std::optional<std::string> name = text_of(e);
+  const trace::NameView view(e);
+  std::optional<std::string> name = text_of(view);
   if (!name) return;
-  if (const auto kernel = kernels_.find(e.p(0)); kernel != kernels_.end()) kernel->second.name = *name;
-  names_[e.p(0)] = std::move(*name);
+  if (const auto kernel = kernels_.find(view.handle()); kernel != kernels_.end()) kernel->second.name = *name;
+  names_[view.handle()] = std::move(*name);
 }
 
 // A handle may be given out again for another function: the newest description counts, its name follows it.
 void EventStream::note_kernel(const Event& e) {
-  if (e.payload.size() < 2 || e.p(1) > e.payload.size() - 2) return;
-  Kernel& kernel = kernels_[e.p(0)];
+  const trace::KernelView view(e);
+  const trace::Payload words = view.parameters();
+  if (view.parameter_count() > words.size()) return;
+  Kernel& kernel = kernels_[view.function()];
   kernel = {};
-  for (const std::uint64_t word : e.payload.subspan(2, e.p(1))) {
-    kernel.parameters.push_back(
-      {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)});
+  for (std::size_t i = 0; i < view.parameter_count(); ++i) {
+    const auto [offset, bytes] = trace::halves_of(words[i]);
+    kernel.parameters.push_back({offset, bytes});
   }
 }
 
 void EventStream::note_device(const Event& e) {
-  const std::string_view name = text(e.p(9));
-  devices_[static_cast<int>(e.p(0))] = {.name = std::string(name),
-                                        .bytes = e.p(1),
-                                        .texture_alignment = e.p(2),
-                                        .texture_pitch_alignment = e.p(3),
-                                        .surface_alignment = e.p(4),
-                                        .largest_pitch = e.p(10),
-                                        .compute_capability = static_cast<std::uint32_t>(e.p(7)),
-                                        .reads_pageable_memory = e.p(5) != 0,
-                                        .uses_host_page_tables = e.p(6) != 0,
-                                        .concurrent_managed = e.p(8) != 0};
+  const trace::DeviceView device(e);
+  devices_[static_cast<int>(device.ordinal())] = {
+    .name = std::string(text(device.name())),
+    .bytes = device.bytes(),
+    .texture_alignment = device.texture_alignment(),
+    .texture_pitch_alignment = device.texture_pitch_alignment(),
+    .surface_alignment = device.surface_alignment(),
+    .largest_pitch = device.largest_pitch(),
+    .compute_capability = static_cast<std::uint32_t>(device.compute_capability()),
+    .reads_pageable_memory = device.reads_pageable_memory() != 0,
+    .uses_host_page_tables = device.uses_host_page_tables() != 0,
+    .concurrent_managed = device.concurrent_managed() != 0};
 }
 
 void EventStream::note_exit(const Event& e) {
-  const auto way = static_cast<trace::ExitWay>(e.p(0));
+  const trace::ExitView exit(e);
+  const trace::ExitWay way = exit.way();
   exit_recorded_ = way != trace::ExitWay::kExecFailed;
   switch (way) {
   case trace::ExitWay::kExit:
   case trace::ExitWay::kUnderscoreExit:
-    last_words_ = {.how = Ending::How::kExited, .status = static_cast<int>(e.p(1) & 0xff)};
+    last_words_ = {.how = Ending::How::kExited, .status = static_cast<int>(exit.status() & 0xff)};
     break;
   case trace::ExitWay::kExec: last_words_ = {.how = Ending::How::kExec}; break;
   case trace::ExitWay::kExecFailed: last_words_ = {}; break;

@@ -32,7 +32,7 @@ void KernelUses::follow(const Event& e, const Heap& heap, const TraceNames& name
 
 void KernelUses::on_launch(const Event& e, const Heap& heap, const TraceNames& names) {
   if ((e.flags & trace::kFlagNested) != 0) return;
-  KernelUse& use = uses_[std::string(names.handle_name(e.p(0)))];
+  KernelUse& use = uses_[std::string(names.handle_name(trace::LaunchView(e).function()))];
   const bool is_first = use.launches++ == 0;
   if (is_first) {
     use.first = e.stack;

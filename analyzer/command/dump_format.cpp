@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as text; see dump_format.h. One table per kind names the payload words in their order.
+// Events as text; see dump_format.h. trace/records.def names the columns, in the order of the payload's words.
 // Shows what the trace says, also where it makes no sense: numbers without a name are printed as they are.
 
 #include "analyzer/command/dump_format.h"
@@ -60,109 +60,69 @@ constexpr std::string_view kCauses[] = {"?", "no-space", "trace-limit", "re-entr
 
 enum class Form : std::uint8_t { kHex, kDecimal, kName, kGrid, kBlock, kHandle, kText };
 
-struct Field {
-  std::string_view name;
-  Form form = Form::kHex;
+struct Shown {
+  Form form;
   Names names = {};
 };
 
-constexpr Field hex(std::string_view name) { return {name, Form::kHex, {}}; }
-constexpr Field number(std::string_view name) { return {name, Form::kDecimal, {}}; }
-constexpr Field named(std::string_view name, Names names) { return {name, Form::kName, names}; }
+// How each form of records.def is shown. Those of records that are no events are shown further below.
+namespace forms {
 
-constexpr Field kAlloc[] = {hex("address"),   number("bytes"), named("family", kFamilies),
-                            hex("stream"),    number("pitch"), number("width"),
-                            number("height"), number("depth"), number("element"),
-                            hex("pool"),      hex("flags")};
-constexpr Field kFree[] = {hex("address"), named("by", kFrees), hex("stream"), number("bytes")};
-constexpr Field kCopy[] = {hex("to"),          hex("from"),          number("bytes"),     hex("stream"),
-                           number("to-pitch"), number("from-pitch"), number("width"),     number("height"),
-                           number("depth"),    number("to-rows"),    number("from-rows"), number("to-x"),
-                           number("to-y"),     number("to-z"),       number("from-x"),    number("from-y"),
-                           number("from-z")};
-constexpr Field kSet[] = {hex("to"),       number("bytes"), hex("value"),     hex("stream"),
-                          number("pitch"), number("width"), number("height"), number("element")};
-constexpr Field kLaunch[] = {{"function", Form::kHandle, {}},
-                             hex("stream"),
-                             {"grid", Form::kGrid, {}},
-                             {"block", Form::kBlock, {}}};
-constexpr Field kLife[] = {hex("handle"), named("class", kClasses), named("op", kLifeOps), hex("extra"),
-                           number("value")};
-constexpr Field kSync[] = {hex("stream"), hex("other"), named("op", kSyncOps)};
-constexpr Field kNote[] = {hex("a"), hex("b"), hex("c"), hex("d")};
-constexpr Field kUse[] = {hex("address"),  number("bytes"), named("class", kUses), hex("stream"),
-                          number("pitch"), number("width"), number("height"),      number("element"),
-                          hex("node"),     number("part"),  number("type"), // behind it a copy node's whole copy
-    hex("to"), hex("from"), number("copied"), hex("on"), number("to-pitch"), number("from-pitch"), number("row"),
-    number("rows"), number("slices"), number("to-rows"), number("from-rows"), number("to-x"), number("to-y"),
-    number("to-z"), number("from-x"), number("from-y"), number("from-z"), hex("copy-flags")};
-constexpr Field kGraphKernel[] = {{"function", Form::kHandle, {}},
-                                  hex("graph"),
-                                  {"grid", Form::kGrid, {}},
-                                  {"block", Form::kBlock, {}},
-                                  hex("node")};
-constexpr Field kGraphChange[] = {hex("graph"), named("op", kGraphOps), hex("node"), hex("other")};
-constexpr Field kDevice[] = {number("device"),
-                             number("bytes"),
-                             number("texture-alignment"),
-                             number("texture-pitch"),
-                             number("surface-alignment"),
-                             number("pageable"),
-                             number("host-page-tables"),
-                             number("capability"),
-                             number("concurrent-managed"),
-                             {"name", Form::kText, {}},
-                             number("largest-pitch")};
-constexpr Field kMemoryInfo[] = {number("free"), number("total")};
-constexpr Field kThread[] = {number("id"), number("number")};
-constexpr Field kRange[] = {
-    named("op", kRangeOps), number("domain"), {"text", Form::kText, {}}, hex("id")};
-constexpr Field kContext[] = {hex("handle"), number("device"), number("primary")};
-constexpr Field kExit[] = {named("way", kExitWays), number("status")};
-constexpr Field kLoss[] = {named("cause", kCauses), number("records")};
+constexpr Shown Hex{Form::kHex}, Decimal{Form::kDecimal}, Handle{Form::kHandle}, Text{Form::kText};
+constexpr Shown Grid{Form::kGrid}, Block{Form::kBlock}, BlockIndex{Form::kHex}, Halves{Form::kHex};
+constexpr Shown Family{Form::kName, kFamilies}, FreeFunction{Form::kName, kFrees};
+constexpr Shown ObjectClass{Form::kName, kClasses}, LifeOp{Form::kName, kLifeOps};
+constexpr Shown SyncOp{Form::kName, kSyncOps}, UseClass{Form::kName, kUses}, GraphOp{Form::kName, kGraphOps};
+constexpr Shown RangeOp{Form::kName, kRangeOps}, ExitWay{Form::kName, kExitWays};
+constexpr Shown LossCause{Form::kName, kCauses}, AccessTrouble{Form::kName, kTroubles};
+
+} // namespace forms
+
+struct Field {
+  std::string_view column; // empty: it has none
+  Shown shown;
+};
+
+// One table for each record, and what its kind is called where it is no call.
+#define ALIAS(record, name, field, form, when)
+#define REST(record, name, form, since, meaning)
+#define RECORD(record, number, what, since, meaning) constexpr Field k##record##Fields[] = {
+#define FIELD(record, number, name, form, column, since, meaning) {column, forms::form},
+#define END_RECORD(record) };
+#include "trace/records.def"
+#undef RECORD
+#undef FIELD
+#undef END_RECORD
+
+#define FIELD(record, number, name, form, column, since, meaning)
+#define END_RECORD(record)
 
 std::span<const Field> fields_of(trace::Kind kind) {
   switch (kind) {
-  case trace::Kind::kAlloc: return kAlloc;
-  case trace::Kind::kFree: return kFree;
-  case trace::Kind::kCopy: return kCopy;
-  case trace::Kind::kSet: return kSet;
-  case trace::Kind::kLaunch: return kLaunch;
-  case trace::Kind::kLife: return kLife;
-  case trace::Kind::kSync: return kSync;
-  case trace::Kind::kUse: return kUse;
-  case trace::Kind::kGraphKernel: return kGraphKernel;
-  case trace::Kind::kGraphChange: return kGraphChange;
-  case trace::Kind::kContext: return kContext;
-  case trace::Kind::kExit: return kExit;
-  case trace::Kind::kLoss: return kLoss;
-  case trace::Kind::kDevice: return kDevice;
-  case trace::Kind::kMemoryInfo: return kMemoryInfo;
-  case trace::Kind::kRange: return kRange;
-  case trace::Kind::kThread: return kThread;
-  default: return kNote;
+#define RECORD(record, number, what, since, meaning) case trace::Kind::k##record: return k##record##Fields;
+#include "trace/records.def"
+#undef RECORD
+  default: return {};
   }
-}
-
-// " executions=64": a figure that the chip has no metric for is a '-'.
-std::string figure(std::string_view name, std::uint64_t value) {
-  return cat({" ", name, "=", value == trace::kUnknownCount ? "-" : std::to_string(value)});
 }
 
 std::string_view kind_name(trace::Kind kind) {
   switch (kind) {
-  case trace::Kind::kName: return "name";
-  case trace::Kind::kContext: return "context";
-  case trace::Kind::kExit: return "exit";
-  case trace::Kind::kLoss: return "loss";
-  case trace::Kind::kKernel: return "kernel";
-  case trace::Kind::kDevice: return "device";
-  case trace::Kind::kMemoryInfo: return "memory-info";
-  case trace::Kind::kRange: return "range";
-  case trace::Kind::kText: return "text";
-  case trace::Kind::kThread: return "thread";
+#define RECORD(record, number, what, since, meaning) case trace::Kind::k##record: return what;
+#include "trace/records.def"
+#undef RECORD
   default: return "?";
   }
+}
+
+#undef FIELD
+#undef END_RECORD
+#undef ALIAS
+#undef REST
+
+// " executions=64": a figure that the chip has no metric for is a '-'.
+std::string figure(std::string_view name, std::uint64_t value) {
+  return cat({" ", name, "=", value == trace::kUnknownCount ? "-" : std::to_string(value)});
 }
 
 // One line whatever the program wrote: control characters are shown as '?'.
@@ -172,17 +132,18 @@ std::string quoted(std::string_view text) {
   return line;
 }
 
+std::string extents_text(trace::Index3 extents) {
+  return cat({std::to_string(extents.x), "x", std::to_string(extents.y), "x", std::to_string(extents.z)});
+}
+
 std::string value_text(const Field& field, std::uint64_t value, const EventStream& stream) {
-  const auto part = [value](unsigned shift, unsigned bits) {
-    return std::to_string(value >> shift & ((std::uint64_t{1} << bits) - 1));
-  };
-  switch (field.form) {
+  const Names names = field.shown.names;
+  switch (field.shown.form) {
   case Form::kHex: return format_address(value);
   case Form::kDecimal: return std::to_string(value);
-  case Form::kName:
-    return value < field.names.size() ? std::string(field.names[value]) : std::to_string(value);
-  case Form::kGrid: return part(0, 32) + "x" + part(32, 16) + "x" + part(48, 16);
-  case Form::kBlock: return part(0, 16) + "x" + part(16, 16) + "x" + part(32, 16);
+  case Form::kName: return value < names.size() ? std::string(names[value]) : std::to_string(value);
+  case Form::kGrid: return extents_text(trace::grid_of(value));
+  case Form::kBlock: return extents_text(trace::block_extents_of(value));
   case Form::kHandle: {
     const std::string_view name = stream.handle_name(value);
     return name.empty() ? format_address(value) : cat({format_address(value), ":", name});
@@ -192,18 +153,28 @@ std::string value_text(const Field& field, std::uint64_t value, const EventStrea
   return {};
 }
 
+// " id=7": one column.
+std::string column(std::string_view name, std::string_view value) { return cat({" ", name, "=", value}); }
+std::string column(std::string_view name, std::uint64_t value) { return column(name, std::to_string(value)); }
+
 // What is no list of fields: strings, and the parameters of a kernel as offset:size.
 std::string description(const Event& event, const EventStream& stream) {
   switch (event.kind) {
-  case trace::Kind::kName:
-    return cat({" handle=", format_address(event.p(0)), " ", stream.handle_name(event.p(0))});
-  case trace::Kind::kText:
-    return cat({" id=", format_address(event.p(0)), " ", quoted(stream.text(event.p(0)))});
+  case trace::Kind::kName: {
+    const std::uint64_t handle = trace::NameView(event).handle();
+    return cat({column(trace::NameColumn::handle, format_address(handle)), " ", stream.handle_name(handle)});
+  }
+  case trace::Kind::kText: {
+    const std::uint64_t id = trace::TextView(event).id();
+    return cat({column(trace::TextColumn::id, format_address(id)), " ", quoted(stream.text(id))});
+  }
   case trace::Kind::kKernel: {
-    std::string line = cat({" handle=", format_address(event.p(0)), " parameters="});
-    for (unsigned i = 0; i < event.p(1) && 2 + i < event.payload.size(); ++i) {
-      const std::uint64_t word = event.p(2 + i);
-      line += cat({i != 0 ? "," : "", std::to_string(word & 0xffffffff), ":", std::to_string(word >> 32)});
+    const trace::KernelView kernel(event);
+    const trace::Payload words = kernel.parameters();
+    std::string line = cat({column(trace::KernelColumn::function, format_address(kernel.function())), " parameters="});
+    for (std::size_t i = 0; i < kernel.parameter_count() && i < words.size(); ++i) {
+      const auto [offset, bytes] = trace::halves_of(words[i]);
+      line += cat({i != 0 ? "," : "", std::to_string(offset), ":", std::to_string(bytes)});
     }
     return line;
   }
@@ -214,8 +185,7 @@ std::string description(const Event& event, const EventStream& stream) {
 // Possible pointers among a kernel's arguments, each with the number of its parameter.
 std::string arguments_text(const Event& event) {
   std::string text;
-  for (unsigned i = trace::first_argument(event.kind); i < event.payload.size(); ++i) {
-    const std::uint64_t word = event.p(i);
+  for (const std::uint64_t word : arguments_of(event)) {
     if (word == 0) continue;
     const unsigned parameter = trace::argument_parameter(word);
     const std::string number = parameter == trace::kNoParameter ? "?" : std::to_string(parameter);
@@ -254,10 +224,11 @@ std::string dump_line(const Event& event, const EventStream& stream, std::string
   if (const std::string text = description(event, stream); !text.empty()) return line + text;
   const std::span<const Field> fields = fields_of(event.kind);
   for (unsigned i = 0; i < std::min(fields.size(), event.payload.size()); ++i) {
-    if (i >= trace::kFirstPayloadWords && event.p(i) == 0) continue; // what does not apply
-    line += cat({" ", fields[i].name, "=", value_text(fields[i], event.p(i), stream)});
+    const std::uint64_t value = event.payload[i];
+    if (fields[i].column.empty() || (i >= trace::kFirstPayloadWords && value == 0)) continue; // or does not apply
+    line += column(fields[i].column, value_text(fields[i], value, stream));
   }
-  if (trace::first_argument(event.kind) != 0) line += arguments_text(event);
+  line += arguments_text(event);
   if (call) line += " = " + result_text(event);
   line += flags_text(event);
   if (event.ticks != 0) line += cat({" ticks=", std::to_string(event.ticks)});
@@ -271,75 +242,83 @@ std::string dump_line(const DeviceRecord& record, std::string_view log) {
     return cat({std::to_string(i.x), ",", std::to_string(i.y), ",", std::to_string(i.z)});
   };
   if (record.head.kind == trace::Kind::kDeviceDrained) {
-    return cat({log, " drained slots=", std::to_string(record.p(0)), " lost=", std::to_string(record.p(1)),
-                " torn=", std::to_string(record.p(2)),
-                " context=", std::to_string(record.host_slot().context)});
+    const trace::DeviceDrainedView drained(record);
+    using Column = trace::DeviceDrainedColumn;
+    return cat({log, " drained", column(Column::slots, drained.slots()), column(Column::lost, drained.lost()),
+                column(Column::torn, drained.torn()), " context=", std::to_string(record.host_slot().context)});
   }
   std::string line = cat({std::to_string(record.slot.time), " ", log, " "});
   if (record.head.kind == trace::Kind::kDeviceSite) {
     const DeviceSite site = site_of(record);
-    return line + cat({"site id=", std::to_string(record.p(0)), " function=", gmt::quoted(site.function),
-                       " file=", gmt::quoted(site.file), " line=", std::to_string(site.line)});
+    using Column = trace::DeviceSiteColumn;
+    return line + cat({"site", column(Column::id, trace::DeviceSiteView(record).id()), " function=",
+                       gmt::quoted(site.function), " file=", gmt::quoted(site.file), column(Column::line, site.line)});
   }
   if (record.head.kind == trace::Kind::kDeviceGrid) {
-    return line + cat({"grid id=", std::to_string(record.p(0)), " grid=", index(trace::block_of(record.p(1))),
-                       " block=", index(trace::block_of(record.p(2)))});
+    const trace::DeviceGridView grid(record);
+    using Column = trace::DeviceGridColumn;
+    return line + cat({"grid", column(Column::id, grid.id()), column(Column::grid, index(grid.grid())),
+                       column(Column::block, index(grid.block()))});
   }
-  line += cat({device_call(record.op()), " pointer=", format_address(record.p(0))});
-  if (record.head.kind == trace::Kind::kDeviceAlloc) line += cat({" bytes=", std::to_string(record.p(1))});
-  if (record.op() == trace::DeviceOp::kAlignedMalloc) {
-    line += cat({" alignment=", std::to_string(record.p(4))});
-  }
+  const trace::DeviceAllocView call(record); // the words of a release are the same, as far as it has them
+  using Column = trace::DeviceAllocColumn;
+  line += cat({device_call(record.op()), column(Column::pointer, format_address(call.pointer()))});
+  if (record.head.kind == trace::Kind::kDeviceAlloc) line += column(Column::bytes, call.bytes());
+  if (record.op() == trace::DeviceOp::kAlignedMalloc) line += column(Column::alignment, call.alignment());
   if (record.space() != trace::DeviceSpace::kUnknown && record.head.kind == trace::Kind::kDeviceFree) {
     line += record.space() == trace::DeviceSpace::kShared ? " shared" : " local";
   }
-  line += cat({" grid=", std::to_string(record.p(2)), " block=", index(trace::block_of(record.p(3))),
+  line += cat({column(Column::grid, call.grid()), column(Column::block, index(call.block())),
                " thread=", index(trace::thread_of(record.slot.who)),
                " site=", std::to_string(trace::site_of(record.slot.who))});
   return record.head.result == trace::kDeviceOutOfMemory ? line + " = NULL" : line;
 }
 
 std::string dump_lines(const AccessLog& log) {
+  using WindowsColumn = trace::AccessWindowsColumn;
+  using FunctionColumn = trace::AccessFunctionColumn;
+  using CountersColumn = trace::AccessCountersColumn;
+  using InstructionColumn = trace::AccessInstructionColumn;
   std::string text;
   if (const AccessWindows& w = log.windows; log.has_windows) {
-    text += cat({log.name, " windows trouble=", kTroubles[static_cast<std::size_t>(w.trouble)],
-                 figure("code", w.code), figure("opened", w.opened), figure("read", w.read),
-                 figure("given-up", w.given_up), figure("launches", w.launches),
-                 figure("launches-read", w.launches_read), figure("launches-given-up", w.launches_given_up),
-                 figure("open-ns", w.open_nanoseconds), figure("graph-launches", w.graph_launches),
-                 figure("unknown-graphs", w.unknown_graphs),
-                 figure("graphs-in-windows", w.graphs_in_windows),
-                 figure("put-off", w.put_off),
-                 " counters-trouble=", kTroubles[static_cast<std::size_t>(w.counters_trouble)],
-                 figure("counters-code", w.counters_code), figure("counted", w.counted),
-                 figure("counted-lost", w.counted_lost), figure("measuring-ns", w.measuring_nanoseconds),
-                 figure("elapsed-ns", w.elapsed_nanoseconds), "\n"});
+    text += cat({log.name, " windows", column(WindowsColumn::trouble, kTroubles[static_cast<std::size_t>(w.trouble)]),
+                 figure(WindowsColumn::code, w.code), figure(WindowsColumn::opened, w.opened), figure(WindowsColumn::read, w.read),
+                 figure(WindowsColumn::given_up, w.given_up), figure(WindowsColumn::launches, w.launches),
+                 figure(WindowsColumn::launches_read, w.launches_read), figure(WindowsColumn::launches_given_up, w.launches_given_up),
+                 figure(WindowsColumn::open_nanoseconds, w.open_nanoseconds), figure(WindowsColumn::graph_launches, w.graph_launches),
+                 figure(WindowsColumn::unknown_graphs, w.unknown_graphs),
+                 figure(WindowsColumn::graphs_in_windows, w.graphs_in_windows),
+                 figure(WindowsColumn::put_off, w.put_off),
+                 column(WindowsColumn::counters_trouble, kTroubles[static_cast<std::size_t>(w.counters_trouble)]),
+                 figure(WindowsColumn::counters_code, w.counters_code), figure(WindowsColumn::counted, w.counted),
+                 figure(WindowsColumn::counted_lost, w.counted_lost), figure(WindowsColumn::measuring_nanoseconds, w.measuring_nanoseconds),
+                 figure(WindowsColumn::elapsed_nanoseconds, w.elapsed_nanoseconds), "\n"});
   }
   for (const AccessFunction& f : log.functions) {
-    text += cat({log.name, " function", figure("number", f.number), " name=", gmt::quoted(f.name),
-                 " identity=", format_address(f.identity), figure("measured", f.measured),
-                 figure("lost", f.lost), figure("launches", f.launches),
-                 figure("measured-shared", f.shared_measured), figure("plain-ns", f.plain_nanoseconds),
-                 figure("longest-ns", f.longest_nanoseconds), figure("too-costly", f.too_costly), "\n"});
+    text += cat({log.name, " function", figure(FunctionColumn::number, f.number), " name=", gmt::quoted(f.name),
+                 " identity=", format_address(f.identity), figure(FunctionColumn::measured, f.measured),
+                 figure(FunctionColumn::lost, f.lost), figure(FunctionColumn::launches, f.launches),
+                 figure(FunctionColumn::more_shared, f.shared_measured), figure(FunctionColumn::plain_nanoseconds, f.plain_nanoseconds),
+                 figure(FunctionColumn::longest_nanoseconds, f.longest_nanoseconds), figure(FunctionColumn::too_costly, f.too_costly), "\n"});
     if (const KernelCounters& c = f.counters; c.launches != 0) {
-      text += cat({log.name, " counters", figure("function", f.number), figure("launches", c.launches),
-                   figure("read", c.read_bytes.sum), figure("written", c.written_bytes.sum),
-                   figure("l1-sectors", c.l1_sectors.sum), figure("l1-hits", c.l1_hits.sum),
-                   figure("l2-sectors", c.l2_sectors.sum), figure("loads", c.loads.sum),
-                   figure("load-sectors", c.load_sectors.sum), figure("stores", c.stores.sum),
-                   figure("store-sectors", c.store_sectors.sum), figure("nanoseconds", c.nanoseconds.sum),
-                   figure("possible-bytes", c.possible_bytes.sum), figure("l2-launches", c.l2_hits.launches),
-                   figure("l2-hits", c.l2_hits.sum), "\n"});
+      text += cat({log.name, " counters", figure(CountersColumn::function, f.number), figure(CountersColumn::first_pass, c.launches),
+                   figure(CountersColumn::read_bytes, c.read_bytes.sum), figure(CountersColumn::written_bytes, c.written_bytes.sum),
+                   figure(CountersColumn::l1_sectors, c.l1_sectors.sum), figure(CountersColumn::l1_hits, c.l1_hits.sum),
+                   figure(CountersColumn::l2_sectors, c.l2_sectors.sum), figure(CountersColumn::loads, c.loads.sum),
+                   figure(CountersColumn::load_sectors, c.load_sectors.sum), figure(CountersColumn::stores, c.stores.sum),
+                   figure(CountersColumn::store_sectors, c.store_sectors.sum), figure(CountersColumn::nanoseconds, c.nanoseconds.sum),
+                   figure(CountersColumn::possible_bytes, c.possible_bytes.sum), figure(CountersColumn::second_pass, c.l2_hits.launches),
+                   figure(CountersColumn::l2_hits, c.l2_hits.sum), "\n"});
     }
     for (const AccessFunction::Instruction& i : f.instructions) {
       const AccessCounts& c = i.counts;
-      text += cat({log.name, " instruction", figure("function", f.number),
+      text += cat({log.name, " instruction", figure(InstructionColumn::place, f.number),
                    " offset=", format_address(i.offset),
-                   figure("executions", c.executions), figure("threads", c.thread_executions),
-                   figure("sectors", c.sectors), figure("ideal-sectors", c.ideal_sectors),
-                   figure("bytes", c.bytes), figure("wavefronts", c.wavefronts),
-                   figure("ideal-wavefronts", c.ideal_wavefronts), figure("shared-bytes", c.shared_bytes),
-                   figure("local-sectors", c.local_sectors), "\n"});
+                   figure(InstructionColumn::executions, c.executions), figure(InstructionColumn::thread_executions, c.thread_executions),
+                   figure(InstructionColumn::sectors, c.sectors), figure(InstructionColumn::ideal_sectors, c.ideal_sectors),
+                   figure(InstructionColumn::bytes, c.bytes), figure(InstructionColumn::wavefronts, c.wavefronts),
+                   figure(InstructionColumn::ideal_wavefronts, c.ideal_wavefronts), figure(InstructionColumn::shared_bytes, c.shared_bytes),
+                   figure(InstructionColumn::local_sectors, c.local_sectors), "\n"});
     }
   }
   return text;

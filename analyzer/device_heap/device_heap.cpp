@@ -58,11 +58,11 @@ DeviceOp device_release(DeviceOp allocation) {
 void DeviceHeap::read(DeviceLogReader& log) {
   while (const DeviceRecord* record = log.next()) {
     switch (record->head.kind) {
-    case Kind::kDeviceSite:
-      if (record->p(0) != 0 && record->p(0) < trace::kMaxDeviceSites * 2) {
-        sites_[static_cast<std::uint32_t>(record->p(0))] = gmt::site_of(*record);
-      }
+    case Kind::kDeviceSite: {
+      const std::uint64_t id = trace::DeviceSiteView(*record).id();
+      if (id != 0 && id < trace::kMaxDeviceSites * 2) sites_[static_cast<std::uint32_t>(id)] = gmt::site_of(*record);
       break;
+    }
     case Kind::kDeviceGrid: on_grid(*record); break;
     case Kind::kDeviceDrained: on_drained(*record); break;
     default: hold(*record);
@@ -93,16 +93,17 @@ const DeviceSite& DeviceHeap::site(std::uint64_t who) const {
 
 void DeviceHeap::on_grid(const DeviceRecord& record) {
   if (grids_.size() >= kMaxGrids) return;
-  grids_.push_back({.id = record.p(0),
-                    .extents = record.p(1),
-                    .block_extents = record.p(2),
+  const trace::DeviceGridView grid(record);
+  grids_.push_back({.id = grid.id(),
+                    .extents = grid.word(trace::DeviceGridWord::grid),
+                    .block_extents = grid.word(trace::DeviceGridWord::block),
                     .time = record.slot.time});
 }
 
 // Records of grids have no place in the source; those of what the grid did have.
 void DeviceHeap::note_site(const DeviceRecord& record) {
   const std::uint32_t site = trace::site_of(record.slot.who);
-  const std::uint64_t grid = record.p(2);
+  const std::uint64_t grid = trace::DeviceAllocView(record).grid();
   if (site == 0 || grid == noted_grid_ || site_of_grid_.size() >= kMaxGrids) return;
   site_of_grid_.try_emplace(grid, site);
   noted_grid_ = grid;
@@ -111,9 +112,10 @@ void DeviceHeap::note_site(const DeviceRecord& record) {
 // All that was published before the drain's last round but one is here now.
 void DeviceHeap::on_drained(const DeviceRecord& record) {
   if (const std::uint16_t context = record.host_slot().context; context != 0) context_ = context;
-  if (record.p(1) != 0 && lost_ == 0) lost_after_ = newest_before_;
-  lost_ = std::max(lost_, record.p(1));
-  torn_ += record.p(2);
+  const trace::DeviceDrainedView drained(record);
+  if (drained.lost() != 0 && lost_ == 0) lost_after_ = newest_before_;
+  lost_ = std::max(lost_, drained.lost());
+  torn_ += drained.torn();
   if (pending_.size() > enough_) release(newest_before_ - std::min(newest_before_, kPublished));
   newest_before_ = newest_;
 }
@@ -124,17 +126,18 @@ void DeviceHeap::hold(const DeviceRecord& record) {
   const DeviceOp op = record.op();
   if (is_free_op(op) != is_free) return; // damaged, or a call that this version does not know
   note_site(record);
-  const bool refused = !is_free && (record.head.result == trace::kDeviceOutOfMemory || record.p(0) == 0);
-  if (record.p(0) == 0 && (is_free || record.p(1) == 0)) return; // free(NULL) does nothing, malloc(0) gives none
+  const trace::DeviceAllocView call(record); // the words of a release are the same, as far as it has them
+  const bool refused = !is_free && (record.head.result == trace::kDeviceOutOfMemory || call.pointer() == 0);
+  if (call.pointer() == 0 && (is_free || call.bytes() == 0)) return; // free(NULL) does nothing, malloc(0) gives none
   newest_ = std::max(newest_, record.slot.time);
   pending_.push_back({.time = record.slot.time,
                       .ticket = record.slot.ticket,
                       .who = record.slot.who,
-                      .pointer = record.p(0),
-                      .bytes = is_free ? 0 : record.p(1),
-                      .grid = record.p(2),
-                      .block = record.p(3),
-                      .alignment = op == DeviceOp::kAlignedMalloc ? record.p(4) : 1,
+                      .pointer = call.pointer(),
+                      .bytes = is_free ? 0 : call.bytes(),
+                      .grid = call.grid(),
+                      .block = call.word(trace::DeviceAllocWord::block),
+                      .alignment = op == DeviceOp::kAlignedMalloc ? call.alignment() : 1,
                       .op = op,
                       .space = is_free ? record.space() : trace::DeviceSpace::kUnknown,
                       .is_free = is_free,

@@ -14,16 +14,8 @@ namespace {
 
 using trace::Kind;
 
-
-// kLaunch's words as the device's records have them.
-std::uint64_t grid_extents(std::uint64_t word) {
-  return trace::pack_block(static_cast<unsigned>(word & 0xffffffff),
-                           static_cast<unsigned>(word >> 32 & 0xffff), static_cast<unsigned>(word >> 48));
-}
-std::uint64_t block_extents(std::uint64_t word) {
-  return trace::pack_block(static_cast<unsigned>(word & 0xffff), static_cast<unsigned>(word >> 16 & 0xffff),
-                           static_cast<unsigned>(word >> 32 & 0xffff));
-}
+// Extents of a launch as the device's records have them.
+std::uint64_t pack(trace::Index3 extents) { return trace::pack_block(extents.x, extents.y, extents.z); }
 
 std::uint16_t call_of(const Event& e) { return e.via != trace::kNoApi ? e.via : e.api; }
 
@@ -50,7 +42,7 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const TraceNames& nam
   switch (e.kind) {
   case Kind::kLaunch: on_launch(e, heap, names); break;
   case Kind::kNote:
-    if (e.p(0) == cuda::kLimitMallocHeapSize && !e.in_flight()) on_limit(e, names);
+    if (trace::NoteView(e).first() == cuda::kLimitMallocHeapSize && !e.in_flight()) on_limit(e, names);
     break;
   case Kind::kSync:
     on_sync(e, names);
@@ -72,47 +64,51 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const TraceNames& nam
 
 void DeviceHeaps::on_sync(const Event& e, const TraceNames& names) {
   if (!any()) return;
-  const auto op = static_cast<trace::SyncOp>(e.p(2));
+  const trace::SyncView sync(e);
+  const trace::SyncOp op = sync.op();
   if (op == trace::SyncOp::kEndCapture) return end_capture(e);
   if (!e.succeeded()) return;
   on_wait(e, op, names);
   if (op != trace::SyncOp::kGraphLaunch) return;
-  const auto at = executable_graphs_.find(e.p(1));
+  const auto at = executable_graphs_.find(sync.executable_graph());
   if (at == executable_graphs_.end()) return;
-  at->second->add({.begun = names.realtime(e), .stream = e.p(0), .stack = e.stack, .api = call_of(e)});
+  at->second->add({.begun = names.realtime(e), .stream = sync.stream(), .stack = e.stack, .api = call_of(e)});
 }
 
 void DeviceHeaps::end_capture(const Event& e) {
   if (!ends_capture(e)) return;
-  const auto capture = captures_.extract(e.own_stream(e.p(0)));
+  const trace::SyncView sync(e);
+  const auto capture = captures_.extract(e.own_stream(sync.stream()));
   if (capture.empty() || !e.succeeded()) return;
-  std::vector<Captured>& graph = graphs_[e.p(1)];
+  std::vector<Captured>& graph = graphs_[sync.graph()];
   graph.insert(graph.end(), capture.mapped().begin(), capture.mapped().end());
 }
 
 void DeviceHeaps::on_life(const Event& e) {
-  const auto object = static_cast<trace::ObjectClass>(e.p(1));
-  const bool created = static_cast<trace::LifeOp>(e.p(2)) == trace::LifeOp::kCreate;
+  const trace::LifeView life(e);
+  const trace::ObjectClass object = life.object();
+  const std::uint64_t handle = life.handle();
+  const bool created = life.op() == trace::LifeOp::kCreate;
   if (object == trace::ObjectClass::kGraphExec) {
-    executable_graphs_.erase(e.p(0));
-    const auto graph = created ? graphs_.find(e.p(3)) : graphs_.end();
+    executable_graphs_.erase(handle);
+    const auto graph = created ? graphs_.find(life.parent()) : graphs_.end();
     if (graph == graphs_.end()) return;
-    GraphLaunches* launches = executable_graphs_[e.p(0)] = &graph_launches_.emplace_back();
+    GraphLaunches* launches = executable_graphs_[handle] = &graph_launches_.emplace_back();
     for (const Captured& c : graph->second) {
       KernelLaunch launch = c.launch;
       launch.graph = launches;
       add(c.context, launch, c.name);
     }
   } else if (object == trace::ObjectClass::kStream) {
-    non_blocking_.erase(e.p(0));
-    if (created && (e.p(3) & cuda::kStreamNonBlocking) != 0) non_blocking_.insert(e.p(0));
+    non_blocking_.erase(handle);
+    if (created && (life.flags() & cuda::kStreamNonBlocking) != 0) non_blocking_.insert(handle);
   } else if (object == trace::ObjectClass::kGraph) {
-    graphs_.erase(e.p(0));
-    const auto original = created ? graphs_.find(e.p(3)) : graphs_.end();
+    graphs_.erase(handle);
+    const auto original = created ? graphs_.find(life.parent()) : graphs_.end();
     if (original == graphs_.end()) return;
     std::vector<Captured> clone = original->second;
     for (Captured& c : clone) c.node = 0; // it has a handle of its own
-    graphs_[e.p(0)] = std::move(clone);
+    graphs_[handle] = std::move(clone);
   }
 }
 
@@ -125,46 +121,49 @@ std::vector<DeviceHeaps::Captured>* DeviceHeaps::graph_of(std::uint64_t node) {
 
 // Nodes of an executable graph keep their ids when they are changed.
 void DeviceHeaps::on_graph_kernel(const Event& e, const TraceNames& names) {
-  if (executable_graphs_.contains(e.p(1))) return;
-  std::vector<Captured>* kernels = e.p(1) != 0 ? &graphs_[e.p(1)] : graph_of(e.p(4));
+  const trace::GraphKernelView view(e);
+  if (executable_graphs_.contains(view.graph())) return;
+  std::vector<Captured>* kernels = view.graph() != 0 ? &graphs_[view.graph()] : graph_of(view.node());
   if (kernels == nullptr) return;
-  const KernelLaunch launch{.extents = grid_extents(e.p(2)),
-                            .block_extents = block_extents(e.p(3)),
+  const KernelLaunch launch{.extents = pack(view.grid()),
+                            .block_extents = pack(view.block()),
                             .stack = e.stack,
                             .api = call_of(e),
                             .captured = true,
                             .by_hand = true};
-  auto at = std::ranges::find(*kernels, e.p(4), &Captured::node);
+  auto at = std::ranges::find(*kernels, view.node(), &Captured::node);
   if (at == kernels->end()) at = kernels->emplace(at);
-  *at = {e.context, launch, std::string(names.handle_name(e.p(0))), e.p(4)};
+  *at = {e.context, launch, std::string(names.handle_name(view.function())), view.node()};
 }
 
 // A child's kernels stand under the node that runs them.
 void DeviceHeaps::on_graph_change(const Event& e) {
-  const auto op = static_cast<trace::GraphOp>(e.p(1));
-  const std::uint64_t node = e.p(2);
+  const trace::GraphChangeView change(e);
+  const trace::GraphOp op = change.op();
+  const std::uint64_t node = change.node();
   if (op == trace::GraphOp::kRemove) {
     if (auto* kernels = graph_of(node)) std::erase_if(*kernels, [&](const Captured& c) { return c.node == node; });
   }
-  const auto child = graphs_.find(e.p(3));
-  if (op != trace::GraphOp::kChild || child == graphs_.end() || executable_graphs_.contains(e.p(0))) return;
+  const auto child = graphs_.find(change.other_graph());
+  if (op != trace::GraphOp::kChild || child == graphs_.end() || executable_graphs_.contains(change.graph())) return;
   std::vector<Captured> kernels = child->second;
   for (Captured& c : kernels) c.node = node;
-  std::vector<Captured>& parent = graphs_[e.p(0)];
+  std::vector<Captured>& parent = graphs_[change.graph()];
   parent.insert(parent.end(), kernels.begin(), kernels.end());
 }
 
 void DeviceHeaps::on_launch(const Event& e, const Heap& heap, const TraceNames& names) {
   if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
-  KernelLaunch launch{.extents = grid_extents(e.p(2)),
-                      .block_extents = block_extents(e.p(3)),
+  const trace::LaunchView view(e);
+  KernelLaunch launch{.extents = pack(view.grid()),
+                      .block_extents = pack(view.block()),
                       .realtime = names.realtime(e),
-                      .stream = e.p(1),
+                      .stream = view.stream(),
                       .stack = e.stack,
                       .api = call_of(e),
-                      .is_blocking = !non_blocking_.contains(e.p(1))};
-  const std::string_view name = names.handle_name(e.p(0));
-  const std::uint64_t capture = heap.capture_of(e, e.p(1));
+                      .is_blocking = !non_blocking_.contains(view.stream())};
+  const std::string_view name = names.handle_name(view.function());
+  const std::uint64_t capture = heap.capture_of(e, view.stream());
   if (capture == 0) return add(e.context, launch, name);
   launch.captured = true;
   captures_[capture].push_back({e.context, launch, std::string(name), 0});
@@ -210,10 +209,11 @@ void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op, const TraceNames& na
   }
   const std::uint64_t begun = e.ticks != 0 ? names.realtime(e) : 0;
   const std::uint64_t until = begun + static_cast<std::uint64_t>(names.nanoseconds(e.ticks));
-  const bool for_stream = op == trace::SyncOp::kStreamSynchronize && e.p(0) != cuda::kStreamPerThread;
+  const std::uint64_t stream = trace::SyncView(e).stream();
+  const bool for_stream = op == trace::SyncOp::kStreamSynchronize && stream != cuda::kStreamPerThread;
   if (begun == 0 || (!for_all && !for_stream)) return;
   for (const auto& [handle, launches] : executable_graphs_) {
-    if (!for_all) launches->wait_for_stream(e.p(0), until);
+    if (!for_all) launches->wait_for_stream(stream, until);
     else if (contexts_.size() == 1) launches->wait_for_all(until);
   }
 }
@@ -221,10 +221,11 @@ void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op, const TraceNames& na
 void DeviceHeaps::on_limit(const Event& e, const TraceNames& names) {
   const std::string_view api = names.api_name(e.api);
   if (api != "cuCtxSetLimit" && api != "cudaDeviceSetLimit" && api != "cudaThreadSetLimit") return;
+  const std::uint64_t bytes = trace::NoteView(e).second();
   for (const auto& context : contexts_) {
     if (!is_of(*context, e.context) || context->end) continue;
-    if (e.succeeded()) context->limit = e.p(1);
-    else context->refused.push_back({e.p(1), e.result, call_of(e), e.stack, context->launches.count() != 0});
+    if (e.succeeded()) context->limit = bytes;
+    else context->refused.push_back({bytes, e.result, call_of(e), e.stack, context->launches.count() != 0});
   }
 }
 
@@ -234,17 +235,17 @@ void DeviceHeaps::conclude() {
 
 std::uint64_t DeviceHeaps::misused_by(const Event& e, const Heap& heap) const {
   if (!any() || (e.flags & trace::kFlagNested) != 0 || heap.is_dead(e.context)) return 0;
-  const auto is_heap = [&](std::uint64_t address) {
-    return spans(address) && heap.find_live(address) == nullptr;
+  const auto if_heap = [&](std::uint64_t address) {
+    return spans(address) && heap.find_live(address) == nullptr ? address : 0;
   };
   switch (e.kind) {
-  case Kind::kFree:
-  case Kind::kSet:
-  case Kind::kUse: return is_heap(e.p(0)) ? e.p(0) : 0;
+  case Kind::kFree: return if_heap(trace::FreeView(e).address());
+  case Kind::kSet: return if_heap(trace::SetView(e).destination());
+  case Kind::kUse: return if_heap(trace::UseView(e).address());
   case Kind::kCopy:
     for (const auto side : {Judgement::Side::kSource, Judgement::Side::kDestination}) {
-      const std::uint64_t address = e.p(side == Judgement::Side::kSource ? 1 : 0);
-      if (declared_side(e, side) != trace::Side::kArray && is_heap(address)) return address;
+      if (declared_side(e, side) == trace::Side::kArray) continue;
+      if (const std::uint64_t address = if_heap(address_of(e, side)); address != 0) return address;
     }
     return 0;
   default: return 0;

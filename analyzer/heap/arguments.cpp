@@ -16,9 +16,10 @@ using trace::Family;
 
 void Heap::State::judge_launch(const Event& e) {
   arguments.clear();
-  if (e.payload.size() <= trace::kFirstPayloadWords || is_dead(e.context)) return;
+  const trace::Payload words = trace::LaunchView(e).arguments();
+  if (words.empty() || is_dead(e.context)) return;
   const bool is_captured = !capturing.empty();
-  for (const std::uint64_t word : e.payload.subspan(trace::kFirstPayloadWords)) {
+  for (const std::uint64_t word : words) {
     const std::uint64_t address = trace::argument_address(word);
     const Id id = word == 0 ? kNone : store.find_id(Space::kAddress, address);
     if (id != kNone && !has_regions) { // nearly all
@@ -34,7 +35,7 @@ void Heap::State::judge_argument(const Event& e, std::uint64_t word, Id block) {
   const std::uint64_t address = trace::argument_address(word);
   const unsigned parameter = trace::argument_parameter(word);
   if (block != kNone && has_regions) {
-    const Words all = e.payload.subspan(trace::kFirstPayloadWords);
+    const Words all = trace::LaunchView(e).arguments();
     judge_in_pool(e, store.range_of(block), {address, 0, Touch::Access::kArgument, Side::kNone, parameter, all});
   }
   if (block == kNone) block = store.find_id(Space::kRegistered, address);
@@ -50,10 +51,11 @@ void Heap::State::judge_argument(const Event& e, std::uint64_t word, Id block) {
 void Heap::State::judge_freed_argument(const Event& e, std::uint64_t word) {
   if (is_sticky(e.result)) return;
   const std::uint64_t address = trace::argument_address(word);
-  const Words all = e.payload.subspan(trace::kFirstPayloadWords);
+  const trace::LaunchView launch(e);
+  const Words all = launch.arguments();
   const Block* dead = store.find_dead(Space::kAddress, address);
   if (dead == nullptr) {
-    if (e.succeeded()) note_end(e.p(0), all, word);
+    if (e.succeeded()) note_end(launch.function(), all, word);
     return;
   }
   // A graph's memory comes back at every launch, static memory with its module.
@@ -63,7 +65,7 @@ void Heap::State::judge_freed_argument(const Event& e, std::uint64_t word) {
                       .block = dead,
                       .offset = address - dead->address,
                       .range_begin = address};
-  if (is_mistake(judgement, e.p(0), all)) add(judgement);
+  if (is_mistake(judgement, launch.function(), all)) add(judgement);
 }
 
 // The live block that ends at the address, if a word of the same arguments points into it.

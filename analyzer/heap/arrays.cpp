@@ -95,10 +95,10 @@ Heap::ArrayPart Heap::State::array_part(std::uint64_t handle) const {
 Heap::ArrayPart Heap::find_array(std::uint64_t handle) const { return state_->array_part(handle); }
 
 void Heap::State::judge_array_side(const Event& copy, Side side) {
-  const std::uint64_t handle = copy.p(side == Side::kSource ? 1 : 0);
+  const std::uint64_t handle = address_of(copy, side), bytes = trace::CopyView(copy).bytes();
   if (is_dead(copy.context) || is_sticky(copy.result)) return;
   const std::optional<Box> box = box_of(copy, side);
-  if (!box || (copy.p(2) == 0 && !copy.from_runtime())) return;
+  if (!box || (bytes == 0 && !copy.from_runtime())) return;
   const ArrayPart part = array_part(handle);
   if (part.width == 0 || !is_past(copy, *box, part)) return;
   const std::uint64_t fitting = inside(box->x, box->width, part.width) *
@@ -107,9 +107,9 @@ void Heap::State::judge_array_side(const Event& copy, Side side) {
   add({.verdict = Verdict::kOutOfBounds,
        .side = side,
        .block = part.block,
-       .bytes_past = copy.p(2) > fitting ? copy.p(2) - fitting : 0,
+       .bytes_past = bytes > fitting ? bytes - fitting : 0,
        .range_begin = handle,
-       .range_bytes = copy.p(2)});
+       .range_bytes = bytes});
 }
 
 bool Heap::State::judge_freed_array(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side) {

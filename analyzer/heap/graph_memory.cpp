@@ -30,28 +30,29 @@ void Heap::State::add_to(Graph& whole, const Graph& part, std::optional<std::uin
 }
 
 void Heap::State::on_sync(const Event& e) {
-  const auto op = static_cast<SyncOp>(e.p(2));
+  const trace::SyncView sync(e);
+  const SyncOp op = sync.op();
   if (op == SyncOp::kEndCapture) return end_capture(e);
   if (op == SyncOp::kGraphLaunch) {
     if (e.succeeded()) {
       last_kernel = last_blind_call = e.order;
       run_graph(e);
     }
-    const auto graph = executable_graphs.find(e.p(1));
+    const auto graph = executable_graphs.find(sync.executable_graph());
     if (graph != executable_graphs.end()) judge_graph_work(e, graph->second);
   }
   if (!e.succeeded()) return;
-  const std::uint64_t stream = e.own_stream(e.p(0));
+  const std::uint64_t stream = e.own_stream(sync.stream());
   if (op == SyncOp::kBeginCapture) capturing[stream] = stream;
   if (capturing.empty()) return;
   // A stream that waits for an event of a capture takes part in it until it ends. Events of the graph are another thing.
-  if (e.p(3) == trace::kSyncExternal) return;
+  if (sync.flags() == trace::kSyncExternal) return;
   const auto origin = capturing.find(stream);
   if (op == SyncOp::kEventRecord) {
-    if (origin != capturing.end()) captured_events[e.p(1)] = origin->second;
-    else captured_events.erase(e.p(1));
+    if (origin != capturing.end()) captured_events[sync.event()] = origin->second;
+    else captured_events.erase(sync.event());
   } else if (op == SyncOp::kStreamWaitEvent && origin == capturing.end()) {
-    const auto event = captured_events.find(e.p(1));
+    const auto event = captured_events.find(sync.event());
     if (event != captured_events.end()) capturing[stream] = event->second;
   }
 }
@@ -63,14 +64,15 @@ bool ends_capture(const Event& end) {
 
 void Heap::State::end_capture(const Event& e) {
   if (!ends_capture(e)) return;
-  const std::uint64_t stream = e.own_stream(e.p(0));
+  const trace::SyncView sync(e);
+  const std::uint64_t stream = e.own_stream(sync.stream());
   const auto belongs = [&](const auto& entry) { return entry.second == stream; };
   std::erase_if(capturing, belongs);
   std::erase_if(captured_events, belongs);
   const auto capture = captures.extract(stream);
   if (capture.empty() || !e.succeeded()) return;
   // Before format 1.1 the graph's handle is missing: those captures are graph 0, of every executable graph.
-  Graph& graph = graphs[e.p(1)];
+  Graph& graph = graphs[sync.graph()];
   add_to(graph, capture.mapped(), std::nullopt);
 }
 
@@ -81,38 +83,42 @@ void Heap::State::note_graph_allocation(const Event& e, const Block& block) {
 }
 
 bool Heap::State::note_captured_free(const Event& e) {
-  const auto origin = capturing.find(e.own_stream(e.p(2)));
+  const trace::FreeView free(e);
+  const auto origin = capturing.find(e.own_stream(free.stream()));
   if (origin == capturing.end()) return false;
-  captures[origin->second].frees.push_back(e.p(0));
+  captures[origin->second].frees.push_back(free.address());
   return true;
 }
 
 void Heap::State::on_graph_life(const Event& e) {
-  const bool created = static_cast<trace::LifeOp>(e.p(2)) == trace::LifeOp::kCreate;
-  if (static_cast<trace::LifeOp>(e.p(2)) == trace::LifeOp::kUse) return note_inner_graph(e);
-  if (static_cast<trace::ObjectClass>(e.p(1)) == trace::ObjectClass::kGraph) {
-    forget_graph(e.p(0));
-    const auto original = created && e.p(3) != 0 ? graphs.find(e.p(3)) : graphs.end();
+  const trace::LifeView life(e);
+  const std::uint64_t handle = life.handle(), parent = life.parent();
+  const bool created = life.op() == trace::LifeOp::kCreate;
+  if (life.op() == trace::LifeOp::kUse) return note_inner_graph(e);
+  if (life.object() == trace::ObjectClass::kGraph) {
+    forget_graph(handle);
+    const auto original = created && parent != 0 ? graphs.find(parent) : graphs.end();
     if (original == graphs.end()) return;
     // A clone: its nodes have handles of their own.
-    Graph clone = whole_graph(e.p(3));
+    Graph clone = whole_graph(parent);
     std::vector<GraphWork> work;
     for (const auto& [node, own] : clone.work) work.insert(work.end(), own.begin(), own.end());
     clone.work = {{0, std::move(work)}};
-    graphs[e.p(0)] = std::move(clone);
+    graphs[handle] = std::move(clone);
     return;
   }
-  executable_graphs.erase(e.p(0));
+  executable_graphs.erase(handle);
   if (!created) return;
   // A copy, since the graph may be destroyed before what was made of it.
-  static_cast<Graph&>(executable_graphs[e.p(0)]) = whole_graph(graphs.contains(e.p(3)) ? e.p(3) : 0);
+  static_cast<Graph&>(executable_graphs[handle]) = whole_graph(graphs.contains(parent) ? parent : 0);
 }
 
 void Heap::State::note_inner_graph(const Event& e) {
-  const std::uint64_t inner = e.p(0), node = e.p(3);
-  const bool names_graph = e.payload.size() > trace::kFirstPayloadWords && e.p(4) != 0;
-  const bool is_body = names_graph && e.payload.size() > 5 && e.p(5) != 0;
-  if (names_graph) graph_of_node[node] = e.p(4);
+  const trace::LifeView life(e);
+  const std::uint64_t inner = life.handle(), node = life.node();
+  const bool names_graph = life.graph() != 0;
+  const bool is_body = names_graph && life.body() != 0;
+  if (names_graph) graph_of_node[node] = life.graph();
   const auto known = graph_of_node.find(node);
   if (known == graph_of_node.end()) return forget_unknown_nodes(); // the node may be any of them
   Graph& parent = graphs[known->second];
@@ -155,7 +161,7 @@ void Heap::State::forget_graph(std::uint64_t handle) {
 
 void Heap::State::run_graph(const Event& e) {
   if (graphs.empty() && executable_graphs.empty()) return;
-  const auto known = executable_graphs.find(e.p(1));
+  const auto known = executable_graphs.find(trace::SyncView(e).executable_graph());
   const auto unnamed = graphs.find(0);
   if (known == executable_graphs.end() && unnamed == graphs.end()) return;
   const Graph* named = known != executable_graphs.end() ? &known->second : nullptr;

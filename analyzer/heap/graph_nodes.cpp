@@ -21,9 +21,6 @@ namespace {
 using trace::Family;
 using trace::GraphOp;
 
-// Words of a kUse about a graph's node.
-constexpr std::size_t kNode = 8, kMember = 9, kType = 10;
-
 GraphWork work_of(const Event& e, GraphWork::Kind kind, bool captured) {
   return {.kind = kind,
           .captured = captured,
@@ -60,8 +57,9 @@ bool is_array(const GraphWork& work, std::uint64_t word) {
 void Heap::State::on_graph_kernel(const Event& e) {
   if (!e.succeeded() || e.from_runtime()) return;
   GraphWork kernel = work_of(e, GraphWork::Kind::kKernel, false);
-  kernel.function = e.p(0);
-  const Words all = e.payload.subspan(std::min<std::size_t>(trace::first_argument(e.kind), e.payload.size()));
+  const trace::GraphKernelView view(e);
+  kernel.function = view.function();
+  const Words all = view.arguments();
   for (const std::uint64_t word : all) {
     const std::uint64_t address = trace::argument_address(word);
     if (word == 0) continue;
@@ -73,29 +71,32 @@ void Heap::State::on_graph_kernel(const Event& e) {
     } else if (store.find_dead(Space::kAddress, address) != nullptr) {
       kernel.pointers.push_back(word); // a mistake only if the graph is launched so
     } else {
-      note_end(e.p(0), all, word);
+      note_end(kernel.function, all, word);
     }
   }
-  change_node(e.p(1), e.p(4), {std::move(kernel)}, GraphWork::Kind::kKernel);
+  change_node(view.graph(), view.node(), {std::move(kernel)}, GraphWork::Kind::kKernel);
 }
 
 bool Heap::State::on_graph_use(const Event& e) {
-  if (e.p(2) != static_cast<std::uint64_t>(trace::UseClass::kGraphNode)) return false;
-  if (e.payload.size() <= kType || !e.succeeded() || e.from_runtime()) return false;
-  GraphWork work = work_of(e, kind_of(e.p(kType)), false);
+  const trace::UseView use(e);
+  if (use.use() != trace::UseClass::kGraphNode) return false;
+  if (!use.has(trace::UseWord::node_type) || !e.succeeded() || e.from_runtime()) return false;
+  const GraphWork::Kind kind = kind_of(use.node_type());
+  const std::uint64_t address = use.address();
+  GraphWork work = work_of(e, kind, false);
   const bool reads = (e.flags & trace::kUseReads) != 0;
-  const auto point = [&](unsigned part) { work.pointers.push_back(trace::argument_word(e.p(0), part)); };
-  Id id = e.p(0) != 0 ? array_of(e.p(0)) : kNone;
+  const auto point = [&](unsigned part) { work.pointers.push_back(trace::argument_word(address, part)); };
+  Id id = address != 0 ? array_of(address) : kNone;
   if (id != kNone) {
     point(reads ? GraphWork::kSourceArray : GraphWork::kDestinationArray);
-  } else if (e.p(0) != 0) {
-    id = store.find_id(Space::kAddress, e.p(0));
-    if (id == kNone) id = store.find_id(Space::kRegistered, e.p(0));
-    const bool is_known = id != kNone || store.find_dead(Space::kAddress, e.p(0)) != nullptr;
+  } else if (address != 0) {
+    id = store.find_id(Space::kAddress, address);
+    if (id == kNone) id = store.find_id(Space::kRegistered, address);
+    const bool is_known = id != kNone || store.find_dead(Space::kAddress, address) != nullptr;
     if (is_known) point(reads ? GraphWork::kSource : GraphWork::kDestination);
   }
-  if (id != kNone) touch(e, id, Touch::Access::kBound, e.p(0), e.p(1));
-  change_node(e.p(3), e.p(kNode), {std::move(work)}, kind_of(e.p(kType)), e.p(kMember) != 0);
+  if (id != kNone) touch(e, id, Touch::Access::kBound, address, use.bytes());
+  change_node(use.graph(), use.node(), {std::move(work)}, kind, use.part() != 0);
   return true;
 }
 
@@ -108,18 +109,19 @@ void Heap::State::judge_node_range(const Event& e) {
     if (work->kind == trace::Kind::kCopy) judge_node_side(*work, Side::kSource);
     return;
   }
-  if (e.p(0) == 0) return;
-  const auto range = store.find(Space::kAddress, e.p(0));
-  if (!range || e.p(1) <= range.end - e.p(0)) return;
+  const trace::UseView use(e);
+  if (use.address() == 0) return;
+  const auto range = store.find(Space::kAddress, use.address());
+  if (!range || use.bytes() <= range.end - use.address()) return;
   const bool reads = (e.flags & trace::kUseReads) != 0;
-  judge_live_range(e, range, e.p(0), e.p(1), reads ? Side::kSource : Side::kDestination);
+  judge_live_range(e, range, use.address(), use.bytes(), reads ? Side::kSource : Side::kDestination);
 }
 
 void Heap::State::judge_node_side(const Event& work, Side side) {
   const bool copies = work.kind == trace::Kind::kCopy;
   const trace::Side declared = copies ? declared_side(work, side) : trace::Side::kDevice;
   if (declared == trace::Side::kArray) return judge_array_side(work, side);
-  const std::uint64_t address = work.p(side == Side::kSource ? 1 : 0);
+  const std::uint64_t address = address_of(work, side);
   const std::uint64_t bytes = copies ? copy_extent(work, side) : set_extent(work);
   if (address == 0 || bytes == 0) return;
   if (const auto range = store.find(Space::kAddress, address)) {
@@ -130,12 +132,13 @@ void Heap::State::judge_node_side(const Event& work, Side side) {
 }
 
 void Heap::State::note_captured_kernel(const Event& e) {
-  const auto origin = capturing.find(e.own_stream(e.p(1)));
+  const trace::LaunchView launch(e);
+  const auto origin = capturing.find(e.own_stream(launch.stream()));
   if (!e.succeeded() || origin == capturing.end()) return;
   GraphWork kernel = work_of(e, GraphWork::Kind::kKernel, true);
-  kernel.function = e.p(0);
+  kernel.function = launch.function();
   for (std::size_t i = 0; i < arguments.size(); ++i) { // what was freed before is the launch's own mistake
-    if (arguments[i] != kNone) kernel.pointers.push_back(e.payload[trace::first_argument(e.kind) + i]);
+    if (arguments[i] != kNone) kernel.pointers.push_back(launch.arguments()[i]);
   }
   if (!kernel.pointers.empty()) captures[origin->second].work[0].push_back(std::move(kernel));
 }
@@ -143,9 +146,9 @@ void Heap::State::note_captured_kernel(const Event& e) {
 // Of the uses, memory operations are what streams do.
 void Heap::State::note_captured_use(const Event& e, GraphWork::Kind kind) {
   using trace::UseClass;
-  const auto use = static_cast<UseClass>(e.p(2));
+  const UseClass use = trace::UseView(e).use();
   if (e.kind == trace::Kind::kUse && use != UseClass::kMemOp && use != UseClass::kMemOpWait) return;
-  const auto origin = capturing.find(e.own_stream(e.p(3)));
+  const auto origin = capturing.find(e.own_stream(named_stream(e)));
   if (!e.succeeded() || origin == capturing.end()) return;
   GraphWork work = work_of(e, kind, true);
   for (const Touch& t : touched) {
@@ -193,15 +196,16 @@ void Heap::State::forget_unknown_nodes(std::optional<GraphWork::Kind> kind) {
 
 void Heap::State::on_graph_change(const Event& e) {
   if (!e.succeeded() || e.from_runtime()) return;
-  const std::uint64_t node = e.p(2);
-  const auto other = graphs.find(e.p(3));
-  const auto executable = executable_graphs.find(e.p(0));
-  switch (static_cast<GraphOp>(e.p(1))) {
+  const trace::GraphChangeView change(e);
+  const std::uint64_t node = change.node();
+  const auto other = graphs.find(change.other_graph());
+  const auto executable = executable_graphs.find(change.graph());
+  switch (change.op()) {
   case GraphOp::kChild: {
     Graph child;
-    add_to(child, whole_graph(e.p(3)), node);
-    change_node(e.p(0), node, std::exchange(child.work[node], {}), std::nullopt);
-    if (executable == executable_graphs.end()) add_to(graphs[e.p(0)], child, std::nullopt);
+    add_to(child, whole_graph(change.other_graph()), node);
+    change_node(change.graph(), node, std::exchange(child.work[node], {}), std::nullopt);
+    if (executable == executable_graphs.end()) add_to(graphs[change.graph()], child, std::nullopt);
     break;
   }
   case GraphOp::kUpdate:
@@ -210,7 +214,7 @@ void Heap::State::on_graph_change(const Event& e) {
     executable->second.work.clear();
     // Which of the other graph's nodes is one that was disabled is not known.
     if (other != graphs.end() && executable->second.disabled.empty()) {
-      executable->second.work = whole_graph(e.p(3)).work;
+      executable->second.work = whole_graph(change.other_graph()).work;
     }
     break;
   case GraphOp::kRemove:
@@ -230,7 +234,7 @@ void Heap::State::on_graph_change(const Event& e) {
     if (executable == executable_graphs.end()) return;
     executable->second.is_watched = false;
     if (!executable->second.work.contains(node)) forget_unknown(executable->second, std::nullopt);
-    if (e.p(3) == 0) executable->second.disabled.insert(node);
+    if (change.is_enabled() == 0) executable->second.disabled.insert(node);
     else executable->second.disabled.erase(node);
     break;
   case GraphOp::kEventRecord:
@@ -243,7 +247,7 @@ void Heap::State::on_graph_change(const Event& e) {
 
 void Heap::State::judge_graph_work(const Event& e, ExecutableGraph& graph) {
   if (e.from_runtime() || (!e.succeeded() && e.result != cuda::CUDA_ERROR_INVALID_VALUE)) return;
-  if (is_dead(e.context) || capturing.contains(e.own_stream(e.p(0)))) return;
+  if (is_dead(e.context) || capturing.contains(e.own_stream(trace::SyncView(e).stream()))) return;
   const auto lives = [this](const ExecutableGraph::Watched& w) {
     const Id id = store.find_exact(w.space, w.address);
     return id != kNone && store[id].born == w.born;

@@ -20,11 +20,7 @@ using trace::Family;
 using trace::FreeFunction;
 using trace::Kind;
 
-
-Family family_of(std::uint64_t word) {
-  return word <= static_cast<std::uint64_t>(Family::kManagedVariable) ? static_cast<Family>(word)
-                                                                  : Family::kUnknown;
-}
+Family known(Family family) { return family <= Family::kManagedVariable ? family : Family::kUnknown; }
 
 // One open of an IPC handle, one retain of a VMM handle: the same address again is one more reference.
 bool counts_references(Family family) { return family == Family::kIpc || family == Family::kVmmHandle; }
@@ -59,7 +55,7 @@ void Heap::State::apply(const Event& e) {
     if (!capturing.empty()) note_captured_use(e, GraphWork::Kind::kSet);
     break;
   case Kind::kUse:
-    if (e.p(2) == static_cast<std::uint64_t>(trace::UseClass::kGraphNode)) judge_node_range(e);
+    if (trace::UseView(e).use() == trace::UseClass::kGraphNode) judge_node_range(e);
     if (on_graph_use(e)) break;
     judge_use(e);
     if (!capturing.empty()) note_captured_use(e, GraphWork::Kind::kOther);
@@ -93,19 +89,20 @@ void Heap::State::note_sticky(const Event& e) {
 }
 
 void Heap::State::on_alloc(const Event& e) {
-  if (!e.succeeded() || e.from_runtime() || e.p(0) == 0) return;
+  const trace::AllocView alloc(e);
+  if (!e.succeeded() || e.from_runtime() || alloc.address() == 0) return;
   store.use().expect(e.stack);
   Block block;
-  block.address = e.p(0);
-  block.bytes = e.p(1);
-  block.family = family_of(e.p(2));
-  block.stream = e.p(3);
+  block.address = alloc.address();
+  block.bytes = alloc.bytes();
+  block.family = known(alloc.memory_kind());
+  block.stream = alloc.stream();
   block.born = e.order & trace::kOrderMask;
   block.allocated = e.stack;
   block.api = e.via != trace::kNoApi ? e.via : e.api;
   block.context = e.context;
-  const bool is_detailed = e.payload.size() > trace::kFirstPayloadWords;
-  const std::uint64_t pool = place(block, is_detailed ? e.p(9) : 0);
+  const bool is_detailed = alloc.has_second_slot();
+  const std::uint64_t pool = place(block, alloc.pool());
   if (block.family == Family::kStreamOrdered && !capturing.empty() && capturing.contains(e.own_stream(block.stream))) {
     block.family = Family::kGraph;
   }
@@ -114,18 +111,18 @@ void Heap::State::on_alloc(const Event& e) {
   const Id id = store.create(block);
   if (is_detailed) {
     BlockDetail& detail = store.detail_of(store[id]);
-    detail.pitch = e.p(4);
-    detail.width = e.p(5);
-    detail.height = e.p(6);
-    detail.depth = e.p(7);
-    detail.element = e.p(8);
-    detail.flags = e.p(10);
+    detail.pitch = alloc.pitch();
+    detail.width = alloc.width();
+    detail.height = alloc.height();
+    detail.depth = alloc.depth();
+    detail.element = alloc.element_bytes();
+    detail.flags = alloc.flags();
   }
   if (pool != 0) store.detail_of(store[id]).pool = pool;
   if (block.family == Family::kGraph) note_graph_allocation(e, block);
   if (make_live(id) != id) return; // one more reference of a block
   touched.push_back(
-    {.block = &store[id], .access = Touch::Access::kBorn, .address = e.p(0), .bytes = e.p(1)});
+    {.block = &store[id], .access = Touch::Access::kBorn, .address = alloc.address(), .bytes = alloc.bytes()});
 }
 
 Heap::State::Id Heap::State::make_live(Id id) {
@@ -143,10 +140,11 @@ Heap::State::Id Heap::State::make_live(Id id) {
 }
 
 void Heap::State::on_free(const Event& e) {
-  if (e.p(0) == 0) return; // releasing NULL is legal and a common way to force initialisation
-  if (e.p(1) == static_cast<std::uint64_t>(FreeFunction::kHostFree)) return judge_host_free(e);
-  if (e.p(1) == static_cast<std::uint64_t>(FreeFunction::kGraphFreeNode)) {
-    if (e.succeeded()) graphs[e.p(2)].frees.push_back(e.p(0));
+  const trace::FreeView free(e);
+  if (free.address() == 0) return; // releasing NULL is legal and a common way to force initialisation
+  if (free.function() == FreeFunction::kHostFree) return judge_host_free(e);
+  if (free.function() == FreeFunction::kGraphFreeNode) {
+    if (e.succeeded()) graphs[free.graph()].frees.push_back(free.address());
     return;
   }
   if (!e.from_runtime() && e.succeeded()) return accept_free(e, true);
@@ -156,17 +154,18 @@ void Heap::State::on_free(const Event& e) {
 }
 
 void Heap::State::accept_free(const Event& e, bool count_unseen) {
-  const auto function = static_cast<FreeFunction>(e.p(1));
+  const trace::FreeView free(e);
+  const FreeFunction function = free.function();
   const Space space = space_of(function);
-  if (function == FreeFunction::kMemUnmap && e.p(3) != 0) return unmap(e);
+  if (function == FreeFunction::kMemUnmap && free.bytes() != 0) return unmap(e);
   if (function == FreeFunction::kMemFreeAsync && !capturing.empty() && note_captured_free(e)) return;
-  if (end_accepted(space, e.p(0), e)) return;
+  if (end_accepted(space, free.address(), e)) return;
   if (space == Space::kSubAllocation) return judge_region_release(e);
   // CUDA accepts the destruction of a level or plane, and does nothing (measured on an H200, driver 580).
-  if (space == Space::kArray && views.contains(e.p(0))) return;
+  if (space == Space::kArray && views.contains(free.address())) return;
   if (!count_unseen || function == FreeFunction::kUnmapGraphics) return;
-  Block* dead = store.find_dead(space, e.p(0));
-  if (dead != nullptr && dead->address == e.p(0)) {
+  Block* dead = store.find_dead(space, free.address());
+  if (dead != nullptr && dead->address == free.address()) {
     if (dead->family == Family::kGraph) return; // every launch of the graph allocates it again
     if (dead->end == Block::End::kContextEnded) {
       dead->end = Block::End::kFreed; // the context had not ended after all
@@ -174,7 +173,7 @@ void Heap::State::accept_free(const Event& e, bool count_unseen) {
     }
   }
   ++unseen_allocations;
-  add({.verdict = Verdict::kUnseenAllocation, .range_begin = e.p(0)});
+  add({.verdict = Verdict::kUnseenAllocation, .range_begin = free.address()});
 }
 
 // Takes the block at this base out of the heap, or one reference of it.
@@ -201,22 +200,23 @@ bool Heap::State::end_accepted(Space space, std::uint64_t address, const Event& 
 
 void Heap::State::on_life(const Event& e) {
   if (!e.succeeded() || e.from_runtime()) return;
-  const auto object = static_cast<trace::ObjectClass>(e.p(1));
-  const auto op = static_cast<trace::LifeOp>(e.p(2));
+  const trace::LifeView life(e);
+  const trace::ObjectClass object = life.object();
+  const trace::LifeOp op = life.op();
   if (object == trace::ObjectClass::kUserHeap) return on_user_heap(e);
   if (object == trace::ObjectClass::kArrayView && op == trace::LifeOp::kCreate) {
-    views[e.p(0)] = {e.p(3), e.p(4), e.payload.size() > trace::kFirstPayloadWords};
+    views[life.handle()] = {life.parent(), life.level(), life.has_second_slot()};
   }
   if (object == trace::ObjectClass::kGraph || object == trace::ObjectClass::kGraphExec) on_graph_life(e);
   note_place(e);
-  if (object == trace::ObjectClass::kContext && op == trace::LifeOp::kDestroy) end_context(e, e.p(0), -1);
+  if (object == trace::ObjectClass::kContext && op == trace::LifeOp::kDestroy) end_context(e, life.handle(), -1);
   if (object != trace::ObjectClass::kPrimaryContext) return;
-  const auto device = static_cast<std::int32_t>(e.p(0));
-  if (op == trace::LifeOp::kRetain) ++retained[e.p(0)];
+  const auto device = static_cast<std::int32_t>(life.device());
+  if (op == trace::LifeOp::kRetain) ++retained[life.device()];
   if (op == trace::LifeOp::kReset) end_context(e, 0, device);
   // The last release resets. One too many for what we saw means that a retain went unseen: nothing is known.
   if (op == trace::LifeOp::kRelease) {
-    const auto count = retained.find(e.p(0));
+    const auto count = retained.find(life.device());
     if (count != retained.end() && count->second > 0 && --count->second == 0) {
       last_release = e.order;
       end_context(e, 0, device);
@@ -300,15 +300,15 @@ bool Heap::ends_context(const Event& e, std::uint16_t id) const {
   if (e.kind != trace::Kind::kLife || !e.succeeded() || e.from_runtime()) return false;
   if (id >= state_->contexts.size() || !state_->contexts[id].known) return false;
   const State::Context& context = state_->contexts[id];
-  const auto object = static_cast<trace::ObjectClass>(e.p(1));
-  const auto op = static_cast<trace::LifeOp>(e.p(2));
-  if (object == trace::ObjectClass::kContext) {
-    return op == trace::LifeOp::kDestroy && context.handle == e.p(0);
+  const trace::LifeView life(e);
+  const trace::LifeOp op = life.op();
+  if (life.object() == trace::ObjectClass::kContext) {
+    return op == trace::LifeOp::kDestroy && context.handle == life.handle();
   }
   const bool ends = op == trace::LifeOp::kReset ||
                     (op == trace::LifeOp::kRelease && state_->last_release == e.order);
-  return object == trace::ObjectClass::kPrimaryContext && ends && context.primary &&
-         context.device == static_cast<std::int32_t>(e.p(0));
+  return life.object() == trace::ObjectClass::kPrimaryContext && ends && context.primary &&
+         context.device == static_cast<std::int32_t>(life.device());
 }
 
 std::uint64_t Heap::last_kernel() const { return state_->last_kernel; }

@@ -157,6 +157,7 @@ struct Rows {
 };
 Rows rows_of(const Event& call, Judgement::Side side); // the side matters for copies alone
 trace::Side declared_side(const Event& copy, Judgement::Side side);
+std::uint64_t address_of(const Event& call, Judgement::Side side); // of a copy or set
 
 // The part of an array that one side of a copy names: bytes of a row, rows and slices. A width of 0 is not known.
 struct Box {

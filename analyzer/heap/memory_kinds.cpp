@@ -141,70 +141,87 @@ bool is_sticky(std::uint16_t result) {
 
 std::uint64_t Rows::count() const { return saturating_mul(height, depth); }
 
+namespace {
+
+Rows rows_of_set(const trace::SetView& set) {
+  if (!set.has_second_slot()) return {.address = set.destination(), .width = set.bytes()};
+  const std::uint64_t height = std::max<std::uint64_t>(set.height(), 1);
+  return {.address = set.destination(),
+          .pitch = set.pitch(),
+          .width = set.width(),
+          .height = height,
+          .slice = height,
+          .element = set.element_bytes()};
+}
+
+} // namespace
+
 Rows rows_of(const Event& call, Judgement::Side side) {
+  if (call.kind != trace::Kind::kCopy) return rows_of_set(trace::SetView(call));
+  const trace::CopyView copy(call);
   const bool source = side == Judgement::Side::kSource;
-  const bool is_copy = call.kind == trace::Kind::kCopy;
   Rows rows;
-  rows.address = call.p(source ? 1 : 0);
-  if (call.payload.size() <= trace::kFirstPayloadWords) {
-    rows.width = call.p(is_copy ? 2 : 1);
+  rows.address = address_of(call, side);
+  if (!copy.has_second_slot()) {
+    rows.width = copy.bytes();
     return rows;
   }
-  rows.pitch = call.p(source ? 5 : 4);
-  rows.width = call.p(is_copy ? 6 : 5);
-  rows.height = std::max<std::uint64_t>(call.p(is_copy ? 7 : 6), 1);
-  rows.slice = rows.height;
-  if (is_copy) {
-    rows.depth = std::max<std::uint64_t>(call.p(8), 1);
-    if (const std::uint64_t slice = call.p(source ? 10 : 9); slice != 0) rows.slice = slice;
-  } else {
-    rows.element = call.p(7);
-  }
+  rows.pitch = source ? copy.source_pitch() : copy.destination_pitch();
+  rows.width = copy.width();
+  rows.height = std::max<std::uint64_t>(copy.height(), 1);
+  rows.depth = std::max<std::uint64_t>(copy.depth(), 1);
+  const std::uint64_t slice = source ? copy.source_rows() : copy.destination_rows();
+  rows.slice = slice != 0 ? slice : rows.height;
   return rows;
 }
 
 trace::Side declared_side(const Event& copy, Judgement::Side side) {
-  return static_cast<trace::Side>((copy.flags >> (side == Judgement::Side::kSource ? 2 : 0)) & 3);
+  return side == Judgement::Side::kSource ? trace::source_side(copy.flags) : trace::destination_side(copy.flags);
 }
 
-std::optional<Box> box_of(const Event& copy, Judgement::Side side) {
-  const unsigned first = side == Judgement::Side::kSource ? 14 : 11;
-  if (copy.payload.size() < first + 3) return std::nullopt;
-  return Box{.x = copy.p(first),
-             .y = copy.p(first + 1),
-             .z = copy.p(first + 2),
-             .width = copy.p(6),
-             .height = std::max<std::uint64_t>(copy.p(7), 1),
-             .depth = std::max<std::uint64_t>(copy.p(8), 1)};
+std::uint64_t address_of(const Event& call, Judgement::Side side) {
+  if (call.kind != trace::Kind::kCopy) return trace::SetView(call).destination();
+  const trace::CopyView copy(call);
+  return side == Judgement::Side::kSource ? copy.source() : copy.destination();
 }
 
-std::optional<Event> work_of_node(const Event& use) {
-  constexpr unsigned kType = 10;
-  constexpr unsigned kCopyWords = 17, kSetWords = 8;
-  const bool of_node = use.kind == trace::Kind::kUse &&
-                       use.p(2) == static_cast<std::uint64_t>(trace::UseClass::kGraphNode);
-  if (!of_node || use.payload.size() <= kType) return std::nullopt;
-  Event work = use;
-  if (use.p(kType) == cuda::kNodeTypeSet) {
-    work.kind = trace::Kind::kSet; // P4 to P7 are the same
-    work.payload = use.payload.first(kSetWords);
+std::optional<Box> box_of(const Event& call, Judgement::Side side) {
+  const trace::CopyView copy(call);
+  const bool source = side == Judgement::Side::kSource;
+  if (!copy.has(source ? trace::CopyWord::source_z : trace::CopyWord::destination_z)) return std::nullopt;
+  return Box{.x = source ? copy.source_x() : copy.destination_x(),
+             .y = source ? copy.source_y() : copy.destination_y(),
+             .z = source ? copy.source_z() : copy.destination_z(),
+             .width = copy.width(),
+             .height = std::max<std::uint64_t>(copy.height(), 1),
+             .depth = std::max<std::uint64_t>(copy.depth(), 1)};
+}
+
+std::optional<Event> work_of_node(const Event& e) {
+  const trace::UseView use(e);
+  const bool of_node = e.kind == trace::Kind::kUse && use.use() == trace::UseClass::kGraphNode;
+  if (!of_node || !use.has(trace::UseWord::node_type)) return std::nullopt;
+  Event work = e;
+  if (use.node_type() == cuda::kNodeTypeSet) {
+    work.kind = trace::Kind::kSet; // the words of its rows are the same
+    work.payload = e.payload.first(trace::SetWord::kCount);
     return work;
   }
-  if (use.p(kType) != cuda::kNodeTypeCopy || use.payload.size() <= trace::kNodeCopyFlags) return std::nullopt;
+  if (use.node_type() != cuda::kNodeTypeCopy || !use.has(trace::UseWord::flags_of_copy)) return std::nullopt;
   work.kind = trace::Kind::kCopy;
-  work.flags = static_cast<std::uint16_t>((use.flags & 0xf000) | (use.p(trace::kNodeCopyFlags) & 0xfff));
-  work.payload = use.payload.subspan(trace::kNodeCopy, kCopyWords);
+  work.flags = static_cast<std::uint16_t>((e.flags & trace::kCommonFlags) | (use.flags_of_copy() & ~trace::kCommonFlags));
+  work.payload = e.payload.subspan(trace::UseWord::copy_destination, trace::CopyWord::kCount);
   return work;
 }
 
 std::uint64_t copy_extent(const Event& copy, Judgement::Side side) {
-  if (copy.payload.size() <= trace::kFirstPayloadWords) return copy.p(2);
-  return extent_of(rows_of(copy, side));
+  const trace::CopyView view(copy);
+  return !view.has_second_slot() ? view.bytes() : extent_of(rows_of(copy, side));
 }
 
 std::uint64_t set_extent(const Event& set) {
-  if (set.payload.size() <= trace::kFirstPayloadWords) return set.p(1);
-  return extent_of(rows_of(set, Judgement::Side::kDestination));
+  const trace::SetView view(set);
+  return !view.has_second_slot() ? view.bytes() : extent_of(rows_of(set, Judgement::Side::kDestination));
 }
 
 } // namespace gmt

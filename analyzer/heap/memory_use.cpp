@@ -18,9 +18,9 @@ struct Place {
 
 // cudaMemcpyKind as the runtime's call declared it: 1 and 0 read host memory, 2 and 0 write to it.
 bool declares_device(const Event& e, bool destination) {
-  const auto declared = static_cast<trace::Side>((e.flags >> (destination ? 0 : 2)) & 3);
+  const trace::Side declared = destination ? trace::destination_side(e.flags) : trace::source_side(e.flags);
   if (declared != trace::Side::kUnified) return declared != trace::Side::kHost;
-  const unsigned kind = e.flags >> 8 & 15; // + 1; cudaMemcpyDefault (4) leaves it to the address
+  const unsigned kind = trace::declared_kind_plus_1(e.flags); // cudaMemcpyDefault (4) leaves it to the address
   return kind == 4 || kind == (destination ? 2 : 3);
 }
 
@@ -47,8 +47,9 @@ void CopyUse::add(const Event& e, const Heap& heap) {
                                              : kDeviceToDevice;
   Sum& sum = sums_[direction];
   ++sum.copies;
-  sum.bytes += e.p(2);
-  if (to.kind == Place::Kind::kPageable || from.kind == Place::Kind::kPageable) sum.pageable_bytes += e.p(2);
+  const std::uint64_t bytes = trace::CopyView(e).bytes();
+  sum.bytes += bytes;
+  if (to.kind == Place::Kind::kPageable || from.kind == Place::Kind::kPageable) sum.pageable_bytes += bytes;
 }
 
 void MemoryUse::grew(const Block& block, std::uint64_t more, std::uint64_t order) {

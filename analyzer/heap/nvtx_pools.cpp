@@ -14,12 +14,13 @@
 namespace gmt {
 
 void Heap::State::on_user_heap(const Event& e) {
-  const std::uint64_t handle = e.p(0);
-  switch (static_cast<trace::LifeOp>(e.p(2))) {
+  const trace::LifeView life(e);
+  const std::uint64_t handle = life.handle();
+  switch (life.op()) {
   case trace::LifeOp::kCreate:
-    user_heaps[handle] = {e.p(4), e.p(5)};
-    if (const auto backing = store.find(Space::kAddress, e.p(4))) {
-      touch(e, backing.value, Touch::Access::kBound, e.p(4), e.p(5)); // not unused, whoever takes from it
+    user_heaps[handle] = {life.address(), life.bytes()};
+    if (const auto backing = store.find(Space::kAddress, life.address())) {
+      touch(e, backing.value, Touch::Access::kBound, life.address(), life.bytes()); // not unused, whoever takes from it
     }
     break;
   case trace::LifeOp::kReset: end_regions_of(e, Block::End::kFreed, handle); break;
@@ -63,7 +64,7 @@ void Heap::State::end_regions_inside(const Event& e, std::uint64_t begin, std::u
 
 // The pool took back what it had not given out. What was registered before the trace began is unknown.
 void Heap::State::judge_region_release(const Event& e) {
-  const std::uint64_t address = e.p(0);
+  const std::uint64_t address = trace::FreeView(e).address();
   Verdict verdict = Verdict::kUnseenAllocation;
   const Block* block = nullptr;
   if (const auto range = store.find(Space::kSubAllocation, address)) {
@@ -99,7 +100,7 @@ bool Heap::State::judge_in_pool(const Event& e, const BlockStore::Range& backing
   if (!is_freed) {
     const bool is_launch = !a.arguments.empty() && e.succeeded();
     if (pool != nullptr && is_launch) {
-      note_end(e.p(0), a.arguments, trace::argument_word(a.address, a.parameter));
+      note_end(trace::LaunchView(e).function(), a.arguments, trace::argument_word(a.address, a.parameter));
     }
     return false;
   }
@@ -110,7 +111,7 @@ bool Heap::State::judge_in_pool(const Event& e, const BlockStore::Range& backing
                       .offset = a.address - dead->address,
                       .range_begin = a.address,
                       .range_bytes = a.bytes};
-  if (a.arguments.empty() || is_mistake(judgement, e.p(0), a.arguments)) add(judgement);
+  if (a.arguments.empty() || is_mistake(judgement, trace::LaunchView(e).function(), a.arguments)) add(judgement);
   return true;
 }
 

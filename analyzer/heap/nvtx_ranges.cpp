@@ -17,33 +17,34 @@ Ranges::Thread& Ranges::thread(std::uint32_t number) const { return threads_[num
 
 void Ranges::on_range(const Event& e) {
   any_ = true;
-  const Open range{e.p(1), e.p(2)};
+  const trace::RangeView view(e);
+  const Open range{view.domain(), view.text()};
   Thread& thread = this->thread(e.thread);
-  switch (static_cast<RangeOp>(e.p(0))) {
+  switch (view.op()) {
   case RangeOp::kThread:
-    thread = {.open = {}, .id = e.p(3)};
+    thread = {.open = {}, .id = view.thread()};
     break;
   case RangeOp::kPush:
     thread.open.push_back(range);
     thread.version = 0;
     break;
   case RangeOp::kPop:
-    if (e.p(3) < thread.open.size()) thread.open.resize(e.p(3));
+    if (view.open_ranges() < thread.open.size()) thread.open.resize(view.open_ranges());
     thread.version = 0;
     break;
   case RangeOp::kStart: {
     const bool known =
-      std::ranges::any_of(started_, [&](const Started& started) { return started.id == e.p(3); });
-    if (!known) started_.push_back({e.p(3), range});
+      std::ranges::any_of(started_, [&](const Started& started) { return started.id == view.id(); });
+    if (!known) started_.push_back({view.id(), range});
     ++version_;
     break;
   }
   case RangeOp::kEnd:
-    std::erase_if(started_, [&](const Started& started) { return started.id == e.p(3); });
+    std::erase_if(started_, [&](const Started& started) { return started.id == view.id(); });
     ++version_;
     break;
   case RangeOp::kNameDomain: domains_[range.domain] = range.text; break;
-  case RangeOp::kNameThread: thread_names_[e.p(3)] = range.text; break;
+  case RangeOp::kNameThread: thread_names_[view.named()] = range.text; break;
   case RangeOp::kMark:
   case RangeOp::kNameResource: break;
   }

@@ -38,7 +38,10 @@ public:
   // Whether a range of the path has this name; one of a domain is also "domain: name".
   bool contains(Path path, std::string_view glob) const;
   // The name of a kRange record's range or mark, with its domain if it has one.
-  std::string name_of(const Event& e) const { return name_of({e.p(1), e.p(2)}); }
+  std::string name_of(const Event& e) const {
+    const trace::RangeView range(e);
+    return name_of({range.domain(), range.text()});
+  }
   static bool matches(std::string_view glob, std::string_view name);
 
   // What the program calls the thread; empty if it has not said so.

@@ -23,9 +23,10 @@ constexpr std::uint16_t place_of_device(std::int64_t device) {
 void Heap::State::on_context(const Event& e) {
   if (contexts.size() <= e.context) contexts.resize(std::size_t{e.context} + 1);
   Context& context = contexts[e.context];
-  context.handle = e.p(0);
-  context.device = static_cast<std::int32_t>(e.p(1));
-  context.primary = e.p(2) == 1;
+  const trace::ContextView view(e);
+  context.handle = view.handle();
+  context.device = static_cast<std::int32_t>(view.device());
+  context.primary = view.is_primary() == 1;
   context.known = true;
   store.use().describe_context(e.context, static_cast<int>(context.device));
   if (first_context == 0) first_context = context.handle;
@@ -33,25 +34,26 @@ void Heap::State::on_context(const Event& e) {
 }
 
 void Heap::State::note_place(const Event& e) {
-  const auto object = static_cast<ObjectClass>(e.p(1));
-  const auto op = static_cast<LifeOp>(e.p(2));
-  if (object == ObjectClass::kContext && op == LifeOp::kCreate && first_context == 0) first_context = e.p(0);
+  const trace::LifeView life(e);
+  const ObjectClass object = life.object();
+  const LifeOp op = life.op();
+  if (object == ObjectClass::kContext && op == LifeOp::kCreate && first_context == 0) first_context = life.handle();
   if (object == ObjectClass::kPrimaryContext && op == LifeOp::kRetain && first_context == 0) {
-    first_context = e.p(3);
-    first_device = static_cast<std::int32_t>(e.p(0));
+    first_context = life.context();
+    first_device = static_cast<std::int32_t>(life.device());
   }
   if (object == ObjectClass::kStream) {
     const std::int64_t device = device_of_id(e.context);
-    if (op == LifeOp::kCreate && device >= 0) stream_places[e.p(0)] = place_of_device(device);
-    else stream_places.erase(e.p(0));
+    if (op == LifeOp::kCreate && device >= 0) stream_places[life.handle()] = place_of_device(device);
+    else stream_places.erase(life.handle());
   }
   if (object != ObjectClass::kPool) return;
-  const auto device = static_cast<std::int32_t>(e.p(3)); // of a host's pool: -1
-  if (op == LifeOp::kCreate) pool_places[e.p(0)] = device < 0 ? kHostPlace : place_of_device(device);
-  if (op == LifeOp::kUse) current_pools[device] = e.p(0);
+  const auto device = static_cast<std::int32_t>(life.on_device()); // of a host's pool: -1
+  if (op == LifeOp::kCreate) pool_places[life.handle()] = device < 0 ? kHostPlace : place_of_device(device);
+  if (op == LifeOp::kUse) current_pools[device] = life.handle();
   if (op == LifeOp::kDestroy) { // the default one is back
-    std::erase_if(current_pools, [&](const auto& entry) { return entry.second == e.p(0); });
-    pool_places.erase(e.p(0));
+    std::erase_if(current_pools, [&](const auto& entry) { return entry.second == life.handle(); });
+    pool_places.erase(life.handle());
   }
 }
 
@@ -64,7 +66,7 @@ std::uint16_t Heap::State::place_of_work(const Block& block) const {
 
 std::uint64_t Heap::State::place(Block& block, std::uint64_t named_pool) {
   if (block.family == Family::kVmmHandle) {
-    block.place = static_cast<std::uint16_t>(block.stream); // see format.h on P3
+    block.place = static_cast<std::uint16_t>(block.stream); // AllocView::location()
     block.stream = 0;
   }
   if (block.family != Family::kStreamOrdered) return named_pool;

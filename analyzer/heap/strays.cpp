@@ -43,15 +43,14 @@ bool is_just_behind(const Block& block, std::uint64_t end, std::uint64_t address
 // Sides that are declared the device's first: what is wrong with a host's range is seldom its place.
 void Heap::State::judge_strays(const Event& e) {
   if (e.kind == trace::Kind::kSet) {
-    judge_stray(e, e.p(0), set_extent(e), Side::kDestination, trace::Side::kDevice);
+    judge_stray(e, trace::SetView(e).destination(), set_extent(e), Side::kDestination, trace::Side::kDevice);
     return;
   }
   for (const bool of_host : {false, true}) {
     for (const Side side : {Side::kDestination, Side::kSource}) {
       const trace::Side declared = declared_side(e, side);
       if (declared == trace::Side::kArray || (declared == trace::Side::kHost) != of_host) continue;
-      const std::uint64_t address = e.p(side == Side::kSource ? 1 : 0);
-      judge_stray(e, address, copy_extent(e, side), side, declared);
+      judge_stray(e, address_of(e, side), copy_extent(e, side), side, declared);
     }
     if (judged != 0) return;
   }

@@ -40,7 +40,8 @@ bool is_pinned_or_managed(Family family) { return family == Family::kPinned || f
 // The words of a call that may be addresses. Of all calls but launches the first two, without a look at the
 // kind: what is fetched in vain costs less than a branch that nobody can predict.
 std::span<const std::uint64_t> likely_addresses(const Event& e) {
-  return e.kind == trace::Kind::kLaunch ? e.payload.subspan(trace::kFirstPayloadWords) : e.payload.first(2);
+  if (e.kind == trace::Kind::kLaunch) return trace::LaunchView(e).arguments();
+  return e.payload.first(trace::CopyWord::source + 1);
 }
 
 } // namespace
@@ -53,8 +54,9 @@ const Block* Heap::State::live_containing(std::uint64_t address) {
 }
 
 void Heap::State::judge_refused_free(const Event& e) {
-  const std::uint64_t address = e.p(0);
-  const auto function = static_cast<FreeFunction>(e.p(1));
+  const trace::FreeView free(e);
+  const std::uint64_t address = free.address();
+  const FreeFunction function = free.function();
   if (is_dead(e.context) || says_nothing_about_address(e.result, function)) return;
   if (function == FreeFunction::kUnknown || function == FreeFunction::kUnmapGraphics) return;
   const Space home = space_of(function);
@@ -85,7 +87,7 @@ void Heap::State::judge_refused_free(const Event& e) {
 
 // Nothing live is there: freed, ended with its context, or never seen.
 void Heap::State::judge_freed_address(const Event& e, Space home) {
-  const std::uint64_t address = e.p(0);
+  const std::uint64_t address = trace::FreeView(e).address();
   const Block* inside = nullptr;
   for (const Space space : kAllSpaces) {
     // A range that was unregistered is ordinary host memory: only unregistering it again is a double free.
@@ -112,20 +114,21 @@ void Heap::State::judge_freed_address(const Event& e, Space home) {
 // it frees is none of CUDA's business. Registered memory is the C library's own: what is freed there stays
 // registered, which only its end can make a mistake.
 void Heap::State::judge_host_free(const Event& e) {
-  if (const Id id = store.find_exact(Space::kRegistered, e.p(0)); id != kNone) {
+  const std::uint64_t address = trace::FreeView(e).address();
+  if (const Id id = store.find_exact(Space::kRegistered, address); id != kNone) {
     store[id].marks |= kWasHostFreed;
     store.detail_of(store[id]).host_freed = e.stack;
     return;
   }
-  const Block* block = live_containing(e.p(0));
+  const Block* block = live_containing(address);
   if (block == nullptr || block->family == Family::kVmmReservation) return;
-  const bool base = block->address == e.p(0);
+  const bool base = block->address == address;
   // Inside a registered range it may be a block of its own.
   if (block->family == Family::kRegistered) return;
   add({.verdict = base ? Verdict::kMismatchedFree : Verdict::kInvalidFreeInside,
        .block = block,
-       .offset = e.p(0) - block->address,
-       .range_begin = e.p(0)});
+       .offset = address - block->address,
+       .range_begin = address});
 }
 
 void Heap::State::judge_copy(const Event& e) {
@@ -137,41 +140,42 @@ void Heap::State::judge_copy(const Event& e) {
 void Heap::State::judge_copy_side(const Event& e, Side side) {
   const bool to = side == Side::kDestination;
   const trace::Side declared = declared_side(e, side);
-  const std::uint64_t address = e.p(to ? 0 : 1);
+  const std::uint64_t address = address_of(e, side), bytes = trace::CopyView(e).bytes();
   if (declared != trace::Side::kArray) return judge_range(e, address, copy_extent(e, side), side, declared);
   const Id id = array_of(address);
   if (id == kNone) {
-    judge_freed_array(e, address, e.p(2), side);
+    judge_freed_array(e, address, bytes, side);
     return;
   }
   judge_array_side(e, side);
-  touch(e, id, to ? Touch::Access::kWrite : Touch::Access::kRead, address, e.p(2));
+  touch(e, id, to ? Touch::Access::kWrite : Touch::Access::kRead, address, bytes);
 }
 
 void Heap::State::judge_set(const Event& e) {
-  judge_range(e, e.p(0), set_extent(e), Side::kDestination, trace::Side::kDevice);
+  judge_range(e, trace::SetView(e).destination(), set_extent(e), Side::kDestination, trace::Side::kDevice);
   if (judged == 0 && e.result == cuda::CUDA_ERROR_INVALID_VALUE) judge_strays(e);
 }
 
 void Heap::State::judge_use(const Event& e) {
-  if (is_dead(e.context) || is_sticky(e.result) || e.p(0) == 0) return;
-  if (e.p(2) == static_cast<std::uint64_t>(trace::UseClass::kAccess)) note_access(e);
-  if (const Id array = array_of(e.p(0)); array != kNone) {
-    touch(e, array, Touch::Access::kBound, e.p(0), e.p(1));
+  const trace::UseView view(e);
+  const std::uint64_t address = view.address(), bytes = view.bytes();
+  const trace::UseClass use = view.use();
+  if (is_dead(e.context) || is_sticky(e.result) || address == 0) return;
+  if (use == trace::UseClass::kAccess) note_access(e);
+  if (const Id array = array_of(address); array != kNone) {
+    touch(e, array, Touch::Access::kBound, address, bytes);
     return;
   }
-  const auto use = static_cast<trace::UseClass>(e.p(2));
   const bool could_be_array = use == trace::UseClass::kTexture || use == trace::UseClass::kSurface;
-  if (could_be_array && e.p(1) == 0 && judge_freed_array(e, e.p(0), 0, Side::kNone)) return;
+  if (could_be_array && bytes == 0 && judge_freed_array(e, address, 0, Side::kNone)) return;
   for (const Space space : {Space::kAddress, Space::kRegistered}) {
-    const auto range = store.find(space, e.p(0));
+    const auto range = store.find(space, address);
     if (!range) continue;
-    const bool exported = e.succeeded() && e.p(2) == static_cast<std::uint64_t>(trace::UseClass::kExport);
-    if (exported) store[range.value].marks |= kWasExported;
-    return touch(e, range.value, Touch::Access::kBound, e.p(0), e.p(1));
+    if (e.succeeded() && use == trace::UseClass::kExport) store[range.value].marks |= kWasExported;
+    return touch(e, range.value, Touch::Access::kBound, address, bytes);
   }
-  if (live_containing(e.p(0)) != nullptr) return; // reserved address space
-  judge_freed_range(e, e.p(0), e.p(1), Side::kNone, trace::Side::kUnified);
+  if (live_containing(address) != nullptr) return; // reserved address space
+  judge_freed_range(e, address, bytes, Side::kNone, trace::Side::kUnified);
 }
 
 void Heap::State::judge_range(const Event& e, std::uint64_t address, std::uint64_t bytes, Side side,
@@ -239,7 +243,7 @@ void Heap::State::judge_freed_range(const Event& e, std::uint64_t address, std::
 // ---- what is going to be judged
 
 void Heap::expect(const Event& e) const {
-  state_->store.expect_base(e.p(0));
+  state_->store.expect_base(trace::AllocView(e).address());
   for (const std::uint64_t word : likely_addresses(e)) state_->store.expect(trace::argument_address(word));
 }
 

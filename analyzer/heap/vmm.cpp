@@ -36,8 +36,9 @@ void Heap::State::end_mapping(const Block& mapping) {
 // One cuMemSetAccess may cover several mappings that lie side by side.
 void Heap::State::note_access(const Event& e) {
   if (!e.succeeded() || (e.flags & (trace::kUseReads | trace::kUseWrites)) == 0) return;
-  const std::uint64_t begin = e.p(0);
-  for (std::uint64_t at = begin; at - begin < e.p(1);) {
+  const trace::UseView use(e);
+  const std::uint64_t begin = use.address();
+  for (std::uint64_t at = begin; at - begin < use.bytes();) {
     const Id id = store.find_id(Space::kAddress, at);
     if (id == kNone || store[id].family != Family::kVmmMapping) return;
     store[id].marks |= kHadAccess;
@@ -47,8 +48,9 @@ void Heap::State::note_access(const Event& e) {
 
 // One cuMemUnmap may cover several mappings that lie side by side.
 void Heap::State::unmap(const Event& e) {
-  const std::uint64_t begin = e.p(0);
-  const std::uint64_t end = begin > UINT64_MAX - e.p(3) ? UINT64_MAX : begin + e.p(3);
+  const trace::FreeView free(e);
+  const std::uint64_t begin = free.address();
+  const std::uint64_t end = begin > UINT64_MAX - free.bytes() ? UINT64_MAX : begin + free.bytes();
   std::vector<Id> covered;
   for (std::uint64_t at = begin; at < end;) {
     const Id id = store.find_exact(Space::kAddress, at);
@@ -57,7 +59,7 @@ void Heap::State::unmap(const Event& e) {
     at = BlockStore::end_of(store[id]);
   }
   for (const Id id : covered) end_mapping(*store.retire(id, Block::End::kFreed, e));
-  end_regions_inside(e, begin, e.p(3));
+  end_regions_inside(e, begin, free.bytes());
   if (!covered.empty() || !e.succeeded()) return;
   ++unseen_allocations;
   add({.verdict = Verdict::kUnseenAllocation, .range_begin = begin});

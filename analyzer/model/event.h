@@ -7,7 +7,7 @@
 #include <span>
 
 #include "trace/cuda_constants.h"
-#include "trace/format.h"
+#include "trace/records.h"
 
 namespace gmt {
 
@@ -31,11 +31,8 @@ struct Event {
   std::uint64_t order;
   std::uint64_t time;
   std::uint64_t ticks; // how long the call took, in units of `time`; 0 unknown
-  std::span<const std::uint64_t> payload; // P0.. as trace/format.h numbers them; at least 4 words
+  std::span<const std::uint64_t> payload; // read by trace::AllocView and its like; at least 4 words
 
-  std::uint64_t p(unsigned i) const {
-    return i < trace::kFirstPayloadWords || i < payload.size() ? payload[i] : 0;
-  }
   // A stream by a number of its own, where the handle that the call gave stands for another one in each thread.
   std::uint64_t own_stream(std::uint64_t handle) const {
     return handle == cuda::kStreamPerThread ? std::uint64_t{1} << 63 | thread : handle;
@@ -44,5 +41,22 @@ struct Event {
   bool succeeded() const { return result == 0; }
   bool from_runtime() const { return (flags & trace::kFlagRuntime) != 0; }
 };
+
+// The stream that the call names; 0 for kinds that name none.
+inline std::uint64_t named_stream(const Event& e) {
+  switch (e.kind) {
+  case trace::Kind::kAlloc: return trace::AllocView(e).stream();
+  case trace::Kind::kFree: return trace::FreeView(e).stream();
+  case trace::Kind::kCopy: return trace::CopyView(e).stream();
+  case trace::Kind::kSet: return trace::SetView(e).stream();
+  case trace::Kind::kLaunch: return trace::LaunchView(e).stream();
+  case trace::Kind::kSync: return trace::SyncView(e).stream();
+  case trace::Kind::kUse: return trace::UseView(e).stream();
+  default: return 0;
+  }
+}
+
+// Words of a kernel's parameter block that could be pointers, of launches and of graphs' kernels; else none.
+inline trace::Payload arguments_of(const Event& e) { return trace::arguments_of(e.kind, trace::payload_of(e)); }
 
 } // namespace gmt

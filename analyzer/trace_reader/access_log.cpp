@@ -82,7 +82,7 @@ private:
     case Kind::kAccessFunction: sound = on_function(); break;
     case Kind::kAccessInstruction: sound = on_instruction(); break;
     case Kind::kAccessCounters: sound = on_counters(); break;
-    case Kind::kLoss: log_.stats.lost[p(0) < log_.stats.lost.size() ? p(0) : 0] += p(1); return;
+    case Kind::kLoss: note_loss(trace::LossView(record()), log_.stats); return;
     case Kind::kAbandoned: return;
     default: ++log_.stats.unknown_kinds; return;
     }
@@ -90,90 +90,97 @@ private:
   }
 
   bool on_windows() {
-    constexpr auto kLast = static_cast<std::uint64_t>(trace::AccessTrouble::kError);
-    if (log_.has_windows || p(0) > kLast || p(11) > kLast) return false;
+    constexpr auto kLast = trace::AccessTrouble::kError;
+    const trace::AccessWindowsView w(record());
+    if (log_.has_windows || w.trouble() > kLast || w.counters_trouble() > kLast) return false;
     log_.has_windows = true;
-    log_.windows = {.trouble = static_cast<trace::AccessTrouble>(p(0)),
-                    .code = p(1),
-                    .opened = p(2),
-                    .read = p(3),
-                    .given_up = p(4),
-                    .launches = p(5),
-                    .launches_read = p(6),
-                    .launches_given_up = p(7),
-                    .open_nanoseconds = p(8),
-                    .graph_launches = p(9),
-                    .graphs_in_windows = p(16),
-                    .unknown_graphs = p(15),
-                    .put_off = p(10),
-                    .measuring_nanoseconds = p(17),
-                    .elapsed_nanoseconds = p(18),
-                    .counters_trouble = static_cast<trace::AccessTrouble>(p(11)),
-                    .counters_code = p(12),
-                    .counted = p(13),
-                    .counted_lost = p(14)};
+    log_.windows = {.trouble = w.trouble(),
+                    .code = w.code(),
+                    .opened = w.opened(),
+                    .read = w.read(),
+                    .given_up = w.given_up(),
+                    .launches = w.launches(),
+                    .launches_read = w.launches_read(),
+                    .launches_given_up = w.launches_given_up(),
+                    .open_nanoseconds = w.open_nanoseconds(),
+                    .graph_launches = w.graph_launches(),
+                    .graphs_in_windows = w.graphs_in_windows(),
+                    .unknown_graphs = w.unknown_graphs(),
+                    .put_off = w.put_off(),
+                    .measuring_nanoseconds = w.measuring_nanoseconds(),
+                    .elapsed_nanoseconds = w.elapsed_nanoseconds(),
+                    .counters_trouble = w.counters_trouble(),
+                    .counters_code = w.counters_code(),
+                    .counted = w.counted(),
+                    .counted_lost = w.counted_lost()};
     return true;
   }
 
   bool on_text() {
-    constexpr std::size_t kText = 2; // the payload word where it begins
-    if (p(1) > (payload_.size() - kText) * 8) return false;
-    texts_[p(0)] = std::string(reinterpret_cast<const char*>(payload_.data() + kText), p(1));
+    const trace::TextView view(record());
+    const trace::Payload text = view.text();
+    if (view.length() > text.bytes()) return false;
+    texts_[view.id()] = std::string(text.text(), view.length());
     return true;
   }
 
   bool on_function() {
-    if (p(0) == 0 || p(0) > UINT32_MAX || !by_number_.try_emplace(p(0), log_.functions.size()).second) {
+    const trace::AccessFunctionView f(record());
+    const std::uint64_t number = f.number();
+    if (number == 0 || number > UINT32_MAX || !by_number_.try_emplace(number, log_.functions.size()).second) {
       return false;
     }
-    const auto name = texts_.find(p(1));
-    log_.functions.push_back({.number = static_cast<std::uint32_t>(p(0)),
+    const auto name = texts_.find(f.name());
+    log_.functions.push_back({.number = static_cast<std::uint32_t>(number),
                               .name = name == texts_.end() ? std::string() : name->second,
-                              .identity = p(2),
-                              .measured = p(3),
-                              .lost = p(4),
-                              .shared_measured = p(3) + p(9), // the latter may be negative
-                              .launches = p(5),
-                              .plain_nanoseconds = p(6),
-                              .longest_nanoseconds = p(8),
-                              .too_costly = p(7),
+                              .identity = f.word(trace::AccessFunctionWord::identity),
+                              .measured = f.measured(),
+                              .lost = f.lost(),
+                              .shared_measured = f.measured() + f.more_shared(), // the latter may be negative
+                              .launches = f.launches(),
+                              .plain_nanoseconds = f.plain_nanoseconds(),
+                              .longest_nanoseconds = f.longest_nanoseconds(),
+                              .too_costly = f.too_costly(),
                               .instructions = {},
                               .counters = {}});
     return true;
   }
 
   bool on_instruction() {
-    const auto function = by_number_.find(p(0) & 0xffffffff);
+    const trace::AccessInstructionView i(record());
+    const auto [number, offset] = i.place();
+    const auto function = by_number_.find(number);
     if (function == by_number_.end()) return false;
-    log_.functions[function->second].instructions.push_back({.offset = static_cast<std::uint32_t>(p(0) >> 32),
-                                                             .counts = {.executions = p(1),
-                                                                        .thread_executions = p(2),
-                                                                        .sectors = p(3),
-                                                                        .ideal_sectors = p(4),
-                                                                        .bytes = p(5),
-                                                                        .wavefronts = p(6),
-                                                                        .ideal_wavefronts = p(7),
-                                                                        .shared_bytes = p(8),
-                                                                        .local_sectors = p(9)}});
+    log_.functions[function->second].instructions.push_back({.offset = offset,
+                                                             .counts = {.executions = i.executions(),
+                                                                        .thread_executions = i.thread_executions(),
+                                                                        .sectors = i.sectors(),
+                                                                        .ideal_sectors = i.ideal_sectors(),
+                                                                        .bytes = i.bytes(),
+                                                                        .wavefronts = i.wavefronts(),
+                                                                        .ideal_wavefronts = i.ideal_wavefronts(),
+                                                                        .shared_bytes = i.shared_bytes(),
+                                                                        .local_sectors = i.local_sectors()}});
     return true;
   }
 
   bool on_counters() {
-    const auto function = by_number_.find(p(0));
+    const trace::AccessCountersView c(record());
+    const auto function = by_number_.find(c.function());
     if (function == by_number_.end()) return false;
-    constexpr unsigned kFirstFigure = 2, kSecondPass = 32;
-    const std::uint64_t launches[] = {p(1), p(14)}, of_passes = p(15);
+    const auto [of_first, of_second] = c.words_of_passes(); // a bit for each word
     KernelCounters& counters = log_.functions[function->second].counters;
-    counters.launches = launches[0] + launches[1];
-    for (unsigned word = kFirstFigure; const auto figure : kCounterFigures) {
-      const bool first = (of_passes >> word & 1) != 0, second = (of_passes >> (kSecondPass + word) & 1) != 0;
-      counters.*figure = {p(word), (first ? launches[0] : 0) + (second ? launches[1] : 0)};
+    counters.launches = c.first_pass() + c.second_pass();
+    for (unsigned word = trace::AccessCountersWord::read_bytes; const auto figure : kCounterFigures) {
+      const std::uint64_t first = (of_first >> word & 1) != 0 ? c.first_pass() : 0;
+      const std::uint64_t second = (of_second >> word & 1) != 0 ? c.second_pass() : 0;
+      counters.*figure = {c.word(word), first + second};
       ++word;
     }
     return true;
   }
 
-  std::uint64_t p(std::size_t i) const { return i < payload_.size() ? payload_[i] : 0; }
+  trace::Payload record() const { return {payload_.data(), payload_.size()}; }
 
   AccessLog& log_;
   std::vector<std::uint64_t> payload_; // of the record in hand

@@ -46,7 +46,7 @@ struct KernelCounters {
   Figure nanoseconds;                                // that the kernel ran
   Figure possible_bytes;                             // that the device's memory can move in that time
 };
-// The members, in the order of the trace's words P2 to P13.
+// The members in the order of the trace's words, from trace::AccessCountersWord::read_bytes on.
 inline constexpr KernelCounters::Figure KernelCounters::*kCounterFigures[] = {
     &KernelCounters::read_bytes, &KernelCounters::written_bytes, &KernelCounters::l1_sectors,
     &KernelCounters::l1_hits,    &KernelCounters::l2_sectors,    &KernelCounters::loads,

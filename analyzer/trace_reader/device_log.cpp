@@ -27,13 +27,13 @@ trace::Head head_of(const trace::Slot& slot) { return trace::unpack(slot.head); 
 trace::Slot DeviceRecord::host_slot() const { return std::bit_cast<trace::Slot>(slot); }
 
 DeviceSite site_of(const DeviceRecord& record) {
-  const std::uint64_t function = record.p(2) & 0xffffffff, file = record.p(2) >> 32;
-  constexpr std::size_t kStrings = 3; // the payload word where they begin
-  if (record.payload.size() < kStrings || function + file > (record.payload.size() - kStrings) * 8) return {};
-  const auto* text = reinterpret_cast<const char*>(record.payload.data() + kStrings);
+  const trace::DeviceSiteView site(record);
+  const std::uint64_t function = site.lengths().low, file = site.lengths().high;
+  if (function + file > site.names().bytes()) return {};
+  const char* text = site.names().text();
   return {.function = std::string(text, function),
           .file = std::string(text + function, file),
-          .line = static_cast<std::uint32_t>(std::min<std::uint64_t>(record.p(1), UINT32_MAX))};
+          .line = static_cast<std::uint32_t>(std::min<std::uint64_t>(site.line(), UINT32_MAX))};
 }
 
 DeviceLogReader::DeviceLogReader(const DeviceLogFiles& files) : last_ticket_(trace::kMaxSubRings) {
@@ -64,16 +64,19 @@ void DeviceLogReader::add_ring(const fs::path& path) {
     return;
   }
   const trace::RingHeader header = trace::ring_header(copy.data());
-  trace::Slot drained{};
+  std::uint64_t slots = 0, lost = 0, torn = 0;
   for (unsigned i = 0; i < header.sub_rings; ++i) {
     trace::SubRingReader reader(copy.data(), i);
     const trace::RingProgress progress = reader.drain_rest([this](const trace::RingRecord& record) {
       for (unsigned slot = 0; slot < record.slots(); ++slot) ring_.push_back(record[slot]);
     });
-    drained.a[0] += progress.slots;
-    drained.a[1] += reader.lost();
-    drained.a[2] += progress.torn;
+    slots += progress.slots;
+    lost += reader.lost();
+    torn += progress.torn;
   }
+  trace::Slot drained{};
+  trace::SlotWords words{drained};
+  trace::DeviceDrainedFields(words).slots(slots).lost(lost).torn(torn);
   drained.context = static_cast<std::uint16_t>(header.context);
   drained.head = trace::pack({Kind::kDeviceDrained, 1, trace::kNoApi, 0, 0});
   ring_.push_back(drained);
@@ -134,7 +137,7 @@ bool DeviceLogReader::take_record() {
     ++stats_.records;
     return true;
   }
-  if (head.kind == Kind::kLoss) stats_.lost[first.a[0] < stats_.lost.size() ? first.a[0] : 0] += first.a[1];
+  if (head.kind == Kind::kLoss) note_loss(trace::LossView(first), stats_);
   else if (head.kind != Kind::kAbandoned) ++stats_.unknown_kinds;
   return false;
 }
@@ -142,9 +145,8 @@ bool DeviceLogReader::take_record() {
 // A sub-ring's tickets rise, unless what was moved to the log already was still found in the ring.
 bool DeviceLogReader::is_repeated() {
   if (record_.head.kind == Kind::kDeviceDrained) return false;
-  constexpr std::uint64_t kNumber = (std::uint64_t{1} << 56) - 1; // trace::pack_ticket()
-  std::uint64_t& last = last_ticket_[record_.slot.ticket >> 56];
-  const std::uint64_t ticket = (record_.slot.ticket & kNumber) + 1;
+  std::uint64_t& last = last_ticket_[trace::sub_ring_of(record_.slot.ticket)];
+  const std::uint64_t ticket = trace::ticket_of(record_.slot.ticket) + 1;
   if (ticket <= last) return true;
   last = ticket;
   return false;

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "analyzer/trace_reader/log_reader.h"
-#include "trace/device_ring.h"
+#include "trace/records.h"
 
 namespace gmt {
 
@@ -30,14 +30,10 @@ struct DeviceLogFiles {
 struct DeviceRecord {
   trace::Head head;
   trace::DeviceSlot slot;                 // of kDeviceDrained, the bytes of a trace::Slot
-  std::span<const std::uint64_t> payload; // P0.. as trace/format.h numbers them; at least 4 words
+  std::span<const std::uint64_t> payload; // read by trace::DeviceAllocView and its like; at least 4 words
 
-  std::uint64_t p(unsigned i) const { return i < payload.size() ? payload[i] : 0; }
-  trace::DeviceOp op() const { return static_cast<trace::DeviceOp>(head.flags & trace::kDeviceOpMask); }
-  trace::DeviceSpace space() const {
-    return static_cast<trace::DeviceSpace>((head.flags & trace::kDeviceSpaceMask) >>
-                                           trace::kDeviceSpaceShift);
-  }
+  trace::DeviceOp op() const { return trace::device_op(head.flags); }
+  trace::DeviceSpace space() const { return trace::device_space(head.flags); }
   trace::Slot host_slot() const; // kDeviceDrained alone
 };
 

@@ -44,6 +44,11 @@ void add_saturating(std::uint64_t& sum, std::uint64_t n) {
 
 } // namespace
 
+void note_loss(const trace::LossView& loss, LogStats& stats) {
+  const auto cause = static_cast<std::size_t>(loss.cause());
+  add_saturating(stats.lost[cause < stats.lost.size() ? cause : 0], loss.records());
+}
+
 bool note_header(std::span<const char> page, LogStats& stats) {
   trace::LogHeader header{};
   if (page.size() >= sizeof header) std::memcpy(&header, page.data(), sizeof header);
@@ -234,11 +239,11 @@ inline void LogReader::keep(const trace::Slot& slot, unsigned slots) {
   records_.push_back({order, static_cast<std::uint32_t>(parsed_), stack_of(slot.stack)});
   const Kind kind = trace::unpack(slot.head).kind;
   if (kind == Kind::kThread) begin_thread(slot);
-  if (slots == 1 && kind == Kind::kLoss) count_losses(slot);
+  if (slots == 1 && kind == Kind::kLoss) note_loss(trace::LossView(slot), stats_);
 }
 
 void LogReader::begin_thread(const trace::Slot& slot) {
-  const auto number = static_cast<std::uint32_t>(slot.a[1]);
+  const auto number = static_cast<std::uint32_t>(trace::ThreadView(slot).number());
   stats_.tells_threads = true;
   if (number != leases_.back().thread) leases_.push_back({static_cast<std::uint32_t>(parsed_), number});
 }
@@ -247,10 +252,6 @@ inline std::uint32_t LogReader::thread_of(std::uint32_t slot) const {
   if (leases_.size() == 1) return leases_.front().thread;
   const auto later = std::ranges::upper_bound(leases_, slot, {}, &Lease::slot);
   return later == leases_.begin() ? later->thread : (later - 1)->thread;
-}
-
-void LogReader::count_losses(const trace::Slot& slot) {
-  add_saturating(stats_.lost[slot.a[0] < stats_.lost.size() ? slot.a[0] : 0], slot.a[1]);
 }
 
 inline StackId LogReader::stack_of(std::uint32_t id) const {
@@ -268,15 +269,16 @@ std::uint64_t LogReader::payload_word(std::size_t slot, unsigned word) const {
 }
 
 void LogReader::define_stack(unsigned slots) {
-  const std::uint64_t id = payload_word(parsed_, 0), frames = payload_word(parsed_, 1);
+  const std::uint64_t id = payload_word(parsed_, trace::StackWord::id);
+  const std::uint64_t frames = payload_word(parsed_, trace::StackWord::frame_count);
   const unsigned words = trace::kFirstPayloadWords + (slots - 1) * trace::kMorePayloadWords;
-  if (id == 0 || id > UINT32_MAX || frames > trace::kMaxStackFrames || frames + 2 > words) {
+  if (id == 0 || id > UINT32_MAX || frames > trace::kMaxStackFrames || frames + trace::StackWord::kCount > words) {
     ++stats_.damaged;
     return;
   }
   ++stats_.records;
   scratch_.resize(frames);
-  for (unsigned i = 0; i < frames; ++i) scratch_[i] = payload_word(parsed_, i + 2);
+  for (unsigned i = 0; i < frames; ++i) scratch_[i] = payload_word(parsed_, trace::StackWord::kCount + i);
   const StackId stack = stacks_.intern(scratch_);
   constexpr std::size_t kGap = 4096; // ids count up; a far one is damage, and must not cost memory
   if (id < stack_ids_.size() + kGap) {

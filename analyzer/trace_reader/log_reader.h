@@ -35,6 +35,8 @@ struct LogStats {
 // shorter. False if its slots cannot be read; `skipped` says why.
 bool note_header(std::span<const char> page, LogStats& stats);
 
+void note_loss(const trace::LossView& loss, LogStats& stats);
+
 class LogReader {
 public:
   static constexpr std::size_t kBatch = 256; // slots read at once
@@ -81,7 +83,6 @@ private:
   void skip_abandoned(unsigned slots);
   void keep(const trace::Slot& slot, unsigned slots);
   void define_stack(unsigned slots);
-  void count_losses(const trace::Slot& slot);
   void begin_thread(const trace::Slot& slot);
   std::uint32_t thread_of(std::uint32_t slot) const;
   StackId stack_of(std::uint32_t id) const;

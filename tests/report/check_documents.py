@@ -17,8 +17,6 @@ import sys
 
 COLUMNS = 100
 README_LINES = 150
-# Not yet: its table belongs to the schema of records.
-LONG_LINES_ALLOWED = {"trace/FORMAT.md"}
 # The first folders of paths that must exist. Others in code marks are the user's or the build's.
 FOLDERS = (
     "analyzer",
@@ -67,14 +65,8 @@ def anchors(path):
 
 
 def check_lines(root, path, text):
-    name = str(path.relative_to(root))
-    if name in LONG_LINES_ALLOWED:
-        return []
-    return [
-        f"{name}:{number}: {len(line)} columns"
-        for number, line in prose(text)
-        if len(line) > COLUMNS and not line.startswith(("|", "<!--"))
-    ]
+    return [f"{path.relative_to(root)}:{number}: {len(line)} columns" for number, line in prose(text)
+            if len(line) > COLUMNS and not line.startswith(("|", "<!--"))]
 
 
 def check_links(root, path, text):

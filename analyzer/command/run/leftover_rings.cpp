@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "analyzer/command/run/child_process.h"
+#include "trace/records.h"
 #include "trace/ring_reader.h"
 
 namespace gmt {
@@ -93,8 +94,8 @@ LogEnd find_end(const fs::path& path, std::uint64_t ring_slots) {
     if (head.kind == Kind::kDeviceDrained) end.order = trace::order_of(slots[i].order);
     if (head.kind < Kind::kDeviceAlloc || head.kind > Kind::kDeviceGrid) continue;
     const std::uint64_t ticket = reinterpret_cast<const trace::DeviceSlot&>(slots[i]).ticket;
-    std::uint64_t& next = end.next[ticket >> 56]; // see pack_ticket()
-    next = std::max(next, (ticket & ((std::uint64_t{1} << 56) - 1)) + head.slots);
+    std::uint64_t& next = end.next[trace::sub_ring_of(ticket)];
+    next = std::max(next, trace::ticket_of(ticket) + head.slots);
   }
   return end;
 }
@@ -121,9 +122,8 @@ std::vector<Slot> leftovers(const Mapped& ring, const LogEnd& log) {
   drained.time = read_tsc();
   drained.context = static_cast<std::uint16_t>(header.context);
   drained.via = trace::kNoApi;
-  drained.a[0] = slots.size();
-  drained.a[1] = lost;
-  drained.a[2] = torn;
+  trace::SlotWords words{drained};
+  trace::DeviceDrainedFields(words).slots(slots.size()).lost(lost).torn(torn);
   slots.push_back(drained);
   return slots;
 }

@@ -23,14 +23,15 @@ public:
 private:
   Finding finding(const Event& e, const Block& block) const {
     const std::string_view call = facts_.call_name(e);
-    const std::string_view word = released_word(static_cast<trace::FreeFunction>(e.p(1)));
+    const trace::FreeView free(e);
+    const std::string_view word = released_word(free.function());
     Finding f;
     f.kind = "double-free";
-    f.message = cat({call, " of ", format_address(e.p(0)), ", which was already ",
+    f.message = cat({call, " of ", format_address(free.address()), ", which was already ",
                      released_word(block.family), ": ", describe_block(block, facts_), "."});
     f.advice = cat({"Remove one of the two calls, or set the pointer to nullptr once it is ", word, "."});
     f.bytes = block.bytes;
-    f.address = e.p(0);
+    f.address = free.address();
     f.api = call;
     f.stacks.push_back(labelled(cat({word, " again here"}), e.stack, call));
     const bool reborn = block.end == Block::End::kReborn; // its release went unseen

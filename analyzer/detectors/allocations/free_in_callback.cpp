@@ -19,19 +19,20 @@ public:
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
     runtime_.note(e);
     if (e.kind == trace::Kind::kSync) {
-      has_callbacks_ |= static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kHostFunction;
+      has_callbacks_ |= trace::SyncView(e).op() == trace::SyncOp::kHostFunction;
     }
     if (e.kind != trace::Kind::kFree || e.result != cuda::CUDA_ERROR_NOT_PERMITTED) return;
     if ((e.flags & trace::kFlagNested) != 0) return;
-    const Block* block = heap.find_live(e.p(0));
+    const std::uint64_t address = trace::FreeView(e).address();
+    const Block* block = heap.find_live(address);
     Finding f;
     f.kind = "free-in-callback";
     f.api = facts_.call_name(e);
     const std::string error = error_name(e.result, is_runtime_name(f.api));
-    f.address = e.p(0);
+    f.address = address;
     f.message =
       cat({f.api, " was called inside a host callback, where CUDA refuses it with ", error, ": ",
-           block != nullptr ? describe_block(*block, facts_) : format_address(e.p(0)), " stays allocated."});
+           block != nullptr ? describe_block(*block, facts_) : format_address(address), " stays allocated."});
     f.advice =
       "Free it outside: after the stream was synchronised, or stream-ordered with cudaFreeAsync in place of "
       "the callback.";

@@ -33,7 +33,7 @@ public:
     use.kind = e.kind;
     use.stack = e.stack;
     use.result = e.result;
-    use.from = e.kind == trace::Kind::kCopy && address == e.p(1);
+    use.from = e.kind == trace::Kind::kCopy && address == trace::CopyView(e).source();
     use.api = api;
     use.address = address;
     use.found = facts_.device_heaps().find(address, e.context, facts_.realtime(e));

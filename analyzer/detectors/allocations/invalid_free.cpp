@@ -24,11 +24,12 @@ public:
       }
       Finding f;
       f.kind = "invalid-free";
-      f.address = e.p(0);
+      const trace::FreeView free(e);
+      f.address = free.address();
       f.api = facts_.call_name(e);
-      const bool host = static_cast<trace::FreeFunction>(e.p(1)) == trace::FreeFunction::kHostFree;
+      const bool host = free.function() == trace::FreeFunction::kHostFree;
       f.stacks.push_back(labelled(host ? "host memory freed here" : "freed here", e.stack, f.api));
-      const std::string what = cat({f.api, " of ", format_address(e.p(0)), ", which "});
+      const std::string what = cat({f.api, " of ", format_address(free.address()), ", which "});
       if (of_static) static_variable(f, what, *j.block);
       if (j.verdict == Verdict::kInvalidFreeInside) inside(f, what, j);
       if (j.verdict == Verdict::kInvalidFreeEnded) ended(f, what, j);

@@ -23,22 +23,23 @@ public:
     linkage_.note(e);
     if (!e.succeeded() || e.from_runtime()) return;
     if (e.kind == trace::Kind::kSync) {
-      if (static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kHostFunction) last_callback_ = e.order;
+      if (trace::SyncView(e).op() == trace::SyncOp::kHostFunction) last_callback_ = e.order;
       return;
     }
-    const auto object = static_cast<trace::ObjectClass>(e.p(1));
-    const auto op = static_cast<trace::LifeOp>(e.p(2));
+    const trace::LifeView life(e);
+    const trace::ObjectClass object = life.object();
+    const trace::LifeOp op = life.op();
     const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
     const bool ends = op == trace::LifeOp::kDestroy || op == trace::LifeOp::kReset;
     if (is_owned(object) && op == trace::LifeOp::kCreate) {
-      objects_[e.p(0)] = {object, e.stack, api, e.context, e.order};
-      destroyed_pools_.erase(e.p(0));
+      objects_[life.handle()] = {object, e.stack, api, e.context, e.order};
+      destroyed_pools_.erase(life.handle());
     } else if (is_owned(object) && ends) {
-      objects_.erase(e.p(0));
+      objects_.erase(life.handle());
       if (object == trace::ObjectClass::kPool)
-        destroyed_pools_[e.p(0)] = {object, e.stack, api, e.context, e.order};
+        destroyed_pools_[life.handle()] = {object, e.stack, api, e.context, e.order};
     } else if (ends && object == trace::ObjectClass::kPrimaryContext) {
-      end_device(static_cast<int>(e.p(0)), heap);
+      end_device(static_cast<int>(life.device()), heap);
     }
   }
 

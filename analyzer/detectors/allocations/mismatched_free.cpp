@@ -17,7 +17,7 @@ public:
     for (const Judgement& j : judgements) {
       if (j.verdict != Judgement::Verdict::kMismatchedFree) continue;
       if (is_static(j.block->family)) continue; // no function frees it: invalid-free
-      const bool host = static_cast<trace::FreeFunction>(e.p(1)) == trace::FreeFunction::kHostFree;
+      const bool host = trace::FreeView(e).function() == trace::FreeFunction::kHostFree;
       findings.add(finding(e, *j.block, host));
     }
   }
@@ -27,13 +27,14 @@ private:
     const std::string_view call = facts_.call_name(e);
     const std::string_view birth = facts_.api_name(block.api);
     const std::string_view release = right_release_for(block, host ? birth : call);
+    const std::uint64_t address = trace::FreeView(e).address();
     Finding f;
     f.kind = "mismatched-free";
-    f.message = cat({call, " of ", format_address(e.p(0)), ", which is ", describe_block(block, facts_),
+    f.message = cat({call, " of ", format_address(address), ", which is ", describe_block(block, facts_),
                      host ? "." : ": the call failed and the memory stays allocated."});
     f.advice = cat({"Free it with ", release, "."});
     f.bytes = block.bytes;
-    f.address = e.p(0);
+    f.address = address;
     f.api = call;
     f.group = family_noun(block.family);
     f.stacks.push_back(labelled(host ? "host memory freed here" : "freed here", e.stack, call));

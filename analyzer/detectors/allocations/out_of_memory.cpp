@@ -33,14 +33,16 @@ public:
   static constexpr Key kDefault = 0, kOutside = UINT64_MAX;
 
   void on_life(const Event& e) {
-    if (static_cast<trace::ObjectClass>(e.p(1)) != trace::ObjectClass::kPool) return;
-    const auto op = static_cast<trace::LifeOp>(e.p(2));
+    const trace::LifeView life(e);
+    const trace::LifeOp op = life.op();
+    const std::uint64_t pool = life.handle();
+    if (life.object() != trace::ObjectClass::kPool) return;
     if (op == trace::LifeOp::kCreate) {
-      made_.insert(e.p(0));
-      thresholds_.erase(e.p(0));
+      made_.insert(pool);
+      thresholds_.erase(pool);
     }
-    if (op == trace::LifeOp::kSet && e.p(3) == cuda::kPoolReleaseThreshold) thresholds_[key(e.p(0))] = e.p(4);
-    if (op == trace::LifeOp::kTrim && e.p(3) == 0) trims_[key(e.p(0))] = e.order & trace::kOrderMask;
+    if (op == trace::LifeOp::kSet && life.attribute() == cuda::kPoolReleaseThreshold) thresholds_[key(pool)] = life.value();
+    if (op == trace::LifeOp::kTrim && life.kept_bytes() == 0) trims_[key(pool)] = e.order & trace::kOrderMask;
   }
 
   static bool covers(const Block& block) {
@@ -227,7 +229,7 @@ public:
     }
     Failure& failure = failures_[at->second];
     ++failure.count;
-    failure.bytes += e.p(1);
+    failure.bytes += trace::AllocView(e).bytes();
   }
 
   void finish(const Heap&, Findings& findings) override {
@@ -247,11 +249,12 @@ private:
 
   Failure first(const Event& e, const Heap& heap) const {
     StockTaking taking(heap, facts_, pools_);
-    const auto family = static_cast<trace::Family>(e.p(2));
+    const trace::AllocView alloc(e);
+    const trace::Family family = alloc.memory_kind();
     return {.call = facts_.call_name(e),
             .stack = e.stack,
             .family = family,
-            .requested = e.p(1),
+            .requested = alloc.bytes(),
             .range = facts_.ranges().text(facts_.ranges().here()),
             .stock = is_page_locked(family) ? taking.of_host() : taking.of_device(kAnyDevice)};
   }
@@ -264,8 +267,9 @@ private:
     if (is_page_locked(failure.family)) return;
     const int device = heap.device_of_context(e.context);
     if (device != kAnyDevice) failure.stock = StockTaking(heap, facts_, pools_).of_device(device);
-    failure.stock.held.free_bytes = e.p(0);
-    failure.stock.held.total_bytes = e.p(1);
+    const trace::MemoryInfoView info(e);
+    failure.stock.held.free_bytes = info.free_bytes();
+    failure.stock.held.total_bytes = info.total_bytes();
   }
 
   Finding finding(Failure failure) const {

@@ -142,17 +142,19 @@ private:
   // either.
   struct Retry {
     std::uint16_t api, via;
-    std::uint64_t size; // P1: bytes of an allocation, function of a release
+    std::uint64_t size;
     Finding failure;
 
-    bool is_same_call(const Event& e) const { return api == e.api && via == e.via && size == e.p(1); }
+    // In the same word of all kinds: bytes of an allocation, function of a release.
+    static std::uint64_t size_of(const Event& e) { return trace::RecordView(e).word(trace::AllocWord::bytes); }
+    bool is_same_call(const Event& e) const { return api == e.api && via == e.via && size == size_of(e); }
   };
 
   // kFree of the C library's free() has no CUDA result.
   static bool is_call(const Event& e) {
     return e.kind >= trace::Kind::kAlloc &&
            !(e.kind == trace::Kind::kFree &&
-             e.p(1) == static_cast<std::uint64_t>(trace::FreeFunction::kHostFree));
+             trace::FreeView(e).function() == trace::FreeFunction::kHostFree);
   }
 
   // Another record of the same call, which was judged as a whole.
@@ -175,19 +177,18 @@ private:
   }
 
   void follow_pools(const Event& e) {
-    if (static_cast<trace::ObjectClass>(e.p(1)) != trace::ObjectClass::kPool || e.from_runtime()) return;
-    const auto op = static_cast<trace::LifeOp>(e.p(2));
-    if (op == trace::LifeOp::kCreate) destroyed_pools_.erase(e.p(0));
-    if (op == trace::LifeOp::kDestroy)
-      destroyed_pools_[e.p(0)] = labelled("pool destroyed here", e.stack, facts_.call_name(e));
+    const trace::LifeView life(e);
+    if (life.object() != trace::ObjectClass::kPool || e.from_runtime()) return;
+    if (life.op() == trace::LifeOp::kCreate) destroyed_pools_.erase(life.handle());
+    if (life.op() == trace::LifeOp::kDestroy)
+      destroyed_pools_[life.handle()] = labelled("pool destroyed here", e.stack, facts_.call_name(e));
   }
 
   // The pool that a call names, 0 if it names none.
   static std::uint64_t named_pool(const Event& e) {
-    if (e.kind == trace::Kind::kAlloc) return e.p(9);
-    const bool life = e.kind == trace::Kind::kLife &&
-                      static_cast<trace::ObjectClass>(e.p(1)) == trace::ObjectClass::kPool;
-    return life ? e.p(0) : 0;
+    if (e.kind == trace::Kind::kAlloc) return trace::AllocView(e).pool();
+    const trace::LifeView life(e);
+    return e.kind == trace::Kind::kLife && life.object() == trace::ObjectClass::kPool ? life.handle() : 0;
   }
 
   // A mapping in the range that nobody was ever given access to (cuda.h on cuMemMap asks for cuMemSetAccess).
@@ -208,8 +209,8 @@ private:
     if (e.result != cuda::CUDA_ERROR_INVALID_VALUE && e.result != cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return;
     if (!copy && e.kind != trace::Kind::kSet) return;
     if (!facts_.tells_access() || facts_.lost_records() != 0) return;
-    const Block* to = closed_mapping(heap, e.p(0), copy ? copy_extent(e, Side::kDestination) : set_extent(e));
-    const Block* from = copy ? closed_mapping(heap, e.p(1), copy_extent(e, Side::kSource)) : nullptr;
+    const Block* to = closed_mapping(heap, address_of(e, Side::kDestination), copy ? copy_extent(e, Side::kDestination) : set_extent(e));
+    const Block* from = copy ? closed_mapping(heap, address_of(e, Side::kSource), copy_extent(e, Side::kSource)) : nullptr;
     if (to == nullptr && from == nullptr) return;
     const Block& block = to != nullptr ? *to : *from;
     f.message.replace(f.message.size() - 1, 1,
@@ -231,9 +232,9 @@ private:
       f.advice = "Destroy the pool after its last use, once.";
       f.stacks.push_back(pool->second);
     }
-    const bool launch = e.kind == trace::Kind::kSync &&
-                        static_cast<trace::SyncOp>(e.p(2)) == trace::SyncOp::kGraphLaunch;
-    if (const Block* block = launch ? heap.unfreed_of_graph(e.p(1)) : nullptr; block != nullptr) {
+    const trace::SyncView sync(e);
+    const bool launch = e.kind == trace::Kind::kSync && sync.op() == trace::SyncOp::kGraphLaunch;
+    if (const Block* block = launch ? heap.unfreed_of_graph(sync.executable_graph()) : nullptr; block != nullptr) {
       because(": memory that the graph's last launch allocated has not been freed.");
       f.advice = cat({"Free it before the graph is launched again, or instantiate the graph with ",
                       is_runtime_name(f.api) ? "cudaGraphInstantiateFlagAutoFreeOnLaunch."
@@ -281,10 +282,10 @@ private:
 
   void put_off(const Event& e, Findings& findings) {
     watch(kWantsAll);
-    const auto [at, is_new] = retries_.try_emplace(e.thread, Retry{e.api, e.via, e.p(1), finding(e)});
+    const auto [at, is_new] = retries_.try_emplace(e.thread, Retry{e.api, e.via, Retry::size_of(e), finding(e)});
     if (is_new) return;
     if (!at->second.is_same_call(e)) findings.add(std::move(at->second.failure));
-    at->second = {e.api, e.via, e.p(1), finding(e)};
+    at->second = {e.api, e.via, Retry::size_of(e), finding(e)};
   }
 
   void forgive_retry(const Event& e) {

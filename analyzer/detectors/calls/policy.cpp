@@ -65,7 +65,7 @@ private:
   };
 
   void on_range(const Event& e) {
-    const auto op = static_cast<RangeOp>(e.p(0));
+    const auto op = trace::RangeView(e).op();
     const bool opens = op == RangeOp::kPush || op == RangeOp::kStart;
     if (!opens && op != RangeOp::kMark) return;
     const std::string name = facts_.ranges().name_of(e);
@@ -76,14 +76,15 @@ private:
   }
 
   void on_sync(const Event& e) {
-    const auto op = static_cast<trace::SyncOp>(e.p(2));
-    if (op == trace::SyncOp::kBeginCapture) capturing_[e.p(0)] = e.thread;
-    if (op == trace::SyncOp::kEndCapture) capturing_.erase(e.p(0));
+    const trace::SyncView sync(e);
+    if (sync.op() == trace::SyncOp::kBeginCapture) capturing_[sync.stream()] = e.thread;
+    if (sync.op() == trace::SyncOp::kEndCapture) capturing_.erase(sync.stream());
   }
 
   void on_alloc(const Event& e, const Heap& heap, Findings& findings) {
-    const auto family = static_cast<Family>(e.p(2));
-    if (e.p(0) == 0 || !allocates(family)) return;
+    const trace::AllocView alloc(e);
+    const Family family = alloc.memory_kind();
+    if (alloc.address() == 0 || !allocates(family)) return;
     ++allocations_;
     for (State& state : rules_) {
       const PolicyRule& rule = state.rule;
@@ -109,8 +110,9 @@ private:
 
   // By the thread that captures, or on a stream that is captured.
   bool is_captured(const Event& e) const {
+    const std::uint64_t named = trace::AllocView(e).stream();
     for (const auto& [stream, thread] : capturing_) {
-      if (thread == e.thread || (e.p(3) != 0 && e.p(3) == stream)) return true;
+      if (thread == e.thread || (named != 0 && named == stream)) return true;
     }
     return false;
   }
@@ -118,8 +120,8 @@ private:
   Finding finding(const Event& e, const PolicyRule& rule) const {
     Finding f;
     f.kind = "policy";
-    f.bytes = e.p(1);
-    f.address = e.p(0);
+    f.bytes = trace::AllocView(e).bytes();
+    f.address = trace::AllocView(e).address();
     f.api = facts_.call_name(e);
     f.group = rule.text;
     f.stacks.push_back(labelled("allocated here", e.stack, f.api));
@@ -127,7 +129,8 @@ private:
   }
 
   std::string what(const Event& e) const {
-    return cat({facts_.call_name(e), " of ", describe_bytes(e.p(1), static_cast<Family>(e.p(2)))});
+    const trace::AllocView alloc(e);
+    return cat({facts_.call_name(e), " of ", describe_bytes(alloc.bytes(), alloc.memory_kind())});
   }
 
   Finding direct(const Event& e, const PolicyRule& rule) const {

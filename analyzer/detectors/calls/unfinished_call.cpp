@@ -18,7 +18,7 @@ public:
     if (!e.in_flight() || (e.flags & trace::kFlagNested) != 0 || calls_.size() >= kMaxCalls) return;
     // free() is recorded before it runs and never patched; it ends, or glibc ends the process, and that is a
     // finding of its own.
-    if (e.kind == trace::Kind::kFree && e.p(1) == static_cast<std::uint64_t>(trace::FreeFunction::kHostFree))
+    if (e.kind == trace::Kind::kFree && trace::FreeView(e).function() == trace::FreeFunction::kHostFree)
       return;
     calls_.push_back({std::string(facts_.call_name(e)), e.stack, e.order});
   }

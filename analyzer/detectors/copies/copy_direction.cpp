@@ -38,7 +38,7 @@ constexpr std::array<Direction, 4> kKinds{{
 }};
 
 const Direction* direction_of(const Event& e) {
-  const unsigned kind = (e.flags >> 8) & 0xf; // cudaMemcpyKind + 1
+  const unsigned kind = trace::declared_kind_plus_1(e.flags);
   return kind >= 1 && kind <= kKinds.size() ? &kKinds[kind - 1] : nullptr;
 }
 
@@ -102,7 +102,7 @@ private:
   }
 
   Wrong judge_node_side(const Event& work, Side side, const Heap& heap) const {
-    const std::uint64_t address = work.p(side == Side::kSource ? 1 : 0);
+    const std::uint64_t address = address_of(work, side);
     const trace::Side as = declared(work, side);
     if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};
     const Block* block = heap.find_live(address);
@@ -124,8 +124,8 @@ private:
       if (declared(e, source ? Side::kSource : Side::kDestination) != trace::Side::kHost) continue;
       (source ? from : to) = {true, touch.block};
     }
-    if (!knows_to) to = shadow_at(e.p(0));
-    if (!knows_from) from = shadow_at(e.p(1));
+    if (!knows_to) to = shadow_at(address_of(e, Side::kDestination));
+    if (!knows_from) from = shadow_at(address_of(e, Side::kSource));
     if (to.wrong || from.wrong) findings.add(finding(e, to, from));
   }
 
@@ -146,7 +146,7 @@ private:
   }
 
   Wrong judge_refused_side(const Event& e, Side side, const Heap& heap) const {
-    const std::uint64_t address = e.p(side == Side::kSource ? 1 : 0);
+    const std::uint64_t address = address_of(e, side);
     const trace::Side as = declared(e, side);
     if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};
     const Block* block = heap.find_live(address);
@@ -160,8 +160,8 @@ private:
 
   bool device_reads_host_memory(const Event& e, const Heap& heap) const {
     int ordinal = heap.device_of_context(e.context);
-    for (const unsigned word : {0u, 1u}) {
-      const Block* block = ordinal < 0 ? heap.find_live(e.p(word)) : nullptr;
+    for (const Side side : {Side::kDestination, Side::kSource}) {
+      const Block* block = ordinal < 0 ? heap.find_live(address_of(e, side)) : nullptr;
       if (block != nullptr) ordinal = heap.device_of(*block);
     }
     const DeviceFacts* device = facts_.device(ordinal < 0 ? 0 : ordinal);
@@ -170,6 +170,7 @@ private:
 
   Finding finding(const Event& e, const Wrong& to, const Wrong& from, bool of_node = false) const {
     const Direction* kind = direction_of(e);
+    const std::uint64_t destination = address_of(e, Side::kDestination), source = address_of(e, Side::kSource);
     Finding f;
     f.kind = "copy-direction";
     f.api = facts_.call_name(e);
@@ -179,21 +180,21 @@ private:
         cat({" takes its destination for ", word(declared(e, Side::kDestination)),
              " memory and its source for ", word(declared(e, Side::kSource)), " memory, but the "});
       f.message +=
-        cat({"destination is ", describe(to, e.p(0)), " and the source is ", describe(from, e.p(1))});
+        cat({"destination is ", describe(to, destination), " and the source is ", describe(from, source)});
     } else {
       const Side side = to.wrong ? Side::kDestination : Side::kSource;
       f.message += cat({e.kind == trace::Kind::kSet ? " takes its target for "
                         : to.wrong                  ? " takes its destination for "
                                                     : " takes its source for ",
                         word(declared(e, side)), " memory, but that is ",
-                        to.wrong ? describe(to, e.p(0)) : describe(from, e.p(1))});
+                        to.wrong ? describe(to, destination) : describe(from, source)});
     }
     f.message += !e.succeeded() ? "; CUDA refused it."
                  : of_node      ? "; CUDA accepted the graph's node silently."
                                 : "; CUDA accepted it silently.";
     f.advice = advice(e, to, from);
-    f.address = e.p(to.wrong ? 0 : 1);
-    f.bytes = e.p(e.kind == trace::Kind::kSet ? 1 : 2);
+    f.address = to.wrong ? destination : source;
+    f.bytes = e.kind == trace::Kind::kSet ? trace::SetView(e).bytes() : trace::CopyView(e).bytes();
     f.group =
       cat({kind == nullptr ? "" : kind->name, to.wrong ? " destination" : "", from.wrong ? " source" : ""});
     f.stacks.push_back(labelled(of_node                           ? "node made here"

@@ -83,8 +83,9 @@ public:
 private:
   // A copy, made by this call or by the node that it adds to a graph.
   void judge(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
-    const bool flat = copy.payload.size() <= trace::kFirstPayloadWords;
-    if (flat && !ranges_overlap(copy.p(0), copy.p(1), copy.p(2))) return; // nearly all
+    const trace::CopyView view(copy);
+    const bool flat = !view.has_second_slot();
+    if (flat && !ranges_overlap(view.destination(), view.source(), view.bytes())) return; // nearly all
     const int arrays = (declared_side(copy, Side::kDestination) == trace::Side::kArray ? 1 : 0) +
                        (declared_side(copy, Side::kSource) == trace::Side::kArray ? 1 : 0);
     if (arrays == 2) return judge_arrays(e, copy, heap, findings);
@@ -95,15 +96,16 @@ private:
 
   // Levels and planes have handles of their own; one may be asked for several times.
   static bool is_same_part(const Event& copy, const Heap::ArrayPart& to, const Heap::ArrayPart& from) {
-    if (copy.p(0) == copy.p(1)) return true;
+    if (trace::CopyView(copy).destination() == trace::CopyView(copy).source()) return true;
     return to.block == from.block && to.width != 0 && from.width != 0 && to.level == from.level;
   }
 
   void judge_arrays(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
     const std::optional<Box> to = box_of(copy, Side::kDestination), from = box_of(copy, Side::kSource);
-    const Heap::ArrayPart part = heap.find_array(copy.p(0));
-    if (!to || !from || copy.p(2) == 0 || part.block == nullptr) return;
-    if (!is_same_part(copy, part, heap.find_array(copy.p(1)))) return;
+    const trace::CopyView view(copy);
+    const Heap::ArrayPart part = heap.find_array(view.destination());
+    if (!to || !from || view.bytes() == 0 || part.block == nullptr) return;
+    if (!is_same_part(copy, part, heap.find_array(view.source()))) return;
     const bool overlaps = ranges_overlap(to->x, from->x, to->width) &&
                           ranges_overlap(to->y, from->y, to->height) &&
                           ranges_overlap(to->z, from->z, to->depth);
@@ -112,7 +114,7 @@ private:
                                ? cat({format_plural(to->height * to->depth, "row"), " of ",
                                       format_exact_bytes(to->width)})
                                : format_exact_bytes(to->width);
-    Finding f = begin_finding(e, copy.p(0), to->x == from->x && to->y == from->y && to->z == from->z);
+    Finding f = begin_finding(e, view.destination(), to->x == from->x && to->y == from->y && to->z == from->z);
     f.message = f.severity == Severity::kNote
                   ? cat({f.api, " copies ", what, place(*to), " of an array onto themselves."})
                   : cat({f.api, " copies ", what, " inside one array, from", place(*from), " to", place(*to),

@@ -101,7 +101,7 @@ public:
   explicit PitchMisaligned(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
-    if (e.payload.size() <= trace::kFirstPayloadWords || (e.flags & trace::kFlagNested) != 0) return;
+    if (!trace::RecordView(e).has_second_slot() || (e.flags & trace::kFlagNested) != 0) return;
     if (e.kind == trace::Kind::kUse) {
       judge_texture(e, heap, findings);
     } else if (e.succeeded() && !e.from_runtime()) {
@@ -173,7 +173,7 @@ private:
   // A texture over rows of linear memory: CUDA wants base and pitch on the device's alignments, and refuses
   // to make the texture otherwise (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, _TEXTURE_PITCH_ALIGNMENT).
   void judge_texture(const Event& e, const Heap& heap, Findings& findings) const {
-    if (e.p(2) != static_cast<std::uint64_t>(trace::UseClass::kTexture) || e.succeeded() || e.in_flight())
+    if (trace::UseView(e).use() != trace::UseClass::kTexture || e.succeeded() || e.in_flight())
       return;
     const Rows rows = rows_of(e, Side::kNone);
     const Block* block = heap.find_live(rows.address);

@@ -107,7 +107,7 @@ private:
 
   // Found among what the call touched, which costs no search; a graph's node has not touched anything yet.
   const Block* pitched_block(const Event& e, Side side, const Heap& heap) const {
-    const std::uint64_t address = e.p(side == Side::kSource ? 1 : 0);
+    const std::uint64_t address = address_of(e, side);
     if (of_node_) {
       const Block* block = heap.find_live(address);
       const bool pitched = block != nullptr && block->family == trace::Family::kPitched;
@@ -140,7 +140,8 @@ private:
     const Block* from = pitched_block(e, Side::kSource, heap);
     const std::uint64_t pitch = block.shape().pitch;
     return to != nullptr && from != nullptr && to->shape().pitch == from->shape().pitch &&
-           (e.p(0) - to->address) % pitch == (e.p(1) - from->address) % pitch;
+           (address_of(e, Side::kDestination) - to->address) % pitch ==
+             (address_of(e, Side::kSource) - from->address) % pitch;
   }
 
   Finding width_finding(const Event& e, Side side, const Rows& rows, const Heap& heap) const {

@@ -234,7 +234,7 @@ private:
   }
 
   void judge(const Event& e, const Touch& touch, const Heap& heap) {
-    if (heap.is_capturing(e, e.p(3))) return; // reads when its graph is launched
+    if (heap.is_capturing(e, trace::CopyView(e).stream())) return; // reads when its graph is launched
     const Block& block = *touch.block;
     const Reading reading(e, touch, heap);
     Ranges& ranges = written(block, heap);

@@ -22,11 +22,12 @@ public:
 
   // A refused limit is part of the finding.
   void on_event(const Event& e, std::span<const Judgement>, const Heap&, Findings& findings) override {
-    if (e.kind != trace::Kind::kNote || e.p(0) != cuda::kLimitMallocHeapSize) return;
+    const trace::NoteView limit(e);
+    if (e.kind != trace::Kind::kNote || limit.first() != cuda::kLimitMallocHeapSize) return;
     for (const auto& context : facts_.device_heaps().contexts()) {
       if (context->heap.refusals().empty() || context->refused.empty()) continue;
       const HeapLimitCall& call = context->refused.back();
-      if (call.stack == e.stack && call.bytes == e.p(1) && call.result == e.result)
+      if (call.stack == e.stack && call.bytes == limit.second() && call.result == e.result)
         findings.explain_refusal();
     }
   }

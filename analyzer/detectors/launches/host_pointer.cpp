@@ -37,9 +37,8 @@ public:
     if (!e.succeeded()) return;
     if (e.kind == trace::Kind::kCopy) return remember(e, heap);
     if (e.kind == trace::Kind::kSync) return forget_launches(e);
-    const unsigned first = trace::first_argument(e.kind);
-    if (first == 0 || e.payload.size() <= first) return;
-    const auto words = e.payload.subspan(first);
+    const trace::Payload words = arguments_of(e);
+    if (words.empty()) return;
     const auto zeros = static_cast<std::size_t>(std::count(words.begin(), words.end(), 0));
     if (words.size() - zeros > heap.touched().size()) judge(e, heap, findings);
   }
@@ -62,7 +61,7 @@ private:
       if (std::any_of(touched.begin(), touched.end(), [&](const Touch& t) { return t.access == access; })) {
         continue;
       }
-      const std::uint64_t begin = e.p(to ? 0 : 1), bytes = copy_extent(e, side);
+      const std::uint64_t begin = address_of(e, side), bytes = copy_extent(e, side);
       if (begin == 0 || bytes == 0 || begin + bytes < begin) continue;
       Range& range = range_at(begin);
       range.end = std::max(range.end, begin + bytes);
@@ -109,8 +108,9 @@ private:
     // A program that only launches has a context that nothing names yet.
     const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
     if (device == nullptr || device->reads_pageable_memory) return;
+    const std::uint64_t function = trace::LaunchView(e).function(); // a graph's kernel has it in the same word
     unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are one mistake
-    for (const std::uint64_t word : e.payload.subspan(trace::first_argument(e.kind))) {
+    for (const std::uint64_t word : arguments_of(e)) {
       const std::uint64_t address = trace::argument_address(word);
       const unsigned parameter = trace::argument_parameter(word);
       if (parameter == last || parameter == trace::kNoParameter) continue;
@@ -121,9 +121,9 @@ private:
       if (!is_known && !facts_.is_plain_host_memory(address)) continue;
       if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
       if (heap.argument_ending_at(address) != nullptr) continue;
-      const bool is_pointer = pointers_.contain(e.p(0), parameter);
+      const bool is_pointer = pointers_.contain(function, parameter);
       if (is_static && ((!is_pointer && address < kLowestVariable) || is_librarys(e.stack))) continue;
-      Suspect suspect{e.p(0), address, parameter, e.stack, e.context, facts_.call_name(e), {}, {}, is_static, {}};
+      Suspect suspect{function, address, parameter, e.stack, e.context, facts_.call_name(e), {}, {}, is_static, {}};
       if (copied != nullptr) suspect.copied = *copied;
       suspect.of_node = e.kind == trace::Kind::kGraphKernel;
       if (unregistered != nullptr) {
@@ -152,7 +152,7 @@ private:
 
   // What has been waited for has not died.
   void forget_launches(const Event& e) {
-    if (e.p(2) != static_cast<std::uint64_t>(trace::SyncOp::kContextSynchronize)) return;
+    if (trace::SyncView(e).op() != trace::SyncOp::kContextSynchronize) return;
     for (Suspect& suspect : suspects_) {
       if (suspect.context == e.context) suspect = {};
     }

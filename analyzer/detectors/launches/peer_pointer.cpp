@@ -57,22 +57,25 @@ private:
   };
 
   void note_stream(const Event& e, const Heap& heap) {
-    if (static_cast<trace::ObjectClass>(e.p(1)) != trace::ObjectClass::kStream) return;
-    streams_[e.p(0)] = heap.device_of_context(e.context);
+    const trace::LifeView life(e);
+    if (life.object() != trace::ObjectClass::kStream) return;
+    streams_[life.handle()] = heap.device_of_context(e.context);
   }
 
   // The device that runs the launch; -1 if context and stream do not agree on it.
   int device_of(const Event& launch, const Heap& heap) const {
     const int device = heap.device_of_context(launch.context);
-    if (launch.p(1) <= cuda::kStreamPerThread) return device;
-    const auto stream = streams_.find(launch.p(1));
+    const std::uint64_t named = trace::LaunchView(launch).stream();
+    if (named <= cuda::kStreamPerThread) return device;
+    const auto stream = streams_.find(named);
     return stream != streams_.end() && stream->second == device ? device : -1;
   }
 
   void judge(const Event& e, const Heap& heap, Findings& findings) {
     if ((e.flags & trace::kFlagNested) != 0 || peers_.is_unknown() || facts_.lost_records() != 0) return;
+    const trace::LaunchView launch(e);
     const int device = device_of(e, heap);
-    if (device < 0 || heap.is_capturing(e, e.p(1))) return;
+    if (device < 0 || heap.is_capturing(e, launch.stream())) return;
     unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are one mistake
     for (const Touch& touch : heap.touched()) {
       const Block& block = *touch.block;
@@ -80,10 +83,10 @@ private:
       const int owner = heap.device_of(block);
       if (owner < 0 || owner == device || peers_.is_open(device, owner)) continue;
       if (touch.parameter == last || is_librarys(e.stack)) continue;
-      if (touch.address == block.address && heap.takes_end(e.p(0), touch.parameter)) continue;
+      if (touch.address == block.address && heap.takes_end(launch.function(), touch.parameter)) continue;
       last = touch.parameter;
-      Suspect suspect{e.p(0), touch.address, e.p(1),              touch.parameter, e.context, device,
-                      owner,  block,         facts_.call_name(e), e.stack,         end_of(touch, heap)};
+      Suspect suspect{launch.function(), touch.address, launch.stream(), touch.parameter,     e.context, device,
+                      owner,             block,         facts_.call_name(e), e.stack, end_of(touch, heap)};
       suspect.block.detail = nullptr; // may go with the block
       if (!facts_.simulated()) suspects_[next_suspect_++ % suspects_.size()] = suspect;
       else if (pointers_.contain(suspect.function, suspect.parameter)) findings.add(finding(suspect));
@@ -104,11 +107,12 @@ private:
 
   // What has been waited for has not died.
   void forget_launches(const Event& e) {
-    const auto op = static_cast<trace::SyncOp>(e.p(2));
+    const trace::SyncView sync(e);
+    const trace::SyncOp op = sync.op();
     const bool of_stream = op == trace::SyncOp::kStreamSynchronize;
     if (!of_stream && op != trace::SyncOp::kContextSynchronize) return;
     for (Suspect& suspect : suspects_) {
-      if (suspect.context == e.context && (!of_stream || suspect.stream == e.p(0))) suspect = {};
+      if (suspect.context == e.context && (!of_stream || suspect.stream == sync.stream())) suspect = {};
     }
   }
 

@@ -37,17 +37,17 @@ bool is_tracked(Family family) { return family == Family::kStreamOrdered || fami
 // The stream that a call's work goes to; none if it makes no work.
 std::optional<std::uint64_t> stream_of(const Event& e) {
   switch (e.kind) {
-  case Kind::kLaunch: return e.p(1);
+  case Kind::kLaunch:
   case Kind::kCopy:
-  case Kind::kSet: return e.p(3);
+  case Kind::kSet: return named_stream(e);
   case Kind::kUse:
-    switch (static_cast<trace::UseClass>(e.p(2))) {
+    switch (trace::UseView(e).use()) {
     case trace::UseClass::kPrefetch:
     case trace::UseClass::kDiscard:
-      if (e.p(3) == 0) return {}; // older traces do not tell
-      return e.p(3);
+      if (named_stream(e) == 0) return {}; // older traces do not tell
+      return named_stream(e);
     case trace::UseClass::kMemOp:
-    case trace::UseClass::kMemOpWait: return e.p(3);
+    case trace::UseClass::kMemOpWait: return named_stream(e);
     default: return {};
     }
   default: return {};
@@ -77,7 +77,7 @@ public:
     if (e.kind == Kind::kLife || e.kind == Kind::kNote) return on_other(e);
     switch (e.kind) {
     case Kind::kSync:
-      if (e.p(2) > static_cast<std::uint64_t>(trace::SyncOp::kExternalSignal)) last_unknown_ = {e.order, e.api};
+      if (trace::SyncView(e).op() > trace::SyncOp::kExternalSignal) last_unknown_ = {e.order, e.api};
       return clock_.on_sync(e, heap);
     case Kind::kFree: return on_free(e, heap);
     case Kind::kUse: clock_.on_use(e, heap); break;
@@ -88,7 +88,7 @@ public:
     if (stream) return on_work(e, *stream, heap);
     // Uses that are not judged order the stream all the same.
     const bool of_stream = e.kind == Kind::kUse && orderings_.of(e) == Ordering::kStream;
-    if (of_stream && !heap.is_capturing(e, e.p(3))) clock_.work(e, e.p(3), heap);
+    if (of_stream && !heap.is_capturing(e, named_stream(e))) clock_.work(e, named_stream(e), heap);
   }
 
   void finish(const Heap& heap, Findings& findings) override {
@@ -168,7 +168,7 @@ private:
   // Of a launch's arguments, words of large structures are not.
   bool is_meant(const Event& e, const Touch& touch) const {
     if (touch.access != Touch::Access::kArgument) return true;
-    const Kernel* kernel = facts_.kernel(e.p(0));
+    const Kernel* kernel = facts_.kernel(trace::LaunchView(e).function());
     if (kernel == nullptr || touch.parameter >= kernel->parameters.size()) return false;
     return kernel->parameters[touch.parameter].bytes <= kLargestParameter;
   }
@@ -189,7 +189,7 @@ private:
       return use;
     }
     use.neighbour_parameter = touch.parameter + 1u;
-    use.function = e.p(0);
+    use.function = trace::LaunchView(e).function();
     return use;
   }
 
@@ -211,7 +211,7 @@ private:
   }
 
   void on_free(const Event& e, const Heap& heap) {
-    const auto function = static_cast<FreeFunction>(e.p(1));
+    const FreeFunction function = trace::FreeView(e).function();
     const auto touched = heap.touched();
     const Block* block = touched.empty() ? nullptr : touched.front().block;
     if (block != nullptr && is_tracked(block->family)) {
@@ -230,8 +230,9 @@ private:
   }
 
   void free_in_order(const Event& e, const Block& block, const Tracked& tracked, const Heap& heap) {
-    if (heap.is_capturing(e, e.p(2))) return;
-    const Use freed{clock_.work(e, e.p(2), heap), e.stack, e.via != trace::kNoApi ? e.via : e.api};
+    const std::uint64_t stream = trace::FreeView(e).stream();
+    if (heap.is_capturing(e, stream)) return;
+    const Use freed{clock_.work(e, stream, heap), e.stack, e.via != trace::kNoApi ? e.via : e.api};
     if (clock_.is_full()) return;
     for (const Use& use : tracked.uses) {
       if (clock_.is_ordered(use.work, freed.work)) continue;

@@ -141,7 +141,7 @@ private:
            (j.work != nullptr && j.work->kind == GraphWork::Kind::kKernel);
   }
   static std::uint64_t function_of(const Event& e, const Judgement& j) {
-    return j.work != nullptr ? j.work->function : e.p(0);
+    return j.work != nullptr ? j.work->function : trace::LaunchView(e).function();
   }
 
   // The words of a structure passed by value count too, but a field that the kernel does not use may hold

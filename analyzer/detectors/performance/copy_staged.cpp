@@ -62,21 +62,22 @@ private:
   }
 
   void note_pool(const Event& e) {
-    if (static_cast<trace::ObjectClass>(e.p(1)) != trace::ObjectClass::kPool) return;
-    if (static_cast<trace::LifeOp>(e.p(2)) != trace::LifeOp::kCreate) return;
-    pools_.erase(pools_.lower_bound({e.p(0), INT_MIN}), pools_.upper_bound({e.p(0), INT_MAX}));
-    made_pools_.insert(e.p(0));
+    const trace::LifeView life(e);
+    if (life.object() != trace::ObjectClass::kPool || life.op() != trace::LifeOp::kCreate) return;
+    pools_.erase(pools_.lower_bound({life.handle(), INT_MIN}), pools_.upper_bound({life.handle(), INT_MAX}));
+    made_pools_.insert(life.handle());
   }
 
   // A device gets access to a mapping or a pool, or loses it.
   void note_use(const Event& e) {
-    if (e.p(2) != static_cast<std::uint64_t>(trace::UseClass::kAccess)) return;
-    const int device = static_cast<std::int32_t>(e.p(3));
+    const trace::UseView use(e);
+    if (use.use() != trace::UseClass::kAccess) return;
+    const int device = static_cast<std::int32_t>(use.location());
     const bool granted = (e.flags & (trace::kUseReads | trace::kUseWrites)) != 0;
-    if (e.p(1) == 0) {
-      pools_[{pool(e.p(0)), device}] = granted;
+    if (use.bytes() == 0) {
+      pools_[{pool(use.address()), device}] = granted;
     } else {
-      mappings_[{device, e.p(0)}] = {e.p(0) + e.p(1), e.order, granted};
+      mappings_[{device, use.address()}] = {use.address() + use.bytes(), e.order, granted};
     }
   }
 
@@ -137,7 +138,7 @@ private:
       copies_.push_back(std::move(f));
     }
     ++copies_[at->second].count;
-    copies_[at->second].bytes += e.p(2);
+    copies_[at->second].bytes += trace::CopyView(e).bytes();
   }
 
   const ProcessFacts& facts_;

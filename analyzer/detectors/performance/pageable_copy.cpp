@@ -25,14 +25,15 @@ public:
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
     constexpr std::uint16_t kLeftOut = trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
-    if (e.p(2) < kLarge || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack) return;
+    const trace::CopyView copy(e);
+    if (copy.bytes() < kLarge || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack) return;
     const auto to_device = pageable_to_device(e, heap);
-    if (!to_device || heap.is_capturing(e, e.p(3))) return;
+    if (!to_device || heap.is_capturing(e, copy.stream())) return;
     const DeviceFacts* device = facts_.device(heap.device_of_context(e.context));
     if (device != nullptr && (device->uses_host_page_tables || device->reads_pageable_memory)) return;
     Copies& copies = by_place_[std::uint64_t{e.stack.value} << 1 | (*to_device ? 1 : 0)];
     copies.api = e.via != trace::kNoApi ? e.via : e.api;
-    copies.bytes += e.p(2);
+    copies.bytes += copy.bytes();
     copies.ticks += e.ticks;
     ++copies.count;
   }

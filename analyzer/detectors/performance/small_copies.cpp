@@ -22,21 +22,23 @@ public:
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
     constexpr std::uint16_t kLeftOut = trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
-    if (e.p(2) >= kSmall || e.p(2) == 0 || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack) return;
+    const trace::CopyView copy(e);
+    const std::uint64_t bytes = copy.bytes();
+    if (bytes >= kSmall || bytes == 0 || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack) return;
     if (stacks_.size() <= e.stack.value) stacks_.resize(std::size_t{e.stack.value} + 1);
     Run& run = stacks_[e.stack.value];
-    const bool follows = run.newest > heap.last_kernel() && (run.to != e.p(0) || run.from != e.p(1));
+    const bool follows = run.newest > heap.last_kernel() && (run.to != copy.destination() || run.from != copy.source());
     if (follows && !run.first_counted) add(run, run.first_bytes, run.first_ticks);
     if (follows) {
-      add(run, e.p(2), e.ticks);
+      add(run, bytes, e.ticks);
     } else {
-      run.first_bytes = e.p(2);
+      run.first_bytes = bytes;
       run.first_ticks = e.ticks;
     }
     run.first_counted = follows;
     run.newest = e.order;
-    run.to = e.p(0);
-    run.from = e.p(1);
+    run.to = copy.destination();
+    run.from = copy.source();
     run.api = e.via != trace::kNoApi ? e.via : e.api;
   }
 

@@ -17,10 +17,11 @@ class PeerAccess {
 public:
   void note(const Event& e) {
     if (e.kind == trace::Kind::kContext) {
-      const int device = static_cast<int>(e.p(1));
+      const trace::ContextView context(e);
+      const int device = static_cast<int>(context.device());
       if (first_device_ < 0) first_device_ = device;
       has_several_devices_ = has_several_devices_ || device != first_device_;
-      devices_[e.p(0)] = device;
+      devices_[context.handle()] = device;
     } else {
       note_life(e);
     }
@@ -42,18 +43,19 @@ private:
   // Of peer access: P0 the peer's context, P3 the one that gains it.
   void note_life(const Event& e) {
     using trace::LifeOp, trace::ObjectClass;
-    const auto object = static_cast<ObjectClass>(e.p(1));
-    const auto op = static_cast<LifeOp>(e.p(2));
+    const trace::LifeView life(e);
+    const ObjectClass object = life.object();
+    const LifeOp op = life.op();
     if (object == ObjectClass::kPeerAccess) {
       if (!e.succeeded() && e.result != cuda::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return;
-      const int own = device_of(e.p(3)), peer = device_of(e.p(0));
+      const int own = device_of(life.context()), peer = device_of(life.handle());
       if (own < 0 || peer < 0) is_unknown_ = true;
       else if (op == LifeOp::kCreate) open_.insert({own, peer});
       else if (op == LifeOp::kDestroy) open_.erase({own, peer});
     } else if (e.succeeded() && object == ObjectClass::kPrimaryContext && op == LifeOp::kRetain) {
-      devices_[e.p(3)] = static_cast<int>(e.p(0));
+      devices_[life.context()] = static_cast<int>(life.device());
     } else if (e.succeeded() && object == ObjectClass::kContext && op == LifeOp::kCreate) {
-      devices_[e.p(0)] = static_cast<int>(e.p(3));
+      devices_[life.handle()] = static_cast<int>(life.on_device());
     }
   }
 

@@ -43,9 +43,9 @@ void RunningKernels::follow(const Event& e, const Heap& heap) {
   default: break;
   }
   if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
-  const bool graph = e.kind == Kind::kSync && e.p(2) == static_cast<std::uint64_t>(SyncOp::kGraphLaunch);
-  if (e.kind == Kind::kLaunch) return on_launch(e, heap, e.p(1), false);
-  if (graph) return on_launch(e, heap, e.p(0), true);
+  const bool graph = e.kind == Kind::kSync && trace::SyncView(e).op() == SyncOp::kGraphLaunch;
+  if (e.kind == Kind::kLaunch) return on_launch(e, heap, named_stream(e), false);
+  if (graph) return on_launch(e, heap, named_stream(e), true);
   if ((!pending_.any && running_ == 0) || clock_.is_full()) return;
   if (e.kind != Kind::kSync) return on_write(e, heap);
   flush(heap);
@@ -56,7 +56,7 @@ void RunningKernels::follow(const Event& e, const Heap& heap) {
 // Traces before 1.5 tell managed variables from others by the call alone.
 void RunningKernels::on_alloc(const Event& e) {
   if (has_managed_variables_) return;
-  const auto family = static_cast<Family>(e.p(2));
+  const Family family = trace::AllocView(e).memory_kind();
   const bool may_be_one = family == Family::kModuleGlobal || family == Family::kManaged;
   has_managed_variables_ = family == Family::kManagedVariable ||
                            (may_be_one && facts_.api_name(e.api) == "cuLibraryGetManaged");
@@ -117,7 +117,7 @@ bool RunningKernels::is_told(const Event& launch, const Heap& heap) const {
     if (!is_device_only(*touch.block)) return true;
   }
   std::size_t words = 0;
-  for (const std::uint64_t word : launch.payload.subspan(trace::kFirstPayloadWords)) words += word != 0 ? 1 : 0;
+  for (const std::uint64_t word : trace::LaunchView(launch).arguments()) words += word != 0 ? 1 : 0;
   if (words <= touched.size()) return false;
   const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(launch.context)));
   return device != nullptr && device->reads_pageable_memory;
@@ -126,8 +126,9 @@ bool RunningKernels::is_told(const Event& launch, const Heap& heap) const {
 // Copies that wait tell the host that the work before them is done; any may be news for a kernel that runs.
 void RunningKernels::on_write(const Event& e, const Heap& heap) {
   const bool is_use = e.kind == Kind::kUse;
-  const bool memory_operation = is_use && e.p(2) == static_cast<std::uint64_t>(UseClass::kMemOp);
-  if (heap.is_capturing(e, e.p(3)) || (is_use && !memory_operation)) return;
+  const bool memory_operation = is_use && trace::UseView(e).use() == UseClass::kMemOp;
+  const std::uint64_t stream = named_stream(e);
+  if (heap.is_capturing(e, stream) || (is_use && !memory_operation)) return;
   bool host = false, news = memory_operation;
   std::size_t device = 0;
   for (const Touch& touch : heap.touched()) {
@@ -138,11 +139,11 @@ void RunningKernels::on_write(const Event& e, const Heap& heap) {
   host |= device < 2;
   const bool waits = e.kind == Kind::kCopy && (e.flags & trace::kCopyAsync) == 0 && host;
   if (!news && !waits) return;
-  if (running_ == 0 && is_pending(e, e.p(3))) { // behind all that run
+  if (running_ == 0 && is_pending(e, stream)) { // behind all that run
     pending_.any = !waits;
     return;
   }
-  const Point now = work(e, e.p(3), heap);
+  const Point now = work(e, stream, heap);
   if (news && is_any_running(now)) written_ = e.order;
   if (!waits || clock_.is_full()) return;
   clock_.host_waits(now);
@@ -158,7 +159,7 @@ bool RunningKernels::is_any_running(Point now) const {
 
 bool RunningKernels::may_write(const Block& block, const Event& copy, const Heap& heap) {
   if (!pending_.any && running_ == 0) return false;
-  const Point now = work(copy, copy.p(3), heap);
+  const Point now = work(copy, named_stream(copy), heap);
   if (clock_.is_full()) return true;
   for (const Launches& on : launches_) {
     if (on.newest_told.order != 0 && !clock_.is_ordered(on.newest_told, now)) return true;

@@ -12,9 +12,9 @@ public:
   // Every event that the detector sees; those of kLife are enough. The runtime's first step is to retain the
   // primary context. Where no call bears a runtime's name, that runtime is linked statically.
   void note(const Event& e) {
-    const bool retains = e.kind == trace::Kind::kLife &&
-                         e.p(1) == static_cast<std::uint64_t>(trace::ObjectClass::kPrimaryContext) &&
-                         e.p(2) == static_cast<std::uint64_t>(trace::LifeOp::kRetain);
+    const trace::LifeView life(e);
+    const bool retains = e.kind == trace::Kind::kLife && life.object() == trace::ObjectClass::kPrimaryContext &&
+                         life.op() == trace::LifeOp::kRetain;
     if (e.via != trace::kNoApi) shared_ = true;
     else if (retains) unseen_ = true;
   }

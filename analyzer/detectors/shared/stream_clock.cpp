@@ -87,21 +87,22 @@ void StreamClock::learn(Stream stream, const Clock& clock) {
 
 void StreamClock::on_sync(const Event& e, const Heap& heap) {
   if (!e.succeeded()) return;
-  switch (static_cast<SyncOp>(e.p(2))) {
+  const trace::SyncView sync(e);
+  switch (sync.op()) {
   case SyncOp::kStreamSynchronize:
   case SyncOp::kStreamQuery:
-    if (!heap.is_capturing(e, e.p(0))) host_waits(work(e, e.p(0), heap));
+    if (!heap.is_capturing(e, sync.stream())) host_waits(work(e, sync.stream(), heap));
     break;
   case SyncOp::kHostFunction:
-  case SyncOp::kExternalSignal: tell(e, e.p(0), heap); break;
+  case SyncOp::kExternalSignal: tell(e, sync.stream(), heap); break;
   case SyncOp::kContextSynchronize: on_context_synchronized(e); break;
   case SyncOp::kEventRecord: on_record(e, heap); break;
   case SyncOp::kStreamWaitEvent: on_wait(e, heap); break;
-  case SyncOp::kElapsedTime: on_event_done(e, e.p(3)); [[fallthrough]];
+  case SyncOp::kElapsedTime: on_event_done(e, sync.first_event()); [[fallthrough]];
   case SyncOp::kEventSynchronize:
-  case SyncOp::kEventQuery: on_event_done(e, e.p(1)); break;
+  case SyncOp::kEventQuery: on_event_done(e, sync.event()); break;
   case SyncOp::kContextRecord:
-    if (const auto at = events_.find(e.p(1)); at != events_.end()) {
+    if (const auto at = events_.find(sync.event()); at != events_.end()) {
       at->second.in_graph = false;
       at->second.clock = {};
       if (!strict_) at->second.clock.all = e.order;
@@ -109,23 +110,23 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
     break;
   case SyncOp::kContextWait: on_context_wait(e); break;
   case SyncOp::kExternalWait: {
-    const Stream stream = work(e, e.p(0), heap).stream;
+    const Stream stream = work(e, sync.stream(), heap).stream;
     State& s = streams_[stream];
     s.waits_outside = true;
     if (s.barrier != kNoStream) streams_[s.barrier].waits_outside = true;
     break;
   }
   case SyncOp::kGraphLaunch: {
-    const Point launch = work(e, e.p(0), heap);
+    const Point launch = work(e, sync.stream(), heap);
     if (strict_) break;
     // A graph that was built node by node may wait for events.
     Clock everything;
     everything.all = e.order;
-    if (graphs_wait_ || !plain_execs_.contains(e.p(1))) learn(launch.stream, everything);
+    if (graphs_wait_ || !plain_execs_.contains(sync.executable_graph())) learn(launch.stream, everything);
     if (graphs_tell_) host_waits(launch);
     break;
   }
-  case SyncOp::kGraphUpload: work(e, e.p(0), heap); break;
+  case SyncOp::kGraphUpload: work(e, sync.stream(), heap); break;
   case SyncOp::kBeginCapture:
   case SyncOp::kEndCapture: break; // see on_capture()
   default: if (!strict_) host_waits(e); break; // of a later version of the format
@@ -140,18 +141,20 @@ void StreamClock::tell(const Event& e, std::uint64_t handle, const Heap& heap) {
 }
 
 void StreamClock::on_record(const Event& e, const Heap& heap) {
-  const auto at = events_.find(e.p(1));
-  if (at == events_.end() || heap.is_capturing(e, e.p(0))) return; // of another process; see on_capture()
+  const trace::SyncView sync(e);
+  const auto at = events_.find(sync.event());
+  if (at == events_.end() || heap.is_capturing(e, sync.stream())) return; // of another process; see on_capture()
   at->second.in_graph = false;
   Clock recorded;
-  join_after(work(e, e.p(0), heap), recorded);
+  join_after(work(e, sync.stream(), heap), recorded);
   at->second.clock = std::move(recorded);
 }
 
 void StreamClock::on_wait(const Event& e, const Heap& heap) {
-  if (heap.is_capturing(e, e.p(0))) return;
-  const auto at = events_.find(e.p(1));
-  const Stream stream = work(e, e.p(0), heap).stream;
+  const trace::SyncView sync(e);
+  if (heap.is_capturing(e, sync.stream())) return;
+  const auto at = events_.find(sync.event());
+  const Stream stream = work(e, sync.stream(), heap).stream;
   // An event that was never recorded orders nothing (cuda.h on cuStreamWaitEvent).
   if (at != events_.end() && !is_unknown(at->second)) return learn(stream, at->second.clock);
   if (strict_) return;
@@ -169,7 +172,7 @@ void StreamClock::on_event_done(const Event& e, std::uint64_t event) {
 // Streams of other contexts count as waiting too.
 void StreamClock::on_context_wait(const Event& e) {
   if (strict_) return;
-  const auto at = events_.find(e.p(1));
+  const auto at = events_.find(trace::SyncView(e).event());
   has_context_waits_ = true;
   if (at != events_.end() && !is_unknown(at->second)) return contexts_wait_for_.join(at->second.clock);
   contexts_wait_for_.all = e.order;
@@ -184,9 +187,9 @@ void StreamClock::on_context_synchronized(const Event& e) {
 
 // cuStreamWriteValue tells, cuStreamWaitValue waits for a value that may come from anywhere.
 void StreamClock::on_use(const Event& e, const Heap& heap) {
-  const auto use = static_cast<trace::UseClass>(e.p(2));
+  const trace::UseClass use = trace::UseView(e).use();
   if (!e.succeeded() || (use != trace::UseClass::kMemOp && use != trace::UseClass::kMemOpWait)) return;
-  const Point point = work(e, e.p(3), heap);
+  const Point point = work(e, trace::UseView(e).stream(), heap);
   State& s = streams_[point.stream];
   s.waits_outside = true;
   if (s.barrier != kNoStream) streams_[s.barrier].waits_outside = true;

@@ -28,20 +28,21 @@ std::uint64_t key_of(std::uint64_t handle, int device, std::uint32_t thread) {
 
 void StreamClock::on_life(const Event& e, const Heap& heap) {
   if (!e.succeeded()) return;
-  const auto op = static_cast<LifeOp>(e.p(2));
-  switch (static_cast<ObjectClass>(e.p(1))) {
+  const trace::LifeView life(e);
+  const LifeOp op = life.op();
+  switch (life.object()) {
   case ObjectClass::kStream:
-    forget(e.p(0));
-    if (op == LifeOp::kCreate) created_[e.p(0)] = {(e.p(3) & cuda::kStreamNonBlocking) == 0, place_of(e, heap)};
+    forget(life.handle());
+    if (op == LifeOp::kCreate) created_[life.handle()] = {(life.flags() & cuda::kStreamNonBlocking) == 0, place_of(e, heap)};
     break;
   case ObjectClass::kEvent:
-    events_.erase(e.p(0));
-    if (op == LifeOp::kCreate) events_[e.p(0)].is_shared = (e.p(3) & cuda::kEventInterprocess) != 0;
+    events_.erase(life.handle());
+    if (op == LifeOp::kCreate) events_[life.handle()].is_shared = (life.flags() & cuda::kEventInterprocess) != 0;
     break;
-  case ObjectClass::kGraph: captured_graphs_.erase(e.p(0)); break;
+  case ObjectClass::kGraph: captured_graphs_.erase(life.handle()); break;
   case ObjectClass::kGraphExec:
-    plain_execs_.erase(e.p(0));
-    if (op == LifeOp::kCreate && captured_graphs_.contains(e.p(3))) plain_execs_.insert(e.p(0));
+    plain_execs_.erase(life.handle());
+    if (op == LifeOp::kCreate && captured_graphs_.contains(life.parent())) plain_execs_.insert(life.handle());
     break;
   case ObjectClass::kContext:
   case ObjectClass::kPrimaryContext:
@@ -53,16 +54,17 @@ void StreamClock::on_life(const Event& e, const Heap& heap) {
 
 void StreamClock::on_capture(const Event& e, const Heap& heap) {
   if (!e.succeeded()) return;
-  const auto op = static_cast<SyncOp>(e.p(2));
-  if (op == SyncOp::kEndCapture && e.p(1) != 0) captured_graphs_.insert(e.p(1));
-  if (!heap.is_capturing(e, e.p(0))) return;
-  const bool external = e.p(3) == trace::kSyncExternal;
+  const trace::SyncView sync(e);
+  const SyncOp op = sync.op();
+  if (op == SyncOp::kEndCapture && sync.graph() != 0) captured_graphs_.insert(sync.graph());
+  if (!heap.is_capturing(e, sync.stream())) return;
+  const bool external = sync.flags() == trace::kSyncExternal;
   if (op == SyncOp::kEventRecord) {
-    if (const auto at = events_.find(e.p(1)); at != events_.end()) {
+    if (const auto at = events_.find(sync.event()); at != events_.end()) {
       (external ? at->second.by_graphs : at->second.in_graph) = true;
     }
   } else if (op == SyncOp::kStreamWaitEvent) {
-    const auto at = events_.find(e.p(1));
+    const auto at = events_.find(sync.event());
     graphs_wait_ |= external || at == events_.end() || at->second.is_shared || !at->second.in_graph;
   } else if (op == SyncOp::kExternalWait) {
     graphs_wait_ = true;
@@ -74,9 +76,10 @@ void StreamClock::on_capture(const Event& e, const Heap& heap) {
 // Which graph has the node now may be unknown, so what one does all may do.
 void StreamClock::on_graph_change(const Event& e) {
   if (!e.succeeded()) return;
-  switch (static_cast<trace::GraphOp>(e.p(1))) {
+  const trace::GraphChangeView change(e);
+  switch (change.op()) {
   case trace::GraphOp::kEventRecord:
-    if (const auto at = events_.find(e.p(3)); at != events_.end()) at->second.by_graphs = true;
+    if (const auto at = events_.find(change.event()); at != events_.end()) at->second.by_graphs = true;
     break;
   case trace::GraphOp::kEventWait:
   case trace::GraphOp::kExternalWait: graphs_wait_ = true; break;
@@ -89,10 +92,11 @@ void StreamClock::on_graph_change(const Event& e) {
 // Memory operations of graphs: cuStreamWriteValue and cuStreamWaitValue of a node.
 void StreamClock::on_graph_use(const Event& e, const Heap& heap) {
   constexpr std::uint64_t kBatchMemOp = 12; // cuda.h, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP
-  const auto use = static_cast<trace::UseClass>(e.p(2));
-  const bool by_hand = use == trace::UseClass::kGraphNode && e.p(10) == kBatchMemOp;
+  const trace::UseView view(e);
+  const trace::UseClass use = view.use();
+  const bool by_hand = use == trace::UseClass::kGraphNode && view.node_type() == kBatchMemOp;
   const bool on_stream = use == trace::UseClass::kMemOp || use == trace::UseClass::kMemOpWait;
-  if (!e.succeeded() || !(by_hand || (on_stream && heap.is_capturing(e, e.p(3))))) return;
+  if (!e.succeeded() || !(by_hand || (on_stream && heap.is_capturing(e, view.stream())))) return;
   graphs_wait_ = graphs_tell_ = true;
 }
 

@@ -200,12 +200,13 @@ TEST_F(Logs, SmallInversionsAreSorted) {
 }
 
 TEST_F(Logs, ManyLogsMergeByOrder) {
+  constexpr std::size_t kWords = trace::kFirstPayloadWords + trace::kMorePayloadWords;
   std::mt19937 random(3);
   std::vector<std::size_t> owner;
   for (std::uint64_t order = 1; order <= 20'000; ++order) {
     const std::size_t number = random() % 100 < 50 ? 0 : random() % 64;
     log(number).record(Kind::kNote, {.api = "cuMemPoolTrimTo", .stack = {random() % 50}, .order = order},
-                       std::vector<std::uint64_t>(random() % 3 == 0 ? 11 : 4, order));
+                       std::vector<std::uint64_t>(random() % 3 == 0 ? kWords : 4, order));
   }
   run();
   EventStream stream(directory.path() / "trace");
@@ -213,8 +214,8 @@ TEST_F(Logs, ManyLogsMergeByOrder) {
   while (const Event* e = stream.next()) {
     if (e->kind == Kind::kExit) continue;
     ASSERT_EQ(e->order, ++expected);
-    ASSERT_EQ(e->p(3), expected);
-    ASSERT_EQ(e->p(10), e->payload.size() > 4 ? expected : 0);
+    ASSERT_EQ(trace::NoteView(*e).fourth(), expected);
+    ASSERT_EQ(trace::RecordView(*e).word(kWords - 1), e->payload.size() == kWords ? expected : 0);
   }
   EXPECT_EQ(expected, 20'000u);
 }
