@@ -65,8 +65,11 @@ def anchors(path):
 
 
 def check_lines(root, path, text):
-    return [f"{path.relative_to(root)}:{number}: {len(line)} columns" for number, line in prose(text)
-            if len(line) > COLUMNS and not line.startswith(("|", "<!--"))]
+    return [
+        f"{path.relative_to(root)}:{number}: {len(line)} columns"
+        for number, line in prose(text)
+        if len(line) > COLUMNS and not line.startswith(("|", "<!--"))
+    ]
 
 
 def check_links(root, path, text):

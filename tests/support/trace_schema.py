@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The records of a trace as trace/records.def has them, and the enumerations of trace/format.h, by name.
 
-    RECORDS["alloc"].fields["address"].word       numbers of payload words; of a field or of its other names
-    enumeration("UseClass").GRAPH_NODE            kGraphNode, as a number
+RECORDS["alloc"].fields["address"].word       numbers of payload words; of a field or of its other names
+enumeration("UseClass").GRAPH_NODE            kGraphNode, as a number
 """
+
 import enum
 import pathlib
 import re
@@ -28,7 +29,7 @@ class RecordType:
     def __init__(self, name, number, what, since, meaning):
         self.name, self.number, self.what, self.since, self.meaning = name, int(number), what, int(since), meaning
         self.in_order, self.fields = [], {}  # fields in their order; by all of their names
-        self.rest = None                     # (name, form, since, meaning) of the words behind them
+        self.rest = None  # (name, form, since, meaning) of the words behind them
 
     @property
     def is_call(self):
@@ -75,7 +76,9 @@ def enumeration(name, path=TRACE / "format.h"):
     text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
     body = re.search(rf"enum class {name} : [\w:]+ \{{(.*?)\}};", text, re.S)[1]
     members = re.findall(r"k(\w+) = (\d+)", body)
-    return enum.IntEnum(name, {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word).upper(): int(value) for word, value in members})
+    return enum.IntEnum(
+        name, {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word).upper(): int(value) for word, value in members}
+    )
 
 
 RECORDS = read_records()
