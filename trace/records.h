@@ -197,7 +197,10 @@ static_assert(block_of(pack_block(0x7fffffff, 5, 0xffff)) == Index3{0x7fffffff, 
 #define RECORD(record, number, what, since, meaning)                                              \
   template <class Out> class record##Fields {                                                     \
   public:                                                                                         \
-    explicit record##Fields(Out& out) : out_(out) {}
+    static constexpr Kind kKind = Kind::k##record;                                                \
+    static constexpr unsigned kCount = record##Word::kCount;                                      \
+    explicit record##Fields(Out& out) : out_(out) {}                                              \
+    Out& out() const { return out_; }
 #define FIELD(record, number, name, form, column, since, meaning)                                 \
     record##Fields& name(typename forms::form::Type value) {                                      \
       out_.set(record##Word::name, forms::form::word(value));                                     \

@@ -3,10 +3,10 @@
 
 import glob
 import os
-import struct
 
 from interposed_case import InterposedCase
 from trace_files import Log
+from trace_schema import RECORDS
 
 COMMAND = os.environ["GMT_COMMAND"]
 CUPTI = os.environ["GMT_CUPTI"]
@@ -29,10 +29,6 @@ FIGURES = {
 class Sums:
     """One access log: `windows` by name, `functions` by name, `instructions` by function name and offset."""
 
-    WINDOWS = """trouble result opened read given_up launches launches_read launches_given_up open_time graphs put_off
-        counters_trouble counters_result counted counted_lost unknown_graphs graphs_in_windows measuring_time
-        elapsed_time""".split()
-
     def __init__(self, path, names):
         log = Log(path, names)
         self.torn, self.lost = log.torn, log.lost
@@ -40,28 +36,21 @@ class Sums:
         self.functions, self.instructions = {}, {}
         first = log.records[0]
         assert first.kind == "access-windows", first
-        self.windows = dict(zip(self.WINDOWS, first.a))
+        self.windows = {name: first[name] for name in RECORDS["access-windows"].fields}
         self.windows["trouble"] = TROUBLES[self.windows["trouble"]]
         self.context = first.context
         for record in log.records[1:]:
             if record.kind == "text":
-                texts[record.a[0]] = b"".join(struct.pack("<Q", word) for word in record.a[2:])[: record.a[1]].decode()
+                texts[record["id"]] = record.text
             elif record.kind == "access-function":
-                name = texts[record.a[1]]
-                numbers[record.a[0]] = name
+                name = texts[record["name"]]
+                numbers[record["number"]] = name
                 assert name not in self.functions, name
-                self.functions[name] = {
-                    "code": record.a[2],
-                    "measured": record.a[3],
-                    "lost": record.a[4],
-                    "seen": record.a[5],
-                    "too_costly": record.a[7],
-                    "more_shared": record.a[9],
-                }
+                self.functions[name] = {field: record[field] for field in RECORDS["access-function"].fields}
             elif record.kind == "access-instruction":
-                place = (numbers[record.a[0] & 0xFFFFFFFF], record.a[0] >> 32)
+                place = (numbers[record["place"] & 0xFFFFFFFF], record["place"] >> 32)
                 assert place not in self.instructions, place
-                self.instructions[place] = tuple(record.a[1:10])
+                self.instructions[place] = tuple(record["executions":"local_sectors"])
             else:
                 assert record.kind == "access-counters", record
 
@@ -134,5 +123,5 @@ class CoalescingCase(InterposedCase):
     def assert_launches(self, sums, **launches):
         """Of each kernel: how many were measured, and how many there were."""
         for kernel, (measured, seen) in launches.items():
-            self.assertEqual(sums.functions[kernel], {**sums.functions[kernel], "measured": measured, "seen": seen})
+            self.assertEqual(sums.functions[kernel], {**sums.functions[kernel], "measured": measured, "launches": seen})
         self.assert_exact(sums)

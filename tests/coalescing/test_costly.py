@@ -23,7 +23,7 @@ class CostlyKernelsTest(CoalescingCase):
             file.write(f"{self.NCCL} 0x10 smsp__sass_sectors_mem_global=32\n")
         self.play(f"launch {self.NCCL} 3 sync", env=ALL | {"GPUMEMTRACE_KERNEL": "nccl"})
         sums = self.sums()
-        self.assertEqual([sums.functions[self.NCCL][word] for word in ("measured", "seen")], [3, 3])
+        self.assertEqual([sums.functions[self.NCCL][word] for word in ("measured", "launches")], [3, 3])
 
     def test_a_kernel_of_nccl_waits_until_the_window_is_closed(self):
         """In the window it would be patched."""

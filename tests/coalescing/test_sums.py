@@ -19,7 +19,7 @@ class SumsTest(CoalescingCase):
         self.assertEqual(sums.windows["trouble"], None)
         self.assertEqual(sums.functions["a"]["measured"], 2)
         self.assertEqual(sums.functions["b"]["measured"], 1)
-        self.assertNotEqual(sums.functions["a"]["code"], sums.functions["b"]["code"])
+        self.assertNotEqual(sums.functions["a"]["identity"], sums.functions["b"]["identity"])
         self.assert_exact(sums)
         self.assertEqual(sums.context, 1)
 
@@ -30,14 +30,15 @@ class SumsTest(CoalescingCase):
         )
         sums = self.sums()
         self.assertEqual(
-            {name: (f["measured"], f["seen"]) for name, f in sums.functions.items()}, {"a": (130, 130), "b": (75, 75)}
+            {name: (f["measured"], f["launches"]) for name, f in sums.functions.items()},
+            {"a": (130, 130), "b": (75, 75)},
         )
         self.assert_exact(sums)
 
     def test_a_kernel_without_figures(self):
         self.play("launch c 3 sync")
         sums = self.sums()
-        self.assertEqual(sums.functions["c"]["seen"], 3)
+        self.assertEqual(sums.functions["c"]["launches"], 3)
         self.assertEqual(sums.functions["c"]["measured"], sums.windows["launches_read"])
         self.assertEqual(sums.instructions, {})
 
@@ -52,7 +53,7 @@ class SumsTest(CoalescingCase):
         first, second = self.all_sums()
         self.assertEqual((first.context, second.context), (1, 2))
         for sums, a in ((first, 1), (second, 2)):
-            self.assertEqual(sums.functions["a"]["seen"], a)
+            self.assertEqual(sums.functions["a"]["launches"], a)
             self.assertEqual(sums.functions["a"]["measured"], a)
             self.assert_exact(sums)
 
@@ -66,8 +67,8 @@ class SumsTest(CoalescingCase):
     def test_a_kernel_that_cupti_passes_over(self):
         self.play("launch a 1 launch b 1 sync launch a 1 sync", env={"GPUMEMTRACE_SIM_CUPTI": "skips a"})
         sums = self.sums()
-        self.assertEqual([sums.functions["a"][word] for word in ("measured", "lost", "seen")], [0, 0, 2])
-        self.assertEqual([sums.functions["b"][word] for word in ("measured", "lost", "seen")], [1, 0, 1])
+        self.assertEqual([sums.functions["a"][word] for word in ("measured", "lost", "launches")], [0, 0, 2])
+        self.assertEqual([sums.functions["b"][word] for word in ("measured", "lost", "launches")], [1, 0, 1])
         self.assert_exact(sums)
 
     def test_cupti_cannot_patch_all_functions_at_once(self):
@@ -79,7 +80,7 @@ class SumsTest(CoalescingCase):
     def test_threads(self):
         self.play("threads 8 a 200 sync launch a 1 sync", env={"GPUMEMTRACE_COALESCING_LAUNCHES": "all"})
         sums = self.sums()
-        self.assertEqual(sums.functions["a"]["seen"], 1601)
+        self.assertEqual(sums.functions["a"]["launches"], 1601)
         self.assertEqual(sums.windows["launches"], 1601)
         self.assertGreater(sums.functions["a"]["measured"], 0)
         self.assert_exact(sums)
@@ -89,7 +90,7 @@ class SumsTest(CoalescingCase):
         sums = self.sums()
         self.assertGreaterEqual(sums.functions["a"]["measured"], 2)
         self.assertEqual(sums.functions["b"]["measured"], 1)
-        self.assertEqual(sums.functions["a"]["seen"], 42)
+        self.assertEqual(sums.functions["a"]["launches"], 42)
         self.assert_exact(sums)
 
     def test_a_child_makes_its_own(self):

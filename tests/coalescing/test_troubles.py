@@ -15,7 +15,7 @@ class TroublesTest(CoalescingCase):
     def assert_trouble(self, trouble, result=0, env=None):
         self.play(SCRIPT, env=env)
         sums = self.sums()
-        self.assertEqual((sums.windows["trouble"], sums.windows["result"]), (trouble, result))
+        self.assertEqual((sums.windows["trouble"], sums.windows["code"]), (trouble, result))
         self.assertEqual((sums.windows["opened"], sums.instructions), (0, {}))
         calls = [record.api for record in self.only_trace().calls if record.kind in ("launch", "sync", "copy")]
         self.assertEqual(

@@ -15,7 +15,7 @@ class WhichLaunchesTest(CoalescingCase):
         self.play(script, env=env)
         sums = self.sums()
         self.assert_exact(sums)
-        return {name: (function["measured"], function["seen"]) for name, function in sums.functions.items()}
+        return {name: (function["measured"], function["launches"]) for name, function in sums.functions.items()}
 
     def test_auto_measures_ever_fewer(self):
         self.assertEqual(self.measured(self.one_by_one(70)), {"a": (7, 70)})  # 1, 2, 4, 8, 16, 32, 64
@@ -63,7 +63,7 @@ class WhichLaunchesTest(CoalescingCase):
             env={"GPUMEMTRACE_KERNEL": "b"},
             timeout=20,
         )
-        self.assertEqual(self.sums().functions["b"], {**self.sums().functions["b"], "measured": 1, "seen": 3})
+        self.assertEqual(self.sums().functions["b"], {**self.sums().functions["b"], "measured": 1, "launches": 3})
 
     def test_no_window_opens_while_anything_else_is_under_way(self):
         """CUPTI would wait for it: here for a host function."""
@@ -174,7 +174,7 @@ class GraphsTest(CoalescingCase):
     def test_kernels_of_graphs_are_seen_and_not_measured(self):
         self.play(self.CAPTURE + "graph launch a 1 graph sync", env=ALL)
         sums = self.sums()
-        self.assertEqual((sums.windows["graphs"], sums.windows["unknown_graphs"]), (2, 0))
+        self.assertEqual((sums.windows["graph_launches"], sums.windows["unknown_graphs"]), (2, 0))
         self.assertEqual((sums.windows["launches"], sums.windows["launches_read"]), (13, 1))
         self.assert_launches(sums, a=(1, 11), b=(0, 2))
 
@@ -195,7 +195,7 @@ class GraphsTest(CoalescingCase):
         self.assertGreaterEqual(int(result.stdout.split()[1]), 600)
         sums = self.sums()
         self.assertEqual((sums.windows["read"], sums.windows["given_up"], sums.windows["graphs_in_windows"]), (1, 0, 0))
-        self.assertEqual((sums.windows["graphs"], sums.windows["launches"]), (0, 1))
+        self.assertEqual((sums.windows["graph_launches"], sums.windows["launches"]), (0, 1))
 
     def assert_launched_in_a_window(self, result, least, most):
         """After so many milliseconds. The window's figures are not to be trusted."""
@@ -259,19 +259,19 @@ class GraphsTest(CoalescingCase):
                 self.setUp()
                 self.play(self.CAPTURE + change + " graph launch a 1 graph sync", env=ALL)
                 sums = self.sums()
-                self.assertEqual((sums.windows["graphs"], sums.windows["unknown_graphs"]), (2, 2))
+                self.assertEqual((sums.windows["graph_launches"], sums.windows["unknown_graphs"]), (2, 2))
                 self.assert_launches(sums, a=(1, 1))
 
     def test_a_handle_that_is_given_out_again(self):
         self.play(self.CAPTURE + "graph sync end-graph capture launch c 2 end-capture graph sync", env=ALL)
         sums = self.sums()
         self.assert_launches(sums, a=(0, 5), b=(0, 1))
-        self.assertEqual(sums.functions["c"]["seen"], 2)
+        self.assertEqual(sums.functions["c"]["launches"], 2)
 
     def test_a_launch_that_fails(self):
         self.play(self.CAPTURE + "graph graph-fails sync", env=ALL)
         sums = self.sums()
-        self.assertEqual((sums.windows["graphs"], sums.windows["unknown_graphs"]), (1, 0))
+        self.assertEqual((sums.windows["graph_launches"], sums.windows["unknown_graphs"]), (1, 0))
         self.assert_launches(sums, a=(0, 5), b=(0, 1))
 
 
@@ -283,9 +283,9 @@ class CapturesTest(CoalescingCase):
             env=ALL,
         )
         sums = self.sums()
-        self.assertEqual(sums.windows["graphs"], 1)
-        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 1, "seen": 2})
-        self.assertEqual(sums.functions["b"]["seen"], 3)  # by the graph: captured launches are nodes only
+        self.assertEqual(sums.windows["graph_launches"], 1)
+        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 1, "launches": 2})
+        self.assertEqual(sums.functions["b"]["launches"], 3)  # by the graph: captured launches are nodes only
         self.assertEqual(sums.windows["launches"], 6)
 
     def test_capture_while_a_window_is_open(self):
@@ -309,7 +309,7 @@ class CapturesTest(CoalescingCase):
             env=ALL,
         )
         sums = self.sums()
-        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 1, "seen": 5})
+        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 1, "launches": 5})
 
 
 class EndsTest(CoalescingCase):
@@ -324,14 +324,14 @@ class EndsTest(CoalescingCase):
         self.play("stream s launch a 1 block unblock-later 300 destroy", timeout=20)
         sums = self.sums()
         self.assertEqual((sums.windows["opened"], sums.windows["read"], sums.windows["given_up"]), (1, 0, 1))
-        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 0, "lost": 1, "seen": 1})
+        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 0, "lost": 1, "launches": 1})
 
     def test_primary_context(self):
         """Reset with a window open, used again, released by one of two, released by the last."""
         self.play("primary launch a 1 reset primary launch a 1 primary launch a 1 release launch a 1 release", env=ALL)
         sums = self.sums()
         self.assertEqual((sums.windows["opened"], sums.windows["read"]), (3, 3))  # the second serves two launches
-        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 4, "seen": 4})
+        self.assertEqual(sums.functions["a"], {**sums.functions["a"], "measured": 4, "launches": 4})
         self.assert_exact(sums)
 
     def test_primary_context_reset_while_busy(self):
@@ -373,7 +373,7 @@ class EndsTest(CoalescingCase):
     def test_many_contexts_one_after_another(self):
         self.play("launch a 1 sync destroy " + "context launch a 1 sync destroy " * 5)
         found = self.all_sums()
-        self.assertEqual(sum(sums.functions["a"]["seen"] for sums in found), 6)
+        self.assertEqual(sum(sums.functions["a"]["launches"] for sums in found), 6)
         self.assertTrue(all(sums.windows["trouble"] is None for sums in found))
         for sums in found:
             self.assert_exact(sums)

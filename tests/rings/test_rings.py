@@ -10,6 +10,7 @@ import subprocess
 import interposed_case
 from interposed_case import InterposedCase
 from trace_files import directories
+from trace_schema import unpack_ticket
 
 COMMAND = os.environ["GMT_COMMAND"]
 RING_FILES = "/dev/shm/gpumemtrace."
@@ -53,10 +54,8 @@ class Rings(InterposedCase):
             for record in log.records:
                 if record.kind == "drained":
                     continue
-                ticket = record.time  # where other records have the time of the call
-                found.setdefault(ticket >> 56, []).append(
-                    (ticket & ((1 << 56) - 1), record.kind, record.slots, record.a[0])
-                )
+                sub_ring, ticket = unpack_ticket(record.time)
+                found.setdefault(sub_ring, []).append((ticket, record.kind, record.slots, record.a[0]))
         return found
 
     def assert_whole(self, records, count, first=1):
@@ -73,8 +72,12 @@ class Rings(InterposedCase):
 
     def drained(self, trace):
         """Slots moved, lost and torn as the drain told them, over all logs of rings."""
-        told = [record.a for log in trace.logs for record in log.records if record.kind == "drained"]
-        return sum(a[0] for a in told), max((a[1] for a in told), default=0), sum(a[2] for a in told)
+        told = [record for log in trace.logs for record in log.records if record.kind == "drained"]
+        return (
+            sum(record["slots"] for record in told),
+            max((record["lost"] for record in told), default=0),
+            sum(record["torn"] for record in told),
+        )
 
     def test_ends_of_a_process(self):
         for end, status in (

@@ -56,18 +56,18 @@ class Exec(InterposedCase):
     def test_end_of_the_starter(self):
         self.start("execve+")
         first = next(trace for trace in self.traces() if trace.info["exe"].endswith("starts"))
-        self.assertEqual([record.a[0] for record in first.records if record.kind == "exit"], [3])
+        self.assertEqual([record["way"] for record in first.records if record.kind == "exit"], [3])
 
     def test_failed_exec(self):
         self.start("missing+")
         trace = self.only_trace()
-        self.assertEqual([record.a[0] for record in trace.records if record.kind == "exit"][:2], [3, 4])
+        self.assertEqual([record["way"] for record in trace.records if record.kind == "exit"][:2], [3, 4])
         self.assertEqual(trace.calls[-1].api, "cuMemFree_v2")
 
     def test_vfork_leaves_no_word_in_the_parent(self):
         self.start("vfork+")
         first = next(trace for trace in self.traces() if trace.info["exe"].endswith("starts"))
-        self.assertEqual([record.a[0] for record in first.records if record.kind == "exit"], [1])
+        self.assertEqual([record["way"] for record in first.records if record.kind == "exit"], [1])
 
 
 if __name__ == "__main__":

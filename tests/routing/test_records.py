@@ -5,27 +5,22 @@ import os
 
 import interposed_case
 from interposed_case import InterposedCase
+from trace_schema import argument_word, enumeration, pack_block_extents, pack_grid
 
 SIMULATED = os.environ["GMT_SIMULATED"]
-# Members of the enumerations in trace/format.h.
-TEXTURE, PREFETCH, MEM_OP, ACCESS, MEM_OP_WAIT, SURFACE, TENSOR_MAP, GRAPH_NODE = 1, 2, 5, 8, 9, 10, 11, 12
+Family, FreeFunction, GraphOp = enumeration("Family"), enumeration("FreeFunction"), enumeration("GraphOp")
+LifeOp, ObjectClass, SyncOp = enumeration("LifeOp"), enumeration("ObjectClass"), enumeration("SyncOp")
+UseClass = enumeration("UseClass")
 COPY_NODE, SET_NODE = 1, 2  # CUgraphNodeType
-POOL, PEER_ACCESS, ARRAY_VIEW = 7, 15, 17
-VMM_HANDLE = 9
-GRAPH, USE = 8, 6
-GRAPH_FAMILY, GRAPH_FREE_NODE = 15, 13
-CHILD, UPDATE, REMOVE, ENABLE = 1, 2, 3, 4
+# Flags and other constants of trace/format.h.
 SCANNED = 1
-RECORD, WAIT, ELAPSED_TIME, CONTEXT_RECORD, CONTEXT_WAIT = 3, 5, 14, 15, 16
 EXTERNAL = 1
-NODE_RECORD, NODE_WAIT, NODE_HOST = 5, 6, 7
 READS, WRITES, TOLD_BEFORE = 1, 2, 4
 RUNTIME, ARRAY_SIDE = 1 << 15, 3
 
 
-def text_of(record):
-    """The string of a kText record."""
-    return b"".join(word.to_bytes(8, "little") for word in record.a[2:])[: record.a[1]].decode()
+# Words of a use.
+RANGE, ROWS, NODE = slice("address", "use"), slice("address", "element_bytes"), slice("node", "node_type")
 
 
 class Records(InterposedCase):
@@ -54,12 +49,12 @@ class Facts(Records):
     def test_device_durations_and_free_memory(self):
         self.play("facts")
         (device,) = self.kind("device")
-        (name,) = [text for text in self.kind("text") if text.a[0] == device.a[9]]
-        self.assertIn("imulated", text_of(name))
-        self.assertEqual(device.a[0], 0)
-        self.assertEqual(device.a[2:5], [512, 32, 512])
-        self.assertGreater(device.a[1], 1 << 30)
-        self.assertGreater(device.a[7], 30)
+        (name,) = [text for text in self.kind("text") if text["id"] == device["name"]]
+        self.assertIn("imulated", name.text)
+        self.assertEqual(device["ordinal"], 0)
+        self.assertEqual(device["texture_alignment":"surface_alignment"], [512, 32, 512])
+        self.assertGreater(device["bytes"], 1 << 30)
+        self.assertGreater(device["compute_capability"], 30)
         for api in ("cuMemcpyHtoD_v2", "cuMemsetD8_v2", "cuStreamSynchronize", "cuMemFree_v2"):
             self.assertGreater(self.only(api).ticks, 0, api)
         self.assertEqual(self.only("cuStreamCreate").ticks, 0)
@@ -69,8 +64,8 @@ class Facts(Records):
         self.assertEqual(failed.result, 2)
         (info,) = self.kind("memory-info")
         self.assertGreaterEqual(info.order, failed.order)
-        self.assertEqual(info.a[1], device.a[1])
-        self.assertLessEqual(info.a[0], info.a[1])
+        self.assertEqual(info["total_bytes"], device["bytes"])
+        self.assertLessEqual(info["free_bytes"], info["total_bytes"])
         self.assertEqual(info.context, fitted.context)
 
     def test_failure_in_a_capture(self):
@@ -98,10 +93,13 @@ class Order(Records):
 
     def test_events_of_contexts_and_times(self):
         context, first, second = (self.handle[what] for what in ("context", "first", "second"))
-        self.assertEqual(self.words("cuCtxRecordEvent"), [("sync", [context, first, CONTEXT_RECORD, 0], 0)])
-        self.assertEqual(self.words("cuCtxWaitEvent"), [("sync", [context, first, CONTEXT_WAIT, 0], 0)])
-        self.assertEqual(self.words("cuEventElapsedTime_v2"), [("sync", [0, second, ELAPSED_TIME, first], 0)])
-        self.assertEqual(self.words("cuStreamWaitEvent"), [("sync", [self.handle["stream"], first, WAIT, EXTERNAL], 0)])
+        self.assertEqual(self.words("cuCtxRecordEvent"), [("sync", [context, first, SyncOp.CONTEXT_RECORD, 0], 0)])
+        self.assertEqual(self.words("cuCtxWaitEvent"), [("sync", [context, first, SyncOp.CONTEXT_WAIT, 0], 0)])
+        self.assertEqual(self.words("cuEventElapsedTime_v2"), [("sync", [0, second, SyncOp.ELAPSED_TIME, first], 0)])
+        self.assertEqual(
+            self.words("cuStreamWaitEvent"),
+            [("sync", [self.handle["stream"], first, SyncOp.STREAM_WAIT_EVENT, EXTERNAL], 0)],
+        )
 
     def test_events_that_launches_record(self):
         stream, first, second = (self.handle[what] for what in ("stream", "first", "second"))
@@ -110,37 +108,39 @@ class Order(Records):
             [(record.kind, record.result) for record in (launch, one, two, plain)],
             [("launch", 400), ("sync", 400), ("sync", 400), ("launch", 400)],
         )
-        self.assertEqual([one.a, two.a], [[stream, event, RECORD, 0] for event in (first, second)])
+        self.assertEqual([one.a, two.a], [[stream, event, SyncOp.EVENT_RECORD, 0] for event in (first, second)])
         self.assertEqual([launch.order, one.order, two.order], list(range(launch.order, launch.order + 3)))
 
     def test_nodes(self):
         graph, exec_, first, second = (self.handle[what] for what in ("graph", "exec", "first", "second"))
         record, wait, host, any_node = (self.handle[what] for what in ("record", "wait", "host", "any"))
         for api, words in (
-            ("cuGraphAddEventRecordNode", [graph, NODE_RECORD, record, first]),
-            ("cuGraphAddEventWaitNode", [graph, NODE_WAIT, wait, first]),
-            ("cuGraphEventRecordNodeSetEvent", [0, NODE_RECORD, record, second]),
-            ("cuGraphExecEventWaitNodeSetEvent", [exec_, NODE_WAIT, wait, second]),
-            ("cuGraphAddNode_v2", [graph, NODE_WAIT, any_node, second]),
+            ("cuGraphAddEventRecordNode", [graph, GraphOp.EVENT_RECORD, record, first]),
+            ("cuGraphAddEventWaitNode", [graph, GraphOp.EVENT_WAIT, wait, first]),
+            ("cuGraphEventRecordNodeSetEvent", [0, GraphOp.EVENT_RECORD, record, second]),
+            ("cuGraphExecEventWaitNodeSetEvent", [exec_, GraphOp.EVENT_WAIT, wait, second]),
+            ("cuGraphAddNode_v2", [graph, GraphOp.EVENT_WAIT, any_node, second]),
         ):
             self.assertEqual(self.words(api), [("graph-change", words, 0)])
         (added,) = self.trace.calls_of("cuGraphAddHostNode")
-        self.assertEqual((added.kind, added.a[:3]), ("graph-change", [graph, NODE_HOST, host]))
+        self.assertEqual((added.kind, added["graph":"node"]), ("graph-change", [graph, GraphOp.HOST, host]))
 
 
 class Bindings(Records):
     def test_textures_surfaces_tensor_maps(self):
         self.play("textures")
-        base = self.only("cuMemAlloc_v2").a[0]
+        base = self.only("cuMemAlloc_v2")["address"]
         rows, refused, line = self.trace.calls_of("cuTexObjectCreate")
         self.assertEqual((rows.kind, rows.result, refused.kind, refused.result), ("use", 0, "use", 1))
-        self.assertEqual(rows.a[:8], [base, 416 * 49 + 400, TEXTURE, int(self.said["object"], 16), 416, 400, 50, 4])
-        self.assertEqual(refused.a[:8], [base, 400 * 50, TEXTURE, 0, 400, 400, 50, 4])
-        self.assertEqual(line.a[:3], [base + 512, 1024, TEXTURE])
+        self.assertEqual(
+            rows[ROWS], [base, 416 * 49 + 400, UseClass.TEXTURE, int(self.said["object"], 16), 416, 400, 50, 4]
+        )
+        self.assertEqual(refused[ROWS], [base, 400 * 50, UseClass.TEXTURE, 0, 400, 400, 50, 4])
+        self.assertEqual(line[RANGE], [base + 512, 1024, UseClass.TEXTURE])
         surface, array = self.only("cuSurfObjectCreate"), self.only("cuArray3DCreate_v2")
-        self.assertEqual((surface.kind, surface.a[:3]), ("use", [array.a[0], 0, SURFACE]))
+        self.assertEqual((surface.kind, surface[RANGE]), ("use", [array["address"], 0, UseClass.SURFACE]))
         tensor = self.only("cuTensorMapEncodeTiled")
-        self.assertEqual(tensor.a[:8], [base, 3 * 1280 + 9 * 128 + 120, TENSOR_MAP, 0, 128, 120, 10, 2])
+        self.assertEqual(tensor[ROWS], [base, 3 * 1280 + 9 * 128 + 120, UseClass.TENSOR_MAP, 0, 128, 120, 10, 2])
 
 
 class Batches(Records):
@@ -157,17 +157,17 @@ class Batches(Records):
 
     def test_batches(self):
         self.play("batches")
-        base = self.only("cuMemAlloc_v2").a[0]
-        stream = self.only("cuStreamCreate").a[0]
+        base = self.only("cuMemAlloc_v2")["address"]
+        stream = self.only("cuStreamCreate")["handle"]
         fits, past, many, none = self.members("cuMemcpyBatchAsync_v2", (3, 2, 1025, 1))
         for i, copy in enumerate(fits):
             self.assertEqual((copy.kind, copy.result, copy.flags & 48), ("copy", 0, 48))
             self.assertEqual(copy.a, [base + i * 256, base + (1 << 19) + i * 256, 64, stream])
         self.assertEqual(len({self.trace.stack(copy)[0] for copy in fits}), 1)
         self.assertEqual([copy.ticks > 0 for copy in fits], [True, False, False])
-        self.assertEqual([(copy.result, copy.a[2]) for copy in past], [(1, 1 << 20)] * 2)
-        self.assertEqual([copy.a[0] for copy in many[:1024]], [base + i * 256 for i in range(1024)])
-        self.assertEqual((many[1024].kind, many[1024].a[3]), ("note", 1100))
+        self.assertEqual([(copy.result, copy["bytes"]) for copy in past], [(1, 1 << 20)] * 2)
+        self.assertEqual([copy["destination"] for copy in many[:1024]], [base + i * 256 for i in range(1024)])
+        self.assertEqual((many[1024].kind, many[1024]["fourth"]), ("note", 1100))
         self.assertEqual((none[0].kind, none[0].a), ("note", [0, 0, 0, 0]))
         self.assertTrue(all(not record.in_flight for record in self.trace.calls))
 
@@ -181,67 +181,81 @@ class Batches(Records):
         self.assertNotEqual(result.returncode, 0)
         trace = self.only_trace()
         (copy,) = [call for call in trace.calls if call.in_flight]
-        self.assertEqual((copy.api, copy.a[2], copy.flags & 48), ("cuMemcpyBatchAsync_v2", 64, 48))
+        self.assertEqual((copy.api, copy["bytes"], copy.flags & 48), ("cuMemcpyBatchAsync_v2", 64, 48))
         self.assertEqual(trace.torn, 0)
 
     def test_shapes_and_uses(self):
         self.play("batches")
-        base = self.only("cuMemAlloc_v2").a[0]
-        array = self.only("cuArray3DCreate_v2").a[0]
+        base = self.only("cuMemAlloc_v2")["address"]
+        array = self.only("cuArray3DCreate_v2")["address"]
         plain, into_array = self.trace.calls_of("cuMemcpy3DBatchAsync_v2")
-        self.assertEqual(plain.a[:3] + plain.a[4:11], [base + 65536, base, 128, 32, 16, 16, 8, 1, 8, 8])
-        self.assertEqual(into_array.a[:3] + into_array.a[4:9], [array, base, 16 * 8 * 8, 0, 128, 128, 8, 1])
-        self.assertEqual((into_array.a[11:14], into_array.flags & 3), ([32, 2, 0], 3))
         self.assertEqual(
-            [use.a[:3] for use in self.trace.calls_of("cuMemPrefetchBatchAsync")],
-            [[base, 100, PREFETCH], [base + 4096, 200, PREFETCH]],
+            plain["destination":"bytes"] + plain["destination_pitch":"source_rows"],
+            [base + 65536, base, 128, 32, 16, 16, 8, 1, 8, 8],
         )
         self.assertEqual(
-            [(use.a[:3], use.flags & 3) for use in self.trace.calls_of("cuStreamBatchMemOp_v2")],
-            [([base, 4, MEM_OP], WRITES), ([base + 8, 8, MEM_OP_WAIT], READS), ([0, 0, MEM_OP], 0)],
+            into_array["destination":"bytes"] + into_array["destination_pitch":"depth"],
+            [array, base, 16 * 8 * 8, 0, 128, 128, 8, 1],
+        )
+        self.assertEqual((into_array["destination_x":"destination_z"], into_array.flags & 3), ([32, 2, 0], 3))
+        self.assertEqual(
+            [use[RANGE] for use in self.trace.calls_of("cuMemPrefetchBatchAsync")],
+            [[base, 100, UseClass.PREFETCH], [base + 4096, 200, UseClass.PREFETCH]],
+        )
+        self.assertEqual(
+            [(use[RANGE], use.flags & 3) for use in self.trace.calls_of("cuStreamBatchMemOp_v2")],
+            [
+                ([base, 4, UseClass.MEM_OP], WRITES),
+                ([base + 8, 8, UseClass.MEM_OP_WAIT], READS),
+                ([0, 0, UseClass.MEM_OP], 0),
+            ],
         )
 
 
 class Graphs(Records):
     def test_nodes(self):
         self.play("graphs")
-        base = self.only("cuMemAlloc_v2").a[0]
+        base = self.only("cuMemAlloc_v2")["address"]
         graph = int(self.said["graph"], 16)
         to, source = self.trace.calls_of("cuGraphAddMemcpyNode")
         self.assertEqual(
-            (to.a[:8], to.flags & 3), ([base + 32768, 128 * 9 + 100, GRAPH_NODE, graph, 128, 100, 10, 1], WRITES)
+            (to[ROWS], to.flags & 3),
+            ([base + 32768, 128 * 9 + 100, UseClass.GRAPH_NODE, graph, 128, 100, 10, 1], WRITES),
         )
         self.assertEqual(
-            (source.a[:8], source.flags & 3), ([base + 4, 128 * 9 + 100, GRAPH_NODE, graph, 128, 100, 10, 1], READS)
+            (source[ROWS], source.flags & 3),
+            ([base + 4, 128 * 9 + 100, UseClass.GRAPH_NODE, graph, 128, 100, 10, 1], READS),
         )
         self.assertEqual(
-            self.only("cuGraphAddMemsetNode").a[:8], [base, 256 * 2 + 32, GRAPH_NODE, graph, 256, 32, 3, 4]
+            self.only("cuGraphAddMemsetNode")[ROWS], [base, 256 * 2 + 32, UseClass.GRAPH_NODE, graph, 256, 32, 3, 4]
         )
         copy, set_node = int(self.said["copy-node"], 16), int(self.said["set-node"], 16)
-        self.assertEqual([to.a[8:11], source.a[8:]], [[copy, 0, COPY_NODE], [copy, 1, COPY_NODE]])
+        self.assertEqual([to[NODE], source["node":]], [[copy, 0, COPY_NODE], [copy, 1, COPY_NODE]])
         # The whole copy, from device to device, with the record of its destination.
-        self.assertEqual(to.a[11:28], [base + 32768, base + 4, 1000, 0, 128, 128, 100, 10, 1] + [0] * 8)
-        self.assertEqual((to.a[28], to.flags, source.flags), (2 | 2 << 2, WRITES, READS | TOLD_BEFORE))
-        self.assertEqual(self.only("cuGraphAddMemsetNode").a[8:], [set_node, 0, SET_NODE])
         self.assertEqual(
-            [change.a[3:4] + change.a[8:11] for change in self.trace.calls_of("cuGraphMemcpyNodeSetParams")],
+            to["copy_destination":"copy_source_z"], [base + 32768, base + 4, 1000, 0, 128, 128, 100, 10, 1] + [0] * 8
+        )
+        self.assertEqual((to["flags_of_copy"], to.flags, source.flags), (2 | 2 << 2, WRITES, READS | TOLD_BEFORE))
+        self.assertEqual(self.only("cuGraphAddMemsetNode")["node":], [set_node, 0, SET_NODE])
+        self.assertEqual(
+            [[change["graph"], *change[NODE]] for change in self.trace.calls_of("cuGraphMemcpyNodeSetParams")],
             [[0, copy, 0, COPY_NODE], [0, copy, 1, COPY_NODE]],
         )
         alloc, free = self.trace.calls_of("cuGraphAddNode_v2")
         address = int(self.said["address"], 16)
-        self.assertEqual((alloc.kind, alloc.a), ("alloc", [address, 5000, GRAPH_FAMILY, graph]))
-        self.assertEqual((free.kind, free.a[:3]), ("free", [address, GRAPH_FREE_NODE, graph]))
-        self.assertEqual(self.only("cuStreamEndCapture").a[1], int(self.said["captured"], 16))
+        self.assertEqual((alloc.kind, alloc.a), ("alloc", [address, 5000, Family.GRAPH, graph]))
+        self.assertEqual((free.kind, free["address":"graph"]), ("free", [address, FreeFunction.GRAPH_FREE_NODE, graph]))
+        self.assertEqual(self.only("cuStreamEndCapture")["graph"], int(self.said["captured"], 16))
 
     def test_kernels(self):
         """Arguments as a launch's: the number of the parameter above the address."""
         self.play("graph-kernels")
         said = {name: int(handle, 16) for name, handle in self.said.items()}
-        base = self.only("cuMemAlloc_v2").a[0]
-        size = [2 | 1 << 32 | 1 << 48, 64 | 1 << 16 | 1 << 32]
+        base = self.only("cuMemAlloc_v2")["address"]
+        size = [pack_grid(2, 1, 1), pack_block_extents(64, 1, 1)]
 
         def kernel(graph, node, first):
-            return [said["function"], graph, *size, node, first | 1 << 57, base + 64 | 2 << 57]
+            return [said["function"], graph, *size, node, argument_word(first, 1), argument_word(base + 64, 2)]
 
         calls = [
             ("cuGraphAddKernelNode_v2", kernel(said["inner"], said["node"], base)),
@@ -270,17 +284,19 @@ class Graphs(Records):
         self.assertEqual(
             [change.a for change in changes],
             [
-                [said["outer"], CHILD, said["any-child"], said["inner"]],
-                [said["outer"], CHILD, said["child"], said["inner"]],
-                [said["exec"], ENABLE, said["last"], 0],
-                [said["exec"], UPDATE, 0, said["outer"]],
-                [0, REMOVE, said["last"], 0],
+                [said["outer"], GraphOp.CHILD, said["any-child"], said["inner"]],
+                [said["outer"], GraphOp.CHILD, said["child"], said["inner"]],
+                [said["exec"], GraphOp.ENABLE, said["last"], 0],
+                [said["exec"], GraphOp.UPDATE, 0, said["outer"]],
+                [0, GraphOp.REMOVE, said["last"], 0],
             ],
         )
         inside = self.only("cuGraphChildGraphNodeGetGraph")
-        self.assertEqual((inside.kind, inside.a), ("life", [said["inside"], GRAPH, USE, said["any-child"]]))
+        self.assertEqual(
+            (inside.kind, inside.a), ("life", [said["inside"], ObjectClass.GRAPH, LifeOp.USE, said["any-child"]])
+        )
         named = [record for record in self.trace.records if record.kind == "name"]
-        self.assertIn(said["function"], [record.a[0] for record in named])
+        self.assertIn(said["function"], [record["handle"] for record in named])
 
 
 class Contexts(Records):
@@ -300,69 +316,78 @@ class Memory(Records):
     def test_arrays(self):
         self.play("arrays")
         levels = self.only("cuMipmappedArrayCreate")
-        self.assertEqual(levels.a[1], 8 * (64 * 32 + 32 * 16 + 16 * 8))
-        self.assertEqual(levels.a[5:9] + levels.a[10:11], [512, 32, 0, 8, 2])
+        self.assertEqual(levels["bytes"], 8 * (64 * 32 + 32 * 16 + 16 * 8))
+        self.assertEqual(levels["width", "height", "depth", "element_bytes", "flags"], [512, 32, 0, 8, 2])
         view = self.only("cuMipmappedArrayGetLevel")
-        self.assertEqual((view.kind, view.a[:5]), ("life", [int(self.said["view"], 16), ARRAY_VIEW, 1, levels.a[0], 1]))
-        blocks, planes = self.trace.calls_of("cuArray3DCreate_v2")
-        self.assertEqual((blocks.a[1], blocks.a[5], blocks.a[8]), (8 * 3 * 8, 0, 0))
-        self.assertEqual((planes.a[1], planes.a[5], planes.a[8]), (64 * 64 * 3 // 2, 0, 0))
         self.assertEqual(
-            [use.a[:3] for use in self.trace.calls_of("cuMemMapArrayAsync")],
-            [[levels.a[0], 0, ACCESS], [planes.a[0], 0, ACCESS]],
+            (view.kind, view["handle":"level"]),
+            ("life", [int(self.said["view"], 16), ObjectClass.ARRAY_VIEW, LifeOp.CREATE, levels["address"], 1]),
+        )
+        blocks, planes = self.trace.calls_of("cuArray3DCreate_v2")
+        self.assertEqual(blocks["bytes", "width", "element_bytes"], [8 * 3 * 8, 0, 0])
+        self.assertEqual(planes["bytes", "width", "element_bytes"], [64 * 64 * 3 // 2, 0, 0])
+        self.assertEqual(
+            [use[RANGE] for use in self.trace.calls_of("cuMemMapArrayAsync")],
+            [[levels["address"], 0, UseClass.ACCESS], [planes["address"], 0, UseClass.ACCESS]],
         )
 
     def test_pools_and_flags(self):
         self.play("pools", GPUMEMTRACE_SIM_DEVICES="2")
-        pool = self.only("cuMemPoolCreate").a[0]
-        self.assertEqual(self.only("cuMemPoolCreate").a, [pool, POOL, 1, 0])
+        pool = self.only("cuMemPoolCreate")["handle"]
+        self.assertEqual(self.only("cuMemPoolCreate").a, [pool, ObjectClass.POOL, LifeOp.CREATE, 0])
         threshold, reuse = self.trace.calls_of("cuMemPoolSetAttribute")
-        self.assertEqual(threshold.a[:5], [pool, POOL, 7, 4, 123456])
-        self.assertEqual(reuse.a[:5], [pool, POOL, 7, 2, 0])
-        self.assertEqual(self.only("cuMemPoolTrimTo").a, [pool, POOL, 8, 777])
+        self.assertEqual(threshold["handle":"value"], [pool, ObjectClass.POOL, LifeOp.SET, 4, 123456])
+        self.assertEqual(reuse["handle":"value"], [pool, ObjectClass.POOL, LifeOp.SET, 2, 0])
+        self.assertEqual(self.only("cuMemPoolTrimTo").a, [pool, ObjectClass.POOL, LifeOp.TRIM, 777])
         self.assertEqual(
             [(grant.kind, grant.a, grant.flags & 3) for grant in self.trace.calls_of("cuMemPoolSetAccess")],
             [
-                ("use", [pool, 0, ACCESS, 0], READS | WRITES),
-                ("use", [pool, 0, ACCESS, 1], READS),
-                ("use", [pool, 0, ACCESS, 1], 0),
+                ("use", [pool, 0, UseClass.ACCESS, 0], READS | WRITES),
+                ("use", [pool, 0, UseClass.ACCESS, 1], READS),
+                ("use", [pool, 0, UseClass.ACCESS, 1], 0),
             ],
         )
-        self.assertEqual(self.only("cuDeviceSetMemPool").a, [pool, POOL, 6, 0])
-        self.assertEqual(self.only("cuMemHostAlloc").a[10], 1 | 4)
-        self.assertEqual(self.only("cuMemAllocManaged").a[10], 2)
-        self.assertEqual(self.only("cuMemHostRegister_v2").a[10], 1)
+        self.assertEqual(self.only("cuDeviceSetMemPool").a, [pool, ObjectClass.POOL, LifeOp.USE, 0])
+        self.assertEqual(self.only("cuMemHostAlloc")["flags"], 1 | 4)
+        self.assertEqual(self.only("cuMemAllocManaged")["flags"], 2)
+        self.assertEqual(self.only("cuMemHostRegister_v2")["flags"], 1)
         peer = self.only("cuCtxEnablePeerAccess")
-        self.assertEqual((peer.kind, peer.a[:3]), ("life", [0, PEER_ACCESS, 1]))
-        self.assertEqual(peer.a[3], self.kind("context")[0].a[0])
+        self.assertEqual((peer.kind, peer["handle":"op"]), ("life", [0, ObjectClass.PEER_ACCESS, LifeOp.CREATE]))
+        self.assertEqual(peer["context"], self.kind("context")[0]["handle"])
         self.assertNotEqual(peer.result, 0)
 
     def test_physical_memory_names_its_device(self):
         self.play("physical", GPUMEMTRACE_SIM_DEVICES="2")
         made, again = self.only("cuMemCreate"), self.only("cuMemRetainAllocationHandle")
         imported = self.only("cuMemImportFromShareableHandle")
-        self.assertEqual(made.a[1:], [2 << 20, VMM_HANDLE, 1 + 1])
-        self.assertEqual(again.a, [made.a[0], 0, VMM_HANDLE, 1 + 1])
-        self.assertEqual(imported.a[1:], [0, VMM_HANDLE, 0 + 1], "an import is of the first device there")
+        self.assertEqual(made["bytes":], [2 << 20, Family.VMM_HANDLE, 1 + 1])
+        self.assertEqual(again.a, [made["address"], 0, Family.VMM_HANDLE, 1 + 1])
+        self.assertEqual(imported["bytes":], [0, Family.VMM_HANDLE, 0 + 1], "an import is of the first device there")
 
 
 class RuntimeShapes(Records):
     def test_calls_without_a_driver_call(self):
         self.play("", program="runtime_records")
-        device, array = self.only("cuMemAlloc_v2").a[0], self.only("cuArray3DCreate_v2").a[0]
+        device, array = self.only("cuMemAlloc_v2")["address"], self.only("cuArray3DCreate_v2")["address"]
         into = self.only("cudaMemcpy2DToArray")
         self.assertEqual((into.kind, into.result, into.flags & 0x800F), ("copy", 12, RUNTIME | ARRAY_SIDE))
-        self.assertEqual((into.a[0], into.a[2], into.a[5:9], into.a[11:13]), (array, 1000, [100, 200, 5, 1], [8, 2]))
+        self.assertEqual(
+            [into["destination", "bytes"], into["source_pitch":"depth"], into["destination_x":"destination_y"]],
+            [[array, 1000], [100, 200, 5, 1], [8, 2]],
+        )
         self.assertEqual(into.flags >> 8 & 15, 1 + 1, "the kind is host to device")
         out = self.only("cudaMemcpy2DFromArray")
         self.assertEqual((out.result, out.flags & 0x800F), (12, RUNTIME | ARRAY_SIDE << 2))
-        self.assertEqual((out.a[1], out.a[4], out.a[14:16]), (array, 100, [12, 3]))
+        self.assertEqual(out["source", "destination_pitch", "source_x", "source_y"], [array, 100, 12, 3])
         block = self.only("cudaMemcpy3D")
-        self.assertEqual((block.result, block.a[0], block.a[2]), (12, device + 4 + (1 + 2 * 10) * 100, 2000))
-        self.assertEqual(block.a[4:11], [100, 256, 200, 5, 2, 10, 10])
+        self.assertEqual(
+            (block.result, block["destination"], block["bytes"]), (12, device + 4 + (1 + 2 * 10) * 100, 2000)
+        )
+        self.assertEqual(block["destination_pitch":"source_rows"], [100, 256, 200, 5, 2, 10, 10])
         nothing = self.only("cudaMalloc3D")
         self.assertEqual(
-            (nothing.kind, nothing.result, nothing.a[:3], nothing.a[6:8]), ("alloc", 0, [0, 0, 2], [10, 10])
+            (nothing.kind, nothing.result, nothing["address":"memory_kind"], nothing["height":"depth"]),
+            ("alloc", 0, [0, 0, Family.PITCHED], [10, 10]),
         )
 
 

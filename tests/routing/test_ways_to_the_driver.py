@@ -41,8 +41,8 @@ class WaysToTheDriver(InterposedCase):
         )
         self.assertEqual([record.result for record in trace.calls], [0, 0, 0, 0, 0, 0, 1])
         alloc = trace.calls_of(ALLOC)[0]
-        self.assertEqual((alloc.kind, alloc.a[1], alloc.via), ("alloc", 4096, None))
-        self.assertEqual([record.a[0] for record in trace.calls_of(FREE)], [alloc.a[0]] * 2)
+        self.assertEqual((alloc.kind, alloc["bytes"], alloc.via), ("alloc", 4096, None))
+        self.assertEqual([record["address"] for record in trace.calls_of(FREE)], [alloc["address"]] * 2)
         self.assertTrue(all(record.stack and trace.stack(record) for record in trace.calls))
         self.assertNotEqual(alloc.context, 0)
 
@@ -50,7 +50,7 @@ class WaysToTheDriver(InterposedCase):
         trace = self.play("linked", "nulls")
         self.assertIn("out is 1234", self.output)
         self.assertEqual([record.result for record in trace.calls_of(ALLOC)], [1, 2])
-        self.assertTrue(all(record.a[0] == 0 for record in trace.calls_of(ALLOC)), "no address is read after a failure")
+        self.assertTrue(all(record["address"] == 0 for record in trace.calls_of(ALLOC)), "no address is read after a failure")
 
     def test_stream_capture_adds_no_call(self):
         trace = self.play("linked", "capture")
@@ -102,7 +102,7 @@ class WaysToTheDriver(InterposedCase):
     def test_proc_address(self):
         trace = self.play("by_name", "proc_address")
         self.assertEqual(self.apis(trace), [ALLOC, FREE] * 2 + ["cuMemAllocAsync_ptsz", "cuMemFreeAsync_ptsz"])
-        self.assertEqual(trace.calls[-2].a[3], 2, "the NULL stream of a per-thread form is stream 2")
+        self.assertEqual(trace.calls[-2]["stream"], 2, "the NULL stream of a per-thread form is stream 2")
 
     def test_odd_requests(self):
         for unknown in ("500", "null"):
@@ -118,7 +118,7 @@ class WaysToTheDriver(InterposedCase):
         )
         trace = self.play(sys.executable, "-c", script)
         self.assertEqual(self.apis(trace), ["cuInit", ALLOC, FREE, FREE])
-        self.assertEqual(trace.calls[1].a[1], 777)
+        self.assertEqual(trace.calls[1]["bytes"], 777)
 
 
 class Runtimes(InterposedCase):
@@ -149,7 +149,7 @@ class Runtimes(InterposedCase):
     def test_two_majors(self):
         trace = self.play(self.plugin(12), self.plugin(13))
         self.check_via(trace, 2, 2)
-        self.assertEqual([record.a[1] for record in trace.calls_of(ALLOC)], [1012, 1013] * 2)
+        self.assertEqual([record["bytes"] for record in trace.calls_of(ALLOC)], [1012, 1013] * 2)
         self.assertEqual(len(trace.calls_of("cudaMemPrefetchAsync")), 2, "of runtime 13 only: 12 has another signature")
         self.assertEqual(len(trace.calls_of("cudaMemcpyBatchAsync")), 2)
 
@@ -162,7 +162,7 @@ class Runtimes(InterposedCase):
         without = self.run_program("by_name", "two_runtimes", *paths, preload=False)
         self.assertEqual(self.run_program("by_name", "two_runtimes", *paths).stdout, without.stdout)
         self.assertIn("runtime 13 cudaMalloc\nby handle 0\nruntime 12 cudaMalloc\nby scope 0\n", without.stdout)
-        allocs = [(call.api, call.via, call.a[1]) for call in self.only_trace().calls]
+        allocs = [(call.api, call.via, call["bytes"]) for call in self.only_trace().calls]
         self.assertEqual(allocs, [(ALLOC, "cudaMalloc", 1300), (ALLOC, "cudaMalloc", 1200)])
 
     def test_runtime_closed_and_opened_again(self):

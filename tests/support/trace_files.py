@@ -9,6 +9,8 @@ import os
 import re
 import struct
 
+from trace_schema import FIRST_WORDS, MORE_WORDS, RECORDS
+
 HEADER_BYTES = 4096
 SLOT_BYTES = 64
 IN_FLIGHT = 0xFFFF
@@ -17,46 +19,15 @@ FLAG_NESTED = 1 << 12
 FLAG_NO_STACK = 1 << 13
 FLAG_RUNTIME = 1 << 15
 CAUSES = {1: "space", 2: "limit", 3: "reentry", 4: "no log", 5: "no ring"}
-KINDS = {
-    1: "more",
-    2: "abandoned",
-    3: "stack",
-    4: "name",
-    5: "context",
-    6: "exit",
-    7: "loss",
-    8: "kernel",
-    9: "device",
-    10: "memory-info",
-    11: "range",
-    12: "text",
-    13: "thread",
-    16: "alloc",
-    17: "free",
-    18: "copy",
-    19: "set",
-    20: "launch",
-    21: "life",
-    22: "sync",
-    23: "note",
-    24: "use",
-    25: "graph-kernel",
-    26: "graph-change",
-    32: "device-alloc",
-    33: "device-free",
-    34: "device-site",
-    35: "device-grid",
-    36: "drained",
-    40: "access-function",
-    41: "access-instruction",
-    42: "access-windows",
-    43: "access-counters",
-}
-CALLS = {"alloc", "free", "copy", "set", "launch", "life", "sync", "note", "use", "graph-kernel", "graph-change"}
+KINDS = {1: "more", 2: "abandoned", **{record.number: what for what, record in RECORDS.items()}}
 
 
 class Record:
-    """One record: `kind` by name, `api` and `via` by name (None if there is none), payload words in `a`."""
+    """One record: `kind` by name, `api` and `via` by name (None if there is none), payload words in `a`.
+
+    record["address"] is a word by its name in trace/records.def, 0 if the record has no such word;
+    record["address", "bytes"] several, and record["address":"stream"] all from the first to the last of them; without a last one to the end.
+    """
 
     def __init__(self, log, place, head, order, time, stack, context, via, words, names):
         kind, self.slots, api, self.flags, self.result = head
@@ -69,7 +40,29 @@ class Record:
         self.time, self.stack, self.context = time, stack, context
         self.a = words
         self.in_flight = self.result == IN_FLIGHT
-        self.is_call = self.kind in CALLS
+        self.is_call = self.kind in RECORDS and RECORDS[self.kind].is_call
+
+    def __getitem__(self, name):
+        if isinstance(name, tuple):
+            return [self[one] for one in name]
+        number = {field: known.word for field, known in RECORDS[self.kind].fields.items()}
+        if isinstance(name, slice):
+            last = len(self.a) - 1 if name.stop is None else number[name.stop]
+            return [self.word(i) for i in range(number[name.start], last + 1)]
+        return self.word(number[name])
+
+    def word(self, number):
+        return self.a[number] if number < len(self.a) else 0
+
+    @property
+    def rest(self):
+        """The words behind those that have names."""
+        return self.a[len(RECORDS[self.kind].in_order) :]
+
+    @property
+    def text(self):
+        """The string of a text or a name."""
+        return struct.pack(f"<{len(self.rest)}Q", *self.rest)[: self["length"]].decode()
 
     def __repr__(self):
         words = " ".join(f"{word:x}" for word in self.a[:4])
@@ -107,14 +100,14 @@ class Log:
                 self.torn += head[0] == 0
                 at += 1
                 continue
-            first = struct.unpack_from("<QQQIHH4Q", body, at * SLOT_BYTES)
+            first = struct.unpack_from(f"<QQQIHH{FIRST_WORDS}Q", body, at * SLOT_BYTES)
             words = list(first[6:])
             if head[0] != 2:
                 for more in range(1, head[1]):
                     assert heads[at + more][0] == 1, (
                         f"{self.path}: slot {at} promises {head[1]} slots: {heads[at : at + 4]}"
                     )
-                    words += struct.unpack_from("<7Q", body, (at + more) * SLOT_BYTES + 8)
+                    words += struct.unpack_from(f"<{MORE_WORDS}Q", body, (at + more) * SLOT_BYTES + 8)
                 self.records.append(Record(self, at, head, *first[1:6], words, names))
             at += head[1]
 
@@ -154,8 +147,8 @@ class Trace:
         if record.stack == 0:
             return None
         for other in record.log.records:
-            if other.kind == "stack" and other.a[0] == record.stack:
-                return other.a[2 : 2 + other.a[1]]
+            if other.kind == "stack" and other["id"] == record.stack:
+                return other.rest[: other["frame_count"]]
         return None
 
 

@@ -81,4 +81,21 @@ def enumeration(name, path=TRACE / "format.h"):
     )
 
 
+def pack_grid(x, y, z):
+    return x | y << 32 | z << 48
+
+
+def pack_block_extents(x, y, z):
+    return x | y << 16 | z << 32
+
+
+def argument_word(address, parameter):
+    return address | parameter << 57
+
+
+def unpack_ticket(word):
+    """(sub-ring, ticket) of a device record, in which this word stands where others have the time of the call."""
+    return word >> 56, word & ((1 << 56) - 1)
+
+
 RECORDS = read_records()

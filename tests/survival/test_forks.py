@@ -7,7 +7,7 @@ from interposed_case import InterposedCase
 
 class Forks(InterposedCase):
     def sizes(self, trace):
-        return [call.a[1] for call in trace.calls if call.kind == "alloc"]
+        return [call["bytes"] for call in trace.calls if call.kind == "alloc"]
 
     def test_fork(self):
         result = self.run_program("survival_odd", "fork")
@@ -22,7 +22,7 @@ class Forks(InterposedCase):
         self.assertEqual(result.stdout, "child 0\n")
         self.assertEqual(sorted(self.sizes(trace) for trace in self.traces()), [[1, 3], [2, 4, 5]])
         for trace in self.traces():  # each process counts its own threads
-            numbers = [record.a[1] for record in trace.records if record.kind == "thread"]
+            numbers = [record["number"] for record in trace.records if record.kind == "thread"]
             self.assertEqual(sorted(set(numbers)), list(range(1, max(numbers) + 1)))
 
     def test_fork_storm(self):

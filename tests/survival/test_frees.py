@@ -7,6 +7,9 @@ import glob
 
 import interposed_case
 from interposed_case import INTERPOSER, InterposedCase
+from trace_schema import enumeration
+
+HOST_FREE = enumeration("FreeFunction").HOST_FREE
 
 GROWN = 50
 EXPECTED = 1 + 8 * 201 + 1 + GROWN + 1  # main, eight threads with their ends, the signal handler, realloc(), delete
@@ -27,14 +30,14 @@ class Frees(InterposedCase):
         live = set()  # registered, and not yet handed to free() or unregistered
         for call in trace.calls:
             if call.api == "cuMemHostRegister_v2":
-                live.add(call.a[0])
+                live.add(call["address"])
             elif call.api in ("free", "realloc"):
-                self.assertEqual(call.a[1], 11)  # FreeFunction::kHostFree
-                self.assertIn(call.a[0], live)
+                self.assertEqual(call["function"], HOST_FREE)
+                self.assertIn(call["address"], live)
                 self.assertTrue(trace.stack(call))
-                live.discard(call.a[0])
+                live.discard(call["address"])
             elif call.api == "cuMemHostUnregister":
-                live.discard(call.a[0])
+                live.discard(call["address"])
 
     def test_glibc(self):
         self.check(self.run_frees())

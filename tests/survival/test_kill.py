@@ -59,7 +59,7 @@ class Killed(InterposedCase):
             self.assertIn(len(calls) - len(row), (0, 1), "at most the one call that was under way")
             self.assertLessEqual(log.torn, 1)
             for call, word in zip(calls, row):
-                said = call.a[0] | (256 if call.kind == "free" else 0) | call.result & 0xFF
+                said = call["address"] | (256 if call.kind == "free" else 0) | call.result & 0xFF
                 self.assertEqual(said, word)
                 self.assertNotEqual(call.result, IN_FLIGHT)
                 self.assertTrue(call.stack)
@@ -73,11 +73,11 @@ class Killed(InterposedCase):
             if call.in_flight or call.result != 0:
                 continue
             if call.kind == "alloc":
-                self.assertNotIn(call.a[0], live)
-                live.add(call.a[0])
+                self.assertNotIn(call["address"], live)
+                live.add(call["address"])
             else:
-                self.assertIn(call.a[0], live)
-                live.remove(call.a[0])
+                self.assertIn(call["address"], live)
+                live.remove(call["address"])
 
     def test_random_moments(self):
         chance = random.Random(20240607)
@@ -120,7 +120,7 @@ class Ends(InterposedCase):
             with self.subTest(way):
                 self.setUp()
                 trace = self.end(way, status)
-                said = [(record.a[0], record.a[1]) for record in trace.records if record.kind == "exit"]
+                said = [tuple(record["way", "status"]) for record in trace.records if record.kind == "exit"]
                 self.assertEqual(said, [] if exit_way is None else [(exit_way, 7)])
 
     def test_inside_a_driver_call(self):

@@ -6,8 +6,12 @@ import re
 
 import interposed_case
 from interposed_case import INTERPOSER, InterposedCase
+from trace_schema import enumeration
 
-PUSH, POP, START, END, MARK, NAME_DOMAIN, NAME_THREAD, NAME_RESOURCE, THREAD = range(1, 10)
+LifeOp = enumeration("LifeOp")
+PUSH, POP, START, END, MARK, NAME_DOMAIN, NAME_THREAD, NAME_RESOURCE, THREAD = enumeration("RangeOp")
+USER_HEAP, REGION = enumeration("ObjectClass").USER_HEAP, enumeration("Family").SUB_ALLOCATION
+UNREGISTER = enumeration("FreeFunction").REGION_UNREGISTER
 
 
 class Nvtx(InterposedCase):
@@ -25,27 +29,23 @@ class Nvtx(InterposedCase):
             return [line.strip() for line in file]
 
     def texts(self, trace):
-        return {
-            record.a[0]: b"".join(word.to_bytes(8, "little") for word in record.a[2:])[: record.a[1]].decode()
-            for record in trace.records
-            if record.kind == "text"
-        }
+        return {record["id"]: record.text for record in trace.records if record.kind == "text"}
 
     def story(self, trace):
         """Size of each allocation -> the ranges open there, as a reader of the trace follows them."""
         texts, stacks, started, sizes = self.texts(trace), {}, {}, {}
         domains = {
-            record.a[1]: texts[record.a[2]]
+            record["domain"]: texts[record["text"]]
             for record in trace.records
-            if record.kind == "range" and record.a[0] == NAME_DOMAIN
+            if record.kind == "range" and record["op"] == NAME_DOMAIN
         }
         for record in trace.records:
             stack = stacks.setdefault(record.log.path, [])
             if record.kind == "alloc":
-                sizes[record.a[1]] = list(started.values()) + stack
+                sizes[record["bytes"]] = list(started.values()) + stack
             if record.kind != "range":
                 continue
-            op, domain, text, what = record.a[:4]
+            op, domain, text, what = record["op":"id"]
             name = (domains[domain] + ": " if domain else "") + texts.get(text, "?")
             if op == PUSH:
                 stack.append(name)
@@ -80,14 +80,16 @@ class Nvtx(InterposedCase):
         )
         texts = self.texts(trace)
         said = {
-            (record.a[0], texts.get(record.a[2]), record.a[3]) for record in trace.records if record.kind == "range"
+            (record["op"], texts.get(record["text"]), record["id"])
+            for record in trace.records
+            if record.kind == "range"
         }
         self.assertIn((MARK, "before CUDA", 0), said)
         self.assertIn((MARK, "regist\u00e9red", 0), said)
         self.assertIn((NAME_THREAD, "main thread", int(trace.info["pid"])), said)
         self.assertIn((NAME_RESOURCE, "copies", 0x1234), said)
         self.assertNotIn("nothing happens in here", texts.values())
-        mark = next(record for record in trace.records if record.kind == "range" and record.a[0] == MARK)
+        mark = next(record for record in trace.records if record.kind == "range" and record["op"] == MARK)
         self.assertLess(mark.order, trace.calls_of("cuMemAlloc_v2")[0].order)
 
     def test_unseen_without_the_command(self):
@@ -126,19 +128,23 @@ class Nvtx(InterposedCase):
     def test_pool(self):
         self.assertEqual(self.run_nvtx("pool").stdout, "heap 1 handles 1 1\n")
         trace = self.only_trace()
-        base = trace.calls_of("cuMemAlloc_v2")[0].a[0]
+        base = trace.calls_of("cuMemAlloc_v2")[0]["address"]
         pool = trace.calls_of("nvtxMemHeapRegister")[0]
-        self.assertEqual((pool.a[1], pool.a[2], pool.a[3], pool.a[4], pool.a[5]), (16, 1, 1, base, 1 << 20))
-        self.assertEqual(self.texts(trace)[pool.a[6]], "the pool")
+        self.assertEqual(
+            pool["object", "op", "usage", "address", "bytes"], [USER_HEAP, LifeOp.CREATE, 1, base, 1 << 20]
+        )
+        self.assertEqual(self.texts(trace)[pool["name"]], "the pool")
         regions = trace.calls_of("nvtxMemRegionsRegister")
         self.assertEqual(
-            [(r.a[0], r.a[1], r.a[2], r.a[9]) for r in regions],
-            [(base, 1000, 19, pool.a[0]), (base + 4096, 2000, 19, pool.a[0])],
+            [r["address", "bytes", "memory_kind", "pool"] for r in regions],
+            [[base, 1000, REGION, pool["handle"]], [base + 4096, 2000, REGION, pool["handle"]]],
         )
         gone = trace.calls_of("nvtxMemRegionsUnregister")
-        self.assertEqual([(r.kind, r.a[0], r.a[1]) for r in gone], [("free", base, 14)])
+        self.assertEqual([(r.kind, r["address"], r["function"]) for r in gone], [("free", base, UNREGISTER)])
         ends = trace.calls_of("nvtxMemHeapReset", "nvtxMemHeapUnregister")
-        self.assertEqual([(r.a[0], r.a[2]) for r in ends], [(pool.a[0], 3), (pool.a[0], 2)])
+        self.assertEqual(
+            [r["handle", "op"] for r in ends], [[pool["handle"], LifeOp.RESET], [pool["handle"], LifeOp.DESTROY]]
+        )
         for record in [pool, *regions, *gone, *ends]:
             self.assertGreater(len(trace.stack(record)), 1)
 
@@ -159,7 +165,7 @@ class Nvtx(InterposedCase):
     def test_payloads(self):
         self.assertEqual(self.run_nvtx("payload").stdout, "levels 5110 schema 0 enabled 1\n")
         self.payload_story()
-        marks = [record for record in self.only_trace().records if record.kind == "range" and record.a[0] == MARK]
+        marks = [record for record in self.only_trace().records if record.kind == "range" and record["op"] == MARK]
         self.assertEqual(len(marks), 1)
 
     def test_no_cuda_no_trace(self):
@@ -200,7 +206,7 @@ class Nvtx(InterposedCase):
 
     def test_other_tools_pool(self):
         self.assertEqual(self.run_with_tool("pool").stdout, "heap 1 handles 1 1\n")
-        self.assertEqual(self.only_trace().calls_of("nvtxMemHeapRegister")[0].a[0], 0x4EA9)
+        self.assertEqual(self.only_trace().calls_of("nvtxMemHeapRegister")[0]["handle"], 0x4EA9)
         self.assertIn("heap", self.heard())
 
     def test_other_tools_payloads(self):

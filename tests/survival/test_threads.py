@@ -35,11 +35,11 @@ class Threads(InterposedCase):
             if call.result != 0:
                 continue
             if call.kind == "alloc":
-                self.assertNotIn(call.a[0], live)
-                live.add(call.a[0])
+                self.assertNotIn(call["address"], live)
+                live.add(call["address"])
             elif call.kind == "free":
-                self.assertIn(call.a[0], live)
-                live.remove(call.a[0])
+                self.assertIn(call["address"], live)
+                live.remove(call["address"])
         return live
 
     def test_256_threads_free_each_others_blocks(self):
@@ -82,7 +82,7 @@ class Threads(InterposedCase):
         self.assertEqual(self.numbers(trace), list(range(1, 100002)), "the last is main's, at the end")
 
     def numbers(self, trace):
-        return sorted(record.a[1] for record in trace.records if record.kind == "thread")
+        return sorted(record["number"] for record in trace.records if record.kind == "thread")
 
     def test_a_thread_that_comes_back_is_the_same(self):
         """Its log was taken away at its end, and then a destructor of its own calls again."""
@@ -91,14 +91,14 @@ class Threads(InterposedCase):
         trace = self.only_trace()
         self.whole(trace)
         begun = [record for record in trace.records if record.kind == "thread"]
-        self.assertEqual([record.a[1] for record in begun], [1, 1, 2, 2, 3])
-        self.assertEqual(begun[0].a[0], begun[1].a[0])
-        self.assertNotEqual(begun[1].a[0], begun[2].a[0])
+        self.assertEqual([record["number"] for record in begun], [1, 1, 2, 2, 3])
+        self.assertEqual(begun[0]["id"], begun[1]["id"])
+        self.assertNotEqual(begun[1]["id"], begun[2]["id"])
 
     def check_leases(self, trace):
         """Each log begins with its thread, and between two threads the orders rise."""
         for log in trace.logs:
-            self.assertEqual((log.records[0].kind, log.records[0].a[0]), ("thread", log.tid))
+            self.assertEqual((log.records[0].kind, log.records[0]["id"]), ("thread", log.tid))
             highest = 0
             for record in log.records:
                 if record.kind == "thread":
@@ -173,7 +173,7 @@ class PlugIns(InterposedCase):
         gone = {(line[2]) for line in trace.modules() if line[0] == "-"}
         self.assertGreater(len(ours), 30, "now and then it comes back to the same place")
         self.assertTrue({line[2] for line in ours[:-1]} <= gone)
-        self.assertEqual(len([call for call in trace.calls if call.kind == "alloc" and call.a[1] == 333]), 100)
+        self.assertEqual(len([call for call in trace.calls if call.kind == "alloc" and call["bytes"] == 333]), 100)
         self.check_stacks(trace, ours, gone)
         self.check_variables(trace.modules(), ours)
 
@@ -196,7 +196,7 @@ class PlugIns(InterposedCase):
         """The innermost frame of a plug-in's call lies in the plug-in as it was loaded then."""
         spans = [(int(line[1], 16), int(line[2], 16), int(line[3], 16)) for line in ours]
         for call in trace.calls:
-            if call.kind != "alloc" or call.a[1] != 333:
+            if call.kind != "alloc" or call["bytes"] != 333:
                 continue
             loaded = [span for span in spans if span[0] <= call.order]
             frame = trace.stack(call)[0]

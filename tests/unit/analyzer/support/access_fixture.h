@@ -75,20 +75,15 @@ protected:
 
   // The host's side: the kernel's name, then launches with pointers among their arguments.
   void name(std::uint64_t handle, const std::string& text) {
-    std::vector<std::uint64_t> payload(2 + (text.size() + 7) / 8);
-    payload[0] = handle;
-    payload[1] = text.size();
-    std::memcpy(payload.data() + 2, text.data(), text.size());
-    log().record(Kind::kName, {}, payload);
+    log().name(handle, text);
   }
   void launch(std::uint64_t handle, const std::vector<std::uint64_t>& pointers = {},
               std::uint64_t from = 0x400) {
-    std::vector<std::uint64_t> payload{handle, 0, 1 | 1ull << 32 | 1ull << 48, 32 | 1ull << 16 | 1ull << 32};
-    for (unsigned i = 0; i < pointers.size(); ++i) payload.push_back(trace::argument_word(pointers[i], i));
+    std::vector<std::uint64_t> arguments;
+    for (unsigned i = 0; i < pointers.size(); ++i) arguments.push_back(trace::argument_word(pointers[i], i));
     log().record(
-      Kind::kLaunch,
       {.api = "cuLaunchKernel", .via = "cudaLaunchKernel", .stack = {from}, .flags = trace::kLaunchScanned},
-      payload);
+      Made<trace::LaunchFields>().function(handle).grid({1, 1, 1}).block({32, 1, 1}), arguments);
   }
 
   const Analysis& run_access(bool with_code = true) {

@@ -12,7 +12,7 @@
 
 namespace gmt::test {
 
-// One instruction's figures, as trace::Kind::kAccessInstruction numbers them.
+// One instruction's figures, in the order of trace::Kind::kAccessInstruction's words.
 struct Measured {
   std::uint64_t executions = 0, threads = 0;
   std::uint64_t sectors = 0, ideal = 0, bytes = 0;
@@ -20,7 +20,7 @@ struct Measured {
   std::uint64_t local_sectors = 0;
 };
 
-// One context's windows, as trace::Kind::kAccessWindows numbers them.
+// One context's windows, see trace::Kind::kAccessWindows.
 struct Windows {
   trace::AccessTrouble trouble = trace::AccessTrouble::kNone;
   std::uint64_t code = 0, opened = 1, read = 1, given_up = 0;
@@ -33,39 +33,45 @@ struct Windows {
 class AccessLogWriter : public SlotFile {
 public:
   void windows(const Windows& w) {
-    record(trace::Kind::kAccessWindows,
-           {static_cast<std::uint64_t>(w.trouble), w.code, w.opened, w.read, w.given_up, w.launches,
-            w.launches_read, w.launches_given_up, w.open_nanoseconds, w.graph_launches, w.put_off, 0,
-            0, 0, 0, w.unknown_graphs, w.graphs_in_windows, w.measuring, w.elapsed});
+    Made<trace::AccessWindowsFields> made;
+    made.trouble(w.trouble).code(w.code).opened(w.opened).read(w.read).given_up(w.given_up).launches(w.launches);
+    made.launches_read(w.launches_read).launches_given_up(w.launches_given_up).open_nanoseconds(w.open_nanoseconds);
+    made.graph_launches(w.graph_launches).put_off(w.put_off).unknown_graphs(w.unknown_graphs);
+    made.graphs_in_windows(w.graphs_in_windows).measuring_nanoseconds(w.measuring).elapsed_nanoseconds(w.elapsed);
+    record(made);
   }
   // Its number; the instructions that follow are its own.
   std::uint64_t function(const std::string& name, std::uint64_t launches = 1, std::uint64_t measured = 1,
                          std::uint64_t identity = 0xabcd, std::uint64_t lost = 0) {
-    std::vector<std::uint64_t> text(2 + (name.size() + 7) / 8);
-    text[0] = ++functions_; // ids are the writer's business
-    text[1] = name.size();
-    std::memcpy(text.data() + 2, name.data(), name.size());
-    record(trace::Kind::kText, text);
-    record(trace::Kind::kAccessFunction, {functions_, functions_, identity, measured, lost, launches, times_.plain,
-                                          times_.too_costly, times_.longest, times_.more_shared});
+    ++functions_; // ids are the writer's business
+    record(Made<trace::TextFields>().id(functions_).length(name.size()), string_words(name));
+    Made<trace::AccessFunctionFields> made;
+    made.number(functions_).name(functions_).identity(trace::halves_of(identity)).measured(measured).lost(lost);
+    made.launches(launches).plain_nanoseconds(times_.plain).too_costly(times_.too_costly);
+    record(made.longest_nanoseconds(times_.longest).more_shared(times_.more_shared));
     times_ = {};
     return functions_;
   }
-  // Of the next function: nanoseconds of launches, launches that were put off, and P9.
+  // Of the next function: nanoseconds of launches, launches that were put off, and more_shared().
   struct Times {
     std::uint64_t plain = 0, longest = 0, too_costly = 0, more_shared = 0;
   };
   void times(const Times& times) { times_ = times; }
   void instruction(std::uint32_t offset, const Measured& m) { instruction(functions_, offset, m); }
   void instruction(std::uint64_t function, std::uint32_t offset, const Measured& m) {
-    record(trace::Kind::kAccessInstruction,
-           {function | std::uint64_t{offset} << 32, m.executions, m.threads, m.sectors, m.ideal, m.bytes,
-            m.wavefronts, m.ideal_wavefronts, m.shared_bytes, m.local_sectors});
+    Made<trace::AccessInstructionFields> made;
+    made.place({static_cast<std::uint32_t>(function), offset}).executions(m.executions).thread_executions(m.threads);
+    made.sectors(m.sectors).ideal_sectors(m.ideal).bytes(m.bytes).wavefronts(m.wavefronts);
+    record(made.ideal_wavefronts(m.ideal_wavefronts).shared_bytes(m.shared_bytes).local_sectors(m.local_sectors));
   }
   void record(trace::Kind kind, const std::vector<std::uint64_t>& payload) {
     trace::Slot first{};
     first.head = trace::pack({kind, slots_of(payload), trace::kNoApi, 0, 0});
     append_record(first, payload);
+  }
+  template <template <class> class Fields>
+  void record(const Fields<PayloadWords>& fields, const std::vector<std::uint64_t>& rest = {}) {
+    record(fields.kKind, words_of(fields, rest));
   }
   bool empty() const { return slots_.empty(); }
   void write(const std::filesystem::path& trace, const std::string& name = "access-0") const {

@@ -16,25 +16,17 @@ protected:
   DeviceHeapTest() {
     expect_only({"device-heap-alignment", "device-heap-double-free", "device-heap-exhausted", "device-heap-freed-elsewhere", "device-heap-high-water", "device-heap-invalid-free", "device-heap-leak", "device-heap-mismatched-free", "heap-mixed", "leak", "double-free", "invalid-free", "api-error"});
     log().context(1, 0xc1, 0, true);
-    name(kStep, "_Z4stepPi");
-    name(kClean, "_ZN2ns5cleanIiEEvPT_");
+    log().name(kStep, "_Z4stepPi");
+    log().name(kClean, "_ZN2ns5cleanIiEEvPT_");
     device.site(1, "step", "/src/step.cu", 12);
     device.site(2, "clean", "/src/clean.cu", 20);
     device.site(3, "make_node", "/src/node.h", 5);
   }
 
-  void name(std::uint64_t function, const std::string& text) {
-    std::vector<std::uint64_t> payload(2 + (text.size() + 7) / 8);
-    payload[0] = function;
-    payload[1] = text.size();
-    std::memcpy(payload.data() + 2, text.data(), text.size());
-    log().record(Kind::kName, {}, payload);
-  }
   void launch(std::uint64_t function, unsigned blocks, unsigned threads, std::uint64_t from = 0x400,
               std::uint64_t stream = 0) {
-    log().record(Kind::kLaunch, {.api = "cuLaunchKernel", .via = "cudaLaunchKernel", .stack = {from}},
-                 {function, stream, std::uint64_t{blocks} | 1ull << 32 | 1ull << 48,
-                  std::uint64_t{threads} | 1ull << 16 | 1ull << 32});
+    log().record({.api = "cuLaunchKernel", .via = "cudaLaunchKernel", .stack = {from}},
+                 Made<trace::LaunchFields>().function(function).stream(stream).grid({blocks, 1, 1}).block({threads, 1, 1}));
   }
   // A launch and its grid, whose ids are equal unless something hid.
   void run_kernel(std::uint64_t function, std::uint64_t grid, std::uint64_t from = 0x400,
@@ -43,16 +35,13 @@ protected:
     device.grid(grid, 4, 64);
   }
   void set_limit(std::uint64_t bytes, std::uint16_t code) {
-    log().record(Kind::kNote,
-                 {.api = "cuCtxSetLimit", .via = "cudaDeviceSetLimit", .result = code, .stack = {0x500}},
-                 {2, bytes, 0, 0});
+    log().record({.api = "cuCtxSetLimit", .via = "cudaDeviceSetLimit", .result = code, .stack = {0x500}},
+                 Made<trace::NoteFields>().first(cuda::kLimitMallocHeapSize).second(bytes));
   }
   // Something that finds the context dead.
   void kill_context(std::uint16_t code) {
-    log().record(
-      Kind::kSync,
-      {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = code, .stack = {0x600}},
-      {0, 0, 2, 0});
+    log().record({.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = code, .stack = {0x600}},
+                 Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
   }
 
   const Analysis& run_device() {

@@ -28,39 +28,33 @@ struct InKernel {
 class DeviceLogWriter : public SlotFile {
 public:
   void site(std::uint32_t id, const std::string& function, const std::string& file, std::uint64_t line) {
-    std::vector<std::uint64_t> payload(3 + (function.size() + file.size() + 7) / 8);
-    payload[0] = id;
-    payload[1] = line;
-    payload[2] = function.size() | std::uint64_t{file.size()} << 32;
-    const std::string text = function + file;
-    std::memcpy(payload.data() + 3, text.data(), text.size());
-    record(trace::Kind::kDeviceSite, {}, 0, 0, payload);
+    const auto functions = static_cast<std::uint32_t>(function.size()), files = static_cast<std::uint32_t>(file.size());
+    record({}, 0, 0, Made<trace::DeviceSiteFields>().id(id).line(line).lengths({functions, files}),
+           string_words(function + file));
   }
   void grid(std::uint64_t id, unsigned blocks, unsigned threads, std::uint64_t time = 0) {
-    record(trace::Kind::kDeviceGrid, {.site = 0, .time = time}, 0, 0,
-           {id, trace::pack_block(blocks, 1, 1), trace::pack_block(threads, 1, 1), 0});
+    record({.site = 0, .time = time}, 0, 0,
+           Made<trace::DeviceGridFields>().id(id).grid({blocks, 1, 1}).block({threads, 1, 1}));
   }
   // An address of 0 is a call that got NULL.
   void device_malloc(const InKernel& at, std::uint64_t address, std::uint64_t bytes) {
-    std::vector<std::uint64_t> payload{address, bytes, at.grid,
-                                       trace::pack_block(at.block.x, at.block.y, at.block.z)};
-    if (at.op == trace::DeviceOp::kAlignedMalloc) payload.push_back(at.alignment);
+    Made<trace::DeviceAllocFields> made;
+    made.pointer(address).bytes(bytes).grid(at.grid).block(at.block);
+    if (at.op == trace::DeviceOp::kAlignedMalloc) made.alignment(at.alignment);
     const std::uint16_t result = address == 0 ? trace::kDeviceOutOfMemory : std::uint16_t{0};
-    record(trace::Kind::kDeviceAlloc, at, static_cast<std::uint16_t>(at.op), result, payload);
+    record(at, trace::device_flags(at.op, trace::DeviceSpace::kUnknown), result, made);
   }
   void device_free(const InKernel& at, std::uint64_t address) {
     const trace::DeviceOp op = at.op == trace::DeviceOp::kMalloc ? trace::DeviceOp::kFree : at.op;
-    const auto flags = static_cast<std::uint16_t>(static_cast<unsigned>(op) | static_cast<unsigned>(at.space)
-                                                                                << trace::kDeviceSpaceShift);
-    record(trace::Kind::kDeviceFree, at, flags, 0,
-           {address, 0, at.grid, trace::pack_block(at.block.x, at.block.y, at.block.z)});
+    record(at, trace::device_flags(op, at.space), 0,
+           Made<trace::DeviceFreeFields>().pointer(address).grid(at.grid).block(at.block));
   }
   void drained(std::uint16_t context = 1, std::uint64_t lost = 0, std::uint64_t torn = 0) {
     trace::Slot slot{};
     slot.head = trace::pack({trace::Kind::kDeviceDrained, 1, trace::kNoApi, 0, 0});
     slot.context = context;
-    slot.a[1] = lost;
-    slot.a[2] = torn;
+    trace::SlotWords words{slot};
+    trace::DeviceDrainedFields(words).lost(lost).torn(torn);
     slots_.push_back(slot);
   }
   void slot(const trace::Slot& slot) { slots_.push_back(slot); } // as it stands, damage included
@@ -106,10 +100,12 @@ public:
   std::size_t size() const { return slots_.size(); }
 
 private:
-  void record(trace::Kind kind, const InKernel& at, std::uint16_t flags, std::uint16_t result,
-              const std::vector<std::uint64_t>& payload) {
+  template <template <class> class Fields>
+  void record(const InKernel& at, std::uint16_t flags, std::uint16_t result, const Fields<PayloadWords>& fields,
+              const std::vector<std::uint64_t>& rest = {}) {
+    const std::vector<std::uint64_t> payload = words_of(fields, rest);
     trace::DeviceSlot first{};
-    first.head = trace::pack({kind, slots_of(payload), trace::kNoApi, flags, result});
+    first.head = trace::pack({fields.kKind, slots_of(payload), trace::kNoApi, flags, result});
     time_ = at.time != 0 ? at.time : time_ + 32;
     first.time = time_;
     std::uint64_t& ticket = tickets_[at.sub_ring];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See trace_writer.h. Independent of the analyzer's reader on purpose: only trace/format.h is shared.
+// See trace_writer.h. Independent of the analyzer's reader on purpose: only the format is shared.
 
 #include "tests/unit/analyzer/support/trace_writer.h"
 
@@ -20,7 +20,8 @@ namespace {
 void append_last_words(std::string& log) {
   trace::Slot slot{};
   slot.head = trace::pack({Kind::kExit, 1, trace::kNoApi, 0, 0});
-  slot.a[0] = static_cast<std::uint64_t>(trace::ExitWay::kExit);
+  trace::SlotWords words{slot};
+  trace::ExitFields(words).way(trace::ExitWay::kExit);
   log.append(reinterpret_cast<const char*>(&slot), sizeof slot);
 }
 
@@ -37,9 +38,7 @@ std::uint32_t LogWriter::stack_id(const Stack& stack) {
   if (stack.empty()) return 0;
   const auto [at, is_new] = stacks_.try_emplace(stack, static_cast<std::uint32_t>(stacks_.size() + 1));
   if (is_new) {
-    std::vector<std::uint64_t> payload{at->second, stack.size()};
-    payload.insert(payload.end(), stack.begin(), stack.end());
-    record(Kind::kStack, {}, payload);
+    record({}, Made<trace::StackFields>().id(at->second).frame_count(stack.size()), stack);
   }
   return at->second;
 }
@@ -73,58 +72,59 @@ void LogWriter::record(Kind kind, const Call& call, const std::vector<std::uint6
 
 void LogWriter::alloc(const Call& call, trace::Family family, std::uint64_t address, std::uint64_t bytes,
                       std::uint64_t stream, std::initializer_list<std::uint64_t> shape) {
-  std::vector<std::uint64_t> payload{address, bytes, static_cast<std::uint64_t>(family), stream};
-  payload.insert(payload.end(), shape.begin(), shape.end());
-  record(Kind::kAlloc, call, payload);
+  Made<trace::AllocFields> made;
+  std::vector<std::uint64_t> words = words_of(made.address(address).bytes(bytes).memory_kind(family).stream(stream));
+  words.insert(words.end(), shape.begin(), shape.end());
+  record(Kind::kAlloc, call, words);
 }
 
 void LogWriter::release(const Call& call, trace::FreeFunction function, std::uint64_t address,
                         std::uint64_t bytes, std::uint64_t stream) {
-  record(Kind::kFree, call, {address, static_cast<std::uint64_t>(function), stream, bytes});
+  record(call, Made<trace::FreeFields>().address(address).function(function).stream(stream).bytes(bytes));
 }
 
 void LogWriter::copy(const Call& call, std::uint64_t to, std::uint64_t from, std::uint64_t bytes,
                      trace::Side to_side, trace::Side from_side) {
   Call with = call;
   with.flags = static_cast<std::uint16_t>(with.flags | trace::copy_flags(to_side, from_side, false));
-  record(Kind::kCopy, with, {to, from, bytes, 0});
+  record(with, Made<trace::CopyFields>().destination(to).source(from).bytes(bytes));
 }
 
 void LogWriter::set(const Call& call, std::uint64_t to, std::uint64_t bytes) {
-  record(Kind::kSet, call, {to, bytes, 0, 0});
+  record(call, Made<trace::SetFields>().destination(to).bytes(bytes));
 }
 
 void LogWriter::life(const Call& call, std::uint64_t handle, trace::ObjectClass object, trace::LifeOp op) {
-  record(Kind::kLife, call, {handle, static_cast<std::uint64_t>(object), static_cast<std::uint64_t>(op), 0});
+  record(call, Made<trace::LifeFields>().handle(handle).object(object).op(op));
 }
 
 std::uint64_t LogWriter::text(const std::string& text) {
   std::uint64_t id = 0xcbf29ce484222325; // FNV-1a
   for (const char c : text) id = (id ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  std::vector<std::uint64_t> words(2 + (text.size() + 7) / 8);
-  words[0] = id;
-  words[1] = text.size();
-  std::memcpy(words.data() + 2, text.data(), text.size());
-  record(Kind::kText, {.order = trace_.next_order()}, words);
+  record({.order = trace_.next_order()}, Made<trace::TextFields>().id(id).length(text.size()), string_words(text));
   return id;
+}
+
+void LogWriter::name(std::uint64_t handle, const std::string& text) {
+  record({}, Made<trace::NameFields>().handle(handle).length(text.size()), string_words(text));
 }
 
 void LogWriter::range(trace::RangeOp op, const std::string& name, std::uint64_t what, std::uint64_t domain) {
   const std::uint64_t id = name.empty() ? 0 : text(name);
-  record(Kind::kRange, {.order = trace_.next_order()}, {static_cast<std::uint64_t>(op), domain, id, what});
+  record({.order = trace_.next_order()}, Made<trace::RangeFields>().op(op).domain(domain).text(id).id(what));
 }
 
 void LogWriter::context(std::uint16_t id, std::uint64_t handle, std::uint64_t device, bool primary) {
   Call call;
   call.context = id;
   call.order = trace_.next_order();
-  record(Kind::kContext, call, {handle, device, primary ? 1u : 0u, 0});
+  record(call, Made<trace::ContextFields>().handle(handle).device(device).is_primary(primary ? 1 : 0));
 }
 
 void LogWriter::exit(trace::ExitWay way, int status) {
   Call call;
   call.order = trace_.next_order();
-  record(Kind::kExit, call, {static_cast<std::uint64_t>(way), static_cast<std::uint64_t>(status), 0, 0});
+  record(call, Made<trace::ExitFields>().way(way).status(static_cast<std::uint64_t>(status)));
 }
 
 TraceWriter::TraceWriter() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes synthetic traces in the real format (trace/format.h): what the interposer would leave behind,
+// Writes synthetic traces in the real format (trace/format.h, trace/records.def): what the interposer would leave behind,
 // without a process. Used by unit tests, the fuzz driver and the benchmark. Orders come from one counter, as
 // in a process, unless a call names its own.
 #pragma once
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/format.h"
+#include "tests/unit/analyzer/support/record_words.h"
 
 namespace gmt::test {
 
@@ -45,10 +45,14 @@ public:
   void context(std::uint16_t id, std::uint64_t handle, std::uint64_t device, bool primary);
   void exit(trace::ExitWay way, int status);
   std::uint64_t text(const std::string& text); // a kText record; its id
+  void name(std::uint64_t handle, const std::string& text);
   void range(trace::RangeOp op, const std::string& name, std::uint64_t what = 0, std::uint64_t domain = 0);
 
-  // Any record: payload words from P0.
-  void record(trace::Kind kind, const Call& call, const std::vector<std::uint64_t>& payload);
+  void record(trace::Kind kind, const Call& call, const std::vector<std::uint64_t>& payload); // any record
+  template <template <class> class Fields>
+  void record(const Call& call, const Fields<PayloadWords>& fields, const std::vector<std::uint64_t>& rest = {}) {
+    record(fields.kKind, call, words_of(fields, rest));
+  }
   void slot(const trace::Slot& slot) { slots_.push_back(slot); } // as it stands, damage included
   void torn() { slots_.emplace_back(); }
   std::uint32_t stack_id(const Stack& stack);

@@ -20,18 +20,14 @@ protected:
     cuda_malloc(kA, kMiB, 0x100);
   }
   void kernel(std::uint64_t function, const std::string& name, const std::vector<std::uint64_t>& sizes) {
-    std::vector<std::uint64_t> layout{function, sizes.size()};
-    std::uint64_t offset = 0;
+    std::vector<std::uint64_t> layout;
+    std::uint32_t offset = 0;
     for (const std::uint64_t bytes : sizes) {
-      layout.push_back(offset | bytes << 32);
-      offset += bytes;
+      layout.push_back(trace::pack_halves({offset, static_cast<std::uint32_t>(bytes)}));
+      offset += static_cast<std::uint32_t>(bytes);
     }
-    log().record(Kind::kKernel, {}, layout);
-    std::vector<std::uint64_t> words(2 + (name.size() + 7) / 8);
-    words[0] = function;
-    words[1] = name.size();
-    std::memcpy(words.data() + 2, name.data(), name.size());
-    log().record(Kind::kName, {}, words);
+    log().record({}, Made<trace::KernelFields>().function(function).parameter_count(sizes.size()), layout);
+    log().name(function, name);
   }
   struct Argument {
     std::uint64_t value;

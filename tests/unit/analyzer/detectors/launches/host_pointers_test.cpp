@@ -27,12 +27,9 @@ protected:
   }
   // Parameters of 8 and of 24 bytes.
   void kernel(const std::string& name) {
-    log().record(Kind::kKernel, {}, {kFunction, 2, 0 | 8ull << 32, 8 | 24ull << 32});
-    std::vector<std::uint64_t> words(2 + (name.size() + 7) / 8);
-    words[0] = kFunction;
-    words[1] = name.size();
-    std::memcpy(words.data() + 2, name.data(), name.size());
-    log().record(Kind::kName, {}, words);
+    log().record({}, Made<trace::KernelFields>().function(kFunction).parameter_count(2),
+                 {trace::pack_halves({0, 8}), trace::pack_halves({8, 24})});
+    log().name(kFunction, name);
   }
   void synchronize(std::uint16_t code = 0) {
     log().record(Kind::kSync,
