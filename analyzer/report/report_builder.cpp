@@ -9,6 +9,7 @@
 #include <span>
 #include <tuple>
 
+#include "analyzer/base/glob.h"
 #include "analyzer/device_code/malloc_scan.h"
 #include "analyzer/symbols/frame_trim.h"
 #include "analyzer/symbols/demangle.h"
