@@ -4,9 +4,11 @@
 #include "analyzer/device_code/fatbin.h"
 
 #include <algorithm>
+#include <climits>
 #include <string_view>
 
 #include <gelf.h>
+#include <lz4.h>
 #include <zstd.h>
 
 #include "analyzer/base/byte_reader.h"
@@ -16,6 +18,7 @@ namespace gmt {
 namespace {
 
 constexpr std::uint64_t kMaxPlain = std::uint64_t{256} << 20;
+static_assert(kMaxPlain <= INT_MAX, "LZ4 counts in int");
 using Entry = trace::FatbinEntryHeader;
 
 FatbinEntry described(const Entry& entry, std::span<const char> code, std::size_t container) {
@@ -71,7 +74,10 @@ std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer
   if (entry.plain_bytes == 0 || entry.plain_bytes > kMaxPlain) return {};
   buffer.resize(static_cast<std::size_t>(entry.plain_bytes));
   if (entry.packing == FatbinEntry::Packing::kLz4) {
-    if (!trace::unpack_lz4(entry.bytes.data(), entry.bytes.size(), buffer.data(), buffer.size())) return {};
+    if (entry.bytes.size() > INT_MAX) return {};
+    const int bytes = LZ4_decompress_safe(entry.bytes.data(), buffer.data(), static_cast<int>(entry.bytes.size()),
+                                          static_cast<int>(buffer.size()));
+    if (bytes < 0 || static_cast<std::size_t>(bytes) != buffer.size()) return {};
     return buffer;
   }
   const std::size_t bytes =
