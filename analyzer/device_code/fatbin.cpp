@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <climits>
-#include <string_view>
 
-#include <gelf.h>
 #include <lz4.h>
 #include <zstd.h>
 
@@ -86,19 +84,9 @@ std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer
   return std::span<const char>(buffer).first(bytes);
 }
 
-std::span<const char> nv_fatbin_of(const ElfFile& file) {
-  std::size_t names = 0;
-  if (elf_getshdrstrndx(file.elf(), &names) != 0) return {};
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(file.elf(), section)) != nullptr;) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr) continue;
-    const char* name = elf_strptr(file.elf(), names, header.sh_name);
-    if (name == nullptr || std::string_view(name) != ".nv_fatbin") continue;
-    const Elf_Data* data = elf_rawdata(section, nullptr);
-    if (data == nullptr || data->d_buf == nullptr) continue;
-    return {static_cast<const char*>(data->d_buf), data->d_size};
-  }
-  return {};
+std::span<const char> nv_fatbin_of(const ElfImage& image) {
+  const ElfImage::Section* section = image.find(".nv_fatbin");
+  return section != nullptr ? section->data : std::span<const char>();
 }
 
 } // namespace gmt
