@@ -60,8 +60,8 @@ std::uint64_t ReadStats::lost() const {
   return sum;
 }
 
-EventStream::EventStream(const fs::path& trace_dir, AnalysisOptions options)
-    : options_(std::move(options)), trace_(open_trace(trace_dir)) {
+EventStream::EventStream(TraceDir trace, AnalysisOptions options)
+    : options_(std::move(options)), trace_(std::move(trace)) {
   std::vector<std::unique_ptr<LogReader>> logs;
   const bool keep_open = trace_.logs.size() <= kMaxOpenLogs;
   for (const fs::path& log : trace_.logs) {
