@@ -36,7 +36,8 @@ std::string error_name(std::uint16_t code, bool runtime) {
   const auto* found = std::lower_bound(std::begin(kErrors), std::end(kErrors), code,
                                        [](const ErrorName& e, std::uint16_t c) { return e.code < c; });
   const bool known = found != std::end(kErrors) && found->code == code;
-  const char* name = !known ? nullptr : runtime ? found->runtime : found->driver;
+  const char* name = nullptr;
+  if (known) name = runtime ? found->runtime : found->driver;
   if (name == nullptr) return cat({"error ", std::to_string(code)});
   return cat({name, " (", std::to_string(code), ")"});
 }
