@@ -29,17 +29,17 @@ if(GPUMEMTRACE_BUILD_ANALYZER)
   endif()
   find_package(Boost REQUIRED COMPONENTS program_options)
 
-  # elfutils: libdw static needs its own dependencies named.
+  # elfutils, and what unpacks device code. libdw static needs its own dependencies named.
   find_path(GMT_LIBDW_INCLUDE elfutils/libdw.h REQUIRED)
   add_library(gmt_libdw INTERFACE)
   target_include_directories(gmt_libdw SYSTEM INTERFACE ${GMT_LIBDW_INCLUDE})
   if(GPUMEMTRACE_STATIC_COMMAND AND NOT GPUMEMTRACE_SANITIZE)
-    foreach(archive IN ITEMS dw elf lzma bz2 zstd z) # by path: CMake wraps bare names in -Bstatic ... -Bdynamic
+    foreach(archive IN ITEMS dw elf lzma bz2 zstd lz4 z) # by path: CMake wraps bare names in -Bstatic ... -Bdynamic
       find_library(GMT_ARCHIVE_${archive} lib${archive}.a REQUIRED)
       target_link_libraries(gmt_libdw INTERFACE ${GMT_ARCHIVE_${archive}})
     endforeach()
   else()
-    target_link_libraries(gmt_libdw INTERFACE dw elf zstd)
+    target_link_libraries(gmt_libdw INTERFACE dw elf zstd lz4)
   endif()
 endif()
 

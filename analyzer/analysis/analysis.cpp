@@ -275,8 +275,12 @@ void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals,
 
 } // namespace
 
-Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& options) {
-  EventStream stream(trace_dir, options);
+Analysis analyze(const std::filesystem::path& trace, const AnalysisOptions& options) {
+  return analyze(open_trace(trace).value(), options);
+}
+
+Analysis analyze(const TraceDir& trace, const AnalysisOptions& options) {
+  EventStream stream(trace, options);
   Analysis analysis;
   analysis.process = describe(stream.trace());
   Totals& totals = analysis.process.totals;

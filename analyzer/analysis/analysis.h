@@ -23,7 +23,9 @@ struct Analysis {
   std::vector<Module> modules;
 };
 
-// Throws UserError (kUnreadableTrace) if nothing could be read; damage inside the trace is counted instead.
-Analysis analyze(const std::filesystem::path& trace_dir, const AnalysisOptions& options = {});
+// Damage inside the trace is counted.
+Analysis analyze(const TraceDir& trace, const AnalysisOptions& options = {});
+// Opens it first; throws UserError (kUnreadableTrace) if nothing can be read.
+Analysis analyze(const std::filesystem::path& trace, const AnalysisOptions& options = {});
 
 } // namespace gmt

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyzer/analysis/coalescing_left_out.h"
+#include "analyzer/base/path.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/base/text_format.h"
 #include "trace/costly_kernels.h"
@@ -29,7 +30,7 @@ std::string_view profiler_of(const TraceDir& trace) {
     {"libcuda-injection", "Nsight Compute (ncu)"},
     {"libsanitizer-collection", "compute-sanitizer"}};
   for (const Module& module : trace.modules) {
-    const std::string_view file = std::string_view(module.path).substr(module.path.rfind('/') + 1);
+    const std::string_view file = base_name(module.path);
     for (const auto& [library, tool] : kTools) {
       if (file.starts_with(library)) return tool;
     }

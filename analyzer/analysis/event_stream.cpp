@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "analyzer/base/path.h"
 #include "analyzer/trace_reader/object_files.h"
 #include "analyzer/analysis/owners.h"
 #include "analyzer/symbols/frame_trim.h"
@@ -59,8 +60,8 @@ std::uint64_t ReadStats::lost() const {
   return sum;
 }
 
-EventStream::EventStream(const fs::path& trace_dir, AnalysisOptions options)
-    : options_(std::move(options)), trace_(open_trace(trace_dir)) {
+EventStream::EventStream(TraceDir trace, AnalysisOptions options)
+    : options_(std::move(options)), trace_(std::move(trace)) {
   std::vector<std::unique_ptr<LogReader>> logs;
   const bool keep_open = trace_.logs.size() <= kMaxOpenLogs;
   for (const fs::path& log : trace_.logs) {
@@ -163,7 +164,7 @@ std::vector<unsigned> EventStream::architectures() const {
 std::string_view EventStream::unseen_user() const {
   static constexpr std::string_view kUsers[] = {"libibverbs", "libcufile", "libgdrapi", "libnvoptix"};
   for (const Module& module : trace_.modules) {
-    const std::string_view file = std::string_view(module.path).substr(module.path.rfind('/') + 1);
+    const std::string_view file = base_name(module.path);
     for (const std::string_view user : kUsers) {
       if (file.starts_with(user) && file.substr(user.size()).starts_with(".so")) return user;
     }

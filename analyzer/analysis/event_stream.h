@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One trace as facts and a merged stream of events: what `dump` prints and the analysis works on. Opening it
-// reads the text files; next() reads the logs.
+// One trace as facts and a merged stream of events: what `dump` prints and the analysis works on.
+// next() reads the logs.
 #pragma once
 
 #include <filesystem>
@@ -41,8 +41,7 @@ struct AnalysisOptions {
 
 class EventStream final : public ProcessFacts {
 public:
-  // Throws UserError.
-  explicit EventStream(const std::filesystem::path& trace_dir, AnalysisOptions options = {});
+  explicit EventStream(TraceDir trace, AnalysisOptions options = {});
 
   // The next record in merged order, null after the last; valid until the next call. Besides calls these are
   // what stands before kAlloc in trace/format.h, stacks excepted.

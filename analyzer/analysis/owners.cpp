@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "analyzer/base/glob.h"
+#include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -56,29 +58,9 @@ constexpr struct {
   {"PyTorch", "*/libtorch_cuda*.so*"},
 };
 
-// '*' stands for any run of characters; everything else for itself.
-bool matches(std::string_view glob, std::string_view text) {
-  std::size_t g = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      resume = t;
-    } else if (g < glob.size() && glob[g] == text[t]) {
-      ++g;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      g = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  return std::ranges::all_of(glob.substr(g), [](char c) { return c == '*'; });
-}
-
 bool is_cuda_or_us(const Frame& frame) {
-  return matches("*/libcuda.so*", frame.module) || matches("*/libcudart.so*", frame.module) ||
-         matches("*/libgpumemtrace.so*", frame.module);
+  return glob_match("*/libcuda.so*", frame.module) || glob_match("*/libcudart.so*", frame.module) ||
+         glob_match("*/libgpumemtrace.so*", frame.module);
 }
 
 // A rule by function may match anywhere in the stack. One by file alone must match the frame that made the
@@ -88,7 +70,7 @@ const OwnerRule* owner_of(const std::vector<Frame>& frames) {
   for (auto frame = caller; frame != frames.end(); ++frame) {
     for (const OwnerRule& rule : kRules) {
       if (rule.function == "*" && frame != caller) continue;
-      if (matches(rule.module, frame->module) && matches(rule.function, frame->function)) return &rule;
+      if (glob_match(rule.module, frame->module) && glob_match(rule.function, frame->function)) return &rule;
     }
   }
   return nullptr;
@@ -96,7 +78,7 @@ const OwnerRule* owner_of(const std::vector<Frame>& frames) {
 
 std::string_view library_of_kernel(std::string_view path) {
   const auto known =
-    std::ranges::find_if(kLibraries, [path](const auto& library) { return matches(library.module, path); });
+    std::ranges::find_if(kLibraries, [path](const auto& library) { return glob_match(library.module, path); });
   return known != std::end(kLibraries) ? known->name : owner_of_module(path);
 }
 
@@ -106,7 +88,7 @@ void apply_to_accesses(Finding& finding) {
   if (finding.stacks.empty() || finding.stacks.front().frames.empty()) return;
   const std::string& module = finding.stacks.front().frames.front().module;
   std::string_view library = library_of_kernel(module);
-  const bool from_memory = module.compare(module.rfind('/') + 1, 6, "image-") == 0;
+  const bool from_memory = base_name(module).starts_with("image-");
   if (from_memory && finding.stacks.size() > 1) {
     const std::vector<Frame>& launch = finding.stacks[1].frames;
     const auto caller = std::ranges::find_if_not(launch, is_cuda_or_us);
@@ -135,7 +117,7 @@ std::span<const OwnerRule> owner_rules() { return kRules; }
 
 std::string_view owner_of_module(std::string_view path) {
   const auto rule = std::ranges::find_if(
-    kRules, [path](const OwnerRule& r) { return r.function == "*" && matches(r.module, path); });
+    kRules, [path](const OwnerRule& r) { return r.function == "*" && glob_match(r.module, path); });
   return rule != std::end(kRules) ? rule->owner : std::string_view();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads little-endian numbers and DWARF's from bytes that nobody vouches for. Used by the readers of device
-// code. Once a read went beyond the end it and all later ones give zero, and ok() is false.
+// Reads little-endian numbers and DWARF's from bytes that may be damaged. Once a read went beyond the end it and
+// all later ones give zero, and ok() is false.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,21 @@ template <class Any> bool read_at(std::span<const char> from, std::uint64_t at, 
   if (at > from.size() || from.size() - at < sizeof into) return false;
   std::memcpy(&into, from.data() + at, sizeof into);
   return true;
+}
+
+// That part of the bytes; empty unless it lies within.
+inline std::span<const char> part_of(std::span<const char> from, std::uint64_t at, std::uint64_t bytes) {
+  if (at > from.size() || bytes > from.size() - at) return {};
+  return from.subspan(at, bytes);
+}
+
+// What stands there up to a zero; empty if none follows.
+inline std::string_view text_at(std::span<const char> from, std::uint64_t at) {
+  if (at >= from.size()) return {};
+  const char* const begin = from.data() + at;
+  const void* const end = std::memchr(begin, '\0', from.size() - at);
+  if (end == nullptr) return {};
+  return {begin, static_cast<std::size_t>(static_cast<const char*>(end) - begin)};
 }
 
 class ByteReader {

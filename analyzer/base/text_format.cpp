@@ -36,7 +36,8 @@ std::string error_name(std::uint16_t code, bool runtime) {
   const auto* found = std::lower_bound(std::begin(kErrors), std::end(kErrors), code,
                                        [](const ErrorName& e, std::uint16_t c) { return e.code < c; });
   const bool known = found != std::end(kErrors) && found->code == code;
-  const char* name = !known ? nullptr : runtime ? found->runtime : found->driver;
+  const char* name = nullptr;
+  if (known) name = runtime ? found->runtime : found->driver;
   if (name == nullptr) return cat({"error ", std::to_string(code)});
   return cat({name, " (", std::to_string(code), ")"});
 }
@@ -48,28 +49,6 @@ std::string_view as_written(std::string_view symbol) {
   const bool versioned =
     last != symbol.npos && last + 1 < symbol.size() && symbol.substr(0, last + 1).ends_with("_v");
   return versioned ? symbol.substr(0, last - 1) : symbol;
-}
-
-bool glob_match(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0;
-  std::size_t star = std::string_view::npos,
-              resume = 0; // the last star, and where its run may be extended to
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
 }
 
 } // namespace gmt

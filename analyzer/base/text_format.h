@@ -75,10 +75,6 @@ inline std::string format_address(std::uint64_t address) {
 // "CUDA_ERROR_INVALID_VALUE (1)"; with `runtime` "cudaErrorInvalidValue (1)"; "error 1234" if unknown.
 std::string error_name(std::uint16_t code, bool runtime);
 
-// `*` is any run of characters, `?` any one; everything else stands for itself, brackets of C++ names
-// included. The whole text must match.
-bool glob_match(std::string_view pattern, std::string_view text);
-
 // A call by the name that programs write, for a symbol such as cuMemcpyHtoDAsync_v2_ptsz: the headers of CUDA put the suffixes
 // there.
 std::string_view as_written(std::string_view symbol);

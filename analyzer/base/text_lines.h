@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a trace's text files: lines, fields and numbers of files that nobody vouches for. Used by
-// trace_dir.
+// Lines, fields and numbers of text that may be damaged.
 #pragma once
 
 #include <charconv>

@@ -42,7 +42,7 @@ int command_dump(const Settings& settings) {
   }
   const std::string problem = collect_rings(settings.words[0]);
   if (!problem.empty()) say(problem);
-  EventStream stream(settings.words[0]);
+  EventStream stream(open_trace(settings.words[0]).value());
   std::vector<std::string> logs;
   for (const std::filesystem::path& log : stream.trace().logs) logs.push_back(log.stem().string());
 

@@ -83,7 +83,9 @@ int command_report(const Settings& settings) {
     if (!problem.empty()) say(problem);
   }
   OutputFile output(settings.output, STDOUT_FILENO);
-  const Report report = build_report(paths, report_options(settings));
+  std::vector<TraceDir> traces;
+  for (const fs::path& path : paths) traces.push_back(open_trace(path).value());
+  const Report report = build_report(traces, report_options(settings));
   output.write(render(report, settings, output.descriptor()));
   if (has_finding(report, settings.fail_on)) return static_cast<int>(ExitStatus::kFindings);
   const auto incomplete = std::ranges::find_if(

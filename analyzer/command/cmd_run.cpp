@@ -104,30 +104,27 @@ RunFacts run_program(const Settings& settings) {
 }
 
 // One damaged trace of a child must not cost the report on all the others: it is named and left out.
-std::vector<fs::path> readable_traces(RunFacts& facts) {
-  std::vector<fs::path> paths;
+std::vector<TraceDir> readable_traces(RunFacts& facts) {
+  std::vector<TraceDir> traces;
   for (const RunTrace& trace : facts.traces) {
-    try {
-      open_trace(trace.path);
-      paths.push_back(trace.path);
-    } catch (const UserError& error) {
-      facts.unreadable.push_back(error.what());
-    }
+    Expected<TraceDir> opened = open_trace(trace.path);
+    if (opened) traces.push_back(std::move(*opened));
+    else facts.unreadable.emplace_back(opened.error().what());
   }
-  return paths;
+  return traces;
 }
 
 // Makes a recorded trace readable on machines that do not have the binaries.
 void keep_symbols(RunFacts& facts, const Settings& settings) {
-  const std::vector<fs::path> paths = readable_traces(facts);
-  if (!paths.empty()) build_report(paths, report_options(settings));
+  const std::vector<TraceDir> traces = readable_traces(facts);
+  if (!traces.empty()) build_report(traces, report_options(settings));
   for (const std::string& problem : facts.unreadable) say(problem);
 }
 
 Report make_report(RunFacts& facts, const Settings& settings) {
   Report report;
-  const std::vector<fs::path> paths = readable_traces(facts);
-  if (!paths.empty()) report = build_report(paths, report_options(settings));
+  const std::vector<TraceDir> traces = readable_traces(facts);
+  if (!traces.empty()) report = build_report(traces, report_options(settings));
   add_run_facts(facts, report);
   return report;
 }

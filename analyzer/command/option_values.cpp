@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <sstream>
 
+#include "analyzer/base/text_lines.h"
 #include "analyzer/report/output_format.h"
 #include "analyzer/base/user_error.h"
 
@@ -27,16 +27,20 @@ using Last = std::function<std::optional<std::string>(const std::string&)>;
                   ExitStatus::kUsage);
 }
 
-std::optional<std::uint64_t> parse_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+// "text, json or dump".
+std::string any_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_last = i + 1 == words.size();
+    if (i != 0) text += is_last ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
 }
 
 std::uint64_t number(const std::string& name, const std::string& text, std::uint64_t least,
                      std::uint64_t most) {
-  const std::optional<std::uint64_t> value = parse_number(text);
+  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
   if (!value || *value < least || *value > most) {
     const std::string range = most > std::numeric_limits<std::uint32_t>::max()
                                   ? "a number"
@@ -55,12 +59,12 @@ std::uint64_t size(const std::string& name, const std::string& text) {
 template <class Choice, std::size_t N>
 Choice choice(const std::string& name, const std::string& text,
               const std::pair<const char*, Choice> (&known)[N]) {
-  std::string allowed;
-  for (std::size_t i = 0; i < N; ++i) {
-    if (text == known[i].first) return known[i].second;
-    allowed += (i == 0 ? "" : i + 1 == N ? " or " : ", ") + std::string(known[i].first);
+  std::vector<std::string> words;
+  for (const auto& [word, meaning] : known) {
+    if (text == word) return meaning;
+    words.emplace_back(word);
   }
-  wrong_value(name, text, allowed);
+  wrong_value(name, text, any_of(words));
 }
 
 std::string shown(ShimType type, std::uint64_t value) {
@@ -99,18 +103,18 @@ ShimOption make_shim(ShimType type, const char* name, const char* environment, s
 }
 
 std::uint64_t choice_number(const ShimOption& option, const std::string& text) {
-  std::string allowed;
-  for (std::size_t i = 0; i < option.choices.size(); ++i) {
-    if (option.choices[i] == text) return i;
-    allowed += (i == 0 ? "" : i + 1 == option.choices.size() ? " or " : ", ") + option.choices[i];
-  }
-  wrong_value(option.flag, text, allowed);
+  const auto found = std::ranges::find(option.choices, text);
+  if (found == option.choices.end()) wrong_value(option.flag, text, any_of(option.choices));
+  return static_cast<std::uint64_t>(found - option.choices.begin());
 }
 
 std::string pattern(const std::string& name, const std::string& text) {
   regex_t compiled;
   const int error = ::regcomp(&compiled, text.c_str(), REG_EXTENDED | REG_NOSUB);
-  if (error == 0) return ::regfree(&compiled), text;
+  if (error == 0) {
+    ::regfree(&compiled);
+    return text;
+  }
   char reason[128];
   ::regerror(error, &compiled, reason, sizeof reason);
   wrong_value(name, text, std::string("a POSIX extended regular expression (") + reason + ")");
@@ -118,7 +122,7 @@ std::string pattern(const std::string& name, const std::string& text) {
 
 std::string launches(const std::string& name, const std::string& text) {
   if (text == "auto" || text == "all") return text;
-  const std::optional<std::uint64_t> count = parse_number(text);
+  const std::optional<std::uint64_t> count = parse_number<std::uint64_t>(text);
   if (!count || *count == 0) wrong_value(name, text, "auto, all or a number from 1 on");
   return text;
 }
@@ -245,7 +249,7 @@ void read_values(const Last& last, Settings& settings) {
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::optional<std::uint64_t> value = parse_number(text.substr(0, digits));
+  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text.substr(0, digits));
   std::string_view unit = text.substr(digits);
   if (!value) return std::nullopt;
   unsigned shift = 0;

@@ -181,8 +181,7 @@ std::vector<std::string> split(CommandId command, std::span<const std::string> a
     }
     const bool is_long = word[1] == '-';
     const std::size_t equals = is_long ? word.find('=') : std::string::npos;
-    std::string name =
-        is_long ? word.substr(2, equals == std::string::npos ? equals : equals - 2) : word.substr(1);
+    std::string name = word.substr(0, equals).substr(is_long ? 2 : 1);
     if (!is_long)
       for (const Row& row : rows())
         if (row.short_name == name) name = row.name;

@@ -4,11 +4,11 @@
 #include "analyzer/detectors/policy.h"
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <system_error>
 
+#include "analyzer/base/text_lines.h"
 #include "analyzer/command/options.h"
 #include "analyzer/base/user_error.h"
 
@@ -68,12 +68,9 @@ const RuleForm& form_of(std::string_view text, std::string_view word) {
 }
 
 std::uint64_t count(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    wrong_rule(text, "max-allocations takes a number");
-  }
-  return value;
+  const auto value = parse_number<std::uint64_t>(text);
+  if (!value) wrong_rule(text, "max-allocations takes a number");
+  return *value;
 }
 
 std::uint64_t size(std::string_view text) {

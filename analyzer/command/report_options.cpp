@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/report/output_format.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/base/user_error.h"
@@ -52,11 +53,8 @@ bool has_finding(const Report& report, Severity least) {
 }
 
 std::string count_text(const Report& report) {
-  const auto plural = [](std::uint64_t n, const std::string& noun) {
-    return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
-  };
-  return plural(report.count(Severity::kError), "error") + ", " +
-         plural(report.count(Severity::kWarning), "warning");
+  return format_plural(report.count(Severity::kError), "error") + ", " +
+         format_plural(report.count(Severity::kWarning), "warning");
 }
 
 } // namespace gmt

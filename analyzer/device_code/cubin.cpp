@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads cubins, see cubin.h. ELF's structures come from <elf.h>; what is NVIDIA's own was learnt from files.
+// Reads cubins, see cubin.h. What is NVIDIA's own was learnt from files.
 #include "analyzer/device_code/cubin.h"
 
 #include <elf.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "analyzer/base/byte_reader.h"
 #include "analyzer/device_code/sass.h"
@@ -18,64 +18,23 @@ namespace {
 constexpr std::string_view kText = ".text.";
 constexpr unsigned char kNewLayout = 8; // ABI version since CUDA 13: the architecture has moved in the flags
 
-std::string_view text_at(std::span<const char> strings, std::uint64_t at) {
-  if (at >= strings.size()) return {};
-  return ByteReader(strings.subspan(static_cast<std::size_t>(at))).text();
-}
-
-std::span<const char> part_of(std::span<const char> image, std::uint64_t at, std::uint64_t bytes) {
-  if (at > image.size() || bytes > image.size() - at) return {};
-  return image.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes));
-}
-
 } // namespace
 
-std::optional<Cubin> Cubin::open(std::span<const char> image) {
-  Elf64_Ehdr header;
-  if (!read_at(image, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_machine != EM_CUDA)
-    return std::nullopt;
-  Cubin cubin;
+std::optional<Cubin> Cubin::open(std::span<const char> bytes) {
+  std::optional<ElfImage> image = ElfImage::open(bytes);
+  if (!image || image->header().e_machine != EM_CUDA || image->sections().empty()) return std::nullopt;
+  return Cubin(std::move(*image));
+}
+
+Cubin::Cubin(ElfImage image) : image_(std::move(image)) {
+  const Elf64_Ehdr& header = image_.header();
   const bool new_layout = header.e_ident[EI_ABIVERSION] >= kNewLayout;
-  cubin.architecture_ = (new_layout ? header.e_flags >> 8 : header.e_flags) & 0xff;
-  if (!cubin.read_sections(image)) return std::nullopt;
-  return cubin;
-}
-
-bool Cubin::read_sections(std::span<const char> image) {
-  Elf64_Ehdr header;
-  if (!read_at(image, 0, header) || header.e_shentsize != sizeof(Elf64_Shdr)) return false;
-  Elf64_Shdr first;
-  if (!read_at(image, header.e_shoff, first)) return false;
-  // What does not fit into the header's 16 bits stands in the first section.
-  const std::uint64_t count = header.e_shnum != 0 ? header.e_shnum : first.sh_size;
-  const std::uint64_t names = header.e_shstrndx != SHN_XINDEX ? header.e_shstrndx : first.sh_link;
-  if (count > (image.size() - header.e_shoff) / sizeof(Elf64_Shdr) || names >= count) return false;
-  Elf64_Shdr strings;
-  if (!read_at(image, header.e_shoff + names * sizeof strings, strings)) return false;
-  const std::span<const char> text = part_of(image, strings.sh_offset, strings.sh_size);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Elf64_Shdr section;
-    if (!read_at(image, header.e_shoff + i * sizeof section, section)) return false;
-    Section& added = sections_.emplace_back();
-    added.name = text_at(text, section.sh_name);
-    added.type = section.sh_type;
-    added.link = section.sh_link;
-    added.info = section.sh_info;
-    if (section.sh_type != SHT_NOBITS) added.data = part_of(image, section.sh_offset, section.sh_size);
-  }
-  return true;
-}
-
-const Cubin::Section* Cubin::find(std::string_view name) const {
-  const auto found = std::ranges::find(sections_, name, &Section::name);
-  return found == sections_.end() ? nullptr : &*found;
+  architecture_ = (new_layout ? header.e_flags >> 8 : header.e_flags) & 0xff;
 }
 
 std::vector<std::string_view> Cubin::functions() const {
   std::vector<std::string_view> names;
-  for (const Section& section : sections_) {
+  for (const Section& section : image_.sections()) {
     if (section.type == SHT_PROGBITS && section.name.starts_with(kText))
       names.push_back(section.name.substr(kText.size()));
   }
@@ -101,11 +60,11 @@ std::string_view Cubin::Symbol::inner() const {
 
 std::vector<Cubin::Symbol> Cubin::symbols() const {
   std::vector<Symbol> result;
-  const Section* table = find(".symtab");
-  if (table == nullptr || table->link >= sections_.size()) return result;
+  const Section* table = image_.find(".symtab");
+  if (table == nullptr) return result;
   Elf64_Sym symbol;
   for (std::uint64_t at = 0; read_at(table->data, at, symbol); at += sizeof symbol) {
-    result.push_back({text_at(sections_[table->link].data, symbol.st_name), symbol.st_shndx, symbol.st_value,
+    result.push_back({image_.linked_text(*table, symbol.st_name), symbol.st_shndx, symbol.st_value,
                       symbol.st_size, ELF64_ST_TYPE(symbol.st_info) == STT_FUNC,
                       ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF});
   }
@@ -113,9 +72,9 @@ std::vector<Cubin::Symbol> Cubin::symbols() const {
 }
 
 CubinLines Cubin::lines_of(std::size_t section, std::span<const Symbol> symbols) const {
-  const Section* table = find(".debug_line");
+  const Section* table = image_.find(".debug_line");
   if (table == nullptr) return {};
-  const auto index = static_cast<std::uint32_t>(table - sections_.data());
+  const auto index = static_cast<std::uint32_t>(table - image_.sections().data());
   std::map<std::uint64_t, CodeAddress> relocations;
   const auto add = [&](std::uint64_t at, std::uint64_t info, std::uint64_t addend) {
     const std::uint64_t symbol = ELF64_R_SYM(info);
@@ -123,7 +82,7 @@ CubinLines Cubin::lines_of(std::size_t section, std::span<const Symbol> symbols)
     const Symbol& target = symbols[static_cast<std::size_t>(symbol)];
     relocations[at] = {target.section, target.offset + addend};
   };
-  for (const Section& relocated : sections_) {
+  for (const Section& relocated : image_.sections()) {
     if (relocated.info != index) continue;
     Elf64_Rela with_addend;
     Elf64_Rel without;
@@ -137,7 +96,7 @@ CubinLines Cubin::lines_of(std::size_t section, std::span<const Symbol> symbols)
       }
     }
   }
-  const Section* names = find(".debug_str");
+  const Section* names = image_.find(".debug_str");
   return {table->data, names != nullptr ? names->data : std::span<const char>{}, relocations, section};
 }
 
@@ -145,15 +104,15 @@ std::optional<FunctionCode> Cubin::function(std::string_view name) const {
   if (name.empty()) return std::nullopt;
   const std::vector<Symbol> symbols = this->symbols();
   Symbol wanted;
-  if (const Section* own = find(std::string(kText) + std::string(name)); own != nullptr) {
-    wanted = {name, static_cast<std::size_t>(own - sections_.data()), 0, own->data.size(), true, false};
+  if (const Section* own = image_.find(std::string(kText) + std::string(name)); own != nullptr) {
+    wanted = {name, static_cast<std::size_t>(own - image_.sections().data()), 0, own->data.size(), true, false};
   } else {
     const auto inner = std::ranges::find(symbols, name, &Symbol::inner);
     if (inner == symbols.end()) return std::nullopt;
     wanted = *inner;
   }
-  if (wanted.section >= sections_.size()) return std::nullopt;
-  const std::span<const char> code = part_of(sections_[wanted.section].data, wanted.offset, wanted.bytes);
+  if (wanted.section >= image_.sections().size()) return std::nullopt;
+  const std::span<const char> code = part_of(image_.sections()[wanted.section].data, wanted.offset, wanted.bytes);
   const CubinLines lines = lines_of(wanted.section, symbols);
   FunctionCode result;
   result.name = name;

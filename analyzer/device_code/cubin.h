@@ -14,13 +14,14 @@
 
 #include "analyzer/device_code/cubin_lines.h"
 #include "analyzer/device_code/instruction.h"
+#include "analyzer/symbols/elf_image.h"
 
 namespace gmt {
 
 class Cubin {
 public:
-  // Nothing if this is no cubin. The image must outlive what is returned.
-  static std::optional<Cubin> open(std::span<const char> image);
+  // Nothing if this is no cubin. The bytes must outlive what is returned.
+  static std::optional<Cubin> open(std::span<const char> bytes);
 
   unsigned architecture() const { return architecture_; } // 90 for sm_90 and sm_90a
 
@@ -38,11 +39,7 @@ public:
   std::optional<FunctionCode> function(std::string_view name) const;
 
 private:
-  struct Section {
-    std::string_view name;
-    std::uint32_t type = 0, link = 0, info = 0;
-    std::span<const char> data;
-  };
+  using Section = ElfImage::Section;
   struct Symbol {
     std::string_view name;
     std::size_t section = 0;
@@ -52,13 +49,12 @@ private:
     std::string_view inner() const; // empty unless it lies in a kernel's section
   };
 
-  bool read_sections(std::span<const char> image);
-  const Section* find(std::string_view name) const;
+  explicit Cubin(ElfImage image);
   std::vector<Symbol> symbols() const;
   CubinLines lines_of(std::size_t section, std::span<const Symbol> symbols) const;
 
+  ElfImage image_;
   unsigned architecture_ = 0;
-  std::vector<Section> sections_;
 };
 
 } // namespace gmt

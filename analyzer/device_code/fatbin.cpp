@@ -4,9 +4,9 @@
 #include "analyzer/device_code/fatbin.h"
 
 #include <algorithm>
-#include <string_view>
+#include <climits>
 
-#include <gelf.h>
+#include <lz4.h>
 #include <zstd.h>
 
 #include "analyzer/base/byte_reader.h"
@@ -16,6 +16,7 @@ namespace gmt {
 namespace {
 
 constexpr std::uint64_t kMaxPlain = std::uint64_t{256} << 20;
+static_assert(kMaxPlain <= INT_MAX, "LZ4 counts in int");
 using Entry = trace::FatbinEntryHeader;
 
 FatbinEntry described(const Entry& entry, std::span<const char> code, std::size_t container) {
@@ -71,7 +72,10 @@ std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer
   if (entry.plain_bytes == 0 || entry.plain_bytes > kMaxPlain) return {};
   buffer.resize(static_cast<std::size_t>(entry.plain_bytes));
   if (entry.packing == FatbinEntry::Packing::kLz4) {
-    if (!trace::unpack_lz4(entry.bytes.data(), entry.bytes.size(), buffer.data(), buffer.size())) return {};
+    if (entry.bytes.size() > INT_MAX) return {};
+    const int bytes = LZ4_decompress_safe(entry.bytes.data(), buffer.data(), static_cast<int>(entry.bytes.size()),
+                                          static_cast<int>(buffer.size()));
+    if (bytes < 0 || static_cast<std::size_t>(bytes) != buffer.size()) return {};
     return buffer;
   }
   const std::size_t bytes =
@@ -80,19 +84,9 @@ std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer
   return std::span<const char>(buffer).first(bytes);
 }
 
-std::span<const char> nv_fatbin_of(const ElfFile& file) {
-  std::size_t names = 0;
-  if (elf_getshdrstrndx(file.elf(), &names) != 0) return {};
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(file.elf(), section)) != nullptr;) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr) continue;
-    const char* name = elf_strptr(file.elf(), names, header.sh_name);
-    if (name == nullptr || std::string_view(name) != ".nv_fatbin") continue;
-    const Elf_Data* data = elf_rawdata(section, nullptr);
-    if (data == nullptr || data->d_buf == nullptr) continue;
-    return {static_cast<const char*>(data->d_buf), data->d_size};
-  }
-  return {};
+std::span<const char> nv_fatbin_of(const ElfImage& image) {
+  const ElfImage::Section* section = image.find(".nv_fatbin");
+  return section != nullptr ? section->data : std::span<const char>();
 }
 
 } // namespace gmt

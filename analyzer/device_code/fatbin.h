@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "analyzer/symbols/elf_file.h"
+#include "analyzer/symbols/elf_image.h"
 
 namespace gmt {
 
@@ -38,8 +38,8 @@ void visit_entries(std::span<const char> section, Deadline deadline,
 // The entry's code: what is stored, or unpacked into `buffer`. Empty if it is damaged or larger than 256 MiB.
 std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer);
 
-// Empty if the file has none. Belongs to the file.
-std::span<const char> nv_fatbin_of(const ElfFile& file);
+// Empty if the file has none. Belongs to its bytes.
+std::span<const char> nv_fatbin_of(const ElfImage& image);
 
 bool is_fatbin(std::span<const char> bytes); // begins as a container does
 

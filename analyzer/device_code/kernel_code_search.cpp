@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "analyzer/symbols/elf_file.h"
+
 namespace gmt {
 namespace {
 
@@ -58,7 +60,7 @@ void KernelCodeSearch::look_in_module(const Module& module) {
   if (timed_out()) return;
   const std::optional<ElfFile> file = ElfFile::open(module.path);
   if (!file) return;
-  const std::span<const char> section = nv_fatbin_of(*file);
+  const std::span<const char> section = nv_fatbin_of(file->image());
   if (!section.empty() && file->build_id() == module.build_id) look_in_fatbin(section, module.path);
 }
 

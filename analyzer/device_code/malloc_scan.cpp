@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/symbols/elf_file.h"
 #include "trace/device_ring.h"
 
 namespace gmt {
@@ -55,7 +56,7 @@ DeviceMalloc device_malloc_in(std::span<const char> section, Deadline deadline) 
 DeviceMalloc device_malloc_in(const std::filesystem::path& module, Deadline deadline) {
   const std::optional<ElfFile> file = ElfFile::open(module);
   if (!file) return DeviceMalloc::kNone;
-  const std::span<const char> section = nv_fatbin_of(*file);
+  const std::span<const char> section = nv_fatbin_of(file->image());
   return section.size() > kMaxSection ? DeviceMalloc::kNone : device_malloc_in(section, deadline);
 }
 

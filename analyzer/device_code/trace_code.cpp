@@ -8,7 +8,6 @@
 
 #include "analyzer/trace_reader/access_log.h"
 #include "analyzer/device_code/kernel_code_search.h"
-#include "analyzer/trace_reader/trace_dir.h"
 
 namespace gmt {
 namespace fs = std::filesystem;
@@ -58,23 +57,22 @@ const FunctionCode* TraceCode::find(std::string_view name, std::span<const std::
 // Whoever wrote the file searched as well as this would; only a damaged one is worth another search.
 void TraceCode::read_or_search(std::span<const unsigned> architectures) {
   std::error_code error;
-  if (fs::exists(trace_ / "code", error)) {
-    file_ = CodeFile::read(trace_);
+  if (fs::exists(trace_.path / "code", error)) {
+    file_ = CodeFile::read(trace_.path);
     if (file_.damaged_lines() == 0) return;
     not_checked_.push_back(
-      {"lines of kernels", "'code' in " + trace_.string() + " is damaged: kernels may be without lines"});
+      {"lines of kernels", "'code' in " + trace_.path.string() + " is damaged: kernels may be without lines"});
   }
   search(architectures);
 }
 
 void TraceCode::search(std::span<const unsigned> architectures) {
-  const TraceDir trace = open_trace(trace_);
-  const std::vector<WantedFunction> wanted = measured_functions(trace);
+  const std::vector<WantedFunction> wanted = measured_functions(trace_);
   if (wanted.empty()) return;
   KernelCodeSearch search(wanted, architectures, std::chrono::steady_clock::now() + kSearch);
-  for (const fs::path& image : images_of(trace_)) search.look_in_image(image);
+  for (const fs::path& image : images_of(trace_.path)) search.look_in_image(image);
   std::vector<std::string> seen; // loaded anew, or several times
-  for (const Module& module : trace.modules) {
+  for (const Module& module : trace_.modules) {
     if (std::ranges::find(seen, module.path) != seen.end()) continue;
     seen.push_back(module.path);
     search.look_in_module(module);
@@ -89,7 +87,7 @@ void TraceCode::search(std::span<const unsigned> architectures) {
     if (!code.instructions.empty() && !known) file_.add(std::move(code));
   }
   if (!write_) return;
-  if (std::optional<std::string> failure = file_.write(trace_)) remarks_.push_back(std::move(*failure));
+  if (std::optional<std::string> failure = file_.write(trace_.path)) remarks_.push_back(std::move(*failure));
 }
 
 } // namespace gmt

@@ -4,7 +4,6 @@
 // builder for each trace that has access logs.
 #pragma once
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,12 +11,15 @@
 
 #include "analyzer/device_code/code_cache.h"
 #include "analyzer/model/finding.h"
+#include "analyzer/trace_reader/trace_dir.h"
 
 namespace gmt {
 
 class TraceCode {
 public:
-  TraceCode(std::filesystem::path trace, bool write) : trace_(std::move(trace)), write_(write) {}
+  // The trace must outlive this.
+  TraceCode(const TraceDir& trace, bool write) : trace_(trace), write_(write) {}
+  TraceCode(TraceDir&&, bool) = delete;
 
   // The function of that name in which every offset touches memory, on devices of these architectures (90
   // for compute capability 9.0). nullptr if there is none. What it points to lives as long as this.
@@ -31,7 +33,7 @@ private:
   void read_or_search(std::span<const unsigned> architectures);
   void search(std::span<const unsigned> architectures);
 
-  std::filesystem::path trace_;
+  const TraceDir& trace_;
   bool write_, asked_ = false;
   CodeFile file_;
   std::vector<std::string> remarks_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "analyzer/base/glob.h"
 #include "analyzer/heap/heap.h"
 #include "analyzer/base/text_format.h"
 

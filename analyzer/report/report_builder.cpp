@@ -9,6 +9,7 @@
 #include <span>
 #include <tuple>
 
+#include "analyzer/base/glob.h"
 #include "analyzer/device_code/malloc_scan.h"
 #include "analyzer/symbols/frame_trim.h"
 #include "analyzer/symbols/demangle.h"
@@ -287,10 +288,12 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
   return report;
 }
 
-Report build_report(const std::vector<fs::path>& traces, const ReportOptions& options) {
+Report build_report(const std::vector<TraceDir>& traces, const ReportOptions& options) {
   std::vector<Analysis> analyses;
   std::vector<std::string> remarks;
-  for (const fs::path& trace : traces) {
+  std::vector<fs::path> paths;
+  for (const TraceDir& trace : traces) {
+    paths.push_back(trace.path);
     TraceCode code(trace, options.write_symbols);
     AnalysisOptions analysis = options.analysis;
     StaticVariables variables;
@@ -302,7 +305,7 @@ Report build_report(const std::vector<fs::path>& traces, const ReportOptions& op
     std::ranges::copy(code.not_checked(), std::back_inserter(analyzed.not_checked));
     std::ranges::copy(code.remarks(), std::back_inserter(remarks));
   }
-  Report report = assemble_report(std::move(analyses), traces, options);
+  Report report = assemble_report(std::move(analyses), paths, options);
   std::ranges::move(remarks, std::back_inserter(report.remarks));
   return report;
 }

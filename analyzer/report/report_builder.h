@@ -24,9 +24,8 @@ struct ReportOptions {
   std::vector<std::string> only, skip; // kinds of findings, globs; empty `only` is all
 };
 
-// The traces of one run, the program itself first. Throws UserError for an unreadable trace or a bad
-// suppressions file.
-Report build_report(const std::vector<std::filesystem::path>& traces, const ReportOptions& options);
+// The traces of one run, the program itself first. Throws UserError for a bad suppressions file.
+Report build_report(const std::vector<TraceDir>& traces, const ReportOptions& options);
 
 // The part behind the analysis. `traces` are the directories the analyses came from, in the same order.
 Report assemble_report(std::vector<Analysis> analyses, const std::vector<std::filesystem::path>& traces,

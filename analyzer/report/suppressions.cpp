@@ -9,6 +9,8 @@
 #include <ostream>
 #include <set>
 
+#include "analyzer/base/glob.h"
+#include "analyzer/base/path.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/base/user_error.h"
@@ -22,8 +24,6 @@ std::string_view trim(std::string_view text) {
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
-
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool kind_pattern(std::string_view kind) {
   return !kind.empty() && std::all_of(kind.begin(), kind.end(), [](char c) {

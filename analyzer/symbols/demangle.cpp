@@ -162,9 +162,9 @@ std::string shorten_function(std::string_view name, std::size_t width) {
   const std::string_view trimmed = without_trailers(name);
   const std::size_t open = parameters_begin(trimmed);
   const std::string_view base = trimmed.substr(0, open);
-  const std::string_view parameters = open == std::string_view::npos    ? ""
-                                      : trimmed.substr(open).size() > 5 ? "(...)"
-                                                                        : trimmed.substr(open);
+  std::string_view parameters;
+  if (open != std::string_view::npos) parameters = trimmed.substr(open);
+  if (parameters.size() > 5) parameters = "(...)";
   std::string text = std::string(base).append(parameters);
   if (text.size() > width) text = with_short_templates(base).append(parameters);
   if (text.size() > width && open != std::string_view::npos) text = text.substr(name_begin(text));

@@ -5,13 +5,13 @@
 
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
+
+#include "analyzer/base/byte_reader.h"
 
 namespace gmt {
 namespace fs = std::filesystem;
@@ -21,16 +21,21 @@ std::optional<ElfFile> ElfFile::open(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (descriptor < 0) return std::nullopt;
   ElfFile file(descriptor, elf_begin(descriptor, ELF_C_READ_MMAP, nullptr));
-  GElf_Ehdr header;
-  const bool usable = file.elf_ != nullptr && elf_kind(file.elf_) == ELF_K_ELF &&
-                      gelf_getehdr(file.elf_, &header) != nullptr &&
-                      (header.e_type == ET_EXEC || header.e_type == ET_DYN);
-  if (!usable) return std::nullopt;
+  if (file.elf_ == nullptr || elf_kind(file.elf_) != ELF_K_ELF) return std::nullopt;
+  std::size_t size = 0;
+  const char* bytes = elf_rawfile(file.elf_, &size);
+  if (bytes == nullptr) return std::nullopt;
+  std::optional<ElfImage> image = ElfImage::open({bytes, size});
+  if (!image) return std::nullopt;
+  const unsigned type = image->header().e_type;
+  if (type != ET_EXEC && type != ET_DYN) return std::nullopt;
+  file.image_ = std::move(*image);
   return file;
 }
 
 ElfFile::ElfFile(ElfFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), elf_(std::exchange(other.elf_, nullptr)) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)), elf_(std::exchange(other.elf_, nullptr)),
+      image_(std::move(other.image_)) {}
 
 ElfFile::~ElfFile() {
   if (elf_ != nullptr) elf_end(elf_);
@@ -49,24 +54,15 @@ std::string ElfFile::build_id() const {
   return hex;
 }
 
-bool ElfFile::has_section(const char* name) const {
-  std::size_t names = 0;
-  if (elf_getshdrstrndx(elf_, &names) != 0) return false;
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf_, section)) != nullptr;) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr) continue;
-    const char* found = elf_strptr(elf_, names, header.sh_name);
-    if (found != nullptr && std::strcmp(found, name) == 0 && header.sh_type != SHT_NOBITS) return true;
-  }
-  return false;
+bool ElfFile::has_section(std::string_view name) const {
+  const ElfImage::Section* section = image_.find(name);
+  return section != nullptr && section->type != SHT_NOBITS;
 }
 
 void ElfFile::name_addresses(std::span<SymbolName> sorted) const {
-  for (const GElf_Word type : {GElf_Word{SHT_SYMTAB}, GElf_Word{SHT_DYNSYM}}) {
-    for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf_, section)) != nullptr;) {
-      GElf_Shdr header;
-      if (gelf_getshdr(section, &header) != nullptr && header.sh_type == type)
-        name_from_table(section, sorted);
+  for (const auto type : {std::uint32_t{SHT_SYMTAB}, std::uint32_t{SHT_DYNSYM}}) {
+    for (const ElfImage::Section& section : image_.sections()) {
+      if (section.type == type) name_from_table(section, sorted);
     }
   }
 }
@@ -75,26 +71,21 @@ namespace {
 
 struct BestSymbol {
   std::uint64_t value = 0;
-  GElf_Word name = 0; // 0: none
+  std::uint32_t name = 0; // 0: none
 };
 
-bool names_a_function(const GElf_Sym& symbol) {
-  const auto type = GELF_ST_TYPE(symbol.st_info);
+bool names_a_function(const Elf64_Sym& symbol) {
+  const auto type = ELF64_ST_TYPE(symbol.st_info);
   return symbol.st_shndx != SHN_UNDEF && symbol.st_name != 0 &&
          (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE);
 }
 
 } // namespace
 
-void ElfFile::name_from_table(Elf_Scn* section, std::span<SymbolName> sorted) const {
-  GElf_Shdr header;
-  Elf_Data* data = elf_getdata(section, nullptr);
-  if (data == nullptr || gelf_getshdr(section, &header) == nullptr || header.sh_entsize == 0) return;
+void ElfFile::name_from_table(const ElfImage::Section& table, std::span<SymbolName> sorted) const {
   std::vector<BestSymbol> best(sorted.size());
-  const std::uint64_t count = header.sh_size / header.sh_entsize;
-  for (std::uint64_t i = 0; i < count && i < INT32_MAX; ++i) {
-    GElf_Sym symbol;
-    if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+  Elf64_Sym symbol;
+  for (std::uint64_t entry = 0; read_at(table.data, entry, symbol); entry += sizeof symbol) {
     if (!names_a_function(symbol)) continue;
     // A symbol without a size (hand-written assembly) covers its first bytes only: a guess may not reach far.
     const std::uint64_t size = symbol.st_size != 0 ? symbol.st_size : 64;
@@ -107,28 +98,22 @@ void ElfFile::name_from_table(Elf_Scn* section, std::span<SymbolName> sorted) co
   }
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (best[i].name == 0 || !sorted[i].name.empty()) continue;
-    const char* name = elf_strptr(elf_, header.sh_link, best[i].name);
-    if (name != nullptr) sorted[i].name = name;
+    sorted[i].name = image_.linked_text(table, best[i].name);
   }
 }
 
 void ElfFile::find_functions(std::map<std::string, std::uint64_t>& names) const {
   // Hidden functions are local once they are linked, as are those of one unit alone, which may share a name.
   std::map<std::string, std::uint64_t> local;
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf_, section)) != nullptr;) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_entsize == 0) continue;
-    if (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) continue;
-    Elf_Data* data = elf_getdata(section, nullptr);
-    const std::uint64_t count = header.sh_size / header.sh_entsize;
-    for (std::uint64_t i = 0; data != nullptr && i < count && i < INT32_MAX; ++i) {
-      GElf_Sym symbol;
-      if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
-      if (symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
-      const char* name = elf_strptr(elf_, header.sh_link, symbol.st_name);
-      const auto at = name != nullptr ? names.find(name) : names.end();
+  for (const ElfImage::Section& table : image_.sections()) {
+    if (table.type != SHT_SYMTAB && table.type != SHT_DYNSYM) continue;
+    Elf64_Sym symbol;
+    for (std::uint64_t entry = 0; read_at(table.data, entry, symbol); entry += sizeof symbol) {
+      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
+      const std::string name(image_.linked_text(table, symbol.st_name));
+      const auto at = names.find(name);
       if (at == names.end()) continue;
-      if (GELF_ST_BIND(symbol.st_info) != STB_LOCAL) {
+      if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL) {
         at->second = symbol.st_value;
       } else if (const auto [one, is_first] = local.try_emplace(name, symbol.st_value); !is_first) {
         one->second = one->second == symbol.st_value ? symbol.st_value : 0;
@@ -142,19 +127,16 @@ void ElfFile::find_functions(std::map<std::string, std::uint64_t>& names) const 
 
 std::vector<DataSymbol> ElfFile::variables() const {
   std::vector<DataSymbol> found;
-  for (const GElf_Word type : {GElf_Word{SHT_SYMTAB}, GElf_Word{SHT_DYNSYM}}) {
-    for (Elf_Scn* section = nullptr; found.empty() && (section = elf_nextscn(elf_, section)) != nullptr;) {
-      GElf_Shdr header;
-      if (gelf_getshdr(section, &header) == nullptr || header.sh_type != type || header.sh_entsize == 0) continue;
-      Elf_Data* data = elf_getdata(section, nullptr);
-      const std::uint64_t count = data != nullptr ? header.sh_size / header.sh_entsize : 0;
-      for (std::uint64_t i = 0; i < count && i < INT32_MAX; ++i) {
-        GElf_Sym symbol;
-        if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
-        const bool is_variable = GELF_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF;
+  for (const auto type : {std::uint32_t{SHT_SYMTAB}, std::uint32_t{SHT_DYNSYM}}) {
+    for (const ElfImage::Section& table : image_.sections()) {
+      if (!found.empty()) return found;
+      if (table.type != type) continue;
+      Elf64_Sym symbol;
+      for (std::uint64_t entry = 0; read_at(table.data, entry, symbol); entry += sizeof symbol) {
+        const bool is_variable = ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF;
         if (!is_variable || symbol.st_size == 0) continue;
-        const char* name = elf_strptr(elf_, header.sh_link, symbol.st_name);
-        if (name != nullptr && name[0] != '\0') found.push_back({name, symbol.st_value, symbol.st_size});
+        const std::string_view name = image_.linked_text(table, symbol.st_name);
+        if (!name.empty()) found.push_back({std::string(name), symbol.st_value, symbol.st_size});
       }
     }
   }

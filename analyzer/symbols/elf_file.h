@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ELF file, mapped, never read whole: its build id, its separate debug file, its symbol tables. Used by
-// symbols. Address means the file's own address space (before the load bias is added).
+// One ELF file on disk, mapped, never read whole: its build id, its separate debug file, its symbol tables.
+// Address means the file's own address space (before the load bias is added).
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <libelf.h>
+
+#include "analyzer/symbols/elf_image.h"
 
 namespace gmt {
 
@@ -37,9 +40,10 @@ public:
   ElfFile& operator=(ElfFile&&) = delete;
   ~ElfFile();
 
-  Elf* elf() const { return elf_; }
+  Elf* elf() const { return elf_; } // for libdw
+  const ElfImage& image() const { return image_; }
   std::string build_id() const; // hex, empty if there is none
-  bool has_section(const char* name) const;
+  bool has_section(std::string_view name) const;
 
   // Names sorted, still unnamed addresses from .symtab, else .dynsym, in one pass over each table.
   void name_addresses(std::span<SymbolName> sorted) const;
@@ -50,10 +54,11 @@ public:
 
 private:
   ElfFile(int descriptor, Elf* elf) : descriptor_(descriptor), elf_(elf) {}
-  void name_from_table(Elf_Scn* section, std::span<SymbolName> sorted) const;
+  void name_from_table(const ElfImage::Section& table, std::span<SymbolName> sorted) const;
 
   int descriptor_;
   Elf* elf_;
+  ElfImage image_; // of what libelf has mapped
 };
 
 // The file that holds what was stripped from `file` at `path`: by build id under a root, else by

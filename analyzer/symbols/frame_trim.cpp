@@ -10,12 +10,11 @@
 #include <string>
 #include <string_view>
 
+#include "analyzer/base/path.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {
 namespace {
-
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),

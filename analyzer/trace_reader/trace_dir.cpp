@@ -29,15 +29,17 @@ bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-[[noreturn]] void fail(const std::string& message) { throw UserError(message, ExitStatus::kUnreadableTrace); }
-
-// The whole file; nothing if there is no such regular file (a pipe of that name must not block us).
-std::optional<std::string> read_text(const fs::path& path) {
+// The whole file; nothing if there is no such regular file (a pipe of that name must not block us), or if it cannot
+// be read, which is the problem then.
+std::optional<std::string> read_text(const fs::path& path, std::string& problem) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return std::nullopt;
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail(cat({"cannot read ", path.string(), ": ", std::strerror(errno != 0 ? errno : EIO)}));
+  if (!file) {
+    problem = cat({"cannot read ", path.string(), ": ", std::strerror(errno != 0 ? errno : EIO)});
+    return std::nullopt;
+  }
   std::string text;
   char buffer[1 << 16];
   while (text.size() < kMaxTextBytes && (file.read(buffer, sizeof buffer) || file.gcount() > 0)) {
@@ -188,37 +190,36 @@ private:
   TraceDir& dir_;
 };
 
-// Everything that can be wrong with the path itself.
-void check_path(const fs::path& path) {
+// Everything that can be wrong with the path itself; empty if nothing is.
+std::string problem_of_path(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) fail(cat({"no such trace: ", path.string()}));
-  if (error) fail(cat({"cannot open ", path.string(), ": ", error.message()}));
+  if (status.type() == fs::file_type::not_found) return cat({"no such trace: ", path.string()});
+  if (error) return cat({"cannot open ", path.string(), ": ", error.message()});
   if (status.type() != fs::file_type::directory) {
-    fail(cat({path.string(),
-              " is not a directory; a trace is a directory named gpumemtrace.<program>.<host>.<pid>"}));
+    return cat({path.string(),
+                " is not a directory; a trace is a directory named gpumemtrace.<program>.<host>.<pid>"});
   }
   const fs::directory_iterator entries(path, error);
-  if (error) fail(cat({"cannot read the trace ", path.string(), ": ", error.message()}));
-  if (is_trace(path)) return;
+  if (error) return cat({"cannot read the trace ", path.string(), ": ", error.message()});
+  if (is_trace(path)) return {};
   for (const fs::directory_entry& entry : entries) {
     if (is_trace(entry.path())) {
-      fail(cat(
-        {path.string(), " is not a trace but holds traces; pass them, for example ", entry.path().string()}));
+      return cat(
+        {path.string(), " is not a trace but holds traces; pass them, for example ", entry.path().string()});
     }
   }
-  fail(cat({path.string(), " is not a trace: it has no file 'info'"}));
+  return cat({path.string(), " is not a trace: it has no file 'info'"});
 }
 
-void check_version(const TraceDir& dir) {
+std::string problem_of_version(const TraceDir& dir) {
   const TraceInfo& info = dir.info;
-  if (info.major == trace::kFormatMajor) return;
-  if (info.major == 0) fail(cat({"the trace ", dir.path.string(), " is damaged: 'info' names no format"}));
-  fail(
-    cat({"the trace ", dir.path.string(), " has format ", std::to_string(info.major), ".",
-         std::to_string(info.minor), ", written by gpumemtrace ", info.tool.empty() ? "(unknown)" : info.tool,
-         "; this version reads format ", std::to_string(trace::kFormatMajor),
-         ".x: use the version that wrote it", info.major > trace::kFormatMajor ? " or a newer one" : ""}));
+  if (info.major == trace::kFormatMajor) return {};
+  if (info.major == 0) return cat({"the trace ", dir.path.string(), " is damaged: 'info' names no format"});
+  return cat({"the trace ", dir.path.string(), " has format ", std::to_string(info.major), ".",
+              std::to_string(info.minor), ", written by gpumemtrace ", info.tool.empty() ? "(unknown)" : info.tool,
+              "; this version reads format ", std::to_string(trace::kFormatMajor),
+              ".x: use the version that wrote it", info.major > trace::kFormatMajor ? " or a newer one" : ""});
 }
 
 void add_device_file(TraceDir& dir, const fs::path& file) {
@@ -230,25 +231,9 @@ void add_device_file(TraceDir& dir, const fs::path& file) {
   (ring ? at->ring : at->log) = file;
 }
 
-} // namespace
-
-bool is_trace(const fs::path& path) {
+void find_logs(TraceDir& dir) {
   std::error_code error;
-  return fs::is_directory(path, error) && fs::is_regular_file(path / "info", error);
-}
-
-TraceDir open_trace(const fs::path& path) {
-  check_path(path);
-  TraceDir dir;
-  dir.path = path;
-  Parser parser(dir);
-  parser.info(read_text(path / "info").value_or(std::string()));
-  check_version(dir);
-  parser.apis(read_text(path / "apis").value_or(std::string()));
-  parser.modules(read_text(path / "modules").value_or(std::string()));
-  if (const auto complete = read_text(path / "complete")) parser.completion(*complete);
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(dir.path, error)) {
     std::error_code ignored;
     const fs::path& log = entry.path();
     if (!entry.is_regular_file(ignored)) continue; // links to files included
@@ -260,6 +245,38 @@ TraceDir open_trace(const fs::path& path) {
   std::ranges::sort(dir.logs);
   std::ranges::sort(dir.access_logs);
   std::ranges::sort(dir.device_logs, {}, &DeviceLogFiles::name);
+}
+
+} // namespace
+
+bool is_trace(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) && fs::is_regular_file(path / "info", error);
+}
+
+TraceInfo read_info(const fs::path& trace) {
+  TraceDir dir;
+  std::string ignored;
+  if (const auto text = read_text(trace / "info", ignored)) Parser(dir).info(*text);
+  return std::move(dir.info);
+}
+
+Expected<TraceDir> open_trace(const fs::path& path) {
+  TraceDir dir;
+  dir.path = path;
+  Parser parser(dir);
+  std::string problem = problem_of_path(path);
+  const auto text_of = [&](const char* name) -> std::optional<std::string> {
+    if (!problem.empty()) return std::nullopt;
+    return read_text(path / name, problem);
+  };
+  if (const auto text = text_of("info")) parser.info(*text);
+  if (problem.empty()) problem = problem_of_version(dir);
+  if (const auto text = text_of("apis")) parser.apis(*text);
+  if (const auto text = text_of("modules")) parser.modules(*text);
+  if (const auto text = text_of("complete")) parser.completion(*text);
+  if (!problem.empty()) return UserError(problem, ExitStatus::kUnreadableTrace);
+  find_logs(dir);
   return dir;
 }
 

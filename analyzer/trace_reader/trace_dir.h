@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace directory opened: everything in it but the records (trace/FORMAT.md). Opened by the analysis,
-// `dump` and whoever lists traces. Text files may be damaged or cut: lines that make no sense are skipped and
-// counted. Throws UserError (kUnreadableTrace) only where nothing could be read at all.
+// A trace directory opened: everything in it but the records (trace/FORMAT.md). Text files may be damaged or cut:
+// lines that make no sense are skipped and counted.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/base/expected.h"
 #include "analyzer/model/process.h"
 #include "analyzer/trace_reader/device_log.h"
 #include "analyzer/trace_reader/object_files.h"
@@ -63,7 +63,11 @@ struct TraceDir {
   }
 };
 
-TraceDir open_trace(const std::filesystem::path& path);
+// An error (kUnreadableTrace) only where nothing could be read at all.
+Expected<TraceDir> open_trace(const std::filesystem::path& path);
+
+// The file `info` alone, for lists of traces. What is missing or cannot be read has its default.
+TraceInfo read_info(const std::filesystem::path& trace);
 
 // True if the path holds what looks like one trace; no file is read.
 bool is_trace(const std::filesystem::path& path);

@@ -185,7 +185,7 @@ void churn(benchmark::State& state) {
 // What reading and merging cost of it.
 void read_only(benchmark::State& state) {
   for (auto _ : state) {
-    EventStream stream(traces().directory.path() / "churn");
+    EventStream stream(open_trace(traces().directory.path() / "churn").value());
     std::uint64_t n = 0;
     while (const Event* e = stream.next()) n += e->order != 0;
     benchmark::DoNotOptimize(n);

@@ -11,12 +11,13 @@
 #endif
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <sstream>
+
+#include "analyzer/base/text_lines.h"
 
 namespace gmt {
 
@@ -41,11 +42,9 @@ std::vector<RunningProcess> running_descendants(pid_t ancestor, std::uint64_t st
   DIR* directory = ::opendir("/proc");
   if (!directory) return {};
   while (const dirent* entry = ::readdir(directory)) {
-    pid_t pid = 0;
-    const char* end = entry->d_name + std::strlen(entry->d_name);
-    const auto parsed = std::from_chars(entry->d_name, end, pid);
+    const std::optional<pid_t> pid = parse_number<pid_t>(entry->d_name);
     ProcessStat stat;
-    if (parsed.ec == std::errc() && parsed.ptr == end && read_process_stat(pid, stat)) all.emplace(pid, stat);
+    if (pid && read_process_stat(*pid, stat)) all.emplace(*pid, stat);
   }
   ::closedir(directory);
 

@@ -18,14 +18,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "analyzer/base/path.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/run/child_process.h"
 
 namespace gmt {
 
 namespace {
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -160,7 +159,7 @@ std::string static_runtime_sentence(const std::string& path, const ElfFacts& fac
 }
 
 bool is_sanitizer_runtime(std::string_view library) {
-  const std::string_view name = library.substr(library.rfind('/') + 1);
+  const std::string_view name = base_name(library);
   for (const std::string_view start :
        {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so", "libclang_rt.asan", "libclang_rt.tsan",
         "libclang_rt.hwasan", "libclang_rt.lsan", "libclang_rt.msan"})

@@ -8,10 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
+#include <tuple>
 
+#include "analyzer/base/text_lines.h"
 #include "trace/format.h"
 
 namespace gmt {
@@ -20,34 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::map<std::string, std::string> read_info(const fs::path& trace) {
-  std::map<std::string, std::string> values;
-  std::ifstream file(trace / "info");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t equals = line.find('=');
-    if (equals != std::string::npos) values[line.substr(0, equals)] = line.substr(equals + 1);
-  }
-  return values;
-}
-
-template <class Number>
-Number to_number(const std::string& text) {
-  Number value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
 void add_trace(const fs::path& path, std::vector<RunTrace>& traces) {
-  std::error_code error;
-  if (!fs::is_regular_file(path / "info", error)) return;
-  auto info = read_info(path);
-  traces.push_back({path, info["run"], info["host"], to_number<pid_t>(info["pid"]),
-                    to_number<std::uint64_t>(info["realtime_ns"])});
+  if (is_trace(path)) traces.push_back({path, read_info(path)});
 }
 
 void sort_by_age(std::vector<RunTrace>& traces) {
   std::sort(traces.begin(), traces.end(), [](const RunTrace& a, const RunTrace& b) {
-    return a.realtime_ns != b.realtime_ns ? a.realtime_ns < b.realtime_ns : a.path < b.path;
+    return std::tie(a.info.realtime_ns, a.path) < std::tie(b.info.realtime_ns, b.path);
   });
 }
 
@@ -90,11 +70,11 @@ std::vector<RunTrace> traces_of_run(const fs::path& folder, const std::string& r
                                     const std::vector<fs::path>& elsewhere) {
   std::vector<RunTrace> traces = find_traces(folder);
   for (const fs::path& path : elsewhere) add_trace(path, traces);
-  std::erase_if(traces, [&](const RunTrace& trace) { return trace.run != run; });
+  std::erase_if(traces, [&](const RunTrace& trace) { return trace.info.run != run; });
   sort_by_age(traces);
   const std::string here = host_name(); // a run on several hosts may share the folder
   std::stable_partition(traces.begin(), traces.end(),
-                        [&](const RunTrace& trace) { return trace.pid == program && trace.host == here; });
+                        [&](const RunTrace& trace) { return trace.is_of(program, here); });
   return traces;
 }
 
@@ -102,9 +82,9 @@ std::vector<RunTrace> newest_run(const fs::path& folder) {
   const std::vector<RunTrace> all = find_traces(folder);
   if (all.empty()) return {};
   const RunTrace& newest = all.back();
-  if (newest.run.empty()) return {newest};
+  if (newest.info.run.empty()) return {newest};
   // Which of them was the program itself is told by age: it is the oldest unless it only started others.
-  return traces_of_run(folder, newest.run, -1);
+  return traces_of_run(folder, newest.info.run, -1);
 }
 
 std::string write_endings(const std::vector<RunTrace>& traces, const std::vector<ProcessEnd>& ends) {
@@ -113,7 +93,7 @@ std::string write_endings(const std::vector<RunTrace>& traces, const std::vector
   for (const ProcessEnd& end : ends) {
     const RunTrace* last = nullptr;
     for (const RunTrace& trace : traces)
-      if (trace.pid == end.pid && trace.host == here && (!last || trace.realtime_ns >= last->realtime_ns))
+      if (trace.is_of(end.pid, here) && (!last || trace.info.realtime_ns >= last->info.realtime_ns))
         last = &trace;
     if (last && !write_complete(last->path, end)) {
       problem = "cannot write how the program ended into '" + last->path.string() +
@@ -146,7 +126,7 @@ std::vector<Note> read_notes(const std::string& path) {
     const std::size_t first = line.find('\t');
     const std::size_t second = first == std::string::npos ? first : line.find('\t', first + 1);
     if (second == std::string::npos) continue;
-    notes.push_back({line.substr(0, first), to_number<pid_t>(line.substr(first + 1, second - first - 1)),
+    notes.push_back({line.substr(0, first), parse_number<pid_t>(line.substr(first + 1, second - first - 1)).value_or(0),
                      line.substr(second + 1)});
   }
   return notes;

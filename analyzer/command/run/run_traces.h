@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The traces that a run has left: which they are, and the parent's last word in them (`complete`). Called by
-// cmd_run and by cmd_report to choose the newest. Reads only `info` and log headers; everything else is
-// TraceDir's.
+// The traces that a run has left: which they are, and the parent's last word in them (`complete`). Reads only `info`
+// and the headers of logs.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "analyzer/command/run/child_process.h"
+#include "analyzer/trace_reader/trace_dir.h"
 
 namespace gmt {
 
 struct RunTrace {
   std::filesystem::path path;
-  std::string run;
-  std::string host;
-  pid_t pid = 0;
-  std::uint64_t realtime_ns = 0; // when it was made
+  TraceInfo info;
+
+  bool is_of(pid_t pid, const std::string& host) const {
+    return static_cast<pid_t>(info.pid) == pid && info.host == host;
+  }
 };
 
 std::vector<RunTrace> find_traces(const std::filesystem::path& folder); // oldest first

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "analyzer/base/path.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/base/text_format.h"
 
@@ -48,7 +49,7 @@ std::string describe_accesses(const AccessFigures& f) {
                                                                                                     : "s"});
   const std::string where = f.file.empty()
                               ? cat({"offset ", format_address(f.offset)})
-                              : cat({f.file.substr(f.file.rfind('/') + 1), ":", std::to_string(f.line)});
+                              : cat({base_name(f.file), ":", std::to_string(f.line)});
   return cat({width, plural, " in ", describe_kernel(f), " at ", where});
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -60,7 +61,7 @@ std::string kernel_of(const DevicePlace& place, const DeviceContext& context) {
 std::string source_of(const DevicePlace& place, const DeviceContext& context) {
   const DeviceSite& site = context.heap.site(place.who);
   if (site.file.empty()) return {};
-  return cat({site.file.substr(site.file.rfind('/') + 1), ":", std::to_string(site.line)});
+  return cat({base_name(site.file), ":", std::to_string(site.line)});
 }
 
 std::string describe_block(const DeviceBlock& block, const DeviceContext& context) {

@@ -41,10 +41,11 @@ void add_device_line(std::string& out, const Report& report) {
     launches += process.totals.launches;
   }
   if (!simulated) return;
-  const std::string kernels =
-      launches == 0 ? ""
-                    : fmt::format("; kernels were not run ({} {} skipped)", format_count(launches),
-                                  launches == 1 ? "launch" : "launches");
+  std::string kernels;
+  if (launches != 0) {
+    kernels = fmt::format("; kernels were not run ({} {} skipped)", format_count(launches),
+                          launches == 1 ? "launch" : "launches");
+  }
   out += wrap("simulated device: no GPU took part" + kernels +
                   ", so this report knows only what the program asked of CUDA",
               2, 2);
@@ -85,10 +86,9 @@ void add_processes(std::string& out, const Report& report, const OutputOptions& 
     if (!text.empty()) out += "\n" + head_line("process", process, facts(process)) + text;
   }
   if (quiet != 0) {
-    out += fmt::format("\nno findings in {}{}\n", format_count(quiet),
-                       quiet == report.processes.size() ? " processes"
-                       : quiet == 1                     ? " other process"
-                                                        : " other processes");
+    const bool all = quiet == report.processes.size(); // of several, see above
+    out += fmt::format("\nno findings in {}\n",
+                       all ? format_count(quiet) + " processes" : format_plural(quiet, "other process"));
   }
 }
 

@@ -3,10 +3,10 @@
 // had been freed in which pieces. Part of a finding's text, see text_finding.cpp; who held it by call stack
 // stands above it.
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
+#include "analyzer/base/path.h"
 #include "analyzer/report/formats/text_layout.h"
 #include "analyzer/base/text_format.h"
 
@@ -29,7 +29,7 @@ void add_modules(std::string& out, const HeldMemory& held) {
   if (held.modules.size() < 2) return;
   Table table{{"held by", "blocks", "bytes"}, {}};
   for (const HeldMemory::Module& m : held.modules) {
-    const std::string file = std::filesystem::path(m.path).filename().string();
+    const std::string file(base_name(m.path));
     const std::string name = m.owner.empty() ? file : fmt::format("{} ({})", file, m.owner);
     table.rows.push_back(
         {printable(name.empty() ? "(unknown)" : name), format_count(m.blocks), format_bytes(m.bytes)});

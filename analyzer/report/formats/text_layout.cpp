@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt::text {
@@ -134,8 +135,8 @@ std::string location(const Frame& frame, const std::string& folder) {
   if (frame.file.empty()) {
     if (frame.module.empty() && frame.address == 0) return "(line unknown)"; // in a kernel
     if (frame.module.empty()) return format_address(frame.address);
-    if (frame.address == 0) return printable(std::filesystem::path(frame.module).filename().string());
-    return printable(fmt::format("{}+{}", std::filesystem::path(frame.module).filename().string(),
+    if (frame.address == 0) return printable(base_name(frame.module));
+    return printable(fmt::format("{}+{}", base_name(frame.module),
                                  format_address(frame.module_offset)));
   }
   std::string file = std::filesystem::path(frame.file).lexically_normal().string();

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/base/path.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/report/formats/text_layout.h"
 #include "analyzer/base/text_format.h"
@@ -64,7 +65,7 @@ void add_copies(std::string& out, const MemoryTables& tables, TableChoice choice
 void add_modules(std::string& out, const MemoryTables& tables, TableChoice choice) {
   Table table{{"allocated by", "allocations", "allocated", "device at peak", "live at end"}, {}};
   for (const MemoryTables::Module& m : tables.modules) {
-    const std::string file = std::filesystem::path(m.path).filename().string();
+    const std::string file(base_name(m.path));
     const std::string name = m.owner.empty() ? file : fmt::format("{} ({})", file, m.owner);
     table.rows.push_back({fitted(printable(name.empty() ? "(unknown)" : name)), format_count(m.allocations),
                           format_bytes(m.allocated_bytes), format_bytes(m.peak_bytes),

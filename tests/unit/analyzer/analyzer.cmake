@@ -22,6 +22,7 @@ function(gmt_unit_tests name)
   gtest_discover_tests(${name} PROPERTIES LABELS unit TIMEOUT 120)
 endfunction()
 
+gmt_unit_tests(unit_base base)
 gmt_unit_tests(unit_trace_reader trace_reader)
 gmt_unit_tests(unit_symbols symbols)
 gmt_unit_tests(unit_heap heap)

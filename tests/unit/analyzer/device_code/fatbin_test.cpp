@@ -3,6 +3,7 @@
 // damaged.
 
 #include <gtest/gtest.h>
+#include <lz4.h>
 
 #include <string>
 #include <string_view>
@@ -88,6 +89,30 @@ TEST(Fatbin, UnpacksLz4) {
   EXPECT_EQ(unpacked(block, plain.size() + 1), "");
   for (std::size_t cut = 0; cut < block.size(); ++cut)
     EXPECT_EQ(unpacked(block.substr(0, cut), plain.size()), "");
+  EXPECT_EQ(unpacked(block, plain.size() - 1), "");
+  for (std::size_t at = 0; at < block.size(); ++at) {
+    std::string bad = block;
+    bad[at] = static_cast<char>(~bad[at]);
+    const std::size_t bytes = unpacked(bad, plain.size()).size();
+    EXPECT_TRUE(bytes == 0 || bytes == plain.size()) << at;
+  }
+}
+
+// As compilers do it.
+TEST(Fatbin, UnpacksWhatTheLibraryOfLz4Packs) {
+  std::string plain;
+  for (unsigned i = 0; i < 20'000; ++i) plain += "\tadd.s32 %r" + std::to_string(i * 7919 % 1000) + ", 1;\n";
+  std::string block(static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(plain.size()))), '\0');
+  const int packed = LZ4_compress_default(plain.data(), block.data(), static_cast<int>(plain.size()),
+                                          static_cast<int>(block.size()));
+  block.resize(static_cast<std::size_t>(packed));
+  FatbinEntry entry;
+  entry.packing = FatbinEntry::Packing::kLz4;
+  entry.bytes = block;
+  entry.plain_bytes = plain.size();
+  std::vector<char> buffer;
+  const std::span<const char> code = unpack(entry, buffer);
+  EXPECT_EQ(std::string(code.begin(), code.end()), plain);
 }
 
 TEST(Fatbin, DamageAndDeadlinesEndTheSearch) {

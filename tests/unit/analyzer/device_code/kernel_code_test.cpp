@@ -138,7 +138,8 @@ TEST(TraceCode, IsSearchedOnceAndKept) {
   const std::vector<std::uint32_t> offsets = offsets_of(90);
   const test::TemporaryDirectory folder;
   write_trace(folder.path());
-  TraceCode first(folder.path(), true);
+  const TraceDir trace = open_trace(folder.path()).value();
+  TraceCode first(trace, true);
   const FunctionCode* code = first.find("inlined", offsets, devices);
   ASSERT_NE(code, nullptr);
   EXPECT_EQ(line_of(*code, 0), 5u);
@@ -146,7 +147,8 @@ TEST(TraceCode, IsSearchedOnceAndKept) {
   EXPECT_EQ(first.find("tile", {}, devices), nullptr); // was not measured
 
   fs::remove(folder.path() / "modules"); // another machine
-  TraceCode later(folder.path(), true);
+  const TraceDir later_trace = open_trace(folder.path()).value();
+  TraceCode later(later_trace, true);
   const FunctionCode* kept = later.find("inlined", offsets, devices);
   ASSERT_NE(kept, nullptr);
   EXPECT_EQ(kept->instructions, code->instructions);
@@ -161,7 +163,7 @@ TEST(TraceCode, IsAskedAndKeptByTheReport) {
   options.write_symbols = true;
   const auto places = [&] {
     std::string text;
-    for (const ReportedFinding& finding : build_report({folder.path()}, options).findings)
+    for (const ReportedFinding& finding : build_report({open_trace(folder.path()).value()}, options).findings)
       text += finding.kind + ":" + std::to_string(finding.access ? finding.access->line : 0) + "\n";
     return text;
   };
@@ -176,7 +178,8 @@ TEST(TraceCode, WritesOnlyIfWanted) {
   const unsigned devices[] = {90};
   const test::TemporaryDirectory folder;
   write_trace(folder.path());
-  TraceCode code(folder.path(), false);
+  const TraceDir trace = open_trace(folder.path()).value();
+  TraceCode code(trace, false);
   EXPECT_NE(code.find("inlined", offsets_of(90), devices), nullptr);
   EXPECT_FALSE(fs::exists(folder.path() / "code"));
 }
@@ -186,7 +189,8 @@ TEST(TraceCode, DamageIsOneNoteAndSearchedAgain) {
   const test::TemporaryDirectory folder;
   write_trace(folder.path());
   test::write_file(folder.path() / "code", "access\tx\naccess\ty\n");
-  TraceCode code(folder.path(), false);
+  const TraceDir trace = open_trace(folder.path()).value();
+  TraceCode code(trace, false);
   EXPECT_NE(code.find("inlined", offsets_of(90), devices), nullptr);
   EXPECT_EQ(code.not_checked().size(), 1u);
 }

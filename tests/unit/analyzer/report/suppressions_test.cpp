@@ -19,30 +19,6 @@ bool suppressed_by(const std::string& rule, const Finding& finding) {
   return suppressions.suppress(finding);
 }
 
-TEST(AsWritten, LeavesOutWhatHeadersPutBehindNames) {
-  EXPECT_EQ(as_written("cuMemAlloc_v2"), "cuMemAlloc");
-  EXPECT_EQ(as_written("cuMemcpyHtoDAsync_v2_ptsz"), "cuMemcpyHtoDAsync");
-  EXPECT_EQ(as_written("cuMemcpy_ptds"), "cuMemcpy");
-  EXPECT_EQ(as_written("cuGraphAddKernelNode_v12"), "cuGraphAddKernelNode");
-  EXPECT_EQ(as_written("cudaMalloc3D"), "cudaMalloc3D");
-  EXPECT_EQ(as_written("cuMemcpy2D"), "cuMemcpy2D");
-}
-
-TEST(GlobMatch, KnowsStarAndQuestionMark) {
-  EXPECT_TRUE(glob_match("", ""));
-  EXPECT_TRUE(glob_match("*", ""));
-  EXPECT_TRUE(glob_match("a*c", "abbbc"));
-  EXPECT_TRUE(glob_match("*b*b*", "abab"));
-  EXPECT_TRUE(glob_match("?b", "ab"));
-  EXPECT_TRUE(glob_match("operator[]", "operator[]"));
-  EXPECT_TRUE(glob_match("operator*", "operator*"));
-  EXPECT_FALSE(glob_match("a", "ab"));
-  EXPECT_FALSE(glob_match("?", ""));
-  EXPECT_FALSE(glob_match("a*c", "acb"));
-  // Time must not explode with the number of stars.
-  EXPECT_FALSE(glob_match("*a*a*a*a*a*a*a*a*a*a*b", std::string(5000, 'a')));
-}
-
 TEST(Suppressions, MatchFunctionFileAndModuleOfAnyFrame) {
   const Finding finding = test::double_free();
   EXPECT_TRUE(suppressed_by("double-free:release_all", finding));

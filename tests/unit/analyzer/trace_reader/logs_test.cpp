@@ -190,7 +190,7 @@ TEST_F(Logs, SmallInversionsAreSorted) {
   EXPECT_EQ(kinds(), "");
   EXPECT_TRUE(result.not_checked.empty());
   EXPECT_EQ(result.process.totals.events, 8000u);
-  EventStream stream(directory.path() / "trace");
+  EventStream stream(open_trace(directory.path() / "trace").value());
   std::uint64_t previous = 0;
   while (const Event* e = stream.next()) {
     if (e->kind == Kind::kExit) continue;
@@ -209,7 +209,7 @@ TEST_F(Logs, ManyLogsMergeByOrder) {
                        std::vector<std::uint64_t>(random() % 3 == 0 ? kWords : 4, order));
   }
   run();
-  EventStream stream(directory.path() / "trace");
+  EventStream stream(open_trace(directory.path() / "trace").value());
   std::uint64_t expected = 0;
   while (const Event* e = stream.next()) {
     if (e->kind == Kind::kExit) continue;

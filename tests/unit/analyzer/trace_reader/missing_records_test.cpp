@@ -146,13 +146,13 @@ TEST_F(MissingRecords, HolesInTheNumberingOfLogs) {
   pairs(0, 2);
   trace.write(path());
   fs::rename(path() / "t1000-0.log", path() / "t1000-0.0.log");
-  EXPECT_EQ(missing_logs(open_trace(path())), std::vector<std::string>());
+  EXPECT_EQ(missing_logs(open_trace(path()).value()), std::vector<std::string>());
   fs::copy(path() / "t1000-0.0.log", path() / "t1003-3.0.log");
   fs::copy(path() / "t1000-0.0.log", path() / "t1003-3.2.log");
   fs::copy(path() / "t1000-0.0.log", path() / "device-1.log");
   fs::copy(path() / "t1000-0.0.log", path() / "device-2.1.log");
   fs::copy(path() / "t1000-0.0.log", path() / "access-1.log");
-  EXPECT_EQ(missing_logs(open_trace(path())),
+  EXPECT_EQ(missing_logs(open_trace(path()).value()),
             (std::vector<std::string>{"t*-1.0.log", "t*-2.0.log", "access-0.log", "device-2.log", "t1003-3.1.log"}));
   result = analyze(path());
   EXPECT_EQ(result.process.missing, "the trace lacks the log device-2.log; the trace lacks the log access-0.log; "

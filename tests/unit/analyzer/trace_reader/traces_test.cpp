@@ -16,13 +16,10 @@ class Traces : public testing::Test {
 protected:
   fs::path path() const { return directory.path() / "trace"; }
   std::string error(const fs::path& trace) const {
-    try {
-      open_trace(trace);
-    } catch (const UserError& e) {
-      EXPECT_EQ(e.status(), ExitStatus::kUnreadableTrace);
-      return e.what();
-    }
-    return "none";
+    const Expected<TraceDir> opened = open_trace(trace);
+    if (opened) return "none";
+    EXPECT_EQ(opened.error().status(), ExitStatus::kUnreadableTrace);
+    return opened.error().what();
   }
   void expect_error(const fs::path& trace, const std::string& part) const {
     EXPECT_NE(error(trace).find(part), std::string::npos) << error(trace);
@@ -40,7 +37,7 @@ TEST_F(Traces, TextFiles) {
   writer.api("cuMemAlloc_v2");
   writer.complete = "how=signalled\nstatus=0\nsignal=11\ncore=1\ntsc=5\nmonotonic_ns=6\n";
   writer.write(path());
-  const TraceDir trace = open_trace(path());
+  const TraceDir trace = open_trace(path()).value();
   EXPECT_EQ(trace.info.major, 1u);
   EXPECT_EQ(trace.info.pid, 4242u);
   EXPECT_EQ(trace.info.arguments, (std::vector<std::string>{"./app", "a b\nc"}));
@@ -60,11 +57,28 @@ TEST_F(Traces, TextFiles) {
   EXPECT_TRUE(trace.completion->core_dumped);
 }
 
+TEST_F(Traces, InfoAloneIsReadAsTheWholeTraceIs) {
+  writer.info = {"run=a\\\\b\\tc", "realtime_ns=17", "exe=/bin/a\\nb"};
+  writer.write(path());
+  const TraceInfo info = read_info(path());
+  EXPECT_EQ(info.run, "a\\b\tc");
+  EXPECT_EQ(info.realtime_ns, 17u);
+  EXPECT_EQ(info.pid, 4242u);
+  EXPECT_EQ(info.executable, "/bin/a\nb");
+  EXPECT_EQ(open_trace(path()).value().info.run, info.run);
+  EXPECT_EQ(read_info(directory.path() / "absent").run, "");
+}
+
+TEST_F(Traces, WhatCannotBeOpenedThrowsWhereItsValueIsAskedFor) {
+  EXPECT_THROW(open_trace(directory.path() / "absent").value(), UserError);
+  EXPECT_THROW(analyze(directory.path() / "absent"), UserError);
+}
+
 TEST_F(Traces, DamagedLinesAreCounted) {
   writer.info = {"no equals sign", "ppid=many", "arg.x=1", "arg.99999999999=1", "driver="};
   writer.modules = {"+\tzz\t1\t2\t0\t-\t/a", "+\t1\t5\t4\t0\t-\t/a", "-\t1\t77", "+\t1"};
   writer.write(path());
-  EXPECT_EQ(open_trace(path()).damaged_lines, 9u);
+  EXPECT_EQ(open_trace(path()).value().damaged_lines, 9u);
 }
 
 TEST_F(Traces, WrongPathsInWords) {
@@ -126,7 +140,7 @@ TEST_F(Traces, DumpSeesEveryRecordInOrder) {
   writer.log(1).record(trace::Kind::kName, {}, {0xf, 5, 0x6c656e72656bULL}); // "kerne" of "kernel"
   writer.log(1).alloc({.api = "cuMemAlloc_v2", .order = 4}, trace::Family::kDevice, 0x40, 1);
   writer.write(path());
-  EventStream stream(path());
+  EventStream stream(open_trace(path()).value());
   std::string orders;
   while (const Event* e = stream.next()) {
     orders += std::to_string(e->order);

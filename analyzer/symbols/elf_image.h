@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ELF file in memory: a program, a library or a cubin. Its header, sections, segments and texts.
+// 64 bits and little-endian alone. Trusts nothing: what lies outside the bytes is not there. Looks at the
+// headers of sections, not at what is in them.
+#pragma once
+
+#include <elf.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace gmt {
+
+class ElfImage {
+public:
+  struct Section {
+    std::string_view name;
+    std::uint32_t type = 0, link = 0, info = 0; // as in Elf64_Shdr
+    std::span<const char> data;                 // empty for SHT_NOBITS
+  };
+
+  // Nothing if this is no ELF file, or of another class or byte order. A file whose table of sections is damaged
+  // has none. The bytes must outlive what is returned.
+  static std::optional<ElfImage> open(std::span<const char> bytes);
+
+  const Elf64_Ehdr& header() const { return header_; }
+  const std::vector<Section>& sections() const { return sections_; }
+  const Section* find(std::string_view name) const; // the first of that name, or null
+  std::vector<Elf64_Phdr> segments() const;
+
+  // Up to so many bytes of the file from there on.
+  std::span<const char> part(std::uint64_t offset, std::uint64_t bytes) const;
+  // The name at a place of the table of strings that belongs to the section. Empty if there is none.
+  std::string_view linked_text(const Section& section, std::uint64_t at) const;
+
+private:
+  void read_sections();
+
+  std::span<const char> bytes_;
+  Elf64_Ehdr header_{};
+  std::vector<Section> sections_;
+};
+
+} // namespace gmt
