@@ -97,7 +97,7 @@ bool find_room(std::uintptr_t below, std::size_t bytes) noexcept {
 }
 
 void run_on_own_stack(void (*work)(void*), void* argument) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   char* const stack = take_stack();
   if (stack == nullptr) return work(argument);
   const StackRange outer = known_stack;

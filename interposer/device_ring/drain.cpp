@@ -139,7 +139,7 @@ void* drain_thread(void*) noexcept {
 
 bool start_drain_thread() noexcept {
   constexpr std::size_t kStackBytes = 256 << 10;
-  const Quiet quiet; // the thread inherits that all signals wait
+  const SignalGuard signals; // the thread inherits that all signals wait
   if (started.load()) return true;
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
@@ -161,7 +161,7 @@ void begin_draining(Ring& ring) noexcept {
 }
 
 void end_draining(Ring& ring) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const InsideLocks guard;
   const BoundedLock lock(locked, kLockMilliseconds);
   if (!lock.held()) return; // it stays live: nothing of it is given to another context
@@ -176,7 +176,7 @@ void end_draining(Ring& ring) noexcept {
 
 void drain_rings() noexcept {
   if (!started.load(std::memory_order_relaxed)) return;
-  const Quiet quiet;
+  const SignalGuard signals;
   drain_live();
 }
 

@@ -49,7 +49,7 @@ public:
   static void forget() noexcept; // in a forked child
 
 private:
-  const Quiet quiet_;
+  const SignalGuard signals_;
   const InsideLocks guard_;
   const BoundedLock lock_;
   bool ready_ = false;

@@ -109,7 +109,7 @@ void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcep
 }
 
 [[gnu::noinline]] void* learn_runtime_function_here(std::uint16_t row, const void* caller) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const Place site(caller, row); // before the search: what is unloaded meanwhile makes it void
   ObjectFile object;
   // A wrapper that jumped on to us leaves our own address as its caller.
@@ -166,7 +166,7 @@ bool adopt_runtime_function(std::uint16_t row, void* function) noexcept {
 void* runtime_function_by_name(std::uint16_t row) noexcept { return adopted[row - trace::kDriverApiCount].load(); }
 
 void* runtime_function_behind_wrapper(std::uint16_t row) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   if (void* f = adopted[row - trace::kDriverApiCount].load(); is_in_runtime(f)) return f;
   void* f = nullptr;
   with_room([&](bool) noexcept { f = loaded_function(name_of(row)); });

@@ -45,13 +45,13 @@ constinit pthread_key_t end_key = 0;
 
 // A thread has ended. Its page goes back; a later destructor of the same thread that pushes again gets another.
 void on_thread_end(void* ranges) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   thread_ranges = nullptr;
   munmap(ranges, sizeof(ThreadRanges));
 }
 
 ThreadRanges* make_ranges() noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   if (thread_ranges != nullptr) return thread_ranges;
   void* page = mmap(nullptr, sizeof(ThreadRanges), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return nullptr;

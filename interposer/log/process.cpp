@@ -59,7 +59,7 @@ public:
 
 // A thread has ended: its log serves the next one. Later destructors of the same thread may lease again.
 void on_thread_end(void* log) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   if (!Process::is_on()) return;
   auto* ended = static_cast<ThreadLog*>(log);
   if (ended->epoch != Process::epoch()) return; // of the parent: this thread has made no call since the fork
@@ -118,7 +118,7 @@ std::uint64_t monotonic_ns() noexcept {
 
 ThreadLog* Process::enter_thread(std::uint32_t& epoch, std::uint32_t& number) noexcept {
   if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id()) return nullptr;
-  const Quiet quiet;
+  const SignalGuard signals;
   const InsideLocks guard;
   const SlowLock lock;
   bool started = is_on();

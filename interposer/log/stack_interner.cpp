@@ -66,7 +66,7 @@ std::uint32_t StackInterner::here(ThreadLog& log, const void* caller, const void
 }
 
 void StackInterner::modules_have_changed() noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   flush_unwinder();
   clear();
   epoch_ = module_epoch();
@@ -96,13 +96,13 @@ std::uint32_t StackInterner::walk_here(ThreadLog& log, Known* set, const void* c
     if (known.rows == 0) learn(known, frames + first, kept);
     return id;
   }
-  const Quiet quiet;
+  const SignalGuard signals;
   set[victim_++ % kWays] = {caller, frame, nullptr, id, 0};
   return id;
 }
 
 void StackInterner::learn(Known& known, void** frames, unsigned count) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const unsigned most = (depth() + 3) / 4;
   if (places_ == nullptr && (places_ = map_array<Places>(std::size_t{kSets} * kWays * most)) == nullptr) return;
   Places* const places = places_ + static_cast<std::size_t>(&known - known_) * most;
@@ -149,7 +149,7 @@ std::uint32_t StackInterner::intern(ThreadLog& log, void** frames, unsigned coun
 }
 
 std::uint32_t StackInterner::add(ThreadLog& log, void** frames, unsigned count, std::uint64_t hash) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   if ((table_ == nullptr || used_ * 2 > mask_) && !grow()) return 0;
   note_modules_of(frames, count);
   const std::uint32_t id = ++next_id_;

@@ -119,7 +119,7 @@ bool ThreadLog::begin_header(trace::LogHeader* header, std::uint32_t tid) noexce
 // Called with `index` beyond the capacity. The slots before `index` stay as they are; the ones asked for are either
 // made real or given back.
 trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   if (index + slots <= capacity_) return base_ + index; // a handler of this thread grew it meanwhile
   if (rest_ != 0) { // it failed a moment ago, and each try costs system calls
     --rest_;
@@ -141,7 +141,7 @@ trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable
 // A trace that is full, or a file that cannot grow, is found so by the records themselves.
 void ThreadLog::grow_ahead(std::uint32_t slots) noexcept {
   if (refuse_droppable_ || rest_ != 0) return;
-  const Quiet quiet;
+  const SignalGuard signals;
   if (slots > window_) slots = window_;
   if (slots > capacity_) extend_to(slots, true);
 }

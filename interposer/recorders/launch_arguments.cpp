@@ -276,7 +276,7 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
   if (!describe(description)) return;
   const bool instrumented = hand_over_ring(function);
   if (instrumented) expect_records();
-  const Quiet quiet;
+  const SignalGuard signals;
   const InsideLocks guard;
   const BoundedLock lock(locked, kLockMilliseconds);
   if (!lock.held()) return;

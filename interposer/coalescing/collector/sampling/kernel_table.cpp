@@ -74,7 +74,7 @@ Kernel* Kernels::learn(std::uint64_t function, Sums& sums) noexcept {
   const std::uint64_t generation = core->code_generation();
   const char* name = name_of(function);
   if (name == nullptr) return nullptr;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(learning_, kLockMilliseconds);
   if (!lock.held()) return nullptr;
   Kernel* kernel = named(name);

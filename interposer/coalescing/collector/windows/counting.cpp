@@ -36,7 +36,7 @@ void add(Context& context, Kernel& kernel, unsigned pass, const Counters::Figure
 
 // Under the gate, in a context that is idle or waits for its end. Waits for it.
 void take(Context& context, bool wanted_still) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock turn(cupti_in_use, kLockMilliseconds);
   Counting& counting = context.counting;
   if (!turn.held() || !counting.open.load()) return;
@@ -64,7 +64,7 @@ void end_turn(Kernel& kernel) noexcept {
 }
 
 void begin_counting(Context& context, Kernel& kernel) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock turn(cupti_in_use, 0);
   const Gate gate(context, Gate::Needs::kNothing);
   if (refused.load()) return kernel.turn.store(0);
@@ -112,7 +112,7 @@ void spoil_counting(Context& context) noexcept {
 void end_counting(Context& context, bool idle, bool surely) noexcept {
   if (context.counting.open.load()) take(context, idle);
   if (!surely || context.counting.profiler == nullptr) return;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock turn(cupti_in_use, kLockMilliseconds);
   if (turn.held()) counters.forget(context.counting.profiler);
   context.counting.profiler = nullptr;

@@ -121,7 +121,7 @@ const GraphKernels* Graphs::of(const Context& context, std::uint64_t exec) noexc
 
 void Graphs::learn(Context& context, std::uint64_t exec, std::uint64_t graph) noexcept {
   forget(exec);
-  const Quiet quiet;
+  const SignalGuard signals;
   Gathering gathering(context);
   if (!gathering.add(reinterpret_cast<CUgraph>(graph), 0)) return;
   GraphKernels* kernels = gathering.list();
@@ -152,7 +152,7 @@ void Graphs::forget_all() noexcept {
 }
 
 void Graphs::forget(std::uint64_t exec) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(changing_, kLockMilliseconds);
   Known* known = lock.held() && exec != 0 ? find(exec) : nullptr;
   if (known == nullptr) return;

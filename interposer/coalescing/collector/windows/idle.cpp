@@ -74,7 +74,7 @@ void take_time(void* data, const Timings::Timed& timed) noexcept {
 
 void take_times(Context& context) noexcept {
   if (!context.timings.any()) return;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(context.taking_times, 0);
   if (lock.held()) context.timings.take(take_time, &context);
 }

@@ -40,7 +40,7 @@ Context* known_context(std::uint64_t handle) noexcept {
 
 Context* meet_context(std::uint64_t handle) noexcept {
   if (Context* known = known_context(handle)) return known;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(making, kLockMilliseconds);
   if (!lock.held()) return nullptr;
   if (Context* known = known_context(handle)) return known;
@@ -59,7 +59,7 @@ Context* meet_context(std::uint64_t handle) noexcept {
 
 bool make_sums(Context& context) noexcept {
   if (context.has_sums.load(std::memory_order_acquire)) return context.sums.windows() != nullptr;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(making, kLockMilliseconds);
   if (!lock.held()) return false;
   if (!context.has_sums.load()) {

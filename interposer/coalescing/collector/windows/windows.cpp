@@ -185,7 +185,7 @@ void settle(Context& context, bool read) noexcept {
 // Waits for the context, so it must be idle. The figures are added before the launches that made them: who dies in
 // between leaves no launch that seems to have done nothing.
 void close(Context& context, bool read) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock turn(cupti_in_use, kLockMilliseconds);
   if (!turn.held() || !context.open.load()) return;
   const RelaxedCapture relaxed;
@@ -227,7 +227,7 @@ void load(std::uint64_t function) noexcept {
 
 // Not while the context has anything to do: CUPTI waits for all of it.
 void open_window(Context& context, std::uint64_t function, Part part, std::uint64_t patience) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock turn(cupti_in_use, 0);
   const Gate gate(context, Gate::Needs::kNothing);
   if (!turn.held() || !gate.held() || stopped.load() || context.open.load()) return;
@@ -316,7 +316,7 @@ void close_at_exit() noexcept {
 }
 
 void drop_window(Context& context) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   context.streams.clear();
   context.timings.drop();
   drop_counting(context);
