@@ -110,11 +110,11 @@ template <trace::Kind Known> inline bool is_timed(const Record& record) noexcept
 
 // Only copies carry a kind, and only if a runtime call declared it; that of a graph's node has flags of its own.
 template <trace::Kind Known> inline void Call::settle_flags() noexcept {
-  if (Known == trace::Kind::kNone && record.kind == trace::Kind::kUse && record.words > trace::kNodeCopyFlags) {
-    record.w[trace::kNodeCopyFlags] |= record.flags & 0xf00u;
+  if (Known == trace::Kind::kNone && record.kind == trace::Kind::kUse && record.words > trace::UseWord::flags_of_copy) {
+    record.w[trace::UseWord::flags_of_copy] |= record.flags & trace::kCopyDeclaredKind;
   }
   if (!is_kind<Known>(record, trace::Kind::kCopy) || via_ == trace::kNoApi) {
-    record.flags &= static_cast<std::uint16_t>(~0xf00u);
+    record.flags &= static_cast<std::uint16_t>(~trace::kCopyDeclaredKind);
   }
 }
 

@@ -71,8 +71,9 @@ bool drain_ring(Ring& ring, bool last) noexcept {
   }
   if (moved == 0 && torn == 0 && lost == ring.lost) return false;
   ring.lost = lost;
-  const std::uint64_t words[3] = {moved, lost, torn};
-  if (ThreadLog* log = log_of(ring)) log->append_words(trace::Kind::kDeviceDrained, words, 3, ring.id);
+  trace::Words<trace::DeviceDrainedWord> words;
+  trace::DeviceDrainedFields(words).slots(moved).lost(lost).torn(torn);
+  if (ThreadLog* log = log_of(ring)) log->append_words(trace::Kind::kDeviceDrained, words.w, words.kCount, ring.id);
   return true;
 }
 
@@ -130,7 +131,9 @@ void* drain_thread(void*) noexcept {
     const std::uint64_t now = monotonic_ns();
     if (moved) last = now;
     const std::uint64_t idle = (now - last) / 8;
-    const std::uint64_t pause = idle < kShortest ? kShortest : idle > kLongest ? kLongest : idle;
+    std::uint64_t pause = idle;
+    if (pause < kShortest) pause = kShortest;
+    if (pause > kLongest) pause = kLongest;
     if (sleep_for(any_live() ? pause : kNoRings)) last = monotonic_ns();
   }
 }

@@ -21,12 +21,12 @@ inline bool has_several_contexts() noexcept { return several_contexts.load(std::
 inline bool needs_context(const Record& r, std::uint16_t result) noexcept {
   if (r.kind == trace::Kind::kNote) return true;
   if (result != 0) return false;
-  if (r.kind == trace::Kind::kLife) return r.w[1] == static_cast<std::uint64_t>(trace::ObjectClass::kStream);
+  if (r.kind == trace::Kind::kLife) return trace::LifeView(r).object() == trace::ObjectClass::kStream;
   if (r.kind != trace::Kind::kAlloc) return false;
-  const auto family = static_cast<trace::Family>(r.w[2]);
-  if (family == trace::Family::kStreamOrdered) return has_several_contexts();
-  return family != trace::Family::kVmmHandle && family != trace::Family::kVmmReservation &&
-         family != trace::Family::kVmmMapping;
+  const trace::Family memory = trace::AllocView(r).memory_kind();
+  if (memory == trace::Family::kStreamOrdered) return has_several_contexts();
+  return memory != trace::Family::kVmmHandle && memory != trace::Family::kVmmReservation &&
+         memory != trace::Family::kVmmMapping;
 }
 
 std::uint64_t current_context_handle() noexcept; // CUcontext, 0 if there is none

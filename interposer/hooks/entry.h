@@ -56,14 +56,19 @@ template <class Result> Result not_found() {
 // The per-thread-default-stream twins end in _ptds or _ptsz.
 constexpr bool is_per_thread(std::string_view name) { return name.ends_with("_ptds") || name.ends_with("_ptsz"); }
 
-// Words of the payload that hold a stream, by kind: the NULL stream of a per-thread row is stream 2.
+// The NULL stream of a per-thread row is stream 2.
 inline void mark_per_thread(Record& r) {
   constexpr std::uint64_t kPerThreadStream = 2; // CU_STREAM_PER_THREAD
-  unsigned word = 3;
-  if (r.kind == Kind::kLaunch || r.kind == Kind::kSync) {
-    word = r.kind == Kind::kLaunch ? 1 : 0;
+  unsigned word = trace::CopyWord::stream; // and that of the other kinds, but for those below
+  static_assert(unsigned{trace::AllocWord::stream} == trace::CopyWord::stream &&
+                unsigned{trace::SetWord::stream} == trace::CopyWord::stream &&
+                unsigned{trace::UseWord::stream} == trace::CopyWord::stream);
+  if (r.kind == Kind::kLaunch) {
+    word = trace::LaunchWord::stream;
+  } else if (r.kind == Kind::kSync) {
+    word = trace::SyncWord::stream;
   } else if (r.kind == Kind::kFree) {
-    word = 2;
+    word = trace::FreeWord::stream;
   } else if (r.kind == Kind::kLife || r.kind == Kind::kNote) {
     return;
   }

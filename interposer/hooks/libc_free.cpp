@@ -20,8 +20,7 @@ void tell(std::uint64_t address, std::uint16_t api, const void* caller, const vo
   record.kind = trace::Kind::kFree;
   record.droppable = false;
   record.use(trace::kFirstPayloadWords);
-  record.set(0, address);
-  record.set(1, static_cast<std::uint64_t>(trace::FreeFunction::kHostFree));
+  trace::FreeFields(record).address(address).function(trace::FreeFunction::kHostFree);
   record_call(record, api, caller, frame);
   errno = error;
 }

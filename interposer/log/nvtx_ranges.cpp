@@ -107,10 +107,8 @@ void keep_fact(RangeOp op, std::uint64_t domain, const Name* name, std::uint64_t
 void append(ThreadLog& log, RangeOp op, std::uint64_t domain, const Name* name, std::uint64_t what) noexcept {
   Record record;
   record.kind = trace::Kind::kRange;
-  record.set(0, static_cast<std::uint64_t>(op));
-  record.set(1, domain);
-  record.set(2, name != nullptr ? append_text(log, name->text()) : 0);
-  record.set(3, what);
+  const std::uint64_t text = name != nullptr ? append_text(log, name->text()) : 0;
+  trace::RangeFields(record).op(op).domain(domain).text(text).id(what);
   log.append(record, trace::kNoApi);
 }
 

@@ -153,11 +153,11 @@ std::uint32_t StackInterner::add(ThreadLog& log, void** frames, unsigned count, 
   if ((table_ == nullptr || used_ * 2 > mask_) && !grow()) return 0;
   note_modules_of(frames, count);
   const std::uint32_t id = ++next_id_;
-  std::uint64_t words[2 + trace::kMaxStackFrames];
-  words[0] = id;
-  words[1] = count;
-  for (unsigned i = 0; i < count; ++i) words[2 + i] = reinterpret_cast<std::uint64_t>(frames[i]);
-  log.append_words(trace::Kind::kStack, words, 2 + count);
+  constexpr unsigned kFrames = trace::StackWord::kCount; // the first of them
+  PayloadWords<kFrames + trace::kMaxStackFrames> words;
+  trace::StackFields(words).id(id).frame_count(count);
+  for (unsigned i = 0; i < count; ++i) words.w[kFrames + i] = reinterpret_cast<std::uint64_t>(frames[i]);
+  log.append_words(trace::Kind::kStack, words.w, kFrames + count);
   std::uint32_t i = static_cast<std::uint32_t>(hash) & mask_;
   while (table_[i].id != 0) i = (i + 1) & mask_;
   table_[i] = {hash, id};

@@ -215,8 +215,7 @@ void ThreadLog::tell_thread() noexcept {
   Record record;
   record.kind = trace::Kind::kThread;
   record.use(trace::kFirstPayloadWords);
-  record.set(0, static_cast<std::uint64_t>(syscall(SYS_gettid)));
-  record.set(1, thread_);
+  trace::ThreadFields(record).id(static_cast<std::uint64_t>(syscall(SYS_gettid))).number(thread_);
   append(record, trace::kNoApi);
 }
 

@@ -25,7 +25,7 @@ namespace gmt::interposer::collector {
 class Counters {
 public:
   static constexpr unsigned kPasses = 2;
-  static constexpr unsigned kFigures = 12; // in the order of kAccessCounters' words P2 to P13
+  static constexpr unsigned kFigures = 12; // in the order of kAccessCounters' words from read_bytes to l2_hits
   struct Figures {
     std::uint64_t sums[kFigures];
     std::uint32_t counted; // bit n: sums[n] is of this pass

@@ -26,7 +26,7 @@ struct CUpti_SassMetrics_Data;
 
 namespace gmt::interposer::collector {
 
-// Figures of one instruction in the order of kAccessInstruction's words P1 to P9; kUnknownCount where the chip has
+// Figures of one instruction in the order of kAccessInstruction's words from executions on; kUnknownCount where the chip has
 // none.
 inline constexpr unsigned kMetrics = 9;
 inline constexpr unsigned kFirstMemoryMetric = 2; // those before it count executions

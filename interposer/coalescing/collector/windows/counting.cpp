@@ -21,17 +21,19 @@ constinit std::atomic<bool> refused{false};
 // The first trouble ends all counting; the reason stands in the sums of the context that met it.
 void refuse(Context& context, const Answer& answer) noexcept {
   if (refused.exchange(true)) return;
-  set_word(context.sums.windows(), kCountersResult, answer.result);
-  set_word(context.sums.windows(), kCountersTrouble, static_cast<std::uint64_t>(answer.trouble));
+  set_word(context.sums.windows(), WindowsWord::counters_code, answer.result);
+  set_word(context.sums.windows(), WindowsWord::counters_trouble, static_cast<std::uint64_t>(answer.trouble));
 }
 
 void add(Context& context, Kernel& kernel, unsigned pass, const Counters::Figures& figures) noexcept {
   if (kernel.counters == nullptr) kernel.counters = context.sums.counters(kernel.row.number);
   if (kernel.counters == nullptr) return;
-  const std::uint64_t of_pass = std::uint64_t{figures.counted << kFirstFigure} << (pass == 0 ? 0 : 32);
-  set_word(kernel.counters, kOfPasses, word_of(kernel.counters, kOfPasses) | of_pass);
-  for (unsigned i = 0; i < Counters::kFigures; ++i) add_to_word(kernel.counters, kFirstFigure + i, figures.sums[i]);
-  add_to_word(kernel.counters, pass == 0 ? kCounted : kCountedSecond, 1);
+  const bool first = pass == 0;
+  const std::uint32_t words = figures.counted << CountersWord::read_bytes;
+  const std::uint64_t of_pass = trace::pack_halves({first ? words : 0, first ? 0 : words});
+  set_word(kernel.counters, CountersWord::words_of_passes, word_of(kernel.counters, CountersWord::words_of_passes) | of_pass);
+  for (unsigned i = 0; i < Counters::kFigures; ++i) add_to_word(kernel.counters, CountersWord::read_bytes + i, figures.sums[i]);
+  add_to_word(kernel.counters, first ? CountersWord::first_pass : CountersWord::second_pass, 1);
 }
 
 // Under the gate, in a context that is idle or waits for its end. Waits for it.
@@ -48,7 +50,7 @@ void take(Context& context, bool wanted_still) noexcept {
     add(context, *counting.kernel, counting.pass, figures);
     end_turn(*counting.kernel);
   } else if (counting.launched.load()) {
-    add_to_word(context.sums.windows(), kCountingsLost, 1);
+    add_to_word(context.sums.windows(), WindowsWord::counted_lost, 1);
   }
   governor.charge(core->now() - counting.began_at);
   counting.open.store(false);
@@ -92,7 +94,7 @@ void counted_launch_begins(Context& context, const Kernel* kernel) noexcept {
   // A thread that had passed finish_counting() before comes in between.
   if (kernel != counting.kernel || counting.launched.exchange(true)) return counting.spoilt.store(true);
   counting.kernel->next_due.store(next_due_after(counting.kernel->launches.load(), wanted), std::memory_order_relaxed);
-  add_to_word(context.sums.windows(), kCountings, 1);
+  add_to_word(context.sums.windows(), WindowsWord::counted, 1);
 }
 
 void finish_counting(Context& context, Idle when) noexcept {
@@ -122,7 +124,7 @@ void drop_counting(Context& context) noexcept {
   context.counting.profiler = nullptr;
   if (!context.counting.open.exchange(false)) return;
   counting_any.store(false);
-  if (context.counting.launched.load()) add_to_word(context.sums.windows(), kCountingsLost, 1);
+  if (context.counting.launched.load()) add_to_word(context.sums.windows(), WindowsWord::counted_lost, 1);
 }
 
 void forget_counting() noexcept {

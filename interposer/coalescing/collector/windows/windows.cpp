@@ -51,8 +51,8 @@ void stop(Context& where, const Answer& answer) noexcept {
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
     if (context->open.load()) close_unread(*context);
     if (!context->has_sums.load() || context->sums.windows() == nullptr) continue;
-    set_word(context->sums.windows(), kTroubleResult, answer.result);
-    set_word(context->sums.windows(), kTrouble, static_cast<std::uint64_t>(answer.trouble));
+    set_word(context->sums.windows(), WindowsWord::code, answer.result);
+    set_word(context->sums.windows(), WindowsWord::trouble, static_cast<std::uint64_t>(answer.trouble));
   }
   switch_off_at_last();
 }
@@ -69,7 +69,7 @@ bool touches_memory(const Figures& figures) noexcept {
 // CUPTI numbers the functions of some modules all alike (H100, driver 580), so the name takes part.
 std::uint64_t code_of(const Figures& figures) noexcept {
   const auto name = static_cast<std::uint32_t>(text_id(figures.name));
-  return figures.cubin | std::uint64_t{figures.function ^ name} << 32;
+  return trace::pack_halves({figures.cubin, figures.function ^ name});
 }
 
 // Records come function by function: what belongs to the last one is kept.
@@ -91,9 +91,9 @@ Place* function_of(Reading& reading, const Figures& figures) noexcept {
   if (reading.kernel != nullptr && !reading.kernel->wanted) return place; // without a record
   FunctionRow row;
   if (reading.kernel != nullptr && reading.kernel->row.slot != nullptr &&
-      word_of(reading.kernel->row.slot, kCode) == 0) {
+      word_of(reading.kernel->row.slot, FunctionWord::identity) == 0) {
     row = reading.kernel->row;
-    set_word(row.slot, kCode, reading.code);
+    set_word(row.slot, FunctionWord::identity, reading.code);
   } else {
     row = sums.add_function(figures.name, reading.code);
   }
@@ -120,17 +120,17 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
   trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again, cupti, context.device.load());
   const unsigned first = again ? 0 : kFirstMemoryMetric, last = again ? kFirstMemoryMetric : kMetrics;
   for (unsigned i = first; i < last; ++i) {
-    if (figures.values[i] != 0) add_to_word(slot, 1 + i, figures.values[i]); // never of a metric that the chip lacks
+    if (figures.values[i] != 0) add_to_word(slot, InstructionWord::executions + i, figures.values[i]); // never of a metric that the chip lacks
   }
 }
 
 // ---- opening and closing, under the gate
 
-// Launches whose figures are in the sums. kMoreShared is how many more have figures of shared memory, a negative number.
+// Launches whose figures are in the sums. more_shared is how many more have figures of shared memory, a negative number.
 void count_measured(const Kernel& kernel, std::uint64_t launches, Part part) noexcept {
   constexpr auto kMinus = ~std::uint64_t{0};
-  add_to_word(kernel.row.slot, kMeasured, launches);
-  if (part == Part::kGlobal) add_to_word(kernel.row.slot, kMoreShared, launches * kMinus);
+  add_to_word(kernel.row.slot, FunctionWord::measured, launches);
+  if (part == Part::kGlobal) add_to_word(kernel.row.slot, FunctionWord::more_shared, launches * kMinus);
 }
 
 // A kernel without figures was passed over: its code was loaded after the window opened, or CUPTI cannot measure it.
@@ -146,7 +146,7 @@ void settle(Context& context, bool read) noexcept {
     }
     const bool measured = read && kernel.has_figures;
     if (measured) count_measured(kernel, launches, context.part.load());
-    if (!read) add_to_word(kernel.row.slot, kLost, launches);
+    if (!read) add_to_word(kernel.row.slot, FunctionWord::lost, launches);
     if (read && !measured) {
       passed_over += launches;
       kernel.passed_over = static_cast<std::uint8_t>(kernel.passed_over + (kernel.passed_over < kMostPassedOver));
@@ -169,11 +169,11 @@ void settle(Context& context, bool read) noexcept {
   launches -= std::min(launches, unwanted);
   passed_over = std::min(passed_over, launches);
   trace::Slot* windows = context.sums.windows();
-  add_to_word(windows, kOpenTime, open_time);
-  add_to_word(windows, read ? kLaunchesRead : kLaunchesGivenUp, launches - passed_over);
-  add_to_word(windows, read ? kRead : kGivenUp, 1);
-  set_word(windows, kMeasuringTime, governor.spent());
-  set_word(windows, kElapsedTime, governor.elapsed(core->now()));
+  add_to_word(windows, WindowsWord::open_nanoseconds, open_time);
+  add_to_word(windows, read ? WindowsWord::launches_read : WindowsWord::launches_given_up, launches - passed_over);
+  add_to_word(windows, read ? WindowsWord::read : WindowsWord::given_up, 1);
+  set_word(windows, WindowsWord::measuring_nanoseconds, governor.spent());
+  set_word(windows, WindowsWord::elapsed_nanoseconds, governor.elapsed(core->now()));
   context.spoilt.store(false);
   if (read) {
     context.troubles_in_a_row.store(0);
@@ -253,7 +253,7 @@ void open_window(Context& context, std::uint64_t function, Part part, std::uint6
   context.expected.store(0);
   context.part.store(cupti.part(device));
   context.open.store(true);
-  add_to_word(context.sums.windows(), kOpened, 1);
+  add_to_word(context.sums.windows(), WindowsWord::opened, 1);
   core->tell_at_exit(); // before CUPTI's own end and the driver's, which have registered theirs
 }
 
@@ -310,7 +310,7 @@ void close_at_exit() noexcept {
   stopped.store(true);
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
     close_before_end(*context, false);
-    if (context->has_sums.load()) set_word(context->sums.windows(), kElapsedTime, governor.elapsed(core->now()));
+    if (context->has_sums.load()) set_word(context->sums.windows(), WindowsWord::elapsed_nanoseconds, governor.elapsed(core->now()));
   }
   switch_off_at_last();
 }
