@@ -14,7 +14,7 @@
 #include "interposer/base/own_stack.h"
 #include "interposer/log/process.h"
 #include "interposer/base/signal_guard.h"
-#include "interposer/loader/real_dlsym.h"
+#include "interposer/loader/driver_function.h"
 #include "interposer/device_ring/drain.h"
 #include "interposer/driver_state/code_generation.h"
 #include "interposer/log/thread_session.h"
@@ -151,14 +151,14 @@ void scan_launch(Record& r, std::uint32_t unit, void* const* parameters, void* c
 
 // ---- a kernel's first launch
 
-using GetParameter = int (*)(std::uint64_t, std::size_t, std::size_t*, std::size_t*);
-using GetName = int (*)(const char**, std::uint64_t);
+using GetParameter = DriverFunction<std::uint64_t, std::size_t, std::size_t*, std::size_t*>;
+using GetName = DriverFunction<const char**, std::uint64_t>;
+constinit GetParameter function_parameter{"cuFuncGetParamInfo"}, kernel_parameter{"cuKernelGetParamInfo"};
+constinit GetName function_name{"cuFuncGetName"}, kernel_name{"cuKernelGetName"};
 constexpr int kInvalidValue = 1, kInvalidHandle = 400; // CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_HANDLE
 
-// What a record of the trace holds.
-constexpr unsigned kMaxPayload = trace::kFirstPayloadWords + trace::kMorePayloadWords * (trace::kMaxSlotsPerRecord - 1);
 constexpr std::size_t kMaxParameters = 512; // kernels with more go unscanned
-static_assert(kMaxParameters + 2 <= kMaxPayload);
+static_assert(trace::KernelWord::kCount + kMaxParameters <= kMaxPayloadWords);
 
 struct Parameter {
   std::uint32_t offset, size;
@@ -172,19 +172,16 @@ struct Description {
   Parameter parameters[kMaxParameters];
 };
 
-template <class Function> Function query(std::atomic<void*>& slot, const char* name) noexcept {
-  void* f = slot.load(std::memory_order_relaxed);
-  if (f == nullptr) slot.store(f = driver_symbol(name), std::memory_order_relaxed);
-  return reinterpret_cast<Function>(f);
-}
-
 // 0 if the parameters are known, else the driver's answer.
-int ask_parameters(GetParameter get, Description& d) noexcept {
-  if (get == nullptr) return kInvalidHandle;
+int ask_parameters(GetParameter& get, Description& d) noexcept {
+  if (!get.is_there()) return kInvalidHandle;
   for (d.count = 0;; ++d.count) {
     std::size_t offset = 0, size = 0;
     const int result = get(d.function, d.count, &offset, &size);
-    if (result == kInvalidValue) return d.known = true, 0;
+    if (result == kInvalidValue) {
+      d.known = true;
+      return 0;
+    }
     if (result != 0) return result;
     if (d.count == kMaxParameters || offset + size > UINT16_MAX) return 0;
     d.parameters[d.count] = {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)};
@@ -193,38 +190,34 @@ int ask_parameters(GetParameter get, Description& d) noexcept {
 
 // False if the handle is none, or nobody can say now: asked again at the next launch.
 bool describe(Description& d) noexcept {
-  static constinit std::atomic<void*> of_function{nullptr}, of_kernel{nullptr}, function_name{nullptr}, kernel_name{nullptr};
-  const auto get_function_name = query<GetName>(function_name, "cuFuncGetName");
-  const auto get_kernel_name = query<GetName>(kernel_name, "cuKernelGetName");
   int result = kInvalidHandle;
-  if (get_function_name != nullptr) result = get_function_name(&d.name, d.function);
-  if (result == kInvalidHandle && get_kernel_name != nullptr) result = get_kernel_name(&d.name, d.function);
+  if (function_name.is_there()) result = function_name(&d.name, d.function);
+  if (result == kInvalidHandle) result = kernel_name(&d.name, d.function);
   if (result != 0) {
     d.name = nullptr;
-    if (get_kernel_name != nullptr) return false;
+    if (kernel_name.is_there()) return false;
   }
-  result = ask_parameters(query<GetParameter>(of_function, "cuFuncGetParamInfo"), d);
-  if (result == kInvalidHandle) ask_parameters(query<GetParameter>(of_kernel, "cuKernelGetParamInfo"), d);
+  result = ask_parameters(function_parameter, d);
+  if (result == kInvalidHandle) ask_parameters(kernel_parameter, d);
   return true;
 }
 
 // kKernel and kName. Under the lock, for the buffer's sake.
 void announce(ThreadLog& log, const Description& d) noexcept {
-  static constinit std::uint64_t words[kMaxPayload] = {};
-  words[0] = d.function;
+  static constinit PayloadWords<kMaxPayloadWords> words{};
   if (d.known) {
-    words[1] = d.count;
+    constexpr unsigned kParameters = trace::KernelWord::kCount; // the first of them
+    trace::KernelFields(words).function(d.function).parameter_count(d.count);
     for (unsigned i = 0; i < d.count; ++i) {
-      words[2 + i] = d.parameters[i].offset | std::uint64_t{d.parameters[i].size} << 32;
+      words.w[kParameters + i] = trace::pack_halves({d.parameters[i].offset, d.parameters[i].size});
     }
-    log.append_words(trace::Kind::kKernel, words, 2 + d.count);
+    log.append_words(trace::Kind::kKernel, words.w, kParameters + d.count);
   }
   if (d.name == nullptr) return;
-  const std::size_t length = strnlen(d.name, sizeof(std::uint64_t) * (kMaxPayload - 2));
-  words[1] = length;
-  words[1 + (length + 7) / 8] = 0; // the last word's rest
-  std::memcpy(words + 2, d.name, length);
-  log.append_words(trace::Kind::kName, words, 2 + static_cast<unsigned>((length + 7) / 8));
+  constexpr unsigned kText = trace::NameWord::kCount; // its first word
+  const std::size_t length = strnlen(d.name, sizeof(std::uint64_t) * (kMaxPayloadWords - kText));
+  trace::NameFields(words).handle(d.function).length(length);
+  log.append_words(trace::Kind::kName, words.w, words.set_text(kText, {d.name, length}));
 }
 
 // Unit of the layout with these parameters, made if there is none yet; kUnknown if there is no room. Under the lock.
