@@ -62,8 +62,8 @@ constexpr unsigned kMostKept = 8;
 constinit std::atomic<char*> kept[kMostKept] = {}; // stacks that nobody is on
 
 char* take_stack() noexcept {
-  for (auto& place : kept) {
-    if (char* stack = place.exchange(nullptr, std::memory_order_acquire)) return stack;
+  for (auto& entry : kept) {
+    if (char* stack = entry.exchange(nullptr, std::memory_order_acquire)) return stack;
   }
   void* memory = mmap(nullptr, kOwnBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -72,9 +72,9 @@ char* take_stack() noexcept {
 }
 
 void give_back(char* stack) noexcept {
-  for (auto& place : kept) {
+  for (auto& entry : kept) {
     char* none = nullptr;
-    if (place.compare_exchange_strong(none, stack, std::memory_order_release)) return;
+    if (entry.compare_exchange_strong(none, stack, std::memory_order_release)) return;
   }
   munmap(stack, kOwnBytes);
 }

@@ -25,7 +25,7 @@ namespace {
   if (object == trace::ObjectClass::kContext) {
     if (op == trace::LifeOp::kCreate) {
       note_context(life.handle());
-      current_context(log); // it is current now: tells of its device
+      current_context(log); // it is current now, so its device is recorded
       context_was_made(life.handle());
     }
     if (op == trace::LifeOp::kDestroy) context_has_ended(life.handle());
@@ -98,7 +98,7 @@ void RuntimeCall::enter() noexcept {
   runtime_scope(t, frame_);
   if (t.runtime_depth >= kMaxRuntimeScopes) return;
   index_ = t.runtime_depth;
-  t.runtime_depth = index_ + 1; // a signal handler from here on takes the place above
+  t.runtime_depth = index_ + 1; // a signal handler from here on takes the one above
   __atomic_store_n(&mark_, ++t.serial, __ATOMIC_RELAXED);
   t.runtime[index_] = {frame_, &mark_, mark_, row_, static_cast<std::uint16_t>(record.flags & trace::kCopyDeclaredKind), false, false};
   t.runtime_depth = index_ + 1; // a handler that found the half-written scope has taken it away
@@ -117,7 +117,7 @@ void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
   t.runtime_depth = index_;
   if (scope.driver_seen && index_ != 0) {
     t.runtime[index_ - 1].driver_seen = true;
-    t.runtime[index_ - 1].driver_failed |= result != 0; // or told of here
+    t.runtime[index_ - 1].driver_failed |= result != 0; // or recorded here
   }
   if (scope.driver_seen && (result == 0 || scope.driver_failed)) return;
   ThreadLog* log = thread_log();

@@ -120,7 +120,7 @@ template <trace::Kind Known> inline void Call::settle_flags() noexcept {
 
 template <trace::Kind Known> [[gnu::always_inline]] inline void Call::publish_here(unsigned records) noexcept {
   settle_flags<Known>();
-  if (is_coalescing()) [[unlikely]] told_ = tell_before(record, row_);
+  if (is_coalescing()) [[unlikely]] notified_ = notify_before(record, row_);
   if (log_ == nullptr) [[unlikely]] return;
   // What an allocation belongs to is asked after the call, and virtual memory to none.
   if (has_several_contexts() && !is_kind<Known>(record, trace::Kind::kAlloc)) [[unlikely]] {
@@ -166,7 +166,7 @@ template <trace::Kind Known>
     ThreadLog::commit(slot_, trace::with_result(head_, result));
     if (!launch && has_facts<Known>(result)) [[unlikely]] note_facts(result);
   }
-  if (told_ != 0) [[unlikely]] tell_after(record, row_, told_, result == 0);
+  if (notified_ != 0) [[unlikely]] notify_after(record, row_, notified_, result == 0);
 }
 
 // Whether the trace should know something beside the call itself.

@@ -181,7 +181,7 @@ void profiler_was_loaded(const void* address) noexcept {
 void switch_off() noexcept { coalescing.store(Coalescing::kStopped); }
 
 // A forked child has inherited what its parent registered.
-void tell_at_exit() noexcept {
+void notify_at_exit() noexcept {
   static constinit std::atomic<bool> registered{false};
   if (registered.exchange(true)) return;
   on_exit(
@@ -241,7 +241,7 @@ constinit CoreFunctions core{
     .now = monotonic_ns,
     .profiler_was_loaded = profiler_was_loaded,
     .switch_off = switch_off,
-    .tell_at_exit = tell_at_exit,
+    .notify_at_exit = notify_at_exit,
     .make_log = ThreadLog::create_for_sums,
     .append = append,
     .append_text = append_to_sums,
@@ -265,7 +265,7 @@ void open_collector() noexcept {
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     void* symbol = library != nullptr ? real_dlsym(library, kCollectorSymbol) : nullptr;
     const auto open = reinterpret_cast<OpenCollector>(symbol);
-    if (open == nullptr) return Process::tell_command("nocollector", path);
+    if (open == nullptr) return Process::notify_command("nocollector", path);
     core.options = &Process::options();
     collector = open(&core);
   }
@@ -277,20 +277,20 @@ void forget_collector() noexcept {
   if (collector != nullptr) collector->forget();
 }
 
-std::uint64_t tell_before(const Record& record, std::uint16_t row) noexcept {
+std::uint64_t notify_before(const Record& record, std::uint16_t row) noexcept {
   const DriverCall call = describe(record, row);
   if (call.what == What::kNothing) return 0;
   const Inside guard;
   return collector->before(call);
 }
 
-void tell_after(const Record& record, std::uint16_t row, std::uint64_t token, bool succeeded) noexcept {
+void notify_after(const Record& record, std::uint16_t row, std::uint64_t token, bool succeeded) noexcept {
   const DriverCall call = describe(record, row);
   const Inside guard;
   collector->after(call, token, succeeded);
 }
 
-void tell_of_code(const void* image, std::size_t bytes) noexcept {
+void notify_of_code(const void* image, std::size_t bytes) noexcept {
   const Inside guard;
   collector->code_was_loaded(image, bytes);
 }

@@ -50,7 +50,7 @@ ThreadLog* log_of(Ring& ring) noexcept {
   ring.without_log = true;
   char reason[128];
   std::snprintf(reason, sizeof reason, "no log for what kernels record: %s", strerrordesc_np(errno));
-  Process::tell_command("nolog", reason);
+  Process::notify_command("nolog", reason);
   return nullptr;
 }
 

@@ -32,10 +32,10 @@ inline bool needs_context(const Record& r, std::uint16_t result) noexcept {
 std::uint64_t current_context_handle() noexcept; // CUcontext, 0 if there is none
 // Id of this thread's current context, 0 if unknown.
 std::uint16_t current_context(ThreadLog& log) noexcept;
-void note_context(std::uint64_t handle) noexcept; // told of each one that is made or given out
-// Told of every successful cuDevicePrimaryCtxRetain.
+void note_context(std::uint64_t handle) noexcept; // of each one that is made or given out
+// Of every successful cuDevicePrimaryCtxRetain.
 void remember_primary_context(std::uint64_t handle) noexcept;
-bool is_primary_context(std::uint64_t handle) noexcept; // as far as we were told
+bool is_primary_context(std::uint64_t handle) noexcept; // as far as remembered
 void forget_contexts() noexcept; // a forked child numbers anew
 
 } // namespace gmt::interposer

@@ -144,6 +144,12 @@ struct Entry<Row, Result (*)(Args...), Route<Pointer>> {
 
 // ---- runtime rows
 
+inline void* find_real(std::uint16_t row, void* caller, bool wrapped) noexcept {
+  if (take_called_by_name()) return runtime_function_by_name(row);
+  if (wrapped) return runtime_function_behind_wrapper(row);
+  return runtime_function(row, caller);
+}
+
 template <std::uint16_t Row, class Function, class RecorderOf> struct RuntimeEntry;
 
 template <std::uint16_t Row, class Result, class... Args, class Rec>
@@ -154,9 +160,7 @@ struct RuntimeEntry<Row, Result (*)(Args...), Rec> {
     void* const caller = __builtin_return_address(0);
     RuntimeCall call(Row, __builtin_frame_address(0));
     const bool wrapped = any_runtime_wrapper.load(std::memory_order_relaxed) && call.is_repeated();
-    const Real real = reinterpret_cast<Real>(take_called_by_name() ? runtime_function_by_name(Row)
-                                             : wrapped             ? runtime_function_behind_wrapper(Row)
-                                                                   : runtime_function(Row, caller));
+    const Real real = reinterpret_cast<Real>(find_real(Row, caller, wrapped));
     if (real == nullptr) return not_found<Result>();
     if constexpr (std::is_same_v<Rec, Registration>) {
       if (!Process::is_on()) return real(args...);

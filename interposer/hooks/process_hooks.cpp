@@ -46,7 +46,7 @@ bool keeps_us(char* const* environment) noexcept {
 void report_unhooked(const char* program, char* const* environment) noexcept {
   if (keeps_us(environment)) return;
   const SignalGuard signals;
-  Process::tell_command("unhooked", program != nullptr ? program : "?");
+  Process::notify_command("unhooked", program != nullptr ? program : "?");
 }
 
 void before_exec(const char* program, char* const* environment) noexcept {

@@ -40,11 +40,11 @@ template <class T> T* map_array(std::size_t count) noexcept {
 
 } // namespace
 
-// Row by row, innermost first: a place may be read only if all before it hold.
+// Row by row, innermost first: a word may be read only if all before it hold.
 inline bool StackInterner::holds(const Known& known) noexcept {
   const auto* base = static_cast<const std::uint64_t*>(known.frame);
-  const Places* const end = known.places + known.rows;
-  for (const Places* p = known.places; p != end; ++p) {
+  const StackRow* const end = known.first_row + known.rows;
+  for (const StackRow* p = known.first_row; p != end; ++p) {
     if (base[p->offset[0]] != p->address[0] || base[p->offset[1]] != p->address[1] ||
         base[p->offset[2]] != p->address[2] || base[p->offset[3]] != p->address[3]) {
       return false;
@@ -104,18 +104,19 @@ std::uint32_t StackInterner::walk_here(ThreadLog& log, Known* set, const void* c
 void StackInterner::learn(Known& known, void** frames, unsigned count) noexcept {
   const SignalGuard signals;
   const unsigned most = (depth() + 3) / 4;
-  if (places_ == nullptr && (places_ = map_array<Places>(std::size_t{kSets} * kWays * most)) == nullptr) return;
-  Places* const places = places_ + static_cast<std::size_t>(&known - known_) * most;
+  if (rows_ == nullptr) rows_ = map_array<StackRow>(std::size_t{kSets} * kWays * most);
+  if (rows_ == nullptr) return;
+  StackRow* const rows = rows_ + static_cast<std::size_t>(&known - known_) * most;
   struct Learning {
     const void* frame;
     void** frames;
     unsigned count, matched;
-    Places* places;
+    StackRow* rows;
     void put(unsigned i, std::uint32_t offset, std::uint64_t address) noexcept {
-      places[i / 4].offset[i % 4] = offset;
-      places[i / 4].address[i % 4] = address;
+      rows[i / 4].offset[i % 4] = offset;
+      rows[i / 4].address[i % 4] = address;
     }
-  } learning{known.frame, frames, count, 0, places};
+  } learning{known.frame, frames, count, 0, rows};
   unwind_with_stack_pointers(
       [](void* context, std::uint64_t address, std::uint64_t stack_pointer) noexcept {
         auto& l = *static_cast<Learning*>(context);
@@ -132,7 +133,7 @@ void StackInterner::learn(Known& known, void** frames, unsigned count) noexcept 
       },
       &learning);
   if (learning.matched != count) return;
-  known.places = places;
+  known.first_row = rows;
   known.rows = (count + 3) / 4;
   if (!holds(known)) known.rows = 0;
 }

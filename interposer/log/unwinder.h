@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libunwind, opened privately: linked, it would put its _Unwind_* functions before libgcc's for the whole program.
-// Used by stack_interner.cpp; everything answers "nothing" while the library is not there.
+// Everything answers "nothing" while the library is not there.
 #pragma once
 
 #include <cstdint>

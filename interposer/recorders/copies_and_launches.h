@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a family of calls means, by argument position. A recorder is a class template over positions with
+// What a kind of call means, by argument position. A recorder is a class template over positions with
 //   before(Record&, args)  fills the record from input arguments, before the real call;
 //   after(Record&, args)   fills what only a successful call tells. Absent where there is nothing.
 // A position that does not fit the row's type does not compile.
@@ -248,7 +248,7 @@ template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Re
 template <ObjectClass C, int Out, int Image> struct LoadCode : LifeOut<C, LifeOp::kCreate, Out> {
   template <class T> static void after(Record& r, const T& a) {
     trace::LifeFields(r).handle(out<Out>(a));
-    if (is_coalescing()) [[unlikely]] tell_of_code(std::get<Image>(a), 0);
+    if (is_coalescing()) [[unlikely]] notify_of_code(std::get<Image>(a), 0);
   }
 };
 // The handle that comes out is the device's primary context: resets and releases name the device only.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See kernel_table.h. The driver's questions about parameters are cuFuncGetParamInfo and, for a CUkernel, which cuLaunchKernel
+// See launch_arguments.h. The driver's questions about parameters are cuFuncGetParamInfo and, for a CUkernel, which cuLaunchKernel
 // takes as well, cuKernelGetParamInfo (both of CUDA 12.4): they answer 400 for the other kind of handle and 1 past the
 // last parameter; stream capture allows them (measured on an H200, driver 580).
 #include "interposer/recorders/launch_arguments.h"
@@ -27,8 +27,8 @@ namespace {
 // An aligned word of the parameter block that lies in one parameter.
 struct Word {
   std::uint16_t parameter;
-  std::uint16_t offset; // in the parameter
-  std::uint32_t place;  // in the block
+  std::uint16_t offset;   // in the parameter
+  std::uint32_t in_block; // offset in the block
 };
 
 // A header, followed by its words. Kernels with the same parameters share one.
@@ -39,17 +39,17 @@ struct Layout {
 };
 static_assert(sizeof(Layout) == 8 && sizeof(Word) == 8);
 
-// Layouts, one behind the other, in units of 8 bytes. The first place stands for kernels whose layout nobody tells.
+// Layouts, one behind the other, in units of 8 bytes. The first unit stands for kernels whose layout nobody tells.
 constexpr std::uint32_t kArenaUnits = 1 << 18;
 constinit std::uint64_t arena[kArenaUnits] = {};
 constexpr std::uint32_t kUnknown = 0;
 constinit std::uint32_t arena_used = 1;
-// Added to the unit of kernels that leave records of malloc and free: their launches are to be told to ring.h.
+// Added to the unit of kernels that leave records of malloc and free: ring.h hears of their launches.
 constexpr std::uint32_t kInstrumented = 1 << 23;
 constexpr std::uint32_t kNotKept = UINT32_MAX;
 static_assert(kArenaUnits <= kInstrumented);
 
-// Handle and layout of a kernel: open addressing over a few places. `key` is tied to `value`, so that one read with the
+// Handle and layout of a kernel: open addressing over a few entries. `key` is tied to `value`, so that one read with the
 // other's successor never matches; `value` is generation << 24 | unit in the arena (+ kInstrumented), 0 empty.
 struct Entry {
   std::atomic<std::uint64_t> key, value;
@@ -93,10 +93,10 @@ template <class At> void scan(Record& r, const Layout& layout, At at) noexcept {
   const Word* word = layout.words();
   const Word* const last = word + layout.count;
   for (; word != last; ++word) {
-    const char* place = at(*word);
-    if (place == nullptr) break;
+    const char* bytes = at(*word);
+    if (bytes == nullptr) break;
     std::uint64_t value;
-    std::memcpy(&value, place, sizeof value);
+    std::memcpy(&value, bytes, sizeof value);
     if (out == end) [[unlikely]] {
       if (could_be_pointer(value)) break;
       continue;
@@ -143,8 +143,8 @@ void scan_launch(Record& r, std::uint32_t unit, void* const* parameters, void* c
   } else if (parameters == nullptr) { // both at once is refused
     const Block block = block_of(extra);
     scan(r, layout, [block](const Word& w) noexcept {
-      const bool inside = block.bytes != nullptr && w.place + sizeof(std::uint64_t) <= block.size;
-      return inside ? block.bytes + w.place : nullptr;
+      const bool inside = block.bytes != nullptr && w.in_block + sizeof(std::uint64_t) <= block.size;
+      return inside ? block.bytes + w.in_block : nullptr;
     });
   }
 }
@@ -245,7 +245,7 @@ std::uint32_t layout_of(const Description& d) noexcept {
   return unit;
 }
 
-// Under the lock. A place of an older generation is free again.
+// Under the lock. An entry of an older generation is free again.
 void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexcept {
   if (code_state.load() != seen || (seen & (kNextGeneration - 1)) != 0) return; // code was unloaded meanwhile
   const std::uint64_t value = seen | unit;

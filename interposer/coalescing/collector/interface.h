@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the core (libgpumemtrace.so) and the collector of --coalescing (libgpumemtrace_cupti.so) know of each other: one
-// table of functions each way. The core opens the collector when a session with that option starts, and tells it of the
+// table of functions each way. The core opens the collector when a session with that option starts, and notifies it of the
 // program's calls from then on; a process without the option never loads it.
 //
 // Invariants: both come from one build; the collector calls the core only while the core calls it; nothing here throws,
@@ -30,7 +30,7 @@ struct DriverCall {
     kWork,          // that the device does later, on `stream`
     kWorkAndWait,   // copies and sets that wait for the device, mostly
     kHiddenWork,    // on streams that nobody knows
-    kSynchronized,  // the program waited, or may have, or asked and was told that all is done
+    kSynchronized,  // the program waited, or may have, or asked and heard that all is done
     kContextSynchronized,
     kBeginCapture,  // on `stream`
     kEndCapture,
@@ -51,13 +51,13 @@ struct CoreFunctions {
   std::uint64_t (*current_context)();       // CUcontext
   std::uint16_t (*context_id)();            // of the current context in the trace
   bool (*is_primary_context)(std::uint64_t context);
-  std::uint64_t (*code_generation)();       // kernel_table.h
+  std::uint64_t (*code_generation)();       // code_generation.h
   bool (*in_range)(const char* name);       // this thread is in an NVTX range of that name
   std::uint64_t (*now)();                   // nanoseconds
   // Calls that come from the object file which holds `inside` are no calls of the program from now on.
   void (*profiler_was_loaded)(const void* inside);
-  void (*switch_off)(); // nothing more is told to the collector
-  void (*tell_at_exit)(); // process_exits() is called when the process does, before what was registered until now
+  void (*switch_off)(); // the collector is notified of nothing more
+  void (*notify_at_exit)(); // process_exits() is called when the process does, before what was registered until now
   ThreadLog* (*make_log)(std::uint32_t number);
   // Where the record stands, null if it was lost; the log counts it.
   trace::Slot* (*append)(ThreadLog* log, trace::Kind kind, const std::uint64_t* words, unsigned count,

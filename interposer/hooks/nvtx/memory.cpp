@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVTX's memory extension: pools that say what they give out and take back. Each region becomes an allocation of family
+// NVTX's memory extension: pools that say what they give out and take back. Each region becomes an allocation of kind
 // kSubAllocation, its unregistering a release, with the call stacks of the program. A library that the user had named
 // hears all of it after us, and its handles are the ones that the program gets. extension.cpp puts these handlers in.
 // Interface: nvtx3/nvToolsExtMem.h.

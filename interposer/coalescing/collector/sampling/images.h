@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saves the code of modules that the program loaded from memory, as image-<n>: nobody finds it on disk later. Code that
-// lies in a loaded file (what nvcc embeds) is left there. Used by library.cpp.
+// lies in a loaded file (what nvcc embeds) is left there.
 #pragma once
 
 #include <cstddef>

@@ -79,7 +79,10 @@ void begin_counting(Context& context, Kernel& kernel) noexcept {
   context.device.store(device);
   unsigned pass = kernel.turn.load() - 1u;
   const Answer answer = counters.begin(cupti, context.handle, device, pass, counting.profiler);
-  if (!answer.good()) return kernel.turn.store(0), refuse(context, answer);
+  if (!answer.good()) {
+    kernel.turn.store(0);
+    return refuse(context, answer);
+  }
   counting.kernel = &kernel;
   counting.pass = pass;
   counting.launched.store(false);

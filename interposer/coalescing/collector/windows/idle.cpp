@@ -15,7 +15,7 @@ constinit Governor governor;
 constinit std::uint64_t wanted = 0;
 
 void rest(Context& context) noexcept {
-  context.rest_until.store(core->now() + rest_after(context.troubles_in_a_row.fetch_add(1)));
+  context.rest_until.store(core->now() + pause_after(context.troubles_in_a_row.fetch_add(1)));
 }
 
 bool becomes_idle(Context& context, std::uint64_t patience) noexcept {
@@ -31,7 +31,7 @@ bool is_resting(const Context& context) noexcept { return core->now() < context.
 bool becomes_idle_at_last(Context& context, std::uint64_t most) noexcept {
   const std::uint64_t began = core->now();
   if (began < context.rest_until.load()) {
-    context.look_again_at.store(began + kGlance);
+    context.look_again_at.store(began + kLookAgainAfter);
     return becomes_idle(context, 0);
   }
   const bool idle = becomes_idle(context, governor.patience(most));

@@ -91,7 +91,10 @@ void put_off(Context& context, Kernel& kernel) noexcept {
 // missing is found out by timing this launch.
 bool may_measure(Context& context, Launch& launch, std::uint64_t function) noexcept {
   Kernel& kernel = *launch.kernel;
-  if (kernel.not_again.load() || !governor.has_patience()) return put_off(context, kernel), false;
+  if (kernel.not_again.load() || !governor.has_patience()) {
+    put_off(context, kernel);
+    return false;
+  }
   if (choose_part(context, launch)) return true;
   if (launch.expected == kNotKnown) {
     wait_for_time(context, kernel, core->now());

@@ -11,7 +11,7 @@ namespace gmt::interposer::collector {
 
 namespace {
 
-std::uint64_t* place_of(trace::Slot* record, unsigned word) noexcept {
+std::uint64_t* word_at(trace::Slot* record, unsigned word) noexcept {
   if (word < trace::kFirstPayloadWords) return record->a + word;
   const unsigned beyond = word - trace::kFirstPayloadWords;
   auto* more = reinterpret_cast<trace::MoreSlot*>(record + 1 + beyond / trace::kMorePayloadWords);
@@ -21,15 +21,15 @@ std::uint64_t* place_of(trace::Slot* record, unsigned word) noexcept {
 } // namespace
 
 void add_to_word(trace::Slot* record, unsigned word, std::uint64_t by) noexcept {
-  if (record != nullptr) __atomic_fetch_add(place_of(record, word), by, __ATOMIC_RELAXED);
+  if (record != nullptr) __atomic_fetch_add(word_at(record, word), by, __ATOMIC_RELAXED);
 }
 
 std::uint64_t word_of(const trace::Slot* record, unsigned word) noexcept {
-  return __atomic_load_n(place_of(const_cast<trace::Slot*>(record), word), __ATOMIC_RELAXED);
+  return __atomic_load_n(word_at(const_cast<trace::Slot*>(record), word), __ATOMIC_RELAXED);
 }
 
 void set_word(trace::Slot* record, unsigned word, std::uint64_t value) noexcept {
-  if (record != nullptr) __atomic_store_n(place_of(record, word), value, __ATOMIC_RELAXED);
+  if (record != nullptr) __atomic_store_n(word_at(record, word), value, __ATOMIC_RELAXED);
 }
 
 bool Sums::begin(std::uint32_t file_number, std::uint16_t context) noexcept {
@@ -56,10 +56,10 @@ trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, boo
                                int device) noexcept {
   const trace::Halves where{function, offset};
   const std::uint64_t key = trace::pack_halves(where);
-  Place* place = instructions_.find(key);
-  if (place == nullptr) return nullptr;
-  if (place->used && (place->slot != nullptr || !make)) return place->slot;
-  place->used = true;
+  SlotEntry* entry = instructions_.find(key);
+  if (entry == nullptr) return nullptr;
+  if (entry->used && (entry->slot != nullptr || !make)) return entry->slot;
+  entry->used = true;
   if (!make) return nullptr;
   const BoundedLock lock(appending_, kLockMilliseconds);
   if (!lock.held()) return nullptr;
@@ -68,8 +68,8 @@ trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, boo
   for (unsigned i = 0; i < kMetrics; ++i) {
     if (!cupti.knows_metric(device, i)) words.set(InstructionWord::executions + i, trace::kUnknownCount);
   }
-  place->slot = core->append(log_, trace::Kind::kAccessInstruction, words.w, words.kCount, context_);
-  return place->slot;
+  entry->slot = core->append(log_, trace::Kind::kAccessInstruction, words.w, words.kCount, context_);
+  return entry->slot;
 }
 
 trace::Slot* Sums::counters(std::uint32_t function) noexcept {
@@ -80,6 +80,6 @@ trace::Slot* Sums::counters(std::uint32_t function) noexcept {
   return core->append(log_, trace::Kind::kAccessCounters, words.w, words.kCount, context_);
 }
 
-Place* Sums::measured_function(std::uint64_t identity) noexcept { return measured_.find(identity); }
+SlotEntry* Sums::measured_function(std::uint64_t identity) noexcept { return measured_.find(identity); }
 
 } // namespace gmt::interposer::collector

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// access-<n>.log of one context (trace/FORMAT.md, "Instructions and memory"): its records, raised in place. Used by
-// windows.cpp.
+// access-<n>.log of one context (trace/FORMAT.md, "Instructions and memory"): its records, raised in place.
 //
 // Invariants: one thread at a time asks for instructions and measured functions (the gate of window_context.h), any may add a
 // kernel's record, and words may be raised by any. Each kernel has its kAccessFunction from its first launch on, with
@@ -51,7 +50,7 @@ public:
                            int device) noexcept;
   trace::Slot* counters(std::uint32_t function) noexcept; // a new record; null if it was lost
   // Where a measured function's record stands, by its identity; see table.h.
-  Place* measured_function(std::uint64_t identity) noexcept;
+  SlotEntry* measured_function(std::uint64_t identity) noexcept;
 
 private:
   std::atomic<bool> appending_{false};
@@ -59,7 +58,7 @@ private:
   trace::Slot* windows_ = nullptr;
   std::uint16_t context_ = 0;
   std::uint32_t functions_ = 0;
-  PlaceTable measured_, instructions_;
+  SlotTable measured_, instructions_;
 };
 
 } // namespace gmt::interposer::collector

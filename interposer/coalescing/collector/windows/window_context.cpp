@@ -31,8 +31,8 @@ Context* context_at(unsigned index) noexcept {
 }
 
 Context* known_context(std::uint64_t handle) noexcept {
-  for (const auto& place : contexts) {
-    Context* context = place.load(std::memory_order_acquire);
+  for (const auto& entry : contexts) {
+    Context* context = entry.load(std::memory_order_acquire);
     if (context == nullptr || context->handle == handle) return context;
   }
   return nullptr;
@@ -71,7 +71,7 @@ bool make_sums(Context& context) noexcept {
 }
 
 void forget_contexts() noexcept {
-  for (auto& place : contexts) place.store(nullptr);
+  for (auto& entry : contexts) entry.store(nullptr);
   making.store(false);
   files.store(0);
   captures.forget();
@@ -99,8 +99,8 @@ Gate::~Gate() {
 }
 
 void wait_for_gates() noexcept {
-  for (const auto& place : contexts) {
-    const Context* context = place.load(std::memory_order_acquire);
+  for (const auto& entry : contexts) {
+    const Context* context = entry.load(std::memory_order_acquire);
     for (int i = 0; context != nullptr && context->closed.load() && i < kMostWaits; ++i) wait_a_little();
   }
 }

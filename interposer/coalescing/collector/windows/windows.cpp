@@ -25,7 +25,7 @@ constinit std::uint64_t most_holding_of_graphs = kMostHoldingOfGraphs; // set on
 
 // ---- the end of it all
 
-// Nothing more is told to the collector once no window is open that somebody has to close, before a graph for one.
+// The collector is notified of nothing more once no window is open that somebody has to close, before a graph for one.
 void switch_off_at_last() noexcept {
   for (unsigned i = 0; const Context* context = context_at(i); ++i) {
     if (context->open.load()) return;
@@ -78,17 +78,17 @@ struct Reading {
   bool begun = false;
   std::uint64_t code = 0; // of the last record's function, as in kAccessFunction
   Kernel* kernel = nullptr;
-  Place* function = nullptr;
+  SlotEntry* function = nullptr;
 };
 
 // The function's record: its kernel's own if that was never measured before, else one more. Null if there is no room.
-Place* function_of(Reading& reading, const Figures& figures) noexcept {
+SlotEntry* function_of(Reading& reading, const Figures& figures) noexcept {
   if (reading.function != nullptr && reading.function->used) return reading.function;
   Sums& sums = reading.context.sums;
-  Place* place = reading.function = sums.measured_function(reading.code);
-  if (place == nullptr || place->used) return place;
-  place->used = true;
-  if (reading.kernel != nullptr && !reading.kernel->wanted) return place; // without a record
+  SlotEntry* entry = reading.function = sums.measured_function(reading.code);
+  if (entry == nullptr || entry->used) return entry;
+  entry->used = true;
+  if (reading.kernel != nullptr && !reading.kernel->wanted) return entry; // without a record
   FunctionRow row;
   if (reading.kernel != nullptr && reading.kernel->row.slot != nullptr &&
       word_of(reading.kernel->row.slot, FunctionWord::identity) == 0) {
@@ -97,9 +97,9 @@ Place* function_of(Reading& reading, const Figures& figures) noexcept {
   } else {
     row = sums.add_function(figures.name, reading.code);
   }
-  place->slot = row.slot;
-  place->number = row.number;
-  return place;
+  entry->slot = row.slot;
+  entry->number = row.number;
+  return entry;
 }
 
 // First what instructions did to memory; then, of those that did something, how often they ran.
@@ -114,7 +114,7 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
     if (reading.kernel != nullptr) reading.kernel->has_figures = true;
   }
   if (!again && !touches_memory(figures)) return;
-  const Place* function = function_of(reading, figures);
+  const SlotEntry* function = function_of(reading, figures);
   if (function == nullptr || function->slot == nullptr) return;
   Context& context = reading.context;
   trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again, cupti, context.device.load());
@@ -254,7 +254,7 @@ void open_window(Context& context, std::uint64_t function, Part part, std::uint6
   context.part.store(cupti.part(device));
   context.open.store(true);
   add_to_word(context.sums.windows(), WindowsWord::opened, 1);
-  core->tell_at_exit(); // before CUPTI's own end and the driver's, which have registered theirs
+  core->notify_at_exit(); // before CUPTI's own end and the driver's, which have registered theirs
 }
 
 void close_at_last(Context& context) noexcept {

@@ -123,7 +123,7 @@ const CoreFunctions& made_up_core() {
   functions.in_range = [](const char*) { return true; };
   functions.now = [] { return device.clock += 100'000; }; // who waits for it sees it go on
   functions.switch_off = [] {};
-  functions.tell_at_exit = [] {};
+  functions.notify_at_exit = [] {};
   functions.initial_environment = [](const char*, char*, std::size_t) { return false; };
   functions.make_log = [](std::uint32_t) { return reinterpret_cast<ThreadLog*>(&records); };
   functions.append = append;

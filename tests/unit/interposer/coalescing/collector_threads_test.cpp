@@ -109,7 +109,7 @@ const CoreFunctions& made_up_core() {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   };
   functions.switch_off = [] { ADD_FAILURE() << "CUPTI was given up"; };
-  functions.tell_at_exit = [] {};
+  functions.notify_at_exit = [] {};
   functions.initial_environment = [](const char*, char*, std::size_t) { return false; };
   functions.make_log = [](std::uint32_t) { return reinterpret_cast<ThreadLog*>(&records); };
   functions.append = append;
