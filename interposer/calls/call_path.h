@@ -109,7 +109,7 @@ template <trace::Kind Known> inline bool is_timed(const Record& record) noexcept
 }
 
 // Only copies carry a kind, and only if a runtime call declared it; that of a graph's node has flags of its own.
-template <trace::Kind Known> inline void Call::settle_flags() noexcept {
+template <trace::Kind Known> [[gnu::always_inline]] inline void Call::settle_flags() noexcept {
   if (Known == trace::Kind::kNone && record.kind == trace::Kind::kUse && record.words > trace::UseWord::flags_of_copy) {
     record.w[trace::UseWord::flags_of_copy] |= record.flags & trace::kCopyDeclaredKind;
   }
@@ -139,7 +139,8 @@ template <trace::Kind Known> [[gnu::always_inline]] inline void Call::publish_he
   ThreadLog::commit(slot_, trace::with_result(head_, trace::kResultInFlight));
 }
 
-template <trace::Kind Known> inline void Call::add_outcome(std::uint16_t result, bool changed) noexcept {
+template <trace::Kind Known>
+[[gnu::always_inline]] inline void Call::add_outcome(std::uint16_t result, bool changed) noexcept {
   const std::uint64_t ticks = is_timed<Known>(record) ? read_tsc() - time_ : 0;
   if (changed) {
     ThreadLog::fill(slot_, record);

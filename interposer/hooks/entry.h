@@ -5,7 +5,7 @@
 //  1. Never end, stop or slow the host. On an internal failure: count it, switch off, forward the call.
 //  2. No lock is held over a real CUDA call; no CUDA call from a hook but pure queries allowed in stream capture. The
 //     exceptions are the rings of instrumented kernels (ring.h says how) and what --coalescing asks of CUPTI
-//     (cupti/windows.h), which never waits for kernels.
+//     (collector/windows/windows.h), which never waits for kernels.
 //  3. No static constructor or destructor: constinit or raw storage, started lazily, leaked at exit.
 //  4. Hooks are noexcept, throw nothing, and allocate only on slow paths (first event of a thread, a new stack,
 //     growth), where signals are blocked; errno is preserved.

@@ -31,8 +31,11 @@ void add(Context& context, Kernel& kernel, unsigned pass, const Counters::Figure
   const bool first = pass == 0;
   const std::uint32_t words = figures.counted << CountersWord::read_bytes;
   const std::uint64_t of_pass = trace::pack_halves({first ? words : 0, first ? 0 : words});
-  set_word(kernel.counters, CountersWord::words_of_passes, word_of(kernel.counters, CountersWord::words_of_passes) | of_pass);
-  for (unsigned i = 0; i < Counters::kFigures; ++i) add_to_word(kernel.counters, CountersWord::read_bytes + i, figures.sums[i]);
+  const std::uint64_t known = word_of(kernel.counters, CountersWord::words_of_passes);
+  set_word(kernel.counters, CountersWord::words_of_passes, known | of_pass);
+  for (unsigned i = 0; i < Counters::kFigures; ++i) {
+    add_to_word(kernel.counters, CountersWord::read_bytes + i, figures.sums[i]);
+  }
   add_to_word(kernel.counters, first ? CountersWord::first_pass : CountersWord::second_pass, 1);
 }
 

@@ -65,7 +65,9 @@ void take_time(void* data, const Timings::Timed& timed) noexcept {
   LaunchTime& longest = kernel->patched[timed.part];
   if (timed.nanoseconds > longest.of(timed.warps)) {
     longest.set(timed.nanoseconds, timed.warps);
-    if (timed.nanoseconds > word_of(kernel->row.slot, FunctionWord::longest_nanoseconds)) set_word(kernel->row.slot, FunctionWord::longest_nanoseconds, timed.nanoseconds);
+    if (timed.nanoseconds > word_of(kernel->row.slot, FunctionWord::longest_nanoseconds)) {
+      set_word(kernel->row.slot, FunctionWord::longest_nanoseconds, timed.nanoseconds);
+    }
   }
   if (plain >= kTellsFactor && timed.part == static_cast<int>(Part::kGlobal)) governor.saw_factor((timed.nanoseconds + plain - 1) / plain);
 }

@@ -120,7 +120,8 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
   trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again, cupti, context.device.load());
   const unsigned first = again ? 0 : kFirstMemoryMetric, last = again ? kFirstMemoryMetric : kMetrics;
   for (unsigned i = first; i < last; ++i) {
-    if (figures.values[i] != 0) add_to_word(slot, InstructionWord::executions + i, figures.values[i]); // never of a metric that the chip lacks
+    // Never of a metric that the chip lacks.
+    if (figures.values[i] != 0) add_to_word(slot, InstructionWord::executions + i, figures.values[i]);
   }
 }
 
@@ -310,7 +311,8 @@ void close_at_exit() noexcept {
   stopped.store(true);
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
     close_before_end(*context, false);
-    if (context->has_sums.load()) set_word(context->sums.windows(), WindowsWord::elapsed_nanoseconds, governor.elapsed(core->now()));
+    if (!context->has_sums.load()) continue;
+    set_word(context->sums.windows(), WindowsWord::elapsed_nanoseconds, governor.elapsed(core->now()));
   }
   switch_off_at_last();
 }
