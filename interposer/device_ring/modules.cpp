@@ -48,7 +48,7 @@ Verdict verdict_on(ThreadLog& log, std::uint64_t module, std::uint64_t context, 
   return verdict;
 }
 
-// 0 if the driver does not tell.
+// 0 if the driver does not say.
 std::uint64_t module_of(std::uint64_t function) noexcept {
   std::uint64_t module = 0, of_kernel = 0;
   if (driver.module_of(&module, function) == 0) return module;

@@ -12,7 +12,7 @@ namespace gmt::interposer {
 
 class ThreadLog;
 
-// Whether the process has had more than one: from then on every call tells its own. Those before are the first one's.
+// Whether the process has had more than one: from then on every call records its own. Those before are the first one's.
 extern std::atomic<bool> several_contexts;
 inline bool has_several_contexts() noexcept { return several_contexts.load(std::memory_order_relaxed); }
 

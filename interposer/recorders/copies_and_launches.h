@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kind of call means, by argument position. A recorder is a class template over positions with
 //   before(Record&, args)  fills the record from input arguments, before the real call;
-//   after(Record&, args)   fills what only a successful call tells. Absent where there is nothing.
+//   after(Record&, args)   fills what only a successful call answers. Absent where there is nothing.
 // A position that does not fit the row's type does not compile.
 // Input structures are read only where the call itself must read them; output parameters only after success.
 #pragma once
@@ -289,7 +289,7 @@ struct ContextNote : Recorder {
 // only when the trace exists anyway, because a trace begins with the first CUDA call.
 struct Registration : Note {};
 
-// cuGetProcAddress and its like: hand out our entry instead of the real function. See dlsym_hook.h; never recorded.
+// cuGetProcAddress and its versions hand out our entry instead of the real function. See dlsym_hook.h; never recorded.
 template <int Pointer> struct Route {
   static constexpr int kPointer = Pointer;
 };

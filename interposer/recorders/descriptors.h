@@ -190,7 +190,7 @@ template <class Out, class Descriptor> void describe_copy(Out& r, const Descript
 
 inline constinit DriverFunction<CUDA_ARRAY3D_DESCRIPTOR*, CUarray> array_descriptor{"cuArray3DGetDescriptor_v2"};
 
-// The driver tells an array's format, also during stream capture; 0 if it does not.
+// By the array's format, which the driver answers during stream capture, too; 0 if it does not.
 inline std::uint64_t element_bytes_of(CUarray array) {
   CUDA_ARRAY3D_DESCRIPTOR d{};
   return array_descriptor(&d, array) == 0 ? element_bytes(d.Format, d.NumChannels) : 0;

@@ -2,7 +2,7 @@
 // Recorders of graph nodes: what a node uses is recorded when the node is made or changed, since its launches name the
 // graph only. Kernels leave a kGraphKernel with their arguments, copies, sets and memory operations are uses (kGraphNode),
 // allocation and free nodes what they are; the graph or graph-exec stands in the stream's word, 0 where the call names the
-// node only. Child graphs, removed nodes and the like are a kGraphChange, bodies of conditional nodes a
+// node only. Child graphs, removed nodes and other changes are a kGraphChange, bodies of conditional nodes a
 // kLife like other graphs inside a node.
 // Same rules as copies_and_launches.h.
 #pragma once
@@ -21,7 +21,7 @@ inline void name_node(Record& r, std::uint64_t node, std::size_t i, CUgraphNodeT
   trace::UseFields(r).node(node).part(i).node_type(static_cast<std::uint64_t>(type));
 }
 
-// The destination of a copy node (i is 0), with which the whole copy is told, or its source.
+// The destination of a copy node (i is 0), with which the whole copy is recorded, or its source.
 inline void set_node_copy(Record& r, const CUDA_MEMCPY3D& copy, std::size_t i, std::uint64_t graph, std::uint64_t node) {
   const CopySide side = i == 0 ? destination_of(copy) : source_of(copy);
   const std::uint64_t rows = copy.Depth <= 1 ? copy.Height : side.rows * (copy.Depth - 1) + copy.Height;
@@ -151,7 +151,7 @@ inline void set_graph_change(Record& r, GraphOp op, std::uint64_t graph, std::ui
 }
 
 // The program has the handle of a graph that lies inside a node: what it does to the one changes the other. Where the
-// call makes the node, its graph is told, and for a conditional node which of its bodies it is, from 1.
+// call makes the node, its graph is recorded, and for a conditional node which of its bodies it is, from 1.
 inline void set_inner_graph(Record& r, std::uint64_t inner, std::uint64_t graph, std::uint64_t body = 0) {
   r.kind = Kind::kLife;
   r.droppable = false;

@@ -39,7 +39,7 @@ struct Layout {
 };
 static_assert(sizeof(Layout) == 8 && sizeof(Word) == 8);
 
-// Layouts, one behind the other, in units of 8 bytes. The first unit stands for kernels whose layout nobody tells.
+// Layouts, one behind the other, in units of 8 bytes. The first unit stands for kernels whose layout is unknown.
 constexpr std::uint32_t kArenaUnits = 1 << 18;
 constinit std::uint64_t arena[kArenaUnits] = {};
 constexpr std::uint32_t kUnknown = 0;
@@ -125,7 +125,7 @@ Block block_of(void* const* extra) noexcept {
     } else if (word == kBufferSize && extra[1] != nullptr) {
       block.size = *static_cast<const std::size_t*>(extra[1]);
     } else {
-      break; // the end, or what nobody knows
+      break; // the end, or something unknown
     }
   }
   return block;

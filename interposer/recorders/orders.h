@@ -42,7 +42,7 @@ inline CUevent event_of(const CUlaunchAttribute& attribute) {
 }
 
 // A launch, and a record for each event that its attributes name. Such an event may come before the kernel's end, but
-// work that waits for it can wait for that end too (griddepcontrol.wait), which no call tells of.
+// work that waits for it can wait for that end too (griddepcontrol.wait), which no call shows.
 template <int Config, int Function, int Parameters, int Extra> struct LaunchEx : LaunchBase {
   template <class T> static std::size_t members(const T& a) {
     std::size_t count = 1;

@@ -29,7 +29,7 @@ struct DriverCall {
     kGraphChanged,  // `object` otherwise, or destroyed
     kWork,          // that the device does later, on `stream`
     kWorkAndWait,   // copies and sets that wait for the device, mostly
-    kHiddenWork,    // on streams that nobody knows
+    kHiddenWork,    // on streams that are not known
     kSynchronized,  // the program waited, or may have, or asked and heard that all is done
     kContextSynchronized,
     kBeginCapture,  // on `stream`
@@ -76,7 +76,7 @@ struct CollectorFunctions {
   // Around each call; what before() answers is given to after(), 0 if there is nothing to do there.
   std::uint64_t (*before)(const DriverCall& call);
   void (*after)(const DriverCall& call, std::uint64_t token, bool succeeded);
-  // A module was loaded from memory. `bytes` is 0 if the image itself has to tell.
+  // A module was loaded from memory. `bytes` is 0 if the image itself has to say.
   void (*code_was_loaded)(const void* image, std::size_t bytes);
   void (*process_exits)(); // by exit() or main's end; other threads may go on
   void (*forget)(); // in a forked child

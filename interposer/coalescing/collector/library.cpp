@@ -23,7 +23,7 @@ namespace {
 
 using What = DriverCall::What;
 
-// What before() tells after(): number of the context from 1; for a wait for the whole context how much its streams had
+// What before() hands to after(): number of the context from 1; for a wait for the whole context how much its streams had
 // been given by then, for a launch its number in Context::timings.
 constexpr unsigned kContextShift = 48;
 constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kContextShift) - 1;

@@ -8,7 +8,7 @@
 
 namespace gmt::interposer::collector {
 
-// After the driver has taken it. `bytes` is 0 if the image's own header has to tell.
+// After the driver has taken it. `bytes` is 0 if the image's own header has to say.
 void save_image(const void* image, std::size_t bytes) noexcept;
 void forget_images() noexcept;
 

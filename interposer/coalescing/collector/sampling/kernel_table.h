@@ -35,7 +35,7 @@ struct Kernel {
 
 class Kernels {
 public:
-  // Null if the driver does not tell its name, or there is no room for it.
+  // Null if the driver does not say its name, or there is no room for it.
   Kernel* of(std::uint64_t function, Sums& sums) noexcept {
     Kernel* known = find(function);
     return known != nullptr ? known : learn(function, sums);

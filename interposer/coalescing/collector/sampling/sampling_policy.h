@@ -86,8 +86,8 @@ public:
     return all > gone ? all - gone : 0;
   }
 
-  // How many times longer a launch takes that is measured, shared memory left out; never told of kernels that are too short
-  // to tell.
+  // How many times longer a launch takes that is measured, shared memory left out; not of kernels that are too short
+  // to say anything.
   std::uint64_t factor() const noexcept { return std::max(kFactor, largest_.load(std::memory_order_relaxed)); }
   void saw_factor(std::uint64_t factor) noexcept {
     std::uint64_t largest = largest_.load(std::memory_order_relaxed);

@@ -2,8 +2,8 @@
 // Which kernels each executable graph launches, asked of the driver when the graph is made, so that a launch of the graph
 // counts as launches of them.
 //
-// Invariants: nothing is claimed about a graph whose kernels cannot be told: one with nodes that run a number of times
-// nobody knows, with kernels of another context, or changed since in a way that is not followed. Lists do not change once
+// Invariants: nothing is claimed about a graph whose kernels are not known: one with nodes that run an unknown number
+// of times, with kernels of another context, or changed since in a way that is not followed. Lists do not change once
 // made; like all that CUDA's graphs are, one must not be launched while it is destroyed or updated.
 #pragma once
 

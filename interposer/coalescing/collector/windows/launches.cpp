@@ -27,7 +27,7 @@ bool has_figures(const Kernel& kernel) noexcept {
   return kernel.row.slot != nullptr && word_of(kernel.row.slot, FunctionWord::measured) != 0;
 }
 
-// Nanoseconds that a launch of so many warps takes in a window, as far as that can be told.
+// Nanoseconds that a launch of so many warps takes in a window, as far as that is known.
 std::uint64_t cost_of(const Kernel& kernel, std::uint64_t warps, Part part) noexcept {
   const LaunchTime& longest = kernel.patched[static_cast<unsigned>(part)];
   if (longest.is_known()) return longest.of(warps) + longest.of(warps) / 4;

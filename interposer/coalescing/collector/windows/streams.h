@@ -4,7 +4,7 @@
 //
 // Invariants: add() takes no lock, so a signal handler may cut into it; the rest is called while no other thread adds.
 // What finds no room, or happens where nobody can look, makes the set blind: then only a wait for the whole context
-// tells.
+// shows that all is done.
 #pragma once
 
 #include <atomic>
