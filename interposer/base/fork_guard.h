@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps a fork out of the moments in which a thread of ours holds a lock that the child could never get back: the
-// loader's list of objects, libunwind's cache, the session's own. The child of a program with many threads would hang in its first
-// dlopen, exception or captured stack. Used by session_start.cpp, object_files.cpp and unwinder_imports.cpp.
+// loader's list of objects, libunwind's cache, the session's own. The child of a program with many threads would hang
+// in its first dlopen, exception or captured stack.
 #pragma once
 
 namespace gmt::interposer {

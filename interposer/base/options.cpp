@@ -26,7 +26,10 @@ public:
     if (at_ == length_) {
       length_ = fd_ >= 0 ? read(fd_, buffer_, sizeof buffer_) : 0;
       at_ = 0;
-      if (length_ <= 0) return length_ = 0, -1;
+      if (length_ <= 0) {
+        length_ = 0;
+        return -1;
+      }
     }
     return static_cast<unsigned char>(buffer_[at_++]);
   }

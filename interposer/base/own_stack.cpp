@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See own_stack.h. pthread_getattr_np() would tell where a thread's stack ends, but it allocates, and the call may have
+// See own_stack.h. pthread_getattr_np() would say where a thread's stack ends, but it allocates, and the call may have
 // come from the program's allocator. So the pages are asked for: below a thread's stack lies its guard page.
 #include "interposer/base/own_stack.h"
 
@@ -62,8 +62,8 @@ constexpr unsigned kMostKept = 8;
 constinit std::atomic<char*> kept[kMostKept] = {}; // stacks that nobody is on
 
 char* take_stack() noexcept {
-  for (auto& place : kept) {
-    if (char* stack = place.exchange(nullptr, std::memory_order_acquire)) return stack;
+  for (auto& entry : kept) {
+    if (char* stack = entry.exchange(nullptr, std::memory_order_acquire)) return stack;
   }
   void* memory = mmap(nullptr, kOwnBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -72,9 +72,9 @@ char* take_stack() noexcept {
 }
 
 void give_back(char* stack) noexcept {
-  for (auto& place : kept) {
+  for (auto& entry : kept) {
     char* none = nullptr;
-    if (place.compare_exchange_strong(none, stack, std::memory_order_release)) return;
+    if (entry.compare_exchange_strong(none, stack, std::memory_order_release)) return;
   }
   munmap(stack, kOwnBytes);
 }
@@ -97,7 +97,7 @@ bool find_room(std::uintptr_t below, std::size_t bytes) noexcept {
 }
 
 void run_on_own_stack(void (*work)(void*), void* argument) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   char* const stack = take_stack();
   if (stack == nullptr) return work(argument);
   const StackRange outer = known_stack;

@@ -12,7 +12,7 @@ struct HostRanges {
   std::uint64_t stack_begin = 0, stack_end = 0;
 };
 
-// All 0 where /proc does not tell.
+// All 0 where /proc does not say.
 HostRanges host_ranges() noexcept;
 
 } // namespace gmt::interposer

@@ -9,7 +9,7 @@
 
 namespace gmt::interposer {
 
-// rt_sigprocmask reads the new mask before it refuses an unknown operation: EFAULT tells an unreadable address.
+// rt_sigprocmask reads the new mask before it refuses an unknown operation: EFAULT means an unreadable address.
 // Changes errno.
 inline bool is_readable(const void* address) noexcept {
   const auto word = reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{7};

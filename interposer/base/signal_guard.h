@@ -9,22 +9,22 @@
 
 namespace gmt::interposer {
 
-class Quiet {
+class SignalGuard {
 public:
-  Quiet() noexcept : errno_(errno) {
+  SignalGuard() noexcept : errno_(errno) {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &mask_);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_);
   }
-  ~Quiet() {
+  ~SignalGuard() {
     int ignored;
     pthread_setcancelstate(cancel_, &ignored);
     pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
     errno = errno_;
   }
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
 
 private:
   sigset_t mask_;

@@ -45,9 +45,20 @@ public:
   TextFile(const TextFile&) = delete;
   TextFile& operator=(const TextFile&) = delete;
 
-  bool good() noexcept { return flush(), good_; }
-  void line(const char* text) noexcept { put(text), put('\n'); }
-  void text(const char* key, const char* value) noexcept { put(key), put('='), put_escaped(value), put('\n'); }
+  bool good() noexcept {
+    flush();
+    return good_;
+  }
+  void line(const char* text) noexcept {
+    put(text);
+    put('\n');
+  }
+  void text(const char* key, const char* value) noexcept {
+    put(key);
+    put('=');
+    put_escaped(value);
+    put('\n');
+  }
   void number(const char* key, std::uint64_t value) noexcept {
     char digits[24];
     std::snprintf(digits, sizeof digits, "%lu", value);

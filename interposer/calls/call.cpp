@@ -19,21 +19,22 @@ namespace {
 
 // Contexts that come and go, with what the tool keeps for them.
 [[gnu::noinline]] void follow_contexts(ThreadLog& log, const Record& record) noexcept {
-  const auto object = static_cast<trace::ObjectClass>(record.w[1]);
-  const auto op = static_cast<trace::LifeOp>(record.w[2]);
+  const trace::LifeView life(record);
+  const trace::ObjectClass object = life.object();
+  const trace::LifeOp op = life.op();
   if (object == trace::ObjectClass::kContext) {
     if (op == trace::LifeOp::kCreate) {
-      note_context(record.w[0]);
-      current_context(log); // it is current now: tells of its device
-      context_was_made(record.w[0]);
+      note_context(life.handle());
+      current_context(log); // it is current now, so its device is recorded
+      context_was_made(life.handle());
     }
-    if (op == trace::LifeOp::kDestroy) context_has_ended(record.w[0]);
+    if (op == trace::LifeOp::kDestroy) context_has_ended(life.handle());
   } else if (object == trace::ObjectClass::kPrimaryContext) {
-    const auto device = static_cast<int>(record.w[0]);
+    const auto device = static_cast<int>(life.device());
     if (op == trace::LifeOp::kRetain) {
       describe_device(log, device); // a runtime's first step: known before any memory is
-      note_context(record.w[3]);
-      context_was_made(record.w[3]);
+      note_context(life.context());
+      context_was_made(life.context());
     } else if (op == trace::LifeOp::kRelease || op == trace::LifeOp::kReset) {
       primary_context_was_left(device, op == trace::LifeOp::kReset);
     }
@@ -97,9 +98,9 @@ void RuntimeCall::enter() noexcept {
   runtime_scope(t, frame_);
   if (t.runtime_depth >= kMaxRuntimeScopes) return;
   index_ = t.runtime_depth;
-  t.runtime_depth = index_ + 1; // a signal handler from here on takes the place above
+  t.runtime_depth = index_ + 1; // a signal handler from here on takes the one above
   __atomic_store_n(&mark_, ++t.serial, __ATOMIC_RELAXED);
-  t.runtime[index_] = {frame_, &mark_, mark_, row_, static_cast<std::uint16_t>(record.flags & 0xf00), false, false};
+  t.runtime[index_] = {frame_, &mark_, mark_, row_, static_cast<std::uint16_t>(record.flags & trace::kCopyDeclaredKind), false, false};
   t.runtime_depth = index_ + 1; // a handler that found the half-written scope has taken it away
 }
 
@@ -116,7 +117,7 @@ void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
   t.runtime_depth = index_;
   if (scope.driver_seen && index_ != 0) {
     t.runtime[index_ - 1].driver_seen = true;
-    t.runtime[index_ - 1].driver_failed |= result != 0; // or told of here
+    t.runtime[index_ - 1].driver_failed |= result != 0; // or recorded here
   }
   if (scope.driver_seen && (result == 0 || scope.driver_failed)) return;
   ThreadLog* log = thread_log();
@@ -140,9 +141,8 @@ void record_exit(trace::ExitWay way, std::uint64_t status) noexcept {
   if (log == nullptr) return;
   Record record;
   record.kind = trace::Kind::kExit;
-  record.use(2 + 2);
-  record.set(0, static_cast<std::uint64_t>(way));
-  record.set(1, status);
+  record.use(trace::kFirstPayloadWords);
+  trace::ExitFields(record).way(way).status(status);
   log->append(record, trace::kNoApi);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the process while it is recorded, and the two scopes that a hooked call opens: Call for a driver
-// row, RuntimeCall for a runtime row. Used by entry.h only; the parts are call_path.h (what a driver call runs through),
-// process.h (start, fork, trace directory), thread_log.h (records), stack_interner.h (call stacks) and object_files.h (object files).
+// row, RuntimeCall for a runtime row. The parts are call_path.h (what a driver call runs through), process.h (start, fork,
+// trace directory), thread_log.h (records), stack_interner.h (call stacks) and object_files.h (object files).
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ public:
 
   // False if this call is part of another: it goes to driver_own_function(), unrecorded.
   bool begin(bool recorded) noexcept;
-  // `records` is what the call will make in all: a batch's later members take their places in the order now.
+  // `records` is what the call will make in all: a batch's later members take their numbers in the order now.
   void publish_in_flight(unsigned records = 1) noexcept;
   // `changed`: the record's words are no longer those that were published.
   void complete(std::uint16_t result, bool changed) noexcept;
@@ -79,7 +79,7 @@ private:
   DriverScope outer_{};
   std::uint64_t order_ = 0; // of the first record
   std::uint64_t time_ = 0;
-  std::uint64_t told_ = 0; // what the collector answered before the call
+  std::uint64_t notified_ = 0; // what the collector answered before the call
   std::uint16_t common_flags_ = 0; // of all members
   std::uint16_t context_ = 0; // where there are several
   std::uint16_t via_ = trace::kNoApi;

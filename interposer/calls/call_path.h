@@ -109,18 +109,18 @@ template <trace::Kind Known> inline bool is_timed(const Record& record) noexcept
 }
 
 // Only copies carry a kind, and only if a runtime call declared it; that of a graph's node has flags of its own.
-template <trace::Kind Known> inline void Call::settle_flags() noexcept {
-  if (Known == trace::Kind::kNone && record.kind == trace::Kind::kUse && record.words > trace::kNodeCopyFlags) {
-    record.w[trace::kNodeCopyFlags] |= record.flags & 0xf00u;
+template <trace::Kind Known> [[gnu::always_inline]] inline void Call::settle_flags() noexcept {
+  if (Known == trace::Kind::kNone && record.kind == trace::Kind::kUse && record.words > trace::UseWord::flags_of_copy) {
+    record.w[trace::UseWord::flags_of_copy] |= record.flags & trace::kCopyDeclaredKind;
   }
   if (!is_kind<Known>(record, trace::Kind::kCopy) || via_ == trace::kNoApi) {
-    record.flags &= static_cast<std::uint16_t>(~0xf00u);
+    record.flags &= static_cast<std::uint16_t>(~trace::kCopyDeclaredKind);
   }
 }
 
 template <trace::Kind Known> [[gnu::always_inline]] inline void Call::publish_here(unsigned records) noexcept {
   settle_flags<Known>();
-  if (is_coalescing()) [[unlikely]] told_ = tell_before(record, row_);
+  if (is_coalescing()) [[unlikely]] notified_ = notify_before(record, row_);
   if (log_ == nullptr) [[unlikely]] return;
   // What an allocation belongs to is asked after the call, and virtual memory to none.
   if (has_several_contexts() && !is_kind<Known>(record, trace::Kind::kAlloc)) [[unlikely]] {
@@ -139,7 +139,8 @@ template <trace::Kind Known> [[gnu::always_inline]] inline void Call::publish_he
   ThreadLog::commit(slot_, trace::with_result(head_, trace::kResultInFlight));
 }
 
-template <trace::Kind Known> inline void Call::add_outcome(std::uint16_t result, bool changed) noexcept {
+template <trace::Kind Known>
+[[gnu::always_inline]] inline void Call::add_outcome(std::uint16_t result, bool changed) noexcept {
   const std::uint64_t ticks = is_timed<Known>(record) ? read_tsc() - time_ : 0;
   if (changed) {
     ThreadLog::fill(slot_, record);
@@ -166,7 +167,7 @@ template <trace::Kind Known>
     ThreadLog::commit(slot_, trace::with_result(head_, result));
     if (!launch && has_facts<Known>(result)) [[unlikely]] note_facts(result);
   }
-  if (told_ != 0) [[unlikely]] tell_after(record, row_, told_, result == 0);
+  if (notified_ != 0) [[unlikely]] notify_after(record, row_, notified_, result == 0);
 }
 
 // Whether the trace should know something beside the call itself.

@@ -68,36 +68,32 @@ DriverCall on_stream(What what, std::uint64_t stream, std::uint64_t object = 0) 
   return {what, stream != 0 ? stream : kLegacyStream, object};
 }
 
-// Of a launch, whose grid and block are packed as trace/format.h says.
-std::uint64_t warps_of(const Record& r) noexcept {
-  const std::uint64_t grid = r.w[2], block = r.w[3];
-  const std::uint64_t blocks = (grid & 0xffffffff) * (grid >> 32 & 0xffff) * (grid >> 48);
-  const std::uint64_t threads = (block & 0xffff) * (block >> 16 & 0xffff) * (block >> 32 & 0xffff);
-  return blocks * ((threads + 31) / 32);
-}
+std::uint64_t volume_of(trace::Index3 extents) noexcept { return std::uint64_t{extents.x} * extents.y * extents.z; }
 
-DriverCall describe_launch(const Record& r) noexcept {
-  DriverCall call = on_stream(What::kLaunch, r.w[1], r.w[0]);
-  call.warps = warps_of(r);
+DriverCall describe_launch(trace::LaunchView launch) noexcept {
+  constexpr std::uint64_t kThreadsOfWarp = 32;
+  DriverCall call = on_stream(What::kLaunch, launch.stream(), launch.function());
+  call.warps = volume_of(launch.grid()) * ((volume_of(launch.block()) + kThreadsOfWarp - 1) / kThreadsOfWarp);
   return call;
 }
 
-DriverCall describe_order(const Record& r) noexcept {
-  switch (static_cast<SyncOp>(r.w[2])) {
+DriverCall describe_order(trace::SyncView order) noexcept {
+  const std::uint64_t stream = order.stream();
+  switch (order.op()) {
     case SyncOp::kStreamSynchronize:
     case SyncOp::kEventSynchronize:
     case SyncOp::kStreamQuery:
     case SyncOp::kEventQuery: return {What::kSynchronized};
     case SyncOp::kContextSynchronize: return {What::kContextSynchronized};
-    case SyncOp::kGraphLaunch: return on_stream(What::kGraphLaunch, r.w[0], r.w[1]);
-    case SyncOp::kGraphUpload: return on_stream(What::kGraphUpload, r.w[0], r.w[1]);
-    case SyncOp::kBeginCapture: return on_stream(What::kBeginCapture, r.w[0]);
-    case SyncOp::kEndCapture: return on_stream(What::kEndCapture, r.w[0]);
+    case SyncOp::kGraphLaunch: return on_stream(What::kGraphLaunch, stream, order.executable_graph());
+    case SyncOp::kGraphUpload: return on_stream(What::kGraphUpload, stream, order.executable_graph());
+    case SyncOp::kBeginCapture: return on_stream(What::kBeginCapture, stream);
+    case SyncOp::kEndCapture: return on_stream(What::kEndCapture, stream);
     case SyncOp::kEventRecord:
     case SyncOp::kStreamWaitEvent:
     case SyncOp::kHostFunction:
     case SyncOp::kExternalSignal:
-    case SyncOp::kExternalWait: return on_stream(What::kWork, r.w[0]);
+    case SyncOp::kExternalWait: return on_stream(What::kWork, stream);
     case SyncOp::kElapsedTime:
     case SyncOp::kContextRecord:
     case SyncOp::kContextWait: break;
@@ -105,54 +101,67 @@ DriverCall describe_order(const Record& r) noexcept {
   return {};
 }
 
-DriverCall describe_life(const Record& r) noexcept {
-  const auto object = static_cast<trace::ObjectClass>(r.w[1]);
-  const auto op = static_cast<trace::LifeOp>(r.w[2]);
+DriverCall describe_life(trace::LifeView life) noexcept {
+  const trace::ObjectClass object = life.object();
+  const trace::LifeOp op = life.op();
   if (object == trace::ObjectClass::kGraphExec) {
-    if (op == trace::LifeOp::kCreate) return {What::kGraphMade, 0, r.w[0], r.w[3]};
-    return {What::kGraphChanged, 0, r.w[0]};
+    if (op == trace::LifeOp::kCreate) return {What::kGraphMade, 0, life.handle(), life.parent()};
+    return {What::kGraphChanged, 0, life.handle()};
   }
   if (op == trace::LifeOp::kDestroy) {
-    if (object == trace::ObjectClass::kStream) return {What::kStreamEnds, r.w[0]};
+    if (object == trace::ObjectClass::kStream) return {What::kStreamEnds, life.handle()};
     if (object == trace::ObjectClass::kModule || object == trace::ObjectClass::kLibrary) return {What::kCodeEnds};
-    if (object == trace::ObjectClass::kContext) return {What::kContextEnds, 0, r.w[0]};
+    if (object == trace::ObjectClass::kContext) return {What::kContextEnds, 0, life.handle()};
   } else if (object == trace::ObjectClass::kPrimaryContext) {
-    if (op == trace::LifeOp::kReset) return {What::kPrimaryEnds, 1, r.w[0]};
-    if (op == trace::LifeOp::kRelease) return {What::kPrimaryEnds, 0, r.w[0]};
+    if (op == trace::LifeOp::kReset) return {What::kPrimaryEnds, 1, life.device()};
+    if (op == trace::LifeOp::kRelease) return {What::kPrimaryEnds, 0, life.device()};
   }
   return {};
 }
 
-DriverCall describe_use(const Record& r) noexcept {
-  switch (static_cast<trace::UseClass>(r.w[2])) {
+DriverCall describe_use(trace::UseView use) noexcept {
+  switch (use.use()) {
     case trace::UseClass::kPrefetch:
     case trace::UseClass::kAttach:
     case trace::UseClass::kMemOp:
     case trace::UseClass::kMemOpWait:
-    case trace::UseClass::kDiscard: return on_stream(What::kWork, r.w[3]);
+    case trace::UseClass::kDiscard: return on_stream(What::kWork, use.stream());
     default: return {};
   }
 }
 
+DriverCall describe_graph_change(trace::GraphChangeView change) noexcept {
+  if (change.op() == trace::GraphOp::kUpdate) return {What::kGraphMade, 0, change.graph(), change.other_graph()};
+  if (change.op() >= trace::GraphOp::kEventRecord) return {}; // runs no kernel
+  return {What::kGraphChanged, 0, change.graph()};
+}
+
+DriverCall describe_graph_kernel(trace::GraphKernelView kernel) noexcept {
+  return {What::kGraphKernel, 0, kernel.graph(), kernel.function(), kernel.node()};
+}
+
 DriverCall describe(const Record& r, std::uint16_t row) noexcept {
   switch (r.kind) {
-    case Kind::kLaunch: return describe_launch(r);
-    case Kind::kCopy: return on_stream((r.flags & trace::kCopyAsync) != 0 ? What::kWork : What::kWorkAndWait, r.w[3]);
-    case Kind::kSet: return on_stream((r.flags & trace::kSetAsync) != 0 ? What::kWork : What::kWorkAndWait, r.w[3]);
+    case Kind::kLaunch: return describe_launch(trace::LaunchView(r));
+    case Kind::kCopy: {
+      const bool async = (r.flags & trace::kCopyAsync) != 0;
+      return on_stream(async ? What::kWork : What::kWorkAndWait, trace::CopyView(r).stream());
+    }
+    case Kind::kSet: {
+      const bool async = (r.flags & trace::kSetAsync) != 0;
+      return on_stream(async ? What::kWork : What::kWorkAndWait, trace::SetView(r).stream());
+    }
     case Kind::kAlloc:
-      if (r.w[2] != static_cast<std::uint64_t>(trace::Family::kStreamOrdered)) return {};
-      return on_stream(What::kWork, r.w[3]);
+      if (trace::AllocView(r).memory_kind() != trace::Family::kStreamOrdered) return {};
+      return on_stream(What::kWork, trace::AllocView(r).stream());
     case Kind::kFree: // cuMemFree and its like wait for the device
       if ((r.flags & trace::kSetAsync) == 0) return {What::kSynchronized};
-      return on_stream(What::kWork, r.w[2]);
-    case Kind::kSync: return describe_order(r);
-    case Kind::kLife: return describe_life(r);
-    case Kind::kUse: return describe_use(r);
-    case Kind::kGraphKernel: return {What::kGraphKernel, 0, r.w[1], r.w[0], r.w[4]};
-    case Kind::kGraphChange:
-      if (static_cast<trace::GraphOp>(r.w[1]) == trace::GraphOp::kUpdate) return {What::kGraphMade, 0, r.w[0], r.w[3]};
-      if (static_cast<trace::GraphOp>(r.w[1]) >= trace::GraphOp::kEventRecord) return {}; // runs no kernel
-      return {What::kGraphChanged, 0, r.w[0]};
+      return on_stream(What::kWork, trace::FreeView(r).stream());
+    case Kind::kSync: return describe_order(trace::SyncView(r));
+    case Kind::kLife: return describe_life(trace::LifeView(r));
+    case Kind::kUse: return describe_use(trace::UseView(r));
+    case Kind::kGraphKernel: return describe_graph_kernel(trace::GraphKernelView(r));
+    case Kind::kGraphChange: return describe_graph_change(trace::GraphChangeView(r));
     case Kind::kNote: return {row < trace::kDriverApiCount && kHiddenWork.is[row] ? What::kHiddenWork : What::kNothing};
     default: return {};
   }
@@ -172,7 +181,7 @@ void profiler_was_loaded(const void* address) noexcept {
 void switch_off() noexcept { coalescing.store(Coalescing::kStopped); }
 
 // A forked child has inherited what its parent registered.
-void tell_at_exit() noexcept {
+void notify_at_exit() noexcept {
   static constinit std::atomic<bool> registered{false};
   if (registered.exchange(true)) return;
   on_exit(
@@ -222,10 +231,27 @@ void each_object(const char* prefix, bool (*visit)(void*, const char*), void* co
 }
 
 constinit CoreFunctions core{
-    nullptr, driver_symbol, current_context_handle, id_of_context, is_primary_context, code_generation, in_range,
-    monotonic_ns, profiler_was_loaded, switch_off, tell_at_exit, ThreadLog::create_for_sums, append, append_to_sums,
-    path_of, take_budget,
-    initial_environment, is_in_file, each_object, real_dlsym};
+    .options = nullptr, // when it is opened
+    .driver_symbol = driver_symbol,
+    .current_context = current_context_handle,
+    .context_id = id_of_context,
+    .is_primary_context = is_primary_context,
+    .code_generation = code_generation,
+    .in_range = in_range,
+    .now = monotonic_ns,
+    .profiler_was_loaded = profiler_was_loaded,
+    .switch_off = switch_off,
+    .notify_at_exit = notify_at_exit,
+    .make_log = ThreadLog::create_for_sums,
+    .append = append,
+    .append_text = append_to_sums,
+    .path_of = path_of,
+    .take_budget = take_budget,
+    .initial_environment = initial_environment,
+    .is_in_file = is_in_file,
+    .each_object = each_object,
+    .find_symbol = real_dlsym,
+};
 
 } // namespace
 
@@ -239,7 +265,7 @@ void open_collector() noexcept {
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     void* symbol = library != nullptr ? real_dlsym(library, kCollectorSymbol) : nullptr;
     const auto open = reinterpret_cast<OpenCollector>(symbol);
-    if (open == nullptr) return Process::tell_command("nocollector", path);
+    if (open == nullptr) return Process::notify_command("nocollector", path);
     core.options = &Process::options();
     collector = open(&core);
   }
@@ -251,20 +277,20 @@ void forget_collector() noexcept {
   if (collector != nullptr) collector->forget();
 }
 
-std::uint64_t tell_before(const Record& record, std::uint16_t row) noexcept {
+std::uint64_t notify_before(const Record& record, std::uint16_t row) noexcept {
   const DriverCall call = describe(record, row);
   if (call.what == What::kNothing) return 0;
   const Inside guard;
   return collector->before(call);
 }
 
-void tell_after(const Record& record, std::uint16_t row, std::uint64_t token, bool succeeded) noexcept {
+void notify_after(const Record& record, std::uint16_t row, std::uint64_t token, bool succeeded) noexcept {
   const DriverCall call = describe(record, row);
   const Inside guard;
   collector->after(call, token, succeeded);
 }
 
-void tell_of_code(const void* image, std::size_t bytes) noexcept {
+void notify_of_code(const void* image, std::size_t bytes) noexcept {
   const Inside guard;
   collector->code_was_loaded(image, bytes);
 }

@@ -50,7 +50,7 @@ ThreadLog* log_of(Ring& ring) noexcept {
   ring.without_log = true;
   char reason[128];
   std::snprintf(reason, sizeof reason, "no log for what kernels record: %s", strerrordesc_np(errno));
-  Process::tell_command("nolog", reason);
+  Process::notify_command("nolog", reason);
   return nullptr;
 }
 
@@ -71,8 +71,9 @@ bool drain_ring(Ring& ring, bool last) noexcept {
   }
   if (moved == 0 && torn == 0 && lost == ring.lost) return false;
   ring.lost = lost;
-  const std::uint64_t words[3] = {moved, lost, torn};
-  if (ThreadLog* log = log_of(ring)) log->append_words(trace::Kind::kDeviceDrained, words, 3, ring.id);
+  trace::Words<trace::DeviceDrainedWord> words;
+  trace::DeviceDrainedFields(words).slots(moved).lost(lost).torn(torn);
+  if (ThreadLog* log = log_of(ring)) log->append_words(trace::Kind::kDeviceDrained, words.w, words.kCount, ring.id);
   return true;
 }
 
@@ -130,7 +131,9 @@ void* drain_thread(void*) noexcept {
     const std::uint64_t now = monotonic_ns();
     if (moved) last = now;
     const std::uint64_t idle = (now - last) / 8;
-    const std::uint64_t pause = idle < kShortest ? kShortest : idle > kLongest ? kLongest : idle;
+    std::uint64_t pause = idle;
+    if (pause < kShortest) pause = kShortest;
+    if (pause > kLongest) pause = kLongest;
     if (sleep_for(any_live() ? pause : kNoRings)) last = monotonic_ns();
   }
 }
@@ -139,7 +142,7 @@ void* drain_thread(void*) noexcept {
 
 bool start_drain_thread() noexcept {
   constexpr std::size_t kStackBytes = 256 << 10;
-  const Quiet quiet; // the thread inherits that all signals wait
+  const SignalGuard signals; // the thread inherits that all signals wait
   if (started.load()) return true;
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
@@ -161,7 +164,7 @@ void begin_draining(Ring& ring) noexcept {
 }
 
 void end_draining(Ring& ring) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const InsideLocks guard;
   const BoundedLock lock(locked, kLockMilliseconds);
   if (!lock.held()) return; // it stays live: nothing of it is given to another context
@@ -176,7 +179,7 @@ void end_draining(Ring& ring) noexcept {
 
 void drain_rings() noexcept {
   if (!started.load(std::memory_order_relaxed)) return;
-  const Quiet quiet;
+  const SignalGuard signals;
   drain_live();
 }
 

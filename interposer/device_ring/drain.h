@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves records of kernels from the rings into device-<n>.log while they run: one thread of ours, started with the first
-// ring, and the threads that end a context or the process. Used by ring.cpp (rings come and go), kernel_table.cpp and
-// recorders (records are to be expected), process_hooks.cpp (the end).
+// ring, and the threads that end a context or the process.
 //
 // Invariants: makes no CUDA call; a record is in the log before its slots are given back; a ring is read by one thread at a
 // time; what the log cannot take is counted there and given back all the same, so that no kernel waits for a full disk.
@@ -29,7 +28,7 @@ struct Ring {
   // Kept by the drain.
   ThreadLog* log = nullptr; // made when there is something to write
   bool without_log = false; // it could not be: records are passed over, so that no kernel waits for room
-  std::uint64_t lost = 0;   // by kernels, as last told
+  std::uint64_t lost = 0;   // by kernels, as last recorded
 };
 
 inline constexpr unsigned kMaxRings = 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shared memory of a device ring: a file in /dev/shm that outlives the process, with a link to it in the trace
-// (device-<n>.ring) by which the command finds and removes it. Used by ring.cpp.
+// (device-<n>.ring) by which the command finds and removes it.
 //
 // Invariants: the memory is there to its last byte (a full /dev/shm is an error here, not a SIGBUS later); a file never
 // stands without its link; a forked child does not have the mapping.

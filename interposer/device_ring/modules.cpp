@@ -18,7 +18,7 @@ namespace {
 
 enum Verdict : std::uint64_t { kPlain = 1, kHandedOver = 2, kWithoutRing = 3 };
 
-// By module: generation of the code << 2 | verdict. In the turn; what finds no place is asked for again.
+// By module: generation of the code << 2 | verdict. Under the RingLock; what finds no room is asked for again.
 struct KnownModule {
   std::uint64_t module, value;
 };
@@ -48,18 +48,18 @@ Verdict verdict_on(ThreadLog& log, std::uint64_t module, std::uint64_t context, 
   return verdict;
 }
 
-// 0 if the driver does not tell.
+// 0 if the driver does not say.
 std::uint64_t module_of(std::uint64_t function) noexcept {
   std::uint64_t module = 0, of_kernel = 0;
   if (driver.module_of(&module, function) == 0) return module;
-  if (driver.function_of == nullptr || driver.function_of(&of_kernel, function) != 0) return 0;
+  if (driver.function_of(&of_kernel, function) != 0) return 0;
   return driver.module_of(&module, of_kernel) == 0 ? module : 0;
 }
 
 // Kernels with their contexts, by one word that is made of both and of the generation; its lowest bit says whether
-// the module is instrumented. Read without the turn.
-constexpr unsigned kHandedOverPlaces = 1 << 10;
-constinit std::atomic<std::uint64_t> handed_over[kHandedOverPlaces] = {};
+// the module is instrumented. Read without the lock.
+constexpr unsigned kHandedOverEntries = 1 << 10;
+constinit std::atomic<std::uint64_t> handed_over[kHandedOverEntries] = {};
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
   std::uint64_t h = (a ^ c) * 0x9e3779b97f4a7c15u;
@@ -74,16 +74,16 @@ bool hand_over_ring(std::uint64_t function) noexcept {
   const std::uint64_t generation = code_generation();
   if (context == 0 || function == 0) return false;
   const std::uint64_t key = mixed(function, context, generation);
-  std::atomic<std::uint64_t>& place = handed_over[key >> 54];
-  const std::uint64_t found = place.load(std::memory_order_acquire);
+  std::atomic<std::uint64_t>& entry = handed_over[key >> 54];
+  const std::uint64_t found = entry.load(std::memory_order_acquire);
   if (generation != 0 && (found & ~std::uint64_t{1}) == key) return (found & 1) != 0;
   ThreadLog* log = thread_log();
-  const Turn turn;
-  if (log == nullptr || !turn.ready()) return false;
+  const RingLock lock;
+  if (log == nullptr || !lock.ready()) return false;
   const std::uint64_t module = module_of(function);
   if (module == 0) return false;
   const bool instrumented = verdict_on(*log, module, context, generation) != kPlain;
-  if (generation != 0) place.store(key | (instrumented ? 1 : 0), std::memory_order_release);
+  if (generation != 0) entry.store(key | (instrumented ? 1 : 0), std::memory_order_release);
   return instrumented;
 }
 

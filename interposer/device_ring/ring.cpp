@@ -17,14 +17,15 @@ namespace gmt::interposer {
 
 namespace {
 
-// Making a ring: in the turn, the context being current.
+// Making a ring: under the RingLock, the context being current.
 
 constexpr std::size_t kLeastBytes = 256 << 10, kMostBytes = 1 << 30;
 constinit std::atomic<unsigned> ring_count{0}; // made so far
 
 std::uint32_t slots_of_each() noexcept {
   std::uint64_t wanted = Process::options().device_ring_size;
-  wanted = wanted < kLeastBytes ? kLeastBytes : wanted > kMostBytes ? kMostBytes : wanted;
+  if (wanted < kLeastBytes) wanted = kLeastBytes;
+  if (wanted > kMostBytes) wanted = kMostBytes;
   std::uint32_t slots = 1;
   while (std::uint64_t{slots} * 2 * trace::kSubRings * trace::kSlotBytes <= wanted) slots *= 2;
   return slots;
@@ -79,8 +80,8 @@ Ring* ring_in_state(Ring::State state) noexcept {
   return nullptr;
 }
 
-// A spare ring, or a place with new memory; null if there is neither.
-Ring* place_for_ring(std::size_t bytes) noexcept {
+// A spare ring, or one with new memory; null if there is neither.
+Ring* ring_with_memory(std::size_t bytes) noexcept {
   if (Ring* spare = ring_in_state(Ring::State::kSpare)) {
     renumber_ring_memory(spare->memory, ring_count);
     return spare;
@@ -100,15 +101,21 @@ void refuse(std::uint64_t context) noexcept {
 // Null if it could not be made.
 Ring* make_ring(ThreadLog& log, std::uint64_t context) noexcept {
   const std::uint32_t slots = slots_of_each();
-  Ring* ring = start_drain_thread() ? place_for_ring(trace::ring_bytes(trace::kSubRings, slots)) : nullptr;
-  if (ring == nullptr) return refuse(context), nullptr;
+  Ring* ring = start_drain_thread() ? ring_with_memory(trace::ring_bytes(trace::kSubRings, slots)) : nullptr;
+  if (ring == nullptr) {
+    refuse(context);
+    return nullptr;
+  }
   ++ring_count;
   ring->context = context;
   ring->id = current_context(log);
   ring->device = -1;
   driver.context_device(&ring->device);
   fill_header(*ring, slots);
-  if (make_on_device(*ring)) return begin_draining(*ring), ring;
+  if (make_on_device(*ring)) {
+    begin_draining(*ring);
+    return ring;
+  }
   const bool spare = ring->state.load() == Ring::State::kSpare; // registered with who knows whom: it stays
   if (!spare) drop_ring_memory(ring->memory);
   ring->context = 0;
@@ -117,14 +124,14 @@ Ring* make_ring(ThreadLog& log, std::uint64_t context) noexcept {
 }
 
 // Contexts that were looked at when they were made: programs retain the primary one again and again.
-constexpr unsigned kLookedAtPlaces = 64;
-constinit std::atomic<std::uint64_t> looked_at[kLookedAtPlaces] = {};
-std::atomic<std::uint64_t>& looked_at_place(std::uint64_t context) noexcept {
+constexpr unsigned kLookedAtEntries = 64;
+constinit std::atomic<std::uint64_t> looked_at[kLookedAtEntries] = {};
+std::atomic<std::uint64_t>& looked_at_entry(std::uint64_t context) noexcept {
   return looked_at[context * 0x9fb21c651e98df25u >> 58];
 }
 
 void end_ring(Ring& ring) noexcept {
-  looked_at_place(ring.context).store(0);
+  looked_at_entry(ring.context).store(0);
   if (ring.state.load() == Ring::State::kLive) {
     end_draining(ring);
   } else {
@@ -150,22 +157,22 @@ Ring* ring_of(ThreadLog& log, std::uint64_t context) noexcept {
 }
 
 void context_was_made(std::uint64_t context) noexcept {
-  std::atomic<std::uint64_t>& place = looked_at_place(context);
-  if (context == 0 || place.load(std::memory_order_relaxed) == context) return;
-  place.store(context);
+  std::atomic<std::uint64_t>& entry = looked_at_entry(context);
+  if (context == 0 || entry.load(std::memory_order_relaxed) == context) return;
+  entry.store(context);
   if (!any_object_has_note(trace::kNoteOwner, trace::kNoteType)) return;
   ThreadLog* log = thread_log();
-  const Turn turn;
-  if (log == nullptr || !turn.ready() || driver.push_context(context) != 0) return;
+  const RingLock lock;
+  if (log == nullptr || !lock.ready() || driver.push_context(context) != 0) return;
   ring_of(*log, context);
   std::uint64_t popped = 0;
   driver.pop_context(&popped);
 }
 
 void context_has_ended(std::uint64_t context) noexcept {
-  looked_at_place(context).store(0);
+  looked_at_entry(context).store(0);
   if (ring_count.load() == 0) return;
-  const Turn turn;
+  const RingLock lock;
   for (Ring& ring : rings) {
     if (is_of_context(ring) && ring.context == context) end_ring(ring);
   }
@@ -173,18 +180,18 @@ void context_has_ended(std::uint64_t context) noexcept {
 
 void primary_context_was_left(int device, bool reset) noexcept {
   if (ring_count.load() == 0) return;
-  const Turn turn;
+  const RingLock lock;
   for (Ring& ring : rings) {
     if (!is_of_context(ring) || ring.device != device || !is_primary_context(ring.context)) continue;
     unsigned flags = 0;
     int active = 0;
-    if (reset || (turn.ready() && driver.primary_state(device, &flags, &active) == 0 && active == 0)) end_ring(ring);
+    if (reset || (lock.ready() && driver.primary_state(device, &flags, &active) == 0 && active == 0)) end_ring(ring);
   }
 }
 
 void forget_device_rings() noexcept {
-  Turn::forget();
-  for (auto& place : looked_at) place.store(0);
+  RingLock::forget();
+  for (auto& entry : looked_at) entry.store(0);
   if (ring_count.exchange(0) != 0) forget_drain();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device rings of this process's contexts: made, handed to the modules that have instrumented kernels, ended. The only
 // part of this library that makes CUDA calls which are no queries: a program without instrumented kernels sees one look-up per
-// module of them. Used by kernel_table.cpp, call.cpp, recorders and session_start.cpp; drain.h moves what kernels write.
+// module of them. drain.h moves what kernels write.
 //
 // Invariants: CUDA calls here go to the driver's own functions, are never recorded, leave the thread's context as it was,
 // are made with the thread's capture mode relaxed, and none of them waits for kernels but cuMemAlloc and

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// See window_context.h. Programs have one context a device, rarely a few more: a linear search over an append-only array.
+// See context_ids.h. Programs have one context a device, rarely a few more: a linear search over an append-only array.
 #include "interposer/driver_state/context_ids.h"
 
 #include <atomic>
 
 #include "interposer/driver_state/device_facts.h"
-#include "interposer/loader/real_dlsym.h"
+#include "interposer/loader/driver_function.h"
 #include "interposer/log/thread_log.h"
 
 namespace gmt::interposer {
@@ -19,32 +19,27 @@ constinit std::atomic<std::uint64_t> contexts[kMaxContexts] = {};
 constexpr unsigned kMaxDevices = 64;
 constinit std::atomic<std::uint64_t> primary_contexts[kMaxDevices] = {};
 constinit std::atomic<std::uint64_t> first_context{0};
-constinit std::atomic<void*> get_current{nullptr};
-constinit std::atomic<void*> get_device{nullptr};
-
-void* query(std::atomic<void*>& slot, const char* name) noexcept {
-  void* f = slot.load(std::memory_order_relaxed);
-  if (f == nullptr) slot.store(f = driver_symbol(name), std::memory_order_relaxed);
-  return f;
-}
+constinit DriverFunction<std::uint64_t*> get_current{"cuCtxGetCurrent"};
+constinit DriverFunction<int*> get_device{"cuCtxGetDevice"};
 
 std::uint16_t introduce(ThreadLog& log, unsigned index, std::uint64_t handle) noexcept {
   int device = -1;
-  if (void* f = query(get_device, "cuCtxGetDevice")) reinterpret_cast<int (*)(int*)>(f)(&device);
+  get_device(&device);
   const auto id = static_cast<std::uint16_t>(index + 1);
-  const std::uint64_t words[3] = {handle, static_cast<std::uint64_t>(static_cast<std::int64_t>(device)),
-                                  is_primary_context(handle) ? 1u : 0u};
+  trace::Words<trace::ContextWord> words;
+  trace::ContextFields context(words);
+  context.handle(handle).device(static_cast<std::uint64_t>(std::int64_t{device}));
+  context.is_primary(is_primary_context(handle) ? 1 : 0);
   describe_device(log, device);
-  log.append_words(trace::Kind::kContext, words, 3, id);
+  log.append_words(trace::Kind::kContext, words.w, words.kCount, id);
   return id;
 }
 
 } // namespace
 
 std::uint64_t current_context_handle() noexcept {
-  void* f = query(get_current, "cuCtxGetCurrent");
   std::uint64_t handle = 0;
-  return f != nullptr && reinterpret_cast<int (*)(std::uint64_t*)>(f)(&handle) == 0 ? handle : 0;
+  return get_current(&handle) == 0 ? handle : 0;
 }
 
 std::uint16_t current_context(ThreadLog& log) noexcept {

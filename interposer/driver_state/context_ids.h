@@ -12,7 +12,7 @@ namespace gmt::interposer {
 
 class ThreadLog;
 
-// Whether the process has had more than one: from then on every call tells its own. Those before are the first one's.
+// Whether the process has had more than one: from then on every call records its own. Those before are the first one's.
 extern std::atomic<bool> several_contexts;
 inline bool has_several_contexts() noexcept { return several_contexts.load(std::memory_order_relaxed); }
 
@@ -21,21 +21,21 @@ inline bool has_several_contexts() noexcept { return several_contexts.load(std::
 inline bool needs_context(const Record& r, std::uint16_t result) noexcept {
   if (r.kind == trace::Kind::kNote) return true;
   if (result != 0) return false;
-  if (r.kind == trace::Kind::kLife) return r.w[1] == static_cast<std::uint64_t>(trace::ObjectClass::kStream);
+  if (r.kind == trace::Kind::kLife) return trace::LifeView(r).object() == trace::ObjectClass::kStream;
   if (r.kind != trace::Kind::kAlloc) return false;
-  const auto family = static_cast<trace::Family>(r.w[2]);
-  if (family == trace::Family::kStreamOrdered) return has_several_contexts();
-  return family != trace::Family::kVmmHandle && family != trace::Family::kVmmReservation &&
-         family != trace::Family::kVmmMapping;
+  const trace::Family memory = trace::AllocView(r).memory_kind();
+  if (memory == trace::Family::kStreamOrdered) return has_several_contexts();
+  return memory != trace::Family::kVmmHandle && memory != trace::Family::kVmmReservation &&
+         memory != trace::Family::kVmmMapping;
 }
 
 std::uint64_t current_context_handle() noexcept; // CUcontext, 0 if there is none
 // Id of this thread's current context, 0 if unknown.
 std::uint16_t current_context(ThreadLog& log) noexcept;
-void note_context(std::uint64_t handle) noexcept; // told of each one that is made or given out
-// Told of every successful cuDevicePrimaryCtxRetain.
+void note_context(std::uint64_t handle) noexcept; // of each one that is made or given out
+// Of every successful cuDevicePrimaryCtxRetain.
 void remember_primary_context(std::uint64_t handle) noexcept;
-bool is_primary_context(std::uint64_t handle) noexcept; // as far as we were told
+bool is_primary_context(std::uint64_t handle) noexcept; // as far as remembered
 void forget_contexts() noexcept; // a forked child numbers anew
 
 } // namespace gmt::interposer

@@ -55,14 +55,14 @@ std::uint64_t remove_host_block(std::uint64_t address) noexcept {
 
 void follow_host_memory(const Record& record) noexcept {
   if (record.kind == trace::Kind::kFree) {
-    remove_host_block(record.w[0]);
+    remove_host_block(trace::FreeView(record).address());
     return;
   }
-  const auto family = static_cast<trace::Family>(record.w[2]);
-  const std::uint64_t address = record.w[0];
+  const trace::Family memory = trace::AllocView(record).memory_kind();
+  const std::uint64_t address = trace::AllocView(record).address();
   if ((address & kRegistered) != 0) return;
-  if (family == trace::Family::kPinned || family == trace::Family::kManaged) add_host_block(address);
-  if (family == trace::Family::kRegistered) add_host_block(address | kRegistered);
+  if (memory == trace::Family::kPinned || memory == trace::Family::kManaged) add_host_block(address);
+  if (memory == trace::Family::kRegistered) add_host_block(address | kRegistered);
 }
 
 void forget_host_memory() noexcept {

@@ -1,44 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// See memory_queries.h. The functions are looked up by name each time: calls that share memory are rare.
+// See memory_queries.h.
 #include "interposer/driver_state/memory_queries.h"
 
 #include <cstddef>
 
-#include "interposer/loader/real_dlsym.h"
+#include "interposer/loader/driver_function.h"
 
 namespace gmt::interposer {
 
+namespace {
+
+constinit DriverFunction<std::uint64_t*, std::size_t*, std::uint64_t> address_range{"cuMemGetAddressRange_v2"};
+using VariableQuery = DriverFunction<std::uint64_t*, std::size_t*, std::uint64_t, const char*>;
+constinit VariableQuery variable_of_module{"cuModuleGetGlobal_v2"};
+constinit VariableQuery variable_of_library{"cuLibraryGetGlobal"};
+constinit VariableQuery managed_of_library{"cuLibraryGetManaged"};
+constinit DriverFunction<void*, CUpointer_attribute, std::uint64_t> pointer_attribute{"cuPointerGetAttribute"};
+constinit DriverFunction<CUmemAllocationProp*, std::uint64_t> allocation_properties{
+    "cuMemGetAllocationPropertiesFromHandle"};
+
+VariableQuery& query_for(VariableOf owner) noexcept {
+  switch (owner) {
+  case VariableOf::kModule: return variable_of_module;
+  case VariableOf::kLibrary: return variable_of_library;
+  case VariableOf::kLibraryManaged: break;
+  }
+  return managed_of_library;
+}
+
+} // namespace
+
 std::uint64_t ask_bytes(std::uint64_t address) noexcept {
-  using Query = CUresult (*)(CUdeviceptr*, std::size_t*, CUdeviceptr);
-  const auto query = reinterpret_cast<Query>(driver_symbol("cuMemGetAddressRange_v2"));
-  CUdeviceptr base = 0;
+  std::uint64_t base = 0;
   std::size_t bytes = 0;
-  if (query == nullptr || query(&base, &bytes, address) != CUDA_SUCCESS || base != address) return 0;
-  return bytes;
+  return address_range(&base, &bytes, address) == 0 && base == address ? bytes : 0;
 }
 
 std::uint64_t ask_bytes_of_variable(VariableOf owner, std::uint64_t module, const char* name) noexcept {
-  using Query = CUresult (*)(CUdeviceptr*, std::size_t*, std::uint64_t, const char*);
-  const char* symbol = owner == VariableOf::kModule    ? "cuModuleGetGlobal_v2"
-                       : owner == VariableOf::kLibrary ? "cuLibraryGetGlobal"
-                                                       : "cuLibraryGetManaged";
-  const auto query = reinterpret_cast<Query>(driver_symbol(symbol));
   std::size_t bytes = 0;
-  return query != nullptr && query(nullptr, &bytes, module, name) == CUDA_SUCCESS ? bytes : 0;
+  return query_for(owner)(nullptr, &bytes, module, name) == 0 ? bytes : 0;
 }
 
 bool ask_is_managed(std::uint64_t address) noexcept {
-  using Query = CUresult (*)(void*, CUpointer_attribute, CUdeviceptr);
-  const auto query = reinterpret_cast<Query>(driver_symbol("cuPointerGetAttribute"));
   unsigned managed = 0; // cuda.h has it a boolean: the driver may write less than these bytes
-  return query != nullptr && query(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS && managed != 0;
+  return pointer_attribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == 0 && managed != 0;
 }
 
 bool ask_location(std::uint64_t handle, CUmemLocation& location) noexcept {
-  using Query = CUresult (*)(CUmemAllocationProp*, CUmemGenericAllocationHandle);
-  const auto query = reinterpret_cast<Query>(driver_symbol("cuMemGetAllocationPropertiesFromHandle"));
   CUmemAllocationProp properties{};
-  if (query == nullptr || query(&properties, handle) != CUDA_SUCCESS) return false;
+  if (allocation_properties(&properties, handle) != 0) return false;
   location = properties.location;
   return true;
 }

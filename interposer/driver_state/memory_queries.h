@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the driver knows of memory that was made elsewhere: the size of what another process shared, the place of
-// imported physical memory, the size of a variable and whether it is managed. Pure queries that neither wait nor disturb a stream capture.
+// What only the driver knows of memory that was made elsewhere: the size of what another process shared, the location of
+// imported physical memory, the size of a variable and whether it is managed. Pure queries that neither wait nor disturb
+// a stream capture.
 #pragma once
 
 #include <cuda.h>

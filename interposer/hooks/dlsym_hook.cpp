@@ -28,7 +28,7 @@ void* route_driver_pointer(void* function) noexcept {
   return row < 0 ? function : driver_entry_for(static_cast<std::uint16_t>(row), function);
 }
 
-// Called by the stub for every dlsym with a real handle. Names that are no row go straight through.
+// For every dlsym with a real handle. Names that are no row go straight through.
 extern "C" __attribute__((visibility("hidden"))) void* gmt_dlsym(void* handle, const char* name) noexcept {
   void* answer = chained_dlsym(handle, name);
   if (answer == nullptr || name == nullptr || (name[0] != 'c' && name[0] != '_')) return answer;

@@ -5,7 +5,7 @@
 //  1. Never end, stop or slow the host. On an internal failure: count it, switch off, forward the call.
 //  2. No lock is held over a real CUDA call; no CUDA call from a hook but pure queries allowed in stream capture. The
 //     exceptions are the rings of instrumented kernels (ring.h says how) and what --coalescing asks of CUPTI
-//     (cupti/windows.h), which never waits for kernels.
+//     (collector/windows/windows.h), which never waits for kernels.
 //  3. No static constructor or destructor: constinit or raw storage, started lazily, leaked at exit.
 //  4. Hooks are noexcept, throw nothing, and allocate only on slow paths (first event of a thread, a new stack,
 //     growth), where signals are blocked; errno is preserved.
@@ -56,14 +56,19 @@ template <class Result> Result not_found() {
 // The per-thread-default-stream twins end in _ptds or _ptsz.
 constexpr bool is_per_thread(std::string_view name) { return name.ends_with("_ptds") || name.ends_with("_ptsz"); }
 
-// Words of the payload that hold a stream, by kind: the NULL stream of a per-thread row is stream 2.
+// The NULL stream of a per-thread row is stream 2.
 inline void mark_per_thread(Record& r) {
   constexpr std::uint64_t kPerThreadStream = 2; // CU_STREAM_PER_THREAD
-  unsigned word = 3;
-  if (r.kind == Kind::kLaunch || r.kind == Kind::kSync) {
-    word = r.kind == Kind::kLaunch ? 1 : 0;
+  unsigned word = trace::CopyWord::stream; // and that of the other kinds, but for those below
+  static_assert(unsigned{trace::AllocWord::stream} == trace::CopyWord::stream &&
+                unsigned{trace::SetWord::stream} == trace::CopyWord::stream &&
+                unsigned{trace::UseWord::stream} == trace::CopyWord::stream);
+  if (r.kind == Kind::kLaunch) {
+    word = trace::LaunchWord::stream;
+  } else if (r.kind == Kind::kSync) {
+    word = trace::SyncWord::stream;
   } else if (r.kind == Kind::kFree) {
-    word = 2;
+    word = trace::FreeWord::stream;
   } else if (r.kind == Kind::kLife || r.kind == Kind::kNote) {
     return;
   }
@@ -139,6 +144,12 @@ struct Entry<Row, Result (*)(Args...), Route<Pointer>> {
 
 // ---- runtime rows
 
+inline void* find_real(std::uint16_t row, void* caller, bool wrapped) noexcept {
+  if (take_called_by_name()) return runtime_function_by_name(row);
+  if (wrapped) return runtime_function_behind_wrapper(row);
+  return runtime_function(row, caller);
+}
+
 template <std::uint16_t Row, class Function, class RecorderOf> struct RuntimeEntry;
 
 template <std::uint16_t Row, class Result, class... Args, class Rec>
@@ -149,9 +160,7 @@ struct RuntimeEntry<Row, Result (*)(Args...), Rec> {
     void* const caller = __builtin_return_address(0);
     RuntimeCall call(Row, __builtin_frame_address(0));
     const bool wrapped = any_runtime_wrapper.load(std::memory_order_relaxed) && call.is_repeated();
-    const Real real = reinterpret_cast<Real>(take_called_by_name() ? runtime_function_by_name(Row)
-                                             : wrapped             ? runtime_function_behind_wrapper(Row)
-                                                                   : runtime_function(Row, caller));
+    const Real real = reinterpret_cast<Real>(find_real(Row, caller, wrapped));
     if (real == nullptr) return not_found<Result>();
     if constexpr (std::is_same_v<Rec, Registration>) {
       if (!Process::is_on()) return real(args...);

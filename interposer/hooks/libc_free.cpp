@@ -14,21 +14,20 @@ namespace gmt::interposer {
 namespace {
 
 // One record a block: after it the C library may give the address to anybody.
-void tell(std::uint64_t address, std::uint16_t api, const void* caller, const void* frame) noexcept {
+void record_release(std::uint64_t address, std::uint16_t api, const void* caller, const void* frame) noexcept {
   const int error = errno;
   Record record;
   record.kind = trace::Kind::kFree;
   record.droppable = false;
   record.use(trace::kFirstPayloadWords);
-  record.set(0, address);
-  record.set(1, static_cast<std::uint64_t>(trace::FreeFunction::kHostFree));
+  trace::FreeFields(record).address(address).function(trace::FreeFunction::kHostFree);
   record_call(record, api, caller, frame);
   errno = error;
 }
 
 [[gnu::noinline, gnu::cold]] void look_at(void* pointer, const void* caller) noexcept {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  if (remove_host_block(address) != 0) tell(address, trace::kOther_free, caller, __builtin_frame_address(0));
+  if (remove_host_block(address) != 0) record_release(address, trace::kOther_free, caller, __builtin_frame_address(0));
 }
 
 // ---- the next definition
@@ -68,19 +67,19 @@ void* find_and_realloc(void* pointer, std::size_t bytes) noexcept {
   return found(pointer, bytes);
 }
 
-// Memory of CUDA's ends the program in there, so it is told of before. Registered memory may stay where it is.
+// Memory of CUDA's ends the program in there, so it is recorded before. Registered memory may stay where it is.
 [[gnu::noinline, gnu::cold]] void* look_and_realloc(void* pointer, std::size_t bytes, const void* caller) noexcept {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   const auto real = next_realloc.load(std::memory_order_relaxed);
   const std::uint64_t known = remove_host_block(address);
   const bool is_own = (known & kRegistered) != 0;
-  if (known != 0 && !is_own) tell(address, trace::kOther_realloc, caller, __builtin_frame_address(0));
+  if (known != 0 && !is_own) record_release(address, trace::kOther_realloc, caller, __builtin_frame_address(0));
   void* const result = real(pointer, bytes);
   if (!is_own) return result;
   if (result == pointer || (result == nullptr && bytes != 0)) {
     add_host_block(known);
   } else {
-    tell(address, trace::kOther_realloc, caller, __builtin_frame_address(0));
+    record_release(address, trace::kOther_realloc, caller, __builtin_frame_address(0));
   }
   return result;
 }

@@ -45,8 +45,8 @@ bool keeps_us(char* const* environment) noexcept {
 // Said only when a command started us: who preloads by hand knows.
 void report_unhooked(const char* program, char* const* environment) noexcept {
   if (keeps_us(environment)) return;
-  const Quiet quiet;
-  Process::tell_command("unhooked", program != nullptr ? program : "?");
+  const SignalGuard signals;
+  Process::notify_command("unhooked", program != nullptr ? program : "?");
 }
 
 void before_exec(const char* program, char* const* environment) noexcept {
@@ -55,7 +55,7 @@ void before_exec(const char* program, char* const* environment) noexcept {
 }
 
 template <class Result> Result exec_failed(Result result) noexcept {
-  const Quiet quiet; // keeps errno
+  const SignalGuard signals; // keeps errno
   if (is_recorded_process()) record_exit(trace::ExitWay::kExecFailed, 0);
   return result;
 }

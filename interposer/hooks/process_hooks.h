@@ -4,7 +4,7 @@
 
 namespace gmt::interposer {
 
-// Asks to be told when exit() begins; recording goes on after it.
+// Asks to be called when exit() begins; recording goes on after it.
 void watch_process_end() noexcept;
 
 } // namespace gmt::interposer

@@ -79,7 +79,7 @@ bool fill_table(const char* path) noexcept {
 }
 
 [[gnu::noinline]] bool learn_driver_here() noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   ObjectFile driver;
   if (!loaded_driver(driver)) {
     // A program linked to nothing, or to a stub: what its loader would have done.
@@ -130,7 +130,7 @@ bool adopt_wrapper(std::uint16_t row, void* function) noexcept {
 
 void driver_was_seen(const ObjectFile& driver) noexcept {
   if (ready.load(std::memory_order_acquire)) return;
-  const Quiet quiet;
+  const SignalGuard signals;
   fill_table(driver.path);
 }
 

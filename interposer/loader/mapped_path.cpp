@@ -25,7 +25,10 @@ public:
     if (at_ == length_) {
       length_ = fd_ >= 0 ? read(fd_, buffer_, sizeof buffer_) : 0;
       at_ = 0;
-      if (length_ <= 0) return length_ = 0, -1;
+      if (length_ <= 0) {
+        length_ = 0;
+        return -1;
+      }
     }
     return static_cast<unsigned char>(buffer_[at_++]);
   }
@@ -34,9 +37,13 @@ public:
     std::uint64_t value = 0;
     for (;;) {
       const int c = next();
-      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-      if (digit < 0) return value;
-      value = value << 4 | static_cast<unsigned>(digit);
+      if (c >= '0' && c <= '9') {
+        value = value << 4 | static_cast<unsigned>(c - '0');
+      } else if (c >= 'a' && c <= 'f') {
+        value = value << 4 | static_cast<unsigned>(c - 'a' + 10);
+      } else {
+        return value;
+      }
     }
   }
 

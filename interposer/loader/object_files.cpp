@@ -46,7 +46,8 @@ const char* find_note(const dl_phdr_info& info, const char* owner, std::uint32_t
       const char* name = at + sizeof *note;
       const char* value = name + ((note->n_namesz + 3) & ~3u);
       if (note->n_type == type && note->n_namesz == owner_bytes && std::memcmp(name, owner, owner_bytes) == 0) {
-        return length = note->n_descsz, value;
+        length = note->n_descsz;
+        return value;
       }
       at = value + ((note->n_descsz + step) & ~step);
     }

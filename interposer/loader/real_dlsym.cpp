@@ -76,7 +76,7 @@ void* undefined_symbol(const char* name) noexcept { return say_undefined(nullptr
 extern "C" __attribute__((visibility("hidden"))) void* gmt_pseudo_dlsym(void* handle, const char* name,
                                                                         const void* caller) noexcept {
   if (handle == RTLD_DEFAULT && name != nullptr && (name[0] == 'c' || name[0] == '_') && row_named(name) >= 0) {
-    const Quiet quiet;
+    const SignalGuard signals;
     if (next_function(name) == nullptr && function_in_scope_of(caller, name) == nullptr) {
       return reinterpret_cast<void*>(&say_undefined);
     }

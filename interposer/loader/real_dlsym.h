@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the real function behind a row. Driver rows have one answer per process; runtime rows have one per calling
-// object, because two runtimes may be loaded side by side. Used by entry.h and dlsym_hook.cpp.
+// object, because two runtimes may be loaded side by side.
 #pragma once
 
 #include <atomic>

@@ -28,9 +28,9 @@ struct Known {
 constexpr unsigned kKnown = 2048;
 constinit Known known_functions[kKnown] = {};
 
-class Place {
+class CachedFunction {
 public:
-  Place(const void* caller, std::uint16_t row) noexcept
+  CachedFunction(const void* caller, std::uint16_t row) noexcept
       : caller_(caller), key_(reinterpret_cast<std::uint64_t>(caller) + module_epoch() * 0x9e3779b97f4a7c15u + row),
         known_(known_functions[(key_ ^ key_ >> 15 ^ row * 0x9e37u) % kKnown]) {}
 
@@ -109,12 +109,12 @@ void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcep
 }
 
 [[gnu::noinline]] void* learn_runtime_function_here(std::uint16_t row, const void* caller) noexcept {
-  const Quiet quiet;
-  const Place site(caller, row); // before the search: what is unloaded meanwhile makes it void
+  const SignalGuard signals;
+  const CachedFunction site(caller, row); // before the search: what is unloaded meanwhile makes it void
   ObjectFile object;
   // A wrapper that jumped on to us leaves our own address as its caller.
   const bool known = !is_own_code(caller) && object_of(caller, object);
-  const Place of_object(known ? reinterpret_cast<const void*>(object.start) : caller, row);
+  const CachedFunction of_object(known ? reinterpret_cast<const void*>(object.start) : caller, row);
   void* f = of_object.get();
   if (f == nullptr) f = find_runtime_function(row, known ? &object : nullptr);
   if (f == nullptr) return nullptr;
@@ -166,7 +166,7 @@ bool adopt_runtime_function(std::uint16_t row, void* function) noexcept {
 void* runtime_function_by_name(std::uint16_t row) noexcept { return adopted[row - trace::kDriverApiCount].load(); }
 
 void* runtime_function_behind_wrapper(std::uint16_t row) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   if (void* f = adopted[row - trace::kDriverApiCount].load(); is_in_runtime(f)) return f;
   void* f = nullptr;
   with_room([&](bool) noexcept { f = loaded_function(name_of(row)); });
@@ -174,7 +174,7 @@ void* runtime_function_behind_wrapper(std::uint16_t row) noexcept {
 }
 
 void* runtime_function(std::uint16_t row, const void* caller) noexcept {
-  void* f = Place(caller, row).get();
+  void* f = CachedFunction(caller, row).get();
   return f != nullptr ? f : learn_runtime_function(row, caller);
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// See interned_text.h. The ids that have been written stand in a hash set of fixed size; what finds no place there is written
+// See interned_text.h. The ids that have been written stand in a hash set of fixed size; what finds no room there is written
 // at every use.
 #include "interposer/log/interned_text.h"
 
 #include <atomic>
-#include <cstring>
 
 #include "interposer/base/own_stack.h"
 #include "interposer/log/thread_log.h"
@@ -13,17 +12,15 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr unsigned kMaxWords =
-    trace::kFirstPayloadWords + (trace::kMaxSlotsPerRecord - 1) * trace::kMorePayloadWords;
-constexpr std::size_t kMaxBytes = (kMaxWords - 2) * 8;
+constexpr std::size_t kMaxBytes = (kMaxPayloadWords - trace::TextWord::kCount) * sizeof(std::uint64_t);
 
-constexpr unsigned kPlaces = 8192;
+constexpr unsigned kEntries = 8192;
 constexpr unsigned kProbes = 16;
-constinit std::atomic<std::uint64_t> written[kPlaces] = {}; // 0 is free
+constinit std::atomic<std::uint64_t> written[kEntries] = {}; // 0 is free
 
 bool is_written(std::uint64_t id) noexcept {
   for (unsigned i = 0; i < kProbes; ++i) {
-    const std::uint64_t known = written[(id + i) % kPlaces].load(std::memory_order_acquire);
+    const std::uint64_t known = written[(id + i) % kEntries].load(std::memory_order_acquire);
     if (known == id) return true;
     if (known == 0) return false;
   }
@@ -33,7 +30,7 @@ bool is_written(std::uint64_t id) noexcept {
 void remember(std::uint64_t id) noexcept {
   for (unsigned i = 0; i < kProbes; ++i) {
     std::uint64_t known = 0;
-    if (written[(id + i) % kPlaces].compare_exchange_strong(known, id, std::memory_order_acq_rel) || known == id) return;
+    if (written[(id + i) % kEntries].compare_exchange_strong(known, id, std::memory_order_acq_rel) || known == id) return;
   }
 }
 
@@ -44,13 +41,10 @@ std::string_view cut_to_fit(std::string_view text) noexcept {
 }
 
 [[gnu::noinline]] bool append_here(ThreadLog& log, std::string_view text, std::uint64_t id, bool droppable) noexcept {
-  std::uint64_t words[kMaxWords];
-  const unsigned count = 2 + static_cast<unsigned>((text.size() + 7) / 8);
-  words[0] = id;
-  words[1] = text.size();
-  words[count - 1] = 0; // what the string leaves of its last word
-  std::memcpy(words + 2, text.data(), text.size());
-  return log.append_words(trace::Kind::kText, words, count, 0, droppable) != nullptr;
+  PayloadWords<kMaxPayloadWords> words;
+  trace::TextFields(words).id(id).length(text.size());
+  const unsigned count = words.set_text(trace::TextWord::kCount, text);
+  return log.append_words(trace::Kind::kText, words.w, count, 0, droppable) != nullptr;
 }
 
 bool append_whole(ThreadLog& log, std::string_view text, std::uint64_t id, bool droppable) noexcept {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strings in the trace: a device's name, a range's message. Each is written once per process as a kText record and
-// named by its hash from then on. Used by device_facts.cpp and by the NVTX handlers.
-// Allocates nothing and takes no lock: a string that two threads meet at once may be written twice, which says the
-// same.
+// named by its hash from then on. Allocates nothing and takes no lock: a string that two threads meet at once may be
+// written twice, which says the same.
 #pragma once
 
 #include <cstdint>

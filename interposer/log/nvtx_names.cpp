@@ -20,7 +20,7 @@ struct Chunk {
   alignas(16) char bytes[kChunkBytes - 16];
 };
 
-constinit std::atomic<const Name*> names[kNamePlaces] = {};
+constinit std::atomic<const Name*> names[kNameEntries] = {};
 constinit std::atomic<unsigned> name_count{0};
 constinit std::atomic<Chunk*> chunk{nullptr};
 
@@ -28,12 +28,12 @@ struct Foreign {
   std::atomic<std::uint64_t> handle;
   std::atomic<const Name*> name;
 };
-constexpr unsigned kForeignPlaces = 8192;
+constexpr unsigned kForeignEntries = 8192;
 constexpr unsigned kForeignProbes = 64;
-constinit Foreign foreign[kForeignPlaces] = {};
+constinit Foreign foreign[kForeignEntries] = {};
 
-Foreign& foreign_place(std::uint64_t handle, unsigned probe) noexcept {
-  return foreign[((handle * 0x9e3779b97f4a7c15 >> 32) + probe) % kForeignPlaces];
+Foreign& foreign_entry(std::uint64_t handle, unsigned probe) noexcept {
+  return foreign[((handle * 0x9e3779b97f4a7c15 >> 32) + probe) % kForeignEntries];
 }
 
 Chunk* add_chunk(Chunk* full) noexcept {
@@ -67,14 +67,14 @@ std::size_t kept_length(const char* text) noexcept {
   return n;
 }
 
-const Name* add_name(std::atomic<const Name*>& place, std::uint64_t id, std::string_view text) noexcept {
+const Name* add_name(std::atomic<const Name*>& entry, std::uint64_t id, std::string_view text) noexcept {
   auto* name = static_cast<Name*>(take_bytes(sizeof(Name) + text.size()));
   if (name == nullptr) return nullptr;
   name->id = id;
   name->length = static_cast<std::uint32_t>(text.size());
   std::memcpy(name + 1, text.data(), text.size());
   const Name* known = nullptr;
-  if (!place.compare_exchange_strong(known, name, std::memory_order_acq_rel)) return known;
+  if (!entry.compare_exchange_strong(known, name, std::memory_order_acq_rel)) return known;
   name_count.fetch_add(1, std::memory_order_relaxed);
   return name;
 }
@@ -82,13 +82,13 @@ const Name* add_name(std::atomic<const Name*>& place, std::uint64_t id, std::str
 const Name* keep(std::string_view text) noexcept {
   const std::uint64_t id = text_id(text);
   for (std::uint64_t at = id;; ++at) {
-    std::atomic<const Name*>& place = names[at % kNamePlaces];
-    const Name* name = place.load(std::memory_order_acquire);
+    std::atomic<const Name*>& entry = names[at % kNameEntries];
+    const Name* name = entry.load(std::memory_order_acquire);
     if (name == nullptr) {
       constexpr std::string_view kOneTooMany = "(names beyond the first 196,608 are not kept)";
       const bool full = name_count.load(std::memory_order_relaxed) >= kMaxNames;
       if (full && text != kOneTooMany) return keep(kOneTooMany);
-      name = add_name(place, id, text);
+      name = add_name(entry, id, text);
     }
     if (name == nullptr || name->id == id) return name;
   }
@@ -97,7 +97,10 @@ const Name* keep(std::string_view text) noexcept {
 // Appends one character, or U+FFFD for what is none; false if it does not fit.
 bool append_utf8(char* out, std::size_t& n, char32_t c) noexcept {
   if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = 0xfffd;
-  const unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  unsigned more = 0; // bytes behind the first
+  if (c >= 0x80) ++more;
+  if (c >= 0x800) ++more;
+  if (c >= 0x10000) ++more;
   if (n + more + 1 > kMaxNameBytes) return false;
   constexpr unsigned char kFirst[] = {0, 0xc0, 0xe0, 0xf0};
   out[n++] = static_cast<char>(kFirst[more] | c >> (6 * more));
@@ -122,30 +125,30 @@ const Name* keep_name(const wchar_t* text) noexcept {
 std::uint64_t handle_of(const Name* name) noexcept {
   if (name == nullptr) return 0;
   for (std::uint64_t at = name->id;; ++at) {
-    if (names[at % kNamePlaces].load(std::memory_order_relaxed) == name) return at % kNamePlaces + 1;
+    if (names[at % kNameEntries].load(std::memory_order_relaxed) == name) return at % kNameEntries + 1;
   }
 }
 
 const Name* name_of_handle(std::uint64_t handle) noexcept {
-  return handle - 1 < kNamePlaces ? names[handle - 1].load(std::memory_order_acquire) : nullptr;
+  return handle - 1 < kNameEntries ? names[handle - 1].load(std::memory_order_acquire) : nullptr;
 }
 
 void remember_foreign_handle(std::uint64_t handle, const Name* name) noexcept {
   if (handle == 0) return;
   for (unsigned i = 0; i < kForeignProbes; ++i) {
-    Foreign& place = foreign_place(handle, i);
+    Foreign& entry = foreign_entry(handle, i);
     std::uint64_t known = 0;
-    if (!place.handle.compare_exchange_strong(known, handle) && known != handle) continue;
-    place.name.store(name, std::memory_order_release);
+    if (!entry.handle.compare_exchange_strong(known, handle) && known != handle) continue;
+    entry.name.store(name, std::memory_order_release);
     return;
   }
 }
 
 const Name* name_of_foreign_handle(std::uint64_t handle) noexcept {
   for (unsigned i = 0; i < kForeignProbes && handle != 0; ++i) {
-    const Foreign& place = foreign_place(handle, i);
-    const std::uint64_t known = place.handle.load(std::memory_order_acquire);
-    if (known == handle) return place.name.load(std::memory_order_acquire);
+    const Foreign& entry = foreign_entry(handle, i);
+    const std::uint64_t known = entry.handle.load(std::memory_order_acquire);
+    if (known == handle) return entry.name.load(std::memory_order_acquire);
     if (known == 0) break;
   }
   return nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The strings of NVTX calls, kept for the life of the process: a range may be recorded long after its string is gone
-// (the trace begins with the first CUDA call), and again by a forked child. Used by nvtx.cpp and nvtx_ranges.cpp.
+// (the trace begins with the first CUDA call), and again by a forked child.
 //
 // Equal strings are one Name, found without a lock; a new one costs a copy into memory mapped for them alone. Nothing
 // is ever given back; after kMaxNames all further strings are one and the same.
@@ -18,8 +18,8 @@ struct Name {
   std::string_view text() const noexcept { return {reinterpret_cast<const char*>(this + 1), length}; }
 };
 
-inline constexpr unsigned kNamePlaces = 1u << 18;
-inline constexpr unsigned kMaxNames = kNamePlaces / 4 * 3;
+inline constexpr unsigned kNameEntries = 1u << 18;
+inline constexpr unsigned kMaxNames = kNameEntries / 4 * 3;
 inline constexpr unsigned kMaxNameBytes = 1024; // longer strings are cut at a character
 
 // Null for a null string, or if there is no memory.

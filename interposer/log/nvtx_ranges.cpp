@@ -33,7 +33,7 @@ struct ThreadRanges {
   OpenRange open[kMaxDepth];
   unsigned depth;   // of `open`
   unsigned beyond;  // open, but too deep to be kept
-  unsigned logged;  // ranges that are open as `log` tells it
+  unsigned logged;  // ranges that are open as `log` has it
   unsigned written; // of these, how many are open still, from the outermost
   ThreadLog* log;   // null: none knows of this thread
   std::uint32_t file;
@@ -45,13 +45,13 @@ constinit pthread_key_t end_key = 0;
 
 // A thread has ended. Its page goes back; a later destructor of the same thread that pushes again gets another.
 void on_thread_end(void* ranges) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   thread_ranges = nullptr;
   munmap(ranges, sizeof(ThreadRanges));
 }
 
 ThreadRanges* make_ranges() noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   if (thread_ranges != nullptr) return thread_ranges;
   void* page = mmap(nullptr, sizeof(ThreadRanges), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return nullptr;
@@ -71,7 +71,7 @@ struct StartedRange {
 constexpr std::uint64_t kFilling = ~std::uint64_t{0};
 constexpr unsigned kMaxStarted = 256;
 constinit StartedRange started[kMaxStarted] = {};
-constinit std::atomic<unsigned> started_end{0}; // places from here on were never used
+constinit std::atomic<unsigned> started_end{0}; // entries from here on were never used
 constinit std::atomic<std::uint64_t> last_range_id{0};
 
 struct Fact { // a name, or a mark from before the trace
@@ -84,7 +84,7 @@ struct Fact { // a name, or a mark from before the trace
 enum : std::uint32_t { kFree, kBusy, kReady };
 constexpr unsigned kMaxFacts = 512;
 constinit Fact facts[kMaxFacts] = {};
-constinit std::atomic<std::uint32_t> facts_epoch{0}; // session that has been told
+constinit std::atomic<std::uint32_t> facts_epoch{0}; // session that they were written for
 
 void keep_fact(RangeOp op, std::uint64_t domain, const Name* name, std::uint64_t what) noexcept {
   for (Fact& fact : facts) {
@@ -107,15 +107,13 @@ void keep_fact(RangeOp op, std::uint64_t domain, const Name* name, std::uint64_t
 void append(ThreadLog& log, RangeOp op, std::uint64_t domain, const Name* name, std::uint64_t what) noexcept {
   Record record;
   record.kind = trace::Kind::kRange;
-  record.set(0, static_cast<std::uint64_t>(op));
-  record.set(1, domain);
-  record.set(2, name != nullptr ? append_text(log, name->text()) : 0);
-  record.set(3, what);
+  const std::uint64_t text = name != nullptr ? append_text(log, name->text()) : 0;
+  trace::RangeFields(record).op(op).domain(domain).text(text).id(what);
   log.append(record, trace::kNoApi);
 }
 
 // Once a session: what was said before it began, or in the parent of this process.
-void tell_facts(ThreadLog& log) noexcept {
+void write_facts(ThreadLog& log) noexcept {
   const std::uint32_t epoch = Process::epoch();
   if (facts_epoch.exchange(epoch) == epoch) return;
   for (const Fact& fact : facts) {
@@ -127,7 +125,7 @@ void tell_facts(ThreadLog& log) noexcept {
   }
 }
 
-// The log to write to now; null if there is no session: then the tables tell it later. What was put there before
+// The log to write to now; null if there is no session: then it is written from the tables later. What was put there before
 // this looks is seen by the session that starts after it.
 ThreadLog* log_now() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -143,7 +141,10 @@ int push_range(std::uint64_t domain, const Name* name) noexcept {
   if (r == nullptr) return -1;
   int level = 0;
   for (unsigned i = 0; i < r->depth; ++i) level += r->open[i].domain == domain ? 1 : 0;
-  if (r->depth == ThreadRanges::kMaxDepth) return ++r->beyond, level;
+  if (r->depth == ThreadRanges::kMaxDepth) {
+    ++r->beyond;
+    return level;
+  }
   r->open[r->depth] = {domain, name};
   std::atomic_signal_fence(std::memory_order_release); // a handler's CUDA call finds the range whole or not at all
   ++r->depth;
@@ -214,7 +215,7 @@ void note_name(RangeOp op, std::uint64_t domain, const Name* name, std::uint64_t
 }
 
 void write_changed_ranges(ThreadLog& log) noexcept {
-  if (facts_epoch.load(std::memory_order_relaxed) != Process::epoch()) tell_facts(log);
+  if (facts_epoch.load(std::memory_order_relaxed) != Process::epoch()) write_facts(log);
   ThreadRanges* r = my_ranges();
   if (r == nullptr) return;
   while (r->log != &log || r->file != log.file() || r->logged != r->written || r->written != r->depth) {
@@ -237,7 +238,7 @@ void forget_ranges_log() noexcept {
   if (thread_ranges != nullptr) thread_ranges->log = nullptr;
 }
 
-// Called by nvtx.cpp when the first NVTX of the process comes.
+// When the first NVTX of the process comes.
 void begin_ranges() noexcept {
   if (nvtx_in_use.load(std::memory_order_acquire)) return;
   static constinit std::atomic<bool> making{false};

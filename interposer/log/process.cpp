@@ -32,7 +32,7 @@ constinit std::atomic<int> lock_holder{0};             // process that holds the
 constinit std::atomic<int> refused_pid{0};             // this process tried and cannot record
 constinit ThreadLog* free_logs = nullptr;
 constinit ThreadLog* first_log = nullptr; // counts what threads without a log lose
-constinit bool told_of_no_log = false;
+constinit bool notified_of_no_log = false;
 constinit std::uint32_t log_count = 0;
 constinit std::uint32_t thread_count = 0; // threads that have made a call in this session
 constinit pthread_key_t thread_end_key = 0;
@@ -59,7 +59,7 @@ public:
 
 // A thread has ended: its log serves the next one. Later destructors of the same thread may lease again.
 void on_thread_end(void* log) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   if (!Process::is_on()) return;
   auto* ended = static_cast<ThreadLog*>(log);
   if (ended->epoch != Process::epoch()) return; // of the parent: this thread has made no call since the fork
@@ -72,11 +72,11 @@ void on_thread_end(void* log) noexcept {
 // Under the slow lock. Every call tries again, so every call counts; the command hears of it once.
 void count_unlogged() noexcept {
   if (first_log != nullptr) first_log->count_loss(trace::LossCause::kNoLog);
-  if (told_of_no_log) return;
-  told_of_no_log = true;
+  if (notified_of_no_log) return;
+  notified_of_no_log = true;
   char reason[128];
   std::snprintf(reason, sizeof reason, "no log for a thread: %s", strerrordesc_np(errno));
-  with_room([&](bool) noexcept { Process::tell_command("nolog", reason); });
+  with_room([&](bool) noexcept { Process::notify_command("nolog", reason); });
 }
 
 // Characters that are safe in a file name; everything else becomes '_'.
@@ -118,7 +118,7 @@ std::uint64_t monotonic_ns() noexcept {
 
 ThreadLog* Process::enter_thread(std::uint32_t& epoch, std::uint32_t& number) noexcept {
   if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id()) return nullptr;
-  const Quiet quiet;
+  const SignalGuard signals;
   const InsideLocks guard;
   const SlowLock lock;
   bool started = is_on();
@@ -150,7 +150,7 @@ bool Process::start() noexcept {
   options_ = read_options();
   free_logs = nullptr; // the parent's, after fork
   first_log = nullptr;
-  told_of_no_log = false;
+  notified_of_no_log = false;
   log_count = 0;
   thread_count = 0;
   order_.last.store(0);
@@ -160,7 +160,7 @@ bool Process::start() noexcept {
   }
   if (!make_directory()) return false;
   if (!write_info() || !write_names() || !map_fork_page()) {
-    tell_command("nodir", directory_);
+    notify_command("nodir", directory_);
     return false;
   }
   if (!thread_end_key_made) thread_end_key_made = pthread_key_create(&thread_end_key, on_thread_end) == 0;
@@ -195,10 +195,10 @@ bool Process::make_directory() noexcept {
   std::snprintf(reason, sizeof reason, "%s: %s", parent, strerrordesc_np(errno));
   if (!initial_environment("TMPDIR", parent, sizeof parent)) std::strcpy(parent, "/tmp");
   if (make_directory_under(parent)) {
-    tell_command("moved", directory_);
+    notify_command("moved", directory_);
     return true;
   }
-  tell_command("nodir", reason);
+  notify_command("nodir", reason);
   return false;
 }
 
@@ -220,7 +220,10 @@ bool Process::make_directory_under(const char* parent) noexcept {
     if (again != 0) std::snprintf(number, sizeof number, "%u", again);
     const int length = std::snprintf(directory_, sizeof directory_, "%s/gpumemtrace.%s.%s.%d%s%s", parent, name, host,
                                      pid_, separator, number);
-    if (length < 0 || static_cast<std::size_t>(length) >= sizeof directory_ - 64) return errno = ENAMETOOLONG, false;
+    if (length < 0 || static_cast<std::size_t>(length) >= sizeof directory_ - 64) {
+      errno = ENAMETOOLONG;
+      return false;
+    }
     if (mkdir(directory_, 0700) == 0) return true;
     if (errno != EEXIST) return false;
   }
@@ -285,7 +288,7 @@ void Process::append_line(const char* file, const char* line, std::size_t length
   close(fd);
 }
 
-void Process::tell_command(const char* word, const char* text) noexcept {
+void Process::notify_command(const char* word, const char* text) noexcept {
   char path[2048], line[2048];
   if (!initial_environment("GPUMEMTRACE_NOTES", path, sizeof path)) return;
   const int n = std::snprintf(line, sizeof line, "%s\t%d\t%s\n", word, process_id(), text);

@@ -42,7 +42,7 @@ public:
   // Appends a line to a text file of the trace.
   static void append_line(const char* file, const char* line, std::size_t length) noexcept;
   // Appends "<word>\t<pid>\t<text>" to the command's notes, if a command started this process.
-  [[gnu::noinline]] static void tell_command(const char* word, const char* text) noexcept;
+  [[gnu::noinline]] static void notify_command(const char* word, const char* text) noexcept;
 
   // Takes `bytes` of the trace's size budget. `reserve` may use what is kept back for allocations and releases.
   static bool take_budget(std::uint64_t bytes, bool reserve) noexcept;

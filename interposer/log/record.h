@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One record under construction: what a recorder fills and Entry commits. Words are numbered as in
-// trace/format.h (P0..). Lives on the caller's stack, allocates nothing.
+// One record under construction: what a recorder fills and Entry commits. Its words have their names in
+// trace/records.def; AllocFields(record) and AllocView(record) of trace/records.h write and read them. Lives on the
+// caller's stack, allocates nothing.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 
 #include "trace/format.h"
+#include "trace/records.h"
 
 namespace gmt::interposer {
 
@@ -38,7 +42,7 @@ struct Record {
   bool is_timed() const {
     using trace::Kind;
     if (kind == Kind::kSync) {
-      const auto op = static_cast<trace::SyncOp>(w[2]);
+      const trace::SyncOp op = trace::SyncView(*this).op();
       return op == trace::SyncOp::kStreamSynchronize || op == trace::SyncOp::kContextSynchronize ||
              op == trace::SyncOp::kEventSynchronize;
     }
@@ -59,6 +63,24 @@ struct Record {
   void use_more(unsigned count) {
     for (unsigned i = words; i < count; ++i) w[i] = 0;
     words = static_cast<std::uint16_t>(count);
+  }
+  friend trace::Payload payload_of(const Record& record) { return {record.w.data(), record.words}; }
+};
+
+// As many words as a record of the trace can have.
+inline constexpr unsigned kMaxPayloadWords =
+    trace::kFirstPayloadWords + trace::kMorePayloadWords * (trace::kMaxSlotsPerRecord - 1);
+
+// The payload of a record for ThreadLog::append_words() that ends in a list or a string. Nothing is cleared.
+template <unsigned Count> struct PayloadWords {
+  std::uint64_t w[Count];
+  void set(unsigned i, std::uint64_t value) { w[i] = value; }
+  // A string from word `first` on, its last word filled up with zeros. How many words the payload has then.
+  unsigned set_text(unsigned first, std::string_view text) {
+    const unsigned end = first + static_cast<unsigned>((text.size() + sizeof *w - 1) / sizeof *w);
+    if (end != first) w[end - 1] = 0;
+    std::memcpy(w + first, text.data(), text.size());
+    return end;
   }
 };
 

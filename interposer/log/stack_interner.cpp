@@ -40,11 +40,11 @@ template <class T> T* map_array(std::size_t count) noexcept {
 
 } // namespace
 
-// Row by row, innermost first: a place may be read only if all before it hold.
+// Row by row, innermost first: a word may be read only if all before it hold.
 inline bool StackInterner::holds(const Known& known) noexcept {
   const auto* base = static_cast<const std::uint64_t*>(known.frame);
-  const Places* const end = known.places + known.rows;
-  for (const Places* p = known.places; p != end; ++p) {
+  const StackRow* const end = known.first_row + known.rows;
+  for (const StackRow* p = known.first_row; p != end; ++p) {
     if (base[p->offset[0]] != p->address[0] || base[p->offset[1]] != p->address[1] ||
         base[p->offset[2]] != p->address[2] || base[p->offset[3]] != p->address[3]) {
       return false;
@@ -66,7 +66,7 @@ std::uint32_t StackInterner::here(ThreadLog& log, const void* caller, const void
 }
 
 void StackInterner::modules_have_changed() noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   flush_unwinder();
   clear();
   epoch_ = module_epoch();
@@ -96,26 +96,27 @@ std::uint32_t StackInterner::walk_here(ThreadLog& log, Known* set, const void* c
     if (known.rows == 0) learn(known, frames + first, kept);
     return id;
   }
-  const Quiet quiet;
+  const SignalGuard signals;
   set[victim_++ % kWays] = {caller, frame, nullptr, id, 0};
   return id;
 }
 
 void StackInterner::learn(Known& known, void** frames, unsigned count) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const unsigned most = (depth() + 3) / 4;
-  if (places_ == nullptr && (places_ = map_array<Places>(std::size_t{kSets} * kWays * most)) == nullptr) return;
-  Places* const places = places_ + static_cast<std::size_t>(&known - known_) * most;
+  if (rows_ == nullptr) rows_ = map_array<StackRow>(std::size_t{kSets} * kWays * most);
+  if (rows_ == nullptr) return;
+  StackRow* const rows = rows_ + static_cast<std::size_t>(&known - known_) * most;
   struct Learning {
     const void* frame;
     void** frames;
     unsigned count, matched;
-    Places* places;
+    StackRow* rows;
     void put(unsigned i, std::uint32_t offset, std::uint64_t address) noexcept {
-      places[i / 4].offset[i % 4] = offset;
-      places[i / 4].address[i % 4] = address;
+      rows[i / 4].offset[i % 4] = offset;
+      rows[i / 4].address[i % 4] = address;
     }
-  } learning{known.frame, frames, count, 0, places};
+  } learning{known.frame, frames, count, 0, rows};
   unwind_with_stack_pointers(
       [](void* context, std::uint64_t address, std::uint64_t stack_pointer) noexcept {
         auto& l = *static_cast<Learning*>(context);
@@ -132,7 +133,7 @@ void StackInterner::learn(Known& known, void** frames, unsigned count) noexcept 
       },
       &learning);
   if (learning.matched != count) return;
-  known.places = places;
+  known.first_row = rows;
   known.rows = (count + 3) / 4;
   if (!holds(known)) known.rows = 0;
 }
@@ -149,15 +150,15 @@ std::uint32_t StackInterner::intern(ThreadLog& log, void** frames, unsigned coun
 }
 
 std::uint32_t StackInterner::add(ThreadLog& log, void** frames, unsigned count, std::uint64_t hash) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   if ((table_ == nullptr || used_ * 2 > mask_) && !grow()) return 0;
   note_modules_of(frames, count);
   const std::uint32_t id = ++next_id_;
-  std::uint64_t words[2 + trace::kMaxStackFrames];
-  words[0] = id;
-  words[1] = count;
-  for (unsigned i = 0; i < count; ++i) words[2 + i] = reinterpret_cast<std::uint64_t>(frames[i]);
-  log.append_words(trace::Kind::kStack, words, 2 + count);
+  constexpr unsigned kFrames = trace::StackWord::kCount; // the first of them
+  PayloadWords<kFrames + trace::kMaxStackFrames> words;
+  trace::StackFields(words).id(id).frame_count(count);
+  for (unsigned i = 0; i < count; ++i) words.w[kFrames + i] = reinterpret_cast<std::uint64_t>(frames[i]);
+  log.append_words(trace::Kind::kStack, words.w, kFrames + count);
   std::uint32_t i = static_cast<std::uint32_t>(hash) & mask_;
   while (table_[i].id != 0) i = (i + 1) & mask_;
   table_[i] = {hash, id};

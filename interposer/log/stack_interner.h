@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Call stacks: captured by libunwind's cached fast path (unwinder.h) and interned per log, so that a record holds a
 // number. A stack that keeps coming back is verified instead of walked: it is the same if every return address lies
-// where it lay, which costs one load a frame. Used by call.cpp.
+// where it lay, which costs one load a frame.
 // The tables change with signals blocked only: a handler on the same thread sees them whole.
 #pragma once
 
@@ -29,7 +29,7 @@ private:
     std::uint32_t id;
   };
   // Where four return addresses lie, from the entry's frame upwards. A stack's last one fills up its last four.
-  struct Places {
+  struct StackRow {
     std::uint64_t address[4];
     std::uint32_t offset[4]; // in words
   };
@@ -37,9 +37,9 @@ private:
   struct Known {
     const void* caller;
     const void* frame;
-    const Places* places;
+    const StackRow* first_row;
     std::uint32_t id;   // 0: empty
-    std::uint32_t rows; // of `places`; 0: seen once, not learned yet
+    std::uint32_t rows; // how many; 0: seen once, not learned yet
   };
   static constexpr unsigned kWays = 8;
   static constexpr unsigned kSets = 64;
@@ -56,7 +56,7 @@ private:
 
   std::uint32_t epoch_ = 0;  // of the loaded modules: stacks from before an unload are not reused
   std::uint32_t victim_ = 0; // way that is given up next
-  Places* places_ = nullptr; // some rows for each known stack
+  StackRow* rows_ = nullptr; // some for each known stack
   Entry* table_ = nullptr;   // open addressing; a free entry has id 0
   std::uint32_t mask_ = 0;
   std::uint32_t used_ = 0;

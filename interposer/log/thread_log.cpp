@@ -26,6 +26,12 @@ constexpr std::uint64_t kWindowBytes[] = {256 << 20, 16 << 20, kSmallestWindow};
 
 constexpr std::uint32_t kRestAfterFailure = 255;
 
+// Why a log cannot be had, or have more room, stands in errno.
+bool fail(int error) noexcept {
+  errno = error;
+  return false;
+}
+
 // SIGXFSZ would end the program: stay below the limit instead.
 bool within_file_size_limit(std::uint64_t bytes) noexcept {
   rlimit limit{};
@@ -75,11 +81,14 @@ bool ThreadLog::open_file() noexcept {
     std::snprintf(name, sizeof name, "device-%u.%u.log", sequence_, file_);
   }
   if (!Process::path_of(name, path_, sizeof path_)) return false;
-  if (!within_file_size_limit(kFirstBytes)) return errno = EFBIG, false;
-  if (!Process::take_budget(kFirstBytes, true)) return errno = EDQUOT, false;
+  if (!within_file_size_limit(kFirstBytes)) return fail(EFBIG);
+  if (!Process::take_budget(kFirstBytes, true)) return fail(EDQUOT);
   std::snprintf(unfinished_, sizeof unfinished_, "%s.new", path_);
   const int fd = open(unfinished_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return Process::return_budget(kFirstBytes), errno = ENOSPC, false;
+  if (fd < 0) {
+    Process::return_budget(kFirstBytes);
+    return fail(ENOSPC);
+  }
   void* map = MAP_FAILED;
   if (posix_fallocate(fd, 0, static_cast<off_t>(kFirstBytes)) == 0) {
     const std::uint64_t most = largest_window();
@@ -95,7 +104,7 @@ bool ThreadLog::open_file() noexcept {
   if (map == MAP_FAILED || !begin_header(static_cast<trace::LogHeader*>(map), tid)) {
     unlink(unfinished_);
     Process::return_budget(kFirstBytes);
-    return errno = ENOSPC, false;
+    return fail(ENOSPC);
   }
   header_ = static_cast<trace::LogHeader*>(map);
   base_ = reinterpret_cast<trace::Slot*>(static_cast<char*>(map) + trace::kLogHeaderBytes);
@@ -119,7 +128,7 @@ bool ThreadLog::begin_header(trace::LogHeader* header, std::uint32_t tid) noexce
 // Called with `index` beyond the capacity. The slots before `index` stay as they are; the ones asked for are either
 // made real or given back.
 trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   if (index + slots <= capacity_) return base_ + index; // a handler of this thread grew it meanwhile
   if (rest_ != 0) { // it failed a moment ago, and each try costs system calls
     --rest_;
@@ -141,7 +150,7 @@ trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable
 // A trace that is full, or a file that cannot grow, is found so by the records themselves.
 void ThreadLog::grow_ahead(std::uint32_t slots) noexcept {
   if (refuse_droppable_ || rest_ != 0) return;
-  const Quiet quiet;
+  const SignalGuard signals;
   if (slots > window_) slots = window_;
   if (slots > capacity_) extend_to(slots, true);
 }
@@ -169,25 +178,32 @@ bool ThreadLog::extend_to(std::uint32_t slots, bool droppable) noexcept {
   if (want < need) want = need;
   if (want > most) want = most;
   if (!within_file_size_limit(want)) {
-    if (!within_file_size_limit(need)) return errno = EFBIG, false;
+    if (!within_file_size_limit(need)) return fail(EFBIG);
     want = need;
   }
   if (!Process::take_budget(want - now, false)) {
     if (!droppable) refuse_droppable_ = true; // what is left is not for launches and copies
     if (droppable || !Process::take_budget(want - now, true)) {
       want = need;
-      if (!Process::take_budget(want - now, !droppable)) return errno = EDQUOT, false;
+      if (!Process::take_budget(want - now, !droppable)) return fail(EDQUOT);
     }
   }
   const int fd = open(path_, O_RDWR | O_CLOEXEC);
-  if (fd < 0) return Process::return_budget(want - now), errno = ENOSPC, false;
+  if (fd < 0) {
+    Process::return_budget(want - now);
+    return fail(ENOSPC);
+  }
   int error = posix_fallocate(fd, static_cast<off_t>(now), static_cast<off_t>(want - now));
   if (error != 0 && want != need) {
     Process::return_budget(want - need);
     want = need;
     error = posix_fallocate(fd, static_cast<off_t>(now), static_cast<off_t>(want - now));
   }
-  if (error != 0) return close(fd), Process::return_budget(want - now), errno = ENOSPC, false;
+  if (error != 0) {
+    close(fd);
+    Process::return_budget(want - now);
+    return fail(ENOSPC);
+  }
   make_resident(fd, now, want - now);
   close(fd);
   capacity_ = static_cast<std::uint32_t>((want - trace::kLogHeaderBytes) / trace::kSlotBytes);
@@ -196,27 +212,26 @@ bool ThreadLog::extend_to(std::uint32_t slots, bool droppable) noexcept {
 
 // The window is full: begin another file. The old mapping stays, calls in flight still patch their slots there.
 bool ThreadLog::rotate(bool droppable) noexcept {
-  if (purpose_ == Purpose::kSums) return errno = ENOSPC, false; // its records name each other
-  if (!Process::take_budget(0, !droppable)) return errno = EDQUOT, false;
+  if (purpose_ == Purpose::kSums) return fail(ENOSPC); // its records name each other
+  if (!Process::take_budget(0, !droppable)) return fail(EDQUOT);
   if (!open_file()) return false;
   stacks_.clear(); // ids are per file
   next_ = 0;
-  if (purpose_ == Purpose::kThread) tell_thread();
+  if (purpose_ == Purpose::kThread) write_thread();
   return true;
 }
 
 void ThreadLog::begin_thread(std::uint32_t number) noexcept {
   thread_ = number;
-  tell_thread();
+  write_thread();
 }
 
 // An order of its own: what was written here before comes before it, what follows comes behind.
-void ThreadLog::tell_thread() noexcept {
+void ThreadLog::write_thread() noexcept {
   Record record;
   record.kind = trace::Kind::kThread;
   record.use(trace::kFirstPayloadWords);
-  record.set(0, static_cast<std::uint64_t>(syscall(SYS_gettid)));
-  record.set(1, thread_);
+  trace::ThreadFields(record).id(static_cast<std::uint64_t>(syscall(SYS_gettid))).number(thread_);
   append(record, trace::kNoApi);
 }
 

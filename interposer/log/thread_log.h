@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread's file of slots: reserve, fill, commit. A log belongs to one thread at a time and is leased on when
-// that thread ends, so that many short threads make few files. Used by call.cpp.
+// that thread ends, so that many short threads make few files.
 //
 // Invariants: the file is mapped whole (a window of address space beyond its end costs nothing), so a slot stays
 // valid for the life of the process; no descriptor is held between events; reservation is one instruction, so a
@@ -93,7 +93,7 @@ private:
   bool open_file() noexcept;
   bool begin_header(trace::LogHeader* header, std::uint32_t tid) noexcept;
   bool rotate(bool droppable) noexcept;
-  void tell_thread() noexcept;
+  void write_thread() noexcept;
   static void fill_more(trace::Slot* slot, const std::uint64_t* words, unsigned count) noexcept;
 
   std::uint32_t next_ = 0;

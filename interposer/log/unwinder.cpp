@@ -46,7 +46,7 @@ void open_unwinder() noexcept {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    Process::tell_command("nounwinder", path);
+    Process::notify_command("nounwinder", path);
     return;
   }
   redirect_unwinder_imports(library);

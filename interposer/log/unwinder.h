@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libunwind, opened privately: linked, it would put its _Unwind_* functions before libgcc's for the whole program.
-// Used by stack_interner.cpp; everything answers "nothing" while the library is not there.
+// Everything answers "nothing" while the library is not there.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ void open_unwinder() noexcept;
 // Return addresses, innermost first, at most `size`.
 unsigned unwind(void** frames, unsigned size) noexcept;
 
-// The same walk, slow and exact: tells of each frame its return address and the stack pointer in it (that is, the
+// The same walk, slow and exact: gives of each frame its return address and the stack pointer in it (that is, the
 // address behind the one where its callee's return address lies). Stops when visit() answers false.
 void unwind_with_stack_pointers(bool (*visit)(void* context, std::uint64_t address, std::uint64_t stack_pointer),
                                 void* context) noexcept;

@@ -80,7 +80,7 @@ struct Replacement {
   void* function;
 };
 
-void replace(const char* name, void** place) noexcept {
+void replace(const char* name, void** slot) noexcept {
   const Replacement replacements[] = {{"pipe2", reinterpret_cast<void*>(&no_pipe)},
                                       {"close", reinterpret_cast<void*>(&close_if_any)},
                                       {"read", reinterpret_cast<void*>(&read_if_any)},
@@ -91,8 +91,8 @@ void replace(const char* name, void** place) noexcept {
                                       {"syscall", reinterpret_cast<void*>(&system_call)}};
   for (const Replacement& r : replacements) {
     if (std::strcmp(name, r.name) != 0) continue;
-    const auto page = reinterpret_cast<std::uintptr_t>(place) & ~std::uintptr_t{4095};
-    if (mprotect(reinterpret_cast<void*>(page), 4096, PROT_READ | PROT_WRITE) == 0) *place = r.function;
+    const auto page = reinterpret_cast<std::uintptr_t>(slot) & ~std::uintptr_t{4095};
+    if (mprotect(reinterpret_cast<void*>(page), 4096, PROT_READ | PROT_WRITE) == 0) *slot = r.function;
   }
 }
 

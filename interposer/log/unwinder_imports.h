@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What our private libunwind calls of the C library, led through us: no descriptors, no lock held over a fork. Used by
-// unwinder.cpp.
+// What our private libunwind calls of the C library, led through us: no descriptors, no lock held over a fork.
 #pragma once
 
 namespace gmt::interposer {

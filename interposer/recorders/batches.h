@@ -49,11 +49,10 @@ template <int Destinations, int Sources, int Sizes, int Count, int Stream> struc
     r.kind = Kind::kCopy;
     r.flags |= trace::copy_flags(Side::kUnified, Side::kUnified, true);
     r.flags |= trace::kCopyBatched;
-    r.use(4);
-    r.set(0, as_word(std::get<Destinations>(a)[i]));
-    r.set(1, as_word(std::get<Sources>(a)[i]));
-    r.set(2, std::get<Sizes>(a)[i]);
-    r.set(3, arg<Stream>(a));
+    r.use(trace::kFirstPayloadWords);
+    trace::CopyFields copy(r);
+    copy.destination(as_word(std::get<Destinations>(a)[i])).source(as_word(std::get<Sources>(a)[i]));
+    copy.bytes(std::get<Sizes>(a)[i]).stream(arg<Stream>(a));
   }
 };
 
@@ -61,9 +60,9 @@ template <int Count, int Operations, int Stream> struct CopyBatch3D : Recorder {
   template <class T> static std::size_t members(const T& a) { return arg<Operations>(a) != 0 ? arg<Count>(a) : 0; }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
     r.kind = Kind::kCopy;
-    r.use(17);
+    r.use(trace::CopyWord::kCount);
     describe_copy_operation(r, std::get<Operations>(a)[i]);
-    r.set(3, arg<Stream>(a));
+    trace::CopyFields(r).stream(arg<Stream>(a));
     r.flags |= trace::kCopyAsync;
     r.flags |= trace::kCopyBatched;
   }
@@ -78,21 +77,22 @@ template <UseClass C, int Addresses, int Sizes, int Count, int Stream> struct Us
   }
 };
 
-// One memory operation of a stream or of a graph's node; barriers and flushes name no memory.
+// One memory operation of a stream, or of a node of a graph, which stands in the stream's word then; barriers and
+// flushes name no memory.
 inline void set_memory_operation(Record& r, const CUstreamBatchMemOpParams& p, UseClass waits, UseClass others,
-                                 std::uint64_t place) {
+                                 std::uint64_t stream) {
   switch (p.operation) {
   case CU_STREAM_MEM_OP_WAIT_VALUE_32:
   case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-    set_use(r, waits, as_word(p.waitValue.address), p.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ? 4 : 8, place);
+    set_use(r, waits, as_word(p.waitValue.address), p.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ? 4 : 8, stream);
     r.flags |= trace::kUseReads;
     break;
   case CU_STREAM_MEM_OP_WRITE_VALUE_32:
   case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-    set_use(r, others, as_word(p.writeValue.address), p.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ? 4 : 8, place);
+    set_use(r, others, as_word(p.writeValue.address), p.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ? 4 : 8, stream);
     r.flags |= trace::kUseWrites;
     break;
-  default: set_use(r, others, 0, 0, place); break;
+  default: set_use(r, others, 0, 0, stream); break;
   }
 }
 

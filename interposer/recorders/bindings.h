@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorders of what uses memory without copying it: hints, memory operations, textures, surfaces, tensor maps. The
 // memory is what matters: a record has its range, and the shape of the rows where there are rows; a texture or surface
-// object that comes out stands in the stream's place (P3), where its destruction finds it. Same rules as copies_and_launches.h.
+// object that comes out stands in the stream's word, where its destruction finds it. Same rules as
+// copies_and_launches.h.
 #pragma once
 
 #include "interposer/recorders/copies_and_launches.h"
 
 namespace gmt::interposer {
 
-inline void set_use(Record& r, UseClass use, std::uint64_t address, std::uint64_t bytes, std::uint64_t place) {
+// `stream` is what the word says in this case: a stream, an object, a graph or a location.
+inline void set_use(Record& r, UseClass use, std::uint64_t address, std::uint64_t bytes, std::uint64_t stream) {
   r.kind = Kind::kUse;
-  r.use(4);
-  r.set(0, address);
-  r.set(1, bytes);
-  r.set(2, static_cast<std::uint64_t>(use));
-  r.set(3, place);
+  r.use(trace::kFirstPayloadWords);
+  trace::UseFields(r).address(address).bytes(bytes).use(use).stream(stream);
 }
 
 // Memory used row by row; the bytes reach to the end of the last row.
 struct Rows {
   std::uint64_t pitch, width, height, element; // bytes, bytes, rows, bytes
 };
-inline void set_use_rows(Record& r, UseClass use, std::uint64_t address, std::uint64_t place, Rows rows) {
-  set_use(r, use, address, rows.height <= 1 ? rows.width : rows.pitch * (rows.height - 1) + rows.width, place);
-  r.use_more(8);
-  r.set(4, rows.pitch);
-  r.set(5, rows.width);
-  r.set(6, rows.height);
-  r.set(7, rows.element);
+inline void set_use_rows(Record& r, UseClass use, std::uint64_t address, std::uint64_t stream, Rows rows) {
+  set_use(r, use, address, rows.height <= 1 ? rows.width : rows.pitch * (rows.height - 1) + rows.width, stream);
+  r.use_more(trace::UseWord::element_bytes + 1);
+  trace::UseFields(r).pitch(rows.pitch).width(rows.width).height(rows.height).element_bytes(rows.element);
 }
 
 template <UseClass C, int Address, int Size, int Stream = -1> struct Use : Recorder {
@@ -74,7 +70,7 @@ template <UseClass C, int Out, int Resource> struct BindObject : Recorder {
     r.droppable = false;
     r.order_at = OrderAt::kAfter;
   }
-  template <class T> static void after(Record& r, const T& a) { r.set(3, out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) { trace::UseFields(r).object(out<Out>(a)); }
 };
 
 template <int Descriptor, int Address, int Pitch> struct BindRows : Recorder {
@@ -117,7 +113,7 @@ template <int Type, int Rank, int Address, int Sizes, int Strides> struct Tensor
     for (std::uint64_t i = 1; i < rank; ++i) bytes += sizes[i] > 1 ? (sizes[i] - 1) * strides[i - 1] : 0;
     set_use_rows(r, UseClass::kTensorMap, arg<Address>(a), 0,
                  {rank > 1 ? strides[0] : 0, width, rank > 1 ? sizes[1] : 1, tensor_bytes(std::get<Type>(a), 1)});
-    r.set(1, bytes);
+    trace::UseFields(r).bytes(bytes);
   }
 };
 

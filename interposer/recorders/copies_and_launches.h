@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a family of calls means, by argument position. A recorder is a class template over positions with
+// What a kind of call means, by argument position. A recorder is a class template over positions with
 //   before(Record&, args)  fills the record from input arguments, before the real call;
-//   after(Record&, args)   fills what only a successful call tells. Absent where there is nothing.
-// A position that does not fit the row's type does not compile. Called by Entry only (interposer/hooks/entry.h).
+//   after(Record&, args)   fills what only a successful call answers. Absent where there is nothing.
+// A position that does not fit the row's type does not compile.
 // Input structures are read only where the call itself must read them; output parameters only after success.
 #pragma once
 
@@ -36,12 +36,13 @@ struct Recorder {
 // ---- allocations
 
 struct AllocBase : Recorder {
-  static void start(Record& r, Family family, unsigned words) {
+  static constexpr unsigned kAllWords = trace::AllocWord::kCount;
+  static void start(Record& r, Family family, unsigned words = trace::kFirstPayloadWords) {
     r.kind = Kind::kAlloc;
     r.order_at = OrderAt::kAfter;
     r.droppable = false;
     r.use(words);
-    r.set(2, static_cast<std::uint64_t>(family));
+    trace::AllocFields(r).memory_kind(family);
   }
 };
 
@@ -49,68 +50,62 @@ struct AllocBase : Recorder {
 template <Family F, int Out, int Size, int Stream = -1, int Flags = -1> struct Alloc : AllocBase {
   static constexpr Kind kFrequent = F == Family::kStreamOrdered ? Kind::kAlloc : Kind::kNone;
   template <class T> static void before(Record& r, const T& a) {
-    start(r, F, Flags >= 0 ? 11 : 4);
-    r.set(1, arg<Size>(a));
-    r.set(3, arg<Stream>(a));
-    if constexpr (Flags >= 0) r.set(10, arg<Flags>(a));
+    start(r, F, Flags >= 0 ? kAllWords : trace::kFirstPayloadWords);
+    trace::AllocFields(r).bytes(arg<Size>(a)).stream(arg<Stream>(a));
+    if constexpr (Flags >= 0) trace::AllocFields(r).flags(arg<Flags>(a));
   }
-  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) { trace::AllocFields(r).address(out<Out>(a)); }
 };
 
 // The caller chooses the address (registration, mapping).
 template <Family F, int Address, int Size, int Handle = -1, int Flags = -1> struct AllocAt : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, F, Flags >= 0 ? 11 : 4);
-    r.set(0, arg<Address>(a));
-    r.set(1, arg<Size>(a));
-    r.set(3, arg<Handle>(a));
-    if constexpr (Flags >= 0) r.set(10, arg<Flags>(a));
+    start(r, F, Flags >= 0 ? kAllWords : trace::kFirstPayloadWords);
+    trace::AllocFields(r).address(arg<Address>(a)).bytes(arg<Size>(a)).stream(arg<Handle>(a));
+    if constexpr (Flags >= 0) trace::AllocFields(r).flags(arg<Flags>(a));
   }
 };
 
 // Address and size both come out.
 template <Family F, int Out, int SizeOut> struct AllocOut : AllocBase {
-  template <class T> static void before(Record& r, const T&) { start(r, F, 4); }
+  template <class T> static void before(Record& r, const T&) { start(r, F); }
   template <class T> static void after(Record& r, const T& a) {
-    r.set(0, out<Out>(a));
-    r.set(1, out<SizeOut>(a));
+    trace::AllocFields(r).address(out<Out>(a)).bytes(out<SizeOut>(a));
   }
 };
 
 template <int Out, int Size, int Pool, int Stream> struct AllocFromPool : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, Family::kStreamOrdered, 11);
-    r.set(1, arg<Size>(a));
-    r.set(3, arg<Stream>(a));
-    r.set(9, arg<Pool>(a));
+    start(r, Family::kStreamOrdered, kAllWords);
+    trace::AllocFields(r).bytes(arg<Size>(a)).stream(arg<Stream>(a)).pool(arg<Pool>(a));
   }
-  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) { trace::AllocFields(r).address(out<Out>(a)); }
 };
 
 // Recorded as pitch x height: what lies past it is out of bounds, the padding is not.
 template <int Out, int PitchOut, int Width, int Height, int Element> struct AllocPitch : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, Family::kPitched, 11);
-    r.set(1, arg<Width>(a) * arg<Height>(a));
-    r.set(5, arg<Width>(a));
-    r.set(6, arg<Height>(a));
-    r.set(7, 1);
-    r.set(8, arg<Element>(a));
+    start(r, Family::kPitched, kAllWords);
+    trace::AllocFields(r)
+        .bytes(arg<Width>(a) * arg<Height>(a))
+        .width(arg<Width>(a))
+        .height(arg<Height>(a))
+        .depth(1)
+        .element_bytes(arg<Element>(a));
   }
   template <class T> static void after(Record& r, const T& a) {
-    r.set(0, out<Out>(a));
-    r.set(4, out<PitchOut>(a));
-    r.set(1, out<PitchOut>(a) * arg<Height>(a));
+    const std::uint64_t pitch = out<PitchOut>(a);
+    trace::AllocFields(r).address(out<Out>(a)).pitch(pitch).bytes(pitch * arg<Height>(a));
   }
 };
 
 template <int Out, int Descriptor> struct AllocExternal : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, Family::kExternal, 4);
+    start(r, Family::kExternal);
     const auto* descriptor = std::get<Descriptor>(a);
-    if (descriptor != nullptr) r.set(1, descriptor->size);
+    if (descriptor != nullptr) trace::AllocFields(r).bytes(descriptor->size);
   }
-  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) { trace::AllocFields(r).address(out<Out>(a)); }
 };
 
 // ---- releases
@@ -120,11 +115,8 @@ template <FreeFunction F, int Address, int Stream = -1, int Size = -1> struct Fr
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kFree;
     r.droppable = false;
-    r.use(4);
-    r.set(0, arg<Address>(a));
-    r.set(1, static_cast<std::uint64_t>(F));
-    r.set(2, arg<Stream>(a));
-    r.set(3, arg<Size>(a));
+    r.use(trace::FreeWord::kCount);
+    trace::FreeFields(r).address(arg<Address>(a)).function(F).stream(arg<Stream>(a)).bytes(arg<Size>(a));
     if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
   }
 };
@@ -136,11 +128,9 @@ template <Side D, Side S, int Destination, int Source, int Bytes, int Stream = -
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kCopy;
     r.flags |= trace::copy_flags(D, S, Stream >= 0);
-    r.use(4);
-    r.set(0, arg<Destination>(a));
-    r.set(1, arg<Source>(a));
-    r.set(2, arg<Bytes>(a));
-    r.set(3, arg<Stream>(a));
+    r.use(trace::kFirstPayloadWords);
+    trace::CopyFields copy(r);
+    copy.destination(arg<Destination>(a)).source(arg<Source>(a)).bytes(arg<Bytes>(a)).stream(arg<Stream>(a));
   }
 };
 
@@ -150,16 +140,11 @@ struct CopyArray : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kCopy;
     r.flags |= trace::copy_flags(D, S, Stream >= 0);
-    r.use(17);
-    r.set(0, arg<Destination>(a));
-    r.set(1, arg<Source>(a));
-    r.set(2, arg<Bytes>(a));
-    r.set(3, arg<Stream>(a));
-    r.set(6, arg<Bytes>(a));
-    r.set(7, 1);
-    r.set(8, 1);
-    r.set(11, arg<DestinationOffset>(a));
-    r.set(14, arg<SourceOffset>(a));
+    r.use(trace::CopyWord::kCount);
+    trace::CopyFields copy(r);
+    copy.destination(arg<Destination>(a)).source(arg<Source>(a)).bytes(arg<Bytes>(a)).stream(arg<Stream>(a));
+    copy.width(arg<Bytes>(a)).height(1).depth(1);
+    copy.destination_x(arg<DestinationOffset>(a)).source_x(arg<SourceOffset>(a));
   }
 };
 
@@ -167,10 +152,10 @@ struct CopyArray : Recorder {
 template <int Descriptor, int Stream = -1> struct CopyShape : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kCopy;
-    r.use(17);
+    r.use(trace::CopyWord::kCount);
     const auto* descriptor = std::get<Descriptor>(a);
     if (descriptor != nullptr) describe_copy(r, *descriptor);
-    r.set(3, arg<Stream>(a));
+    trace::CopyFields(r).stream(arg<Stream>(a));
     if constexpr (Stream >= 0) r.flags |= trace::kCopyAsync;
   }
 };
@@ -178,11 +163,9 @@ template <int Descriptor, int Stream = -1> struct CopyShape : Recorder {
 template <unsigned Element, int Destination, int Value, int Count, int Stream = -1> struct Set : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kSet;
-    r.use(4);
-    r.set(0, arg<Destination>(a));
-    r.set(1, arg<Count>(a) * Element);
-    r.set(2, arg<Value>(a));
-    r.set(3, arg<Stream>(a));
+    r.use(trace::kFirstPayloadWords);
+    trace::SetFields set(r);
+    set.destination(arg<Destination>(a)).bytes(arg<Count>(a) * Element).value(arg<Value>(a)).stream(arg<Stream>(a));
     if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
   }
 };
@@ -191,15 +174,11 @@ template <unsigned Element, int Destination, int Pitch, int Value, int Width, in
 struct Set2D : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kSet;
-    r.use(11);
-    r.set(0, arg<Destination>(a));
-    r.set(1, arg<Width>(a) * Element * arg<Height>(a));
-    r.set(2, arg<Value>(a));
-    r.set(3, arg<Stream>(a));
-    r.set(4, arg<Pitch>(a));
-    r.set(5, arg<Width>(a) * Element);
-    r.set(6, arg<Height>(a));
-    r.set(7, Element);
+    r.use(trace::SetWord::kCount);
+    trace::SetFields set(r);
+    set.destination(arg<Destination>(a)).bytes(arg<Width>(a) * Element * arg<Height>(a));
+    set.value(arg<Value>(a)).stream(arg<Stream>(a));
+    set.pitch(arg<Pitch>(a)).width(arg<Width>(a) * Element).height(arg<Height>(a)).element_bytes(Element);
     if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
   }
 };
@@ -208,16 +187,15 @@ struct Set2D : Recorder {
 
 struct LaunchBase : Recorder {
   static constexpr Kind kFrequent = Kind::kLaunch;
-  static void start(Record& r, std::uint64_t function, std::uint64_t stream) {
+  static void start(Record& r, std::uint64_t function, std::uint64_t stream, trace::Index3 grid, trace::Index3 block) {
     r.kind = Kind::kLaunch;
-    r.words = trace::kFirstPayloadWords; // all four are set here and below
-    r.set(0, function);
-    r.set(1, stream);
+    r.words = trace::LaunchWord::kCount; // all of them are set here
+    trace::LaunchFields(r).function(function).stream(stream).grid(grid).block(block);
   }
-  static void set_dimensions(Record& r, std::uint64_t gx, std::uint64_t gy, std::uint64_t gz, std::uint64_t bx,
-                             std::uint64_t by, std::uint64_t bz) {
-    r.set(2, (gx & 0xffffffff) | (gy & 0xffff) << 32 | (gz & 0xffff) << 48);
-    r.set(3, (bx & 0xffff) | (by & 0xffff) << 16 | (bz & 0xffff) << 32);
+  // Three neighbouring arguments.
+  template <int First, class T> static trace::Index3 extents(const T& a) {
+    return {static_cast<unsigned>(arg<First>(a)), static_cast<unsigned>(arg<First + 1>(a)),
+            static_cast<unsigned>(arg<First + 2>(a))};
   }
   template <int I, class T> static void* const* list(const T& a) {
     if constexpr (I < 0) {
@@ -231,9 +209,7 @@ struct LaunchBase : Recorder {
 // Parameters and Extra are cuLaunchKernel's kernelParams and extra.
 template <int Function, int Dimensions, int Stream, int Parameters, int Extra = -1> struct Launch : LaunchBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, arg<Function>(a), arg<Stream>(a));
-    set_dimensions(r, arg<Dimensions>(a), arg<Dimensions + 1>(a), arg<Dimensions + 2>(a), arg<Dimensions + 3>(a),
-                   arg<Dimensions + 4>(a), arg<Dimensions + 5>(a));
+    start(r, arg<Function>(a), arg<Stream>(a), extents<Dimensions>(a), extents<Dimensions + 3>(a));
     record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
   }
 };
@@ -244,11 +220,8 @@ template <ObjectClass C, LifeOp Op, int Handle, int Extra = -1> struct Life : Re
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kLife;
     r.droppable = false;
-    r.use(4);
-    r.set(0, arg<Handle>(a));
-    r.set(1, static_cast<std::uint64_t>(C));
-    r.set(2, static_cast<std::uint64_t>(Op));
-    r.set(3, arg<Extra>(a));
+    r.use(trace::kFirstPayloadWords);
+    trace::LifeFields(r).handle(arg<Handle>(a)).object(C).op(Op).extra(arg<Extra>(a));
   }
 };
 
@@ -268,14 +241,14 @@ template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Re
     Life<C, Op, -1, Extra>::before(r, a);
     r.order_at = OrderAt::kAfter;
   }
-  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) { trace::LifeFields(r).handle(out<Out>(a)); }
 };
 
 // Code that the program brings along in memory.
 template <ObjectClass C, int Out, int Image> struct LoadCode : LifeOut<C, LifeOp::kCreate, Out> {
   template <class T> static void after(Record& r, const T& a) {
-    r.set(0, out<Out>(a));
-    if (is_coalescing()) [[unlikely]] tell_of_code(std::get<Image>(a), 0);
+    trace::LifeFields(r).handle(out<Out>(a));
+    if (is_coalescing()) [[unlikely]] notify_of_code(std::get<Image>(a), 0);
   }
 };
 // The handle that comes out is the device's primary context: resets and releases name the device only.
@@ -284,20 +257,21 @@ template <int Out, int Device> struct RetainPrimary : Recorder {
     Life<ObjectClass::kPrimaryContext, LifeOp::kRetain, Device>::before(r, a);
   }
   template <class T> static void after(Record& r, const T& a) {
-    r.set(3, out<Out>(a));
-    remember_primary_context(r.w[3]);
+    const std::uint64_t context = out<Out>(a);
+    trace::LifeFields(r).context(context);
+    remember_primary_context(context);
   }
 };
 
 struct Note : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kNote;
-    r.use(4);
+    r.use(trace::NoteWord::kCount);
     fill<0>(r, a);
   }
   template <unsigned I, class T> static void fill(Record& r, const T& a) {
-    if constexpr (I < 4 && I < std::tuple_size_v<T>) {
-      r.set(I, arg<static_cast<int>(I)>(a));
+    if constexpr (I < trace::NoteWord::kCount && I < std::tuple_size_v<T>) {
+      r.set(trace::NoteWord::first + I, arg<static_cast<int>(I)>(a));
       fill<I + 1>(r, a);
     }
   }
@@ -315,7 +289,7 @@ struct ContextNote : Recorder {
 // only when the trace exists anyway, because a trace begins with the first CUDA call.
 struct Registration : Note {};
 
-// cuGetProcAddress and its like: hand out our entry instead of the real function. See dlsym_hook.h; never recorded.
+// cuGetProcAddress and its versions hand out our entry instead of the real function. See dlsym_hook.h; never recorded.
 template <int Pointer> struct Route {
   static constexpr int kPointer = Pointer;
 };

@@ -7,7 +7,7 @@
 #include <cuda.h>
 
 #include "interposer/log/record.h"
-#include "interposer/loader/real_dlsym.h"
+#include "interposer/loader/driver_function.h"
 
 namespace gmt::interposer {
 
@@ -87,7 +87,7 @@ constexpr std::uint64_t slice_bytes(CUarray_format format, std::uint64_t channel
 
 constexpr unsigned kMaxLevels = 32;
 
-// P1 payload bytes of all levels; P4..P8 pitch (0), width in bytes, height, depth, element size; P10 the flags.
+// The bytes are those of all levels; a pitch is left out.
 template <class Descriptor> void describe_array(Record& r, const Descriptor& d, std::uint64_t levels) {
   std::uint64_t depth = 0, flags = 0;
   if constexpr (requires { d.Depth; }) {
@@ -104,12 +104,8 @@ template <class Descriptor> void describe_array(Record& r, const Descriptor& d, 
              shrunk(depth, layered ? 0 : level);
   }
   const std::uint64_t element = element_bytes(d.Format, d.NumChannels);
-  r.set(1, bytes);
-  r.set(5, d.Width * element);
-  r.set(6, d.Height);
-  r.set(7, depth);
-  r.set(8, element);
-  r.set(10, flags);
+  trace::AllocFields alloc(r);
+  alloc.bytes(bytes).width(d.Width * element).height(d.Height).depth(depth).element_bytes(element).flags(flags);
 }
 
 constexpr trace::Side side_of(CUmemorytype type) {
@@ -133,25 +129,22 @@ inline std::uint64_t start_of(const CopySide& s) {
   return (s.side == trace::Side::kHost ? s.host : s.device) + s.x + (s.y + s.z * s.rows) * s.pitch;
 }
 
-// A copy's words and flags inside another record, from word `first` on.
+// The words and flags of a node's copy inside its kUse.
 struct InnerCopy {
   Record& record;
-  unsigned first;
   std::uint16_t flags = 0;
-  void set(unsigned i, std::uint64_t value) { record.set(first + i, value); }
+  void set(unsigned i, std::uint64_t value) { record.set(trace::UseWord::copy_destination + i, value); }
 };
 
-// Writes side `s` into the record, or into the part of one that describes a copy; `source` chooses the words.
-template <class Out> void put_side(Out& r, const CopySide& s, bool source) {
-  const unsigned offset = source ? 14 : 11;
-  if (s.side == trace::Side::kArray) {
-    r.set(offset, s.x);
-    r.set(offset + 1, s.y);
-    r.set(offset + 2, s.z);
-  }
-  r.set(source ? 1 : 0, start_of(s));
-  r.set(source ? 5 : 4, s.pitch);
-  r.set(source ? 10 : 9, s.rows);
+// Both sides into the record, or into the part of one that describes a copy.
+template <class Out> void put_sides(Out& r, const CopySide& destination, const CopySide& source) {
+  trace::CopyFields copy(r);
+  const CopySide& d = destination;
+  const CopySide& s = source;
+  if (d.side == trace::Side::kArray) copy.destination_x(d.x).destination_y(d.y).destination_z(d.z);
+  copy.destination(start_of(d)).destination_pitch(d.pitch).destination_rows(d.rows);
+  if (s.side == trace::Side::kArray) copy.source_x(s.x).source_y(s.y).source_z(s.z);
+  copy.source(start_of(s)).source_pitch(s.pitch).source_rows(s.rows);
 }
 
 template <class Descriptor> std::uint64_t copy_depth(const Descriptor& d) {
@@ -183,28 +176,24 @@ template <class Descriptor> CopySide source_of(const Descriptor& d) {
 }
 
 template <class Out> void put_extent(Out& r, std::uint64_t width, std::uint64_t height, std::uint64_t depth) {
-  r.set(2, width * height * depth);
-  r.set(6, width);
-  r.set(7, height);
-  r.set(8, depth);
+  trace::CopyFields(r).bytes(width * height * depth).width(width).height(height).depth(depth);
 }
 
 template <class Out, class Descriptor> void describe_copy(Out& r, const Descriptor& d) {
   const CopySide destination = destination_of(d), source = source_of(d);
-  put_side(r, destination, false);
-  put_side(r, source, true);
+  put_sides(r, destination, source);
   r.flags |= trace::copy_flags(destination.side, source.side, false);
   put_extent(r, d.WidthInBytes, d.Height, copy_depth(d));
 }
 
 // ---- one copy of cuMemcpy3DBatchAsync: extents are counted in elements of the array that takes part, else in bytes
 
-// The driver tells an array's format, also during stream capture; 0 if it does not.
+inline constinit DriverFunction<CUDA_ARRAY3D_DESCRIPTOR*, CUarray> array_descriptor{"cuArray3DGetDescriptor_v2"};
+
+// By the array's format, which the driver answers during stream capture, too; 0 if it does not.
 inline std::uint64_t element_bytes_of(CUarray array) {
-  const auto query = reinterpret_cast<CUresult (*)(CUDA_ARRAY3D_DESCRIPTOR*, CUarray)>(
-      driver_symbol("cuArray3DGetDescriptor_v2"));
   CUDA_ARRAY3D_DESCRIPTOR d{};
-  return query != nullptr && query(&d, array) == CUDA_SUCCESS ? element_bytes(d.Format, d.NumChannels) : 0;
+  return array_descriptor(&d, array) == 0 ? element_bytes(d.Format, d.NumChannels) : 0;
 }
 
 inline CopySide operand_side(const CUmemcpy3DOperand& operand, const CUextent3D& extent, std::uint64_t element) {
@@ -225,8 +214,7 @@ inline void describe_copy_operation(Record& r, const CUDA_MEMCPY3D_BATCH_OP& d) 
   }
   const CopySide destination = operand_side(d.dst, d.extent, element);
   const CopySide source = operand_side(d.src, d.extent, element);
-  put_side(r, destination, false);
-  put_side(r, source, true);
+  put_sides(r, destination, source);
   r.flags |= trace::copy_flags(destination.side, source.side, false);
   put_extent(r, d.extent.width * element, d.extent.height, d.extent.depth);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorders of graph nodes: what a node uses is recorded when the node is made or changed, since its launches name the
 // graph only. Kernels leave a kGraphKernel with their arguments, copies, sets and memory operations are uses (kGraphNode),
-// allocation and free nodes what they are; P3 (P1 of a kernel, P2 of a free) holds the graph or graph-exec, 0 where the
-// call names the node only. Child graphs, removed nodes and the like are a kGraphChange, bodies of conditional nodes a
+// allocation and free nodes what they are; the graph or graph-exec stands in the stream's word, 0 where the call names the
+// node only. Child graphs, removed nodes and other changes are a kGraphChange, bodies of conditional nodes a
 // kLife like other graphs inside a node.
 // Same rules as copies_and_launches.h.
 #pragma once
@@ -17,13 +17,11 @@ using trace::GraphOp;
 
 // Which node's use it is, and which of that.
 inline void name_node(Record& r, std::uint64_t node, std::size_t i, CUgraphNodeType type) {
-  r.use_more(11);
-  r.set(8, node);
-  r.set(9, i);
-  r.set(10, static_cast<std::uint64_t>(type));
+  r.use_more(trace::UseWord::node_type + 1);
+  trace::UseFields(r).node(node).part(i).node_type(static_cast<std::uint64_t>(type));
 }
 
-// The destination of a copy node (i is 0), with which the whole copy is told, or its source.
+// The destination of a copy node (i is 0), with which the whole copy is recorded, or its source.
 inline void set_node_copy(Record& r, const CUDA_MEMCPY3D& copy, std::size_t i, std::uint64_t graph, std::uint64_t node) {
   const CopySide side = i == 0 ? destination_of(copy) : source_of(copy);
   const std::uint64_t rows = copy.Depth <= 1 ? copy.Height : side.rows * (copy.Depth - 1) + copy.Height;
@@ -35,10 +33,10 @@ inline void set_node_copy(Record& r, const CUDA_MEMCPY3D& copy, std::size_t i, s
   name_node(r, node, i, CU_GRAPH_NODE_TYPE_MEMCPY);
   r.flags |= i == 0 ? trace::kUseWrites : trace::kUseReads | trace::kUseToldBefore;
   if (i != 0) return;
-  r.use_more(trace::kNodeCopyFlags + 1);
-  InnerCopy whole{r, trace::kNodeCopy};
+  r.use_more(trace::UseWord::kCount);
+  InnerCopy whole{r};
   describe_copy(whole, copy);
-  r.set(trace::kNodeCopyFlags, whole.flags);
+  trace::UseFields(r).flags_of_copy(whole.flags);
 }
 
 template <class Params> void set_node_set(Record& r, const Params& p, std::uint64_t graph, std::uint64_t node) {
@@ -56,19 +54,16 @@ inline void set_node_operation(Record& r, const CUstreamBatchMemOpParams& p, std
 
 // The node's address is fixed when the node is made; the driver writes it into the parameters.
 template <class Params> void set_node_alloc(Record& r, const Params& p, std::uint64_t graph) {
-  AllocBase::start(r, Family::kGraph, 4);
-  r.set(1, p.bytesize);
-  r.set(3, graph);
+  AllocBase::start(r, Family::kGraph);
+  trace::AllocFields(r).bytes(p.bytesize).graph(graph);
 }
 
 inline void set_node_free(Record& r, std::uint64_t address, std::uint64_t graph) {
   r.kind = Kind::kFree;
   r.droppable = false;
   r.flags |= trace::kSetAsync;
-  r.use(4);
-  r.set(0, address);
-  r.set(1, static_cast<std::uint64_t>(FreeFunction::kGraphFreeNode));
-  r.set(2, graph);
+  r.use(trace::FreeWord::kCount);
+  trace::FreeFields(r).address(address).function(FreeFunction::kGraphFreeNode).graph(graph);
 }
 
 // The node's handle: an argument, or what comes out where the call makes it (`after`).
@@ -89,7 +84,7 @@ template <int Graph, int Node, int Params> struct GraphCopy : Recorder {
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
     set_node_copy(r, *std::get<Params>(a), i, arg<Graph>(a), node_of<Node>(a, false));
   }
-  template <class T> static void after(Record& r, const T& a) { r.set(8, node_of<Node>(a, true)); }
+  template <class T> static void after(Record& r, const T& a) { trace::UseFields(r).node(node_of<Node>(a, true)); }
 };
 
 template <int Graph, int Node, int Params> struct GraphSet : Recorder {
@@ -97,7 +92,7 @@ template <int Graph, int Node, int Params> struct GraphSet : Recorder {
     const auto* params = std::get<Params>(a);
     return params != nullptr ? set_node_set(r, *params, arg<Graph>(a), node_of<Node>(a, false)) : Note::before(r, a);
   }
-  template <class T> static void after(Record& r, const T& a) { r.set(8, node_of<Node>(a, true)); }
+  template <class T> static void after(Record& r, const T& a) { trace::UseFields(r).node(node_of<Node>(a, true)); }
 };
 
 template <int Graph, int Params> struct GraphAlloc : Recorder {
@@ -105,7 +100,9 @@ template <int Graph, int Params> struct GraphAlloc : Recorder {
     const auto* params = std::get<Params>(a);
     return params != nullptr ? set_node_alloc(r, *params, arg<Graph>(a)) : Note::before(r, a);
   }
-  template <class T> static void after(Record& r, const T& a) { r.set(0, as_word(std::get<Params>(a)->dptr)); }
+  template <class T> static void after(Record& r, const T& a) {
+    trace::AllocFields(r).address(as_word(std::get<Params>(a)->dptr));
+  }
 };
 
 template <int Graph, int Address> struct GraphFree : Recorder {
@@ -121,7 +118,7 @@ template <int Graph, int Node, int Params> struct GraphMemoryOperations : Record
     set_node_operation(r, std::get<Params>(a)->paramArray[i], i, arg<Graph>(a), node_of<Node>(a, false));
   }
   template <class T> static void after(Record& r, const T& a) {
-    if (r.kind == Kind::kUse) r.set(8, node_of<Node>(a, true));
+    if (r.kind == Kind::kUse) trace::UseFields(r).node(node_of<Node>(a, true));
   }
 };
 
@@ -131,11 +128,11 @@ template <class Params> void set_node_kernel(Record& r, const Params& p, std::ui
   if constexpr (requires { p.kern; }) {
     if (function == 0) function = as_word(p.kern);
   }
-  LaunchBase::start(r, function, graph);
-  LaunchBase::set_dimensions(r, p.gridDimX, p.gridDimY, p.gridDimZ, p.blockDimX, p.blockDimY, p.blockDimZ);
   r.kind = Kind::kGraphKernel;
-  r.use_more(5);
-  r.set(4, node);
+  r.words = trace::GraphKernelWord::kCount; // all of them are set here
+  trace::GraphKernelFields kernel(r);
+  kernel.function(function).graph(graph).node(node);
+  kernel.grid({p.gridDimX, p.gridDimY, p.gridDimZ}).block({p.blockDimX, p.blockDimY, p.blockDimZ});
   record_arguments(r, function, p.kernelParams, p.extra);
 }
 
@@ -144,36 +141,29 @@ template <int Graph, int Node, int Params> struct GraphKernel : Recorder {
     const auto* params = std::get<Params>(a);
     return params != nullptr ? set_node_kernel(r, *params, arg<Graph>(a), node_of<Node>(a, false)) : Note::before(r, a);
   }
-  template <class T> static void after(Record& r, const T& a) { r.set(4, node_of<Node>(a, true)); }
+  template <class T> static void after(Record& r, const T& a) { trace::GraphKernelFields(r).node(node_of<Node>(a, true)); }
 };
 
 inline void set_graph_change(Record& r, GraphOp op, std::uint64_t graph, std::uint64_t node, std::uint64_t other) {
   r.kind = Kind::kGraphChange;
-  r.use(4);
-  r.set(0, graph);
-  r.set(1, static_cast<std::uint64_t>(op));
-  r.set(2, node);
-  r.set(3, other);
+  r.use(trace::GraphChangeWord::kCount);
+  trace::GraphChangeFields(r).graph(graph).op(op).node(node).other(other);
 }
 
 // The program has the handle of a graph that lies inside a node: what it does to the one changes the other. Where the
-// call makes the node, its graph is told, and for a conditional node which of its bodies it is, from 1.
+// call makes the node, its graph is recorded, and for a conditional node which of its bodies it is, from 1.
 inline void set_inner_graph(Record& r, std::uint64_t inner, std::uint64_t graph, std::uint64_t body = 0) {
   r.kind = Kind::kLife;
   r.droppable = false;
-  r.use(6);
-  r.set(0, inner);
-  r.set(1, static_cast<std::uint64_t>(ObjectClass::kGraph));
-  r.set(2, static_cast<std::uint64_t>(LifeOp::kUse));
-  r.set(4, graph);
-  r.set(5, body);
+  r.use(trace::LifeWord::bytes + 1); // the last one says which body
+  trace::LifeFields(r).handle(inner).object(ObjectClass::kGraph).op(LifeOp::kUse).graph(graph).body(body);
 }
 
 template <GraphOp Op, int Graph, int Node, int Other> struct GraphChange : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     set_graph_change(r, Op, arg<Graph>(a), node_of<Node>(a, false), arg<Other>(a));
   }
-  template <class T> static void after(Record& r, const T& a) { r.set(2, node_of<Node>(a, true)); }
+  template <class T> static void after(Record& r, const T& a) { trace::GraphChangeFields(r).node(node_of<Node>(a, true)); }
 };
 
 // A node of any type; those that name no memory leave a note.
@@ -224,15 +214,18 @@ template <int Graph, int Node, int Params> struct GraphNode : Recorder {
     }
   }
   template <class T> static void after(Record& r, const T& a) {
-    if (r.kind == Kind::kAlloc) r.set(0, as_word(std::get<Params>(a)->alloc.dptr));
-    if (r.kind == Kind::kGraphKernel) r.set(4, node_of<Node>(a, true));
-    if (r.kind == Kind::kGraphChange) r.set(2, node_of<Node>(a, true));
-    if (r.kind == Kind::kUse) r.set(8, node_of<Node>(a, true));
+    const std::uint64_t node = node_of<Node>(a, true);
+    if (r.kind == Kind::kAlloc) trace::AllocFields(r).address(as_word(std::get<Params>(a)->alloc.dptr));
+    if (r.kind == Kind::kGraphKernel) trace::GraphKernelFields(r).node(node);
+    if (r.kind == Kind::kGraphChange) trace::GraphChangeFields(r).node(node);
+    if (r.kind == Kind::kUse) trace::UseFields(r).node(node);
     if (r.kind != Kind::kLife) return;
-    r.set(3, node_of<Node>(a, true));
-    if (r.w[5] == 0) return;
+    trace::LifeFields life(r);
+    life.node(node);
+    const std::uint64_t body = trace::LifeView(r).body();
+    if (body == 0) return;
     const CUgraph* bodies = std::get<Params>(a)->conditional.phGraph_out;
-    if (bodies != nullptr) r.set(0, as_word(bodies[r.w[5] - 1]));
+    if (bodies != nullptr) life.handle(as_word(bodies[body - 1]));
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See kernel_table.h. The driver's questions about parameters are cuFuncGetParamInfo and, for a CUkernel, which cuLaunchKernel
+// See launch_arguments.h. The driver's questions about parameters are cuFuncGetParamInfo and, for a CUkernel, which cuLaunchKernel
 // takes as well, cuKernelGetParamInfo (both of CUDA 12.4): they answer 400 for the other kind of handle and 1 past the
 // last parameter; stream capture allows them (measured on an H200, driver 580).
 #include "interposer/recorders/launch_arguments.h"
@@ -14,7 +14,7 @@
 #include "interposer/base/own_stack.h"
 #include "interposer/log/process.h"
 #include "interposer/base/signal_guard.h"
-#include "interposer/loader/real_dlsym.h"
+#include "interposer/loader/driver_function.h"
 #include "interposer/device_ring/drain.h"
 #include "interposer/driver_state/code_generation.h"
 #include "interposer/log/thread_session.h"
@@ -27,8 +27,8 @@ namespace {
 // An aligned word of the parameter block that lies in one parameter.
 struct Word {
   std::uint16_t parameter;
-  std::uint16_t offset; // in the parameter
-  std::uint32_t place;  // in the block
+  std::uint16_t offset;   // in the parameter
+  std::uint32_t in_block; // offset in the block
 };
 
 // A header, followed by its words. Kernels with the same parameters share one.
@@ -39,17 +39,17 @@ struct Layout {
 };
 static_assert(sizeof(Layout) == 8 && sizeof(Word) == 8);
 
-// Layouts, one behind the other, in units of 8 bytes. The first place stands for kernels whose layout nobody tells.
+// Layouts, one behind the other, in units of 8 bytes. The first unit stands for kernels whose layout is unknown.
 constexpr std::uint32_t kArenaUnits = 1 << 18;
 constinit std::uint64_t arena[kArenaUnits] = {};
 constexpr std::uint32_t kUnknown = 0;
 constinit std::uint32_t arena_used = 1;
-// Added to the unit of kernels that leave records of malloc and free: their launches are to be told to ring.h.
+// Added to the unit of kernels that leave records of malloc and free: ring.h hears of their launches.
 constexpr std::uint32_t kInstrumented = 1 << 23;
 constexpr std::uint32_t kNotKept = UINT32_MAX;
 static_assert(kArenaUnits <= kInstrumented);
 
-// Handle and layout of a kernel: open addressing over a few places. `key` is tied to `value`, so that one read with the
+// Handle and layout of a kernel: open addressing over a few entries. `key` is tied to `value`, so that one read with the
 // other's successor never matches; `value` is generation << 24 | unit in the arena (+ kInstrumented), 0 empty.
 struct Entry {
   std::atomic<std::uint64_t> key, value;
@@ -93,10 +93,10 @@ template <class At> void scan(Record& r, const Layout& layout, At at) noexcept {
   const Word* word = layout.words();
   const Word* const last = word + layout.count;
   for (; word != last; ++word) {
-    const char* place = at(*word);
-    if (place == nullptr) break;
+    const char* bytes = at(*word);
+    if (bytes == nullptr) break;
     std::uint64_t value;
-    std::memcpy(&value, place, sizeof value);
+    std::memcpy(&value, bytes, sizeof value);
     if (out == end) [[unlikely]] {
       if (could_be_pointer(value)) break;
       continue;
@@ -125,7 +125,7 @@ Block block_of(void* const* extra) noexcept {
     } else if (word == kBufferSize && extra[1] != nullptr) {
       block.size = *static_cast<const std::size_t*>(extra[1]);
     } else {
-      break; // the end, or what nobody knows
+      break; // the end, or something unknown
     }
   }
   return block;
@@ -143,22 +143,22 @@ void scan_launch(Record& r, std::uint32_t unit, void* const* parameters, void* c
   } else if (parameters == nullptr) { // both at once is refused
     const Block block = block_of(extra);
     scan(r, layout, [block](const Word& w) noexcept {
-      const bool inside = block.bytes != nullptr && w.place + sizeof(std::uint64_t) <= block.size;
-      return inside ? block.bytes + w.place : nullptr;
+      const bool inside = block.bytes != nullptr && w.in_block + sizeof(std::uint64_t) <= block.size;
+      return inside ? block.bytes + w.in_block : nullptr;
     });
   }
 }
 
 // ---- a kernel's first launch
 
-using GetParameter = int (*)(std::uint64_t, std::size_t, std::size_t*, std::size_t*);
-using GetName = int (*)(const char**, std::uint64_t);
+using GetParameter = DriverFunction<std::uint64_t, std::size_t, std::size_t*, std::size_t*>;
+using GetName = DriverFunction<const char**, std::uint64_t>;
+constinit GetParameter function_parameter{"cuFuncGetParamInfo"}, kernel_parameter{"cuKernelGetParamInfo"};
+constinit GetName function_name{"cuFuncGetName"}, kernel_name{"cuKernelGetName"};
 constexpr int kInvalidValue = 1, kInvalidHandle = 400; // CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_HANDLE
 
-// What a record of the trace holds.
-constexpr unsigned kMaxPayload = trace::kFirstPayloadWords + trace::kMorePayloadWords * (trace::kMaxSlotsPerRecord - 1);
 constexpr std::size_t kMaxParameters = 512; // kernels with more go unscanned
-static_assert(kMaxParameters + 2 <= kMaxPayload);
+static_assert(trace::KernelWord::kCount + kMaxParameters <= kMaxPayloadWords);
 
 struct Parameter {
   std::uint32_t offset, size;
@@ -172,19 +172,16 @@ struct Description {
   Parameter parameters[kMaxParameters];
 };
 
-template <class Function> Function query(std::atomic<void*>& slot, const char* name) noexcept {
-  void* f = slot.load(std::memory_order_relaxed);
-  if (f == nullptr) slot.store(f = driver_symbol(name), std::memory_order_relaxed);
-  return reinterpret_cast<Function>(f);
-}
-
 // 0 if the parameters are known, else the driver's answer.
-int ask_parameters(GetParameter get, Description& d) noexcept {
-  if (get == nullptr) return kInvalidHandle;
+int ask_parameters(GetParameter& get, Description& d) noexcept {
+  if (!get.is_there()) return kInvalidHandle;
   for (d.count = 0;; ++d.count) {
     std::size_t offset = 0, size = 0;
     const int result = get(d.function, d.count, &offset, &size);
-    if (result == kInvalidValue) return d.known = true, 0;
+    if (result == kInvalidValue) {
+      d.known = true;
+      return 0;
+    }
     if (result != 0) return result;
     if (d.count == kMaxParameters || offset + size > UINT16_MAX) return 0;
     d.parameters[d.count] = {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)};
@@ -193,38 +190,34 @@ int ask_parameters(GetParameter get, Description& d) noexcept {
 
 // False if the handle is none, or nobody can say now: asked again at the next launch.
 bool describe(Description& d) noexcept {
-  static constinit std::atomic<void*> of_function{nullptr}, of_kernel{nullptr}, function_name{nullptr}, kernel_name{nullptr};
-  const auto get_function_name = query<GetName>(function_name, "cuFuncGetName");
-  const auto get_kernel_name = query<GetName>(kernel_name, "cuKernelGetName");
   int result = kInvalidHandle;
-  if (get_function_name != nullptr) result = get_function_name(&d.name, d.function);
-  if (result == kInvalidHandle && get_kernel_name != nullptr) result = get_kernel_name(&d.name, d.function);
+  if (function_name.is_there()) result = function_name(&d.name, d.function);
+  if (result == kInvalidHandle) result = kernel_name(&d.name, d.function);
   if (result != 0) {
     d.name = nullptr;
-    if (get_kernel_name != nullptr) return false;
+    if (kernel_name.is_there()) return false;
   }
-  result = ask_parameters(query<GetParameter>(of_function, "cuFuncGetParamInfo"), d);
-  if (result == kInvalidHandle) ask_parameters(query<GetParameter>(of_kernel, "cuKernelGetParamInfo"), d);
+  result = ask_parameters(function_parameter, d);
+  if (result == kInvalidHandle) ask_parameters(kernel_parameter, d);
   return true;
 }
 
 // kKernel and kName. Under the lock, for the buffer's sake.
 void announce(ThreadLog& log, const Description& d) noexcept {
-  static constinit std::uint64_t words[kMaxPayload] = {};
-  words[0] = d.function;
+  static constinit PayloadWords<kMaxPayloadWords> words{};
   if (d.known) {
-    words[1] = d.count;
+    constexpr unsigned kParameters = trace::KernelWord::kCount; // the first of them
+    trace::KernelFields(words).function(d.function).parameter_count(d.count);
     for (unsigned i = 0; i < d.count; ++i) {
-      words[2 + i] = d.parameters[i].offset | std::uint64_t{d.parameters[i].size} << 32;
+      words.w[kParameters + i] = trace::pack_halves({d.parameters[i].offset, d.parameters[i].size});
     }
-    log.append_words(trace::Kind::kKernel, words, 2 + d.count);
+    log.append_words(trace::Kind::kKernel, words.w, kParameters + d.count);
   }
   if (d.name == nullptr) return;
-  const std::size_t length = strnlen(d.name, sizeof(std::uint64_t) * (kMaxPayload - 2));
-  words[1] = length;
-  words[1 + (length + 7) / 8] = 0; // the last word's rest
-  std::memcpy(words + 2, d.name, length);
-  log.append_words(trace::Kind::kName, words, 2 + static_cast<unsigned>((length + 7) / 8));
+  constexpr unsigned kText = trace::NameWord::kCount; // its first word
+  const std::size_t length = strnlen(d.name, sizeof(std::uint64_t) * (kMaxPayloadWords - kText));
+  trace::NameFields(words).handle(d.function).length(length);
+  log.append_words(trace::Kind::kName, words.w, words.set_text(kText, {d.name, length}));
 }
 
 // Unit of the layout with these parameters, made if there is none yet; kUnknown if there is no room. Under the lock.
@@ -252,7 +245,7 @@ std::uint32_t layout_of(const Description& d) noexcept {
   return unit;
 }
 
-// Under the lock. A place of an older generation is free again.
+// Under the lock. An entry of an older generation is free again.
 void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexcept {
   if (code_state.load() != seen || (seen & (kNextGeneration - 1)) != 0) return; // code was unloaded meanwhile
   const std::uint64_t value = seen | unit;
@@ -276,7 +269,7 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
   if (!describe(description)) return;
   const bool instrumented = hand_over_ring(function);
   if (instrumented) expect_records();
-  const Quiet quiet;
+  const SignalGuard signals;
   const InsideLocks guard;
   const BoundedLock lock(locked, kLockMilliseconds);
   if (!lock.held()) return;

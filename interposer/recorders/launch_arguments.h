@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which words of a kernel's parameters could be pointers: the layout of each kernel, asked of the driver at its first
-// launch and kept by handle, and the scan of one launch's arguments. A kernel's first launch is also where its module gets its
-// device ring (ring.h). Used by the launch recorders (copies_and_launches.h).
+// launch and kept by handle, and the scan of one launch's arguments. A kernel's first launch is also where its module
+// gets its device ring (ring.h).
 //
 // Invariants: finding a layout takes no lock and writes nothing; a layout once made never changes or moves; what is
 // known of handles is void as soon as code may have been unloaded, because the driver gives handles out again.

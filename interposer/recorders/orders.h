@@ -7,13 +7,10 @@
 
 namespace gmt::interposer {
 
-inline void set_sync(Record& r, SyncOp op, std::uint64_t stream, std::uint64_t other, std::uint64_t more = 0) {
+inline void set_sync(Record& r, SyncOp op, std::uint64_t stream, std::uint64_t other, std::uint64_t flags = 0) {
   r.kind = Kind::kSync;
-  r.use(4);
-  r.set(0, stream);
-  r.set(1, other);
-  r.set(2, static_cast<std::uint64_t>(op));
-  r.set(3, more);
+  r.use(trace::SyncWord::kCount);
+  trace::SyncFields(r).stream(stream).other(other).op(op).flags(flags);
 }
 
 template <SyncOp Op, int Stream, int Event, int Flags = -1> struct Sync : Recorder {
@@ -25,12 +22,13 @@ template <SyncOp Op, int Stream, int Event, int Flags = -1> struct Sync : Record
 
 // The graph that comes out of a capture.
 template <int Stream, int Out> struct EndCapture : Sync<SyncOp::kEndCapture, Stream, -1> {
-  template <class T> static void after(Record& r, const T& a) { r.set(1, out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) { trace::SyncFields(r).graph(out<Out>(a)); }
 };
 
 template <int First, int Second> struct ElapsedTime : Recorder {
   template <class T> static void before(Record& r, const T& a) {
-    set_sync(r, SyncOp::kElapsedTime, 0, arg<Second>(a), arg<First>(a));
+    set_sync(r, SyncOp::kElapsedTime, 0, arg<Second>(a));
+    trace::SyncFields(r).first_event(arg<First>(a));
   }
 };
 
@@ -44,7 +42,7 @@ inline CUevent event_of(const CUlaunchAttribute& attribute) {
 }
 
 // A launch, and a record for each event that its attributes name. Such an event may come before the kernel's end, but
-// work that waits for it can wait for that end too (griddepcontrol.wait), which no call tells of.
+// work that waits for it can wait for that end too (griddepcontrol.wait), which no call shows.
 template <int Config, int Function, int Parameters, int Extra> struct LaunchEx : LaunchBase {
   template <class T> static std::size_t members(const T& a) {
     std::size_t count = 1;
@@ -56,11 +54,12 @@ template <int Config, int Function, int Parameters, int Extra> struct LaunchEx :
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
     const CUlaunchConfig* c = std::get<Config>(a);
     if (i != 0) return set_sync(r, SyncOp::kEventRecord, as_word(c->hStream), as_word(event(*c, i)));
-    start(r, arg<Function>(a), c == nullptr ? 0 : as_word(c->hStream));
-    set_dimensions(r, 0, 0, 0, 0, 0, 0);
+    trace::Index3 grid{}, block{};
     if (c != nullptr) {
-      set_dimensions(r, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ);
+      grid = {c->gridDimX, c->gridDimY, c->gridDimZ};
+      block = {c->blockDimX, c->blockDimY, c->blockDimZ};
     }
+    start(r, arg<Function>(a), c == nullptr ? 0 : as_word(c->hStream), grid, block);
     record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
   }
 

@@ -15,9 +15,11 @@ namespace gmt::interposer {
 template <VariableOf Owner> struct Variable : AllocOut<Family::kModuleGlobal, 0, 1> {
   template <class T> static void after(Record& r, const T& a) {
     AllocOut<Family::kModuleGlobal, 0, 1>::after(r, a);
-    if (arg<1>(a) == 0) r.set(1, ask_bytes_of_variable(Owner, arg<2>(a), std::get<3>(a)));
-    if (Owner == VariableOf::kLibraryManaged || (r.w[0] != 0 && ask_is_managed(r.w[0]))) {
-      r.set(2, static_cast<std::uint64_t>(Family::kManagedVariable));
+    trace::AllocFields alloc(r);
+    if (arg<1>(a) == 0) alloc.bytes(ask_bytes_of_variable(Owner, arg<2>(a), std::get<3>(a)));
+    const std::uint64_t address = trace::AllocView(r).address();
+    if (Owner == VariableOf::kLibraryManaged || (address != 0 && ask_is_managed(address))) {
+      alloc.memory_kind(Family::kManagedVariable);
     }
   }
 };
@@ -28,8 +30,8 @@ inline std::uint64_t device_of(const CUmemLocation& location) {
   return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? static_cast<std::uint64_t>(location.id) : ~std::uint64_t{0};
 }
 
-// A piece of physical memory: which device's it is (P3).
-inline std::uint64_t place_of(const CUmemLocation& location) {
+// A piece of physical memory: which device's it is.
+inline std::uint64_t location_of(const CUmemLocation& location) {
   const std::uint64_t device = device_of(location);
   return device == ~std::uint64_t{0} ? device : device + 1;
 }
@@ -49,16 +51,16 @@ template <int Out, int Size, int Properties> struct AllocPhysical : Alloc<Family
   template <class T> static void before(Record& r, const T& a) {
     Alloc<Family::kVmmHandle, Out, Size>::before(r, a);
     const auto* properties = std::get<Properties>(a);
-    if (properties != nullptr) r.set(3, place_of(properties->location));
+    if (properties != nullptr) trace::AllocFields(r).location(location_of(properties->location));
   }
 };
 
-// A handle of physical memory that was made elsewhere: the driver knows its place, nobody its size.
+// A handle of physical memory that was made elsewhere: the driver knows where it lies, nobody its size.
 template <int Out> struct AllocPhysicalAgain : Alloc<Family::kVmmHandle, Out, -1> {
   template <class T> static void after(Record& r, const T& a) {
     Alloc<Family::kVmmHandle, Out, -1>::after(r, a);
     CUmemLocation location{};
-    if (ask_location(r.w[0], location)) r.set(3, place_of(location));
+    if (ask_location(trace::AllocView(r).address(), location)) trace::AllocFields(r).location(location_of(location));
   }
 };
 
@@ -66,7 +68,7 @@ template <int Out, int Properties> struct PoolCreate : LifeOut<ObjectClass::kPoo
   template <class T> static void before(Record& r, const T& a) {
     LifeOut<ObjectClass::kPool, LifeOp::kCreate, Out>::before(r, a);
     const auto* properties = std::get<Properties>(a);
-    if (properties != nullptr) r.set(3, device_of(properties->location));
+    if (properties != nullptr) trace::LifeFields(r).on_device(device_of(properties->location));
   }
 };
 
@@ -76,8 +78,8 @@ template <int Pool, int Attribute, int Value> struct PoolSet : Recorder {
     const void* value = std::get<Value>(a);
     std::uint64_t word = 0;
     if (value != nullptr) std::memcpy(&word, value, bytes_of(std::get<Attribute>(a)));
-    r.use_more(5);
-    r.set(4, word);
+    r.use_more(trace::LifeWord::value + 1);
+    trace::LifeFields(r).value(word);
   }
   // Source: cuda.h on cuMemPoolSetAttribute. What is not known here is not read.
   static std::size_t bytes_of(CUmemPool_attribute attribute) {
@@ -98,7 +100,7 @@ template <int Location, int Pool> struct PoolUse : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     Life<ObjectClass::kPool, LifeOp::kUse, Pool>::before(r, a);
     const auto* location = std::get<Location>(a);
-    if (location != nullptr) r.set(3, device_of(*location));
+    if (location != nullptr) trace::LifeFields(r).on_device(device_of(*location));
   }
 };
 
@@ -106,24 +108,24 @@ template <int Location, int Pool> struct PoolUse : Recorder {
 template <Family F, int Out> struct AllocOpened : Alloc<F, Out, -1> {
   template <class T> static void after(Record& r, const T& a) {
     Alloc<F, Out, -1>::after(r, a);
-    r.set(1, ask_bytes(r.w[0]));
+    trace::AllocFields(r).bytes(ask_bytes(trace::AllocView(r).address()));
   }
 };
 
 template <LifeOp Op, int Peer> struct PeerAccess : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     Life<ObjectClass::kPeerAccess, Op, Peer>::before(r, a);
-    r.set(3, current_context_handle());
+    trace::LifeFields(r).context(current_context_handle());
   }
 };
 
 template <int Out, int Properties> struct AllocMulticast : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, Family::kMulticast, 4);
+    start(r, Family::kMulticast);
     const auto* properties = std::get<Properties>(a);
-    if (properties != nullptr) r.set(1, properties->size);
+    if (properties != nullptr) trace::AllocFields(r).bytes(properties->size);
   }
-  template <class T> static void after(Record& r, const T& a) { r.set(0, out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) { trace::AllocFields(r).address(out<Out>(a)); }
 };
 
 } // namespace gmt::interposer

@@ -8,9 +8,9 @@
 
 namespace gmt::interposer {
 
-// Bits 8-11 of a copy's flags: kind + 1, so that 0 means unknown.
-inline std::uint16_t kind_flags(std::uint64_t kind) {
-  return kind < 15 ? static_cast<std::uint16_t>((kind + 1) << 8) : std::uint16_t{0xf00};
+// The copy kind among a copy's flags.
+template <class KindOfCopy> std::uint16_t kind_flags(KindOfCopy kind) {
+  return trace::declared_kind_flags(static_cast<unsigned>(kind));
 }
 
 template <int Destination, int Source, int Bytes, int KindArg, int Stream = -1> struct RuntimeCopy : Recorder {
@@ -27,16 +27,11 @@ struct RuntimeCopy2D : Recorder {
     r.kind = Kind::kCopy;
     r.flags |= trace::copy_flags(Side::kUnified, Side::kUnified, Stream >= 0);
     r.flags |= kind_flags(arg<KindArg>(a));
-    r.use(11);
-    r.set(0, arg<Destination>(a));
-    r.set(1, arg<Source>(a));
-    r.set(2, arg<Width>(a) * arg<Height>(a));
-    r.set(3, arg<Stream>(a));
-    r.set(4, arg<DestinationPitch>(a));
-    r.set(5, arg<SourcePitch>(a));
-    r.set(6, arg<Width>(a));
-    r.set(7, arg<Height>(a));
-    r.set(8, 1);
+    r.use(trace::CopyWord::source_rows + 1);
+    trace::CopyFields copy(r);
+    copy.destination(arg<Destination>(a)).source(arg<Source>(a)).bytes(arg<Width>(a) * arg<Height>(a));
+    copy.stream(arg<Stream>(a)).destination_pitch(arg<DestinationPitch>(a)).source_pitch(arg<SourcePitch>(a));
+    copy.width(arg<Width>(a)).height(arg<Height>(a)).depth(1);
   }
 };
 
@@ -46,12 +41,11 @@ template <int To, int ToX, int ToY, int ToPitch, int From, int FromX, int FromY,
 struct RuntimeCopyArray : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kCopy;
-    r.use(17);
+    r.use(trace::CopyWord::kCount);
     const CopySide destination = side<To, ToX, ToY, ToPitch>(a), source = side<From, FromX, FromY, FromPitch>(a);
-    put_side(r, destination, false);
-    put_side(r, source, true);
+    put_sides(r, destination, source);
     put_extent(r, arg<Width>(a), Height >= 0 ? arg<Height>(a) : 1, 1);
-    r.set(3, arg<Stream>(a));
+    trace::CopyFields(r).stream(arg<Stream>(a));
     r.flags |= trace::copy_flags(destination.side, source.side, Stream >= 0);
     r.flags |= kind_flags(arg<KindArg>(a));
   }
@@ -71,19 +65,18 @@ template <int Params, int Stream = -1> struct RuntimeCopy3D : Recorder {
     const auto* p = std::get<Params>(a);
     if (p == nullptr) return Note::before(r, a);
     r.kind = Kind::kCopy;
-    r.use(17);
+    r.use(trace::CopyWord::kCount);
     const CopySide destination = side(p->dstArray, p->dstPtr, p->dstPos);
     const CopySide source = side(p->srcArray, p->srcPtr, p->srcPos);
-    put_side(r, destination, false);
-    put_side(r, source, true);
+    put_sides(r, destination, source);
     const bool linear = destination.side != Side::kArray && source.side != Side::kArray;
     put_extent(r, linear ? p->extent.width : 0, p->extent.height, p->extent.depth);
-    r.set(3, arg<Stream>(a));
+    trace::CopyFields(r).stream(arg<Stream>(a));
     r.flags |= trace::copy_flags(destination.side, source.side, Stream >= 0);
-    if constexpr (requires { p->kind; }) r.flags |= kind_flags(static_cast<std::uint64_t>(p->kind));
+    if constexpr (requires { p->kind; }) r.flags |= kind_flags(p->kind);
   }
-  template <class Array, class Pointer, class Place>
-  static CopySide side(Array array, const Pointer& p, const Place& at) {
+  template <class Array, class Pointer, class Position>
+  static CopySide side(Array array, const Pointer& p, const Position& at) {
     if (array != nullptr) return {Side::kArray, 0, 0, as_word(array), 0, at.y, at.z, 0, 0};
     return {Side::kUnified, 0, as_word(p.ptr), 0, at.x, at.y, at.z, p.pitch, p.ysize};
   }
@@ -95,15 +88,11 @@ template <int Stream = -1> struct RuntimeSet3D : Recorder {
     const auto& p = std::get<0>(a);
     const auto& extent = std::get<2>(a);
     r.kind = Kind::kSet;
-    r.use(11);
-    r.set(0, as_word(p.ptr));
-    r.set(1, extent.width * extent.height * extent.depth);
-    r.set(2, arg<1>(a));
-    r.set(3, arg<Stream>(a));
-    r.set(4, p.pitch);
-    r.set(5, extent.width);
-    r.set(6, extent.depth <= 1 ? extent.height : p.ysize * (extent.depth - 1) + extent.height);
-    r.set(7, 1);
+    r.use(trace::SetWord::kCount);
+    trace::SetFields set(r);
+    set.destination(as_word(p.ptr)).bytes(extent.width * extent.height * extent.depth);
+    set.value(arg<1>(a)).stream(arg<Stream>(a)).pitch(p.pitch).width(extent.width);
+    set.height(extent.depth <= 1 ? extent.height : p.ysize * (extent.depth - 1) + extent.height).element_bytes(1);
     if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
   }
 };
@@ -112,11 +101,10 @@ template <int Stream = -1> struct RuntimeSet3D : Recorder {
 struct RuntimeAlloc3D : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
     const auto& extent = std::get<1>(a);
-    start(r, Family::kPitched, 11);
-    r.set(1, extent.width * extent.height * extent.depth);
-    r.set(5, extent.width);
-    r.set(6, extent.height);
-    r.set(7, extent.depth);
+    start(r, Family::kPitched, kAllWords);
+    trace::AllocFields alloc(r);
+    alloc.bytes(extent.width * extent.height * extent.depth);
+    alloc.width(extent.width).height(extent.height).depth(extent.depth);
   }
 };
 
@@ -161,14 +149,15 @@ template <int Symbol, int Other, int KindArg, int Stream = -1> struct RuntimeSym
   }
   template <class T> static void refused(Record& r, const T& a, const void* caller) {
     if (arg<2>(a) == 0 || arg<Symbol>(a) == 0) return;
+    static_assert(Symbol + Other == 1, "the first parameter is the destination, the second the source");
     const std::uint64_t address = address_of_symbol(std::get<Symbol>(a), caller);
     if (address == 0) return;
+    const std::uint64_t inside = address + arg<3>(a);
     r.kind = Kind::kCopy;
     r.flags |= trace::copy_flags(Side::kUnified, Side::kUnified, Stream >= 0);
-    r.set(Symbol, address + arg<3>(a)); // the first parameter is the destination
-    r.set(Other, arg<Other>(a));
-    r.set(2, arg<2>(a));
-    r.set(3, arg<Stream>(a));
+    trace::CopyFields copy(r);
+    copy.destination(Symbol == 0 ? inside : arg<Other>(a)).source(Symbol == 0 ? arg<Other>(a) : inside);
+    copy.bytes(arg<2>(a)).stream(arg<Stream>(a));
   }
 };
 
@@ -183,7 +172,7 @@ template <int Params> struct RuntimeNodeCopy3D : Note {
   template <class T> static void before(Record& r, const T& a) {
     Note::before(r, a);
     const auto* p = std::get<Params>(a);
-    if (p != nullptr) r.flags |= kind_flags(static_cast<std::uint64_t>(p->kind));
+    if (p != nullptr) r.flags |= kind_flags(p->kind);
   }
 };
 // A node of any type.
@@ -192,7 +181,7 @@ template <int Params> struct RuntimeNode : Note {
     Note::before(r, a);
     const auto* p = std::get<Params>(a);
     if (p == nullptr || static_cast<CUgraphNodeType>(p->type) != CU_GRAPH_NODE_TYPE_MEMCPY) return; // the same numbers
-    r.flags |= kind_flags(static_cast<std::uint64_t>(p->memcpy.copyParams.kind));
+    r.flags |= kind_flags(p->memcpy.copyParams.kind);
   }
 };
 

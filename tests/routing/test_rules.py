@@ -166,6 +166,23 @@ class Interposer(unittest.TestCase):
     def test_never_ends_the_process(self):
         self.forbid(r"(?<![\w_:])(abort|exit|raise|assert)\s*\(|\bthrow\b|\btry\b", "never end, stop or slow the host")
 
+    def test_words_of_records_have_names(self):
+        self.forbid(
+            r"\.(set|use|use_more)\(\d|\bw\[\d|\bwords\[\d|->a\[\d",
+            "trace/records.def names them: AllocFields(r).address(p), AllocView(r).address(), r.use(AllocWord::kCount)",
+        )
+
+    def test_driver_functions_are_looked_up_in_one_way(self):
+        self.forbid(
+            r"\bdriver_symbol\s*\(",
+            "DriverFunction of loader/driver_function.h",
+            but=("real_dlsym.h", "driver_functions.cpp", "driver.h"),
+        )  # which declares it; which defines it; by which the collector reaches it
+
+    def test_plain_statements(self):
+        self.forbid(r"\breturn [^;{}()<]*(\([^;{}()]*\)[^;{}()<]*)*, \w+;", "no comma returns")
+        self.forbid(r"\?[^?;{}]*[^:?;{}]:(?!:)[^:?;{},()]*\?", "no nested ternaries")
+
 
 if __name__ == "__main__":
     interposed_case.main()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all calls of CUPTI need: functions found by name, since libcupti is never linked, parameters with their size, and
-// what a result means. Used by cupti.cpp and counters.cpp.
+// what a result means.
 #pragma once
 
 #include <cstddef>

@@ -166,7 +166,10 @@ Answer Counters::configure(const Plan& plan, unsigned pass, CUpti_RangeProfiler_
   if (data_.size != size.counterDataSize) {
     if (data_.bytes != nullptr) munmap(data_.bytes, data_.size);
     data_ = {make_memory(size.counterDataSize), size.counterDataSize};
-    if (data_.bytes == nullptr) return data_.size = 0, kNoMemory;
+    if (data_.bytes == nullptr) {
+      data_.size = 0;
+      return kNoMemory;
+    }
   }
   using Begin = CUpti_RangeProfiler_CounterDataImage_Initialize_Params;
   auto begin = of_profiler<Begin>(CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE, profiler);

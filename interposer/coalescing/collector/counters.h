@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUPTI's Range Profiler as the collector needs it: counters of all that a context does between begin() and end(). A chip
 // cannot count all of them at once; two passes hold them on those from Turing to GB100 (CUPTI 13.0 has no such counters of
-// memory for GB202 and GA10B, which are refused). Launches are not repeated: each is counted in one pass. Used by
-// counting.cpp, by one thread at a time, for one context at a time.
+// memory for GB202 and GA10B, which are refused). Launches are not repeated: each is counted in one pass.
+// One thread at a time may call this, for one context at a time.
 //
 // What cupti_range_profiler.h leaves open is relied on here and nowhere else (H100, driver 580): beginning and ending
 // wait for all that the context has to do; launches in between are as fast as ever; a profiler that is enabled and not
@@ -25,7 +25,7 @@ namespace gmt::interposer::collector {
 class Counters {
 public:
   static constexpr unsigned kPasses = 2;
-  static constexpr unsigned kFigures = 12; // in the order of kAccessCounters' words P2 to P13
+  static constexpr unsigned kFigures = 12; // in the order of kAccessCounters' words from read_bytes to l2_hits
   struct Figures {
     std::uint64_t sums[kFigures];
     std::uint32_t counted; // bit n: sums[n] is of this pass

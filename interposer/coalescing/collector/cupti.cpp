@@ -201,7 +201,11 @@ bool Cupti::grow_buffer(std::size_t bytes) noexcept {
   if (buffer_ != nullptr) munmap(buffer_, buffer_bytes_);
   bytes += bytes / 2;
   buffer_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (buffer_ == MAP_FAILED) return buffer_ = nullptr, buffer_bytes_ = 0, false;
+  if (buffer_ == MAP_FAILED) {
+    buffer_ = nullptr;
+    buffer_bytes_ = 0;
+    return false;
+  }
   buffer_bytes_ = bytes;
   return true;
 }

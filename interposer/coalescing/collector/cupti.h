@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI's SASS metrics as the collector needs them: found and begun once, then opened, read and closed per context. Used by windows.cpp.
+// CUPTI's SASS metrics as the collector needs them: found and begun once, then opened, read and closed per
+// context.
 //
 // What cupti_sass_metrics.h leaves open is relied on here and in read(), nowhere else (H100, driver 580):
 //  - figures count from Enable on, so that each window's are its own;
@@ -26,8 +27,8 @@ struct CUpti_SassMetrics_Data;
 
 namespace gmt::interposer::collector {
 
-// Figures of one instruction in the order of kAccessInstruction's words P1 to P9; kUnknownCount where the chip has
-// none.
+// Figures of one instruction in the order of kAccessInstruction's words from executions on; kUnknownCount where the
+// chip has none.
 inline constexpr unsigned kMetrics = 9;
 inline constexpr unsigned kFirstMemoryMetric = 2; // those before it count executions
 // CUPTI's metrics that these figures are made of. A figure is the sum of several where each counts instructions of

@@ -1,30 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's own functions, unrecorded: each is looked up once, because a look-up takes the loader's lock. Used by
-// every file of the collector that asks the driver something.
+// The driver's own functions, unrecorded, that the collector asks something.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "interposer/coalescing/collector/core.h"
+#include "interposer/loader/driver_function.h"
 
 namespace gmt::interposer::collector {
 
-constexpr int kNoSuchFunction = 500; // CUDA_ERROR_NOT_FOUND
-
-template <class... Args> class DriverFunction {
-public:
-  constexpr explicit DriverFunction(const char* name) noexcept : name_(name) {}
-  int operator()(Args... args) noexcept {
-    void* f = function_.load(std::memory_order_relaxed);
-    if (f == nullptr) function_.store(f = core->driver_symbol(name_), std::memory_order_relaxed);
-    return f != nullptr ? reinterpret_cast<int (*)(Args...)>(f)(args...) : kNoSuchFunction;
-  }
-
-private:
-  const char* name_;
-  std::atomic<void*> function_{nullptr};
-};
+inline void* symbol_of_core(const char* name) noexcept { return core->driver_symbol(name); }
+template <class... Args> using DriverFunction = DriverFunctionBy<symbol_of_core, Args...>;
 
 inline constinit DriverFunction<std::uint64_t> ask_stream{"cuStreamQuery"};
 inline constinit DriverFunction<std::uint64_t, int*> ask_capture{"cuStreamIsCapturing"};

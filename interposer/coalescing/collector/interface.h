@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the core (libgpumemtrace.so) and the collector of --coalescing (libgpumemtrace_cupti.so) know of each other: one
-// table of functions each way. The core opens the collector when a session with that option starts, and tells it of the
+// table of functions each way. The core opens the collector when a session with that option starts, and notifies it of the
 // program's calls from then on; a process without the option never loads it.
 //
 // Invariants: both come from one build; the collector calls the core only while the core calls it; nothing here throws,
@@ -29,8 +29,8 @@ struct DriverCall {
     kGraphChanged,  // `object` otherwise, or destroyed
     kWork,          // that the device does later, on `stream`
     kWorkAndWait,   // copies and sets that wait for the device, mostly
-    kHiddenWork,    // on streams that nobody knows
-    kSynchronized,  // the program waited, or may have, or asked and was told that all is done
+    kHiddenWork,    // on streams that are not known
+    kSynchronized,  // the program waited, or may have, or asked and heard that all is done
     kContextSynchronized,
     kBeginCapture,  // on `stream`
     kEndCapture,
@@ -51,13 +51,13 @@ struct CoreFunctions {
   std::uint64_t (*current_context)();       // CUcontext
   std::uint16_t (*context_id)();            // of the current context in the trace
   bool (*is_primary_context)(std::uint64_t context);
-  std::uint64_t (*code_generation)();       // kernel_table.h
+  std::uint64_t (*code_generation)();       // code_generation.h
   bool (*in_range)(const char* name);       // this thread is in an NVTX range of that name
   std::uint64_t (*now)();                   // nanoseconds
   // Calls that come from the object file which holds `inside` are no calls of the program from now on.
   void (*profiler_was_loaded)(const void* inside);
-  void (*switch_off)(); // nothing more is told to the collector
-  void (*tell_at_exit)(); // process_exits() is called when the process does, before what was registered until now
+  void (*switch_off)(); // the collector is notified of nothing more
+  void (*notify_at_exit)(); // process_exits() is called when the process does, before what was registered until now
   ThreadLog* (*make_log)(std::uint32_t number);
   // Where the record stands, null if it was lost; the log counts it.
   trace::Slot* (*append)(ThreadLog* log, trace::Kind kind, const std::uint64_t* words, unsigned count,
@@ -76,7 +76,7 @@ struct CollectorFunctions {
   // Around each call; what before() answers is given to after(), 0 if there is nothing to do there.
   std::uint64_t (*before)(const DriverCall& call);
   void (*after)(const DriverCall& call, std::uint64_t token, bool succeeded);
-  // A module was loaded from memory. `bytes` is 0 if the image itself has to tell.
+  // A module was loaded from memory. `bytes` is 0 if the image itself has to say.
   void (*code_was_loaded)(const void* image, std::size_t bytes);
   void (*process_exits)(); // by exit() or main's end; other threads may go on
   void (*forget)(); // in a forked child

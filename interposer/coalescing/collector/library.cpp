@@ -23,7 +23,7 @@ namespace {
 
 using What = DriverCall::What;
 
-// What before() tells after(): number of the context from 1; for a wait for the whole context how much its streams had
+// What before() hands to after(): number of the context from 1; for a wait for the whole context how much its streams had
 // been given by then, for a launch its number in Context::timings.
 constexpr unsigned kContextShift = 48;
 constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kContextShift) - 1;
@@ -126,8 +126,8 @@ void end_stream(std::uint64_t stream) noexcept {
 std::uint64_t before(const DriverCall& call) noexcept {
   switch (call.what) {
     case What::kNothing: return 0;
-    case What::kStreamEnds: return end_stream(call.stream), 0;
-    case What::kCodeEnds: return before_code_ends(), 0;
+    case What::kStreamEnds: end_stream(call.stream); return 0;
+    case What::kCodeEnds: before_code_ends(); return 0;
     case What::kContextEnds:
     case What::kPrimaryEnds: return before_end(call);
     case What::kBeginCapture:
@@ -135,9 +135,9 @@ std::uint64_t before(const DriverCall& call) noexcept {
       captures.begin(call.stream, this_thread());
       wait_for_gates();
       return kNoContext;
-    case What::kGraphMade: return close_before_changes(), kNoContext;
+    case What::kGraphMade: close_before_changes(); return kNoContext;
     case What::kEndCapture: return kNoContext;
-    case What::kGraphChanged: return graphs.forget(call.object), 0;
+    case What::kGraphChanged: graphs.forget(call.object); return 0;
     case What::kSynchronized:
     case What::kContextSynchronized: {
       const Context* context = known_context(core->current_context());
@@ -151,7 +151,10 @@ std::uint64_t before(const DriverCall& call) noexcept {
   if (call.what == What::kLaunch) return before_launch(*context, call);
   if (call.what == What::kGraphLaunch) return before_graph(*context, call);
   if (call.what == What::kGraphUpload) return before_upload(*context, call);
-  if (call.what == What::kGraphKernel) return graphs.change(*context, call.object, call.node, call.other), 0;
+  if (call.what == What::kGraphKernel) {
+    graphs.change(*context, call.object, call.node, call.other);
+    return 0;
+  }
   return before_work(*context, call);
 }
 

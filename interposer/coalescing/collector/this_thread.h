@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calling thread, as CUDA sees it. Used by windows.cpp and library.cpp.
+// The calling thread, as CUDA sees it.
 #pragma once
 
 #include <cstdint>

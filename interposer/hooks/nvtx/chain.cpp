@@ -28,7 +28,7 @@ constinit std::atomic<bool> failed{false};
     char reason[4200];
     const char* error = dlerror();
     std::snprintf(reason, sizeof reason, "%s", error != nullptr ? error : path);
-    Process::tell_command("nonvtx", reason);
+    Process::notify_command("nonvtx", reason);
     return nullptr;
   }
   library.store(opened, std::memory_order_release);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVTX's memory extension: pools that say what they give out and take back. Each region becomes an allocation of family
+// NVTX's memory extension: pools that say what they give out and take back. Each region becomes an allocation of kind
 // kSubAllocation, its unregistering a release, with the call stacks of the program. A library that the user had named
 // hears all of it after us, and its handles are the ones that the program gets. extension.cpp puts these handlers in.
 // Interface: nvtx3/nvToolsExtMem.h.
@@ -34,20 +34,18 @@ void record_heap(std::uint64_t heap, trace::LifeOp op, std::uint16_t api, const 
   Record record;
   record.kind = Kind::kLife;
   record.droppable = false;
-  record.use(7);
-  record.set(0, heap);
-  record.set(1, static_cast<std::uint64_t>(trace::ObjectClass::kUserHeap));
-  record.set(2, static_cast<std::uint64_t>(op));
+  record.use(trace::LifeWord::kCount);
+  trace::LifeFields life(record);
+  life.handle(heap).object(trace::ObjectClass::kUserHeap).op(op);
   if (desc != nullptr) {
-    record.set(3, desc->usage);
+    life.usage(desc->usage);
     if (desc->type == NVTX_MEM_TYPE_VIRTUAL_ADDRESS && desc->typeSpecificDesc != nullptr &&
         desc->typeSpecificDescSize >= sizeof(nvtxMemVirtualRangeDesc_t)) {
       const auto& range = *static_cast<const nvtxMemVirtualRangeDesc_t*>(desc->typeSpecificDesc);
-      record.set(4, handle_word(range.ptr));
-      record.set(5, range.size);
+      life.address(handle_word(range.ptr)).bytes(range.size);
     }
     const Name* name = keep_message(desc->messageType, desc->message);
-    if (name != nullptr) record.set(6, record_text(name->text()));
+    if (name != nullptr) life.name(record_text(name->text()));
   }
   record_call(record, api, caller.address, caller.frame);
 }
@@ -56,11 +54,8 @@ void record_region(std::uint64_t address, std::uint64_t bytes, std::uint64_t hea
   Record record;
   record.kind = Kind::kAlloc;
   record.droppable = false;
-  record.use(11);
-  record.set(0, address);
-  record.set(1, bytes);
-  record.set(2, static_cast<std::uint64_t>(trace::Family::kSubAllocation));
-  record.set(9, heap);
+  record.use(trace::AllocWord::kCount);
+  trace::AllocFields(record).address(address).bytes(bytes).memory_kind(trace::Family::kSubAllocation).pool(heap);
   record_call(record, api, caller.address, caller.frame);
 }
 
@@ -69,8 +64,7 @@ void record_release(std::uint64_t address, std::uint16_t api, Caller caller) noe
   record.kind = Kind::kFree;
   record.droppable = false;
   record.use(trace::kFirstPayloadWords);
-  record.set(0, address);
-  record.set(1, static_cast<std::uint64_t>(trace::FreeFunction::kRegionUnregister));
+  trace::FreeFields(record).address(address).function(trace::FreeFunction::kRegionUnregister);
   record_call(record, api, caller.address, caller.frame);
 }
 

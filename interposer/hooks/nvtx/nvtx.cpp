@@ -15,7 +15,7 @@ namespace {
 using Before = NvtxFunctionPointer[kHandlers];
 
 // Where the object keeps the function of a handler's call; null if its NVTX is too old to know it.
-NvtxFunctionPointer* place_of(const NvtxExportTableCallbacks& callbacks, const Handler& handler) noexcept {
+NvtxFunctionPointer* pointer_of(const NvtxExportTableCallbacks& callbacks, const Handler& handler) noexcept {
   NvtxFunctionTable table = nullptr;
   unsigned size = 0;
   if (callbacks.GetModuleFunctionTable(handler.module, &table, &size) == 0 || table == nullptr) return nullptr;
@@ -24,8 +24,8 @@ NvtxFunctionPointer* place_of(const NvtxExportTableCallbacks& callbacks, const H
 
 void remember(const NvtxExportTableCallbacks& callbacks, Before& before) noexcept {
   for (unsigned i = 0; i < kHandlers; ++i) {
-    const NvtxFunctionPointer* place = place_of(callbacks, handlers[i]);
-    before[i] = place != nullptr ? *place : nullptr;
+    const NvtxFunctionPointer* pointer = pointer_of(callbacks, handlers[i]);
+    before[i] = pointer != nullptr ? *pointer : nullptr;
   }
 }
 
@@ -33,15 +33,15 @@ void remember(const NvtxExportTableCallbacks& callbacks, Before& before) noexcep
 // library installs different functions into different objects, the later ones stay as they are, and we do not hear of them.
 void install(const NvtxExportTableCallbacks& callbacks, const Before& before, bool chained) noexcept {
   for (unsigned i = 0; i < kHandlers; ++i) {
-    NvtxFunctionPointer* place = place_of(callbacks, handlers[i]);
-    if (place == nullptr) continue;
-    if (chained && *place != before[i] && *place != nullptr) {
-      auto* theirs = reinterpret_cast<void*>(*place);
+    NvtxFunctionPointer* pointer = pointer_of(callbacks, handlers[i]);
+    if (pointer == nullptr) continue;
+    if (chained && *pointer != before[i] && *pointer != nullptr) {
+      auto* theirs = reinterpret_cast<void*>(*pointer);
       void* known = nullptr;
       NextHandler& next = next_handlers[handlers[i].module][handlers[i].id];
       if (!next.compare_exchange_strong(known, theirs) && known != theirs) continue;
     }
-    *place = handlers[i].ours;
+    *pointer = handlers[i].ours;
   }
 }
 

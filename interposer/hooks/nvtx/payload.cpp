@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVTX's payload extension, as far as it begins and ends ranges: a range may be pushed with attributes and popped with
 // a payload (NCCL does), and without hearing that pop it would stay open for ever. Names inside payloads are not read:
-// where they stand is told by a registered schema, and schemas are left alone; so a range begun by payload has no name.
+// where they stand is in a registered schema, and schemas are left alone; so a range begun by payload has no name.
 // extension.cpp puts the handlers in. Interface: nvtx3/nvToolsExtPayload.h.
 #include "interposer/hooks/nvtx/extension.h"
 

@@ -219,7 +219,7 @@ void read_image(const void* image, std::size_t bytes) noexcept {
 
 void learn_code(const void* image, std::size_t bytes) noexcept {
   if (bytes == 0 || bytes > kMostBytes) return;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(reading, kLockMilliseconds);
   if (!lock.held()) return;
   if (!core->is_in_file(image)) {
@@ -230,7 +230,7 @@ void learn_code(const void* image, std::size_t bytes) noexcept {
 }
 
 CodeBound code_bound_of(const char* kernel) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(reading, kLockMilliseconds);
   if (!lock.held()) return {};
   const std::uint64_t name = text_id(kernel);

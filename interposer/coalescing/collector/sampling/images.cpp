@@ -105,7 +105,7 @@ void save_image(const void* image, std::size_t bytes) noexcept {
   if (core->is_in_file(image)) return;
   const std::size_t size = bytes != 0 ? bytes : size_of_image(image);
   if (size == 0 || size > kMostBytes) return;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(saving, kLockMilliseconds);
   const auto* from = static_cast<const char*>(image);
   const std::uint64_t hash = hash_of(from, size);

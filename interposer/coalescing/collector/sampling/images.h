@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saves the code of modules that the program loaded from memory, as image-<n>: nobody finds it on disk later. Code that
-// lies in a loaded file (what nvcc embeds) is left there. Used by library.cpp.
+// lies in a loaded file (what nvcc embeds) is left there.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace gmt::interposer::collector {
 
-// After the driver has taken it. `bytes` is 0 if the image's own header has to tell.
+// After the driver has taken it. `bytes` is 0 if the image's own header has to say.
 void save_image(const void* image, std::size_t bytes) noexcept;
 void forget_images() noexcept;
 

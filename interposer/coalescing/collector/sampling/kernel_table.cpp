@@ -74,7 +74,7 @@ Kernel* Kernels::learn(std::uint64_t function, Sums& sums) noexcept {
   const std::uint64_t generation = core->code_generation();
   const char* name = name_of(function);
   if (name == nullptr) return nullptr;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(learning_, kLockMilliseconds);
   if (!lock.held()) return nullptr;
   Kernel* kernel = named(name);
@@ -94,15 +94,15 @@ Kernel* Kernels::learn(std::uint64_t function, Sums& sums) noexcept {
   }
   if (generation == 0 || generation != core->code_generation()) return kernel; // code is being unloaded: asked again
   const std::uint64_t key = key_of(function, generation);
-  Handle* place = nullptr;
+  Handle* entry = nullptr;
   for (unsigned probe = 0; probe < kProbes; ++probe) {
     Handle& handle = handles_[((key >> 40) + probe) % kHandles];
-    if (place == nullptr || handle.key.load() == 0) place = &handle; // one that is full makes room for the newest
+    if (entry == nullptr || handle.key.load() == 0) entry = &handle; // one that is full makes room for the newest
     if (handle.key.load() == 0) break;
   }
-  place->key.store(0, std::memory_order_release);
-  place->kernel.store(kernel, std::memory_order_release);
-  place->key.store(key, std::memory_order_release);
+  entry->key.store(0, std::memory_order_release);
+  entry->kernel.store(kernel, std::memory_order_release);
+  entry->key.store(key, std::memory_order_release);
   return kernel;
 }
 

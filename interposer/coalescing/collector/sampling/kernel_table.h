@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of one context, by handle and by name: how often each was launched, when it is due again, and its record
-// in the sums. Used by windows.cpp. Two handles of one name are one kernel.
+// in the sums. Two handles of one name are one kernel.
 //
 // Invariants: finding a known handle takes no lock; a handle is known for the generation of code it was met in, because
 // the driver gives handles out again; a kernel once made stays.
@@ -35,7 +35,7 @@ struct Kernel {
 
 class Kernels {
 public:
-  // Null if the driver does not tell its name, or there is no room for it.
+  // Null if the driver does not say its name, or there is no room for it.
   Kernel* of(std::uint64_t function, Sums& sums) noexcept {
     Kernel* known = find(function);
     return known != nullptr ? known : learn(function, sums);

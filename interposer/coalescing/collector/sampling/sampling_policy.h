@@ -86,8 +86,8 @@ public:
     return all > gone ? all - gone : 0;
   }
 
-  // How many times longer a launch takes that is measured, shared memory left out; never told of kernels that are too short
-  // to tell.
+  // How many times longer a launch takes that is measured, shared memory left out; not of kernels that are too short
+  // to say anything.
   std::uint64_t factor() const noexcept { return std::max(kFactor, largest_.load(std::memory_order_relaxed)); }
   void saw_factor(std::uint64_t factor) noexcept {
     std::uint64_t largest = largest_.load(std::memory_order_relaxed);
@@ -124,7 +124,7 @@ inline constexpr std::uint64_t kMostHoldingForFirst = 1000 * kMillisecond;
 inline constexpr std::uint64_t kMostHoldingOfGraphs = 30'000 * kMillisecond;
 // A kernel that is costly to patch (kernel_table.h) waits for the same, but not as long: in the window it is slow, not wrong.
 inline constexpr std::uint64_t kMostHoldingOfCostly = 5'000 * kMillisecond;
-constexpr std::uint64_t rest_after(unsigned troubles_in_a_row) noexcept {
+constexpr std::uint64_t pause_after(unsigned troubles_in_a_row) noexcept {
   constexpr unsigned kMostDoublings = 8; // 128 s
   return 500 * kMillisecond << (troubles_in_a_row < kMostDoublings ? troubles_in_a_row : kMostDoublings);
 }
@@ -134,7 +134,7 @@ inline constexpr unsigned kMostPassedOver = 3;
 
 // A context that is left alone and was found busy is looked at again after this, or when the program has waited: asking
 // costs as much as a launch.
-inline constexpr std::uint64_t kGlance = kMillisecond / 5;
+inline constexpr std::uint64_t kLookAgainAfter = kMillisecond / 5;
 
 // A window stays open for further launches that are due, so that one reading serves many, but not for ever.
 inline constexpr std::uint64_t kFullWindow = 20 * kMillisecond;

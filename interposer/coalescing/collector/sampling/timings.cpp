@@ -24,17 +24,17 @@ int elapsed(float* milliseconds, std::uint64_t first, std::uint64_t last) noexce
 
 unsigned Timings::begin(Kernel* kernel, std::uint64_t warps, int part, std::uint64_t stream) noexcept {
   for (unsigned i = 0; i < kMost; ++i) {
-    Place& place = places_[i];
+    Timing& timing = timings_[i];
     State free = kFree;
-    if (!place.state.compare_exchange_strong(free, kBeginning, std::memory_order_acquire)) continue;
-    place.kernel = kernel;
-    place.warps = warps;
-    place.part = part;
-    if (has_event(place.first) && has_event(place.last) && record_event(place.first, stream) == 0) {
+    if (!timing.state.compare_exchange_strong(free, kBeginning, std::memory_order_acquire)) continue;
+    timing.kernel = kernel;
+    timing.warps = warps;
+    timing.part = part;
+    if (has_event(timing.first) && has_event(timing.last) && record_event(timing.first, stream) == 0) {
       pending_.fetch_add(1);
       return i + 1;
     }
-    place.state.store(kFree, std::memory_order_release);
+    timing.state.store(kFree, std::memory_order_release);
     return 0;
   }
   return 0;
@@ -42,39 +42,39 @@ unsigned Timings::begin(Kernel* kernel, std::uint64_t warps, int part, std::uint
 
 void Timings::end(unsigned number, std::uint64_t stream, bool launched) noexcept {
   if (number == 0 || number > kMost) return;
-  Place& place = places_[number - 1];
-  if (launched && record_event(place.last, stream) == 0) return place.state.store(kLaunched, std::memory_order_release);
+  Timing& timing = timings_[number - 1];
+  if (launched && record_event(timing.last, stream) == 0) return timing.state.store(kLaunched, std::memory_order_release);
   pending_.fetch_sub(1);
-  place.state.store(kFree, std::memory_order_release);
+  timing.state.store(kFree, std::memory_order_release);
 }
 
 void Timings::take(Visit visit, void* data) noexcept {
   if (!any()) return;
   const RelaxedCapture relaxed;
-  for (Place& place : places_) {
-    if (place.state.load(std::memory_order_acquire) != kLaunched || ask_event(place.last) != 0) continue;
+  for (Timing& timing : timings_) {
+    if (timing.state.load(std::memory_order_acquire) != kLaunched || ask_event(timing.last) != 0) continue;
     float milliseconds = 0;
-    if (elapsed(&milliseconds, place.first, place.last) == 0) {
-      visit(data, {place.kernel, place.warps, place.part, static_cast<std::uint64_t>(double{milliseconds} * 1e6)});
+    if (elapsed(&milliseconds, timing.first, timing.last) == 0) {
+      visit(data, {timing.kernel, timing.warps, timing.part, static_cast<std::uint64_t>(double{milliseconds} * 1e6)});
     }
     pending_.fetch_sub(1);
-    place.state.store(kFree, std::memory_order_release);
+    timing.state.store(kFree, std::memory_order_release);
   }
 }
 
 bool Timings::has_begun(const Kernel* kernel) noexcept {
   const RelaxedCapture relaxed;
-  for (const Place& place : places_) {
-    if (place.state.load(std::memory_order_acquire) != kLaunched || place.kernel != kernel) continue;
-    if (ask_event(place.first) == 0) return true;
+  for (const Timing& timing : timings_) {
+    if (timing.state.load(std::memory_order_acquire) != kLaunched || timing.kernel != kernel) continue;
+    if (ask_event(timing.first) == 0) return true;
   }
   return false;
 }
 
 void Timings::drop() noexcept {
-  for (Place& place : places_) {
-    place.first = place.last = 0;
-    place.state.store(kFree);
+  for (Timing& timing : timings_) {
+    timing.first = timing.last = 0;
+    timing.state.store(kFree);
   }
   pending_.store(0);
 }

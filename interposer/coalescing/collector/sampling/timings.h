@@ -38,13 +38,13 @@ public:
 
 private:
   enum State : std::uint8_t { kFree, kBeginning, kLaunched };
-  struct Place {
+  struct Timing {
     std::atomic<State> state;
     int part;
     Kernel* kernel;
     std::uint64_t warps, first, last; // events, kept for the next launch
   };
-  Place places_[kMost] = {};
+  Timing timings_[kMost] = {};
   std::atomic<unsigned> pending_{0};
 };
 

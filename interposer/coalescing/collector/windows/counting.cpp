@@ -21,22 +21,27 @@ constinit std::atomic<bool> refused{false};
 // The first trouble ends all counting; the reason stands in the sums of the context that met it.
 void refuse(Context& context, const Answer& answer) noexcept {
   if (refused.exchange(true)) return;
-  set_word(context.sums.windows(), kCountersResult, answer.result);
-  set_word(context.sums.windows(), kCountersTrouble, static_cast<std::uint64_t>(answer.trouble));
+  set_word(context.sums.windows(), WindowsWord::counters_code, answer.result);
+  set_word(context.sums.windows(), WindowsWord::counters_trouble, static_cast<std::uint64_t>(answer.trouble));
 }
 
 void add(Context& context, Kernel& kernel, unsigned pass, const Counters::Figures& figures) noexcept {
   if (kernel.counters == nullptr) kernel.counters = context.sums.counters(kernel.row.number);
   if (kernel.counters == nullptr) return;
-  const std::uint64_t of_pass = std::uint64_t{figures.counted << kFirstFigure} << (pass == 0 ? 0 : 32);
-  set_word(kernel.counters, kOfPasses, word_of(kernel.counters, kOfPasses) | of_pass);
-  for (unsigned i = 0; i < Counters::kFigures; ++i) add_to_word(kernel.counters, kFirstFigure + i, figures.sums[i]);
-  add_to_word(kernel.counters, pass == 0 ? kCounted : kCountedSecond, 1);
+  const bool first = pass == 0;
+  const std::uint32_t words = figures.counted << CountersWord::read_bytes;
+  const std::uint64_t of_pass = trace::pack_halves({first ? words : 0, first ? 0 : words});
+  const std::uint64_t known = word_of(kernel.counters, CountersWord::words_of_passes);
+  set_word(kernel.counters, CountersWord::words_of_passes, known | of_pass);
+  for (unsigned i = 0; i < Counters::kFigures; ++i) {
+    add_to_word(kernel.counters, CountersWord::read_bytes + i, figures.sums[i]);
+  }
+  add_to_word(kernel.counters, first ? CountersWord::first_pass : CountersWord::second_pass, 1);
 }
 
 // Under the gate, in a context that is idle or waits for its end. Waits for it.
 void take(Context& context, bool wanted_still) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock turn(cupti_in_use, kLockMilliseconds);
   Counting& counting = context.counting;
   if (!turn.held() || !counting.open.load()) return;
@@ -48,7 +53,7 @@ void take(Context& context, bool wanted_still) noexcept {
     add(context, *counting.kernel, counting.pass, figures);
     end_turn(*counting.kernel);
   } else if (counting.launched.load()) {
-    add_to_word(context.sums.windows(), kCountingsLost, 1);
+    add_to_word(context.sums.windows(), WindowsWord::counted_lost, 1);
   }
   governor.charge(core->now() - counting.began_at);
   counting.open.store(false);
@@ -64,7 +69,7 @@ void end_turn(Kernel& kernel) noexcept {
 }
 
 void begin_counting(Context& context, Kernel& kernel) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock turn(cupti_in_use, 0);
   const Gate gate(context, Gate::Needs::kNothing);
   if (refused.load()) return kernel.turn.store(0);
@@ -77,7 +82,10 @@ void begin_counting(Context& context, Kernel& kernel) noexcept {
   context.device.store(device);
   unsigned pass = kernel.turn.load() - 1u;
   const Answer answer = counters.begin(cupti, context.handle, device, pass, counting.profiler);
-  if (!answer.good()) return kernel.turn.store(0), refuse(context, answer);
+  if (!answer.good()) {
+    kernel.turn.store(0);
+    return refuse(context, answer);
+  }
   counting.kernel = &kernel;
   counting.pass = pass;
   counting.launched.store(false);
@@ -92,7 +100,7 @@ void counted_launch_begins(Context& context, const Kernel* kernel) noexcept {
   // A thread that had passed finish_counting() before comes in between.
   if (kernel != counting.kernel || counting.launched.exchange(true)) return counting.spoilt.store(true);
   counting.kernel->next_due.store(next_due_after(counting.kernel->launches.load(), wanted), std::memory_order_relaxed);
-  add_to_word(context.sums.windows(), kCountings, 1);
+  add_to_word(context.sums.windows(), WindowsWord::counted, 1);
 }
 
 void finish_counting(Context& context, Idle when) noexcept {
@@ -112,7 +120,7 @@ void spoil_counting(Context& context) noexcept {
 void end_counting(Context& context, bool idle, bool surely) noexcept {
   if (context.counting.open.load()) take(context, idle);
   if (!surely || context.counting.profiler == nullptr) return;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock turn(cupti_in_use, kLockMilliseconds);
   if (turn.held()) counters.forget(context.counting.profiler);
   context.counting.profiler = nullptr;
@@ -122,7 +130,7 @@ void drop_counting(Context& context) noexcept {
   context.counting.profiler = nullptr;
   if (!context.counting.open.exchange(false)) return;
   counting_any.store(false);
-  if (context.counting.launched.load()) add_to_word(context.sums.windows(), kCountingsLost, 1);
+  if (context.counting.launched.load()) add_to_word(context.sums.windows(), WindowsWord::counted_lost, 1);
 }
 
 void forget_counting() noexcept {

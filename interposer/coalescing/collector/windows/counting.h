@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole-kernel counters (--counters): a launch that is due is counted by itself, between two idle moments of its context.
-// A kernel's launches that are due serve its instructions (windows.h) and each pass of its counters in turn. Used by
-// windows.cpp and library.cpp.
+// A kernel's launches that are due serve its instructions (windows.h) and each pass of its counters in turn.
 //
 // Invariants: one launch of the process is counted at a time; what else the context is given meanwhile waits until the
 // launch is done, for a fifth of a second at most (sampling_policy.h), and if it is not, the counters are dropped at the next idle

@@ -121,20 +121,20 @@ const GraphKernels* Graphs::of(const Context& context, std::uint64_t exec) noexc
 
 void Graphs::learn(Context& context, std::uint64_t exec, std::uint64_t graph) noexcept {
   forget(exec);
-  const Quiet quiet;
+  const SignalGuard signals;
   Gathering gathering(context);
   if (!gathering.add(reinterpret_cast<CUgraph>(graph), 0)) return;
   GraphKernels* kernels = gathering.list();
   if (kernels == nullptr) return;
   const BoundedLock lock(changing_, kLockMilliseconds);
-  Known* place = lock.held() ? find(0) : nullptr;
-  if (const unsigned used = used_.load(); lock.held() && place == nullptr && used < kMost) {
-    place = known_ + used;
+  Known* entry = lock.held() ? find(0) : nullptr;
+  if (const unsigned used = used_.load(); lock.held() && entry == nullptr && used < kMost) {
+    entry = known_ + used;
     used_.store(used + 1, std::memory_order_release);
   }
-  if (place == nullptr) return release(kernels);
-  place->kernels.store(kernels, std::memory_order_release);
-  place->exec.store(exec, std::memory_order_release);
+  if (entry == nullptr) return release(kernels);
+  entry->kernels.store(kernels, std::memory_order_release);
+  entry->exec.store(exec, std::memory_order_release);
 }
 
 // Most changes are other arguments for the same kernel. The node is the graph's that `exec` was made from.
@@ -152,7 +152,7 @@ void Graphs::forget_all() noexcept {
 }
 
 void Graphs::forget(std::uint64_t exec) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(changing_, kLockMilliseconds);
   Known* known = lock.held() && exec != 0 ? find(exec) : nullptr;
   if (known == nullptr) return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which kernels each executable graph launches, asked of the driver when the graph is made, so that a launch of the graph
-// counts as launches of them. Used by library.cpp and launches.cpp.
+// counts as launches of them.
 //
-// Invariants: nothing is claimed about a graph whose kernels cannot be told: one with nodes that run a number of times
-// nobody knows, with kernels of another context, or changed since in a way that is not followed. Lists do not change once
+// Invariants: nothing is claimed about a graph whose kernels are not known: one with nodes that run an unknown number
+// of times, with kernels of another context, or changed since in a way that is not followed. Lists do not change once
 // made; like all that CUDA's graphs are, one must not be launched while it is destroyed or updated.
 #pragma once
 
@@ -47,7 +47,7 @@ private:
   Known* find(std::uint64_t exec) noexcept;
 
   std::atomic<bool> changing_{false};
-  std::atomic<unsigned> used_{0}; // places of `known_` that were ever used
+  std::atomic<unsigned> used_{0}; // entries of `known_` that were ever used
   Known known_[kMost] = {};
 };
 

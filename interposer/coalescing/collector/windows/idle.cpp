@@ -15,7 +15,7 @@ constinit Governor governor;
 constinit std::uint64_t wanted = 0;
 
 void rest(Context& context) noexcept {
-  context.rest_until.store(core->now() + rest_after(context.troubles_in_a_row.fetch_add(1)));
+  context.rest_until.store(core->now() + pause_after(context.troubles_in_a_row.fetch_add(1)));
 }
 
 bool becomes_idle(Context& context, std::uint64_t patience) noexcept {
@@ -31,7 +31,7 @@ bool is_resting(const Context& context) noexcept { return core->now() < context.
 bool becomes_idle_at_last(Context& context, std::uint64_t most) noexcept {
   const std::uint64_t began = core->now();
   if (began < context.rest_until.load()) {
-    context.look_again_at.store(began + kGlance);
+    context.look_again_at.store(began + kLookAgainAfter);
     return becomes_idle(context, 0);
   }
   const bool idle = becomes_idle(context, governor.patience(most));
@@ -55,7 +55,7 @@ void take_time(void* data, const Timings::Timed& timed) noexcept {
     if (kernel == nullptr) return;
     if (plain == 0 || timed.nanoseconds < plain) {
       kernel->plain.set(timed.nanoseconds, timed.warps);
-      set_word(kernel->row.slot, kPlainTime, timed.nanoseconds);
+      set_word(kernel->row.slot, FunctionWord::plain_nanoseconds, timed.nanoseconds);
     }
     return kernel->being_timed.store(false);
   }
@@ -65,7 +65,9 @@ void take_time(void* data, const Timings::Timed& timed) noexcept {
   LaunchTime& longest = kernel->patched[timed.part];
   if (timed.nanoseconds > longest.of(timed.warps)) {
     longest.set(timed.nanoseconds, timed.warps);
-    if (timed.nanoseconds > word_of(kernel->row.slot, kLongestTime)) set_word(kernel->row.slot, kLongestTime, timed.nanoseconds);
+    if (timed.nanoseconds > word_of(kernel->row.slot, FunctionWord::longest_nanoseconds)) {
+      set_word(kernel->row.slot, FunctionWord::longest_nanoseconds, timed.nanoseconds);
+    }
   }
   if (plain >= kTellsFactor && timed.part == static_cast<int>(Part::kGlobal)) governor.saw_factor((timed.nanoseconds + plain - 1) / plain);
 }
@@ -74,7 +76,7 @@ void take_time(void* data, const Timings::Timed& timed) noexcept {
 
 void take_times(Context& context) noexcept {
   if (!context.timings.any()) return;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(context.taking_times, 0);
   if (lock.held()) context.timings.take(take_time, &context);
 }

@@ -18,16 +18,16 @@ namespace {
 
 void count_as_seen(Kernel& kernel, std::uint64_t times) noexcept {
   kernel.launches.fetch_add(times);
-  add_to_word(kernel.row.slot, kSeen, times);
+  add_to_word(kernel.row.slot, FunctionWord::launches, times);
 }
 
 constexpr std::uint64_t kNotKnown = ~std::uint64_t{0};
 
 bool has_figures(const Kernel& kernel) noexcept {
-  return kernel.row.slot != nullptr && word_of(kernel.row.slot, kMeasured) != 0;
+  return kernel.row.slot != nullptr && word_of(kernel.row.slot, FunctionWord::measured) != 0;
 }
 
-// Nanoseconds that a launch of so many warps takes in a window, as far as that can be told.
+// Nanoseconds that a launch of so many warps takes in a window, as far as that is known.
 std::uint64_t cost_of(const Kernel& kernel, std::uint64_t warps, Part part) noexcept {
   const LaunchTime& longest = kernel.patched[static_cast<unsigned>(part)];
   if (longest.is_known()) return longest.of(warps) + longest.of(warps) / 4;
@@ -83,15 +83,18 @@ void wait_for_time(Context& context, const Kernel& kernel, std::uint64_t now) no
 }
 
 void put_off(Context& context, Kernel& kernel) noexcept {
-  add_to_word(context.sums.windows(), kPutOff, 1);
-  add_to_word(kernel.row.slot, kTooCostly, 1);
+  add_to_word(context.sums.windows(), WindowsWord::put_off, 1);
+  add_to_word(kernel.row.slot, FunctionWord::too_costly, 1);
 }
 
 // By default a launch is measured only where its cost is known and there is time for it. Answers whether it is; what is
 // missing is found out by timing this launch.
 bool may_measure(Context& context, Launch& launch, std::uint64_t function) noexcept {
   Kernel& kernel = *launch.kernel;
-  if (kernel.not_again.load() || !governor.has_patience()) return put_off(context, kernel), false;
+  if (kernel.not_again.load() || !governor.has_patience()) {
+    put_off(context, kernel);
+    return false;
+  }
   if (choose_part(context, launch)) return true;
   if (launch.expected == kNotKnown) {
     wait_for_time(context, kernel, core->now());
@@ -165,9 +168,9 @@ void take_one(std::atomic<std::uint64_t>& count) noexcept {
 
 // Launches that failed.
 void count_as_unseen(Context& context, Kernel* kernel, std::uint64_t times) noexcept {
-  add_to_word(context.sums.windows(), kLaunches, times * kMinusOne);
+  add_to_word(context.sums.windows(), WindowsWord::launches, times * kMinusOne);
   if (kernel == nullptr) return;
-  add_to_word(kernel->row.slot, kSeen, times * kMinusOne);
+  add_to_word(kernel->row.slot, FunctionWord::launches, times * kMinusOne);
   kernel->launches.fetch_sub(times);
 }
 
@@ -175,7 +178,7 @@ void count_as_unseen(Context& context, Kernel* kernel, std::uint64_t times) noex
 
 Launch prepare_launch(Context& context, std::uint64_t function, std::uint64_t warps) noexcept {
   Launch launch{context.kernels.of(function, context.sums), warps};
-  add_to_word(context.sums.windows(), kLaunches, 1);
+  add_to_word(context.sums.windows(), WindowsWord::launches, 1);
   finish_counting(context, Idle::kSoon);
   if (launch.kernel == nullptr) return launch;
   count_as_seen(*launch.kernel, 1);
@@ -185,11 +188,11 @@ Launch prepare_launch(Context& context, std::uint64_t function, std::uint64_t wa
 
 void prepare_graph(Context& context, const GraphKernels* kernels) noexcept {
   trace::Slot* windows = context.sums.windows();
-  add_to_word(windows, kGraphLaunches, 1);
+  add_to_word(windows, WindowsWord::graph_launches, 1);
   finish_counting(context, Idle::kSoon);
-  if (kernels == nullptr) return add_to_word(windows, kUnknownGraphs, 1);
+  if (kernels == nullptr) return add_to_word(windows, WindowsWord::unknown_graphs, 1);
   for (const auto& [kernel, times] : *kernels) {
-    add_to_word(windows, kLaunches, times);
+    add_to_word(windows, WindowsWord::launches, times);
     count_as_seen(*kernel, times);
   }
 }
@@ -216,7 +219,7 @@ void count_graph(Context& context) noexcept {
   counted_launch_begins(context, nullptr);
   if (!context.open.load()) return;
   context.spoilt.store(true);
-  add_to_word(context.sums.windows(), kGraphsInWindows, 1);
+  add_to_word(context.sums.windows(), WindowsWord::graphs_in_windows, 1);
 }
 
 void discount_launch(Context& context, std::uint64_t function) noexcept {
@@ -231,8 +234,8 @@ void discount_launch(Context& context, std::uint64_t function) noexcept {
 
 void discount_graph(Context& context, const GraphKernels* kernels) noexcept {
   trace::Slot* windows = context.sums.windows();
-  add_to_word(windows, kGraphLaunches, kMinusOne);
-  if (kernels == nullptr) return add_to_word(windows, kUnknownGraphs, kMinusOne);
+  add_to_word(windows, WindowsWord::graph_launches, kMinusOne);
+  if (kernels == nullptr) return add_to_word(windows, WindowsWord::unknown_graphs, kMinusOne);
   for (const auto& [kernel, times] : *kernels) count_as_unseen(context, kernel, times);
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launches of kernels and of graphs: counts them, and finds those that are due for a window (windows.h) or for counters
-// (counting.h). A graph's launch is one of each of its kernels, which are never measured
-// there. Used by library.cpp.
+// (counting.h). A graph's launch is one of each of its kernels, which are never measured there.
 //
-// Invariants: each launch is told three times at most: prepare, before the thread enters the context; count, between
+// Invariants: each launch comes by three times at most: prepare, before the thread enters the context; count, between
 // enter() and the call; discount, if the call failed.
 #pragma once
 

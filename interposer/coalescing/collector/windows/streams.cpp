@@ -29,59 +29,59 @@ bool surely_captures_nothing(std::uint64_t stream) noexcept {
 void StreamSet::add(std::uint64_t stream, std::uint64_t thread) noexcept {
   changes_.fetch_add(1);
   const std::uint64_t owner = stream == kPerThreadStream ? thread : 0;
-  for (Place& place : places_) {
-    std::uint64_t known = place.stream.load(std::memory_order_acquire);
-    if (known == 0 && place.stream.compare_exchange_strong(known, kBeingFilled)) {
-      place.thread.store(owner);
-      place.stream.store(stream, std::memory_order_release);
+  for (Entry& entry : entries_) {
+    std::uint64_t known = entry.stream.load(std::memory_order_acquire);
+    if (known == 0 && entry.stream.compare_exchange_strong(known, kBeingFilled)) {
+      entry.thread.store(owner);
+      entry.stream.store(stream, std::memory_order_release);
       return;
     }
-    if (known == stream && place.thread.load() == owner) return;
+    if (known == stream && entry.thread.load() == owner) return;
   }
   blind_.store(true);
 }
 
 void StreamSet::end(std::uint64_t stream, bool may_ask) noexcept {
-  for (Place& place : places_) {
-    if (place.stream.load() != stream) continue;
+  for (Entry& entry : entries_) {
+    if (entry.stream.load() != stream) continue;
     if (!may_ask || !is_done(stream)) blind_.store(true); // its work goes on, and nobody can ask any more
-    place.stream.store(0);
+    entry.stream.store(0);
   }
 }
 
 bool StreamSet::are_idle(std::uint64_t thread) noexcept {
   if (blind_.load()) return false;
-  for (Place& place : places_) {
-    const std::uint64_t stream = place.stream.load();
+  for (Entry& entry : entries_) {
+    const std::uint64_t stream = entry.stream.load();
     if (stream == 0) continue;
-    const std::uint64_t owner = place.thread.load();
+    const std::uint64_t owner = entry.thread.load();
     if (stream == kBeingFilled || (owner != 0 && owner != thread) || !is_done(stream)) return false;
-    place.stream.store(0);
+    entry.stream.store(0);
   }
   return true;
 }
 
 void StreamSet::clear() noexcept {
-  for (Place& place : places_) place.stream.store(0);
+  for (Entry& entry : entries_) entry.stream.store(0);
   blind_.store(false);
 }
 
 void CaptureSet::begin(std::uint64_t stream, std::uint64_t thread) noexcept {
   const std::uint64_t key = capture_key(stream, thread);
   count_.fetch_add(1);
-  for (Place& place : places_) {
+  for (Entry& entry : entries_) {
     std::uint64_t known = 0;
-    if (place.key.compare_exchange_strong(known, key)) return place.thread.store(thread);
+    if (entry.key.compare_exchange_strong(known, key)) return entry.thread.store(thread);
   }
 }
 
 void CaptureSet::end(std::uint64_t stream, std::uint64_t thread) noexcept {
   const std::uint64_t key = capture_key(stream, thread);
-  for (Place& place : places_) {
+  for (Entry& entry : entries_) {
     std::uint64_t known = key;
-    if (place.key.load() != key) continue;
-    place.thread.store(0);
-    if (!place.key.compare_exchange_strong(known, 0)) continue;
+    if (entry.key.load() != key) continue;
+    entry.thread.store(0);
+    if (!entry.key.compare_exchange_strong(known, 0)) continue;
     count_.fetch_sub(1);
     return;
   }
@@ -89,16 +89,16 @@ void CaptureSet::end(std::uint64_t stream, std::uint64_t thread) noexcept {
 
 bool CaptureSet::any_of(std::uint64_t thread) const noexcept {
   if (!any()) return false;
-  for (const Place& place : places_) {
-    if (place.thread.load() == thread) return true;
+  for (const Entry& entry : entries_) {
+    if (entry.thread.load() == thread) return true;
   }
   return false;
 }
 
 void CaptureSet::forget() noexcept {
-  for (Place& place : places_) {
-    place.key.store(0);
-    place.thread.store(0);
+  for (Entry& entry : entries_) {
+    entry.key.store(0);
+    entry.thread.store(0);
   }
   count_.store(0);
 }

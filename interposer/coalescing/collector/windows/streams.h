@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The streams of a context that may have work: filled by every call that gives a stream something to do, emptied when
-// all of it is known to be done. Used by windows.cpp.
+// all of it is known to be done.
 //
 // Invariants: add() takes no lock, so a signal handler may cut into it; the rest is called while no other thread adds.
-// What finds no place, or happens where nobody can look, makes the set blind: then only a wait for the whole context
-// tells.
+// What finds no room, or happens where nobody can look, makes the set blind: then only a wait for the whole context
+// shows that all is done.
 #pragma once
 
 #include <atomic>
@@ -30,12 +30,12 @@ public:
   void clear() noexcept;
 
 private:
-  static constexpr unsigned kPlaces = 64;
-  struct Place {
+  static constexpr unsigned kEntries = 64;
+  struct Entry {
     std::atomic<std::uint64_t> stream; // 0 is free
     std::atomic<std::uint64_t> thread; // for whom it is the per-thread default stream, else 0
   };
-  Place places_[kPlaces] = {};
+  Entry entries_[kEntries] = {};
   std::atomic<bool> blind_{false};
   std::atomic<std::uint64_t> changes_{0};
 };
@@ -50,13 +50,13 @@ public:
   void forget() noexcept;
 
 private:
-  static constexpr unsigned kPlaces = 64;
-  struct Place {
+  static constexpr unsigned kEntries = 64;
+  struct Entry {
     std::atomic<std::uint64_t> key; // 0 is free
     std::atomic<std::uint64_t> thread;
   };
-  Place places_[kPlaces] = {};
-  std::atomic<unsigned> count_{0}; // those that found no place stay in it
+  Entry entries_[kEntries] = {};
+  std::atomic<unsigned> count_{0}; // those that found no room stay in it
 };
 
 // cuStreamIsCapturing: whether it is certain that it does not.

@@ -11,9 +11,7 @@ namespace gmt::interposer::collector {
 
 namespace {
 
-constexpr unsigned kWindowsWords = 19, kFunctionWords = 10, kInstructionWords = 1 + kMetrics, kCountersWords = 16;
-
-std::uint64_t* place_of(trace::Slot* record, unsigned word) noexcept {
+std::uint64_t* word_at(trace::Slot* record, unsigned word) noexcept {
   if (word < trace::kFirstPayloadWords) return record->a + word;
   const unsigned beyond = word - trace::kFirstPayloadWords;
   auto* more = reinterpret_cast<trace::MoreSlot*>(record + 1 + beyond / trace::kMorePayloadWords);
@@ -23,59 +21,65 @@ std::uint64_t* place_of(trace::Slot* record, unsigned word) noexcept {
 } // namespace
 
 void add_to_word(trace::Slot* record, unsigned word, std::uint64_t by) noexcept {
-  if (record != nullptr) __atomic_fetch_add(place_of(record, word), by, __ATOMIC_RELAXED);
+  if (record != nullptr) __atomic_fetch_add(word_at(record, word), by, __ATOMIC_RELAXED);
 }
 
 std::uint64_t word_of(const trace::Slot* record, unsigned word) noexcept {
-  return __atomic_load_n(place_of(const_cast<trace::Slot*>(record), word), __ATOMIC_RELAXED);
+  return __atomic_load_n(word_at(const_cast<trace::Slot*>(record), word), __ATOMIC_RELAXED);
 }
 
 void set_word(trace::Slot* record, unsigned word, std::uint64_t value) noexcept {
-  if (record != nullptr) __atomic_store_n(place_of(record, word), value, __ATOMIC_RELAXED);
+  if (record != nullptr) __atomic_store_n(word_at(record, word), value, __ATOMIC_RELAXED);
 }
 
 bool Sums::begin(std::uint32_t file_number, std::uint16_t context) noexcept {
   log_ = core->make_log(file_number);
   if (log_ == nullptr) return false;
   context_ = context;
-  const std::uint64_t nothing[kWindowsWords] = {};
-  windows_ = core->append(log_, trace::Kind::kAccessWindows, nothing, kWindowsWords, context);
+  const trace::Words<WindowsWord> nothing;
+  windows_ = core->append(log_, trace::Kind::kAccessWindows, nothing.w, nothing.kCount, context);
   return windows_ != nullptr;
 }
 
-FunctionRow Sums::add_function(const char* name, std::uint64_t code) noexcept {
+FunctionRow Sums::add_function(const char* name, std::uint64_t identity) noexcept {
   const BoundedLock lock(appending_, kLockMilliseconds);
   if (!lock.held()) return {};
   const std::uint64_t text = core->append_text(log_, name, std::strlen(name));
-  const std::uint64_t words[kFunctionWords] = {functions_ + 1, text, code};
-  trace::Slot* slot = core->append(log_, trace::Kind::kAccessFunction, words, kFunctionWords, context_);
+  trace::Words<FunctionWord> words;
+  trace::AccessFunctionFields(words).number(functions_ + 1).name(text).identity(trace::halves_of(identity));
+  trace::Slot* slot = core->append(log_, trace::Kind::kAccessFunction, words.w, words.kCount, context_);
   if (slot == nullptr) return {};
   return {slot, ++functions_};
 }
 
 trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, bool make, const Cupti& cupti,
                                int device) noexcept {
-  const std::uint64_t key = function | std::uint64_t{offset} << 32;
-  Place* place = instructions_.find(key);
-  if (place == nullptr) return nullptr;
-  if (place->used && (place->slot != nullptr || !make)) return place->slot;
-  place->used = true;
+  const trace::Halves where{function, offset};
+  const std::uint64_t key = trace::pack_halves(where);
+  SlotEntry* entry = instructions_.find(key);
+  if (entry == nullptr) return nullptr;
+  if (entry->used && (entry->slot != nullptr || !make)) return entry->slot;
+  entry->used = true;
   if (!make) return nullptr;
   const BoundedLock lock(appending_, kLockMilliseconds);
   if (!lock.held()) return nullptr;
-  std::uint64_t words[kInstructionWords] = {key};
-  for (unsigned i = 0; i < kMetrics; ++i) words[1 + i] = cupti.knows_metric(device, i) ? 0 : trace::kUnknownCount;
-  place->slot = core->append(log_, trace::Kind::kAccessInstruction, words, kInstructionWords, context_);
-  return place->slot;
+  trace::Words<InstructionWord> words;
+  trace::AccessInstructionFields(words).place(where);
+  for (unsigned i = 0; i < kMetrics; ++i) {
+    if (!cupti.knows_metric(device, i)) words.set(InstructionWord::executions + i, trace::kUnknownCount);
+  }
+  entry->slot = core->append(log_, trace::Kind::kAccessInstruction, words.w, words.kCount, context_);
+  return entry->slot;
 }
 
 trace::Slot* Sums::counters(std::uint32_t function) noexcept {
   const BoundedLock lock(appending_, kLockMilliseconds);
   if (!lock.held()) return nullptr;
-  const std::uint64_t words[kCountersWords] = {function};
-  return core->append(log_, trace::Kind::kAccessCounters, words, kCountersWords, context_);
+  trace::Words<CountersWord> words;
+  trace::AccessCountersFields(words).function(function);
+  return core->append(log_, trace::Kind::kAccessCounters, words.w, words.kCount, context_);
 }
 
-Place* Sums::measured_function(std::uint64_t code) noexcept { return measured_.find(code); }
+SlotEntry* Sums::measured_function(std::uint64_t identity) noexcept { return measured_.find(identity); }
 
 } // namespace gmt::interposer::collector

@@ -31,8 +31,8 @@ Context* context_at(unsigned index) noexcept {
 }
 
 Context* known_context(std::uint64_t handle) noexcept {
-  for (const auto& place : contexts) {
-    Context* context = place.load(std::memory_order_acquire);
+  for (const auto& entry : contexts) {
+    Context* context = entry.load(std::memory_order_acquire);
     if (context == nullptr || context->handle == handle) return context;
   }
   return nullptr;
@@ -40,7 +40,7 @@ Context* known_context(std::uint64_t handle) noexcept {
 
 Context* meet_context(std::uint64_t handle) noexcept {
   if (Context* known = known_context(handle)) return known;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(making, kLockMilliseconds);
   if (!lock.held()) return nullptr;
   if (Context* known = known_context(handle)) return known;
@@ -59,7 +59,7 @@ Context* meet_context(std::uint64_t handle) noexcept {
 
 bool make_sums(Context& context) noexcept {
   if (context.has_sums.load(std::memory_order_acquire)) return context.sums.windows() != nullptr;
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock lock(making, kLockMilliseconds);
   if (!lock.held()) return false;
   if (!context.has_sums.load()) {
@@ -71,7 +71,7 @@ bool make_sums(Context& context) noexcept {
 }
 
 void forget_contexts() noexcept {
-  for (auto& place : contexts) place.store(nullptr);
+  for (auto& entry : contexts) entry.store(nullptr);
   making.store(false);
   files.store(0);
   captures.forget();
@@ -99,8 +99,8 @@ Gate::~Gate() {
 }
 
 void wait_for_gates() noexcept {
-  for (const auto& place : contexts) {
-    const Context* context = place.load(std::memory_order_acquire);
+  for (const auto& entry : contexts) {
+    const Context* context = entry.load(std::memory_order_acquire);
     for (int i = 0; context != nullptr && context->closed.load() && i < kMostWaits; ++i) wait_a_little();
   }
 }

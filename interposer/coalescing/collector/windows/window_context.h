@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the collector keeps of each CUDA context, and the gate that keeps launches out while a window opens or is read.
-// Used by windows.cpp and library.cpp.
 //
 // Invariants: a context once met is kept, by its handle, until the process forks; between enter() and leave() a thread
 // is inside a call that gives the device work, and no gate is held that needs quiet.

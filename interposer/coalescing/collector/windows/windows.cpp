@@ -25,7 +25,7 @@ constinit std::uint64_t most_holding_of_graphs = kMostHoldingOfGraphs; // set on
 
 // ---- the end of it all
 
-// Nothing more is told to the collector once no window is open that somebody has to close, before a graph for one.
+// The collector is notified of nothing more once no window is open that somebody has to close, before a graph for one.
 void switch_off_at_last() noexcept {
   for (unsigned i = 0; const Context* context = context_at(i); ++i) {
     if (context->open.load()) return;
@@ -51,8 +51,8 @@ void stop(Context& where, const Answer& answer) noexcept {
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
     if (context->open.load()) close_unread(*context);
     if (!context->has_sums.load() || context->sums.windows() == nullptr) continue;
-    set_word(context->sums.windows(), kTroubleResult, answer.result);
-    set_word(context->sums.windows(), kTrouble, static_cast<std::uint64_t>(answer.trouble));
+    set_word(context->sums.windows(), WindowsWord::code, answer.result);
+    set_word(context->sums.windows(), WindowsWord::trouble, static_cast<std::uint64_t>(answer.trouble));
   }
   switch_off_at_last();
 }
@@ -69,7 +69,7 @@ bool touches_memory(const Figures& figures) noexcept {
 // CUPTI numbers the functions of some modules all alike (H100, driver 580), so the name takes part.
 std::uint64_t code_of(const Figures& figures) noexcept {
   const auto name = static_cast<std::uint32_t>(text_id(figures.name));
-  return figures.cubin | std::uint64_t{figures.function ^ name} << 32;
+  return trace::pack_halves({figures.cubin, figures.function ^ name});
 }
 
 // Records come function by function: what belongs to the last one is kept.
@@ -78,28 +78,28 @@ struct Reading {
   bool begun = false;
   std::uint64_t code = 0; // of the last record's function, as in kAccessFunction
   Kernel* kernel = nullptr;
-  Place* function = nullptr;
+  SlotEntry* function = nullptr;
 };
 
 // The function's record: its kernel's own if that was never measured before, else one more. Null if there is no room.
-Place* function_of(Reading& reading, const Figures& figures) noexcept {
+SlotEntry* function_of(Reading& reading, const Figures& figures) noexcept {
   if (reading.function != nullptr && reading.function->used) return reading.function;
   Sums& sums = reading.context.sums;
-  Place* place = reading.function = sums.measured_function(reading.code);
-  if (place == nullptr || place->used) return place;
-  place->used = true;
-  if (reading.kernel != nullptr && !reading.kernel->wanted) return place; // without a record
+  SlotEntry* entry = reading.function = sums.measured_function(reading.code);
+  if (entry == nullptr || entry->used) return entry;
+  entry->used = true;
+  if (reading.kernel != nullptr && !reading.kernel->wanted) return entry; // without a record
   FunctionRow row;
   if (reading.kernel != nullptr && reading.kernel->row.slot != nullptr &&
-      word_of(reading.kernel->row.slot, kCode) == 0) {
+      word_of(reading.kernel->row.slot, FunctionWord::identity) == 0) {
     row = reading.kernel->row;
-    set_word(row.slot, kCode, reading.code);
+    set_word(row.slot, FunctionWord::identity, reading.code);
   } else {
     row = sums.add_function(figures.name, reading.code);
   }
-  place->slot = row.slot;
-  place->number = row.number;
-  return place;
+  entry->slot = row.slot;
+  entry->number = row.number;
+  return entry;
 }
 
 // First what instructions did to memory; then, of those that did something, how often they ran.
@@ -114,23 +114,24 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
     if (reading.kernel != nullptr) reading.kernel->has_figures = true;
   }
   if (!again && !touches_memory(figures)) return;
-  const Place* function = function_of(reading, figures);
+  const SlotEntry* function = function_of(reading, figures);
   if (function == nullptr || function->slot == nullptr) return;
   Context& context = reading.context;
   trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again, cupti, context.device.load());
   const unsigned first = again ? 0 : kFirstMemoryMetric, last = again ? kFirstMemoryMetric : kMetrics;
   for (unsigned i = first; i < last; ++i) {
-    if (figures.values[i] != 0) add_to_word(slot, 1 + i, figures.values[i]); // never of a metric that the chip lacks
+    // Never of a metric that the chip lacks.
+    if (figures.values[i] != 0) add_to_word(slot, InstructionWord::executions + i, figures.values[i]);
   }
 }
 
 // ---- opening and closing, under the gate
 
-// Launches whose figures are in the sums. kMoreShared is how many more have figures of shared memory, a negative number.
+// Launches whose figures are in the sums. more_shared is how many more have figures of shared memory, a negative number.
 void count_measured(const Kernel& kernel, std::uint64_t launches, Part part) noexcept {
   constexpr auto kMinus = ~std::uint64_t{0};
-  add_to_word(kernel.row.slot, kMeasured, launches);
-  if (part == Part::kGlobal) add_to_word(kernel.row.slot, kMoreShared, launches * kMinus);
+  add_to_word(kernel.row.slot, FunctionWord::measured, launches);
+  if (part == Part::kGlobal) add_to_word(kernel.row.slot, FunctionWord::more_shared, launches * kMinus);
 }
 
 // A kernel without figures was passed over: its code was loaded after the window opened, or CUPTI cannot measure it.
@@ -146,7 +147,7 @@ void settle(Context& context, bool read) noexcept {
     }
     const bool measured = read && kernel.has_figures;
     if (measured) count_measured(kernel, launches, context.part.load());
-    if (!read) add_to_word(kernel.row.slot, kLost, launches);
+    if (!read) add_to_word(kernel.row.slot, FunctionWord::lost, launches);
     if (read && !measured) {
       passed_over += launches;
       kernel.passed_over = static_cast<std::uint8_t>(kernel.passed_over + (kernel.passed_over < kMostPassedOver));
@@ -169,11 +170,11 @@ void settle(Context& context, bool read) noexcept {
   launches -= std::min(launches, unwanted);
   passed_over = std::min(passed_over, launches);
   trace::Slot* windows = context.sums.windows();
-  add_to_word(windows, kOpenTime, open_time);
-  add_to_word(windows, read ? kLaunchesRead : kLaunchesGivenUp, launches - passed_over);
-  add_to_word(windows, read ? kRead : kGivenUp, 1);
-  set_word(windows, kMeasuringTime, governor.spent());
-  set_word(windows, kElapsedTime, governor.elapsed(core->now()));
+  add_to_word(windows, WindowsWord::open_nanoseconds, open_time);
+  add_to_word(windows, read ? WindowsWord::launches_read : WindowsWord::launches_given_up, launches - passed_over);
+  add_to_word(windows, read ? WindowsWord::read : WindowsWord::given_up, 1);
+  set_word(windows, WindowsWord::measuring_nanoseconds, governor.spent());
+  set_word(windows, WindowsWord::elapsed_nanoseconds, governor.elapsed(core->now()));
   context.spoilt.store(false);
   if (read) {
     context.troubles_in_a_row.store(0);
@@ -185,7 +186,7 @@ void settle(Context& context, bool read) noexcept {
 // Waits for the context, so it must be idle. The figures are added before the launches that made them: who dies in
 // between leaves no launch that seems to have done nothing.
 void close(Context& context, bool read) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock turn(cupti_in_use, kLockMilliseconds);
   if (!turn.held() || !context.open.load()) return;
   const RelaxedCapture relaxed;
@@ -227,7 +228,7 @@ void load(std::uint64_t function) noexcept {
 
 // Not while the context has anything to do: CUPTI waits for all of it.
 void open_window(Context& context, std::uint64_t function, Part part, std::uint64_t patience) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   const BoundedLock turn(cupti_in_use, 0);
   const Gate gate(context, Gate::Needs::kNothing);
   if (!turn.held() || !gate.held() || stopped.load() || context.open.load()) return;
@@ -253,8 +254,8 @@ void open_window(Context& context, std::uint64_t function, Part part, std::uint6
   context.expected.store(0);
   context.part.store(cupti.part(device));
   context.open.store(true);
-  add_to_word(context.sums.windows(), kOpened, 1);
-  core->tell_at_exit(); // before CUPTI's own end and the driver's, which have registered theirs
+  add_to_word(context.sums.windows(), WindowsWord::opened, 1);
+  core->notify_at_exit(); // before CUPTI's own end and the driver's, which have registered theirs
 }
 
 void close_at_last(Context& context) noexcept {
@@ -310,13 +311,14 @@ void close_at_exit() noexcept {
   stopped.store(true);
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
     close_before_end(*context, false);
-    if (context->has_sums.load()) set_word(context->sums.windows(), kElapsedTime, governor.elapsed(core->now()));
+    if (!context->has_sums.load()) continue;
+    set_word(context->sums.windows(), WindowsWord::elapsed_nanoseconds, governor.elapsed(core->now()));
   }
   switch_off_at_last();
 }
 
 void drop_window(Context& context) noexcept {
-  const Quiet quiet;
+  const SignalGuard signals;
   context.streams.clear();
   context.timings.drop();
   drop_counting(context);

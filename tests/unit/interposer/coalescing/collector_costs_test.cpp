@@ -123,7 +123,7 @@ const CoreFunctions& made_up_core() {
   functions.in_range = [](const char*) { return true; };
   functions.now = [] { return device.clock += 100'000; }; // who waits for it sees it go on
   functions.switch_off = [] {};
-  functions.tell_at_exit = [] {};
+  functions.notify_at_exit = [] {};
   functions.initial_environment = [](const char*, char*, std::size_t) { return false; };
   functions.make_log = [](std::uint32_t) { return reinterpret_cast<ThreadLog*>(&records); };
   functions.append = append;
@@ -276,7 +276,7 @@ TEST_P(CollectorShapes, KeepTheBudget) {
     EXPECT_LE(taken(), plain * 13 / 10 + 2 * kSecond) << "factor " << factor << ", measured " << device.measured["k"];
     EXPECT_EQ(device.measured["k"] != 0, shape.measured) << "factor " << factor;
     EXPECT_EQ(device.measured["k"], device.ever_patched["k"]);
-    if (!shape.measured && shape.launches > 1) { EXPECT_NE(windows_word(kPutOff), 0u); }
+    if (!shape.measured && shape.launches > 1) { EXPECT_NE(windows_word(WindowsWord::put_off), 0u); }
   }
 }
 
@@ -348,7 +348,7 @@ TEST_F(CollectorCosts, AFactorAboveTheForeseenIsLearnt) {
   synchronize();
   EXPECT_NE(device.measured["first"], 0u);
   EXPECT_EQ(device.ever_patched["second"], 0u);
-  EXPECT_NE(windows_word(kMeasuringTime), 0u);
+  EXPECT_NE(windows_word(WindowsWord::measuring_nanoseconds), 0u);
 }
 
 TEST_F(CollectorCosts, SharedMemoryIsMeasuredWhereThereIsTime) {
@@ -358,8 +358,8 @@ TEST_F(CollectorCosts, SharedMemoryIsMeasuredWhereThereIsTime) {
   synchronize();
   EXPECT_NE(device.measured["k"], 0u);
   EXPECT_NE(device.shared_measured["k"], 0u);
-  EXPECT_EQ(function_word(kMeasured), device.measured["k"]);
-  EXPECT_EQ(function_word(kMeasured) + function_word(kMoreShared), device.shared_measured["k"]);
+  EXPECT_EQ(function_word(FunctionWord::measured), device.measured["k"]);
+  EXPECT_EQ(function_word(FunctionWord::measured) + function_word(FunctionWord::more_shared), device.shared_measured["k"]);
   EXPECT_LE(taken(), 200 * kMillisecond * 13 / 10 + 2 * kSecond);
 }
 
@@ -370,7 +370,7 @@ TEST_F(CollectorCosts, DearSharedMemoryIsLeftOut) {
   synchronize();
   EXPECT_NE(device.measured["k"], 0u);
   EXPECT_EQ(device.shared_measured["k"], 0u);
-  EXPECT_EQ(function_word(kMeasured) + function_word(kMoreShared), 0u);
+  EXPECT_EQ(function_word(FunctionWord::measured) + function_word(FunctionWord::more_shared), 0u);
   EXPECT_LE(taken(), 2000 * kMillisecond * 13 / 10 + 2 * kSecond);
 }
 

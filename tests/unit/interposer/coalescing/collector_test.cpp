@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of the collector that need no device: which launches are due, the time windows may take, the table of
-// places, sizes of images.
+// slots, sizes of images.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -71,9 +71,9 @@ TEST(CollectorPolicy, FactorsAndPatience) {
   governor.waited_in_vain(200 * kMillisecond);
   EXPECT_EQ(governor.patience(200 * kMillisecond), 0u);
   EXPECT_FALSE(governor.has_patience());
-  EXPECT_EQ(rest_after(0), 500 * kMillisecond);
-  EXPECT_EQ(rest_after(1), 1000 * kMillisecond);
-  EXPECT_EQ(rest_after(1000), rest_after(8));
+  EXPECT_EQ(pause_after(0), 500 * kMillisecond);
+  EXPECT_EQ(pause_after(1), 1000 * kMillisecond);
+  EXPECT_EQ(pause_after(1000), pause_after(8));
 }
 
 TEST(CollectorPolicy, LaunchTimesGrowWithTheGrid) {
@@ -86,20 +86,20 @@ TEST(CollectorPolicy, LaunchTimesGrowWithTheGrid) {
 }
 
 TEST(CollectorTable, FindsWhatWasPut) {
-  PlaceTable table;
+  SlotTable table;
   std::map<std::uint64_t, std::uint32_t> truth;
   std::mt19937_64 random(1);
   for (std::uint32_t i = 0; i < 50000; ++i) {
     const std::uint64_t key = (i % 7 + 1) | (random() % 4000 * 16) << 32; // functions and offsets
-    Place* place = table.find(key);
-    ASSERT_NE(place, nullptr);
-    ASSERT_EQ(place->used, truth.count(key) != 0);
-    if (place->used) {
-      ASSERT_EQ(place->number, truth[key]);
+    SlotEntry* entry = table.find(key);
+    ASSERT_NE(entry, nullptr);
+    ASSERT_EQ(entry->used, truth.count(key) != 0);
+    if (entry->used) {
+      ASSERT_EQ(entry->number, truth[key]);
       continue;
     }
-    place->used = true;
-    place->number = truth[key] = i;
+    entry->used = true;
+    entry->number = truth[key] = i;
   }
   table.release();
 }

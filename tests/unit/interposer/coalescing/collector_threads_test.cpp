@@ -109,7 +109,7 @@ const CoreFunctions& made_up_core() {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   };
   functions.switch_off = [] { ADD_FAILURE() << "CUPTI was given up"; };
-  functions.tell_at_exit = [] {};
+  functions.notify_at_exit = [] {};
   functions.initial_environment = [](const char*, char*, std::size_t) { return false; };
   functions.make_log = [](std::uint32_t) { return reinterpret_cast<ThreadLog*>(&records); };
   functions.append = append;
@@ -259,23 +259,24 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   const trace::Slot* function = only(trace::Kind::kAccessFunction);
   const trace::Slot* instruction = only(trace::Kind::kAccessInstruction);
   ASSERT_TRUE(windows != nullptr && function != nullptr && instruction != nullptr);
-  EXPECT_EQ(word_of(windows, WindowsWord::kLaunches), kGood);
-  EXPECT_EQ(word_of(function, kSeen), kGood);
-  EXPECT_EQ(word_of(windows, kGraphLaunches), kThreads * (kLaunches / 200));
-  EXPECT_EQ(word_of(windows, kGraphsInWindows), 0u);
-  EXPECT_EQ(word_of(windows, kLaunchesRead), read_launches.load());
-  EXPECT_EQ(word_of(function, kMeasured), read_launches.load());
-  EXPECT_EQ(word_of(instruction, 3), 4 * read_launches.load());
-  EXPECT_EQ(word_of(instruction, 1), read_launches.load());
-  EXPECT_EQ(lost_launches.load(), word_of(windows, kLaunchesGivenUp));
+  EXPECT_EQ(word_of(windows, WindowsWord::launches), kGood);
+  EXPECT_EQ(word_of(function, FunctionWord::launches), kGood);
+  EXPECT_EQ(word_of(windows, WindowsWord::graph_launches), kThreads * (kLaunches / 200));
+  EXPECT_EQ(word_of(windows, WindowsWord::graphs_in_windows), 0u);
+  EXPECT_EQ(word_of(windows, WindowsWord::launches_read), read_launches.load());
+  EXPECT_EQ(word_of(function, FunctionWord::measured), read_launches.load());
+  EXPECT_EQ(word_of(instruction, InstructionWord::sectors), 4 * read_launches.load());
+  EXPECT_EQ(word_of(instruction, InstructionWord::executions), read_launches.load());
+  EXPECT_EQ(lost_launches.load(), word_of(windows, WindowsWord::launches_given_up));
   // A launch that was counted was alone: its kernel and nothing else.
   EXPECT_GE(countings.load(), 1);
   const trace::Slot* counters = only(trace::Kind::kAccessCounters);
   ASSERT_NE(counters, nullptr);
-  EXPECT_EQ(word_of(counters, kCounted) + word_of(counters, kCountedSecond), static_cast<std::uint64_t>(countings.load()));
-  EXPECT_EQ(word_of(counters, kFirstFigure), word_of(counters, kCounted));
-  EXPECT_EQ(word_of(counters, kCountedSecond - 1), word_of(counters, kCountedSecond));
-  EXPECT_EQ(word_of(windows, kCountings) - word_of(windows, kCountingsLost), countings.load());
+  const std::uint64_t first = word_of(counters, CountersWord::first_pass), second = word_of(counters, CountersWord::second_pass);
+  EXPECT_EQ(first + second, static_cast<std::uint64_t>(countings.load()));
+  EXPECT_EQ(word_of(counters, CountersWord::read_bytes), first);
+  EXPECT_EQ(word_of(counters, CountersWord::l2_hits), second);
+  EXPECT_EQ(word_of(windows, WindowsWord::counted) - word_of(windows, WindowsWord::counted_lost), countings.load());
 }
 
 } // namespace

@@ -79,9 +79,8 @@ void write_records(std::uint64_t thread, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     Record record;
     record.kind = trace::Kind::kNote;
-    record.use(i % 3 == 0 ? 11 : 4); // some records take two slots
-    record.set(0, thread);
-    record.set(1, i);
+    record.use(i % 3 == 0 ? trace::kFirstPayloadWords + trace::kMorePayloadWords : trace::kFirstPayloadWords); // some records take two slots
+    trace::NoteFields(record).first(thread).second(i);
     if (i % 64 == 0) {
       log->stacks().here(*log, __builtin_return_address(0), __builtin_frame_address(0));
     }
@@ -124,7 +123,7 @@ TEST(InterposerRoom, IsMadeWhereTheProgramWaits) {
   ThreadLog* log = Process::enter_thread(epoch, number);
   ASSERT_NE(log, nullptr);
   Record record;
-  record.use(4);
+  record.use(trace::kFirstPayloadWords);
   const auto write = [&](unsigned count) {
     for (unsigned i = 0; i < count; ++i) log->append(record, 0);
   };

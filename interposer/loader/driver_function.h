@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function of the driver's own, unrecorded, by name: looked up at its first use and kept, because a look-up takes the
+// loader's lock. One that was not found is looked up again at the next use. No lock, no constructor at run time: two
+// threads that look it up at once find the same.
+#pragma once
+
+#include <atomic>
+
+#include "interposer/loader/real_dlsym.h"
+
+namespace gmt::interposer {
+
+inline constexpr int kNoSuchFunction = 500; // CUDA_ERROR_NOT_FOUND: what a function answers that the driver lacks
+
+template <auto LookUp, class... Args> class DriverFunctionBy {
+public:
+  constexpr explicit DriverFunctionBy(const char* name) noexcept : name_(name) {}
+  int operator()(Args... args) noexcept {
+    void* f = address();
+    return f != nullptr ? reinterpret_cast<int (*)(Args...)>(f)(args...) : kNoSuchFunction;
+  }
+  bool is_there() noexcept { return address() != nullptr; }
+
+private:
+  void* address() noexcept {
+    void* f = function_.load(std::memory_order_relaxed);
+    return f != nullptr ? f : find();
+  }
+  [[gnu::noinline, gnu::cold]] void* find() noexcept {
+    void* f = LookUp(name_);
+    function_.store(f, std::memory_order_relaxed);
+    return f;
+  }
+
+  const char* name_;
+  std::atomic<void*> function_{nullptr};
+};
+
+// Its arguments; handles are words.
+template <class... Args> using DriverFunction = DriverFunctionBy<driver_symbol, Args...>;
+
+} // namespace gmt::interposer
