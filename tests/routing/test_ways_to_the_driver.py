@@ -50,7 +50,9 @@ class WaysToTheDriver(InterposedCase):
         trace = self.play("linked", "nulls")
         self.assertIn("out is 1234", self.output)
         self.assertEqual([record.result for record in trace.calls_of(ALLOC)], [1, 2])
-        self.assertTrue(all(record["address"] == 0 for record in trace.calls_of(ALLOC)), "no address is read after a failure")
+        self.assertTrue(
+            all(record["address"] == 0 for record in trace.calls_of(ALLOC)), "no address is read after a failure"
+        )
 
     def test_stream_capture_adds_no_call(self):
         trace = self.play("linked", "capture")
