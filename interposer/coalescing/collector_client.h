@@ -3,7 +3,7 @@
 // notifies it of launches, of other work and of waits. Without the option nothing is opened and each call costs one test
 // of a flag.
 //
-// Invariant: of what the collector and CUPTI themselves call, nothing is recorded and nobody is notified.
+// Invariant: of what the collector and CUPTI themselves call, nothing is recorded, and the collector is notified of nothing.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace gmt::interposer {
 
-// kStopped: nobody is notified any more, but CUPTI may be there.
+// kStopped: the collector is notified no more, but CUPTI may be there.
 enum class Coalescing : std::uint8_t { kOff, kOn, kStopped };
 extern std::atomic<Coalescing> coalescing;
 inline bool is_coalescing() noexcept { return coalescing.load(std::memory_order_relaxed) == Coalescing::kOn; }

@@ -116,7 +116,7 @@ Ring* make_ring(ThreadLog& log, std::uint64_t context) noexcept {
     begin_draining(*ring);
     return ring;
   }
-  const bool spare = ring->state.load() == Ring::State::kSpare; // registered with who knows whom: it stays
+  const bool spare = ring->state.load() == Ring::State::kSpare; // other contexts may have it registered: it stays
   if (!spare) drop_ring_memory(ring->memory);
   ring->context = 0;
   refuse(context);

@@ -42,7 +42,7 @@ bool keeps_us(char* const* environment) noexcept {
   return false;
 }
 
-// Said only when a command started us: who preloads by hand knows.
+// Said only when a command started us: a user who preloads by hand knows.
 void report_unhooked(const char* program, char* const* environment) noexcept {
   if (keeps_us(environment)) return;
   const SignalGuard signals;

@@ -59,7 +59,7 @@ std::uint64_t append_text(ThreadLog& log, std::string_view text) noexcept {
   text = cut_to_fit(text);
   const std::uint64_t id = text_id(text);
   if (is_written(id)) return id;
-  // Remembered after it is written: who finds it remembered finds it in the trace.
+  // Remembered after it is written: a thread that finds it remembered finds it in the trace.
   if (append_whole(log, text, id, false)) remember(id);
   return id;
 }

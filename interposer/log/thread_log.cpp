@@ -113,7 +113,7 @@ bool ThreadLog::open_file() noexcept {
   return true;
 }
 
-// The file gets its own name last: who sees a log sees its header, whatever moment the process is killed at.
+// The file gets its own name last: a reader that sees a log sees its header, whatever moment the process is killed at.
 bool ThreadLog::begin_header(trace::LogHeader* header, std::uint32_t tid) noexcept {
   std::memcpy(header->magic, trace::kLogMagic, sizeof header->magic);
   header->major = trace::kFormatMajor;

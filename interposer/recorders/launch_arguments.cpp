@@ -188,7 +188,7 @@ int ask_parameters(GetParameter& get, Description& d) noexcept {
   }
 }
 
-// False if the handle is none, or nobody can say now: asked again at the next launch.
+// False if the handle is none, or the driver cannot say now: asked again at the next launch.
 bool describe(Description& d) noexcept {
   int result = kInvalidHandle;
   if (function_name.is_there()) result = function_name(&d.name, d.function);

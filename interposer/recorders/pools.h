@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorders of what decides where memory lies and who may touch it: pools, peer access, multicast objects.
+// Recorders of what decides where memory lies and which devices may use it: pools, peer access, multicast objects.
 // Same rules as copies_and_launches.h.
 #pragma once
 
@@ -55,7 +55,7 @@ template <int Out, int Size, int Properties> struct AllocPhysical : Alloc<Family
   }
 };
 
-// A handle of physical memory that was made elsewhere: the driver knows where it lies, nobody its size.
+// A handle of physical memory that was made elsewhere: the driver knows where it lies, but not its size.
 template <int Out> struct AllocPhysicalAgain : Alloc<Family::kVmmHandle, Out, -1> {
   template <class T> static void after(Record& r, const T& a) {
     Alloc<Family::kVmmHandle, Out, -1>::after(r, a);

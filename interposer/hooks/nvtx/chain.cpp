@@ -18,7 +18,7 @@ namespace {
 constinit std::atomic<void*> library{nullptr};
 constinit std::atomic<bool> failed{false};
 
-// Without a lock, because the library's constructors are foreign code: who opens it twice gets the same handle.
+// Without a lock, because the library's constructors are foreign code: two threads that open it get the same handle.
 [[gnu::noinline]] void* open_library_here() noexcept {
   char path[4096];
   if (failed.load() || !initial_environment("GPUMEMTRACE_NVTX_NEXT", path, sizeof path)) return nullptr;

@@ -23,8 +23,9 @@ foreach(part Log Room) # each in a process of its own: a process has one trace
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_${part})
 endforeach()
 
-# The scan of launch arguments against a made-up driver.
+# The scan of launch arguments against a made-up driver, and how its functions are looked up.
 add_executable(interposer_kernels_test ${CMAKE_CURRENT_LIST_DIR}/recorders/launch_arguments_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/loader/driver_function_test.cpp
   ${interposer}/base/fork_guard.cpp ${interposer}/driver_state/code_generation.cpp
   ${interposer}/recorders/launch_arguments.cpp ${interposer}/base/own_stack.cpp ${interposer}/base/own_stack_switch.S)
 target_compile_definitions(interposer_kernels_test PRIVATE _GNU_SOURCE)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves the code of modules that the program loaded from memory, as image-<n>: nobody finds it on disk later. Code that
+// Saves the code of modules that the program loaded from memory, as image-<n>: it is not on disk later. Code that
 // lies in a loaded file (what nvcc embeds) is left there.
 #pragma once
 

@@ -183,8 +183,8 @@ void settle(Context& context, bool read) noexcept {
   }
 }
 
-// Waits for the context, so it must be idle. The figures are added before the launches that made them: who dies in
-// between leaves no launch that seems to have done nothing.
+// Waits for the context, so it must be idle. The figures are added before the launches that made them: a process that
+// dies in between leaves no launch that seems to have done nothing.
 void close(Context& context, bool read) noexcept {
   const SignalGuard signals;
   const BoundedLock turn(cupti_in_use, kLockMilliseconds);
