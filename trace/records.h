@@ -6,9 +6,9 @@
 //   AllocWord::address, AllocWord::kCount    // numbers of words, and how many have a name
 //   AllocView::kKind, AllocColumn::address   // the kind; the column's name in `dump`
 //
-// A view is two words: where the payload is and how long. It lives as long as that, reads 0 where the record
-// ends earlier, and takes anything that has a `payload`, or a payload_of() found by its namespace. It does not ask
-// whether the record is of its kind. Setters store one word each, and only that: the record must have room for it.
+// A view is two words: where the payload is and how long it is. It lives as long as the payload, and reads 0 where
+// the record ends earlier. It takes anything that has a `payload`, or a payload_of() in its namespace. It does not
+// ask whether the record is of its kind. A setter stores one word and nothing else: the record must have room for it.
 // C++17, no call, no memory; each accessor is one load or store.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace gmt::trace {
 
 // Payload words, wherever they are.
 struct Payload {
-  const std::uint64_t* words = nullptr; // at least kFirstPayloadWords, unless `count` is smaller and they are a rest
+  const std::uint64_t* words = nullptr; // of a whole record, at least kFirstPayloadWords
   std::size_t count = 0;
 
   const std::uint64_t* begin() const { return words; }
@@ -32,7 +32,8 @@ struct Payload {
   Payload from(std::size_t first) const { return first < count ? Payload{words + first, count - first} : Payload{}; }
 };
 
-template <class Record> auto payload_of(const Record& record) -> decltype(Payload{record.payload.data(), record.payload.size()}) {
+template <class Record>
+auto payload_of(const Record& record) -> decltype(Payload{record.payload.data(), record.payload.size()}) {
   return {record.payload.data(), record.payload.size()};
 }
 constexpr Payload payload_of(Payload payload) { return payload; }
@@ -43,7 +44,9 @@ public:
   template <class Record> explicit RecordView(const Record& record) : payload_(payload_of(record)) {}
 
   // The word as it stands, 0 if the record has none; the first slot's are always there.
-  std::uint64_t word(std::size_t i) const { return i < kFirstPayloadWords || i < payload_.count ? payload_.words[i] : 0; }
+  std::uint64_t word(std::size_t i) const {
+    return i < kFirstPayloadWords || i < payload_.count ? payload_.words[i] : 0;
+  }
   bool has(std::size_t i) const { return i < payload_.count; }
   bool has_second_slot() const { return has(kFirstPayloadWords); }
   Payload payload() const { return payload_; }

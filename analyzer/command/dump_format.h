@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event as one line of text: its words named as trace/format.h numbers them. Called by cmd_dump.
+// One event as one line of text: its words by the columns of trace/records.def.
 #pragma once
 
 #include <string>

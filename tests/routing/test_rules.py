@@ -78,6 +78,12 @@ class Layers(unittest.TestCase):
             others = "|".join(other for other in PARTS if other != part)
             self.forbid(files(part), rf"^({others}|simulated_cuda|tests|samples)/", f"{part} includes trace/ only")
 
+    def test_words_of_records_have_names(self):
+        """trace/records.def numbers them; trace/records.h reads and writes by it."""
+        numbered = re.compile(r"\b(?:p|word|set)\(\d|\b(?:payload|a|w)\[\d")
+        offenders = [f"{path}: {found}" for path in files("analyzer") for found in numbered.findall(code_of(path))]
+        self.assertEqual(offenders, [])
+
     def test_trace_is_a_leaf(self):
         self.forbid(
             files("trace"), rf"^({'|'.join(PARTS)}|simulated_cuda|cuda|fmt|boost)", "trace/ includes nothing of ours"

@@ -40,7 +40,7 @@ private:
     return at != devices_.end() ? at->second : -1;
   }
 
-  // Of peer access: P0 the peer's context, P3 the one that gains it.
+  // Of peer access: handle() is the peer's context, context() the one that gains it.
   void note_life(const Event& e) {
     using trace::LifeOp, trace::ObjectClass;
     const trace::LifeView life(e);

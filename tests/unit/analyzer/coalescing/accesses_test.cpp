@@ -95,8 +95,10 @@ TEST_F(AccessTest, RowsOffASectorExplainAMisalignedAccess) {
   name(kKernel, "_Z4stepPf");
   cuda_malloc(kA, 8 * kMiB);
   launch(kKernel, {kA});
-  log().record(Kind::kCopy, {.api = "cuMemcpy2D_v2", .via = "cudaMemcpy2D"},
-               {kA, kHost, 64 * 400, 0, 400, 400, 400, 64, 1, 64, 64});
+  log().record({.api = "cuMemcpy2D_v2", .via = "cudaMemcpy2D"},
+               Made<trace::CopyFields>().destination(kA).source(kHost).bytes(64 * 400)
+                   .destination_pitch(400).source_pitch(400).width(400).height(64).depth(1)
+                   .destination_rows(64).source_rows(64));
   run_access();
   EXPECT_NE(find("uncoalesced")->message.find("whose rows are 400 bytes apart, no multiple of 32"),
             std::string::npos)

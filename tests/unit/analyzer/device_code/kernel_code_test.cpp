@@ -121,7 +121,7 @@ void write_trace(const fs::path& folder) {
   test::TraceWriter trace;
   trace.modules = {"+\t1\t400000\t500000\t400000\t" + module.build_id + "\t" + module.path};
   trace.info = {"option.coalescing=1"};
-  trace.log(0).record(trace::Kind::kDevice, {}, {0, 0, 0, 0, 0, 0, 0, 90, 0, 0, 0});
+  trace.log(0).record({}, test::Made<trace::DeviceFields>().compute_capability(90));
   trace.write(folder);
   test::AccessLogWriter log;
   log.windows({});

@@ -154,10 +154,9 @@ TEST_F(DeviceReset, TheDevicesClockMayBeAheadOfTheHosts) {
   launch(kStep, 4, 64);
   device.grid(1, 4, 64, kEpoch + 3'001'000'000);
   device.device_malloc({}, kP, 64);
-  log().record(Kind::kLife,
-               {.api = "cuDevicePrimaryCtxReset_v2", .via = "cudaDeviceReset", .stack = {0x700}, .order = 3 * kSecond},
-               {0, static_cast<std::uint64_t>(trace::ObjectClass::kPrimaryContext),
-                static_cast<std::uint64_t>(trace::LifeOp::kReset), 0});
+  log().record({.api = "cuDevicePrimaryCtxReset_v2", .via = "cudaDeviceReset", .stack = {0x700}, .order = 3 * kSecond},
+               Made<trace::LifeFields>().object(trace::ObjectClass::kPrimaryContext)
+                   .op(trace::LifeOp::kReset));
   run_device();
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(labels(result.findings[0]), "allocated here|launched here|context ended here");
@@ -220,8 +219,8 @@ TEST_F(DeviceHeapTest, LaunchesBelongToTheirContext) {
   log().context(2, 0xc2, 1, true);
   second.site(1, "step", "/src/step.cu", 12);
   const auto launch_in = [&](std::uint16_t context, std::uint64_t from) {
-    log().record(Kind::kLaunch, {.api = "cuLaunchKernel", .stack = {from}, .context = context},
-                 {kStep, 0, 4 | 1ull << 32 | 1ull << 48, 64 | 1ull << 16 | 1ull << 32});
+    log().record({.api = "cuLaunchKernel", .stack = {from}, .context = context},
+                 Made<trace::LaunchFields>().function(kStep).grid({4, 1, 1}).block({64, 1, 1}));
   };
   for (std::uint64_t i = 1; i <= 3; ++i) launch_in(0, 0x400 + i);
   for (std::uint64_t i = 1; i <= 2; ++i) {

@@ -86,11 +86,15 @@ TEST_F(LaunchOfGrid, EarlierGridsGiveWayToLaterOnes) {
 }
 
 TEST_F(LaunchOfGrid, AGraphsKernelsAreNumberedWhenItIsInstantiated) {
-  log().record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {0x77, 0, 10, 0});
+  log().record({.api = "cuStreamBeginCapture_v2"},
+               Made<trace::SyncFields>().stream(0x77).op(trace::SyncOp::kBeginCapture));
   launch(kStep, 4, 64, 401, 0x77);
-  log().record(Kind::kSync, {.api = "cuStreamEndCapture"}, {0x77, 0x99, 11, 0});
+  log().record({.api = "cuStreamEndCapture"},
+               Made<trace::SyncFields>().stream(0x77).graph(0x99).op(trace::SyncOp::kEndCapture));
   launch(kClean, 4, 64, 402);
-  log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, 0x99});
+  log().record({.api = "cuGraphInstantiateWithFlags"},
+               Made<trace::LifeFields>().handle(0x9e).object(trace::ObjectClass::kGraphExec)
+                   .op(trace::LifeOp::kCreate).parent(0x99));
   leak_in(1, 2);
   leak_in(2);
   EXPECT_EQ(launches(), "1:402 0:401 ");
@@ -100,17 +104,22 @@ TEST_F(LaunchOfGrid, AGraphsKernelsAreNumberedWhenItIsInstantiated) {
 class CaptureOfGrid : public LaunchOfGrid {
 protected:
   void begin(std::uint64_t stream, unsigned thread = 0) {
-    log(thread).record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {stream, 0, 10, 0});
+    log(thread).record({.api = "cuStreamBeginCapture_v2"},
+                       Made<trace::SyncFields>().stream(stream).op(trace::SyncOp::kBeginCapture));
   }
   void end(std::uint64_t stream, std::uint64_t graph, std::uint16_t code = 0, unsigned thread = 0) {
-    log(thread).record(Kind::kSync, {.api = "cuStreamEndCapture", .result = code}, {stream, graph, 11, 0});
+    log(thread).record({.api = "cuStreamEndCapture", .result = code},
+                       Made<trace::SyncFields>().stream(stream).graph(graph).op(trace::SyncOp::kEndCapture));
   }
   void launch_in(unsigned thread, std::uint64_t from, std::uint64_t stream) {
-    log(thread).record(Kind::kLaunch, {.api = "cuLaunchKernel", .stack = {from}},
-                       {kStep, stream, std::uint64_t{4} | 1ull << 32 | 1ull << 48, 64 | 1ull << 16 | 1ull << 32});
+    log(thread).record({.api = "cuLaunchKernel", .stack = {from}},
+                       Made<trace::LaunchFields>().function(kStep).stream(stream).grid({4, 1, 1})
+                           .block({64, 1, 1}));
   }
   void instantiate(std::uint64_t graph) {
-    log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, graph});
+    log().record({.api = "cuGraphInstantiateWithFlags"},
+                 Made<trace::LifeFields>().handle(0x9e).object(trace::ObjectClass::kGraphExec)
+                     .op(trace::LifeOp::kCreate).parent(graph));
   }
 };
 
@@ -150,12 +159,20 @@ TEST_F(CaptureOfGrid, DefaultStreamsOfThreads) {
 }
 
 TEST_F(LaunchOfGrid, AClonesKernelsAreTheGraphs) {
-  log().record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {0x77, 0, 10, 0});
+  log().record({.api = "cuStreamBeginCapture_v2"},
+               Made<trace::SyncFields>().stream(0x77).op(trace::SyncOp::kBeginCapture));
   launch(kStep, 4, 64, 401, 0x77);
-  log().record(Kind::kSync, {.api = "cuStreamEndCapture"}, {0x77, 0x99, 11, 0});
-  log().record(Kind::kLife, {.api = "cuGraphClone"}, {0x9a, 8, 1, 0x99});
-  log().record(Kind::kLife, {.api = "cuGraphDestroy"}, {0x99, 8, 2, 0});
-  log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, 0x9a});
+  log().record({.api = "cuStreamEndCapture"},
+               Made<trace::SyncFields>().stream(0x77).graph(0x99).op(trace::SyncOp::kEndCapture));
+  log().record({.api = "cuGraphClone"},
+               Made<trace::LifeFields>().handle(0x9a).object(trace::ObjectClass::kGraph)
+                   .op(trace::LifeOp::kCreate).parent(0x99));
+  log().record({.api = "cuGraphDestroy"},
+               Made<trace::LifeFields>().handle(0x99).object(trace::ObjectClass::kGraph)
+                   .op(trace::LifeOp::kDestroy));
+  log().record({.api = "cuGraphInstantiateWithFlags"},
+               Made<trace::LifeFields>().handle(0x9e).object(trace::ObjectClass::kGraphExec)
+                   .op(trace::LifeOp::kCreate).parent(0x9a));
   leak_in(1);
   EXPECT_EQ(launches(), "0:401 ");
 }
@@ -164,17 +181,23 @@ TEST_F(LaunchOfGrid, AClonesKernelsAreTheGraphs) {
 class NodeOfGrid : public LaunchOfGrid {
 protected:
   void node(std::uint64_t graph, std::uint64_t handle, std::uint64_t from, std::uint64_t function = kStep) {
-    log().record(Kind::kGraphKernel, {.api = "cuGraphAddKernelNode_v2", .stack = {from}},
-                 {function, graph, 4 | 1ull << 32 | 1ull << 48, 64 | 1ull << 16 | 1ull << 32, handle});
+    log().record({.api = "cuGraphAddKernelNode_v2", .stack = {from}},
+                 Made<trace::GraphKernelFields>().function(function).graph(graph).grid({4, 1, 1})
+                     .block({64, 1, 1}).node(handle));
   }
   void child(std::uint64_t graph, std::uint64_t of, std::uint64_t handle) {
-    log().record(Kind::kGraphChange, {.api = "cuGraphAddChildGraphNode"}, {graph, 1, handle, of});
+    log().record({.api = "cuGraphAddChildGraphNode"},
+                 Made<trace::GraphChangeFields>().graph(graph).op(trace::GraphOp::kChild).node(handle)
+                     .other(of));
   }
   void instantiate(std::uint64_t graph) {
-    log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"}, {0x9e, 9, 1, graph});
+    log().record({.api = "cuGraphInstantiateWithFlags"},
+                 Made<trace::LifeFields>().handle(0x9e).object(trace::ObjectClass::kGraphExec)
+                     .op(trace::LifeOp::kCreate).parent(graph));
   }
   void launch_graph(std::uint64_t from, std::uint64_t at = 0) {
-    log().record(Kind::kSync, {.api = "cuGraphLaunch", .stack = {from}, .order = at}, {0, 0x9e, 9, 0});
+    log().record({.api = "cuGraphLaunch", .stack = {from}, .order = at},
+                 Made<trace::SyncFields>().executable_graph(0x9e).op(trace::SyncOp::kGraphLaunch));
   }
   // Launches at 1, 2 and 3 s of the host's clock from 501, 502 and 503; the first is waited for. The kernel leaks
   // when the device's clock shows so many milliseconds.
@@ -185,8 +208,8 @@ protected:
     node(0x99, 0x40, 401);
     instantiate(0x99);
     launch_graph(501, kSecond);
-    log().record(Kind::kSync, {.api = "cuStreamSynchronize", .order = kSecond + 1, .ticks = 500'000'000},
-                 {0, 0, 1, 0});
+    log().record({.api = "cuStreamSynchronize", .order = kSecond + 1, .ticks = 500'000'000},
+                 Made<trace::SyncFields>().op(trace::SyncOp::kStreamSynchronize));
     launch_graph(502, 2 * kSecond);
     launch_graph(503, 3 * kSecond);
     device.grid(1, 4, 64);
@@ -269,7 +292,9 @@ TEST_F(NodeOfGrid, WhatOneLaunchOfAGraphLeavesDoesNotGrow) {
 TEST_F(NodeOfGrid, AChildGraphsKernelsRunWithTheirParent) {
   node(0x9b, 0x40, 401);
   child(0x99, 0x9b, 0x41);
-  log().record(Kind::kLife, {.api = "cuGraphDestroy"}, {0x9b, 8, 2, 0});
+  log().record({.api = "cuGraphDestroy"},
+               Made<trace::LifeFields>().handle(0x9b).object(trace::ObjectClass::kGraph)
+                   .op(trace::LifeOp::kDestroy));
   node(0x99, 0x42, 402, kClean);
   instantiate(0x99);
   launch_graph(501);
@@ -287,7 +312,8 @@ TEST_F(NodeOfGrid, AChangedNodeRunsWhatItWasGivenLast) {
   node(0x99, 0x40, 401, kClean);
   node(0, 0x40, 403);
   node(0x99, 0x41, 404, kClean);
-  log().record(Kind::kGraphChange, {.api = "cuGraphDestroyNode"}, {0, 3, 0x41, 0});
+  log().record({.api = "cuGraphDestroyNode"},
+               Made<trace::GraphChangeFields>().op(trace::GraphOp::kRemove).node(0x41));
   instantiate(0x99);
   leak_in(1);
   leak_in(2, 2);

@@ -176,9 +176,9 @@ TEST_F(DeviceHeapTest, AlignmentThatIsNoPowerOfTwo) {
 }
 
 TEST_F(DeviceHeapTest, BlocksFreedElsewhereAreNoted) {
-  log().record(Kind::kLife, {.api = "cuStreamCreate"},
-               {0x77, static_cast<std::uint64_t>(trace::ObjectClass::kStream),
-                static_cast<std::uint64_t>(trace::LifeOp::kCreate), 1}); // non-blocking
+  log().record({.api = "cuStreamCreate"},
+               Made<trace::LifeFields>().handle(0x77).object(trace::ObjectClass::kStream)
+                   .op(trace::LifeOp::kCreate).flags(1)); // non-blocking
   run_kernel(kStep, 1);
   device.device_malloc({}, kP, 64);
   device.device_malloc({.block = {1, 0, 0}}, kQ, 64);
@@ -205,8 +205,8 @@ TEST_F(DeviceHeapTest, FreesInAKernelThatSurelyComesLaterAreNotNoted) {
   device.device_malloc({}, kQ, 64);
   run_kernel(kClean, 2, 0x400, 0x77); // in the same stream
   device.device_free({.grid = 2, .site = 2}, kP);
-  log().record(Kind::kSync, {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .stack = {0x600}},
-               {0, 0, 2, 0});
+  log().record({.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .stack = {0x600}},
+               Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
   run_kernel(kClean, 3, 0x400, 0x78); // behind a wait of the host's
   device.device_free({.grid = 3, .site = 2}, kQ);
   run_kernel(kStep, 4, 0x400, 0x78);

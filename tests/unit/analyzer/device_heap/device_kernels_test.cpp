@@ -51,9 +51,9 @@ TEST_F(SharedPlace, MistakesOfAHelperAreToldForEachKernel) {
 
 // The first pair is ordered by the legacy stream, the second by nothing.
 TEST_F(SharedPlace, APairInOrderDoesNotStandForOneInNone) {
-  log().record(Kind::kLife, {.api = "cuStreamCreate"},
-               {0x77, static_cast<std::uint64_t>(trace::ObjectClass::kStream),
-                static_cast<std::uint64_t>(trace::LifeOp::kCreate), 1}); // non-blocking
+  log().record({.api = "cuStreamCreate"},
+               Made<trace::LifeFields>().handle(0x77).object(trace::ObjectClass::kStream)
+                   .op(trace::LifeOp::kCreate).flags(1)); // non-blocking
   for (std::uint64_t grid = 1; grid <= 5; grid += 2) {
     run_kernel(kStep, grid);
     device.device_malloc({.grid = grid}, kP, 64);

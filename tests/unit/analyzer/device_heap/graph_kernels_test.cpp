@@ -20,12 +20,12 @@ class GraphKernels : public AnalysisTest {
 protected:
   GraphKernels() { expect_only({"leak", "use-after-free"}); }
   void life(ObjectClass object, LifeOp op, std::uint64_t handle, std::uint64_t extra = 0) {
-    log().record(Kind::kLife, {.api = "cuSomeLife"},
-                 {handle, static_cast<std::uint64_t>(object), static_cast<std::uint64_t>(op), extra});
+    log().record({.api = "cuSomeLife"},
+                 Made<trace::LifeFields>().handle(handle).object(object).op(op).extra(extra));
   }
   void sync(SyncOp op, std::uint64_t other = 0) {
-    log().record(Kind::kSync, {.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .stack = {0x500}},
-                 {kStream, other, static_cast<std::uint64_t>(op), 0});
+    log().record({.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .stack = {0x500}},
+                 Made<trace::SyncFields>().stream(kStream).other(other).op(op));
   }
   void instantiate(std::uint64_t graph = kGraph) { life(ObjectClass::kGraphExec, LifeOp::kCreate, kExec, graph); }
   void launch() { sync(SyncOp::kGraphLaunch, kExec); }
@@ -37,12 +37,14 @@ protected:
                  {.api = "cuGraphAddKernelNode_v2", .stack = {from}, .flags = trace::kLaunchScanned}, words);
   }
   void change(GraphOp op, std::uint64_t graph, std::uint64_t node, std::uint64_t other) {
-    log().record(Kind::kGraphChange, {.api = "cuSomeChange"}, {graph, static_cast<std::uint64_t>(op), node, other});
+    log().record({.api = "cuSomeChange"},
+                 Made<trace::GraphChangeFields>().graph(graph).op(op).node(node).other(other));
   }
   void capture(std::uint64_t pointer) {
     sync(SyncOp::kBeginCapture);
-    log().record(Kind::kLaunch, {.api = "cuLaunchKernel", .stack = {0x700}, .flags = trace::kLaunchScanned},
-                 {kFunction, kStream, 1, 1, trace::argument_word(pointer, 0)});
+    log().record({.api = "cuLaunchKernel", .stack = {0x700}, .flags = trace::kLaunchScanned},
+                 Made<trace::LaunchFields>().function(kFunction).stream(kStream).grid({1, 1, 1})
+                     .block({1, 1, 1}), {trace::argument_word(pointer, 0)});
     sync(SyncOp::kEndCapture, kGraph);
   }
   // Whether the launch, after kA was freed, is a mistake.
@@ -251,9 +253,9 @@ TEST_F(GraphKernels, AChildNodeIsOffWithAllInsideIt) {
 TEST_F(GraphKernels, AGraphThatMovedIntoItsParent) {
   cuda_malloc(kA, 4096);
   kernel_node(kOther, kNode2, {kHost});
-  log().record(Kind::kLife, {.api = "cuGraphAddNode_v2"},
-               {kOther, static_cast<std::uint64_t>(ObjectClass::kGraph), static_cast<std::uint64_t>(LifeOp::kUse), kNode,
-                kGraph});
+  log().record({.api = "cuGraphAddNode_v2"},
+               Made<trace::LifeFields>().handle(kOther).object(ObjectClass::kGraph).op(LifeOp::kUse)
+                   .extra(kNode).value(kGraph));
   kernel_node(0, kNode2, {kA});
   instantiate();
   EXPECT_TRUE(is_mistake());

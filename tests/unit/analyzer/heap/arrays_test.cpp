@@ -31,9 +31,9 @@ protected:
                   handle);
   }
   void level(std::uint64_t number) {
-    log().record(Kind::kLife, {.api = "cuMipmappedArrayGetLevel"},
-                 {kLevel + number, static_cast<std::uint64_t>(ObjectClass::kArrayView),
-                  static_cast<std::uint64_t>(LifeOp::kCreate), kMipmapped, number});
+    log().record({.api = "cuMipmappedArrayGetLevel"},
+                 Made<trace::LifeFields>().handle(kLevel + number).object(ObjectClass::kArrayView)
+                     .op(LifeOp::kCreate).extra(kMipmapped).value(number));
   }
   struct Place {
     std::uint64_t handle, x = 0, y = 0, z = 0;
@@ -43,14 +43,16 @@ protected:
   };
   void copy(Place to, Side to_side, Place from, Side from_side, Extent e, std::uint16_t code, std::uint64_t stack,
             std::uint16_t flags = 0) {
-    log().record(Kind::kCopy,
-                 {.api = "cuMemcpy3D_v2",
+    log().record({.api = "cuMemcpy3D_v2",
                   .via = "cudaMemcpy2DToArray",
                   .result = code,
                   .stack = {stack},
                   .flags = static_cast<std::uint16_t>(trace::copy_flags(to_side, from_side, false) | flags)},
-                 {to.handle, from.handle, e.width * e.height * e.depth, 0, e.width, e.width, e.width, e.height, e.depth,
-                  e.height, e.height, to.x, to.y, to.z, from.x, from.y, from.z});
+                 Made<trace::CopyFields>().destination(to.handle).source(from.handle)
+                     .bytes(e.width * e.height * e.depth).destination_pitch(e.width).source_pitch(e.width)
+                     .width(e.width).height(e.height).depth(e.depth).destination_rows(e.height)
+                     .source_rows(e.height).destination_x(to.x).destination_y(to.y).destination_z(to.z)
+                     .source_x(from.x).source_y(from.y).source_z(from.z));
   }
   void write(Place to, Extent e, std::uint16_t code = 0, std::uint64_t stack = 0x300) {
     copy(to, Side::kArray, {kHost}, Side::kHost, e, code, stack);
@@ -60,8 +62,8 @@ protected:
   }
   void move(Place to, Place from, Extent e) { copy(to, Side::kArray, from, Side::kArray, e, 0, 0x320); }
   void bind(UseClass use, std::uint64_t handle, std::uint16_t code = 0) {
-    log().record(Kind::kUse, {.api = "cuSurfObjectCreate", .via = "cudaCreateSurfaceObject", .result = code},
-                 {handle, 0, static_cast<std::uint64_t>(use), 0});
+    log().record({.api = "cuSurfObjectCreate", .via = "cudaCreateSurfaceObject", .result = code},
+                 Made<trace::UseFields>().address(handle).use(use));
   }
 };
 
@@ -131,9 +133,9 @@ TEST_F(Arrays, WhatIsNotKnownIsNotJudged) {
   make(kArray, {0, 64, 0, 0});
   write({kArray}, {5000, 64}, 1);
   make(kMipmapped, {256, 64}, Family::kMipmappedArray);
-  log().record(Kind::kLife, {.api = "cuMipmappedArrayGetLevel"},
-               {kLevel, static_cast<std::uint64_t>(ObjectClass::kArrayView),
-                static_cast<std::uint64_t>(LifeOp::kCreate), kMipmapped});
+  log().record({.api = "cuMipmappedArrayGetLevel"},
+               Made<trace::LifeFields>().handle(kLevel).object(ObjectClass::kArrayView).op(LifeOp::kCreate)
+                   .extra(kMipmapped));
   write({kLevel}, {5000, 64}, 1);
   make(kOther, {256, 64});
   copy({kOther}, Side::kArray, {kHost}, Side::kHost, {256 * 64}, 1, 0x304, trace::kFlagRuntime); // cudaMemcpyToArray
@@ -204,9 +206,9 @@ TEST_F(Arrays, OverlapInALevelByTwoHandles) {
   make(kMipmapped, {256, 64}, Family::kMipmappedArray);
   level(1);
   level(2);
-  log().record(Kind::kLife, {.api = "cuMipmappedArrayGetLevel"},
-               {kLevel + 9, static_cast<std::uint64_t>(ObjectClass::kArrayView),
-                static_cast<std::uint64_t>(LifeOp::kCreate), kMipmapped, 1});
+  log().record({.api = "cuMipmappedArrayGetLevel"},
+               Made<trace::LifeFields>().handle(kLevel + 9).object(ObjectClass::kArrayView)
+                   .op(LifeOp::kCreate).extra(kMipmapped).value(1));
   write({kLevel + 1}, {128, 32});
   move({kLevel + 2}, {kLevel + 1}, {64, 16});
   run();

@@ -24,17 +24,17 @@ protected:
     log().record(Kind::kLife, {.api = "cuSomeLife"}, words);
   }
   void sync(SyncOp op, std::uint64_t other = 0, std::uint16_t code = 0) {
-    log().record(Kind::kSync,
-                 {.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .result = code, .stack = {0x500}},
-                 {kStream, other, static_cast<std::uint64_t>(op), 0});
+    log().record({.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .result = code, .stack = {0x500}},
+                 Made<trace::SyncFields>().stream(kStream).other(other).op(op));
   }
   void instantiate() { life(ObjectClass::kGraphExec, LifeOp::kCreate, {kExec, kGraph}); }
   void launch(std::uint16_t code = 0) { sync(SyncOp::kGraphLaunch, kExec, code); }
   void use(std::uint64_t graph, std::uint64_t node, std::uint64_t type, std::uint64_t part,
            std::uint64_t address, std::uint16_t flags) {
-    log().record(Kind::kUse, {.api = "cuGraphAddNode_v2", .stack = {0x600}, .flags = flags},
-                 {address, 256, static_cast<std::uint64_t>(UseClass::kGraphNode), graph, 256, 256, 1, 1, node,
-                  part, type});
+    log().record({.api = "cuGraphAddNode_v2", .stack = {0x600}, .flags = flags},
+                 Made<trace::UseFields>().address(address).bytes(256).use(UseClass::kGraphNode)
+                     .graph(graph).pitch(256).width(256).height(1).element_bytes(1).node(node).part(part)
+                     .node_type(type));
   }
   void copy_node(std::uint64_t graph, std::uint64_t node, std::uint64_t to, std::uint64_t from) {
     use(graph, node, kMemcpy, 0, to, trace::kUseWrites);
@@ -64,15 +64,14 @@ protected:
     return all;
   }
   void captured_copy(std::uint64_t from) {
-    log().record(Kind::kCopy,
-                 {.api = "cuMemcpyDtoHAsync_v2",
+    log().record({.api = "cuMemcpyDtoHAsync_v2",
                   .stack = {0x700},
                   .flags = trace::copy_flags(trace::Side::kHost, trace::Side::kDevice, true)},
-                 {kHost, from, 64, kStream});
+                 Made<trace::CopyFields>().destination(kHost).source(from).bytes(64).stream(kStream));
   }
   void captured_set(std::uint64_t to) {
-    log().record(Kind::kSet, {.api = "cuMemsetD8Async", .stack = {0x710}, .flags = trace::kSetAsync},
-                 {to, 64, 0, kStream});
+    log().record({.api = "cuMemsetD8Async", .stack = {0x710}, .flags = trace::kSetAsync},
+                 Made<trace::SetFields>().destination(to).bytes(64).stream(kStream));
   }
 };
 
@@ -151,8 +150,8 @@ TEST_F(GraphWorkTest, CapturedSetsAndMemoryOperations) {
   EXPECT_EQ(mistake(), "The graph that is launched sets");
   cuda_malloc(kA, 4096);
   sync(SyncOp::kBeginCapture);
-  log().record(Kind::kUse, {.api = "cuStreamWriteValue32_v2", .stack = {0x800}, .flags = trace::kUseWrites},
-               {kA, 4, static_cast<std::uint64_t>(UseClass::kMemOp), kStream});
+  log().record({.api = "cuStreamWriteValue32_v2", .stack = {0x800}, .flags = trace::kUseWrites},
+               Made<trace::UseFields>().address(kA).bytes(4).use(UseClass::kMemOp).stream(kStream));
   sync(SyncOp::kEndCapture, 0x9d);
   life(ObjectClass::kGraphExec, LifeOp::kCreate, {kExec, 0x9d});
   cuda_free(kA);
@@ -246,8 +245,8 @@ TEST_F(GraphWorkTest, BodiesGoWithTheirNode) {
   body(kBody2, 2);
   set_node(kBody, kNode2, kA);
   set_node(kBody2, 0x42, kA);
-  log().record(Kind::kGraphChange, {.api = "cuGraphDestroyNode"},
-               {0, static_cast<std::uint64_t>(trace::GraphOp::kRemove), kNode, 0});
+  log().record({.api = "cuGraphDestroyNode"},
+               Made<trace::GraphChangeFields>().op(trace::GraphOp::kRemove).node(kNode));
   instantiate();
   EXPECT_EQ(mistake(), "");
 }

@@ -17,11 +17,11 @@ class Families : public AnalysisTest {
 protected:
   Families() { expect_only({"api-error", "double-free", "invalid-free", "leak"}); }
   void sync(SyncOp op, std::uint64_t stream, std::uint64_t other = 0) {
-    log().record(Kind::kSync, {.api = "cuSomething"}, {stream, other, static_cast<std::uint64_t>(op), 0});
+    log().record({.api = "cuSomething"}, Made<trace::SyncFields>().stream(stream).other(other).op(op));
   }
   void life(ObjectClass object, LifeOp op, std::uint64_t handle, std::uint64_t extra = 0) {
-    log().record(Kind::kLife, {.api = "cuSomeLife", .stack = {0x400}},
-                 {handle, static_cast<std::uint64_t>(object), static_cast<std::uint64_t>(op), extra});
+    log().record({.api = "cuSomeLife", .stack = {0x400}},
+                 Made<trace::LifeFields>().handle(handle).object(object).op(op).extra(extra));
   }
   void instantiate(std::uint64_t exec, std::uint64_t graph) {
     life(ObjectClass::kGraphExec, LifeOp::kCreate, exec, graph);
@@ -64,8 +64,8 @@ TEST_F(Families, GraphMemoryIsAliveAfterALaunch) {
 
 TEST_F(Families, ARefusedRelaunchNamesWhatIsNotFreed) {
   const auto refused = [this] {
-    log().record(Kind::kSync, {.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .result = 1, .stack = {0x500}},
-                 {kStream, kExec, static_cast<std::uint64_t>(SyncOp::kGraphLaunch), 0});
+    log().record({.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .result = 1, .stack = {0x500}},
+                 Made<trace::SyncFields>().stream(kStream).executable_graph(kExec).op(SyncOp::kGraphLaunch));
   };
   alloc_node(kGraph);
   instantiate(kExec, kGraph);
@@ -137,8 +137,8 @@ TEST_F(Families, CapturedAllocationsAndFrees) {
 TEST_F(Families, AFailedCaptureMakesNoGraph) {
   sync(SyncOp::kBeginCapture, kStream);
   log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kA, kMiB, kStream);
-  log().record(Kind::kSync, {.api = "cuStreamEndCapture", .result = 901},
-               {kStream, 0, static_cast<std::uint64_t>(SyncOp::kEndCapture), 0});
+  log().record({.api = "cuStreamEndCapture", .result = 901},
+               Made<trace::SyncFields>().stream(kStream).op(SyncOp::kEndCapture));
   launch(kExec);
   log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kB, kMiB, kStream); // runs
   run();
@@ -172,9 +172,8 @@ TEST_F(Families, CallsOnADestroyedPool) {
   allocate(); // of another reason
   life(ObjectClass::kPool, LifeOp::kDestroy, 0x50);
   allocate();
-  log().record(Kind::kLife, {.api = "cuMemPoolDestroy", .result = 1},
-               {0x50, static_cast<std::uint64_t>(ObjectClass::kPool),
-                static_cast<std::uint64_t>(LifeOp::kDestroy), 0});
+  log().record({.api = "cuMemPoolDestroy", .result = 1},
+               Made<trace::LifeFields>().handle(0x50).object(ObjectClass::kPool).op(LifeOp::kDestroy));
   run();
   ASSERT_EQ(kinds(), "api-error api-error api-error");
   EXPECT_EQ(labels(result.findings[0]), "failed here");
@@ -263,8 +262,8 @@ TEST_F(Families, AnErrorKillsItsContextAlone) {
   log().context(2, 0xc2, 1, true);
   cuda_malloc(kA, kMiB);
   log().alloc({.api = "cuMemAlloc_v2", .context = 2}, Family::kDevice, kB, kMiB);
-  log().record(Kind::kSync, {.api = "cuCtxSynchronize", .result = 700},
-               {0, 0, static_cast<std::uint64_t>(SyncOp::kContextSynchronize), 0});
+  log().record({.api = "cuCtxSynchronize", .result = 700},
+               Made<trace::SyncFields>().op(SyncOp::kContextSynchronize));
   log().release({.api = "cuMemFree_v2", .result = 700}, FreeFunction::kMemFree, kA);
   log().release({.api = "cuMemFree_v2", .result = 1, .context = 2}, FreeFunction::kMemFree, kB + 16);
   run();

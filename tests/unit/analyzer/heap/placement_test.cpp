@@ -14,8 +14,8 @@ protected:
   static constexpr std::uint64_t kPool = 0x50, kHostDevice = ~std::uint64_t{0};
 
   void life(ObjectClass object, LifeOp op, std::uint64_t handle, std::uint64_t extra, std::uint16_t context = 0) {
-    log().record(Kind::kLife, {.api = "cuSomething", .context = context},
-                 {handle, static_cast<std::uint64_t>(object), static_cast<std::uint64_t>(op), extra});
+    log().record({.api = "cuSomething", .context = context},
+                 Made<trace::LifeFields>().handle(handle).object(object).op(op).extra(extra));
   }
   void take(std::uint64_t bytes, std::uint64_t stream = 0, std::uint64_t pool = 0, std::uint16_t context = 0) {
     log().alloc({.api = "cuMemAllocAsync", .stack = {0x300}, .context = context}, Family::kStreamOrdered,
@@ -112,7 +112,7 @@ TEST_F(Places, OutOfMemoryOfOneDevice) {
   take(1000, 0, kPool, 1);
   log().alloc({.api = "cuMemCreate", .context = 0}, Family::kVmmHandle, 0x70, 2 * kMiB, 0 + 1);
   log().alloc({.api = "cuMemAlloc_v2", .result = 2, .stack = {0x100}, .context = 1}, Family::kDevice, 0, kMiB);
-  log().record(Kind::kMemoryInfo, {.context = 1}, {100, 3 * kMiB});
+  log().record({.context = 1}, Made<trace::MemoryInfoFields>().free_bytes(100).total_bytes(3 * kMiB));
   run();
   const Finding* f = find("out-of-memory");
   ASSERT_TRUE(f != nullptr && f->held);

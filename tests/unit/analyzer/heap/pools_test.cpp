@@ -17,9 +17,10 @@ protected:
     heap(trace::LifeOp::kCreate, "nvtxMemHeapRegister");
   }
   void heap(trace::LifeOp op, const std::string& api) {
-    log().record(Kind::kLife, {.api = api, .stack = {0x500}},
-                 {kPool, static_cast<std::uint64_t>(trace::ObjectClass::kUserHeap), static_cast<std::uint64_t>(op),
-                  1, op == trace::LifeOp::kCreate ? kA : 0, op == trace::LifeOp::kCreate ? kMiB : 0, 0});
+    log().record({.api = api, .stack = {0x500}},
+                 Made<trace::LifeFields>().handle(kPool).object(trace::ObjectClass::kUserHeap).op(op)
+                     .extra(1).value(op == trace::LifeOp::kCreate ? kA : 0)
+                     .bytes(op == trace::LifeOp::kCreate ? kMiB : 0).name(0));
   }
   void take(std::uint64_t address, std::uint64_t bytes, std::uint64_t from = 0x501) {
     log().alloc({.api = "nvtxMemRegionsRegister", .stack = {from}}, Family::kSubAllocation, address, bytes, 0,
@@ -148,8 +149,8 @@ TEST_F(Pools, AUseOfWhatWasGivenBack) {
   take(kA, 100);
   give_back(kA);
   cuda_memcpy(kA + 8, kHost, 8);
-  log().record(Kind::kLaunch, {.api = "cuLaunchKernel", .stack = {0x400}},
-               {0xf1, 0, 1, 1, trace::argument_word(kA + 16, 0)});
+  log().record({.api = "cuLaunchKernel", .stack = {0x400}},
+               Made<trace::LaunchFields>().function(0xf1).grid({1, 1, 1}).block({1, 1, 1}), {trace::argument_word(kA + 16, 0)});
   take(kA, 50);
   cuda_memcpy(kA + 8, kHost, 8);
   give_back(kA);

@@ -25,15 +25,16 @@ protected:
                Side::kDevice, Side::kDevice);
   }
   void peer_access(std::uint64_t own, std::uint64_t peer, trace::LifeOp op) {
-    log().record(Kind::kLife, {.api = "cuCtxEnablePeerAccess"},
-                 {peer, static_cast<std::uint64_t>(trace::ObjectClass::kPeerAccess),
-                  static_cast<std::uint64_t>(op), own});
+    log().record({.api = "cuCtxEnablePeerAccess"},
+                 Made<trace::LifeFields>().handle(peer).object(trace::ObjectClass::kPeerAccess).op(op)
+                     .extra(own));
   }
   static constexpr std::uint64_t kPooled = 0x7f32d0000000, kDefaultPool = 0x55550000;
   void grant(std::uint64_t address, std::uint64_t bytes, std::uint64_t device, bool access) {
     const std::uint16_t both = trace::kUseReads | trace::kUseWrites;
-    log().record(Kind::kUse, {.api = "cuMemSetAccess", .flags = access ? both : std::uint16_t{0}},
-                 {address, bytes, static_cast<std::uint64_t>(trace::UseClass::kAccess), device});
+    log().record({.api = "cuMemSetAccess", .flags = access ? both : std::uint16_t{0}},
+                 Made<trace::UseFields>().address(address).bytes(bytes).use(trace::UseClass::kAccess)
+                     .stream(device));
   }
   void free_three() {
     cuda_free(kC);
@@ -113,9 +114,9 @@ TEST_F(TwoDevices, AccessToAPool) {
 }
 
 TEST_F(TwoDevices, AccessToAnotherPool) {
-  log().record(Kind::kLife, {.api = "cuMemPoolCreate"},
-               {0x90, static_cast<std::uint64_t>(trace::ObjectClass::kPool),
-                static_cast<std::uint64_t>(trace::LifeOp::kCreate), 1});
+  log().record({.api = "cuMemPoolCreate"},
+               Made<trace::LifeFields>().handle(0x90).object(trace::ObjectClass::kPool)
+                   .op(trace::LifeOp::kCreate).extra(1));
   on_device(kC, 2, Family::kStreamOrdered);
   grant(0x90, 0, 0, true);
   log().copy({.api = "cuMemcpyPeer"}, kC, kA, kMiB, Side::kDevice, Side::kDevice);

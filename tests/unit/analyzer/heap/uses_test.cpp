@@ -15,12 +15,11 @@ protected:
   void write(std::uint64_t to, std::uint64_t bytes) { cuda_memcpy(to, kHost, bytes); }
   // With one pointer among its arguments; not scanned as traces of version 1.0.
   void launch(std::uint64_t pointer = 0, bool scanned = true) {
-    log().record(Kind::kLaunch,
-                 {.api = "cuLaunchKernel", .flags = scanned ? trace::kLaunchScanned : std::uint16_t{0}},
-                 {0xf, 0, 1, 1, pointer == 0 ? 0 : trace::argument_word(pointer, 0)});
+    log().record({.api = "cuLaunchKernel", .flags = scanned ? trace::kLaunchScanned : std::uint16_t{0}},
+                 Made<trace::LaunchFields>().function(0xf).grid({1, 1, 1}).block({1, 1, 1}), {pointer == 0 ? 0 : trace::argument_word(pointer, 0)});
   }
   void use(std::uint64_t address, trace::UseClass what) {
-    log().record(Kind::kUse, {.api = "cuIpcGetMemHandle"}, {address, 0, static_cast<std::uint64_t>(what), 0});
+    log().record({.api = "cuIpcGetMemHandle"}, Made<trace::UseFields>().address(address).use(what));
   }
   std::string severities(const std::string& kind) const {
     std::string all;
@@ -112,7 +111,9 @@ TEST_F(Uses, PaddingIsNoData) {
                 {512, 400, 4, 1, 4, 0, 0});
   };
   pitched(kA);
-  log().record(Kind::kSet, {.api = "cuMemsetD2D8_v2"}, {kA, 400 * 4, 0, 0, 512, 400, 4, 1});
+  log().record({.api = "cuMemsetD2D8_v2"},
+               Made<trace::SetFields>().destination(kA).bytes(400 * 4).pitch(512).width(400).height(4)
+                   .element_bytes(1));
   read(kA, 512 * 4);
   cuda_free(kA);
   pitched(kB);
@@ -129,11 +130,12 @@ TEST_F(Uses, PaddingIsNoData) {
 // Rows at a pitch of the program's own: what lies behind the last one is no data either.
 TEST_F(Uses, PaddingBehindTheLastRowIsNoData) {
   cuda_malloc(kA, 512 * 10);
-  log().record(Kind::kCopy,
-               {.api = "cuMemcpy2DUnaligned_v2",
+  log().record({.api = "cuMemcpy2DUnaligned_v2",
                 .via = "cudaMemcpy2D",
                 .flags = trace::copy_flags(Side::kDevice, Side::kHost, false)},
-               {kA, kHost, 400 * 10, 0, 512, 400, 400, 10, 1, 0, 0});
+               Made<trace::CopyFields>().destination(kA).source(kHost).bytes(400 * 10)
+                   .destination_pitch(512).source_pitch(400).width(400).height(10).depth(1)
+                   .destination_rows(0).source_rows(0));
   read(kA, 512 * 10);
   run();
   EXPECT_EQ(find("uninitialized-read"), nullptr);
@@ -143,9 +145,10 @@ TEST_F(Uses, RowsOfACopy) {
   cuda_malloc(kA, 512 * 4);
   for (const std::uint64_t row : {0U, 1U, 3U}) write(kA + row * 512, 400);
   const auto read_rows = [&](std::uint64_t rows) {
-    log().record(Kind::kCopy,
-                 {.api = "cuMemcpy2D_v2", .flags = trace::copy_flags(Side::kHost, Side::kDevice, false)},
-                 {kHost, kA, 400 * rows, 0, 400, 512, 400, rows, 1, 0, 0});
+    log().record({.api = "cuMemcpy2D_v2", .flags = trace::copy_flags(Side::kHost, Side::kDevice, false)},
+                 Made<trace::CopyFields>().destination(kHost).source(kA).bytes(400 * rows)
+                     .destination_pitch(400).source_pitch(512).width(400).height(rows).depth(1)
+                     .destination_rows(0).source_rows(0));
   };
   read_rows(2);
   cuda_malloc(kB, 64);
@@ -171,15 +174,14 @@ TEST_F(Uses, GrowingABufferMovesItsUnusedEnd) {
 TEST_F(Uses, ReadsOfACaptureComeLater) {
   cuda_malloc(kA, 1000);
   cuda_malloc(kB, 1000, 0x101);
-  log().record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"},
-               {0x5, 0, static_cast<std::uint64_t>(trace::SyncOp::kBeginCapture), 0});
-  log().record(Kind::kCopy,
-               {.api = "cuMemcpyDtoHAsync_v2", .flags = trace::copy_flags(Side::kHost, Side::kDevice, true)},
-               {kHost, kA, 1000, 0x5});
-  log().record(Kind::kSync, {.api = "cuStreamEndCapture"},
-               {0x5, 0x6, static_cast<std::uint64_t>(trace::SyncOp::kEndCapture), 0});
-  log().record(Kind::kSync, {.api = "cuGraphLaunch"},
-               {0x5, 0x7, static_cast<std::uint64_t>(trace::SyncOp::kGraphLaunch), 0});
+  log().record({.api = "cuStreamBeginCapture_v2"},
+               Made<trace::SyncFields>().stream(0x5).op(trace::SyncOp::kBeginCapture));
+  log().record({.api = "cuMemcpyDtoHAsync_v2", .flags = trace::copy_flags(Side::kHost, Side::kDevice, true)},
+               Made<trace::CopyFields>().destination(kHost).source(kA).bytes(1000).stream(0x5));
+  log().record({.api = "cuStreamEndCapture"},
+               Made<trace::SyncFields>().stream(0x5).graph(0x6).op(trace::SyncOp::kEndCapture));
+  log().record({.api = "cuGraphLaunch"},
+               Made<trace::SyncFields>().stream(0x5).executable_graph(0x7).op(trace::SyncOp::kGraphLaunch));
   read(kB, 1000); // the graph may have written it
   cuda_free(kA);
   cuda_free(kB);

@@ -46,8 +46,8 @@ TEST_F(FreeTimes, WhatAStaticRuntimeRefusesIsNotSeen) {
                trace::LifeOp::kRetain);
   };
   const auto callback = [this] {
-    log().record(Kind::kSync, {.api = "cuLaunchHostFunc"},
-                 {0x51, 0, static_cast<std::uint64_t>(trace::SyncOp::kHostFunction)});
+    log().record({.api = "cuLaunchHostFunc"},
+                 Made<trace::SyncFields>().stream(0x51).op(trace::SyncOp::kHostFunction));
   };
   retain("");
   run();
@@ -67,8 +67,8 @@ TEST_F(FreeTimes, LeaksThatACallbackMayHaveTriedToPrevent) {
   };
   log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, trace::ObjectClass::kPrimaryContext, trace::LifeOp::kRetain);
   alloc(kA, 0x100);
-  log().record(Kind::kSync, {.api = "cuLaunchHostFunc"},
-               {0x51, 0, static_cast<std::uint64_t>(trace::SyncOp::kHostFunction)});
+  log().record({.api = "cuLaunchHostFunc"},
+               Made<trace::SyncFields>().stream(0x51).op(trace::SyncOp::kHostFunction));
   alloc(kB, 0x101); // behind the callback
   run();
   ASSERT_EQ(kinds(), "leak leak");

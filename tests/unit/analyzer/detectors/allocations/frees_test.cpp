@@ -243,8 +243,8 @@ TEST_F(Frees, BirthOnTopOfALiveBlockCountsAnUnseenFree) {
 
 TEST_F(Frees, AfterAStickyErrorReleasesAreNotJudged) {
   cuda_malloc(kA, kMiB);
-  log().record(Kind::kSync, {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = 700},
-               {0, 0, 2, 0});
+  log().record({.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = 700},
+               Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
   cuda_free(kA, 700);
   cuda_free(kHost, 1);
   run();
@@ -288,9 +288,9 @@ TEST_F(Frees, NestedCallsChangeNothing) {
 // To a second destruction of an array the driver answers that its context is gone (709).
 TEST_F(Frees, ALevelOfAnArrayIsNoArrayOfItsOwn) {
   log().alloc({.api = "cuMipmappedArrayCreate"}, Family::kMipmappedArray, kA, 4096);
-  log().record(trace::Kind::kLife, {.api = "cuMipmappedArrayGetLevel"},
-               {kB, static_cast<std::uint64_t>(trace::ObjectClass::kArrayView),
-                static_cast<std::uint64_t>(trace::LifeOp::kCreate), kA});
+  log().record({.api = "cuMipmappedArrayGetLevel"},
+               Made<trace::LifeFields>().handle(kB).object(trace::ObjectClass::kArrayView)
+                   .op(trace::LifeOp::kCreate).extra(kA));
   log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kB);
   log().release({.api = "cuMipmappedArrayDestroy"}, FreeFunction::kMipmappedArrayDestroy, kA);
   log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kA + 0x77); // of what nobody saw made

@@ -191,14 +191,17 @@ TEST_F(Leaks, ReferencesOfIpcAndVmmHandles) {
 }
 
 TEST_F(Leaks, CapturedAllocationsAreGraphMemory) {
-  log().record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"}, {7, 0, 10, 0});
+  log().record({.api = "cuStreamBeginCapture_v2"},
+               Made<trace::SyncFields>().stream(7).op(trace::SyncOp::kBeginCapture));
   log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kA, kMiB, 7);
   log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kB, kMiB, 8); // not captured
-  log().record(Kind::kSync, {.api = "cuStreamEndCapture"}, {7, 0, 11, 0});
+  log().record({.api = "cuStreamEndCapture"},
+               Made<trace::SyncFields>().stream(7).op(trace::SyncOp::kEndCapture));
   log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kB);
   run();
   EXPECT_EQ(kinds(), ""); // the graph never ran
-  log().record(Kind::kSync, {.api = "cuGraphLaunch"}, {7, 0x9a, 9, 0});
+  log().record({.api = "cuGraphLaunch"},
+               Made<trace::SyncFields>().stream(7).executable_graph(0x9a).op(trace::SyncOp::kGraphLaunch));
   run();
   ASSERT_EQ(kinds(), "leak");
   EXPECT_NE(find("leak")->message.find("graph memory"), std::string::npos);

@@ -20,7 +20,8 @@ protected:
   }
   void driver_says(std::uint64_t free_bytes, std::uint64_t total, std::uint16_t context = 1,
                    std::size_t thread = 0) {
-    log(thread).record(Kind::kMemoryInfo, {.context = context}, {free_bytes, total});
+    log(thread).record({.context = context},
+                       Made<trace::MemoryInfoFields>().free_bytes(free_bytes).total_bytes(total));
   }
   void take(std::uint64_t address, std::uint64_t bytes, std::uint64_t pool = 0) {
     log().alloc({.api = "cuMemAllocFromPoolAsync", .stack = {0x300}}, Family::kStreamOrdered, address, bytes, 7,
@@ -30,9 +31,9 @@ protected:
     log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, address, 0, 7);
   }
   void pool(LifeOp op, std::uint64_t handle, std::uint64_t extra = 0, std::uint64_t value = 0) {
-    log().record(Kind::kLife, {.api = "cuMemPoolSomething"},
-                 {handle, static_cast<std::uint64_t>(ObjectClass::kPool), static_cast<std::uint64_t>(op), extra,
-                  value, 0, 0, 0, 0, 0, 0});
+    log().record({.api = "cuMemPoolSomething"},
+                 Made<trace::LifeFields>().handle(handle).object(ObjectClass::kPool).op(op).extra(extra)
+                     .value(value).bytes(0).name(0), {0, 0, 0, 0});
   }
   const HeldMemory& held() {
     run();

@@ -17,11 +17,11 @@ protected:
   void write(std::uint64_t to, std::uint64_t bytes) { cuda_memcpy(to, kHost, bytes); }
   // With one pointer among its arguments.
   void launch(std::uint64_t pointer = 0) {
-    log().record(Kind::kLaunch, {.api = "cuLaunchKernel", .flags = trace::kLaunchScanned},
-                 {0xf, 0, 1, 1, pointer == 0 ? 0 : trace::argument_word(pointer, 0)});
+    log().record({.api = "cuLaunchKernel", .flags = trace::kLaunchScanned},
+                 Made<trace::LaunchFields>().function(0xf).grid({1, 1, 1}).block({1, 1, 1}), {pointer == 0 ? 0 : trace::argument_word(pointer, 0)});
   }
   void use(std::uint64_t address, trace::UseClass what) {
-    log().record(Kind::kUse, {.api = "cuIpcGetMemHandle"}, {address, 0, static_cast<std::uint64_t>(what), 0});
+    log().record({.api = "cuIpcGetMemHandle"}, Made<trace::UseFields>().address(address).use(what));
   }
   void from_pool(std::uint64_t address, std::uint64_t bytes, std::uint64_t pool = 0) {
     log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .stack = {0x102}}, Family::kStreamOrdered, address,

@@ -78,9 +78,8 @@ TEST_F(Errors, WithoutTheRuntimeThereIsNoRetry) {
 
 TEST_F(Errors, OnlyTheFirstReportOfAStickyError) {
   note({.api = "cuMemPoolTrimTo", .result = 1});
-  log().record(Kind::kSync,
-               {.api = "cuStreamSynchronize", .via = "cudaStreamSynchronize", .result = 719, .stack = {7}},
-               {0, 0, 1, 0});
+  log().record({.api = "cuStreamSynchronize", .via = "cudaStreamSynchronize", .result = 719, .stack = {7}},
+               Made<trace::SyncFields>().op(trace::SyncOp::kStreamSynchronize));
   for (int i = 0; i < 5; ++i) note({.api = "cuMemPoolTrimTo", .result = 719});
   run();
   ASSERT_EQ(kinds(), "api-error api-error");
@@ -100,8 +99,8 @@ protected:
     log().alloc({.api = "cuMemMap", .stack = {0x400}}, Family::kVmmMapping, address, kMiB, 0x71);
   }
   void access(std::uint64_t address, std::uint64_t bytes, std::uint16_t flags, std::uint16_t code = 0) {
-    log().record(Kind::kUse, {.api = "cuMemSetAccess", .result = code, .flags = flags},
-                 {address, bytes, static_cast<std::uint64_t>(trace::UseClass::kAccess), 0});
+    log().record({.api = "cuMemSetAccess", .result = code, .flags = flags},
+                 Made<trace::UseFields>().address(address).bytes(bytes).use(trace::UseClass::kAccess));
   }
   std::string refused_copy(std::uint64_t bytes = kMiB, std::uint16_t code = 1) {
     log().copy({.api = "cuMemcpyHtoD_v2", .result = code}, kA, kHost, bytes, Side::kDevice, Side::kHost);
@@ -220,12 +219,11 @@ TEST_F(Errors, FreedAndLiveAgainIsNoHole) {
 TEST_F(Errors, UnfinishedCalls) {
   log(0).record(Kind::kNote, {.api = "cuMemPoolTrimTo", .result = trace::kResultInFlight, .stack = {1}},
                 {0, 0, 0, 0});
-  log(1).record(Kind::kSync,
-                {.api = "cuCtxSynchronize",
+  log(1).record({.api = "cuCtxSynchronize",
                  .via = "cudaDeviceSynchronize",
                  .result = trace::kResultInFlight,
                  .stack = {2}},
-                {0, 0, 2, 0});
+                Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
   trace.complete = "how=signalled\nsignal=11\n";
   run();
   ASSERT_EQ(kinds(), "unfinished-call unfinished-call");

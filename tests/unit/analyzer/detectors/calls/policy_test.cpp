@@ -17,8 +17,7 @@ protected:
                       Family::kStreamOrdered, address, 100, stream);
   }
   void capture(trace::SyncOp op, std::uint64_t stream, std::size_t thread = 0) {
-    log(thread).record(Kind::kSync, {.api = "cuStreamBeginCapture_v2"},
-                       {stream, 0, static_cast<std::uint64_t>(op), 0});
+    log(thread).record({.api = "cuStreamBeginCapture_v2"}, Made<trace::SyncFields>().stream(stream).op(op));
   }
   // What breaks the rule, as api names in order.
   std::string broken(const PolicyRule& rule) {

@@ -13,13 +13,13 @@ protected:
   void copy_2d(std::uint64_t to, std::uint64_t to_pitch, std::uint64_t from, std::uint64_t from_pitch,
                std::uint64_t width, std::uint64_t height, std::uint64_t depth = 1,
                std::uint64_t rows_per_slice = 0) {
-    log().record(Kind::kCopy,
-                 {.api = "cuMemcpy2DUnaligned_v2",
+    log().record({.api = "cuMemcpy2DUnaligned_v2",
                   .via = "cudaMemcpy2D",
                   .result = 1,
                   .flags = trace::copy_flags(Side::kDevice, Side::kHost, false)},
-                 {to, from, width * height * depth, 0, to_pitch, from_pitch, width, height, depth,
-                  rows_per_slice, rows_per_slice});
+                 Made<trace::CopyFields>().destination(to).source(from).bytes(width * height * depth)
+                     .destination_pitch(to_pitch).source_pitch(from_pitch).width(width).height(height)
+                     .depth(depth).destination_rows(rows_per_slice).source_rows(rows_per_slice));
   }
   void free_all_and_run() {
     for (const std::uint64_t address : {kA, kB, kC}) cuda_free(address);
@@ -136,8 +136,9 @@ TEST_F(Copies, ArraysAreNotJudgedByAddress) {
 TEST_F(Copies, SetPastTheEnd) {
   cuda_malloc(kA, 100);
   log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .result = 1}, kA, 200);
-  log().record(Kind::kSet, {.api = "cuMemsetD2D8_v2", .via = "cudaMemset2D", .result = 1},
-               {kA, 100, 0, 0, 64, 50, 2, 1}); // 64 + 50 > 100
+  log().record({.api = "cuMemsetD2D8_v2", .via = "cudaMemset2D", .result = 1},
+               Made<trace::SetFields>().destination(kA).bytes(100).pitch(64).width(50).height(2)
+                   .element_bytes(1)); // 64 + 50 > 100
   cuda_free(kA);
   run();
   EXPECT_EQ(kinds(), "copy-out-of-bounds copy-out-of-bounds");
@@ -193,7 +194,8 @@ TEST_F(Copies, SetAndPrefetchOfFreedMemory) {
   log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, Family::kStreamOrdered, kA, kMiB, 7);
   log().release({.api = "cuMemFreeAsync", .via = "cudaFreeAsync"}, FreeFunction::kMemFreeAsync, kA, 0, 7);
   log().set({.api = "cuMemsetD8Async", .via = "cudaMemsetAsync", .result = 1}, kA, 100);
-  log().record(Kind::kUse, {.api = "cuTexRefSetAddress", .result = 1}, {kA, 64, 1, 0});
+  log().record({.api = "cuTexRefSetAddress", .result = 1},
+               Made<trace::UseFields>().address(kA).bytes(64).use(trace::UseClass::kTexture));
   run();
   EXPECT_EQ(kinds(), "use-after-free use-after-free");
   EXPECT_EQ(result.findings[0].stacks[0].label, "set here");
@@ -263,8 +265,8 @@ TEST_F(Copies, LaunchArgumentsIntoFreedMemory) {
   cuda_malloc(kA, kMiB);
   cuda_malloc(kB, kMiB);
   cuda_free(kA);
-  log().record(Kind::kLaunch, {.api = "cuLaunchKernel", .via = "cudaLaunchKernel"},
-               {0xf, 0, 1, 1, kB + 100, 12, kA + 8, 0, 0, 0});
+  log().record({.api = "cuLaunchKernel", .via = "cudaLaunchKernel"},
+               Made<trace::LaunchFields>().function(0xf).grid({1, 1, 1}).block({1, 1, 1}), {kB + 100, 12, kA + 8, 0, 0, 0});
   cuda_free(kB);
   run();
   ASSERT_EQ(kinds(), "use-after-free");
@@ -274,7 +276,8 @@ TEST_F(Copies, LaunchArgumentsIntoFreedMemory) {
 
 TEST_F(Copies, NotJudgedAfterAStickyError) {
   cuda_malloc(kA, 100);
-  log().record(Kind::kLaunch, {.api = "cuLaunchKernel", .result = 719}, {0xf, 0, 1, 1});
+  log().record({.api = "cuLaunchKernel", .result = 719},
+               Made<trace::LaunchFields>().function(0xf).grid({1, 1, 1}).block({1, 1, 1}));
   cuda_memcpy(kA, kHost, 200, 719);
   cuda_memcpy(kA, kHost, 200, 1);
   run();

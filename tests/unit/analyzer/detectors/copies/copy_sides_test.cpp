@@ -44,10 +44,10 @@ protected:
   }
   void copy_2d(std::uint64_t to, std::uint64_t to_pitch, std::uint64_t from, std::uint64_t from_pitch,
                std::uint64_t width, std::uint64_t height, std::uint64_t depth = 1, std::uint64_t slice = 0) {
-    log().record(
-      Kind::kCopy,
-      {.api = "cuMemcpy2DUnaligned_v2", .flags = trace::copy_flags(Side::kDevice, Side::kDevice, false)},
-      {to, from, width * height * depth, 0, to_pitch, from_pitch, width, height, depth, slice, slice});
+    log().record({.api = "cuMemcpy2DUnaligned_v2", .flags = trace::copy_flags(Side::kDevice, Side::kDevice, false)},
+                 Made<trace::CopyFields>().destination(to).source(from).bytes(width * height * depth)
+                     .destination_pitch(to_pitch).source_pitch(from_pitch).width(width).height(height)
+                     .depth(depth).destination_rows(slice).source_rows(slice));
   }
 
   static constexpr std::uint64_t kPinned = 0x7f3300000000, kRegistered = 0x7f3400000000;
@@ -183,7 +183,10 @@ TEST_F(CopySides, OtherRefusalsAreNot) {
 
 TEST_F(CopySides, DevicesThatReadPageableMemory) {
   log().context(1, 0xc0, 0, true);
-  log().record(Kind::kDevice, {}, {0, 96ull << 30, 512, 32, 512, 1, 1, 90, 1, 0, 0});
+  log().record({},
+               Made<trace::DeviceFields>().bytes(96ull << 30).texture_alignment(512)
+                   .texture_pitch_alignment(32).surface_alignment(512).reads_pageable_memory(1)
+                   .uses_host_page_tables(1).compute_capability(90).concurrent_managed(1));
   memory();
   copy(kDeviceToDevice, kA, kHost, 1);
   free_memory();

@@ -17,14 +17,10 @@ protected:
     trace.info.push_back("heap_begin=" + std::to_string(kHeap));
     trace.info.push_back("heap_end=" + std::to_string(kHeap + kMiB));
   }
-  // The two records of a copy node; as kCopy's P0..P16, and flags.
+  // The two records of a copy node, which has these words and flags of a copy.
   void node(std::vector<std::uint64_t> copy, std::uint16_t flags, std::uint16_t code = 0) {
-    copy.resize(17);
-    std::vector<std::uint64_t> words{copy[0], copy[6], static_cast<std::uint64_t>(trace::UseClass::kGraphNode), kGraph,
-                                     copy[4], copy[6], copy[7],                                                1,
-                                     kNode,   0,       kMemcpy};
-    words.insert(words.end(), copy.begin(), copy.end());
-    words.push_back(flags);
+    copy.resize(trace::CopyWord::kCount);
+    const trace::CopyView view(trace::Payload{copy.data(), copy.size()});
     const auto call = [&](std::uint16_t use) {
       return Call{.api = "cuGraphAddMemcpyNode",
                   .via = "cudaGraphAddMemcpyNode1D",
@@ -32,21 +28,25 @@ protected:
                   .stack = {0x600},
                   .flags = use};
     };
+    Made<trace::UseFields> made;
+    made.address(view.destination()).bytes(view.width()).use(trace::UseClass::kGraphNode).graph(kGraph);
+    made.pitch(view.destination_pitch()).width(view.width()).height(view.height()).element_bytes(1);
+    made.node(kNode).part(0).node_type(kMemcpy);
+    std::vector<std::uint64_t> words = words_of(made);
+    words.insert(words.end(), copy.begin(), copy.end());
+    words.push_back(flags);
     log().record(Kind::kUse, call(trace::kUseWrites), words);
-    words.resize(11);
-    words[0] = copy[1];
-    words[9] = 1;
-    log().record(Kind::kUse, call(trace::kUseReads | trace::kUseToldBefore), words);
+    log().record(call(trace::kUseReads | trace::kUseToldBefore), made.address(view.source()).part(1));
   }
   void flat(std::uint64_t to, Side to_side, std::uint64_t from, Side from_side, std::uint64_t bytes,
             std::uint16_t code = 0) {
     node({to, from, bytes, 0, bytes, bytes, bytes, 1, 1, 1, 1}, trace::copy_flags(to_side, from_side, false), code);
   }
   void set(std::uint64_t to, std::uint64_t bytes, std::uint16_t code = 0) {
-    log().record(Kind::kUse,
-                 {.api = "cuGraphAddMemsetNode", .result = code, .stack = {0x610}, .flags = trace::kUseWrites},
-                 {to, bytes, static_cast<std::uint64_t>(trace::UseClass::kGraphNode), kGraph, bytes, bytes, 1, 1, kNode, 0,
-                  kMemset});
+    log().record({.api = "cuGraphAddMemsetNode", .result = code, .stack = {0x610}, .flags = trace::kUseWrites},
+                 Made<trace::UseFields>().address(to).bytes(bytes).use(trace::UseClass::kGraphNode)
+                     .graph(kGraph).pitch(bytes).width(bytes).height(1).element_bytes(1).node(kNode)
+                     .part(0).node_type(kMemset));
   }
   void memory() {
     cuda_malloc(kA, 4096);

@@ -15,20 +15,21 @@ protected:
   };
   void copy_2d(std::uint64_t to, std::uint64_t to_pitch, std::uint64_t from, std::uint64_t from_pitch,
                Row rows, Side to_side = Side::kDevice, Side from_side = Side::kHost, std::uint16_t code = 0) {
-    log().record(Kind::kCopy,
-                 {.api = "cuMemcpy2DUnaligned_v2",
+    log().record({.api = "cuMemcpy2DUnaligned_v2",
                   .via = "cudaMemcpy2D",
                   .result = code,
                   .stack = {0x310},
                   .flags = trace::copy_flags(to_side, from_side, false)},
-                 {to, from, rows.width * rows.height * rows.depth, 0, to_pitch, from_pitch, rows.width,
-                  rows.height, rows.depth, rows.slice, rows.slice});
+                 Made<trace::CopyFields>().destination(to).source(from)
+                     .bytes(rows.width * rows.height * rows.depth).destination_pitch(to_pitch)
+                     .source_pitch(from_pitch).width(rows.width).height(rows.height).depth(rows.depth)
+                     .destination_rows(rows.slice).source_rows(rows.slice));
   }
   void set_2d(std::uint64_t to, std::uint64_t pitch, std::uint64_t width, std::uint64_t height,
               std::uint64_t element = 1, std::uint16_t code = 0) {
-    log().record(Kind::kSet,
-                 {.api = "cuMemsetD2D8_v2", .via = "cudaMemset2D", .result = code, .stack = {0x320}},
-                 {to, width * height, 0, 0, pitch, width, height, element});
+    log().record({.api = "cuMemsetD2D8_v2", .via = "cudaMemset2D", .result = code, .stack = {0x320}},
+                 Made<trace::SetFields>().destination(to).bytes(width * height).pitch(pitch).width(width)
+                     .height(height).element_bytes(element));
   }
   void malloc_pitch(std::uint64_t address, std::uint64_t pitch, std::uint64_t width, std::uint64_t height,
                     std::uint64_t depth = 1) {
@@ -37,7 +38,11 @@ protected:
   }
   void h200() { // P0 ordinal, bytes, texture alignment, texture pitch alignment, surface alignment, ...
     log().context(1, 0xc0, 0, true);
-    log().record(Kind::kDevice, {}, {0, 141ull << 30, 512, 32, 512, 0, 0, 90, 1, 0, 0x7fffffff});
+    log().record({},
+                 Made<trace::DeviceFields>().bytes(141ull << 30).texture_alignment(512)
+                     .texture_pitch_alignment(32).surface_alignment(512).reads_pageable_memory(0)
+                     .uses_host_page_tables(0).compute_capability(90).concurrent_managed(1)
+                     .largest_pitch(0x7fffffff));
   }
 };
 
@@ -138,9 +143,9 @@ TEST_F(Pitch, TextureOffItsAlignment) {
   h200();
   cuda_malloc(kA, 400 * 64);
   const auto texture = [this](std::uint64_t address, std::uint64_t pitch, std::uint16_t code) {
-    log().record(
-      Kind::kUse, {.api = "cuTexObjectCreate", .via = "cudaCreateTextureObject", .result = code},
-      {address, pitch * 64, static_cast<std::uint64_t>(trace::UseClass::kTexture), 0, pitch, 400, 64, 4});
+    log().record({.api = "cuTexObjectCreate", .via = "cudaCreateTextureObject", .result = code},
+                 Made<trace::UseFields>().address(address).bytes(pitch * 64).use(trace::UseClass::kTexture)
+                     .pitch(pitch).width(400).height(64).element_bytes(4));
   };
   texture(kA, 400, 1);
   texture(kA, 416, 0);
@@ -158,8 +163,9 @@ TEST_F(Pitch, TextureOffItsAlignment) {
 TEST_F(Pitch, TextureRefusedForAnotherReason) {
   h200();
   cuda_malloc(kA, 512 * 64);
-  log().record(Kind::kUse, {.api = "cuTexObjectCreate", .result = 1},
-               {kA, 512 * 64, static_cast<std::uint64_t>(trace::UseClass::kTexture), 0, 512, 400, 6400, 4});
+  log().record({.api = "cuTexObjectCreate", .result = 1},
+               Made<trace::UseFields>().address(kA).bytes(512 * 64).use(trace::UseClass::kTexture)
+                   .pitch(512).width(400).height(6400).element_bytes(4));
   cuda_free(kA);
   run();
   EXPECT_EQ(kinds(), "api-error");
@@ -248,10 +254,10 @@ TEST_F(Pitch, FlatCopyOverRows) {
 
 TEST_F(Pitch, WidthLargerThanPitchIsExplained) {
   malloc_pitch(kA, 512, 400, 64);
-  log().record(
-    Kind::kCopy,
-    {.api = "cudaMemcpy2D", .via = "cudaMemcpy2D", .result = 12, .flags = trace::kFlagRuntime | 0x200},
-    {kA, kHost, 512 * 64, 0, 512, 400, 512, 64, 1, 0, 0});
+  log().record({.api = "cudaMemcpy2D", .via = "cudaMemcpy2D", .result = 12, .flags = trace::kFlagRuntime | 0x200},
+               Made<trace::CopyFields>().destination(kA).source(kHost).bytes(512 * 64)
+                   .destination_pitch(512).source_pitch(400).width(512).height(64).depth(1)
+                   .destination_rows(0).source_rows(0));
   copy_2d(kA, 512, kHost, 0, {400, 2}, Side::kDevice, Side::kHost, 1);
   set_2d(kA, 396, 400, 2, 1, 1);
   cuda_free(kA);
@@ -279,7 +285,9 @@ TEST_F(Pitch, StaticRuntimeIsNotChecked) {
   log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, trace::ObjectClass::kPrimaryContext,
              trace::LifeOp::kRetain);
   log().alloc({.api = "cuMemAllocPitch_v2"}, Family::kPitched, kA, 512 * 64, 0, {512, 400, 64, 1, 4, 0, 0});
-  log().record(Kind::kSet, {.api = "cuMemsetD2D8_v2"}, {kA, 400 * 64, 0, 0, 512, 400, 64, 1});
+  log().record({.api = "cuMemsetD2D8_v2"},
+               Made<trace::SetFields>().destination(kA).bytes(400 * 64).pitch(512).width(400).height(64)
+                   .element_bytes(1));
   log().release({.api = "cuMemFree_v2"}, FreeFunction::kMemFree, kA);
   run();
   EXPECT_EQ(kinds(), "");

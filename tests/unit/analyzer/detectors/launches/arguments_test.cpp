@@ -159,9 +159,9 @@ TEST_F(Arguments, RegionsOfAPoolLieSideBySide) {
     log().release({.api = "nvtxMemRegionsUnregister"}, FreeFunction::kRegionUnregister, address);
   };
   const auto pool = [&](trace::LifeOp op) {
-    log().record(Kind::kLife, {.api = "nvtxMemHeapRegister"},
-                 {0x77, static_cast<std::uint64_t>(trace::ObjectClass::kUserHeap), static_cast<std::uint64_t>(op), 0, kA,
-                  kMiB, 0});
+    log().record({.api = "nvtxMemHeapRegister"},
+                 Made<trace::LifeFields>().handle(0x77).object(trace::ObjectClass::kUserHeap).op(op)
+                     .value(kA).bytes(kMiB));
   };
   pool(trace::LifeOp::kCreate);
   region(kA);
@@ -200,7 +200,10 @@ TEST_F(Arguments, HostMemoryThatCudaKnowsAgain) {
 }
 
 TEST_F(Arguments, GpuThatReadsPageableMemoryMayReadWhatMallocGot) {
-  log().record(Kind::kDevice, {}, {0, 96ull << 30, 512, 32, 512, 1, 0, 90, 1, 0, 0});
+  log().record({},
+               Made<trace::DeviceFields>().bytes(96ull << 30).texture_alignment(512)
+                   .texture_pitch_alignment(32).surface_alignment(512).reads_pageable_memory(1)
+                   .uses_host_page_tables(0).compute_capability(90).concurrent_managed(1));
   cuda_malloc_host(kB, 4096);
   log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kB);
   launch({{kB, 0}});
@@ -258,23 +261,24 @@ class GraphArguments : public Arguments {
 protected:
   static constexpr std::uint64_t kStream = 7, kGraph = 0x99, kExec = 0x9a, kNode = 0x40;
   void sync(trace::SyncOp op, std::uint64_t other = 0) {
-    log().record(Kind::kSync, {.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .stack = {0x500}},
-                 {kStream, other, static_cast<std::uint64_t>(op), 0});
+    log().record({.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .stack = {0x500}},
+                 Made<trace::SyncFields>().stream(kStream).other(other).op(op));
   }
   void kernel_node(std::uint64_t first, std::uint64_t second) {
-    log().record(Kind::kGraphKernel, {.api = "cuGraphAddKernelNode_v2", .stack = {0x600}, .flags = trace::kLaunchScanned},
-                 {kSum, kGraph, 1, 1, kNode, trace::argument_word(first, 0), trace::argument_word(second, 1)});
+    log().record({.api = "cuGraphAddKernelNode_v2", .stack = {0x600}, .flags = trace::kLaunchScanned},
+                 Made<trace::GraphKernelFields>().function(kSum).graph(kGraph).grid({1, 1, 1})
+                     .block({1, 1, 1}).node(kNode), {trace::argument_word(first, 0), trace::argument_word(second, 1)});
   }
   void capture(std::uint64_t first, std::uint64_t second) {
     sync(trace::SyncOp::kBeginCapture);
-    log().record(Kind::kLaunch, {.api = "cuLaunchKernel", .stack = {0x700}, .flags = trace::kLaunchScanned},
-                 {kSum, kStream, 1, 1, trace::argument_word(first, 0), trace::argument_word(second, 1)});
+    log().record({.api = "cuLaunchKernel", .stack = {0x700}, .flags = trace::kLaunchScanned},
+                 Made<trace::LaunchFields>().function(kSum).stream(kStream).grid({1, 1, 1}).block({1, 1, 1}), {trace::argument_word(first, 0), trace::argument_word(second, 1)});
     sync(trace::SyncOp::kEndCapture, kGraph);
   }
   void launch_graph() {
-    log().record(Kind::kLife, {.api = "cuGraphInstantiate"},
-                 {kExec, static_cast<std::uint64_t>(trace::ObjectClass::kGraphExec),
-                  static_cast<std::uint64_t>(trace::LifeOp::kCreate), kGraph});
+    log().record({.api = "cuGraphInstantiate"},
+                 Made<trace::LifeFields>().handle(kExec).object(trace::ObjectClass::kGraphExec)
+                     .op(trace::LifeOp::kCreate).parent(kGraph));
     sync(trace::SyncOp::kGraphLaunch, kExec);
     sync(trace::SyncOp::kGraphLaunch, kExec); // told once
   }

@@ -22,7 +22,10 @@ protected:
   }
   void machine(bool reads_pageable_memory) {
     const std::uint64_t reads = reads_pageable_memory ? 1 : 0;
-    log().record(Kind::kDevice, {}, {0, 96ull << 30, 512, 32, 512, reads, 0, 90, 1, 0, 0});
+    log().record({},
+                 Made<trace::DeviceFields>().bytes(96ull << 30).texture_alignment(512)
+                     .texture_pitch_alignment(32).surface_alignment(512).reads_pageable_memory(reads)
+                     .uses_host_page_tables(0).compute_capability(90).concurrent_managed(1));
     kernel("_Z1kPf4Rows"); // k(float*, Rows)
   }
   // Parameters of 8 and of 24 bytes.
@@ -32,18 +35,16 @@ protected:
     log().name(kFunction, name);
   }
   void synchronize(std::uint16_t code = 0) {
-    log().record(Kind::kSync,
-                 {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = code, .stack = {0x600}},
-                 {0, 0, static_cast<std::uint64_t>(trace::SyncOp::kContextSynchronize)});
+    log().record({.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = code, .stack = {0x600}},
+                 Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
   }
   void launch(std::uint64_t first, std::uint64_t second = 0, std::uint16_t code = 0) {
-    log().record(Kind::kLaunch,
-                 {.api = "cuLaunchKernel",
+    log().record({.api = "cuLaunchKernel",
                   .via = "cudaLaunchKernel",
                   .result = code,
                   .stack = {0x400},
                   .flags = trace::kLaunchScanned},
-                 {kFunction, 0, 1, 1, trace::argument_word(first, 0), trace::argument_word(second, 1)});
+                 Made<trace::LaunchFields>().function(kFunction).grid({1, 1, 1}).block({1, 1, 1}), {trace::argument_word(first, 0), trace::argument_word(second, 1)});
   }
 };
 
@@ -116,8 +117,9 @@ TEST_F(HostPointers, KernelsOfGraphNodesMadeByHand) {
   machine(false);
   cuda_malloc(kA, 4096);
   const auto node = [this](std::uint64_t first, std::uint16_t code) {
-    log().record(Kind::kGraphKernel, {.api = "cuGraphAddKernelNode_v2", .result = code, .stack = {0x700}},
-                 {kFunction, 0x99, 1, 1, 0x40, trace::argument_word(first, 0), trace::argument_word(kHeap, 1)});
+    log().record({.api = "cuGraphAddKernelNode_v2", .result = code, .stack = {0x700}},
+                 Made<trace::GraphKernelFields>().function(kFunction).graph(0x99).grid({1, 1, 1})
+                     .block({1, 1, 1}).node(0x40), {trace::argument_word(first, 0), trace::argument_word(kHeap, 1)});
   };
   node(kA, 0);
   node(kHeap + 64, 1);

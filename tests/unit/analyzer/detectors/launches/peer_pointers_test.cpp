@@ -32,31 +32,29 @@ protected:
     log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x100}, .context = context}, family, address, kMiB);
   }
   void launch(std::uint64_t first, std::uint64_t second = 0, std::uint16_t context = 1, std::uint64_t stream = 0) {
-    log().record(Kind::kLaunch,
-                 {.api = "cuLaunchKernel",
+    log().record({.api = "cuLaunchKernel",
                   .via = "cudaLaunchKernel",
                   .stack = {0x400},
                   .context = context,
                   .flags = trace::kLaunchScanned},
-                 {kFunction, stream, 1, 1, trace::argument_word(first, 0), trace::argument_word(second, 1)});
+                 Made<trace::LaunchFields>().function(kFunction).stream(stream).grid({1, 1, 1})
+                     .block({1, 1, 1}), {trace::argument_word(first, 0), trace::argument_word(second, 1)});
   }
   void synchronize(std::uint16_t code = 0, std::uint16_t context = 1) {
-    log().record(
-      Kind::kSync,
-      {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = code, .stack = {0x600}, .context = context},
-      {0, 0, static_cast<std::uint64_t>(trace::SyncOp::kContextSynchronize)});
+    log().record({.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = code, .stack = {0x600}, .context = context},
+                 Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
   }
   void life(std::uint64_t handle, trace::ObjectClass object, trace::LifeOp op, std::uint64_t extra = 0,
             std::uint16_t code = 0, std::uint16_t context = 1) {
-    log().record(Kind::kLife, {.api = "cuCtxEnablePeerAccess", .result = code, .context = context},
-                 {handle, static_cast<std::uint64_t>(object), static_cast<std::uint64_t>(op), extra});
+    log().record({.api = "cuCtxEnablePeerAccess", .result = code, .context = context},
+                 Made<trace::LifeFields>().handle(handle).object(object).op(op).extra(extra));
   }
   void peer_access(trace::LifeOp op, std::uint64_t own = 0xc0, std::uint64_t peer = 0xc1, std::uint16_t code = 0) {
     life(peer, trace::ObjectClass::kPeerAccess, op, own, code);
   }
   void synchronize_stream(std::uint64_t stream) {
-    log().record(Kind::kSync, {.api = "cuStreamSynchronize"},
-                 {stream, 0, static_cast<std::uint64_t>(trace::SyncOp::kStreamSynchronize)});
+    log().record({.api = "cuStreamSynchronize"},
+                 Made<trace::SyncFields>().stream(stream).op(trace::SyncOp::kStreamSynchronize));
   }
   // The finding's sentence after a death of context 1, empty if there is none.
   std::string after_death() {

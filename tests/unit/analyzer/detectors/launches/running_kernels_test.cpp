@@ -19,17 +19,17 @@ protected:
   }
   void launch(std::uint64_t s, std::uint64_t pointer, std::uint16_t flags = trace::kLaunchScanned,
               std::size_t thread = 0) {
-    log(thread).record(Kind::kLaunch, {.api = "cuLaunchKernel", .flags = flags},
-                       {0xf, s, 1, 1, trace::argument_word(pointer, 0)});
+    log(thread).record({.api = "cuLaunchKernel", .flags = flags},
+                       Made<trace::LaunchFields>().function(0xf).stream(s).grid({1, 1, 1}).block({1, 1, 1}),
+                       {trace::argument_word(pointer, 0)});
   }
   void read(std::uint64_t s, bool async) {
-    log().record(Kind::kCopy,
-                 {.api = "cuMemcpyDtoHAsync_v2", .stack = {0x300}, .flags = trace::copy_flags(Side::kHost, Side::kDevice, async)},
-                 {kHost, kA, 1000, s});
+    log().record({.api = "cuMemcpyDtoHAsync_v2", .stack = {0x300}, .flags = trace::copy_flags(Side::kHost, Side::kDevice, async)},
+                 Made<trace::CopyFields>().destination(kHost).source(kA).bytes(1000).stream(s));
   }
   void write(std::uint64_t address, std::uint64_t s) {
-    log().record(Kind::kCopy, {.api = "cuMemcpyHtoDAsync_v2", .flags = trace::copy_flags(Side::kDevice, Side::kHost, true)},
-                 {address, kHost, 8, s});
+    log().record({.api = "cuMemcpyHtoDAsync_v2", .flags = trace::copy_flags(Side::kDevice, Side::kHost, true)},
+                 Made<trace::CopyFields>().destination(address).source(kHost).bytes(8).stream(s));
   }
   // What is said of a block that is allocated and read behind what the test has done.
   char severity() {
@@ -76,8 +76,8 @@ TEST_F(RunningKernels, NotOnesThatTheContextHasFinished) {
 
 TEST_F(RunningKernels, OnesOfAnotherContextGoOn) {
   launch(kS, kShared);
-  log().record(Kind::kSync, {.api = "cuCtxSynchronize", .context = 2},
-               {0, 0, static_cast<std::uint64_t>(SyncOp::kContextSynchronize), 0});
+  log().record({.api = "cuCtxSynchronize", .context = 2},
+               Made<trace::SyncFields>().op(SyncOp::kContextSynchronize));
   cuda_malloc(kA, 1000);
   read(kT, true);
   EXPECT_EQ(severity(), 'n');
@@ -95,9 +95,8 @@ TEST_F(RunningKernels, DefaultStreamsOfTwoContextsAreApart) {
   log().context(2, 0xc2, 0, false);
   launch(kDefault, kShared);
   cuda_malloc(kA, 1000);
-  log().record(Kind::kCopy,
-               {.api = "cuMemcpyDtoH_v2", .context = 2, .flags = trace::copy_flags(Side::kHost, Side::kDevice, false)},
-               {kHost, kA, 1000, kDefault});
+  log().record({.api = "cuMemcpyDtoH_v2", .context = 2, .flags = trace::copy_flags(Side::kHost, Side::kDevice, false)},
+               Made<trace::CopyFields>().destination(kHost).source(kA).bytes(1000).stream(kDefault));
   EXPECT_EQ(severity(), 'n');
 }
 
@@ -113,8 +112,8 @@ TEST_F(RunningKernels, NotOnesThatAnEventOrders) {
 TEST_F(RunningKernels, StreamsThatWaitForMemoryAreOrderedBehindNothing) {
   launch(kS, kShared);
   cuda_malloc(kA, 1000);
-  log().record(Kind::kUse, {.api = "cuStreamWaitValue32_v2"},
-               {kShared, 4, static_cast<std::uint64_t>(UseClass::kMemOpWait), kT});
+  log().record({.api = "cuStreamWaitValue32_v2"},
+               Made<trace::UseFields>().address(kShared).bytes(4).use(UseClass::kMemOpWait).stream(kT));
   read(kT, true);
   EXPECT_EQ(severity(), 'n');
 }

@@ -20,19 +20,22 @@ protected:
     event(kOther);
   }
   void event(std::uint64_t handle) {
-    log().record(Kind::kLife, {.api = "cuEventCreate"},
-                 {handle, static_cast<std::uint64_t>(ObjectClass::kEvent), 1, 2});
+    log().record({.api = "cuEventCreate"},
+                 Made<trace::LifeFields>().handle(handle).object(ObjectClass::kEvent)
+                     .op(trace::LifeOp::kCreate).flags(2));
   }
   void external(SyncOp op, std::uint64_t s, std::uint64_t event) {
-    log().record(Kind::kSync, {.api = "cuEventRecordWithFlags"},
-                 {s, event, static_cast<std::uint64_t>(op), trace::kSyncExternal});
+    log().record({.api = "cuEventRecordWithFlags"},
+                 Made<trace::SyncFields>().stream(s).other(event).op(op).flags(trace::kSyncExternal));
   }
   void graph_life(ObjectClass object, std::uint64_t handle, std::uint64_t from = 0) {
-    log().record(Kind::kLife, {.api = "cuGraphCreate"}, {handle, static_cast<std::uint64_t>(object), 1, from});
+    log().record({.api = "cuGraphCreate"},
+                 Made<trace::LifeFields>().handle(handle).object(object).op(trace::LifeOp::kCreate)
+                     .extra(from));
   }
   void node(GraphOp op, std::uint64_t graph, std::uint64_t event = 0) {
-    log().record(Kind::kGraphChange, {.api = "cuGraphAddNode"},
-                 {graph, static_cast<std::uint64_t>(op), kNode, event});
+    log().record({.api = "cuGraphAddNode"},
+                 Made<trace::GraphChangeFields>().graph(graph).op(op).node(kNode).other(event));
   }
   void capture(std::uint64_t s, const std::function<void()>& work = {}) {
     sync(SyncOp::kBeginCapture, s);
@@ -44,8 +47,8 @@ protected:
     sync(SyncOp::kGraphLaunch, s, kExec);
   }
   void elapsed_time(std::uint64_t first, std::uint64_t second, std::uint16_t code = 0) {
-    log().record(Kind::kSync, {.api = "cuEventElapsedTime_v2", .via = "cudaEventElapsedTime", .result = code},
-                 {0, second, static_cast<std::uint64_t>(SyncOp::kElapsedTime), first});
+    log().record({.api = "cuEventElapsedTime_v2", .via = "cudaEventElapsedTime", .result = code},
+                 Made<trace::SyncFields>().other(second).op(SyncOp::kElapsedTime).flags(first));
   }
   void note(const std::string& api) { log().record(Kind::kNote, {.api = api}, {1, 2, 3, 4}); }
 };
@@ -248,8 +251,8 @@ TEST_F(StreamForms, WorkOnTheDefaultStreamThatIsNotJudged) {
   stream(0xb1, 0);
   stream(0xb2, 0);
   malloc_on(0xb1);
-  log().record(Kind::kUse, {.api = "cuStreamAttachMemAsync"},
-               {kB, 4096, static_cast<std::uint64_t>(UseClass::kAttach), kDefault});
+  log().record({.api = "cuStreamAttachMemAsync"},
+               Made<trace::UseFields>().address(kB).bytes(4096).use(UseClass::kAttach).stream(kDefault));
   set_on(0xb2);
   free_all();
   run();

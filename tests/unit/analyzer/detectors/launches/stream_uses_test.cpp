@@ -159,8 +159,9 @@ TEST_F(StreamUses, CapturedWorkDoesNotRun) {
 TEST_F(StreamUses, GraphsOfCapturesAreInStreamOrder) {
   sync(SyncOp::kBeginCapture, kT);
   sync(SyncOp::kEndCapture, kT, 0x99);
-  log().record(Kind::kLife, {.api = "cuGraphInstantiateWithFlags"},
-               {0x9a, static_cast<std::uint64_t>(ObjectClass::kGraphExec), 1, 0x99});
+  log().record({.api = "cuGraphInstantiateWithFlags"},
+               Made<trace::LifeFields>().handle(0x9a).object(ObjectClass::kGraphExec)
+                   .op(trace::LifeOp::kCreate).parent(0x99));
   malloc_on(kS);
   sync(SyncOp::kGraphLaunch, kT, 0x9a);
   set_on(kT);
@@ -195,8 +196,8 @@ TEST_F(StreamUses, ADestroyedStreamsHandleIsAnotherStream) {
   malloc_on(kS);
   order(kS, kT);
   set_on(kT);
-  log().record(Kind::kLife, {.api = "cuStreamDestroy_v2"},
-               {kS, static_cast<std::uint64_t>(ObjectClass::kStream), 2, 0});
+  log().record({.api = "cuStreamDestroy_v2"},
+               Made<trace::LifeFields>().handle(kS).object(ObjectClass::kStream).op(trace::LifeOp::kDestroy));
   stream(0x7700, kNonBlocking);
   stream(kS, kNonBlocking);
   set_on(0x7700, kB);
@@ -207,7 +208,8 @@ TEST_F(StreamUses, ADestroyedStreamsHandleIsAnotherStream) {
 
 TEST_F(StreamUses, ImportedMemoryWasAllocatedElsewhere) {
   log().alloc({.api = "cuMemPoolImportPointer"}, Family::kPoolImport, kA, 0);
-  log().record(Kind::kSet, {.api = "cuMemsetD8Async", .flags = trace::kSetAsync}, {kA, 1, 0, kT});
+  log().record({.api = "cuMemsetD8Async", .flags = trace::kSetAsync},
+               Made<trace::SetFields>().destination(kA).bytes(1).stream(kT));
   free_on(kT);
   run();
   EXPECT_EQ(kinds(), "");
@@ -230,7 +232,7 @@ TEST_F(StreamUses, LostRecordsMayHaveOrdered) {
   malloc_on(kS);
   set_on(kT);
   free_all();
-  log().record(Kind::kLoss, {.api = ""}, {2, 5, 0, 0});
+  log().record({.api = ""}, Made<trace::LossFields>().cause(trace::LossCause::kTraceLimit).records(5), {0, 0});
   log().header.lost[static_cast<unsigned>(trace::LossCause::kTraceLimit)] = 5;
   run();
   EXPECT_EQ(find("stream-order"), nullptr);

@@ -13,7 +13,7 @@ protected:
     StreamOrders::SetUp();
   }
   void begin_thread(std::uint64_t number, unsigned in_log = 0) {
-    log(in_log).record(Kind::kThread, {.api = ""}, {4000 + number, number});
+    log(in_log).record({.api = ""}, Made<trace::ThreadFields>().id(4000 + number).number(number));
   }
 };
 
@@ -76,10 +76,13 @@ TEST_F(Threads, ManyShortOnes) {
 // The last call of a thread may take its place in the order before the log is leased on.
 TEST_F(Threads, RecordsOutOfOrderStayWithTheirThread) {
   log().alloc({.api = "cuMemAllocAsync", .stack = {0x100}, .order = 40}, Family::kStreamOrdered, kA, kMiB, kThread);
-  log().record(Kind::kSet, {.api = "cuMemsetD8Async", .order = 39, .flags = trace::kSetAsync}, {kB, 4096, 0, kThread});
-  log().record(Kind::kThread, {.api = "", .order = 41}, {4002, 2});
-  log().record(Kind::kSet, {.api = "cuMemsetD8Async", .order = 43, .flags = trace::kSetAsync}, {kB, 4096, 0, kThread});
-  log().record(Kind::kSet, {.api = "cuMemsetD8Async", .order = 42, .flags = trace::kSetAsync}, {kA, 4096, 0, kThread});
+  log().record({.api = "cuMemsetD8Async", .order = 39, .flags = trace::kSetAsync},
+               Made<trace::SetFields>().destination(kB).bytes(4096).stream(kThread));
+  log().record({.api = "", .order = 41}, Made<trace::ThreadFields>().id(4002).number(2));
+  log().record({.api = "cuMemsetD8Async", .order = 43, .flags = trace::kSetAsync},
+               Made<trace::SetFields>().destination(kB).bytes(4096).stream(kThread));
+  log().record({.api = "cuMemsetD8Async", .order = 42, .flags = trace::kSetAsync},
+               Made<trace::SetFields>().destination(kA).bytes(4096).stream(kThread));
   run();
   EXPECT_EQ(kinds(), "stream-order");
   EXPECT_EQ(result.process.totals.threads, 2u);

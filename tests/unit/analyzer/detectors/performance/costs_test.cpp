@@ -153,7 +153,10 @@ TEST_F(Costs, PinnedRegisteredAndManagedMemoryIsNotPageable) {
 
 TEST_F(Costs, GpusThatReadPageableMemoryNeedNoPinning) {
   log().context(1, 0xc1, 0, true);
-  log().record(Kind::kDevice, {.api = ""}, {0, 1 << 30, 512, 32, 512, 1, 1, 90, 1, 0, 1 << 20});
+  log().record({.api = ""},
+               Made<trace::DeviceFields>().bytes(1 << 30).texture_alignment(512).texture_pitch_alignment(32)
+                   .surface_alignment(512).reads_pageable_memory(1).uses_host_page_tables(1)
+                   .compute_capability(90).concurrent_managed(1).largest_pitch(1 << 20));
   cuda_malloc(kA, 64 * kMiB);
   for (int i = 0; i < 10; ++i) cuda_memcpy(kA, kHost, 32 * kMiB);
   run();
@@ -178,7 +181,8 @@ TEST_F(Costs, ManySmallCopies) {
 TEST_F(Costs, SmallCopiesBetweenKernelsAreNoRun) {
   cuda_malloc(kA, kMiB);
   for (std::uint64_t i = 0; i < 3000; ++i) {
-    log().record(Kind::kLaunch, {.api = "cuLaunchKernel"}, {0xf0, 0, 1, 1});
+    log().record({.api = "cuLaunchKernel"},
+                 Made<trace::LaunchFields>().function(0xf0).grid({1, 1, 1}).block({1, 1, 1}));
     cuda_memcpy(kHost + i * 4, kA, 4, 0, Side::kHost, Side::kDevice);
   }
   run();
