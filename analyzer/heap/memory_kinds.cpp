@@ -209,7 +209,7 @@ std::optional<Event> work_of_node(const Event& e) {
   }
   if (use.node_type() != cuda::kNodeTypeCopy || !use.has(trace::UseWord::flags_of_copy)) return std::nullopt;
   work.kind = trace::Kind::kCopy;
-  work.flags = static_cast<std::uint16_t>((e.flags & trace::kCommonFlags) | (use.flags_of_copy() & ~trace::kCommonFlags));
+  work.flags = static_cast<std::uint16_t>((e.flags & trace::kCommonFlags) | (use.flags_of_copy() & ~std::uint64_t{trace::kCommonFlags}));
   work.payload = e.payload.subspan(trace::UseWord::copy_destination, trace::CopyWord::kCount);
   return work;
 }
