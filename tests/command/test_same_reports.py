@@ -34,7 +34,7 @@ class SameReports(CommandCase):
     def test_the_same(self):
         result = self.compare(COMMAND, "first_steps|damaged|usage/help")
         self.assertEqual(result.returncode, 0, result)
-        self.assertRegex(result.stdout, r"^same-reports: \d\d+ runs compared, 0 differ \(0 distinct differences\)\n$")
+        self.assertRegex(result.stdout, r"(?m)^same-reports: \d\d+ runs compared, 0 differ \(0 distinct differences\)$")
 
     def test_differences(self):
         steps = "fixture/first_steps.plain.static"
