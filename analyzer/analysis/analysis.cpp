@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one trace through heap and detectors, and says in words what was lost on the way. Detectors are called
-// by interest (Detector::wants), since most events concern none of them.
+// Runs one trace through heap and detectors. Detectors are called by interest (Detector::wants), since most events
+// concern none of them.
 
 #include "analyzer/analysis/analysis.h"
 
@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "analyzer/analysis/coalescing_gaps.h"
-#include "analyzer/detectors/shared/device_stacks.h"
 #include "analyzer/analysis/grouping.h"
+#include "analyzer/analysis/losses.h"
 #include "analyzer/analysis/missing_parts.h"
 #include "analyzer/heap/memory_use.h"
 #include "analyzer/base/text_format.h"
@@ -135,17 +135,6 @@ void add_device_heaps(Totals& totals, const DeviceHeaps& heaps) {
   }
 }
 
-std::string_view cause_in_words(std::size_t cause) {
-  switch (static_cast<trace::LossCause>(cause)) {
-  case trace::LossCause::kNoSpace: return "disk full, or file size limit";
-  case trace::LossCause::kTraceLimit: return "size limit of the trace (--max-trace)";
-  case trace::LossCause::kReentry: return "signal handler during recording";
-  case trace::LossCause::kNoLog: return "no log could be made for a thread";
-  case trace::LossCause::kNoRing: return "no device ring could be made";
-  }
-  return "unknown cause";
-}
-
 ProcessReport describe(const TraceDir& trace) {
   ProcessReport process;
   process.pid = trace.info.pid;
@@ -156,121 +145,6 @@ ProcessReport describe(const TraceDir& trace) {
   process.device = trace.info.device;
   process.driver_version = trace.info.driver_version;
   return process;
-}
-
-// Each way in which records were missed, as what it means for the findings.
-void explain_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings) {
-  if (stats.lost() != 0) {
-    std::string causes;
-    for (const auto& [cause, n] : process.lost) causes += cat({causes.empty() ? "" : "; ", cause});
-    const std::string lost = cat(
-      {format_plural(stats.lost(), "record"), stats.lost() == 1 ? " was" : " were", " lost (", causes, ")"});
-    findings.not_checked(
-      {"leak", cat({lost, ": a block listed as leaked may have been freed by one of them, and an "
-                          "allocation among them is not listed"})});
-    findings.not_checked({"memory findings", cat({lost, ": mistakes in those calls were not seen"})});
-  }
-  if (process.torn != 0) {
-    findings.not_checked(
-      {"memory findings", cat({format_plural(process.torn, "record"),
-                               " never finished (the process or a thread ended in the middle)"})});
-  }
-  if (process.damaged != 0) {
-    findings.not_checked({"memory findings", cat({format_plural(process.damaged, "record"),
-                                                  " in the trace damaged and left out"})});
-  }
-  if (stats.total.unknown_kinds != 0) {
-    findings.not_checked({"calls of a newer format", cat({format_plural(stats.total.unknown_kinds, "record"),
-                                                          " of kinds that this version does not know"})});
-  }
-  // Where records were lost the last words may be among them. (A program that leaves by the system call
-  // exit_group alone says nothing either: then no more is missing than it did after its last call.)
-  if (process.ended.how == Ending::How::kExited && !process.exit_recorded && process.totals.events != 0 &&
-      stats.lost() == 0) {
-    const std::string missing =
-      "the end of the log is missing (the process exited, and no record tells of it): ";
-    findings.not_checked({"leak", cat({missing, "a block listed as leaked may have been freed there, and an "
-                                                "allocation there is not listed"})});
-    findings.not_checked({"memory findings", cat({missing, "mistakes in calls there were not seen"})});
-  }
-  for (const auto& [log, why] : stats.skipped_logs) {
-    findings.not_checked(
-      {"one thread's calls", cat({"the log ", log.string(), " could not be read: ", why})});
-  }
-}
-
-// What kernels wrote and nobody read, as part of the process's losses too.
-void explain_device_losses(const DeviceHeaps& heaps, const Heap& heap, ProcessReport& process,
-                           Findings& findings) {
-  std::uint64_t lost = 0, torn = 0, damaged = 0, unseen = 0, unjudged = 0;
-  for (const auto& context : heaps.contexts()) {
-    lost += context->heap.lost();
-    torn += context->heap.torn();
-    damaged += context->stats.damaged;
-    unseen += context->heap.unseen_frees();
-    unjudged += context->heap.unjudged();
-    for (const DeviceMistake& free : context->heap.doubtful()) {
-      if (host_block_of(free, heap) == nullptr) unjudged += free.count; // else heap-mixed
-    }
-    for (std::size_t cause = 0; cause < context->stats.lost.size(); ++cause) {
-      const std::uint64_t n = context->stats.lost[cause];
-      if (n != 0) process.lost[std::string(cause_in_words(cause))] += n;
-    }
-    if (!context->stats.skipped.empty()) {
-      findings.not_checked(
-        {"in-kernel malloc and free", cat({context->log, " could not be read: ", context->stats.skipped})});
-    }
-  }
-  if (lost != 0) process.lost["ring of device records full"] += lost;
-  process.torn += torn;
-  process.damaged += damaged;
-  const auto say = [&](std::uint64_t n, std::string_view noun, std::string_view what) {
-    if (n != 0) findings.not_checked({"in-kernel malloc and free", cat({format_plural(n, noun), what})});
-  };
-  say(lost, "record",
-      " of malloc or free in kernels found no room in the ring; a larger one (--device-ring-size), or "
-      "--device-ring-full=wait, loses none");
-  say(unjudged, "free",
-      " in kernels behind that loss could not be judged: the allocation may be among what was lost");
-  say(torn, "record", " of malloc or free in kernels never finished, because their context or process died");
-  say(damaged, "record", " of malloc or free in kernels damaged and left out");
-  say(unseen, "block",
-      " of a device heap replaced by a new one at the same address: the free was not seen, as in "
-      "code that is not instrumented");
-}
-
-void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals, std::uint64_t nameless,
-                  Findings& findings) {
-  if (nameless != 0) {
-    findings.not_checked(
-      {"names", cat({"the trace's file 'apis' is missing or damaged: ", format_plural(nameless, "call"),
-                     " without a name, shown as \"?\""})});
-  }
-  if (trace.modules.empty() && totals.events != 0) {
-    findings.not_checked({"names", "the trace's file 'modules' is missing or damaged: stacks are bare "
-                                   "addresses, and whose code they are is not known"});
-  }
-  if (trace.damaged_lines != 0) {
-    findings.not_checked({"names and modules", cat({format_plural(trace.damaged_lines, "line"),
-                                                    " in the trace's text files damaged and left out"})});
-  }
-  if (trace.logs.empty()) {
-    findings.not_checked(
-      {"everything", "the trace holds no log: the process ended before its first recorded call"});
-  } else if (totals.events == 0) {
-    findings.not_checked({"everything", "the trace holds no CUDA call"});
-  }
-  if (const std::uint64_t n = heap.unseen_allocations(); n != 0) {
-    findings.not_checked({"memory from unseen calls", cat({"CUDA accepted ", format_plural(n, "release"),
-                                                           " of memory whose allocation was not "
-                                                           "seen: calls around it are not checked"})});
-  }
-  if (const std::uint64_t n = heap.unseen_frees(); n != 0) {
-    findings.not_checked(
-      {"memory from unseen calls",
-       cat({format_plural(n, "block"), " replaced by a new allocation at the same address: ",
-            n == 1 ? "its" : "their", " release was not seen"})});
-  }
 }
 
 } // namespace

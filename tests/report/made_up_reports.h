@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports made by hand, one a situation that an output must cope with. Used by the unit tests of the outputs
-// and by the program that writes them as JSON for the schema test. They stand alone; the file is a list of them.
+// Reports made by hand, one for each situation that an output must handle. They stand alone; the file is a list of them.
 #pragma once
 
 #include <string>

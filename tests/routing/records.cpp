@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Driver calls whose records carry more than their first words, played on the simulated device; test_records.py reads
 // the trace. The first argument names the scene; results go to stdout, handles to stderr, one a line. Scenes stand alone, each
-// for one test; they share nothing but this way of telling, so the file is a list of them.
+// for one test: the file is a list of them.
 #include <cstdio>
 #include <cstring>
 #include <vector>

@@ -2,6 +2,7 @@
 // stream-order: stream-ordered memory that is used before its allocation is ordered there, or freed while its
 // use on another stream is not ordered before the free; and cudaFree of such memory, which waits for nobody.
 // What is ordered is StreamClock's answer. Asleep until the first stream-ordered allocation.
+// One file, because uses and releases are judged on one clock, and what is found waits in one list.
 //
 // Never a guess: behind a call of which it is not known how it orders (trace/cuda_api.def, Unknown) nothing is found
 // but listed as not checked. Of a kernel's arguments only those count that hold little besides pointers. One that may as
