@@ -232,7 +232,7 @@ class PlugIns(InterposedCase):
                 [command, "report", "--format", "json", trace.path], capture_output=True, check=False
             )
             places = [
-                (frame["function"], os.path.basename(frame["file"]))
+                (frame["function"], os.path.basename(frame["file"] or ""))
                 for finding in json.loads(report.stdout)["findings"]
                 for stack in finding["stacks"]
                 for frame in stack["frames"]
