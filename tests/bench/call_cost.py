@@ -2,25 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain, ours and the peer side by side: what a CUDA call costs under each, from one run of this script.
 
-call_cost.py --gpumemtrace PATH --program CALL_COST [--peer compute-sanitizer] [--rounds 3]
+call_cost.py --gpumemtrace PATH --program CALL_COST [--peer compute-sanitizer] [--rounds 10]
 
-Runs are interleaved (plain, ours, ours without the scan of launch arguments, plain, ...), the figure is the best of the
-rounds; the peer runs once, at one setting, because it is an order of magnitude slower, and the runs without the scan at
-one setting too. Prints a table; exit status 1 if a run failed.
+A round is a pair of runs, plain and ours, one right behind the other; which one is first changes with the round. The
+figures are medians over the rounds, the ratio is the median of the pairs' ratios. Ours without the scan of launch
+arguments joins each round of the first setting. The peer runs once at that setting, because it is an order of magnitude
+slower. Prints a table in which "over" marks what misses its budget; exit status 1 if a run failed.
 """
 
 import argparse
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 
 SETTINGS = ((10, 1), (25, 1), (10, 8), (25, 8))
 NO_SCAN = "--launch-arguments=0"
-BUDGETS = {("cudaMallocAsync+cudaFreeAsync", 10): 1.5, ("cudaMallocAsync+cudaFreeAsync", 25): 1.9}
-LAUNCH_BUDGET = 1.15  # with whole stacks and the scan of the arguments
-LAUNCH_BUDGET_NO_SCAN = 1.05
+LAUNCH_BUDGET = 1.05  # with whole stacks and the scan of the arguments
+
+
+def budget_of(call, threads):
+    """The largest ratio to plain that is good enough; None if the call has no budget."""
+    if call.startswith("launch"):
+        return LAUNCH_BUDGET
+    if call == "cudaMallocAsync+cudaFreeAsync":
+        return 1.45 if threads >= 8 else 1.35
+    return None
 
 
 def figures(command, folder):
@@ -35,9 +44,44 @@ def figures(command, folder):
     return found
 
 
-def best(into, new):
-    for key, value in new.items():
-        into[key] = min(value, into.get(key, value))
+def run_rounds(options, frames, threads, scan_too):
+    """{"plain" | "ours" | "no scan": [the figures of each round]}"""
+    words = [options.program, str(frames), str(threads)]
+    commands = {"plain": words, "ours": [options.gpumemtrace, "record", *words]}
+    if scan_too:
+        commands["no scan"] = [options.gpumemtrace, "record", NO_SCAN, *words]
+    found = {name: [] for name in commands}
+    for number in range(options.rounds):
+        for name in list(commands)[:: 1 if number % 2 == 0 else -1]:
+            with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
+                found[name].append(figures(commands[name], folder))
+    return found
+
+
+def median_ratio(ours, plain, key):
+    return statistics.median(mine[key] / alone[key] for mine, alone in zip(ours, plain))
+
+
+def run_peer(options):
+    """The figures of the peer at the first setting; nothing if it is not installed."""
+    if not options.peer or not shutil.which(options.peer):
+        return {}
+    frames, threads = SETTINGS[0]
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "peer.log")
+        words = [options.peer, "--tool", "memcheck", "--leak-check", "full", "--log-file", log]
+        return figures([*words, options.program, str(frames), str(threads)], folder)
+
+
+def row(name, key, plain, ours, peer):
+    call, frames, threads = key
+    alone, mine = (statistics.median(round[key] for round in rounds) for rounds in (plain, ours))
+    ratio, budget = median_ratio(ours, plain, key), budget_of(call, threads)
+    words = f"{name:36} {frames:6} {threads:7} {alone:9.3f} {mine:9.3f} {ratio:6.3f}"
+    words += f" {budget:6.2f} {'over' if ratio > budget else '':4}" if budget else f" {'':6} {'':4}"
+    if key in peer:
+        words += f" {peer[key]:9.3f} {peer[key] / alone:6.2f}"
+    return words.rstrip()
 
 
 def main():
@@ -45,53 +89,21 @@ def main():
     parser.add_argument("--gpumemtrace", required=True)
     parser.add_argument("--program", required=True)
     parser.add_argument("--peer", default="")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args()
-    plain, ours, no_scan, peer = {}, {}, {}, {}
-    for frames, threads in SETTINGS:
-        words = [options.program, str(frames), str(threads)]
-        for _ in range(options.rounds):
-            with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
-                best(plain, figures(words, folder))
-                best(ours, figures([options.gpumemtrace, "record", *words], folder))
-                if (frames, threads) == SETTINGS[0]:
-                    best(no_scan, figures([options.gpumemtrace, "record", NO_SCAN, *words], folder))
-    if options.peer and shutil.which(options.peer):
-        with tempfile.TemporaryDirectory() as folder:
-            found = figures(
-                [
-                    options.peer,
-                    "--tool",
-                    "memcheck",
-                    "--leak-check",
-                    "full",
-                    "--log-file",
-                    os.path.join(folder, "peer.log"),
-                    options.program,
-                    "10",
-                    "1",
-                ],
-                folder,
-            )
-            best(peer, found)
     print(
-        f"{'call':32} {'frames':>6} {'threads':>7} {'plain us':>9} {'ours us':>9} {'ratio':>6} {'budget':>6} "
+        f"{'call':36} {'frames':>6} {'threads':>7} {'plain us':>9} {'ours us':>9} {'ratio':>6} {'budget':>6} {'':4} "
         f"{'peer us':>9} {'ratio':>6}"
     )
-    for key in sorted(plain):
-        call, frames, threads = key
-        budget = LAUNCH_BUDGET if call.startswith("launch") else BUDGETS.get((call, frames), "")
-        theirs = f"{peer[key]:9.3f} {peer[key] / plain[key]:6.2f}" if key in peer else ""
-        print(
-            f"{call:32} {frames:6} {threads:7} {plain[key]:9.3f} {ours[key]:9.3f} {ours[key] / plain[key]:6.2f} "
-            f"{budget:>6} {theirs}"
-        )
-    for call, frames, threads in (key for key in sorted(no_scan) if key[0].startswith("launch")):
-        mine, alone = no_scan[call, frames, threads], plain[call, frames, threads]
-        print(
-            f"{call:18} {NO_SCAN} {frames:4} {threads:4} {alone:9.3f} {mine:9.3f} {mine / alone:6.2f} "
-            f"{LAUNCH_BUDGET_NO_SCAN:>6}"
-        )
+    peer = run_peer(options)
+    for setting in SETTINGS:
+        found = run_rounds(options, *setting, scan_too=setting == SETTINGS[0])
+        keys = sorted(found["plain"][0])
+        for key in keys:
+            print(row(key[0], key, found["plain"], found["ours"], peer if setting == SETTINGS[0] else {}), flush=True)
+        for key in keys if "no scan" in found else []:
+            if key[0].startswith("launch"):
+                print(row(f"{key[0]} {NO_SCAN}", key, found["plain"], found["no scan"], {}), flush=True)
 
 
 if __name__ == "__main__":

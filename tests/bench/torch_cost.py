@@ -94,7 +94,7 @@ def main():
             f"ratio {ratios[-1]:.3f} ({low:.3f} to {high:.3f})",
             flush=True,
         )
-    print(f"PyTorch step: median of the {options.runs} ratios {statistics.median(ratios):.3f}, budget 1.02")
+    print(f"PyTorch step: median of the {options.runs} ratios {statistics.median(ratios):.3f}, budget 1.01")
     if options.peer and shutil.which(options.peer):
         with (
             tempfile.TemporaryDirectory() as folder,
