@@ -77,6 +77,8 @@ enum class Kind : std::uint8_t {
   kAccessCounters = 43, // of whole kernels (since 1.4)
 };
 
+inline constexpr Kind kLastEventKind = Kind::kGraphChange; // of what stands in a thread's log
+
 // kAccessWindows: why nothing, or nothing more, was measured.
 enum class AccessTrouble : std::uint8_t {
   kNone = 0,

@@ -15,8 +15,8 @@ namespace gmt {
 
 class CopyUse;
 class Heap;
-class ProcessFacts;
 class StackTable;
+class TraceNames;
 struct Module;
 
 inline constexpr std::size_t kMaxHolders = 10;
@@ -63,7 +63,7 @@ struct StackUse {
 };
 
 // All but the modules. At the end of the analysis.
-MemoryTables memory_tables(const Heap& heap, const CopyUse& copies, const ProcessFacts& facts);
+MemoryTables memory_tables(const Heap& heap, const CopyUse& copies, const TraceNames& names);
 std::vector<StackUse> use_by_stack(const Heap& heap);
 std::vector<MemoryTables::Module> use_by_module(std::span<const StackUse> uses, const StackTable& stacks,
                                                 std::span<const Module> modules);

@@ -42,6 +42,9 @@ struct Event {
   bool from_runtime() const { return (flags & trace::kFlagRuntime) != 0; }
 };
 
+// Calls alone: what counts as an event in reports.
+constexpr bool is_call(trace::Kind kind) { return kind >= trace::Kind::kAlloc; }
+
 // The stream that the call names; 0 for kinds that name none.
 inline std::uint64_t named_stream(const Event& e) {
   switch (e.kind) {

@@ -4,6 +4,7 @@
 // (verdicts.cpp).
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {

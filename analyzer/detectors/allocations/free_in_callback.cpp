@@ -5,6 +5,7 @@
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
@@ -42,10 +43,10 @@ public:
       f.stacks.push_back(birth_stack(*block, facts_));
     }
     findings.add(std::move(f));
-    findings.explain_refusal();
+    findings.claim_refusal();
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     if (!has_callbacks_ || !runtime_.is_static()) return;
     findings.not_checked({"free-in-callback",
                           "with a statically linked CUDA runtime, a free in a host callback is refused inside the "

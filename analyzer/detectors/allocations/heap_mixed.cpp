@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -23,7 +24,7 @@ public:
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
     const std::uint64_t address = facts_.device_heaps().misused_by(e, heap);
     if (address == 0) return;
-    findings.explain_refusal();
+    findings.claim_refusal();
     const std::string_view api = facts_.call_name(e);
     const std::string key = cat({api, " ", std::to_string(e.stack.value), " ", std::to_string(e.result)});
     const auto [at, is_new] = uses_.try_emplace(key);
@@ -40,9 +41,9 @@ public:
     use.range = facts_.ranges().text(facts_.ranges().here());
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
-    for (const auto& [key, use] : uses_) findings.add(host_call(use));
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
+    for (const auto& [key, use] : uses_) findings.add(host_call(use, end));
+    for (const auto& context : end.device_contexts) {
       std::vector<DeviceMistake> frees = mistakes_of(*context);
       std::ranges::copy(context->heap.doubtful(), std::back_inserter(frees));
       for (const DeviceMistake& mistake : frees) {
@@ -64,8 +65,9 @@ private:
     DeviceHeaps::Found found;
   };
 
-  Finding host_call(const Use& use) const {
+  Finding host_call(const Use& use, const EndOfTrace& end) const {
     const DeviceHeaps::Found& found = use.found;
+    const DeviceContext* context = found.block != nullptr ? end.device_contexts[found.context].get() : nullptr;
     const std::uint64_t offset = found.block != nullptr ? use.address - found.block->address : 0;
     Finding f;
     f.kind = "heap-mixed";
@@ -77,13 +79,13 @@ private:
       cat({use.api, use.kind == trace::Kind::kCopy ? (use.from ? " from " : " to ") : " of ",
            format_address(use.address), ", which is ",
            offset != 0 ? cat({format_exact_bytes(offset), " inside "}) : "",
-           found.block != nullptr ? describe_block(*found.block, *found.context) : "in the device heap",
+           found.block != nullptr ? describe_block(*found.block, *context) : "in the device heap",
            use.result == 0 ? "; CUDA accepted it silently." : "; CUDA refused it."});
     f.advice = advice(use.kind);
     f.stacks.push_back(labelled(label(use.kind), use.stack, use.api));
     if (found.block != nullptr) {
       f.bytes = found.block->bytes;
-      add_device_stack(f, "allocated here", found.block->allocated, *found.context, facts_);
+      add_device_stack(f, "allocated here", found.block->allocated, *context, facts_);
     }
     return f;
   }

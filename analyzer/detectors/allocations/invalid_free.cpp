@@ -3,6 +3,7 @@
 // ended with its context (names that end), or never allocated by CUDA. The verdict is the heap's.
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {

@@ -3,6 +3,7 @@
 // goes with the process, so this is a note; the heap calls it neither freed nor leaked.
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 

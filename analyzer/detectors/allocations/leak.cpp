@@ -10,6 +10,7 @@
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -43,7 +44,7 @@ public:
     }
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     Groups alive, alive_in_dead, ended, ended_in_dead;
     heap.for_each_live([&](const Block& block) {
       if (!can_leak(block.family)) return;
@@ -58,7 +59,7 @@ public:
     const std::string dead =
       cat({"a kernel or the device failed with ", error_name(heap.sticky_code(), false),
            ", after which nothing can be freed"});
-    const std::string excuse = why_not_a_leak(facts_.ending());
+    const std::string excuse = why_not_a_leak(end.ending);
     report(alive, excuse, "memory alive then", findings);
     report(alive_in_dead, dead, "memory alive then", findings);
     // What a reset took before the program was killed is a leak.

@@ -3,6 +3,7 @@
 // device memory, free() of pinned memory, ...). Names the right one. The verdict is the heap's.
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {

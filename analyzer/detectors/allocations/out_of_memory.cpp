@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_constants.h"
 #include "trace/cuda_results.h"
@@ -232,7 +233,7 @@ public:
     failure.bytes += trace::AllocView(e).bytes();
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (Failure& failure : failures_) findings.add(finding(std::move(failure)));
   }
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -136,10 +137,10 @@ public:
     if (e.kind == trace::Kind::kAlloc && starters_.all_known()) watch(kEnds);
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     heap.for_each_ended_with_context([&](const Block& block) { consider(block, heap, kAlive); });
     // A program that was cut short had no time to use what it has.
-    const bool judge_live = facts_.ending().how == Ending::How::kExited && !heap.sticky_error();
+    const bool judge_live = end.ending.how == Ending::How::kExited && !heap.sticky_error();
     heap.for_each_live([&](const Block& block) {
       if (judge_live || (block.marks & kAnyUse) != 0) consider(block, heap, kAlive);
     });
@@ -149,11 +150,11 @@ public:
     });
     std::erase_if(groups_, [](const Group& group) { return group.blocks == 0; });
     if (groups_.empty()) return;
-    if (std::string why = why_uses_are_unseen(facts_, heap); !why.empty()) {
+    if (std::string why = why_uses_are_unseen(end, facts_, heap); !why.empty()) {
       findings.not_checked({"unused", std::move(why)});
       return;
     }
-    if (const std::string failure = failure_of(heap); !failure.empty()) return findings.add(note(failure));
+    if (const std::string failure = failure_of(end.ending, heap); !failure.empty()) return findings.add(note(failure));
     for (const Group& group : groups_) findings.add(finding(group));
   }
 
@@ -210,8 +211,7 @@ private:
   }
 
   // How the program failed; empty if it did not.
-  std::string failure_of(const Heap& heap) const {
-    const Ending& ending = facts_.ending();
+  static std::string failure_of(const Ending& ending, const Heap& heap) {
     if (heap.sticky_error()) return cat({"met ", error_name(heap.sticky_code(), false)});
     if (ending.how == Ending::How::kSignalled) return cat({"was killed by signal ", std::to_string(ending.signal)});
     if (ending.how != Ending::How::kExited || ending.status == 0) return {};

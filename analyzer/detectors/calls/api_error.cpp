@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
@@ -89,25 +90,24 @@ bool is_retried(std::uint16_t code) { return code == 3 || code == 201 || code ==
 
 
 // While no failure may still be forgiven.
-constexpr Wants kUsual = kWantsFailures | wants(trace::Kind::kLife);
+constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed | wants(trace::Kind::kLife);
 
 class ApiError : public Detector {
 public:
   explicit ApiError(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
-                Findings& findings) override {
-    if (e.result == 0) {
+  // A sticky error is the context's, whatever others say of the call that reports it.
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    if (e.succeeded()) {
       forgive_retry(e);
       if (e.kind == trace::Kind::kLife) follow_pools(e);
-      return;
+    } else if (is_sticky(e.result) && is_judged(e)) {
+      report_sticky(e, heap);
     }
-    if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || !is_call(e) || is_told_before(e)) return;
-    if (is_sticky(e.result)) return report_sticky(e, heap);
-    for (const Judgement& j : judgements) {
-      if (j.is_mistake()) return;
-    }
-    if (findings.refusal_explained()) return;
+  }
+
+  void on_unclaimed(const Event& e, const Heap& heap, Findings& findings) override {
+    if (!is_judged(e) || is_sticky(e.result)) return;
     if (e.kind == trace::Kind::kAlloc && e.result == cuda::CUDA_ERROR_OUT_OF_MEMORY) return; // out-of-memory
     if (is_expected(facts_.api_name(e.api), e.result) || is_expected(facts_.call_name(e), e.result)) return;
     if (heap.is_dead(e.context)) {
@@ -121,7 +121,7 @@ public:
     }
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
     if (!sticky_) return;
     if (after_sticky_ != 0) {
@@ -129,7 +129,7 @@ public:
       sticky_->message +=
         cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it."});
     }
-    if (const std::string_view cause = deadly_free(heap); !cause.empty()) {
+    if (const std::string_view cause = deadly_free(end, heap); !cause.empty()) {
       sticky_->severity = Severity::kNote;
       sticky_->advice =
         cat({"Correct what ", cause, " reports: such a free ends its kernel, and the context with it."});
@@ -149,6 +149,10 @@ private:
     static std::uint64_t size_of(const Event& e) { return trace::RecordView(e).word(trace::AllocWord::bytes); }
     bool is_same_call(const Event& e) const { return api == e.api && via == e.via && size == size_of(e); }
   };
+
+  static bool is_judged(const Event& e) {
+    return !e.in_flight() && (e.flags & trace::kFlagNested) == 0 && is_call(e) && !is_told_before(e);
+  }
 
   // kFree of the C library's free() has no CUDA result.
   static bool is_call(const Event& e) {
@@ -208,7 +212,7 @@ private:
     const bool copy = e.kind == trace::Kind::kCopy;
     if (e.result != cuda::CUDA_ERROR_INVALID_VALUE && e.result != cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return;
     if (!copy && e.kind != trace::Kind::kSet) return;
-    if (!facts_.tells_access() || facts_.lost_records() != 0) return;
+    if (!facts_.tells_access() || facts_.lost_so_far() != 0) return;
     const Block* to = closed_mapping(heap, address_of(e, Side::kDestination), copy ? copy_extent(e, Side::kDestination) : set_extent(e));
     const Block* from = copy ? closed_mapping(heap, address_of(e, Side::kSource), copy_extent(e, Side::kSource)) : nullptr;
     if (to == nullptr && from == nullptr) return;
@@ -262,11 +266,11 @@ private:
 
   // The finding about the newest free in a kernel that may have ended the context; empty if there is none.
   // Such frees give these two codes (measured on an H200, driver 580).
-  std::string_view deadly_free(const Heap& heap) const {
+  std::string_view deadly_free(const EndOfTrace& end, const Heap& heap) const {
     using What = DeviceMistake::What;
     if (sticky_code_ != 700 && sticky_code_ != 719) return {};
     const DeviceMistake* newest = nullptr;
-    for (const auto& context : facts_.device_heaps().contexts()) {
+    for (const auto& context : end.device_contexts) {
       if (sticky_context_ != 0 && context->heap.context() != sticky_context_) continue;
       for (const DeviceMistake& mistake : context->heap.mistakes()) {
         if (mistake.what == What::kMismatched || mistake.what == What::kAlignment) continue;
@@ -281,7 +285,7 @@ private:
   }
 
   void put_off(const Event& e, Findings& findings) {
-    watch(kWantsAll);
+    watch(kWantsAll | kWantsUnclaimed);
     const auto [at, is_new] = retries_.try_emplace(e.thread, Retry{e.api, e.via, Retry::size_of(e), finding(e)});
     if (is_new) return;
     if (!at->second.is_same_call(e)) findings.add(std::move(at->second.failure));
@@ -311,7 +315,6 @@ const DetectorRegistration kApiError{{
     return std::make_unique<ApiError>(facts);
   },
   .wants = kUsual,
-  .comes_last = true,
 }};
 
 } // namespace

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -42,7 +43,7 @@ public:
     }
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
     for (State& state : rules_) {
       const PolicyRule& rule = state.rule;
       if (!rule.name.empty() && !state.seen) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -23,10 +24,10 @@ public:
     calls_.push_back({std::string(facts_.call_name(e)), e.stack, e.order});
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
     // The newest first: what the process died in is what it did last.
     std::ranges::sort(calls_, [](const Call& a, const Call& b) { return a.order > b.order; });
-    const Ending& ending = facts_.ending();
+    const Ending& ending = end.ending;
     for (const Call& call : calls_) {
       Finding f;
       f.kind = "unfinished-call";

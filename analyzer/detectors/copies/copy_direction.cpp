@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
@@ -142,7 +143,7 @@ private:
     const Wrong from = e.kind == trace::Kind::kCopy ? judge_refused_side(e, Side::kSource, heap) : Wrong{};
     if (!to.wrong && !from.wrong) return;
     findings.add(finding(e, to, from, of_node));
-    findings.explain_refusal();
+    findings.claim_refusal();
   }
 
   Wrong judge_refused_side(const Event& e, Side side, const Heap& heap) const {

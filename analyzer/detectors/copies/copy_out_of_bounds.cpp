@@ -3,6 +3,7 @@
 // before a block or behind one; likewise past the extent of an array. The verdict and the byte count are the heap's.
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {

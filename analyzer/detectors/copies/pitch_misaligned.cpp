@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -110,7 +111,7 @@ public:
     }
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (Finding& finding : uses_) findings.add(std::move(finding));
   }
 
@@ -203,7 +204,7 @@ private:
     f.stacks.push_back(labelled("failed here", e.stack, call));
     f.stacks.push_back(birth_stack(*block, facts_));
     findings.add(std::move(f));
-    findings.explain_refusal();
+    findings.claim_refusal();
   }
 
   Finding begin_finding(const Rows& rows, const Block& block, std::string_view call, const Heap& heap) const {

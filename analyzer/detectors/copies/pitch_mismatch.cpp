@@ -10,6 +10,7 @@
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
@@ -42,7 +43,7 @@ public:
     if (e.kind == trace::Kind::kCopy) judge_side(e, Side::kSource, heap, findings);
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     if (!shaped_call_ || !runtime_.is_static()) return;
     findings.not_checked(
       {"pitch-mismatch",
@@ -67,7 +68,7 @@ private:
       // A single row needs no pitch; none is none.
       if (rows.width <= rows.pitch || (rows.pitch == 0 && rows.count() == 1)) continue;
       findings.add(width_finding(e, side, rows, heap));
-      findings.explain_refusal();
+      findings.claim_refusal();
       return;
     }
   }

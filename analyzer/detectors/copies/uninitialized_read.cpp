@@ -19,6 +19,7 @@
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/running_kernels.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -177,9 +178,9 @@ public:
     }
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     if (found_.empty()) return;
-    if (std::string why = why_uses_are_unseen(facts_, heap); !why.empty()) {
+    if (std::string why = why_uses_are_unseen(end, facts_, heap); !why.empty()) {
       findings.not_checked({"uninitialized-read", std::move(why)});
       return;
     }

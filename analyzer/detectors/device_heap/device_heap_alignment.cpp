@@ -13,8 +13,8 @@ class DeviceHeapAlignment : public Detector {
 public:
   explicit DeviceHeapAlignment(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       for (const DeviceMistake& mistake : mistakes_of(*context)) {
         if (mistake.what == DeviceMistake::What::kAlignment) findings.add(finding(mistake, *context));
       }

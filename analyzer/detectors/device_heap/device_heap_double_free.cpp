@@ -4,6 +4,7 @@
 // cudaErrorLaunchFailure (719, measured on an H200); the record stands in the ring before the call is made.
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -13,8 +14,8 @@ class DeviceHeapDoubleFree : public Detector {
 public:
   explicit DeviceHeapDoubleFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       for (const DeviceMistake& mistake : mistakes_of(*context)) {
         if (mistake.what == DeviceMistake::What::kDoubleFree) findings.add(finding(mistake, *context));
       }

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
-#include "trace/cuda_constants.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -22,18 +22,11 @@ public:
 
   // A refused limit is part of the finding.
   void on_event(const Event& e, std::span<const Judgement>, const Heap&, Findings& findings) override {
-    const trace::NoteView limit(e);
-    if (e.kind != trace::Kind::kNote || limit.first() != cuda::kLimitMallocHeapSize) return;
-    for (const auto& context : facts_.device_heaps().contexts()) {
-      if (context->heap.refusals().empty() || context->refused.empty()) continue;
-      const HeapLimitCall& call = context->refused.back();
-      if (call.stack == e.stack && call.bytes == limit.second() && call.result == e.result)
-        findings.explain_refusal();
-    }
+    if (facts_.device_heaps().is_refused_limit(e)) findings.claim_refusal();
   }
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       const auto key_of = [&](const DeviceRefusal& refusal) {
         return cat({device_call(refusal.first.op), " ", place_key(refusal.first, *context)});
       };

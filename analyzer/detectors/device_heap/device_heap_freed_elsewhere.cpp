@@ -15,8 +15,8 @@ class DeviceHeapFreedElsewhere : public Detector {
 public:
   explicit DeviceHeapFreedElsewhere(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       std::vector<ForeignFree> pairs = context->heap.foreign_frees();
       std::erase_if(pairs, [&](const ForeignFree& pair) { return is_in_order(pair.example, *context); });
       const auto key_of = [&](const ForeignFree& pair) {

@@ -17,8 +17,8 @@ class DeviceHeapHighWater : public Detector {
 public:
   explicit DeviceHeapHighWater(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       const DeviceHeap& heap = context->heap;
       const std::uint64_t percent = context->limit == 0 ? 0 : heap.peak_bytes() * 100 / context->limit;
       if (percent < kPercent || !heap.refusals().empty() || heap.lost() != 0) continue;

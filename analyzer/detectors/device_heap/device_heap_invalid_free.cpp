@@ -5,6 +5,7 @@
 // died, since otherwise code that is not instrumented allocated it.
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -16,9 +17,9 @@ class DeviceHeapInvalidFree : public Detector {
 public:
   explicit DeviceHeapInvalidFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     std::uint64_t unseen = 0;
-    for (const auto& context : facts_.device_heaps().contexts()) {
+    for (const auto& context : end.device_contexts) {
       for (const DeviceMistake& mistake : mistakes_of(*context)) {
         if (is_unseen(mistake, *context, heap)) {
           unseen += mistake.count;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -24,10 +25,10 @@ class DeviceHeapLeak : public Detector {
 public:
   explicit DeviceHeapLeak(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     std::map<std::string, Group> groups;
     std::set<int> devices;
-    for (const auto& context : facts_.device_heaps().contexts()) {
+    for (const auto& context : end.device_contexts) {
       const int device = heap.device_of_context(context->heap.context());
       devices.insert(device);
       if (context->heap.live_blocks() == 0) continue;
@@ -36,7 +37,7 @@ public:
                                  : context->heap.lost() != 0
                                    ? "the ring was full, and frees may be among what it lost"
                                  : context->end ? std::string()
-                                                : why_not_a_leak(facts_.ending());
+                                                : why_not_a_leak(end.ending);
       if (excuse.empty()) {
         collect(*context, device, groups);
         continue;

@@ -5,6 +5,7 @@
 // DeviceHeap's.
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -14,8 +15,8 @@ class DeviceHeapMismatchedFree : public Detector {
 public:
   explicit DeviceHeapMismatchedFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       for (const DeviceMistake& mistake : mistakes_of(*context)) {
         if (mistake.what == DeviceMistake::What::kMismatched) findings.add(finding(mistake, *context));
       }

@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/shared/declared_pointers.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"

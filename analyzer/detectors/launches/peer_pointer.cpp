@@ -15,6 +15,7 @@
 #include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/detectors/shared/peer_access.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_constants.h"
 #include "trace/cuda_results.h"
@@ -72,7 +73,7 @@ private:
   }
 
   void judge(const Event& e, const Heap& heap, Findings& findings) {
-    if ((e.flags & trace::kFlagNested) != 0 || peers_.is_unknown() || facts_.lost_records() != 0) return;
+    if ((e.flags & trace::kFlagNested) != 0 || peers_.is_unknown() || facts_.lost_so_far() != 0) return;
     const trace::LaunchView launch(e);
     const int device = device_of(e, heap);
     if (device < 0 || heap.is_capturing(e, launch.stream())) return;

@@ -19,6 +19,7 @@
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/orderings.h"
 #include "analyzer/detectors/shared/stream_clock.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -92,7 +93,7 @@ public:
     if (of_stream && !heap.is_capturing(e, named_stream(e))) clock_.work(e, named_stream(e), heap);
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     if (clock_.is_full()) {
       findings.not_checked(
         {"stream-order", cat({"the program had more than ", format_count(StreamClock::kMaxStreams),
@@ -104,7 +105,7 @@ public:
                               format_plural(doubted_, "use"), " behind it may be ordered or not"})});
     }
     if (found_.empty()) return;
-    if (facts_.lost_records() != 0) {
+    if (end.lost_records != 0) {
       findings.not_checked(
         {"stream-order", "records were lost, and any of them may have ordered the streams"});
       return;

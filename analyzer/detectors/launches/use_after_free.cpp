@@ -12,6 +12,7 @@
 
 #include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/base/text_format.h"
 
@@ -31,7 +32,7 @@ public:
     }
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
     for (auto& [key, finding] : suspects_) {
       if (!heap.takes_end(key[0], static_cast<unsigned>(key[1]))) findings.add(std::move(finding));
     }

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -54,7 +55,7 @@ public:
     }
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
       const Sizes& sizes = stacks_[stack];
       for (std::size_t at = 0; at < kSizes; ++at) {

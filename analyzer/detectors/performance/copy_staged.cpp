@@ -12,6 +12,7 @@
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/peer_access.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -44,7 +45,7 @@ public:
     }
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (Finding& finding : copies_) {
       const std::string amount = format_bytes(finding.bytes);
       finding.message +=

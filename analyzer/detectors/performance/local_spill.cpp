@@ -13,12 +13,13 @@ class LocalSpill : public Detector {
 public:
   explicit LocalSpill(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const MeasuredFunction& function : facts_.memory_access().functions()) judge(function, findings);
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    const MemoryAccess& access = end.memory_access;
+    for (const MeasuredFunction& function : access.functions()) judge(function, access, findings);
   }
 
 private:
-  void judge(const MeasuredFunction& function, Findings& findings) const {
+  void judge(const MeasuredFunction& function, const MemoryAccess& access, Findings& findings) const {
     const MeasuredInstruction* worst = nullptr;
     AccessFigures figures;
     std::uint64_t instructions = 0;
@@ -32,7 +33,7 @@ private:
       if (worst == nullptr || sums.local_sectors > worst->sums.local_sectors) worst = &instruction;
     }
     figures.wasted_bytes = function.scaled(figures.actual) * kSectorBytes;
-    if (worst == nullptr || figures.wasted_bytes < facts_.memory_access().floor()) return;
+    if (worst == nullptr || figures.wasted_bytes < access.floor()) return;
     figures.memory = "local";
     figures.operation = "access";
     figures.kernel = function.name;
@@ -49,7 +50,7 @@ private:
       "local-spill", function, *worst, figures,
       "Allow more registers (-maxrregcount, __launch_bounds__) or keep fewer values alive at once, and index "
       "local arrays by constants, as in unrolled loops.",
-      facts_);
+      access.uses(), facts_);
     f.severity = Severity::kNote;
     f.message =
       cat({describe_kernel(figures), " moved ", format_bytes(figures.wasted_bytes), " to and from local memory",

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -38,7 +39,7 @@ public:
     ++copies.count;
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (const auto& [place, copies] : by_place_) {
       if (copies.count < kCopies || copies.bytes < kBytes) continue;
       findings.add(finding(StackId{static_cast<std::uint32_t>(place >> 1)}, (place & 1) != 0, copies));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -42,7 +43,7 @@ public:
     run.api = e.via != trace::kNoApi ? e.via : e.api;
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
       if (stacks_[stack].copies < kFewestCopies) continue;
       findings.add(finding(StackId{static_cast<std::uint32_t>(stack)}, stacks_[stack]));

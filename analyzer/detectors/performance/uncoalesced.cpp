@@ -6,6 +6,7 @@
 // would take (access_cause.h).
 
 #include "analyzer/detectors/shared/access_finding.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -15,21 +16,20 @@ class Uncoalesced : public Detector {
 public:
   explicit Uncoalesced(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    const MemoryAccess& access = facts_.memory_access();
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    const MemoryAccess& access = end.memory_access;
     for (const AccessLine& line : access.global_lines()) {
       if (line.wasted_in_all() * kSectorBytes < access.floor()) break; // the others wasted less
-      if (line.wasted != 0 && judged_ratio(line) >= kNoteRatio) findings.add(finding(line));
+      if (line.wasted != 0 && judged_ratio(line) >= kNoteRatio) findings.add(finding(line, access));
     }
   }
 
 private:
-  Finding finding(const AccessLine& line) const {
-    const MemoryAccess& access = facts_.memory_access();
+  Finding finding(const AccessLine& line, const MemoryAccess& access) const {
     const CauseFound cause = cause_of(line, access);
     AccessFigures figures = global_figures(line, access);
     Finding f = access_finding("uncoalesced", *line.function, *line.worst, figures,
-                               std::string(advice_for(cause, is_atomic(line))), facts_);
+                               std::string(advice_for(cause, is_atomic(line))), access.uses(), facts_);
     f.severity = judged_ratio(line) > kWarningRatio ? Severity::kWarning : Severity::kNote;
     f.message = cat({describe_accesses(figures), " move ", format_ratio(figures.ratio()),
                      " times the sectors that their data fills, ", format_ratio(figures.per_request()),
@@ -38,7 +38,7 @@ private:
                      figures.launches > figures.measured ? " in all launches, " : ", ", share(figures),
                      " of what the run's kernels moved"});
     if (const std::string why = describe(cause); !why.empty()) f.message += cat({": ", why, mixed(line)});
-    add_memory(f, *line.function, cause);
+    add_memory(f, *line.function, cause, access.uses());
     f.message += '.';
     return f;
   }
@@ -63,8 +63,7 @@ private:
   }
 
   // Names the allocation where the kernel was given no other, and what of it explains a misaligned access.
-  void add_memory(Finding& f, const MeasuredFunction& function, const CauseFound& cause) const {
-    const KernelUses& uses = facts_.memory_access().uses();
+  void add_memory(Finding& f, const MeasuredFunction& function, const CauseFound& cause, const KernelUses& uses) const {
     const KernelUse* use = uses.find(function.linked);
     if (use == nullptr || !use->memory) return;
     const Block& memory = *use->memory;

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/path.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/base/text_format.h"
@@ -69,7 +70,7 @@ std::string format_ratio(double value) {
 
 Finding access_finding(std::string_view kind, const MeasuredFunction& function,
                        const MeasuredInstruction& instruction, AccessFigures figures, std::string advice,
-                       const ProcessFacts& facts) {
+                       const KernelUses& uses, const TraceNames& names) {
   Finding f;
   f.kind = kind;
   f.bytes = figures.wasted_bytes;
@@ -80,8 +81,8 @@ Finding access_finding(std::string_view kind, const MeasuredFunction& function,
     f.advice += " Compile with -lineinfo to be told the line.";
   }
   f.stacks.push_back(source_stack(function, instruction));
-  if (const KernelUse* use = facts.memory_access().uses().find(function.linked)) {
-    f.stacks.push_back(labelled("first launched here", use->first, facts.api_name(use->api)));
+  if (const KernelUse* use = uses.find(function.linked)) {
+    f.stacks.push_back(labelled("first launched here", use->first, names.api_name(use->api)));
   }
   // Lines may be equal where a template was compiled for several types, and are missing without -lineinfo.
   f.group =

@@ -27,6 +27,6 @@ std::string format_ratio(double value);
 // kernel's first launch, and what to do for want of line information at the end of its advice.
 Finding access_finding(std::string_view kind, const MeasuredFunction& function,
                        const MeasuredInstruction& instruction, AccessFigures figures, std::string advice,
-                       const ProcessFacts& facts);
+                       const KernelUses& uses, const TraceNames& names);
 
 } // namespace gmt

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
 
@@ -23,10 +24,10 @@ const char* label_of(const KernelLaunch& launch) {
 
 // From where the host had the kernel run that made a call at that time of the device's clock.
 std::vector<LabelledStack> launch_stacks(const KernelLaunch& launch, std::uint64_t time,
-                                         const ProcessFacts& facts) {
+                                         const TraceNames& names) {
   std::vector<LabelledStack> stacks;
   const auto add = [&](const char* label, const auto& made) {
-    stacks.push_back(labelled(label, made.stack, facts.api_name(made.api)));
+    stacks.push_back(labelled(label, made.stack, names.api_name(made.api)));
   };
   if (const GraphLaunches* graph = launch.graph; graph != nullptr && graph->count() != 0) {
     const GraphLaunches::Range range = graph->at(time);
@@ -108,7 +109,7 @@ std::vector<DeviceMistake> mistakes_of(const DeviceContext& context) {
 }
 
 void add_device_stack(Finding& finding, std::string label, const DevicePlace& place,
-                      const DeviceContext& context, const ProcessFacts& facts) {
+                      const DeviceContext& context, const TraceNames& names) {
   const DeviceSite& site = context.heap.site(place.who);
   const KernelLaunch* launch = context.launches.find(place.grid);
   const std::string kernel = launch != nullptr ? context.launches.kernel(*launch) : std::string();
@@ -124,7 +125,7 @@ void add_device_stack(Finding& finding, std::string label, const DevicePlace& pl
                   .thread = indices(trace::thread_of(place.who))};
   finding.stacks.push_back(std::move(stack));
   if (launch == nullptr) return;
-  std::vector<LabelledStack> stacks = launch_stacks(*launch, place.time, facts);
+  std::vector<LabelledStack> stacks = launch_stacks(*launch, place.time, names);
   if (!tells_last(finding, stacks)) std::ranges::move(stacks, std::back_inserter(finding.stacks));
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 
 namespace gmt {
 
@@ -21,7 +22,7 @@ std::string source_of(const DevicePlace& place, const DeviceContext& context);
 
 // Adds the place in the kernel and, unless the stack before it already tells of the same launch, the launch.
 void add_device_stack(Finding& finding, std::string label, const DevicePlace& place,
-                      const DeviceContext& context, const ProcessFacts& facts);
+                      const DeviceContext& context, const TraceNames& names);
 
 // "64 bytes of the device heap allocated by malloc in step(int*)"
 std::string describe_block(const DeviceBlock& block, const DeviceContext& context);

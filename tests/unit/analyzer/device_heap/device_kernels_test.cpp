@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/device_heap/device_heap.h"
 #include "tests/unit/analyzer/support/device_heap_fixture.h"
 
 namespace gmt::test {

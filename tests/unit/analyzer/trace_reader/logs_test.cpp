@@ -10,6 +10,7 @@
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/trace_reader/event_stream.h"
 
 namespace gmt::test {
 namespace {

@@ -6,6 +6,8 @@
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/trace_reader/event_stream.h"
+#include "analyzer/trace_reader/name_table.h"
 
 namespace gmt::test {
 namespace {
@@ -141,14 +143,16 @@ TEST_F(Traces, DumpSeesEveryRecordInOrder) {
   writer.log(1).alloc({.api = "cuMemAlloc_v2", .order = 4}, trace::Family::kDevice, 0x40, 1);
   writer.write(path());
   EventStream stream(open_trace(path()).value());
+  NameTable names(stream.trace().apis);
   std::string orders;
   while (const Event* e = stream.next()) {
+    names.follow(*e);
     orders += std::to_string(e->order);
     orders += e->kind == trace::Kind::kName ? "n " : e->kind == trace::Kind::kExit ? "e " : " ";
   }
   EXPECT_EQ(orders, "0e 1 1n 3 4 ");
-  EXPECT_EQ(stream.handle_name(0xf), "kerne");
-  EXPECT_EQ(stream.handle_name(0xe), "");
+  EXPECT_EQ(names.handle_name(0xf), "kerne");
+  EXPECT_EQ(names.handle_name(0xe), "");
   EXPECT_EQ(stream.next(), nullptr);
 }
 

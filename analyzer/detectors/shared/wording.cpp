@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of detectors: a list built by static constructors, read after main has begun. The head is
-// constant-initialised, so the order of those constructors does not matter. Also the wording detectors share.
+// See wording.h.
 
-#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 
-#include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
-
-constinit const DetectorRegistration* g_first = nullptr;
 
 // What pinned memory was asked to be (cuda.h on cuMemHostAlloc): " (mapped)"; empty if nothing.
 std::string pinned_words(const Block& block) {
@@ -27,19 +24,8 @@ std::string pinned_words(const Block& block) {
 
 } // namespace
 
-DetectorRegistration::DetectorRegistration(const DetectorInfo& registered) : info(registered), next(g_first) {
-  g_first = this;
-}
-
-std::vector<const DetectorInfo*> detectors() {
-  std::vector<const DetectorInfo*> all;
-  for (const DetectorRegistration* r = g_first; r != nullptr; r = r->next) all.push_back(&r->info);
-  std::ranges::sort(all, {}, [](const DetectorInfo* info) { return info->id; });
-  return all;
-}
-
-std::string why_uses_are_unseen(const ProcessFacts& facts, const Heap& heap) {
-  if (facts.lost_records() != 0)
+std::string why_uses_are_unseen(const EndOfTrace& end, const ProcessFacts& facts, const Heap& heap) {
+  if (end.lost_records != 0)
     return "records were lost, and among them may be the calls that used the memory";
   if (heap.unseen_allocations() != 0 || heap.unseen_frees() != 0)
     return "some calls were not seen, and among them may be those that used the memory";
@@ -53,23 +39,23 @@ std::string describe_bytes(std::uint64_t bytes, trace::Family family) {
   return cat({format_bytes(bytes), " of ", family_noun(family)});
 }
 
-std::string describe_block(const Block& block, const ProcessFacts& facts) {
+std::string describe_block(const Block& block, const TraceNames& names) {
   const std::string_view verb = block.family == trace::Family::kRegistered ? " registered by "
                                 : is_static(block.family)                  ? " found by "
                                                                            : " allocated by ";
   return cat(
-    {describe_bytes(block.bytes, block.family), pinned_words(block), verb, facts.api_name(block.api)});
+    {describe_bytes(block.bytes, block.family), pinned_words(block), verb, names.api_name(block.api)});
 }
 
 LabelledStack labelled(std::string label, StackId stack, std::string_view api) {
   return {.label = std::move(label), .stack = stack, .api = std::string(api), .frames = {}, .device = {}};
 }
 
-LabelledStack birth_stack(const Block& block, const ProcessFacts& facts) {
+LabelledStack birth_stack(const Block& block, const TraceNames& names) {
   const char* label = block.family == trace::Family::kRegistered ? "registered here"
                       : is_static(block.family)                  ? "looked up here"
                                                                  : "allocated here";
-  return labelled(label, block.allocated, facts.api_name(block.api));
+  return labelled(label, block.allocated, names.api_name(block.api));
 }
 
 std::string_view released_word(trace::FreeFunction function) {
