@@ -36,7 +36,7 @@ private:
   void sort_by_kind();
 
   std::vector<std::unique_ptr<Detector>> detectors_; // those that want unclaimed refusals last
-  std::array<std::vector<Detector*>, kEventKinds> by_kind_; // whom a call that went well concerns
+  std::array<std::vector<Detector*>, kEventKinds> by_kind_; // those that want a call that went well
   bool changed_ = false;                             // a detector asks for other events than before
 };
 

@@ -22,7 +22,7 @@ std::string Grouping::key_of(const Finding& finding) const {
     key += stack.api; // without a stack the calls' names are all that tells them apart
     key += '\0';
     if (!stack.device) continue;
-    key += stack.device->kernel; // a helper function is one place for all
+    key += stack.device->kernel; // a helper function is one source for all
     for (const Frame& frame : stack.frames)
       key += cat({frame.function, frame.file, std::to_string(frame.line)});
   }

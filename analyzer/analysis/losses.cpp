@@ -89,7 +89,7 @@ void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, Pro
     damaged += context->stats.damaged;
     unseen += context->heap.unseen_frees();
     unjudged += context->heap.unjudged();
-    for (const DeviceMistake& free : context->heap.doubtful()) {
+    for (const DeviceMistake& free : context->heap.undecided()) {
       if (host_block_of(free, heap) == nullptr) unjudged += free.count; // else heap-mixed
     }
     for (std::size_t cause = 0; cause < context->stats.lost.size(); ++cause) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who used how much memory in one process, as the report shows it: rows without anything in them are left
-// out, and rows are in a fixed order. Made by the analysis from the sums of memory_use.h; the report builder fills
-// in what needs symbols and modules. Read by outputs.
+// Which memory one process used, and how much, as the report shows it: rows without anything in them are left out,
+// and rows are in a fixed order. The report builder fills in what needs symbols and modules.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that keep memory until the process ends, on purpose: caching allocators, workspaces. A leak whose
-// allocation stack passes through one of them is a note, and so are churn and unused memory: neither is the
-// user's to mend. So are accesses of memory in a library's own kernels. Called by the report once frames are resolved. The list is shipped and closed: a user's own
-// library is no owner.
+// allocation stack passes through one of them is a note, and so are churn and unused memory: the user can mend
+// neither. So are accesses of memory in a library's own kernels. Frames must be resolved. The list is shipped and
+// closed: a user's own library is no owner.
 #pragma once
 
 #include <span>

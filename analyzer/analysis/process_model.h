@@ -47,9 +47,9 @@ public:
   EndOfTrace end(); // once
 
   bool exit_recorded() const { return last_words_.recorded(); } // a log goes on to the process's last words
-  // Whether records that are missing can be told from those that are not written yet (since 1.5).
+  // Whether records that are missing can be distinguished from those that are not written yet (since 1.5).
   bool is_judged_for_gaps() const { return trace_.info.minor >= 5 && !may_be_running_; }
-  // Records that were made, and are not in the trace for no reason that it tells.
+  // Records that were made, and are not in the trace for no reason that it names.
   std::uint64_t missing_records() const;
   std::uint64_t nameless_calls() const { return nameless_calls_; } // whose function the trace does not name
 

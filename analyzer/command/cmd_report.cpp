@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `report`: analyses traces made earlier, here or on another machine. Called by dispatch().
-// Returns 0 if nothing at or above --fail-on was found, 1 if something was, 3 if no call could be read and so
-// nothing was checked, or if a part of a trace is gone; everything else is a UserError.
+// `report`: analyses traces made earlier, here or on another machine. Returns 0 if nothing at or above --fail-on was
+// found, 1 if something was, 3 if no call could be read and so nothing was checked, or if a part of a trace is gone;
+// everything else is a UserError.
 
 #include <unistd.h>
 
@@ -69,7 +69,7 @@ std::vector<fs::path> chosen_traces(const std::vector<std::string>& words) {
   return each_once(paths);
 }
 
-// A program that made no call has nothing to be checked; where the logs end too early nobody knows.
+// A program that made no call has nothing to be checked; where the logs end too early that is not known.
 bool read_nothing(const Report& report) {
   return report.no_cuda_calls && !std::ranges::all_of(report.processes, &ProcessReport::exit_recorded);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `run`, `check` and `record`: starts the program under the interposer, waits, finishes its traces and
-// reports. Called by dispatch(). Everything that can be wrong with the options is found before the program
-// starts; whatever goes wrong after it, the program's own status is the one returned.
+// `run`, `check` and `record`: starts the program under the interposer, waits, finishes its traces and reports.
+// Everything that can be wrong with the options is found before the program starts; whatever goes wrong after it,
+// the program's own status is the one returned.
 
 #include <unistd.h>
 

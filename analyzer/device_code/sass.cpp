@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of opcodes that touch memory, see sass.h. Bits are numbered from the lowest of 128: 0..8 opcode,
+// The table of opcodes that access memory, see sass.h. Bits are numbered from the lowest of 128: 0..8 opcode,
 // 24..31 address register (255 is RZ), 40..63 the offset unless a row says otherwise, 73.. the type. Later
 // architectures added opcodes and moved a few fields; no opcode has come back with another meaning.
 #include "analyzer/device_code/sass.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One decoded record of a trace, in the merged order of one process. Made by LogReader, ordered by Merge,
-// seen by Heap and every detector. An Event is a view: it lives until the next one is asked for.
+// One decoded record of a trace, in the merged order of one process. An Event is a view: it lives until the next one
+// is asked for.
 #pragma once
 
 #include <cstdint>

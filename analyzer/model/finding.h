@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a detector says: one finding is one mistake (or one group of equal mistakes) with every call stack
-// that matters. Detectors fill it with stack ids; the report resolves them to Frames before any output runs.
-// Sizes are bytes, addresses are the program's own.
+// What a detector found: one finding is one mistake (or one group of equal mistakes) with every call stack that
+// matters. Stacks are ids at first; their frames are filled in once symbols are known. Sizes are bytes, addresses
+// are the program's own.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ struct LabelledStack {
   StackId stack;
   std::string api;   // the call as the program wrote it: cudaMalloc, else cuMemAlloc
   std::vector<Frame> frames; // filled by the report, innermost first
-  std::optional<DeviceThread> device = {}; // a place in a kernel: its frames are the detector's, `stack` is 0
+  std::optional<DeviceThread> device = {}; // a line of a kernel: its frames are the detector's, `stack` is 0
 };
 
 // Who had what when an allocation failed: of one device's memory, or of the host's that CUDA has pinned.
@@ -94,7 +94,7 @@ struct HeldMemory {
   std::vector<Module> modules;                          // those that held most first
   std::vector<Pool> pools;
 
-  // An estimate of what nobody that was traced held: contexts, code, memory that pools keep, other programs.
+  // An estimate of what no traced process held: contexts, code, memory that pools keep, other programs.
   std::optional<std::uint64_t> untraced_bytes() const {
     if (!free_bytes || !total_bytes) return std::nullopt;
     const std::uint64_t taken = *total_bytes - std::min(*free_bytes, *total_bytes);

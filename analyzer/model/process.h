@@ -26,7 +26,7 @@ struct Kernel {
   std::vector<Parameter> parameters;
 };
 
-// A device's limits, as its driver told them (cuDeviceGetAttribute).
+// A device's limits, as its driver gave them (cuDeviceGetAttribute).
 struct DeviceFacts {
   std::string name;
   std::uint64_t bytes = 0; // of memory

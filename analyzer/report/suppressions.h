@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of the user's that leave findings out of the report: `kind:glob` lines, docs/suppressions.md. Used by
-// the report builder. Every use is counted, so that a report always says what was held back and why.
+// Rules of the user that leave findings out of the report: `kind:glob` lines, docs/suppressions.md. Every use is
+// counted, so that a report always says what was held back and why.
 #pragma once
 
 #include <cstdint>

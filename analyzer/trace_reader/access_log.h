@@ -18,7 +18,7 @@ namespace gmt {
 // trace::Kind::kAccessWindows.
 struct AccessWindows {
   trace::AccessTrouble trouble = trace::AccessTrouble::kNone;
-  std::uint64_t code = 0; // the CUptiResult that told
+  std::uint64_t code = 0; // the CUptiResult behind it
   std::uint64_t opened = 0, read = 0, given_up = 0;
   std::uint64_t launches = 0, launches_read = 0, launches_given_up = 0;
   std::uint64_t open_nanoseconds = 0;
@@ -61,7 +61,7 @@ struct AccessCounts {
   std::uint64_t local_sectors = 0;
 
   // Instructions that did not are measured too, for their executions.
-  bool touched_memory() const {
+  bool accessed_memory() const {
     const auto any = [](std::uint64_t figure) { return figure != 0 && figure != trace::kUnknownCount; };
     return any(sectors) || any(bytes) || any(wavefronts) || any(shared_bytes) || any(local_sectors);
   }

@@ -32,7 +32,7 @@ EventStream::EventStream(TraceDir trace) : trace_(std::move(trace)) {
   merge_ = std::make_unique<Merge>(std::move(logs));
 }
 
-// A thread that made no call, but only told how the process ends, is none that reports speak of.
+// A thread that made no call, but only said how the process ends, is none that reports speak of.
 void EventStream::note_thread(const Event& e) {
   if (!is_call(e.kind)) return;
   recent_threads_[e.thread % kRecentThreads] = e.thread;

@@ -83,7 +83,7 @@ std::vector<RunTrace> newest_run(const fs::path& folder) {
   if (all.empty()) return {};
   const RunTrace& newest = all.back();
   if (newest.info.run.empty()) return {newest};
-  // Which of them was the program itself is told by age: it is the oldest unless it only started others.
+  // Which of them was the program itself is known by age: it is the oldest unless it only started others.
   return traces_of_run(folder, newest.info.run, -1);
 }
 

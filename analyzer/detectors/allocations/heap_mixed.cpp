@@ -45,7 +45,7 @@ public:
     for (const auto& [key, use] : uses_) findings.add(host_call(use, end));
     for (const auto& context : end.device_contexts) {
       std::vector<DeviceMistake> frees = mistakes_of(*context);
-      std::ranges::copy(context->heap.doubtful(), std::back_inserter(frees));
+      std::ranges::copy(context->heap.undecided(), std::back_inserter(frees));
       for (const DeviceMistake& mistake : frees) {
         if (const Block* block = host_block_of(mistake, heap)) {
           findings.add(device_free(mistake, *block, *context, heap));

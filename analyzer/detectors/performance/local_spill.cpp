@@ -41,10 +41,10 @@ private:
     figures.offset = worst->offset;
     figures.launches = function.launches;
     figures.measured = function.measured;
-    if (worst->code != nullptr && !worst->code->places.empty()) {
-      figures.function = worst->code->places.front().function;
-      figures.file = worst->code->places.front().file;
-      figures.line = worst->code->places.front().line;
+    if (worst->code != nullptr && !worst->code->lines.empty()) {
+      figures.function = worst->code->lines.front().function;
+      figures.file = worst->code->lines.front().file;
+      figures.line = worst->code->lines.front().line;
     }
     Finding f = access_finding(
       "local-spill", function, *worst, figures,

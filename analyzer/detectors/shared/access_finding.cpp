@@ -20,12 +20,12 @@ LabelledStack source_stack(const MeasuredFunction& function, const MeasuredInstr
   LabelledStack stack = labelled("accessed here", {}, {});
   stack.device = {.kernel = function.is_kernel() ? function.name : std::string()};
   if (instruction.code != nullptr) {
-    for (const SourcePlace& place : instruction.code->places) {
+    for (const SourceLine& place : instruction.code->lines) {
       Frame& frame = stack.frames.emplace_back();
       frame.function = place.function.empty() ? function.name : demangle(place.function);
       frame.file = place.file;
       frame.line = place.line;
-      frame.inlined = stack.frames.size() < instruction.code->places.size();
+      frame.inlined = stack.frames.size() < instruction.code->lines.size();
     }
   }
   if (stack.frames.empty()) stack.frames.emplace_back().function = function.name;

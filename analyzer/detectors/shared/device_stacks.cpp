@@ -31,7 +31,7 @@ std::vector<LabelledStack> launch_stacks(const KernelLaunch& launch, std::uint64
   };
   if (const GraphLaunches* graph = launch.graph; graph != nullptr && graph->count() != 0) {
     const GraphLaunches::Range range = graph->at(time);
-    const bool is_one_place = graph->is_one_place(range);
+    const bool is_one_place = graph->is_one_site(range);
     add(is_one_place ? "graph launched here" : "graph first launched here", graph->launch(range.first));
     if (!is_one_place) add("graph last launched here", graph->launch(range.last));
   }
@@ -52,14 +52,14 @@ bool tells_last(const Finding& finding, const std::vector<LabelledStack>& stacks
 
 } // namespace
 
-std::string kernel_of(const DevicePlace& place, const DeviceContext& context) {
+std::string kernel_of(const DeviceCall& place, const DeviceContext& context) {
   const KernelLaunch* launch = context.launches.find(place.grid);
   if (launch != nullptr && !context.launches.kernel(*launch).empty()) return context.launches.kernel(*launch);
   const std::string& function = context.heap.site(place.who).function;
   return function.empty() ? "a kernel" : function;
 }
 
-std::string source_of(const DevicePlace& place, const DeviceContext& context) {
+std::string source_of(const DeviceCall& place, const DeviceContext& context) {
   const DeviceSite& site = context.heap.site(place.who);
   if (site.file.empty()) return {};
   return cat({base_name(site.file), ":", std::to_string(site.line)});
@@ -89,7 +89,7 @@ std::uint64_t sufficient_limit(const DeviceContext& context) {
   return limit;
 }
 
-std::string place_key(const DevicePlace& place, const DeviceContext& context) {
+std::string place_key(const DeviceCall& place, const DeviceContext& context) {
   const DeviceSite& site = context.heap.site(place.who);
   return cat({site.file, ":", std::to_string(site.line), ":", site.function, "\n",
               kernel_of(place, context), "\n"});
@@ -108,7 +108,7 @@ std::vector<DeviceMistake> mistakes_of(const DeviceContext& context) {
   });
 }
 
-void add_device_stack(Finding& finding, std::string label, const DevicePlace& place,
+void add_device_stack(Finding& finding, std::string label, const DeviceCall& place,
                       const DeviceContext& context, const TraceNames& names) {
   const DeviceSite& site = context.heap.site(place.who);
   const KernelLaunch* launch = context.launches.find(place.grid);

@@ -15,13 +15,13 @@
 namespace gmt {
 
 // The kernel that made the call, demangled; else the function that the call stands in; "a kernel" if unknown.
-std::string kernel_of(const DevicePlace& place, const DeviceContext& context);
+std::string kernel_of(const DeviceCall& place, const DeviceContext& context);
 
 // "step.cu:12"; empty where no line is known.
-std::string source_of(const DevicePlace& place, const DeviceContext& context);
+std::string source_of(const DeviceCall& place, const DeviceContext& context);
 
 // Adds the place in the kernel and, unless the stack before it already tells of the same launch, the launch.
-void add_device_stack(Finding& finding, std::string label, const DevicePlace& place,
+void add_device_stack(Finding& finding, std::string label, const DeviceCall& place,
                       const DeviceContext& context, const TraceNames& names);
 
 // "64 bytes of the device heap allocated by malloc in step(int*)"
@@ -34,7 +34,7 @@ const Block* host_block_of(const DeviceMistake& mistake, const Heap& heap);
 std::uint64_t sufficient_limit(const DeviceContext& context);
 
 // What must be equal for two findings to be one: the place's kernel and site.
-std::string place_key(const DevicePlace& place, const DeviceContext& context);
+std::string place_key(const DeviceCall& place, const DeviceContext& context);
 
 // Those of equal keys as one, the first as example. DeviceHeap knows grids, but no kernels.
 template <class T, class KeyOf> std::vector<T> merged(const std::vector<T>& all, const KeyOf& key_of) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One finding as text, and the line that sums all of them up. Used by text.cpp, see text_layout.h.
+// One finding as text, and the line that sums all of them up. See text_layout.h.
 //
 //   error    double-free             2 times
 //     What happened.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small parts that a text report is laid out with: columns, wrapping, words for facts. Used by text.cpp
-// only. Whatever comes from the program passes through printable(), so that no name can steer the reader's
-// terminal.
+// The small parts that a text report is laid out with: columns, wrapping, words for facts. Whatever comes from the
+// program passes through printable(), so that no name can steer the reader's terminal.
 #pragma once
 
 #include <cstddef>

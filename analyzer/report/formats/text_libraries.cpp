@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libraries do for themselves, in brief: a framework's caches make dozens of leaks that are nobody's to mend, and
-// cuBLAS's kernels hundreds of findings about accesses; what is the program's own would drown in them. Used by
-// text.cpp, see text_layout.h; JSON has every one.
+// What libraries do for themselves, in brief. A framework's caches make dozens of leaks that the program cannot
+// mend, and cuBLAS's kernels hundreds of findings about accesses; the program's own would drown in them. JSON has
+// every one. See text_layout.h.
 #include <compare>
 #include <map>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who used how much memory, as aligned columns: by kind of memory, by direction of copies, by call stack at
-// the peak, by module. Of several processes the one with the highest peak is shown. Used by text.cpp only.
+// Which memory was used, and how much, as aligned columns: by kind of memory, by direction of copies, by call stack
+// at the peak, by module. Of several processes the one with the highest peak is shown.
 //
 // A table of one row says little more than the totals below it, so it is left out unless all are asked for;
 // so are rows beyond a table's share, which are counted.

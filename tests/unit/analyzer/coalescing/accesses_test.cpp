@@ -263,7 +263,7 @@ TEST_F(AccessTest, WhatPassesTheCountersByIsTold) {
   access.windows({.graph_launches = 5, .unknown_graphs = 3, .graphs_in_windows = 1});
   function("_Z4stepPf");
   add({.sectors = 4, .ideal = 4});
-  code_now().instructions.push_back({.offset = 64, .op = MemoryOp::kBulkCopy, .places = {}});
+  code_now().instructions.push_back({.offset = 64, .op = MemoryOp::kBulkCopy, .lines = {}});
   name(kKernel, "_Z4stepPf");
   name(0xf2, "_Z5otherPf");
   name(0xf3, "_Z8capturedPf");

@@ -209,7 +209,7 @@ TEST_F(UncoalescedTest, InlinedFunctionsAreTheStack) {
   access.windows({});
   function("_Z4stepPf");
   add({.sectors = 32, .ideal = 4});
-  code_now().instructions[0].places = {{"_Z4loadPf", "/src/load.h", 3}, {"_Z4stepPf", "/src/step.cu", 40}};
+  code_now().instructions[0].lines = {{"_Z4loadPf", "/src/load.h", 3}, {"_Z4stepPf", "/src/step.cu", 40}};
   run_access();
   const LabelledStack& stack = find("uncoalesced")->stacks.at(0);
   ASSERT_EQ(stack.frames.size(), 2u);

@@ -59,8 +59,8 @@ protected:
                             .bytes = a.width,
                             .address_register = a.address_register,
                             .address_offset = a.address_offset,
-                            .places = {}};
-    if (a.line != 0) instruction.places.push_back({now_->name, "/src/step.cu", a.line});
+                            .lines = {}};
+    if (a.line != 0) instruction.lines.push_back({now_->name, "/src/step.cu", a.line});
     now_->instructions.push_back(instruction);
     access.instruction(offset, {.executions = a.executions,
                                 .threads = figure(a.threads),
