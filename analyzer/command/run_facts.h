@@ -19,7 +19,7 @@ struct RunFacts {
   std::vector<std::string> remarks; // sentences from before the start
   bool simulated = false;
   std::string trace_dir;
-  std::vector<RunTrace> traces;
+  std::vector<TraceHead> traces;
   std::vector<std::string> unreadable; // one sentence a trace
   std::vector<Note> notes;
   Outcome outcome;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What instructions did to memory, as one context's access-<n>.log has it (trace/FORMAT.md, "Instructions and
-// memory"). Read by MemoryAccess, which adds contexts up, and by `dump`.
+// memory").
 //
-// Trusts nothing, as LogReader does: what makes no sense is counted and left out, and the file may end
-// anywhere. Its words are raised in place while the process lives, so any number may be the one before.
+// Trusts nothing, as SlotFile does: what makes no sense is counted and left out. Its words are raised in place while the process lives, so any number may be the one before.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/trace_reader/log_reader.h"
+#include "analyzer/trace_reader/slot_file.h"
 
 namespace gmt {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/analyzer/support/slot_file.h"
+#include "tests/unit/analyzer/support/slot_writer.h"
 
 namespace gmt::test {
 
@@ -30,7 +30,7 @@ struct Windows {
   std::uint64_t measuring = 0, elapsed = 0; // nanoseconds
 };
 
-class AccessLogWriter : public SlotFile {
+class AccessLogWriter : public SlotWriter {
 public:
   void windows(const Windows& w) {
     Made<trace::AccessWindowsFields> made;
@@ -75,7 +75,7 @@ public:
   }
   bool empty() const { return slots_.empty(); }
   void write(const std::filesystem::path& trace, const std::string& name = "access-0") const {
-    SlotFile::write(trace, name);
+    SlotWriter::write(trace, name);
   }
 
 private:

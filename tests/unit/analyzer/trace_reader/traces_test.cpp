@@ -59,16 +59,19 @@ TEST_F(Traces, TextFiles) {
   EXPECT_TRUE(trace.completion->core_dumped);
 }
 
-TEST_F(Traces, InfoAloneIsReadAsTheWholeTraceIs) {
-  writer.info = {"run=a\\\\b\\tc", "realtime_ns=17", "exe=/bin/a\\nb"};
+TEST_F(Traces, InfoIsReadOnceAndPassedOn) {
+  writer.info = {"run=a\\\\b\\tc", "realtime_ns=17", "exe=/bin/a\\nb", "no equals sign"};
   writer.write(path());
-  const TraceInfo info = read_info(path());
-  EXPECT_EQ(info.run, "a\\b\tc");
-  EXPECT_EQ(info.realtime_ns, 17u);
-  EXPECT_EQ(info.pid, 4242u);
-  EXPECT_EQ(info.executable, "/bin/a\nb");
-  EXPECT_EQ(open_trace(path()).value().info.run, info.run);
-  EXPECT_EQ(read_info(directory.path() / "absent").run, "");
+  TraceHead head = read_head(path());
+  EXPECT_EQ(head.info.run, "a\\b\tc");
+  EXPECT_EQ(head.info.realtime_ns, 17u);
+  EXPECT_EQ(head.info.pid, 4242u);
+  EXPECT_EQ(head.info.executable, "/bin/a\nb");
+  write_file(path() / "info", "format=9.9\nrun=other\n"); // not looked at again
+  const TraceDir trace = open_trace(std::move(head)).value();
+  EXPECT_EQ(trace.info.run, "a\\b\tc");
+  EXPECT_EQ(trace.damaged_lines, 1u);
+  EXPECT_EQ(read_head(directory.path() / "absent").info.run, "");
 }
 
 TEST_F(Traces, WhatCannotBeOpenedThrowsWhereItsValueIsAskedFor) {

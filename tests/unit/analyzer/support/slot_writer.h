@@ -11,7 +11,7 @@
 
 namespace gmt::test {
 
-class SlotFile {
+class SlotWriter {
 public:
   void torn() { slots_.emplace_back(); } // reserved, never written
 
