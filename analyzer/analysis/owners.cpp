@@ -105,9 +105,9 @@ void give_to(const OwnerRule& rule, Finding& finding) {
   finding.severity = Severity::kNote;
   finding.owner = rule.owner;
   if (finding.message.ends_with('.')) finding.message.pop_back();
-  finding.message += finding.kind == "leak"    ? cat({"; ", rule.owner, " holds it: ", rule.why, "."})
-                     : finding.kind == "churn" ? cat({"; ", rule.owner, " does that itself."})
-                                               : cat({"; ", rule.owner, " allocated it for itself."});
+  if (finding.kind == "leak") finding.message += cat({"; ", rule.owner, " holds it: ", rule.why, "."});
+  else if (finding.kind == "churn") finding.message += cat({"; ", rule.owner, " does that itself."});
+  else finding.message += cat({"; ", rule.owner, " allocated it for itself."});
   finding.advice = finding.kind == "leak" ? "Nothing to do, unless it grows from run to run." : "Nothing to do.";
 }
 

@@ -15,12 +15,12 @@
 #include "analyzer/detectors/process_facts.h"
 #include "analyzer/device_heap/device_heaps.h"
 #include "analyzer/heap/nvtx_ranges.h"
-#include "analyzer/trace_reader/clock_pairs.h"
+#include "analyzer/trace_reader/facts/clock_pairs.h"
 #include "analyzer/trace_reader/event_stream.h"
-#include "analyzer/trace_reader/last_words.h"
+#include "analyzer/trace_reader/facts/last_words.h"
 #include "analyzer/trace_reader/missing_records.h"
-#include "analyzer/trace_reader/name_table.h"
-#include "analyzer/trace_reader/static_ranges.h"
+#include "analyzer/trace_reader/facts/name_table.h"
+#include "analyzer/trace_reader/facts/static_ranges.h"
 
 namespace gmt {
 

@@ -13,7 +13,7 @@
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/trace_reader/event_stream.h"
-#include "analyzer/trace_reader/name_table.h"
+#include "analyzer/trace_reader/facts/name_table.h"
 
 namespace gmt {
 

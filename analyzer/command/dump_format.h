@@ -8,7 +8,7 @@
 #include "analyzer/model/event.h"
 #include "analyzer/trace_reader/access_log.h"
 #include "analyzer/trace_reader/device_log.h"
-#include "analyzer/trace_reader/name_table.h"
+#include "analyzer/trace_reader/facts/name_table.h"
 
 namespace gmt {
 

@@ -41,6 +41,7 @@ struct Frame {
   bool inlined = false;
   // Stands for what left no frame: the next frame called a function that ended in a tail call, maybe several in turn.
   bool tail_call = false;
+  std::string language = {}; // "python"; empty for native code, whose `file` and `line` come from its debug information
   std::shared_ptr<const Callee> callee = nullptr; // called from here, as far as it makes tail calls
 };
 
@@ -49,6 +50,14 @@ struct DeviceThread {
   std::string kernel;       // demangled, empty if unknown
   std::uint64_t launch = 0; // which of the kernel's launches, from 1; 0 unknown
   std::optional<std::array<std::uint32_t, 3>> block = {}, thread = {}; // none where all of them are meant
+};
+
+// Where a kernel met a fault, as far as it is known.
+struct DeviceFault {
+  enum class Certainty : std::uint8_t { kExact, kInferred };
+  DeviceThread thread;
+  std::optional<std::uint64_t> instruction = {}; // offset in the kernel's code
+  Certainty certainty = Certainty::kExact;
 };
 
 struct LabelledStack {
@@ -141,6 +150,7 @@ struct Finding {
   std::vector<LabelledStack> stacks;    // the call at fault first, then backwards in time
   std::optional<HeldMemory> held;       // out-of-memory alone
   std::optional<AccessFigures> access = {}; // those of memory accesses alone
+  std::optional<DeviceFault> fault = {};    // those of faults in kernels alone
 
   // Findings of one kind with equal keys are merged by grouping: counts and bytes add up, the first stays the
   // example. A detector puts here what must be equal besides kind, api and stacks (a family, an error code).

@@ -2,7 +2,8 @@
 // What instructions did to memory, as one context's access-<n>.log has it (trace/FORMAT.md, "Instructions and
 // memory").
 //
-// Trusts nothing, as SlotFile does: what makes no sense is counted and left out. Its words are raised in place while the process lives, so any number may be the one before.
+// Trusts nothing, as SlotFile does: what makes no sense is counted and left out. Its words are raised in place while the
+// process lives, so any number may be the one before.
 #pragma once
 
 #include <cstdint>

@@ -35,6 +35,9 @@ public:
     if (e != nullptr && e->thread != recent_threads_[e->thread % kRecentThreads]) note_thread(*e);
     return e;
   }
+  // After the last record: the process may have written more since, and next() goes on with it. Its new logs are not
+  // looked for, and calls that were in flight are not read again.
+  void read_on() { merge_->read_on(); }
   // A record that next() will return soon, n calls after this one, or null; n up to Merge::kAhead.
   const Event* ahead(std::size_t n) const { return merge_->ahead(n); }
 

@@ -12,6 +12,15 @@ Merge::Merge(std::vector<std::unique_ptr<LogReader>> logs) : logs_(std::move(log
   for (const auto& log : logs_) active_.push_back(log.get());
 }
 
+void Merge::read_on() {
+  if (at_ != run_.size()) return;
+  active_.clear();
+  for (const auto& log : logs_) {
+    log->read_on();
+    active_.push_back(log.get());
+  }
+}
+
 bool Merge::next_run() {
   std::erase_if(active_, [](LogReader* log) { return !log->make_ready(); });
   at_ = decoded_until_ = 0;

@@ -34,6 +34,9 @@ public:
     const std::size_t at = at_ + n - 1;
     return at < decoded_until_ ? &decoded_[at % decoded_.size()].event : nullptr;
   }
+  // After the last event: logs may have grown since. What they hold now comes next, in its own order: it is not put
+  // between events that were handed out before.
+  void read_on();
   const std::vector<std::unique_ptr<LogReader>>& logs() const { return logs_; }
 
 private:

@@ -39,6 +39,7 @@ public:
   std::span<const Record> ready() const { return {records_.data() + next_, limit_ - next_}; }
   bool is_complete() const { return file_.is_at_end(); } // what is ready is all there is
   void take(std::size_t n) { next_ += n; }
+  void read_on() { file_.read_on(); } // the file may have grown since all of it was taken
 
   void expect(const Record& record) const { file_.expect(record.slot); } // decode() is to come
   // `payload` holds the words of a record of several slots; the event is valid until make_ready().

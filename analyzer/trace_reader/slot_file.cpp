@@ -69,6 +69,11 @@ void SlotScan::note_zeros() {
   zeros_ = 0;
 }
 
+void SlotScan::forget_zeros(std::size_t position) {
+  at_ = position;
+  zeros_ = 0;
+}
+
 // Whatever is not one good slot.
 SlotScan::Step SlotScan::next_odd(std::span<const trace::Slot> slots, bool is_end, const trace::Head& head) {
   if (head.kind == Kind::kMore) {
@@ -165,6 +170,18 @@ void SlotFile::read_more() {
   }
   skip_hole(slots);
   if (!keep_open_) close_file();
+}
+
+// Zeros lie in memory, but for those of a hole.
+void SlotFile::read_on() {
+  if (!at_end_ || offset_ == 0 || scan_.position() != available_) return;
+  std::size_t written = available_;
+  const std::uint64_t zeros = scan_.zeros();
+  while (written > 0 && available_ - written < zeros && raw_[written - 1].head == 0) --written;
+  scan_.forget_zeros(written);
+  available_ = written;
+  offset_ -= zeros * sizeof(trace::Slot);
+  at_end_ = false;
 }
 
 // Files grow in steps and may be sparse: after a batch of zeros comes nothing, or what lies behind a hole.

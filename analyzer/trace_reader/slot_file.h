@@ -74,6 +74,9 @@ public:
   }
 
   std::size_t position() const { return at_; }               // the first slot that was not looked at
+  // Zero heads behind the last record, holes included: they may be written yet.
+  std::uint64_t zeros() const { return zeros_; }
+  void forget_zeros(std::size_t position); // and looks at the slot of this position next
   void dropped(std::size_t slots) { at_ -= slots; }          // in front
   void passed_zeros(std::uint64_t slots) { zeros_ += slots; } // a hole of the file, which nobody needs to read
 
@@ -110,6 +113,9 @@ public:
 
   bool is_at_end() const { return at_end_; } // all that there is is in memory
   void read_more();
+  // At the end, when all records have been taken: the file may have grown since. Reading goes on behind the last record,
+  // where slots were not written yet.
+  void read_on();
   // Drops slots before `first`, at most those that were looked at; all indices sink by the number returned.
   std::size_t drop_before(std::size_t first);
 

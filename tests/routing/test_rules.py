@@ -89,6 +89,27 @@ class Layers(unittest.TestCase):
         offenders = [f"{path}: {found}" for path in files("analyzer") for found in numbered.findall(code_of(path))]
         self.assertEqual(offenders, [])
 
+    def test_comments_do_not_say_who_uses_a_file(self):
+        """Nobody keeps such a list right."""
+        users = re.compile(r"^//.*\b(Used|Called|Read|Filled|Made|Fed|Asked|Shared|Seen) by\b|^//.*'s only\b", re.M)
+        offenders = [
+            f"{path}: {match.group(0)}"
+            for path in files("analyzer")
+            if not path.startswith(("analyzer/detectors/", "analyzer/heap/"))
+            for match in users.finditer(text_of(path))
+        ]
+        self.assertEqual(offenders, [], "say what the file does, and its invariants")
+
+    def test_no_nested_ternaries(self):
+        nested = re.compile(r"\?[^?;{},()]*(\([^()]*\)[^?;{},()]*)*[^:?;{},()]:(?!:)[^:?;{},()]*(\([^()]*\)[^:?;{},()]*)*\?")
+        rooms = ("analysis", "device_heap", "coalescing", "trace_reader", "device_code")
+        offenders = [
+            f"{path}: {match.group(0)}"
+            for path in files(*(f"analyzer/{room}" for room in rooms))
+            for match in nested.finditer(code_of(path))
+        ]
+        self.assertEqual(offenders, [], "an if, or a function of its own")
+
     def test_trace_is_a_leaf(self):
         self.forbid(
             files("trace"), rf"^({'|'.join(PARTS)}|simulated_cuda|cuda|fmt|boost)", "trace/ includes nothing of ours"

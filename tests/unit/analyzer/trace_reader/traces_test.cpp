@@ -7,7 +7,7 @@
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/base/user_error.h"
 #include "analyzer/trace_reader/event_stream.h"
-#include "analyzer/trace_reader/name_table.h"
+#include "analyzer/trace_reader/facts/name_table.h"
 
 namespace gmt::test {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See static_ranges.h.
 
-#include "analyzer/trace_reader/static_ranges.h"
+#include "analyzer/trace_reader/facts/static_ranges.h"
 
 #include <algorithm>
 #include <iterator>

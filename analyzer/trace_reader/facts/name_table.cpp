@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See name_table.h.
 
-#include "analyzer/trace_reader/name_table.h"
+#include "analyzer/trace_reader/facts/name_table.h"
 
 #include "analyzer/base/text_format.h"
 
