@@ -39,7 +39,7 @@ struct MemoryTables {
     std::uint64_t bytes = 0, blocks = 0;
     LabelledStack stack; // "allocated here"
   };
-  struct Module { // who allocated: the first frame that is not CUDA's
+  struct Module { // that allocated: of the first frame that is not CUDA's
     std::string path;  // empty if unknown
     std::string owner; // "cuBLAS", empty if it is no known library
     std::uint64_t allocations = 0, allocated_bytes = 0;

@@ -41,7 +41,7 @@ struct Opcode {
 using enum MemoryOp;
 using enum MemorySpace;
 
-// Sorted by code: the lower 9 bits of an opcode. The upper 3 say what kinds of operands follow, which is told
+// Sorted by code: the lower 9 bits of an opcode. The upper 3 say what kinds of operands follow, which is given
 // by other bits again.
 constexpr std::array kOpcodes{
   Opcode{0x03b, kLoad, kShared, Type::kMatrix, Offset::kUsual},       // LDSM

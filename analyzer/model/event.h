@@ -31,7 +31,7 @@ struct Event {
   std::uint64_t order;
   std::uint64_t time;
   std::uint64_t ticks; // how long the call took, in units of `time`; 0 unknown
-  std::span<const std::uint64_t> payload; // read by trace::AllocView and its like; at least 4 words
+  std::span<const std::uint64_t> payload; // for trace::AllocView and the other views; at least 4 words
 
   // A stream by a number of its own, where the handle that the call gave stands for another one in each thread.
   std::uint64_t own_stream(std::uint64_t handle) const {

@@ -45,7 +45,7 @@ struct Frame {
   std::shared_ptr<const Callee> callee = nullptr; // called from here, as far as it makes tail calls
 };
 
-// Who ran device code: what tells one thread of a kernel from the others.
+// A thread of a kernel, as far as it is known.
 struct DeviceThread {
   std::string kernel;       // demangled, empty if unknown
   std::uint64_t launch = 0; // which of the kernel's launches, from 1; 0 unknown
@@ -68,13 +68,13 @@ struct LabelledStack {
   std::optional<DeviceThread> device = {}; // a line of a kernel: its frames are the detector's, `stack` is 0
 };
 
-// Who had what when an allocation failed: of one device's memory, or of the host's that CUDA has pinned.
+// What was held, and by which code, when an allocation failed: of one device's memory, or of the host's that CUDA has pinned.
 struct HeldMemory {
   struct Holder {
     std::size_t stack = 0; // index into Finding::stacks
     std::uint64_t bytes = 0, blocks = 0;
   };
-  struct Module {      // who allocated it: the first frame that is not CUDA's
+  struct Module {      // that allocated it: of the first frame that is not CUDA's
     std::string path;  // empty if unknown
     std::string owner; // "cuBLAS", empty if it is no known library
     std::uint64_t bytes = 0, blocks = 0;

@@ -28,7 +28,7 @@ struct DeviceLogFiles {
 struct DeviceRecord {
   trace::Head head;
   trace::DeviceSlot slot;                 // of kDeviceDrained, the bytes of a trace::Slot
-  std::span<const std::uint64_t> payload; // read by trace::DeviceAllocView and its like; at least 4 words
+  std::span<const std::uint64_t> payload; // for trace::DeviceAllocView and the other views; at least 4 words
 
   trace::DeviceOp op() const { return trace::device_op(head.flags); }
   trace::DeviceSpace space() const { return trace::device_space(head.flags); }

@@ -78,7 +78,7 @@ public:
   std::uint64_t zeros() const { return zeros_; }
   void forget_zeros(std::size_t position); // and looks at the slot of this position next
   void dropped(std::size_t slots) { at_ -= slots; }          // in front
-  void passed_zeros(std::uint64_t slots) { zeros_ += slots; } // a hole of the file, which nobody needs to read
+  void passed_zeros(std::uint64_t slots) { zeros_ += slots; } // a hole of the file, which need not be read
 
 private:
   enum class Step { kRecord, kSkipped, kNotRead };

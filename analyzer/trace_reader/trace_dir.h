@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analyzer/base/expected.h"
@@ -57,9 +56,6 @@ struct TraceDir {
   bool asks_for(const std::string& option) const {
     const auto found = info.options.find(option);
     return found != info.options.end() && found->second != "0";
-  }
-  std::string_view api_name(std::uint16_t api) const {
-    return api < apis.size() ? std::string_view(apis[api]) : "?";
   }
 };
 

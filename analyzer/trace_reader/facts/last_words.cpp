@@ -51,7 +51,7 @@ Ending LastWords::ending(const TraceDir& trace) const {
   return said_;
 }
 
-// On another machine nobody can look whether a process that said nothing is still there.
+// Whether a process on another machine is still there cannot be seen from here.
 bool may_be_running(const Ending& ending, const TraceInfo& info) {
   return ending.how == Ending::How::kRunning ||
          (ending.how == Ending::How::kUnknown && info.host != name_of_this_host());

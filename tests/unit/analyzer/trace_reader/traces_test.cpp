@@ -52,8 +52,9 @@ TEST_F(Traces, TextFiles) {
   EXPECT_EQ(trace.modules[1].path, "/lib/a\tb.so");
   EXPECT_EQ(trace.modules[1].unloaded, 9u);
   EXPECT_EQ(trace.damaged_lines, 1u);
-  EXPECT_EQ(trace.api_name(0), "cuMemAlloc_v2");
-  EXPECT_EQ(trace.api_name(1), "?");
+  EXPECT_EQ(NameTable(trace.apis).symbol(0), "cuMemAlloc_v2");
+  EXPECT_EQ(NameTable(trace.apis).symbol(1), "?");
+  EXPECT_EQ(NameTable(trace.apis).api_name(0), "cuMemAlloc");
   ASSERT_TRUE(trace.completion);
   EXPECT_EQ(trace.completion->ending.signal, 11);
   EXPECT_TRUE(trace.completion->core_dumped);
