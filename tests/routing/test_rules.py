@@ -101,7 +101,9 @@ class Layers(unittest.TestCase):
         self.assertEqual(offenders, [], "say what the file does, and its invariants")
 
     def test_no_nested_ternaries(self):
-        nested = re.compile(r"\?[^?;{},()]*(\([^()]*\)[^?;{},()]*)*[^:?;{},()]:(?!:)[^:?;{},()]*(\([^()]*\)[^:?;{},()]*)*\?")
+        nested = re.compile(
+            r"\?[^?;{},()]*(\([^()]*\)[^?;{},()]*)*[^:?;{},()]:(?!:)[^:?;{},()]*(\([^()]*\)[^:?;{},()]*)*\?"
+        )
         rooms = ("analysis", "device_heap", "coalescing", "trace_reader", "device_code")
         offenders = [
             f"{path}: {match.group(0)}"
