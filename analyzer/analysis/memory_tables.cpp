@@ -60,8 +60,8 @@ void add_holders(const MemoryUse& use, const ProcessFacts& facts, MemoryTables& 
       continue;
     }
     const MemoryUse::Stack& stack = use.stacks()[i];
-    LabelledStack born = labelled("allocated here", StackId{i}, facts.api_name(stack.api));
-    tables.holders.push_back({bytes(i), use.blocks_at_peak(stack), std::move(born)});
+    tables.holders.push_back({bytes(i), use.blocks_at_peak(stack), {}});
+    tables.holders.back().stack = stack_as(StackRole::kAllocated, StackId{i}, facts.api_name(stack.api));
   }
 }
 

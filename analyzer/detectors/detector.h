@@ -103,6 +103,13 @@ private:
   bool* changed_ = nullptr;
 };
 
+// What a kind of finding says where it is the doing of a library that is known to do it on purpose: such a finding is
+// a note.
+struct OwnerExcuse {
+  std::string (*clause)(const Owner&) = nullptr; // ends the message: "cuBLAS does that itself"; null: no library excuses it
+  std::string_view advice = {};
+};
+
 struct DetectorInfo {
   std::string_view id;    // the finding's id
   Severity severity;      // default
@@ -110,6 +117,8 @@ struct DetectorInfo {
   std::unique_ptr<Detector> (*make)(const ProcessFacts&); // null: not needed for this trace
   Wants wants = kWantsAll;                                // until it asks for others (Detector::watch)
   bool comes_last = false; // called when all others have seen the event
+  Measure measure = Measure::kMistakes;
+  OwnerExcuse owner_excuse = {};
 };
 
 class DetectorRegistration {
@@ -121,25 +130,29 @@ public:
 
 // All registered detectors, sorted by id.
 std::vector<const DetectorInfo*> detectors();
+const DetectorInfo* detector_of(std::string_view kind); // null if there is none
 
 // Why memory that no recorded call used may have been used all the same; empty if it cannot have been. For
 // finish() only.
 std::string why_uses_are_unseen(const ProcessFacts& facts, const Heap& heap);
 
-// ---- wording that detectors share
+// ---- words and stacks that detectors share
 
 // "1.0 MiB of device memory allocated by cudaMalloc"
-std::string describe_block(const Block& block, const ProcessFacts& facts);
+Text describe_block(const Block& block, const ProcessFacts& facts);
+std::string_view allocated_word(const Block& block); // "allocated", "registered", "found" for a static variable
 // "1.0 MiB of device memory"; "device memory of unknown size"
 std::string describe_bytes(std::uint64_t bytes, trace::Family family);
-LabelledStack labelled(std::string label, StackId stack, std::string_view api);
-// Where the block came from: "allocated here", "registered here" for host memory, "looked up here" for a
-// static variable.
-LabelledStack birth_stack(const Block& block, const ProcessFacts& facts);
-std::string_view released_word(trace::FreeFunction function); // "freed", "unregistered", "unmapped", ...
-std::string_view released_word(trace::Family family);         // what its right release does
-// The right release as the caller of `api` would write it: the runtime's name for a runtime name.
-std::string_view right_release_for(const Block& block, std::string_view api);
+FindingStack stack_as(StackRole role, StackId stack, std::string_view api, StackOrder order = StackOrder::kOnly);
+// Where the block came from: allocated, host memory registered, or a static variable looked up.
+FindingStack allocation_stack(const Block& block, const ProcessFacts& facts);
+// What the right release of such memory does, and what this release does: "freed", "unregistered", "unmapped", ...
+StackRole release_role(trace::Family family);
+StackRole release_role(trace::FreeFunction function);
+std::string_view released_word(trace::FreeFunction function);
+std::string_view released_word(trace::Family family);
+// The right release as the caller of `api` would write it.
+ApiWord right_release_for(const Block& block, std::string_view api);
 // Why memory that is alive at the end is no leak: the program was killed, or the like. Empty if it is one.
 std::string why_not_a_leak(const Ending& ending);
 

@@ -42,7 +42,7 @@ bool matches(const std::string& pattern, const Frame& frame) {
   return false;
 }
 
-bool matches(const std::string& pattern, const Finding& finding) {
+bool matches(const std::string& pattern, const ReportedFinding& finding) {
   if (pattern == "*") return true; // also a finding without a stack
   for (const LabelledStack& stack : finding.stacks) {
     for (const Frame& frame : stack.frames) {
@@ -53,7 +53,7 @@ bool matches(const std::string& pattern, const Finding& finding) {
 }
 
 // What tells this finding's place best: the function the user wrote, else the object file it is in.
-std::string place_of(const Finding& finding) {
+std::string place_of(const ReportedFinding& finding) {
   for (const LabelledStack& stack : finding.stacks) {
     for (const Frame& frame : stack.frames) {
       if (!frame.function.empty()) return std::string(bare_function(frame.function));
@@ -105,7 +105,7 @@ void Suppressions::add_line(std::string_view line, const std::string& file, unsi
   rules_.push_back({std::string(kind), std::string(pattern), {std::string(rule), file, 0}});
 }
 
-bool Suppressions::suppress(const Finding& finding) {
+bool Suppressions::suppress(const ReportedFinding& finding) {
   for (Rule& rule : rules_) {
     if (!glob_match(rule.kind, finding.kind) || !matches(rule.pattern, finding)) continue;
     ++rule.use.findings;

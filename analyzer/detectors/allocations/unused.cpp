@@ -153,7 +153,7 @@ public:
       findings.not_checked({"unused", std::move(why)});
       return;
     }
-    if (const std::string failure = failure_of(heap); !failure.empty()) return findings.add(note(failure));
+    if (const Text failure = failure_of(heap); !failure.empty()) return findings.add(note(failure));
     for (const Group& group : groups_) findings.add(finding(group));
   }
 
@@ -210,16 +210,16 @@ private:
   }
 
   // How the program failed; empty if it did not.
-  std::string failure_of(const Heap& heap) const {
+  Text failure_of(const Heap& heap) const {
     const Ending& ending = facts_.ending();
-    if (heap.sticky_error()) return cat({"met ", error_name(heap.sticky_code(), false)});
+    if (heap.sticky_error()) return {"met ", error_text(heap.sticky_code(), false)};
     if (ending.how == Ending::How::kSignalled) return cat({"was killed by signal ", std::to_string(ending.signal)});
     if (ending.how != Ending::How::kExited || ending.status == 0) return {};
     return cat({"ended with exit status ", std::to_string(ending.status)});
   }
 
   // All places of a program that failed, those with most bytes first.
-  Finding note(const std::string& failure) const {
+  Finding note(const Text& failure) const {
     std::vector<Group> places;
     Finding f;
     std::uint64_t blocks = 0;
@@ -239,17 +239,17 @@ private:
     f.kind = "unused";
     f.severity = Severity::kNote;
     f.count = blocks;
-    f.message = cat({"The program ", failure, ": ",
-                     alike ? describe_bytes(f.bytes, groups_.front().key.family)
-                           : cat({format_bytes(f.bytes), " of memory"}),
-                     " in ", format_plural(f.count, "block"),
-                     places.size() == 1 ? "" : cat({" from ", format_plural(places.size(), "place")}),
-                     " was never used, maybe because it did not come that far."});
+    f.message = {"The program ", failure, ": ",
+                 alike ? describe_bytes(f.bytes, groups_.front().key.family)
+                       : cat({format_bytes(f.bytes), " of memory"}),
+                 " in ", format_plural(f.count, "block"),
+                 places.size() == 1 ? "" : cat({" from ", format_plural(places.size(), "place")}),
+                 " was never used, maybe because it did not come that far"};
     f.advice = "Look at the failure first; what is unused in a run that succeeds is a warning.";
     f.group = "failed";
     for (const Group& place : places) {
-      LabelledStack& stack = f.stacks.emplace_back(birth_stack(place.example, facts_));
-      stack.label += cat({": ", format_bytes(place.bytes), " in ", format_plural(place.blocks, "block")});
+      FindingStack& stack = f.stacks.emplace_back(allocation_stack(place.example, facts_));
+      stack.amount = {place.bytes, place.blocks};
     }
     return f;
   }
@@ -259,18 +259,18 @@ private:
     Finding f;
     f.kind = "unused";
     f.severity = group.key.kernels_ran ? Severity::kNote : Severity::kWarning;
-    f.message = cat({describe_bytes(group.bytes, block.family),
-                     group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
-                     " allocated by ", facts_.api_name(block.api),
-                     " was never used: no copy, set, texture or kernel "
-                     "was given a pointer into it"});
-    f.message += group.key.kernels_ran ? ", though a kernel may have found one in memory." : ".";
+    f.message = {describe_bytes(group.bytes, block.family),
+                 group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
+                 " allocated by ", CallName{facts_.api_name(block.api)},
+                 " was never used: no copy, set, texture or kernel "
+                 "was given a pointer into it",
+                 group.key.kernels_ran ? ", though a kernel may have found one in memory" : ""};
     f.advice = "Leave the allocation out, or allocate when the memory is needed.";
     f.bytes = group.bytes;
     f.count = group.blocks;
     f.address = block.address;
     f.group = cat({family_noun(block.family), group.key.kernels_ran ? " note" : ""});
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }
 
@@ -291,6 +291,9 @@ const DetectorRegistration kUnused{{
     return std::make_unique<Unused>(facts);
   },
   .wants = kFirsts,
+  .measure = Measure::kBlocks,
+  .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " allocated it for itself"}); },
+                   .advice = "Nothing to do."},
 }};
 
 } // namespace

@@ -174,42 +174,40 @@ private:
     Finding f;
     f.kind = "copy-direction";
     f.api = facts_.call_name(e);
-    f.message = kind == nullptr ? f.api : cat({f.api, " with ", kind->name});
+    f.message = CallName{f.api};
+    if (kind != nullptr) f.message += cat({" with ", kind->name});
     if (to.wrong && from.wrong) {
       f.message +=
         cat({" takes its destination for ", word(declared(e, Side::kDestination)),
              " memory and its source for ", word(declared(e, Side::kSource)), " memory, but the "});
-      f.message +=
-        cat({"destination is ", describe(to, destination), " and the source is ", describe(from, source)});
+      f.message += {"destination is ", describe(to, destination), " and the source is ", describe(from, source)};
     } else {
       const Side side = to.wrong ? Side::kDestination : Side::kSource;
-      f.message += cat({e.kind == trace::Kind::kSet ? " takes its target for "
-                        : to.wrong                  ? " takes its destination for "
-                                                    : " takes its source for ",
-                        word(declared(e, side)), " memory, but that is ",
-                        to.wrong ? describe(to, destination) : describe(from, source)});
+      f.message += {" takes its ", e.kind == trace::Kind::kSet ? "target" : name_of(side), " for ",
+                    word(declared(e, side)), " memory, but that is ",
+                    to.wrong ? describe(to, destination) : describe(from, source)};
     }
-    f.message += !e.succeeded() ? "; CUDA refused it."
-                 : of_node      ? "; CUDA accepted the graph's node silently."
-                                : "; CUDA accepted it silently.";
+    const std::string_view accepted =
+      of_node ? "; CUDA accepted the graph's node silently" : "; CUDA accepted it silently";
+    f.message += e.succeeded() ? accepted : "; CUDA refused it";
     f.advice = advice(e, to, from);
     f.address = to.wrong ? destination : source;
     f.bytes = e.kind == trace::Kind::kSet ? trace::SetView(e).bytes() : trace::CopyView(e).bytes();
     f.group =
       cat({kind == nullptr ? "" : kind->name, to.wrong ? " destination" : "", from.wrong ? " source" : ""});
-    f.stacks.push_back(labelled(of_node                           ? "node made here"
-                                : e.kind == trace::Kind::kSet ? "set here"
-                                                              : "copied here",
-                                e.stack, f.api));
+    const StackRole role = e.kind == trace::Kind::kSet ? StackRole::kSet : StackRole::kCopied;
+    f.stacks.push_back(stack_as(of_node ? StackRole::kNodeMade : role, e.stack, f.api));
     for (const Wrong* side : {&to, &from}) {
-      if (side->block != nullptr) f.stacks.push_back(birth_stack(*side->block, facts_));
+      if (side->block != nullptr) f.stacks.push_back(allocation_stack(*side->block, facts_));
     }
     return f;
   }
 
   static std::string_view word(trace::Side side) { return side == trace::Side::kHost ? "host" : "device"; }
 
-  std::string describe(const Wrong& side, std::uint64_t address) const {
+  static std::string_view name_of(Side side) { return side == Side::kDestination ? "destination" : "source"; }
+
+  Text describe(const Wrong& side, std::uint64_t address) const {
     if (side.block != nullptr) return describe_block(*side.block, facts_);
     if (is_shadow(side)) {
       return cat({"the host's shadow of the __device__ or __constant__ variable ", side.variable->name, " (",

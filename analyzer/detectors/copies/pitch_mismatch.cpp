@@ -146,29 +146,27 @@ private:
 
   Finding width_finding(const Event& e, Side side, const Rows& rows, const Heap& heap) const {
     Finding f = begin_finding(e, side, rows);
-    f.message =
-      cat({f.api, " asks for rows of ", format_exact_bytes(rows.width), " at a ",
-           e.kind == trace::Kind::kSet ? "" : name_of(side), "pitch of ", format_exact_bytes(rows.pitch),
-           ": a row cannot be wider than the way to the next, and CUDA refused the call."});
+    f.message = {CallName{f.api}, " asks for rows of ", format_exact_bytes(rows.width), " at a ",
+                 e.kind == trace::Kind::kSet ? "" : name_of(side), "pitch of ", format_exact_bytes(rows.pitch),
+                 ": a row cannot be wider than the way to the next, and CUDA refused the call"};
     f.advice =
       "Give the width of a row in bytes, without padding, and for each side the pitch of that side's own "
       "memory.";
     f.group += " width";
-    f.stacks.push_back(labelled("failed here", e.stack, f.api));
-    if (const Block* block = heap.find_live(rows.address)) f.stacks.push_back(birth_stack(*block, facts_));
+    f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, f.api));
+    if (const Block* block = heap.find_live(rows.address)) f.stacks.push_back(allocation_stack(*block, facts_));
     return f;
   }
 
   Finding rows_finding(const Event& e, Side side, const Rows& rows, const Block& block) const {
     Finding f = begin_finding(e, side, rows);
     const std::string pitch = format_count(block.shape().pitch);
-    f.message = cat({f.api, verb_of(e, side), format_plural(rows.count(), "row"), " of ",
-                     format_exact_bytes(rows.width), " at a pitch of ", format_count(rows.pitch), " in ",
-                     describe_block(block, facts_), " with a pitch of ", pitch,
-                     ": all rows but the first are taken from the wrong place."});
-    if (side != Side::kSource) f.message.replace(f.message.rfind("taken from"), 10, "put in");
-    f.advice = cat({"Pass the pitch that ", facts_.api_name(block.api), " returned (", pitch, ")",
-                    side == Side::kSource ? " as the source pitch." : "."});
+    f.message = {CallName{f.api}, verb_of(e, side), format_plural(rows.count(), "row"), " of ",
+                 format_exact_bytes(rows.width), " at a pitch of ", format_count(rows.pitch), " in ",
+                 describe_block(block, facts_), " with a pitch of ", pitch,
+                 ": all rows but the first are ", side == Side::kSource ? "taken from" : "put in", " the wrong place"};
+    f.advice = {"Pass the pitch that ", CallName{facts_.api_name(block.api)}, " returned (", pitch, ")",
+                side == Side::kSource ? " as the source pitch." : "."};
     add_stacks(f, e, block);
     return f;
   }
@@ -177,12 +175,11 @@ private:
     Finding f = begin_finding(e, side, rows);
     const BlockDetail& shape = block.shape();
     const bool set = e.kind == trace::Kind::kSet;
-    f.message = cat({f.api, verb_of(e, side), format_exact_bytes(rows.width),
-                     " in one piece over the rows of ", describe_block(block, facts_), " (rows of ",
-                     format_count(shape.width), " at a pitch of ", format_count(shape.pitch), ")",
-                     set ? ": it starts or ends inside a row, and counts the padding as data."
-                         : ": the padding between rows is taken for data, so that all rows but the first are "
-                           "misplaced."});
+    f.message = {CallName{f.api}, verb_of(e, side), format_exact_bytes(rows.width),
+                 " in one piece over the rows of ", describe_block(block, facts_), " (rows of ",
+                 format_count(shape.width), " at a pitch of ", format_count(shape.pitch), ")",
+                 set ? ": it starts or ends inside a row, and counts the padding as data"
+                     : ": the padding between rows is taken for data, so that all rows but the first are misplaced"};
     f.advice = set ? "Set rows with cudaMemset2D, or whole pitches (pitch x height bytes)."
                    : cat({"Copy rows with cudaMemcpy2D, giving ", format_count(shape.pitch),
                           " as the pitch of this side and the other side's own pitch there."});
@@ -202,12 +199,9 @@ private:
   }
 
   void add_stacks(Finding& f, const Event& e, const Block& block) const {
-    const bool sets = e.kind == trace::Kind::kSet;
-    f.stacks.push_back(labelled(of_node_ ? "node made here"
-                                : sets   ? "set here"
-                                         : "copied here",
-                                e.stack, f.api));
-    f.stacks.push_back(birth_stack(block, facts_));
+    const StackRole role = e.kind == trace::Kind::kSet ? StackRole::kSet : StackRole::kCopied;
+    f.stacks.push_back(stack_as(of_node_ ? StackRole::kNodeMade : role, e.stack, f.api));
+    f.stacks.push_back(allocation_stack(block, facts_));
   }
 
   static std::string_view name_of(Side side) { return side == Side::kSource ? "source " : "destination "; }

@@ -241,9 +241,9 @@ private:
     const Reading::Bytes bytes = reading.bytes(ranges);
     if (bytes.missing == 0) return;
     ranges.add(reading.begin(), reading.end()); // told
-    const Writer writer = heap.last_kernel() > block.born        ? Writer::kLaterKernel
-                          : kernels_.may_write(block, e, heap) ? Writer::kEarlierKernel
-                                                               : Writer::kNone;
+    Writer writer = Writer::kNone;
+    if (heap.last_kernel() > block.born) writer = Writer::kLaterKernel;
+    else if (kernels_.may_write(block, e, heap)) writer = Writer::kEarlierKernel;
     // Growing a buffer moves its unused part along: only what leaves the device is surely a mistake.
     const bool sure = writer == Writer::kNone && goes_to_host(e, heap);
     // Told at the end, when it is known that no record was lost; added up until then.
@@ -265,13 +265,13 @@ private:
     switch (writer) {
     case Writer::kLaterKernel:
       return "no copy, no set, and no kernel was given a pointer into the block, though one may have found it in "
-             "memory.";
+             "memory";
     case Writer::kEarlierKernel:
       return "no copy and no set, and no kernel was launched since the block was allocated, though one that was "
-             "launched before may still have been running, and may have found a pointer to it in memory.";
+             "launched before may still have been running, and may have found a pointer to it in memory";
     case Writer::kNone: break;
     }
-    return "no copy, no set, and no kernel has run since the block was allocated.";
+    return "no copy, no set, and no kernel has run since the block was allocated";
   }
 
   Finding finding(const Event& e, const Block& block, const Reading::Bytes& bytes, bool sure, Writer writer) const {
@@ -279,12 +279,11 @@ private:
     f.kind = "uninitialized-read";
     f.severity = sure ? Severity::kError : Severity::kNote;
     f.api = facts_.call_name(e);
-    f.message = cat(
-      {f.api, " reads ", format_exact_bytes(bytes.read), " of a block of ", describe_block(block, facts_),
-       bytes.missing == bytes.read ? ", which nothing has written: "
-                                   : cat({", and nothing has written ", format_count(bytes.missing),
-                                          " of them: "}),
-       is_array(block) ? std::string_view("no copy, and no surface was made of it.") : what_wrote_nothing(writer)});
+    f.message = {
+      CallName{f.api}, " reads ", format_exact_bytes(bytes.read), " of a block of ", describe_block(block, facts_),
+      bytes.missing == bytes.read ? ", which nothing has written: "
+                                  : cat({", and nothing has written ", format_count(bytes.missing), " of them: "}),
+      is_array(block) ? std::string_view("no copy, and no surface was made of it") : what_wrote_nothing(writer)};
     f.advice = is_array(block)
                  ? std::string("Write the array before it is read: copy to it, or let a kernel write a surface of it.")
                  : cat({"Write the memory before it is read: copy to it, or set it with ",
@@ -292,8 +291,8 @@ private:
     f.bytes = bytes.missing;
     f.range = facts_.ranges().text(facts_.ranges().here());
     f.group = sure ? "" : "note";
-    f.stacks.push_back(labelled("copied here", e.stack, f.api));
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(stack_as(StackRole::kCopied, e.stack, f.api));
+    f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }
 

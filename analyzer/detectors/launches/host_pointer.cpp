@@ -100,7 +100,7 @@ private:
     std::optional<Range> copied;
     std::optional<Block> unregistered;
     bool is_static = false; // a variable of the program or a library
-    std::string behind;     // what begins an element behind the address, if CUDA knows it
+    Text behind;            // what begins an element behind the address, if CUDA knows it
     bool of_node = false;   // of a graph, when it was made by hand
   };
 
@@ -132,7 +132,7 @@ private:
       }
       if (const Block* behind = heap.live_just_behind(address); behind != nullptr) {
         const std::string distance = format_exact_bytes(behind->address - address);
-        suspect.behind = cat({distance, " before ", describe_block(*behind, facts_)});
+        suspect.behind = {distance, " before ", describe_block(*behind, facts_)};
       }
       if (is_pointer) {
         findings.add(finding(suspect));
@@ -164,9 +164,8 @@ private:
       if (suspect.address == 0 || suspect.context != e.context) continue;
       Finding f = finding(suspect);
       f.severity = Severity::kWarning;
-      f.message.pop_back();
-      f.message += cat({"; behind it ", facts_.call_name(e), " reported an illegal address."});
-      f.stacks.push_back(labelled("reported here", e.stack, facts_.call_name(e)));
+      f.message += {"; behind it ", CallName{facts_.call_name(e)}, " reported an illegal address"};
+      f.stacks.push_back(stack_as(StackRole::kReported, e.stack, facts_.call_name(e)));
       findings.add(std::move(f));
       suspect = {};
     }
@@ -193,19 +192,18 @@ private:
     if (suspect.unregistered) f.message += ", as it is not registered any more";
     if (!suspect.behind.empty()) {
       f.severity = Severity::kWarning;
-      f.message += cat({"; or, as a pointer that counts from 1, ", suspect.behind});
+      f.message += {"; or, as a pointer that counts from 1, ", suspect.behind};
       f.advice += " It is no mistake if the kernel counts from 1 and reads nothing before that memory.";
     }
-    f.message += ".";
-    f.stacks.push_back(labelled(suspect.of_node ? "node made here" : "launched here", suspect.stack, f.api));
+    f.stacks.push_back(stack_as(suspect.of_node ? StackRole::kNodeMade : StackRole::kLaunched, suspect.stack, f.api));
     if (suspect.copied) {
       const std::string_view api = facts_.api_name(suspect.copied->api);
-      f.stacks.push_back(labelled("host memory copied here", suspect.copied->copied, api));
+      f.stacks.push_back(stack_as(StackRole::kHostMemoryCopied, suspect.copied->copied, api));
     }
     if (suspect.unregistered) {
       const Block& block = *suspect.unregistered;
-      f.stacks.push_back(labelled("unregistered here", block.freed, facts_.api_name(block.freed_api)));
-      f.stacks.push_back(birth_stack(block, facts_));
+      f.stacks.push_back(stack_as(StackRole::kUnregistered, block.freed, facts_.api_name(block.freed_api)));
+      f.stacks.push_back(allocation_stack(block, facts_));
     }
     return f;
   }

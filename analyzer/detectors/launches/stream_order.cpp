@@ -133,7 +133,7 @@ private:
     // Of a kernel's parameter (from 1, else 0) that may belong to the block beside this one instead.
     unsigned neighbour_parameter = 0;
     std::uint64_t function = 0;
-    std::string other = {}; // what it is then
+    Text other = {}; // what it is then
   };
   struct Tracked {
     Point born;
@@ -183,9 +183,9 @@ private:
     const std::uint64_t rest = block.address + block.bytes - touch.address;
     const Block* behind = !is_base && rest <= Heap::kLargestElement ? heap.live_just_behind(touch.address) : nullptr;
     if (before != nullptr) {
-      use.other = cat({"the end of ", describe_block(*before->block, facts_), ", into which another one points"});
+      use.other = {"the end of ", describe_block(*before->block, facts_), ", into which another one points"};
     } else if (behind != nullptr && behind != &block) {
-      use.other = cat({"a pointer that counts from 1 into ", describe_block(*behind, facts_)});
+      use.other = {"a pointer that counts from 1 into ", describe_block(*behind, facts_)};
     } else {
       return use;
     }
@@ -307,7 +307,7 @@ private:
                    const Block& block) const {
     const std::string_view name = facts_.api_name(call.api);
     const bool runtime = is_runtime_name(name);
-    const std::string what = describe_block(block, facts_);
+    const Text what = describe_block(block, facts_);
     const std::string here = call.work.stream == StreamClock::kNoStream ? "" : clock_.name(call.work.stream);
     const bool before = is_before_birth(mistake);
     const std::string there = clock_.name(before ? tracked.born.stream : use.work.stream);
@@ -320,32 +320,31 @@ private:
     f.address = block.address;
     f.group = std::to_string(static_cast<unsigned>(mistake));
     f.stacks.push_back(
-      labelled(mistake == Mistake::kUsedEarly ? "used here" : "freed here", call.stack, name));
+      stack_as(mistake == Mistake::kUsedEarly ? StackRole::kUsed : StackRole::kFreed, call.stack, name));
     if (before) {
-      f.message = cat({name, mistake == Mistake::kUsedEarly ? " uses " : " frees ", what, " on ", here,
-                       ", but it was allocated on ", there, " and nothing orders the two."});
+      f.message = {CallName{name}, mistake == Mistake::kUsedEarly ? " uses " : " frees ", what, " on ", here,
+                   ", but it was allocated on ", there, " and nothing orders the two"};
       f.advice = cat({"After the allocation call ", record, ", and ", wait, " before this call."});
     } else if (mistake == Mistake::kFreedInUse) {
-      f.message = cat({name, " frees ", what, " on ", here, ", but ", there,
-                       " uses it and nothing orders that use before the free."});
+      f.message = {CallName{name}, " frees ", what, " on ", here, ", but ", there,
+                   " uses it and nothing orders that use before the free"};
       f.advice = cat({"Free it on ", there, ", or call ", record, " after its last use there and ", wait,
                       " before the free."});
     } else {
-      f.message = cat({name, " frees ", what, " at once, but ", there,
-                       " may still be using it: this call does not wait for stream-ordered memory."});
-      f.advice = cat({"Call ", runtime ? "cudaFreeAsync on " : "cuMemFreeAsync on ", there, " instead, or ",
-                      runtime ? "cudaStreamSynchronize" : "cuStreamSynchronize", " before it."});
+      f.message = {CallName{name}, " frees ", what, " at once, but ", there,
+                   " may still be using it: this call does not wait for stream-ordered memory"};
+      f.advice = {"Call ", ApiWord{runtime, "cuMemFreeAsync", "cudaFreeAsync"}, " on ", there, " instead, or ",
+                  runtime ? "cudaStreamSynchronize" : "cuStreamSynchronize", " before it."};
     }
     if (use.neighbour_parameter != 0) {
       f.severity = Severity::kWarning;
       f.group += " or neighbour";
-      f.message.pop_back();
-      f.message += cat({"; unless the kernel's parameter ", std::to_string(use.neighbour_parameter),
-                        " is only ", use.other, "."});
+      f.message += {"; unless the kernel's parameter ", std::to_string(use.neighbour_parameter), " is only ",
+                    use.other};
       f.advice += " It is no mistake if the kernel reads nothing there.";
     }
-    if (!before) f.stacks.push_back(labelled("used here", use.stack, facts_.api_name(use.api)));
-    f.stacks.push_back(birth_stack(block, facts_));
+    if (!before) f.stacks.push_back(stack_as(StackRole::kUsed, use.stack, facts_.api_name(use.api)));
+    f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }
 

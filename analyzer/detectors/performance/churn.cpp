@@ -158,24 +158,24 @@ private:
                                                format_duration(time), " a pair)"});
     f.message = cat({describe_bytes(pairs.bytes, pairs.family),
                      registered ? " was registered and unregistered " : " was allocated and freed ",
-                     format_count(pairs.frees), " times from one place", spent, "."});
+                     format_count(pairs.frees), " times from one place", spent});
     f.advice = advice(pairs, is_runtime_name(api));
-    f.stacks.push_back(labelled(registered ? "registered here" : "allocated here", stack, api));
-    f.stacks.push_back(labelled(registered ? "unregistered here" : "freed here", pairs.freed, freed_api));
+    f.stacks.push_back(stack_as(registered ? StackRole::kRegistered : StackRole::kAllocated, stack, api));
+    f.stacks.push_back(stack_as(registered ? StackRole::kUnregistered : StackRole::kFreed, pairs.freed, freed_api));
     findings.add(std::move(f));
   }
 
-  static std::string advice(const Pairs& pairs, bool runtime) {
+  static Text advice(const Pairs& pairs, bool runtime) {
     switch (pairs.family) {
     case Family::kDevice:
-      return cat({"Allocate it once and use it again, or call ",
-                  runtime ? "cudaMallocAsync and cudaFreeAsync" : "cuMemAllocAsync and cuMemFreeAsync",
-                  ", which take it from a pool and do not wait for the device."});
+      return {"Allocate it once and use it again, or call ",
+              ApiWord{runtime, "cuMemAllocAsync and cuMemFreeAsync", "cudaMallocAsync and cudaFreeAsync"},
+              ", which take it from a pool and do not wait for the device."};
     case Family::kStreamOrdered:
-      return cat({"Let the pool keep freed memory: call ",
-                  runtime ? "cudaMemPoolSetAttribute with cudaMemPoolAttrReleaseThreshold"
-                          : "cuMemPoolSetAttribute with CU_MEMPOOL_ATTR_RELEASE_THRESHOLD",
-                  " before the first allocation; by default it gives it back at every synchronisation."});
+      return {"Let the pool keep freed memory: call ",
+              ApiWord{runtime, "cuMemPoolSetAttribute with CU_MEMPOOL_ATTR_RELEASE_THRESHOLD",
+                      "cudaMemPoolSetAttribute with cudaMemPoolAttrReleaseThreshold"},
+              " before the first allocation; by default it gives it back at every synchronisation."};
     case Family::kPinned: return "Allocate it once and use it again: pinning memory is slow.";
     case Family::kRegistered: return "Register it once and keep it registered: pinning memory is slow.";
     default: return "Allocate it once and use it again.";
@@ -195,6 +195,8 @@ const DetectorRegistration kChurn{{
     return std::make_unique<Churn>(facts);
   },
   .wants = wants(trace::Kind::kAlloc) | wants(trace::Kind::kFree),
+  .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " does that itself"}); },
+                   .advice = "Nothing to do."},
 }};
 
 } // namespace

@@ -55,7 +55,7 @@ private:
       cat({describe_kernel(figures), " moved ", format_bytes(figures.wasted_bytes), " to and from local memory",
            figures.launches > figures.measured ? " in all launches (" : " (", format_count(figures.actual),
            " sectors by ", format_plural(instructions, "instruction"), ", ", describe_measured(figures),
-           "): spilled registers, or arrays that are indexed at run time."});
+           "): spilled registers, or arrays that are indexed at run time"});
     findings.add(std::move(f));
   }
 

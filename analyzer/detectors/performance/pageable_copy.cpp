@@ -89,16 +89,16 @@ private:
     f.bytes = copies.bytes;
     f.count = copies.count;
     f.group = to_device ? "to the device" : "from the device";
-    f.message = cat({api, " copied ", format_bytes(copies.bytes),
-                     to_device ? " from pageable host memory to the device in "
-                               : " from the device to pageable host memory in ",
-                     format_count(copies.count), " copies from one place",
-                     time == 0 ? std::string("; how long they took is not known.")
-                               : cat({", which took ", format_duration(time), " (", bandwidth, ")."})});
-    f.advice = cat({"Allocate the host memory with ", runtime ? "cudaMallocHost" : "cuMemAllocHost",
-                    ", or pin it once with ", runtime ? "cudaHostRegister" : "cuMemHostRegister",
-                    ": the driver then copies without staging, and asynchronous copies do not wait."});
-    f.stacks.push_back(labelled("copied here", stack, api));
+    f.message = {CallName{api}, " copied ", format_bytes(copies.bytes),
+                 to_device ? " from pageable host memory to the device in "
+                           : " from the device to pageable host memory in ",
+                 format_count(copies.count), " copies from one place",
+                 time == 0 ? std::string("; how long they took is not known")
+                           : cat({", which took ", format_duration(time), " (", bandwidth, ")"})};
+    f.advice = {"Allocate the host memory with ", ApiWord{runtime, "cuMemAllocHost", "cudaMallocHost"},
+                ", or pin it once with ", ApiWord{runtime, "cuMemHostRegister", "cudaHostRegister"},
+                ": the driver then copies without staging, and asynchronous copies do not wait."};
+    f.stacks.push_back(stack_as(StackRole::kCopied, stack, api));
     return f;
   }
 

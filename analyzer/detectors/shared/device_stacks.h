@@ -20,11 +20,11 @@ std::string kernel_of(const DevicePlace& place, const DeviceContext& context);
 std::string source_of(const DevicePlace& place, const DeviceContext& context);
 
 // Adds the place in the kernel and, unless the stack before it already tells of the same launch, the launch.
-void add_device_stack(Finding& finding, std::string label, const DevicePlace& place,
-                      const DeviceContext& context, const ProcessFacts& facts);
+void add_device_stack(Finding& finding, StackRole role, const DevicePlace& place, const DeviceContext& context,
+                      const ProcessFacts& facts, StackOrder order = StackOrder::kOnly);
 
 // "64 bytes of the device heap allocated by malloc in step(int*)"
-std::string describe_block(const DeviceBlock& block, const DeviceContext& context);
+Text describe_block(const DeviceBlock& block, const DeviceContext& context);
 
 // Memory that the host's API gave out and that a kernel tried to free; null if the pointer is no such.
 const Block* host_block_of(const DeviceMistake& mistake, const Heap& heap);
