@@ -19,10 +19,10 @@ std::string Grouping::key_of(const Finding& finding) const {
   }
   for (const FindingStack& stack : finding.stacks) {
     key += std::to_string(stack.stack.value);
-    key += stack.api; // without a stack the calls' names are all that tells them apart
+    key += stack.api; // without a stack only the calls' names differ
     key += '\0';
     if (!stack.device) continue;
-    key += stack.device->kernel; // a helper function is one place for all
+    key += stack.device->kernel; // a helper function has one call site for all
     for (const Frame& frame : stack.frames)
       key += cat({frame.function, frame.file, std::to_string(frame.line)});
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of owners and its matching. A rule needs the library's file; where a library also hands memory to
 // its callers, it needs the function of the part that keeps it as well. So that a stripped library without
-// function names still matches where the file alone is telling enough, "*" is used there.
+// function names still matches where the file alone says enough, "*" is used there.
 
 #include "analyzer/analysis/owners.h"
 
@@ -50,7 +50,7 @@ constexpr OwnerRule kRules[] = {
   {"NCCL", "*/libnccl.so*", "*", "its buffers live as long as the communicator"},
 };
 
-// Libraries whose kernels are not the user's to mend, besides those above that are told by their file alone.
+// Libraries whose kernels the user cannot change, besides those above that are known by their file alone.
 constexpr struct {
   std::string_view name, module;
 } kLibraries[] = {

@@ -192,7 +192,7 @@ void note_reused_addresses(const Analysis& analysis, Report& report) {
 }
 
 // Kernels of the program's own that allocate and say nothing of it, whatever others say. Libraries that are
-// known by name are left out: nobody here can build them anew. Files given to cuModuleLoad are not known.
+// known by name are left out: the user cannot build them anew. Files given to cuModuleLoad are not known.
 void note_unlogged_malloc(const Analysis& analysis, const fs::path& trace, Deadline deadline,
                           Report& report) {
   if (analysis.process.device == "simulated") return;

@@ -47,7 +47,7 @@ public:
     Groups alive, alive_in_dead, ended, ended_in_dead;
     heap.for_each_live([&](const Block& block) {
       if (!can_leak(block.family)) return;
-      // Before the first launch of its graph and after the free there is but an address.
+      // Before the first launch of its graph and after the free there is an address without memory.
       if (block.family == trace::Family::kGraph && (block.marks & kGraphRan) == 0) return;
       (heap.is_dead(block.context) ? alive_in_dead : alive).add(block, group_of(block), pool_end(block));
     });
@@ -189,7 +189,7 @@ private:
       }
       f.advice = {"Call ", release, group.blocks == 1 ? " for it" : " for each block",
                   " when it is no longer needed, at the latest before the program ends."};
-      // Refused by such a runtime itself, so that no record tells of it.
+      // Refused by such a runtime itself, so that no record shows it.
       if (linkage_.is_static() && last_callback_ > block.born) {
         f.advice += " A host callback was given to a stream after the allocation, and may have tried to free it: "
                     "CUDA does not allow that, and a static runtime refuses it before it can be seen.";

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// out-of-memory: an allocation that failed for want of memory: what was asked for, who held what at that
-// moment, by call stack and by module, what had been freed and in which pieces, and how much nobody that was
-// traced held. Equal failures (same stack) are one finding; the first is the example. What the driver says
-// about its free memory follows the failure in the same log and tells the device as well (kMemoryInfo); older
-// traces lack it.
+// out-of-memory: an allocation that failed for want of memory. It shows what was asked for, what each call stack
+// and each module held at that moment, what had been freed and in which pieces, and how much no traced program
+// held. Equal failures (same stack) are one finding; the first is the example. What the driver says about its
+// free memory follows the failure in the same log and names the device as well (kMemoryInfo); older traces lack it.
 
 #include <algorithm>
 #include <map>
@@ -26,7 +25,7 @@ bool is_page_locked(trace::Family family) {
   return family == trace::Family::kPinned || family == trace::Family::kRegistered;
 }
 
-// Which pool's addresses a block has. Arrays, managed and virtual memory have places of their own.
+// Which pool's addresses a block has. Arrays, managed and virtual memory lie elsewhere.
 class Pools {
 public:
   using Key = std::uint64_t; // handle of a pool that the program made

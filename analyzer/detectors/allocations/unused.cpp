@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // unused: device memory that no copy, set, bind, kernel or other process was ever given, from its allocation
-// to its release or the end. Grouped by allocation stack; told at the end, when it is known that no record
+// to its release or the end. Grouped by allocation stack; reported at the end, when it is known that no record
 // was lost. A program that failed may not have come to use what it has: one note for all of it.
-// Not told is what served its purpose by being allocated: a few bytes that start CUDA, and what a pool is
+// Not reported is what served its purpose by being allocated: a few bytes that start CUDA, and what a pool is
 // made to grow with.
 
 #include <algorithm>
@@ -71,7 +71,7 @@ private:
 // which was no larger. What a pool has it gives out again without asking the driver.
 class Primers {
 public:
-  static constexpr std::size_t kMost = 16; // of a pool: who fills one in pieces
+  static constexpr std::size_t kMost = 16; // of a pool: a program may fill one in pieces
 
   struct Primer {
     std::size_t group;
@@ -218,24 +218,24 @@ private:
     return cat({"ended with exit status ", std::to_string(ending.status)});
   }
 
-  // All places of a program that failed, those with most bytes first.
+  // All allocation stacks of a program that failed, those with most bytes first.
   Finding note(const Text& failure) const {
-    std::vector<Group> places;
+    std::vector<Group> stacks;
     Finding f;
     std::uint64_t blocks = 0;
     bool alike = true;
     for (const Group& group : groups_) {
-      const auto same = std::ranges::find_if(places, [&](const Group& p) {
+      const auto same = std::ranges::find_if(stacks, [&](const Group& p) {
         return p.key.stack == group.key.stack && p.key.api == group.key.api && p.key.family == group.key.family;
       });
-      Group& place = same != places.end() ? *same : places.emplace_back(Group{group.key, group.example});
-      place.bytes += group.bytes;
-      place.blocks += group.blocks;
+      Group& stack = same != stacks.end() ? *same : stacks.emplace_back(Group{group.key, group.example});
+      stack.bytes += group.bytes;
+      stack.blocks += group.blocks;
       f.bytes += group.bytes;
       blocks += group.blocks;
       alike = alike && group.key.family == groups_.front().key.family;
     }
-    std::ranges::stable_sort(places, std::greater{}, &Group::bytes);
+    std::ranges::stable_sort(stacks, std::greater{}, &Group::bytes);
     f.kind = "unused";
     f.severity = Severity::kNote;
     f.count = blocks;
@@ -243,13 +243,13 @@ private:
                  alike ? describe_bytes(f.bytes, groups_.front().key.family)
                        : cat({format_bytes(f.bytes), " of memory"}),
                  " in ", format_plural(f.count, "block"),
-                 places.size() == 1 ? "" : cat({" from ", format_plural(places.size(), "place")}),
+                 stacks.size() == 1 ? "" : cat({" from ", format_plural(stacks.size(), "place")}),
                  " was never used, maybe because it did not come that far"};
     f.advice = "Look at the failure first; what is unused in a run that succeeds is a warning.";
     f.group = "failed";
-    for (const Group& place : places) {
-      FindingStack& stack = f.stacks.emplace_back(allocation_stack(place.example, facts_));
-      stack.amount = {place.bytes, place.blocks};
+    for (const Group& stack : stacks) {
+      f.stacks.push_back(allocation_stack(stack.example, facts_));
+      f.stacks.back().amount = {stack.bytes, stack.blocks};
     }
     return f;
   }

@@ -102,7 +102,7 @@ public:
       if (e.kind == trace::Kind::kLife) follow_pools(e);
       return;
     }
-    if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || !is_call(e) || is_told_before(e)) return;
+    if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || !is_call(e) || is_reported_before(e)) return;
     if (is_sticky(e.result)) return report_sticky(e, heap);
     for (const Judgement& j : judgements) {
       if (j.is_mistake()) return;
@@ -156,7 +156,7 @@ private:
   }
 
   // Another record of the same call, which was judged as a whole.
-  static bool is_told_before(const Event& e) {
+  static bool is_reported_before(const Event& e) {
     return e.kind == trace::Kind::kUse && (e.flags & trace::kUseToldBefore) != 0;
   }
 
@@ -189,7 +189,7 @@ private:
     return e.kind == trace::Kind::kLife && life.object() == trace::ObjectClass::kPool ? life.handle() : 0;
   }
 
-  // A mapping in the range that nobody was ever given access to (cuda.h on cuMemMap asks for cuMemSetAccess).
+  // A mapping in the range to which no device was ever given access (cuda.h on cuMemMap asks for cuMemSetAccess).
   static const Block* closed_mapping(const Heap& heap, std::uint64_t begin, std::uint64_t bytes) {
     for (std::uint64_t at = begin; at - begin < bytes;) {
       const Block* block = heap.find_live(at);

@@ -56,7 +56,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t kMaxCalls = 10'000; // more threads than that say nothing new
+  static constexpr std::size_t kMaxCalls = 10'000; // what more threads do is nothing new
   struct Call {
     std::string api;
     StackId stack;

@@ -8,7 +8,7 @@
 // address. Other host memory is the host's, unless the device reads pageable memory. Memory of unseen origin
 // is judged only where CUDA refused the call. There belongs a __device__ variable that is named as if it were
 // memory: what the call gets is the address of the host's shadow of it. Nodes of graphs are judged when they are
-// made or changed, by hand or not; of these, ordinary host memory in the device's place is told although CUDA may
+// made or changed, by hand or not; of these, ordinary host memory as the device's side is reported although CUDA may
 // find it out only later.
 
 #include <array>
@@ -129,7 +129,7 @@ private:
     if (to.wrong || from.wrong) findings.add(finding(e, to, from));
   }
 
-  // Whatever is declared: nobody means the host's shadow. (The device's variable has an address of its own.)
+  // Whatever is declared: no program means the host's shadow. (The device's variable has an address of its own.)
   Wrong shadow_at(std::uint64_t address) const {
     if (!facts_.is_static_memory(address)) return {};
     const StaticVariable variable = facts_.static_variable(address);

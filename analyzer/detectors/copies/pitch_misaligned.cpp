@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pitch-misaligned: memory used as rows (2D and 3D copies and sets, textures) whose distance puts row starts
 // off the 32-byte sectors or 128-byte lines that a GPU reads memory in. Device side only: the host's rows may
-// lie anywhere. Uses are added up by allocation and call stack and told at the end, refused textures at once.
+// lie anywhere. Uses are added up by allocation and call stack and reported at the end, refused textures at once.
 //
 // What a full-row read costs. A warp reads 128 bytes at a time (32 threads of 4 bytes; wider elements are
 // split into such requests), and each request takes every sector that it touches. A row of w bytes at address

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pitch-mismatch: rows of pitched memory addressed as if they lay elsewhere. Three mistakes: a 2D or 3D call
 // with another pitch than the allocation's, a flat copy or set over several rows of it, and a width larger
-// than the pitch, which CUDA refuses. What reaches past the end is copy-out-of-bounds and not told twice. Pictures keep
+// than the pitch, which CUDA refuses. What reaches past the end is copy-out-of-bounds and not reported twice. Pictures keep
 // their chroma planes behind the first plane of one allocation, with a half or a quarter of its pitch: no mistake.
 // Copies and sets of graph nodes are judged when the node is made or changed.
 
@@ -133,7 +133,7 @@ private:
     return in_row != 0 || (rest != 0 && rest < shape.width) || (rows.width == dense && dense != block.bytes);
   }
 
-  // Cloning pitched memory into memory with the same pitch and place in the row keeps every row whole.
+  // Cloning pitched memory into memory with the same pitch and offset in the row keeps every row whole.
   bool runs_between_equal_pitches(const Event& e, const Block& block, const Heap& heap) const {
     if (e.kind != trace::Kind::kCopy) return false;
     const Block* to = pitched_block(e, Side::kDestination, heap);

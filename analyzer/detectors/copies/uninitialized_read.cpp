@@ -6,7 +6,7 @@
 //
 // It is an error where the copy goes to the host and no kernel can have written the block after all: none was launched
 // since its birth, and those from before are done when the copy reads (it is ordered behind them, or the host has waited
-// for them), or were given device memory only, as their arguments tell, that nothing wrote to while they ran and the
+// for them), or were given device memory only, as their arguments show, that nothing wrote to while they ran and the
 // block was there, in a program without __managed__ variables (RunningKernels). It is a note otherwise.
 //
 // Invariants: at most kMostRanges ranges a block, and as many blocks as are alive (within a factor of two).
@@ -97,7 +97,7 @@ std::uint64_t end_of(const Rows& rows) {
   return rows.address + ((rows.depth - 1) * rows.slice + rows.height - 1) * rows.pitch + rows.width;
 }
 
-// What a copy reads of a block, row by row: padding between rows is no data, and nobody writes it.
+// What a copy reads of a block, row by row: padding between rows is no data, and no copy writes it.
 class Reading {
 public:
   Reading(const Event& copy, const Touch& touch, const Heap& heap)
@@ -193,7 +193,7 @@ private:
     Ranges ranges;
   };
   enum class Writer : std::uint8_t { kNone, kEarlierKernel, kLaterKernel }; // that may have been
-  using Place = std::array<std::uint64_t, 4>; // what equal findings have in common
+  using Key = std::array<std::uint64_t, 4>; // what equal findings have in common
 
   bool may_judge(const Block& block, const Heap& heap) const {
     return (block.marks & (kWasArgument | kWasBound | kWasExported)) == 0 && is_private(block, facts_) &&
@@ -240,18 +240,18 @@ private:
     Ranges& ranges = written(block, heap);
     const Reading::Bytes bytes = reading.bytes(ranges);
     if (bytes.missing == 0) return;
-    ranges.add(reading.begin(), reading.end()); // told
+    ranges.add(reading.begin(), reading.end()); // reported once
     Writer writer = Writer::kNone;
     if (heap.last_kernel() > block.born) writer = Writer::kLaterKernel;
     else if (kernels_.may_write(block, e, heap)) writer = Writer::kEarlierKernel;
     // Growing a buffer moves its unused part along: only what leaves the device is surely a mistake.
     const bool sure = writer == Writer::kNone && goes_to_host(e, heap);
-    // Told at the end, when it is known that no record was lost; added up until then.
+    // Reported at the end, when it is known that no record was lost; added up until then.
     const std::uint64_t call = e.via != trace::kNoApi ? e.via : e.api;
     const std::uint64_t range = facts_.groups_by_range() ? facts_.ranges().here() : 0;
-    const Place place{e.stack.value, block.allocated.value, call << 16 | block.api,
+    const Key key{e.stack.value, block.allocated.value, call << 16 | block.api,
                       range << 1 | (sure ? 1 : 0)};
-    const auto [at, is_new] = by_place_.try_emplace(place, found_.size());
+    const auto [at, is_new] = by_stacks_.try_emplace(key, found_.size());
     if (is_new) {
       found_.push_back(finding(e, block, bytes, sure, writer));
       found_.back().address = is_array(block) ? touch.address : reading.begin();
@@ -301,7 +301,7 @@ private:
   std::unordered_map<std::uint64_t, Entry> blocks_; // by address or handle
   std::size_t sweep_at_ = kFirstSweep;
   std::vector<Finding> found_;
-  std::map<Place, std::size_t> by_place_; // in found_
+  std::map<Key, std::size_t> by_stacks_; // in found_
 };
 
 const DetectorRegistration kUninitializedRead{{

@@ -6,7 +6,7 @@
 //
 // Structures passed by value hold words that no kernel reads: padding with what the stack held before, pairs
 // of numbers. A word therefore counts at once only as a parameter that the kernel's name declares a pointer;
-// others are told when the context has died of an illegal address behind them. Kernels of graph nodes made by hand are
+// others are reported when the context has died of an illegal address behind them. Kernels of graph nodes made by hand are
 // judged when the node is made or changed.
 
 #include <algorithm>
@@ -122,7 +122,7 @@ private:
       if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
       if (heap.argument_ending_at(address) != nullptr) continue;
       const bool is_pointer = pointers_.contain(function, parameter);
-      if (is_static && ((!is_pointer && address < kLowestVariable) || is_librarys(e.stack))) continue;
+      if (is_static && ((!is_pointer && address < kLowestVariable) || is_of_library(e.stack))) continue;
       Suspect suspect{function, address, parameter, e.stack, e.context, facts_.call_name(e), {}, {}, is_static, {}};
       if (copied != nullptr) suspect.copied = *copied;
       suspect.of_node = e.kind == trace::Kind::kGraphKernel;
@@ -143,9 +143,9 @@ private:
     }
   }
 
-  // Tables of kernels and the like, which are nobody's data.
-  bool is_librarys(StackId stack) {
-    const auto [at, is_new] = librarys_.try_emplace(stack.value, false);
+  // Its variables are tables of kernels and the like, and no data.
+  bool is_of_library(StackId stack) {
+    const auto [at, is_new] = of_library_.try_emplace(stack.value, false);
     if (is_new) at->second = !facts_.caller(stack).owner.empty();
     return at->second;
   }
@@ -227,7 +227,7 @@ private:
 
   const ProcessFacts& facts_;
   DeclaredPointers pointers_{facts_};
-  std::unordered_map<std::uint32_t, bool> librarys_; // by call stack
+  std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
   std::map<std::uint64_t, Range> pageable_; // by first address
   struct Found {
     std::uint64_t begin = 0;

@@ -82,7 +82,7 @@ private:
       if (block.family != Family::kDevice && block.family != Family::kPitched) continue;
       const int owner = heap.device_of(block);
       if (owner < 0 || owner == device || peers_.is_open(device, owner)) continue;
-      if (touch.parameter == last || is_librarys(e.stack)) continue;
+      if (touch.parameter == last || is_of_library(e.stack)) continue;
       if (touch.address == block.address && heap.takes_end(launch.function(), touch.parameter)) continue;
       last = touch.parameter;
       Suspect suspect{launch.function(), touch.address, launch.stream(), touch.parameter,     e.context, device,
@@ -99,8 +99,8 @@ private:
     return other != nullptr ? describe_block(*other->block, facts_) : Text();
   }
 
-  bool is_librarys(StackId stack) {
-    const auto [at, is_new] = librarys_.try_emplace(stack.value, false);
+  bool is_of_library(StackId stack) {
+    const auto [at, is_new] = of_library_.try_emplace(stack.value, false);
     if (is_new) at->second = !facts_.caller(stack).owner.empty();
     return at->second;
   }
@@ -156,7 +156,7 @@ private:
   PeerAccess peers_;
   DeclaredPointers pointers_{facts_};
   std::unordered_map<std::uint64_t, int> streams_;   // their device
-  std::unordered_map<std::uint32_t, bool> librarys_; // by call stack
+  std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
   std::array<Suspect, 8> suspects_;                  // the newest
   std::size_t next_suspect_ = 0;
 };

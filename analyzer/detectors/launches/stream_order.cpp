@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stream-order: stream-ordered memory that is used before its allocation is ordered there, or freed while its
-// use on another stream is not ordered before the free; and cudaFree of such memory, which waits for nobody.
+// use on another stream is not ordered before the free; and cudaFree of such memory, which waits for no stream.
 // What is ordered is StreamClock's answer. Asleep until the first stream-ordered allocation.
 // One file, because uses and releases are judged on one clock, and what is found waits in one list.
 //
@@ -45,7 +45,7 @@ std::optional<std::uint64_t> stream_of(const Event& e) {
     switch (trace::UseView(e).use()) {
     case trace::UseClass::kPrefetch:
     case trace::UseClass::kDiscard:
-      if (named_stream(e) == 0) return {}; // older traces do not tell
+      if (named_stream(e) == 0) return {}; // older traces do not say it
       return named_stream(e);
     case trace::UseClass::kMemOp:
     case trace::UseClass::kMemOpWait: return named_stream(e);
@@ -98,10 +98,10 @@ public:
         {"stream-order", cat({"the program had more than ", format_count(StreamClock::kMaxStreams),
                               " streams at a time: later calls were not checked"})});
     }
-    if (doubted_ != 0) {
+    if (unsure_ != 0) {
       findings.not_checked(
-        {"stream-order", cat({facts_.api_name(doubted_by_), " was called, and how it orders work is not known: ",
-                              format_plural(doubted_, "use"), " behind it may be ordered or not"})});
+        {"stream-order", cat({facts_.api_name(unsure_because_of_), " was called, and how it orders work is not known: ",
+                              format_plural(unsure_, "use"), " behind it may be ordered or not"})});
     }
     if (found_.empty()) return;
     if (facts_.lost_records() != 0) {
@@ -115,7 +115,7 @@ public:
     }
   }
 
-  // What is told of no stream: objects that come and go, and calls whose words are not read.
+  // Events that name no stream: objects that come and go, and calls whose words are not read.
   void on_other(const Event& e) {
     if ((e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
     switch (orderings_.of(e)) {
@@ -284,8 +284,8 @@ private:
   void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use, const Block& block) {
     const Point& earlier = is_before_birth(mistake) ? tracked.born : use.work;
     if (last_unknown_.order > earlier.order) { // it may be what orders the two
-      ++doubted_;
-      doubted_by_ = last_unknown_.api;
+      ++unsure_;
+      unsure_because_of_ = last_unknown_.api;
       return;
     }
     const Key key{static_cast<std::uint64_t>(mistake) << 32 | call.api,
@@ -355,8 +355,8 @@ private:
     std::uint64_t order = 0;
     std::uint16_t api = trace::kNoApi;
   } last_unknown_; // call of which it is not known how it orders
-  std::uint64_t doubted_ = 0;
-  std::uint16_t doubted_by_ = trace::kNoApi;
+  std::uint64_t unsure_ = 0;
+  std::uint16_t unsure_because_of_ = trace::kNoApi;
   std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
   std::map<Key, Finding> found_;
 };

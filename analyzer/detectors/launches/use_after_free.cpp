@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // use-after-free: a copy, set, texture bind, prefetch or launch argument that points into memory freed
 // before; of a graph's nodes, before the launch of the graph. The verdict is the heap's, which holds back where
-// the addresses may belong to somebody else by now.
+// the addresses may belong to other memory by now.
 //
 // A kernel's argument that may as well be the end of another argument's block is a warning that names both. It
 // waits for the end of the trace: where another launch shows that the parameter is such an end, nothing is said.
@@ -38,7 +38,7 @@ public:
   }
 
 private:
-  // Kernel, parameter and all that tells two findings apart.
+  // Kernel, parameter and all else in which two findings differ.
   using Key = std::array<std::uint64_t, 6>;
 
   void suspect(const Event& e, const Judgement& j, const Heap& heap) {

@@ -74,11 +74,11 @@ private:
   // or written.
   struct alignas(64) Sizes {
     std::array<std::uint64_t, kSizes> bytes{};
-    std::array<std::uint32_t, kSizes> frees{}; // 0: the place is empty
+    std::array<std::uint32_t, kSizes> frees{}; // 0: the slot is empty
     std::array<std::uint16_t, kSizes> api{};
   };
 
-  // What is added up of one size from the second free on: what the first one of all costs says nothing.
+  // What is added up of one size from the second free on: the first one of all costs more than others.
   struct Pairs {
     std::uint64_t bytes = 0; // from finish() on, as `frees`; Sizes has them before
     std::uint64_t ticks_of_allocations = 0, ticks_of_frees = 0;
@@ -89,8 +89,8 @@ private:
     Family family = Family::kUnknown;
   };
 
-  // The place of a block's size among those of its stack; kSizes if it has none.
-  static std::size_t place_of(const Sizes& sizes, const Block& block) {
+  // The slot of a block's size among those of its stack; kSizes if it has none.
+  static std::size_t slot_of(const Sizes& sizes, const Block& block) {
     std::size_t at = 0;
     while (at < kSizes &&
            (sizes.bytes[at] != block.bytes || sizes.frees[at] == 0 || sizes.api[at] != block.api)) {
@@ -103,11 +103,11 @@ private:
   Pairs* known(const Block& block) {
     const std::size_t stack = block.allocated.value;
     if (stack >= stacks_.size()) return nullptr;
-    const std::size_t at = place_of(stacks_[stack], block);
+    const std::size_t at = slot_of(stacks_[stack], block);
     return at < kSizes && stacks_[stack].frees[at] > 1 ? &pairs_[stack][at] : nullptr;
   }
 
-  // One more free. The entry of a new size takes the place of the rarest.
+  // One more free. The entry of a new size replaces the rarest.
   void count(const Block& block, std::uint64_t ticks) {
     const std::size_t stack = block.allocated.value;
     if (stack >= stacks_.size()) {
@@ -115,7 +115,7 @@ private:
       pairs_.resize(stack + 1);
     }
     Sizes& sizes = stacks_[stack];
-    std::size_t at = place_of(sizes, block);
+    std::size_t at = slot_of(sizes, block);
     if (at == kSizes) {
       at = static_cast<std::size_t>(std::ranges::min_element(sizes.frees) - sizes.frees.begin());
       sizes.bytes[at] = block.bytes;

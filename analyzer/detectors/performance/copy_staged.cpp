@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // copy-staged: copies between two devices of which neither may reach the other's memory. They work, but by
 // way of host memory (CUDA C++ programming guide, peer-to-peer memory copy). Added up by call stack and pair
-// of devices. Who reaches what: cuCtxEnablePeerAccess decides it for ordinary device memory, cuMemPoolSetAccess
+// of devices. Which device reaches what memory: cuCtxEnablePeerAccess decides it for ordinary device memory, cuMemPoolSetAccess
 // for a pool's, cuMemSetAccess for a mapping (cuda.h).
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // local-spill: what a kernel keeps in local memory, which is device memory behind the caches: registers that
 // were spilled, arrays that are indexed at run time, large arguments of calls. By function, from what CUPTI
-// counted for each instruction (the mode --coalescing); its costliest line is told. Silent below the floor.
+// counted for each instruction (the mode --coalescing); the costliest line is shown. Silent below the floor.
 
 #include "analyzer/detectors/shared/access_finding.h"
 #include "analyzer/base/text_format.h"

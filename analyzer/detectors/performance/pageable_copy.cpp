@@ -31,7 +31,7 @@ public:
     if (!to_device || heap.is_capturing(e, copy.stream())) return;
     const DeviceFacts* device = facts_.device(heap.device_of_context(e.context));
     if (device != nullptr && (device->uses_host_page_tables || device->reads_pageable_memory)) return;
-    Copies& copies = by_place_[std::uint64_t{e.stack.value} << 1 | (*to_device ? 1 : 0)];
+    Copies& copies = by_stack_[std::uint64_t{e.stack.value} << 1 | (*to_device ? 1 : 0)];
     copies.api = e.via != trace::kNoApi ? e.via : e.api;
     copies.bytes += copy.bytes();
     copies.ticks += e.ticks;
@@ -39,9 +39,9 @@ public:
   }
 
   void finish(const Heap&, Findings& findings) override {
-    for (const auto& [place, copies] : by_place_) {
+    for (const auto& [key, copies] : by_stack_) {
       if (copies.count < kCopies || copies.bytes < kBytes) continue;
-      findings.add(finding(StackId{static_cast<std::uint32_t>(place >> 1)}, (place & 1) != 0, copies));
+      findings.add(finding(StackId{static_cast<std::uint32_t>(key >> 1)}, (key & 1) != 0, copies));
     }
   }
 
@@ -103,7 +103,7 @@ private:
   }
 
   const ProcessFacts& facts_;
-  std::unordered_map<std::uint64_t, Copies> by_place_;
+  std::unordered_map<std::uint64_t, Copies> by_stack_;
 };
 
 const DetectorRegistration kPageableCopy{{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // small-copies: runs of tiny copies from one call stack that one call could make. Copies with a kernel in
-// between are no run: what they bring depends on it. Nor are copies of the same bytes to the same place, as
+// between are no run: what they bring depends on it. Nor are copies of the same bytes to the same address, as
 // in a loop that waits for a value.
 //
 // Costs one array access for each small copy, and memory for each call stack.

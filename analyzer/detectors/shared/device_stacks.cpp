@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words and stacks for places in kernels, see device_stacks.h.
+// Words and stacks for calls in kernels, see device_stacks.h.
 
 #include "analyzer/detectors/shared/device_stacks.h"
 
