@@ -60,8 +60,8 @@ void add_holders(const MemoryUse& use, const TraceNames& names, MemoryTables& ta
       continue;
     }
     const MemoryUse::Stack& stack = use.stacks()[i];
-    LabelledStack stack_of_use = labelled("allocated here", StackId{i}, names.api_name(stack.api));
-    tables.holders.push_back({bytes(i), use.blocks_at_peak(stack), std::move(stack_of_use)});
+    tables.holders.push_back({bytes(i), use.blocks_at_peak(stack), {}});
+    tables.holders.back().stack = stack_as(StackRole::kAllocated, StackId{i}, names.api_name(stack.api));
   }
 }
 

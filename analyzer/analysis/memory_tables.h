@@ -37,7 +37,7 @@ struct MemoryTables {
   };
   struct Holder { // of device memory at the peak
     std::uint64_t bytes = 0, blocks = 0;
-    LabelledStack stack; // "allocated here"
+    CallStack stack; // of the allocation
   };
   struct Module { // that allocated: of the first frame that is not CUDA's
     std::string path;  // empty if unknown

@@ -73,12 +73,21 @@ private:
   bool* changed_ = nullptr;
 };
 
+// What a kind of finding says where it is the doing of a library that is known to do it on purpose: such a finding is
+// a note.
+struct OwnerExcuse {
+  std::string (*clause)(const Owner&) = nullptr; // ends the message: "cuBLAS does that itself"; null: no library excuses it
+  std::string_view advice = {};
+};
+
 struct DetectorInfo {
   std::string_view id;    // the finding's id
   Severity severity;      // default
   std::string_view title; // half a line for `help findings`
   std::unique_ptr<Detector> (*make)(const ProcessFacts&); // null: not needed for this trace
   Wants wants = kWantsAll;                                // until it asks for others (Detector::watch)
+  Measure measure = Measure::kMistakes;
+  OwnerExcuse owner_excuse = {};
 };
 
 class DetectorRegistration {
@@ -90,5 +99,6 @@ public:
 
 // All registered detectors, sorted by id.
 std::vector<const DetectorInfo*> detectors();
+const DetectorInfo* detector_of(std::string_view kind); // null if there is none
 
 } // namespace gmt

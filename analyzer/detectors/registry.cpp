@@ -24,4 +24,11 @@ std::vector<const DetectorInfo*> detectors() {
   return all;
 }
 
+const DetectorInfo* detector_of(std::string_view kind) {
+  for (const DetectorRegistration* r = g_first; r != nullptr; r = r->next) {
+    if (r->info.id == kind) return &r->info;
+  }
+  return nullptr;
+}
+
 } // namespace gmt

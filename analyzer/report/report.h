@@ -10,13 +10,9 @@
 #include <vector>
 
 #include "analyzer/analysis/process_report.h"
-#include "analyzer/model/finding.h"
+#include "analyzer/model/reported_finding.h"
 
 namespace gmt {
-
-struct ReportedFinding : Finding {
-  std::size_t process = 0; // index into Report::processes
-};
 
 struct SuppressionUse {
   std::string rule; // as written

@@ -23,7 +23,7 @@ public:
   void add_line(std::string_view line, const std::string& file, unsigned number);
 
   // Whether a rule covers the finding; the first that does is counted.
-  bool suppress(const Finding& finding);
+  bool suppress(const ReportedFinding& finding);
   std::vector<SuppressionUse> used() const; // in the order of the files and lines
   std::size_t size() const { return rules_.size(); }
 

@@ -23,6 +23,7 @@ ROOMS = {
         "coalescing",
         "detectors",
         "analysis",
+        "wording",
         "report",
         "command",
     ),
@@ -163,6 +164,24 @@ class Layers(unittest.TestCase):
             r"^analyzer/(?!report/(output_format|report|formats/\w+)\.h$|(base|model|analysis|coalescing|symbols)/)"
         )
         self.forbid(files("analyzer/report/formats"), allowed, "formats see a report and the text helpers")
+
+    def test_no_code_reads_sentences(self):
+        """Roles, calls, owners and measures are data; analyzer/wording/ makes sentences of them at the end."""
+        words = r"\b(?:message|advice|label)"
+        methods = r"(?:find|rfind|replace|insert|erase|pop_back|back|substr|compare|contains|starts_with|ends_with)"
+        forbidden = {
+            rf"{words}(?:\.|->){methods}\(": "it searches or cuts a sentence",
+            r"\b(?:kind|what)\s*[!=]=\s*\"": "what a kind means to others stands in its DetectorInfo",
+            r"\b(?:kind|what)(?:\.|->)(?:find|substr|starts_with|ends_with)\(": "the same",
+            r"(?:starts_with|ends_with|contains)\(\"(?:leak|device-heap|policy)": "the same",
+        }
+        codes = {path: re.sub(r"//[^\n]*", "", text_of(path)) for path in files("analyzer")}
+        for path, code in codes.items():
+            for pattern, why in forbidden.items():
+                self.assertEqual(re.findall(pattern, code), [], f"{path}: {why}")
+        label = r"\"[a-z ]*(?:allocated|freed|copied|launched|failed)(?: [a-z]+)* here"
+        offenders = [f"{path}: {found}" for path, code in codes.items() for found in re.findall(label, code)]
+        self.assertEqual(offenders, [], "stacks have a StackRole; analyzer/model/stack_role.cpp has its words")
 
     def test_folders_are_small(self):
         found = files(*PARTS, "simulated_cuda")

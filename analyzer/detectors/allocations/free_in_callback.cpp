@@ -29,18 +29,17 @@ public:
     Finding f;
     f.kind = "free-in-callback";
     f.api = facts_.call_name(e);
-    const std::string error = error_name(e.result, is_runtime_name(f.api));
     f.address = address;
-    f.message =
-      cat({f.api, " was called inside a host callback, where CUDA refuses it with ", error, ": ",
-           block != nullptr ? describe_block(*block, facts_) : format_address(address), " stays allocated."});
+    f.message = {CallName{f.api}, " was called inside a host callback, where CUDA refuses it with ",
+                 error_text(e.result, is_runtime_name(f.api)), ": ",
+                 block != nullptr ? describe_block(*block, facts_) : format_address(address), " stays allocated"};
     f.advice =
       "Free it outside: after the stream was synchronised, or stream-ordered with cudaFreeAsync in place of "
       "the callback.";
-    f.stacks.push_back(labelled("freed here", e.stack, f.api));
+    f.stacks.push_back(stack_as(StackRole::kFreed, e.stack, f.api));
     if (block != nullptr) {
       f.bytes = block->bytes;
-      f.stacks.push_back(birth_stack(*block, facts_));
+      f.stacks.push_back(allocation_stack(*block, facts_));
     }
     findings.add(std::move(f));
     findings.claim_refusal();

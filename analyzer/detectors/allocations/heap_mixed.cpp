@@ -75,27 +75,30 @@ private:
     f.count = use.count;
     f.address = use.address;
     f.range = use.range;
-    f.message =
-      cat({use.api, use.kind == trace::Kind::kCopy ? (use.from ? " from " : " to ") : " of ",
-           format_address(use.address), ", which is ",
-           offset != 0 ? cat({format_exact_bytes(offset), " inside "}) : "",
-           found.block != nullptr ? describe_block(*found.block, *context) : "in the device heap",
-           use.result == 0 ? "; CUDA accepted it silently." : "; CUDA refused it."});
+    f.message = {CallName{use.api}, preposition(use), format_address(use.address), ", which is ",
+                 offset != 0 ? cat({format_exact_bytes(offset), " inside "}) : "",
+                 found.block != nullptr ? describe_block(*found.block, *context) : "in the device heap",
+                 use.result == 0 ? "; CUDA accepted it silently" : "; CUDA refused it"};
     f.advice = advice(use.kind);
-    f.stacks.push_back(labelled(label(use.kind), use.stack, use.api));
+    f.stacks.push_back(stack_as(role(use.kind), use.stack, use.api));
     if (found.block != nullptr) {
       f.bytes = found.block->bytes;
-      add_device_stack(f, "allocated here", found.block->allocated, *context, facts_);
+      add_device_stack(f, StackRole::kAllocated, found.block->allocated, *context, facts_);
     }
     return f;
   }
 
-  static const char* label(trace::Kind kind) {
+  static const char* preposition(const Use& use) {
+    if (use.kind != trace::Kind::kCopy) return " of ";
+    return use.from ? " from " : " to ";
+  }
+
+  static StackRole role(trace::Kind kind) {
     switch (kind) {
-    case trace::Kind::kFree: return "freed here";
-    case trace::Kind::kCopy: return "copied here";
-    case trace::Kind::kSet: return "set here";
-    default: return "used here";
+    case trace::Kind::kFree: return StackRole::kFreed;
+    case trace::Kind::kCopy: return StackRole::kCopied;
+    case trace::Kind::kSet: return StackRole::kSet;
+    default: return StackRole::kUsed;
     }
   }
 
@@ -122,16 +125,15 @@ private:
     f.count = mistake.count;
     f.bytes = block.bytes;
     f.address = mistake.address;
-    f.message = cat({f.api, " in ", kernel_of(mistake.at, context), " of ", format_address(mistake.address),
-                     ", which is ", describe_block(block, facts_),
-                     heap.is_dead(context.heap.context()) ? "; the context died."
-                                                          : "; CUDA did not notice."});
-    f.advice = cat({"Free it from the host with ", right_release_for(block, api),
-                    ": only what malloc or new gave a kernel may be freed in one."});
-    add_device_stack(f, "freed here", mistake.at, context, facts_);
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.message = {CallName{f.api}, " in ", kernel_of(mistake.at, context), " of ", format_address(mistake.address),
+                 ", which is ", describe_block(block, facts_),
+                 heap.is_dead(context.heap.context()) ? "; the context died" : "; CUDA did not notice"};
+    f.advice = {"Free it from the host with ", right_release_for(block, api),
+                ": only what malloc or new gave a kernel may be freed in one."};
+    add_device_stack(f, StackRole::kFreed, mistake.at, context, facts_);
+    f.stacks.push_back(allocation_stack(block, facts_));
     if (freed && block.freed) {
-      f.stacks.push_back(labelled("freed by the host here", block.freed, facts_.api_name(block.freed_api)));
+      f.stacks.push_back(stack_as(StackRole::kFreedByHost, block.freed, facts_.api_name(block.freed_api)));
     }
     return f;
   }

@@ -48,7 +48,7 @@ public:
     Groups alive, alive_in_dead, ended, ended_in_dead;
     heap.for_each_live([&](const Block& block) {
       if (!can_leak(block.family)) return;
-      // Before the first launch of its graph and after the free there is but an address.
+      // Before the first launch of its graph and after the free there is an address without memory.
       if (block.family == trace::Family::kGraph && (block.marks & kGraphRan) == 0) return;
       (heap.is_dead(block.context) ? alive_in_dead : alive).add(block, group_of(block), pool_end(block));
     });
@@ -151,7 +151,7 @@ private:
   Finding finding(const Group& group) const {
     const Block& block = group.example;
     const std::string_view api = facts_.api_name(block.api);
-    const std::string_view release = right_release_for(block, api);
+    const ApiWord release = right_release_for(block, api);
     const bool ended = block.end == Block::End::kContextEnded;
     const std::string_view end_api = facts_.api_name(block.freed_api);
     const std::string amount =
@@ -165,34 +165,35 @@ private:
     f.address = block.address;
     f.range = facts_.ranges().text(facts_.ranges().birth_of(block));
     f.group = cat({family_noun(block.family), ended ? " ended" : ""});
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(allocation_stack(block, facts_));
     const std::string_view word = released_word(block.family);
     if (ended) {
-      const std::string_view place = block.family == trace::Family::kSubAllocation ? "pool" : "context";
-      f.message = cat({amount, " was still not ", word, " when ", end_api, " ended its ", place, "."});
-      f.advice = cat({"Call ", release, " before ", end_api, "."});
-      f.stacks.push_back(labelled(cat({place, " ended here"}), block.freed, end_api));
+      const bool is_of_pool = block.family == trace::Family::kSubAllocation;
+      f.message = {amount, " was still not ", word, " when ", CallName{end_api}, " ended its ",
+                   is_of_pool ? "pool" : "context"};
+      f.advice = {"Call ", release, " before ", CallName{end_api}, "."};
+      f.stacks.push_back(stack_as(is_of_pool ? StackRole::kPoolEnded : StackRole::kContextEnded, block.freed, end_api));
     } else if ((block.marks & kWasHostFreed) != 0) {
-      f.message = cat({amount, " was never ", word, ", though the host freed the memory behind it."});
-      f.advice = cat({"Call ", release, " before the memory is freed."});
-      f.stacks.push_back(labelled("host memory freed here", block.shape().host_freed, "free"));
+      f.message = {amount, " was never ", word, ", though the host freed the memory behind it"};
+      f.advice = {"Call ", release, " before the memory is freed."};
+      f.stacks.push_back(stack_as(StackRole::kHostMemoryFreed, block.shape().host_freed, "free"));
     } else {
       const std::uint32_t references = block.shape().references;
       f.message = references <= 1
-                    ? cat({amount, " was never ", word, "."})
+                    ? cat({amount, " was never ", word})
                     : cat({amount, " was not ", word,
-                           " as often as it was opened: ", format_plural(references, "time"), " too few."});
+                           " as often as it was opened: ", format_plural(references, "time"), " too few"});
       if (group.pool_end != nullptr) {
         const std::string_view destroy = facts_.api_name(group.pool_end->api);
-        f.message.insert(f.message.size() - 1, ", and its pool was destroyed in between");
-        f.stacks.push_back(labelled("pool destroyed here", group.pool_end->stack, destroy));
+        f.message += ", and its pool was destroyed in between";
+        f.stacks.push_back(stack_as(StackRole::kPoolDestroyed, group.pool_end->stack, destroy));
       }
-      f.advice = cat({"Call ", release, group.blocks == 1 ? " for it" : " for each block",
-                      " when it is no longer needed, at the latest before the program ends."});
-      // Refused by such a runtime itself, so that no record tells of it.
+      f.advice = {"Call ", release, group.blocks == 1 ? " for it" : " for each block",
+                  " when it is no longer needed, at the latest before the program ends."};
+      // Refused by such a runtime itself, so that no record shows it.
       if (linkage_.is_static() && last_callback_ > block.born) {
-        f.advice += cat({" A host callback was given to a stream after the allocation, and may have tried to free it: "
-                         "CUDA does not allow that, and a static runtime refuses it before it can be seen."});
+        f.advice += " A host callback was given to a stream after the allocation, and may have tried to free it: "
+                    "CUDA does not allow that, and a static runtime refuses it before it can be seen.";
       }
     }
     return f;
@@ -207,21 +208,21 @@ private:
     f.severity = object.what == trace::ObjectClass::kExternalMemory ? Severity::kError : Severity::kNote;
     if (object.what == trace::ObjectClass::kPool) {
       f.group = "pool";
-      f.message = cat({"A memory pool made by ", api, " was never destroyed."});
+      f.message = {"A memory pool made by ", CallName{api}, " was never destroyed"};
       f.advice = cat({"Call ", runtime ? "cudaMemPoolDestroy" : "cuMemPoolDestroy",
                       ": until then the pool keeps the memory that was freed into it."});
     } else if (object.what == trace::ObjectClass::kExternalMemory) {
       f.group = "external memory";
-      f.message = cat({"External memory imported by ", api, " was never destroyed."});
+      f.message = {"External memory imported by ", CallName{api}, " was never destroyed"};
       f.advice = cat({"Call ", runtime ? "cudaDestroyExternalMemory" : "cuDestroyExternalMemory",
                       " once the buffers mapped from it are freed."});
     } else {
       f.group = "external semaphore";
-      f.message = cat({"An external semaphore imported by ", api, " was never destroyed."});
+      f.message = {"An external semaphore imported by ", CallName{api}, " was never destroyed"};
       f.advice = cat({"Call ", runtime ? "cudaDestroyExternalSemaphore" : "cuDestroyExternalSemaphore", "."});
     }
-    f.stacks.push_back(labelled(object.what == trace::ObjectClass::kPool ? "created here" : "imported here",
-                                object.stack, api));
+    f.stacks.push_back(
+      stack_as(object.what == trace::ObjectClass::kPool ? StackRole::kCreated : StackRole::kImported, object.stack, api));
     return f;
   }
 
@@ -240,6 +241,9 @@ const DetectorRegistration kLeak{{
     return std::make_unique<Leak>(facts);
   },
   .wants = wants(trace::Kind::kLife) | wants(trace::Kind::kSync),
+  .measure = Measure::kLostBlocks,
+  .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " holds it: ", owner.why}); },
+                   .advice = "Nothing to do, unless it grows from run to run."},
 }};
 
 } // namespace

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// out-of-memory: an allocation that failed for want of memory: what was asked for, who held what at that
-// moment, by call stack and by module, what had been freed and in which pieces, and how much nobody that was
-// traced held. Equal failures (same stack) are one finding; the first is the example. What the driver says
-// about its free memory follows the failure in the same log and tells the device as well (kMemoryInfo); older
-// traces lack it.
+// out-of-memory: an allocation that failed for want of memory. It shows what was asked for, what each call stack
+// and each module held at that moment, what had been freed and in which pieces, and how much no traced program
+// held. Equal failures (same stack) are one finding; the first is the example. What the driver says about its
+// free memory follows the failure in the same log and names the device as well (kMemoryInfo); older traces lack it.
 
 #include <algorithm>
 #include <map>
@@ -27,7 +26,7 @@ bool is_page_locked(trace::Family family) {
   return family == trace::Family::kPinned || family == trace::Family::kRegistered;
 }
 
-// Which pool's addresses a block has. Arrays, managed and virtual memory have places of their own.
+// Which pool's addresses a block has. Arrays, managed and virtual memory lie elsewhere.
 class Pools {
 public:
   using Key = std::uint64_t; // handle of a pool that the program made
@@ -60,14 +59,17 @@ public:
   }
   HeldMemory::Pool described(Key key) const {
     HeldMemory::Pool pool;
-    pool.name = key == kOutside   ? "outside pools"
-                : key == kDefault ? "default pool"
-                                  : cat({"pool ", format_address(key)});
+    pool.name = name_of(key);
     if (const auto at = thresholds_.find(key); at != thresholds_.end()) pool.release_threshold = at->second;
     return pool;
   }
 
 private:
+  static std::string name_of(Key key) {
+    if (key == kOutside) return "outside pools";
+    return key == kDefault ? "default pool" : cat({"pool ", format_address(key)});
+  }
+
   // Pools that CUDA made itself are the default ones.
   Key key(std::uint64_t handle) const { return made_.contains(handle) ? handle : kDefault; }
 
@@ -285,19 +287,18 @@ private:
     f.bytes = failure.bytes;
     f.count = failure.count;
     f.range = std::move(failure.range);
-    f.message = cat({failure.call, " of ", describe_bytes(failure.requested, failure.family),
-                     " failed for lack of memory; this program held ", format_bytes(held.bytes), " of ",
-                     held.is_host ? "host" : "device", " memory in ", format_plural(held.blocks, "block")});
+    f.message = {CallName{failure.call}, " of ", describe_bytes(failure.requested, failure.family),
+                 " failed for lack of memory; this program held ", format_bytes(held.bytes), " of ",
+                 held.is_host ? "host" : "device", " memory in ", format_plural(held.blocks, "block")};
     if (largest != 0) f.message += cat({", and the largest piece it had freed is ", format_bytes(largest)});
     if (f.count > 1) f.message += cat({" (the first of ", format_plural(f.count, "such failure"), ")"});
-    f.message += '.';
     f.advice = advice_for(held);
-    f.stacks.push_back(labelled("failed here", failure.stack, failure.call));
+    f.stacks.push_back(stack_as(StackRole::kFailed, failure.stack, failure.call));
     for (const Holder& holder : failure.stock.holders) {
       held.holders.push_back({f.stacks.size(), holder.bytes, holder.blocks});
-      f.stacks.push_back(labelled(
-        cat({"held here: ", format_bytes(holder.bytes), " in ", format_plural(holder.blocks, "block")}),
-        holder.stack, facts_.api_name(holder.api)));
+      FindingStack& stack =
+        f.stacks.emplace_back(stack_as(StackRole::kHeld, holder.stack, facts_.api_name(holder.api)));
+      stack.amount = {holder.bytes, holder.blocks};
     }
     f.held = std::move(held);
     return f;

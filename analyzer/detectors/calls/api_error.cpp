@@ -125,9 +125,7 @@ public:
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
     if (!sticky_) return;
     if (after_sticky_ != 0) {
-      sticky_->message.pop_back();
-      sticky_->message +=
-        cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it."});
+      sticky_->message += cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it"});
     }
     if (const std::string_view cause = deadly_free(end, heap); !cause.empty()) {
       sticky_->severity = Severity::kNote;
@@ -151,7 +149,7 @@ private:
   };
 
   static bool is_judged(const Event& e) {
-    return !e.in_flight() && (e.flags & trace::kFlagNested) == 0 && is_call(e) && !is_told_before(e);
+    return !e.in_flight() && (e.flags & trace::kFlagNested) == 0 && is_call(e) && !is_reported_before(e);
   }
 
   // kFree of the C library's free() has no CUDA result.
@@ -162,7 +160,7 @@ private:
   }
 
   // Another record of the same call, which was judged as a whole.
-  static bool is_told_before(const Event& e) {
+  static bool is_reported_before(const Event& e) {
     return e.kind == trace::Kind::kUse && (e.flags & trace::kUseToldBefore) != 0;
   }
 
@@ -171,12 +169,12 @@ private:
     Finding f;
     f.kind = "api-error";
     f.severity = Severity::kWarning;
-    f.message = cat({call, " failed with ", error_name(e.result, is_runtime_name(call)), "."});
+    f.message = {CallName{call}, " failed with ", error_text(e.result, is_runtime_name(call))};
     f.advice = e.result == cuda::CUDA_ERROR_NOT_PERMITTED ? "CUDA may not be called from a host callback: move the call out of it."
                                : "Check the arguments of this call, and its result in the program.";
     f.api = call;
     f.group = std::to_string(e.result);
-    f.stacks.push_back(labelled("failed here", e.stack, call));
+    f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, call));
     return f;
   }
 
@@ -185,7 +183,7 @@ private:
     if (life.object() != trace::ObjectClass::kPool || e.from_runtime()) return;
     if (life.op() == trace::LifeOp::kCreate) destroyed_pools_.erase(life.handle());
     if (life.op() == trace::LifeOp::kDestroy)
-      destroyed_pools_[life.handle()] = labelled("pool destroyed here", e.stack, facts_.call_name(e));
+      destroyed_pools_[life.handle()] = stack_as(StackRole::kPoolDestroyed, e.stack, facts_.call_name(e));
   }
 
   // The pool that a call names, 0 if it names none.
@@ -195,7 +193,7 @@ private:
     return e.kind == trace::Kind::kLife && life.object() == trace::ObjectClass::kPool ? life.handle() : 0;
   }
 
-  // A mapping in the range that nobody was ever given access to (cuda.h on cuMemMap asks for cuMemSetAccess).
+  // A mapping in the range to which no device was ever given access (cuda.h on cuMemMap asks for cuMemSetAccess).
   static const Block* closed_mapping(const Heap& heap, std::uint64_t begin, std::uint64_t bytes) {
     for (std::uint64_t at = begin; at - begin < bytes;) {
       const Block* block = heap.find_live(at);
@@ -217,33 +215,29 @@ private:
     const Block* from = copy ? closed_mapping(heap, address_of(e, Side::kSource), copy_extent(e, Side::kSource)) : nullptr;
     if (to == nullptr && from == nullptr) return;
     const Block& block = to != nullptr ? *to : *from;
-    f.message.replace(f.message.size() - 1, 1,
-                      cat({": its ",
-                           !copy           ? "target"
-                           : to != nullptr ? "destination"
-                                           : "source",
-                           " is ", describe_block(block, facts_), ", to which no device was given access."}));
+    const std::string_view copied_side = to != nullptr ? "destination" : "source";
+    f.message += {": its ", copy ? copied_side : "target", " is ", describe_block(block, facts_),
+                  ", to which no device was given access"};
     f.advice = "After cuMemMap, give each device that uses the mapping access to it with cuMemSetAccess.";
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(allocation_stack(block, facts_));
   }
 
   // CUDA says "invalid value" to these (measured on an H200, driver 580).
   void explain(const Event& e, const Heap& heap, Finding& f) const {
     explain_access(e, heap, f);
-    const auto because = [&f](std::string_view why) { f.message.replace(f.message.size() - 1, 1, why); };
     if (const auto pool = destroyed_pools_.find(named_pool(e)); pool != destroyed_pools_.end()) {
-      because(": this pool had been destroyed.");
+      f.message += ": this pool had been destroyed";
       f.advice = "Destroy the pool after its last use, once.";
       f.stacks.push_back(pool->second);
     }
     const trace::SyncView sync(e);
     const bool launch = e.kind == trace::Kind::kSync && sync.op() == trace::SyncOp::kGraphLaunch;
     if (const Block* block = launch ? heap.unfreed_of_graph(sync.executable_graph()) : nullptr; block != nullptr) {
-      because(": memory that the graph's last launch allocated has not been freed.");
+      f.message += ": memory that the graph's last launch allocated has not been freed";
       f.advice = cat({"Free it before the graph is launched again, or instantiate the graph with ",
                       is_runtime_name(f.api) ? "cudaGraphInstantiateFlagAutoFreeOnLaunch."
                                              : "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH."});
-      f.stacks.push_back(birth_stack(*block, facts_));
+      f.stacks.push_back(allocation_stack(*block, facts_));
     }
   }
 
@@ -256,8 +250,8 @@ private:
     sticky_code_ = e.result;
     sticky_context_ = e.context;
     const std::string_view call = facts_.call_name(e);
-    sticky_->message = cat({"An earlier kernel failed: ", error_name(e.result, is_runtime_name(call)),
-                            " was reported by ", call, "."});
+    sticky_->message = {"An earlier kernel failed: ", error_text(e.result, is_runtime_name(call)),
+                        " was reported by ", CallName{call}};
     sticky_->advice =
       "Run the program under compute-sanitizer to find the kernel, or set CUDA_LAUNCH_BLOCKING=1 so "
       "that the launch itself reports the error.";
@@ -301,7 +295,7 @@ private:
 
   const ProcessFacts& facts_;
   std::unordered_map<std::uint32_t, Retry> retries_; // by thread: failures that the runtime may repeat
-  std::unordered_map<std::uint64_t, LabelledStack> destroyed_pools_; // by handle, until it is used again
+  std::unordered_map<std::uint64_t, FindingStack> destroyed_pools_; // by handle, until it is used again
   std::optional<Finding> sticky_;
   std::uint16_t sticky_code_ = 0, sticky_context_ = 0;
   std::uint64_t after_sticky_ = 0;

@@ -48,10 +48,11 @@ public:
       const PolicyRule& rule = state.rule;
       if (!rule.name.empty() && !state.seen) {
         const bool mark = rule.kind == PolicyRule::Kind::kNoDirectMalloc;
-        findings.not_checked(
-          {"policy", cat({"the rule '", rule.text, "': ",
-                          mark ? "no NVTX mark of that name was seen"
-                               : "no CUDA call was seen inside an NVTX range of that name"})});
+        findings.not_checked({.what = "policy",
+                              .why = cat({"the rule '", rule.text, "': ",
+                                          mark ? "no NVTX mark of that name was seen"
+                                               : "no CUDA call was seen inside an NVTX range of that name"}),
+                              .is_of_run = true});
       }
       if (state.crossed) findings.add(with_total(state, heap));
     }
@@ -125,18 +126,18 @@ private:
     f.address = trace::AllocView(e).address();
     f.api = facts_.call_name(e);
     f.group = rule.text;
-    f.stacks.push_back(labelled("allocated here", e.stack, f.api));
+    f.stacks.push_back(stack_as(StackRole::kAllocated, e.stack, f.api));
     return f;
   }
 
-  std::string what(const Event& e) const {
+  Text what(const Event& e) const {
     const trace::AllocView alloc(e);
-    return cat({facts_.call_name(e), " of ", describe_bytes(alloc.bytes(), alloc.memory_kind())});
+    return {CallName{facts_.call_name(e)}, " of ", describe_bytes(alloc.bytes(), alloc.memory_kind())};
   }
 
   Finding direct(const Event& e, const PolicyRule& rule) const {
     Finding f = finding(e, rule);
-    f.message = cat({what(e), " breaks the rule '", rule.text, "': it bypasses the pool."});
+    f.message = {what(e), " breaks the rule '", rule.text, "': it bypasses the pool"};
     f.advice = rule.name.empty() ? "Take the memory from the pool (cudaMallocAsync, or the program's own)."
                                  : "Take the memory from the pool, or allocate it before the mark.";
     return f;
@@ -144,14 +145,14 @@ private:
 
   Finding inside(const Event& e, const PolicyRule& rule) const {
     Finding f = finding(e, rule);
-    f.message = cat({what(e), " breaks the rule '", rule.text, "'."});
+    f.message = {what(e), " breaks the rule '", rule.text, "'"};
     f.advice = "Allocate the memory before the range and use it again each time.";
     return f;
   }
 
   Finding captured(const Event& e, const PolicyRule& rule) const {
     Finding f = finding(e, rule);
-    f.message = cat({what(e), " breaks the rule '", rule.text, "': a stream was being captured."});
+    f.message = {what(e), " breaks the rule '", rule.text, "': a stream was being captured"};
     f.advice = "Allocate the memory before the capture begins.";
     return f;
   }
@@ -170,10 +171,9 @@ private:
     const bool bytes = state.rule.kind == PolicyRule::Kind::kMaxDeviceBytes;
     f.message += bytes ? cat({" crossed the limit of ", format_bytes(state.rule.limit),
                               " of device memory (rule '", state.rule.text, "'); the peak was ",
-                              format_bytes(heap.peak_device_bytes()), "."})
+                              format_bytes(heap.peak_device_bytes())})
                        : cat({" crossed the limit of ", format_plural(state.rule.limit, "allocation"),
-                              " (rule '", state.rule.text, "'); there were ", format_count(allocations_),
-                              "."});
+                              " (rule '", state.rule.text, "'); there were ", format_count(allocations_)});
     f.advice = bytes ? "See what was alive at the peak, and free or share some of it before."
                      : "Use memory again instead of allocating it anew, or take it from a pool in one piece.";
     return f;

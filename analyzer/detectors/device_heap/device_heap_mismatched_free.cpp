@@ -29,15 +29,15 @@ private:
     Finding f;
     f.kind = "device-heap-mismatched-free";
     f.api = device_call(mistake.at.op);
-    f.message = cat(
-      {f.api, " in ", kernel_of(mistake.at, context), " of ", describe_block(mistake.block, context), "."});
+    f.message = {CallName{f.api}, " in ", kernel_of(mistake.at, context), " of ",
+                 describe_block(mistake.block, context)};
     f.advice = cat({"Free what ", device_call(born), " gave with ", device_call(device_release(born)), "."});
     f.group = device_call(born);
     f.bytes = mistake.bytes;
     f.count = mistake.count;
     f.address = mistake.address;
-    add_device_stack(f, "freed here", mistake.at, context, facts_);
-    add_device_stack(f, "allocated here", mistake.block.allocated, context, facts_);
+    add_device_stack(f, StackRole::kFreed, mistake.at, context, facts_);
+    add_device_stack(f, StackRole::kAllocated, mistake.block.allocated, context, facts_);
     return f;
   }
 

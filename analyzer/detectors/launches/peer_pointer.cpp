@@ -54,7 +54,7 @@ private:
     Block block; // as it was
     std::string_view api;
     StackId launched;
-    std::string end_of; // the block beside that the address is the end of, if another argument points into it
+    Text end_of; // the block beside that the address is the end of, if another argument points into it
   };
 
   void note_stream(const Event& e, const Heap& heap) {
@@ -83,7 +83,7 @@ private:
       if (block.family != Family::kDevice && block.family != Family::kPitched) continue;
       const int owner = heap.device_of(block);
       if (owner < 0 || owner == device || peers_.is_open(device, owner)) continue;
-      if (touch.parameter == last || is_librarys(e.stack)) continue;
+      if (touch.parameter == last || is_of_library(e.stack)) continue;
       if (touch.address == block.address && heap.takes_end(launch.function(), touch.parameter)) continue;
       last = touch.parameter;
       Suspect suspect{launch.function(), touch.address, launch.stream(), touch.parameter,     e.context, device,
@@ -94,14 +94,14 @@ private:
     }
   }
 
-  std::string end_of(const Touch& touch, const Heap& heap) const {
+  Text end_of(const Touch& touch, const Heap& heap) const {
     const bool is_base = touch.address == touch.block->address;
     const Touch* other = is_base ? heap.argument_ending_at(touch.address) : nullptr;
-    return other != nullptr ? describe_block(*other->block, facts_) : std::string();
+    return other != nullptr ? describe_block(*other->block, facts_) : Text();
   }
 
-  bool is_librarys(StackId stack) {
-    const auto [at, is_new] = librarys_.try_emplace(stack.value, false);
+  bool is_of_library(StackId stack) {
+    const auto [at, is_new] = of_library_.try_emplace(stack.value, false);
     if (is_new) at->second = !facts_.caller(stack).owner.empty();
     return at->second;
   }
@@ -122,9 +122,8 @@ private:
     for (Suspect& suspect : suspects_) {
       if (suspect.address == 0 || suspect.context != e.context) continue;
       Finding f = finding(suspect);
-      f.message.pop_back();
-      f.message += cat({"; behind it ", facts_.call_name(e), " reported an illegal address."});
-      f.stacks.push_back(labelled("reported here", e.stack, facts_.call_name(e)));
+      f.message += {"; behind it ", CallName{facts_.call_name(e)}, " reported an illegal address"};
+      f.stacks.push_back(stack_as(StackRole::kReported, e.stack, facts_.call_name(e)));
       findings.add(std::move(f));
       suspect = {};
     }
@@ -139,20 +138,18 @@ private:
     f.api = suspect.api;
     f.address = suspect.address;
     f.group = cat({std::to_string(suspect.parameter), " ", device, " ", owner});
-    f.message =
-      cat({"The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName), " on device ",
-           device, " passes in parameter ", std::to_string(suspect.parameter + 1), " the pointer ",
-           format_address(suspect.address), " into ", describe_block(suspect.block, facts_), " on device ",
-           owner, ", to which device ", device, " has no access."});
+    f.message = {"The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName), " on device ",
+                 device, " passes in parameter ", std::to_string(suspect.parameter + 1), " the pointer ",
+                 format_address(suspect.address), " into ", describe_block(suspect.block, facts_), " on device ",
+                 owner, ", to which device ", device, " has no access"};
     if (!suspect.end_of.empty()) {
-      f.message.pop_back();
-      f.message += cat({"; unless it is only the end of ", suspect.end_of, ", into which another parameter points."});
+      f.message += {"; unless it is only the end of ", suspect.end_of, ", into which another parameter points"};
     }
     f.advice =
       cat({"If cudaDeviceCanAccessPeer says that it can, call cudaDeviceEnablePeerAccess for device ", owner,
            " with device ", device, " current, before the launch; else copy the data."});
-    f.stacks.push_back(labelled("launched here", suspect.launched, f.api));
-    f.stacks.push_back(birth_stack(suspect.block, facts_));
+    f.stacks.push_back(stack_as(StackRole::kLaunched, suspect.launched, f.api));
+    f.stacks.push_back(allocation_stack(suspect.block, facts_));
     return f;
   }
 
@@ -160,7 +157,7 @@ private:
   PeerAccess peers_;
   DeclaredPointers pointers_{facts_};
   std::unordered_map<std::uint64_t, int> streams_;   // their device
-  std::unordered_map<std::uint32_t, bool> librarys_; // by call stack
+  std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
   std::array<Suspect, 8> suspects_;                  // the newest
   std::size_t next_suspect_ = 0;
 };

@@ -38,7 +38,7 @@ private:
            " turns a request instead of ", format_ratio(figures.per_request() / ways), " (",
            describe_measured(figures), "), which loses ", format_count(line.wasted_in_all()), " turns of ",
            format_exact_bytes(kWavefrontBytes),
-           figures.launches > figures.measured ? " in all launches" : "", pattern(line), "."});
+           figures.launches > figures.measured ? " in all launches" : "", pattern(line)});
     return f;
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // copy-staged: copies between two devices of which neither may reach the other's memory. They work, but by
 // way of host memory (CUDA C++ programming guide, peer-to-peer memory copy). Added up by call stack and pair
-// of devices. Who reaches what: cuCtxEnablePeerAccess decides it for ordinary device memory, cuMemPoolSetAccess
+// of devices. Which device reaches what memory: cuCtxEnablePeerAccess decides it for ordinary device memory, cuMemPoolSetAccess
 // for a pool's, cuMemSetAccess for a mapping (cuda.h).
 
 #include <array>
@@ -50,7 +50,7 @@ public:
       const std::string amount = format_bytes(finding.bytes);
       finding.message +=
         cat({" (", amount, " in ",
-             finding.count == 1 ? "1 copy" : cat({format_count(finding.count), " copies"}), ")."});
+             finding.count == 1 ? "1 copy" : cat({format_count(finding.count), " copies"}), ")"});
       findings.add(std::move(finding));
     }
   }
@@ -111,12 +111,15 @@ private:
     const int into = heap.device_of(*to), out_of = heap.device_of(*from);
     if (into < 0 || out_of < 0 || into == out_of) return;
     if (reaches(into, *from, out_of) || reaches(out_of, *to, into)) return;
-    const bool pooled = from->family == Family::kStreamOrdered || to->family == Family::kStreamOrdered;
-    const bool mapped = from->family == Family::kVmmMapping || to->family == Family::kVmmMapping;
-    add(e, into, out_of,
-        mapped   ? "give the other device access to the mapping (cuMemSetAccess)"
-        : pooled ? "give the other device access to the pool (cudaMemPoolSetAccess)"
-                 : "call cudaDeviceEnablePeerAccess once");
+    add(e, into, out_of, remedy(from->family, to->family));
+  }
+
+  static std::string_view remedy(Family from, Family to) {
+    if (from == Family::kVmmMapping || to == Family::kVmmMapping)
+      return "give the other device access to the mapping (cuMemSetAccess)";
+    if (from == Family::kStreamOrdered || to == Family::kStreamOrdered)
+      return "give the other device access to the pool (cudaMemPoolSetAccess)";
+    return "call cudaDeviceEnablePeerAccess once";
   }
 
   void add(const Event& e, int into, int out_of, std::string_view remedy) {
@@ -131,11 +134,11 @@ private:
       f.api = facts_.call_name(e);
       f.count = 0;
       f.group = cat({std::to_string(out_of), " to ", std::to_string(into)});
-      f.message =
-        cat({f.api, " copies from device ", std::to_string(out_of), " to device ", std::to_string(into),
-             ", neither of which has access to the other, so that the data is staged through the host"});
+      f.message = {CallName{f.api}, " copies from device ", std::to_string(out_of), " to device ",
+                   std::to_string(into),
+                   ", neither of which has access to the other, so that the data is staged through the host"};
       f.advice = cat({"If cudaDeviceCanAccessPeer says that they can, ", remedy, " before the first copy."});
-      f.stacks.push_back(labelled("copied here", e.stack, f.api));
+      f.stacks.push_back(stack_as(StackRole::kCopied, e.stack, f.api));
       copies_.push_back(std::move(f));
     }
     ++copies_[at->second].count;

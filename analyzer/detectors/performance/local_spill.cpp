@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // local-spill: what a kernel keeps in local memory, which is device memory behind the caches: registers that
 // were spilled, arrays that are indexed at run time, large arguments of calls. By function, from what CUPTI
-// counted for each instruction (the mode --coalescing); its costliest line is told. Silent below the floor.
+// counted for each instruction (the mode --coalescing); the costliest line is shown. Silent below the floor.
 
 #include "analyzer/detectors/shared/access_finding.h"
 #include "analyzer/base/text_format.h"
@@ -56,7 +56,7 @@ private:
       cat({describe_kernel(figures), " moved ", format_bytes(figures.wasted_bytes), " to and from local memory",
            figures.launches > figures.measured ? " in all launches (" : " (", format_count(figures.actual),
            " sectors by ", format_plural(instructions, "instruction"), ", ", describe_measured(figures),
-           "): spilled registers, or arrays that are indexed at run time."});
+           "): spilled registers, or arrays that are indexed at run time"});
     findings.add(std::move(f));
   }
 

@@ -39,7 +39,6 @@ private:
                      " of what the run's kernels moved"});
     if (const std::string why = describe(cause); !why.empty()) f.message += cat({": ", why, mixed(line)});
     add_memory(f, *line.function, cause, access.uses());
-    f.message += '.';
     return f;
   }
 
@@ -68,14 +67,14 @@ private:
     if (use == nullptr || !use->memory) return;
     const Block& memory = *use->memory;
     f.address = memory.address;
-    f.message += cat({"; the kernel was given no other memory than ", describe_block(memory, facts_)});
+    f.message += {"; the kernel was given no other memory than ", describe_block(memory, facts_)};
     if (cause.cause == AccessCause::kMisaligned && use->argument_off != 0) {
       f.message +=
         cat({", by a pointer ", format_exact_bytes(use->argument_off), " behind a multiple of 32"});
     } else if (const std::uint64_t pitch = uses.odd_pitch(memory); pitch != 0 && may_be_rows(cause)) {
       f.message += cat({", whose rows are ", format_exact_bytes(pitch), " apart, no multiple of 32"});
     }
-    f.stacks.push_back(birth_stack(memory, facts_));
+    f.stacks.push_back(allocation_stack(memory, facts_));
   }
 
   static bool may_be_rows(const CauseFound& c) {

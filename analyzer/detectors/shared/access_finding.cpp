@@ -16,8 +16,8 @@ namespace {
 
 // The line with the functions that it was inlined into, innermost first; one frame without a line if there is
 // no line information.
-LabelledStack source_stack(const MeasuredFunction& function, const MeasuredInstruction& instruction) {
-  LabelledStack stack = labelled("accessed here", {}, {});
+FindingStack source_stack(const MeasuredFunction& function, const MeasuredInstruction& instruction) {
+  FindingStack stack = stack_as(StackRole::kAccessed, {}, {});
   stack.device = {.kernel = function.is_kernel() ? function.name : std::string()};
   if (instruction.code != nullptr) {
     for (const SourceLine& place : instruction.code->lines) {
@@ -35,6 +35,11 @@ LabelledStack source_stack(const MeasuredFunction& function, const MeasuredInstr
   return stack;
 }
 
+std::string plural_of(const std::string& operation) {
+  if (operation == "copy") return "copies to shared memory";
+  return operation + (operation == "access" ? "es" : "s");
+}
+
 } // namespace
 
 std::string describe_kernel(const AccessFigures& f) {
@@ -44,14 +49,10 @@ std::string describe_kernel(const AccessFigures& f) {
 
 std::string describe_accesses(const AccessFigures& f) {
   const std::string width = f.width == 0 ? std::string() : cat({std::to_string(f.width), "-byte "});
-  const std::string plural =
-    cat({f.operation == "copy" ? "copies to shared memory" : f.operation, f.operation == "copy"     ? ""
-                                                                          : f.operation == "access" ? "es"
-                                                                                                    : "s"});
   const std::string where = f.file.empty()
                               ? cat({"offset ", format_address(f.offset)})
                               : cat({base_name(f.file), ":", std::to_string(f.line)});
-  return cat({width, plural, " in ", describe_kernel(f), " at ", where});
+  return cat({width, plural_of(f.operation), " in ", describe_kernel(f), " at ", where});
 }
 
 std::string describe_measured(const AccessFigures& f) {
@@ -82,7 +83,7 @@ Finding access_finding(std::string_view kind, const MeasuredFunction& function,
   }
   f.stacks.push_back(source_stack(function, instruction));
   if (const KernelUse* use = uses.find(function.linked)) {
-    f.stacks.push_back(labelled("first launched here", use->first, names.api_name(use->api)));
+    f.stacks.push_back(stack_as(StackRole::kLaunched, use->first, names.api_name(use->api), StackOrder::kFirst));
   }
   // Lines may be equal where a template was compiled for several types, and are missing without -lineinfo.
   f.group =

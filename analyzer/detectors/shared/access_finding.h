@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How findings tell of memory accesses: the same words and stacks in each of them. Shared by the detectors of
-// memory accesses, in finish(), when the table is joined with the code.
+// How findings show memory accesses: the same words and stacks in each of them. For finish(), when the table is
+// joined with the code.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which devices reach each other's ordinary memory: those whose contexts were given access by
-// cuCtxEnablePeerAccess (cuda.h). Pools and mappings have access lists of their own. For detectors, which
-// pass on every kContext and kLife event.
+// cuCtxEnablePeerAccess (cuda.h). Pools and mappings have access lists of their own. Needs every
+// kContext and kLife event.
 #pragma once
 
 #include <set>
@@ -62,7 +62,7 @@ private:
   int first_device_ = -1;
   bool has_several_devices_ = false, is_unknown_ = false;
   std::unordered_map<std::uint64_t, int> devices_; // by CUcontext
-  std::set<std::pair<int, int>> open_;             // who reaches, what
+  std::set<std::pair<int, int>> open_;             // a device, and the one whose memory it reaches
 };
 
 } // namespace gmt

@@ -39,49 +39,60 @@ std::string describe_bytes(std::uint64_t bytes, trace::Family family) {
   return cat({format_bytes(bytes), " of ", family_noun(family)});
 }
 
-std::string describe_block(const Block& block, const TraceNames& names) {
-  const std::string_view verb = block.family == trace::Family::kRegistered ? " registered by "
-                                : is_static(block.family)                  ? " found by "
-                                                                           : " allocated by ";
-  return cat(
-    {describe_bytes(block.bytes, block.family), pinned_words(block), verb, names.api_name(block.api)});
+std::string_view allocated_word(const Block& block) {
+  if (block.family == trace::Family::kRegistered) return "registered";
+  return is_static(block.family) ? "found" : "allocated";
 }
 
-LabelledStack labelled(std::string label, StackId stack, std::string_view api) {
-  return {.label = std::move(label), .stack = stack, .api = std::string(api), .frames = {}, .device = {}};
+Text describe_block(const Block& block, const TraceNames& names) {
+  return {describe_bytes(block.bytes, block.family), pinned_words(block), " ", allocated_word(block), " by ",
+          CallName{names.api_name(block.api)}};
 }
 
-LabelledStack birth_stack(const Block& block, const TraceNames& names) {
-  const char* label = block.family == trace::Family::kRegistered ? "registered here"
-                      : is_static(block.family)                  ? "looked up here"
-                                                                 : "allocated here";
-  return labelled(label, block.allocated, names.api_name(block.api));
+FindingStack stack_as(StackRole role, StackId stack, std::string_view api, StackOrder order) {
+  FindingStack result;
+  result.stack = stack;
+  result.api = api;
+  result.role = role;
+  result.order = order;
+  return result;
 }
 
-std::string_view released_word(trace::FreeFunction function) {
+FindingStack allocation_stack(const Block& block, const TraceNames& names) {
+  StackRole role = StackRole::kAllocated;
+  if (block.family == trace::Family::kRegistered) role = StackRole::kRegistered;
+  if (is_static(block.family)) role = StackRole::kLookedUp;
+  return stack_as(role, block.allocated, names.api_name(block.api));
+}
+
+StackRole release_role(trace::FreeFunction function) {
   switch (function) {
-  case trace::FreeFunction::kHostUnregister: return "unregistered";
-  case trace::FreeFunction::kMemRelease: return "released";
+  case trace::FreeFunction::kHostUnregister: return StackRole::kUnregistered;
+  case trace::FreeFunction::kMemRelease: return StackRole::kReleased;
   case trace::FreeFunction::kMemUnmap:
-  case trace::FreeFunction::kUnmapGraphics: return "unmapped";
-  case trace::FreeFunction::kIpcClose: return "closed";
-  default: return "freed";
+  case trace::FreeFunction::kUnmapGraphics: return StackRole::kUnmapped;
+  case trace::FreeFunction::kIpcClose: return StackRole::kClosed;
+  default: return StackRole::kFreed;
   }
 }
 
-std::string_view released_word(trace::Family family) {
+StackRole release_role(trace::Family family) {
   switch (family) {
-  case trace::Family::kRegistered: return "unregistered";
+  case trace::Family::kRegistered: return StackRole::kUnregistered;
   case trace::Family::kVmmHandle:
-  case trace::Family::kMulticast: return "released";
-  case trace::Family::kVmmMapping: return "unmapped";
-  case trace::Family::kIpc: return "closed";
-  default: return "freed";
+  case trace::Family::kMulticast: return StackRole::kReleased;
+  case trace::Family::kVmmMapping: return StackRole::kUnmapped;
+  case trace::Family::kIpc: return StackRole::kClosed;
+  default: return StackRole::kFreed;
   }
 }
 
-std::string_view right_release_for(const Block& block, std::string_view api) {
-  return right_release(block.family, is_runtime_name(api));
+std::string_view released_word(trace::FreeFunction function) { return words_of(release_role(function)); }
+
+std::string_view released_word(trace::Family family) { return words_of(release_role(family)); }
+
+ApiWord right_release_for(const Block& block, std::string_view api) {
+  return {is_runtime_name(api), right_release(block.family, false), right_release(block.family, true)};
 }
 
 std::string why_not_a_leak(const Ending& ending) {

@@ -83,8 +83,8 @@ protected:
     std::vector<Analysis> analyses(1);
     analyses[0].process = test::process();
     analyses[0].modules = {module_};
-    LabelledStack stack;
-    stack.label = "allocated here";
+    FindingStack stack;
+    stack.role = StackRole::kAllocated;
     stack.stack = analyses[0].stacks.intern(addresses());
     analyses[0].findings = {finding("leak", Severity::kError, 1)};
     analyses[0].findings[0].stacks = {stack};

@@ -24,7 +24,7 @@ protected:
     trace.write(directory.path() / "trace");
     result = analyze(directory.path() / "trace", {.policies = {rule}});
     std::string all;
-    for (const Finding& f : result.findings) {
+    for (const ReportedFinding& f : result.findings) {
       if (f.kind != "policy") continue;
       all += (all.empty() ? "" : " ") + f.api;
       EXPECT_NE(f.message.find("'" + rule.text + "'"), std::string::npos) << f.message;
@@ -120,7 +120,7 @@ TEST_F(Policies, TheCallThatCrossedTheByteLimit) {
   cuda_malloc(kC, 1, 0x102);
   cuda_malloc(kC + kMiB, 2047, 0x103);
   EXPECT_EQ(broken(most(PolicyRule::Kind::kMaxDeviceBytes, 1000)), "cudaMalloc");
-  const Finding& f = *find("policy");
+  const ReportedFinding& f = *find("policy");
   EXPECT_EQ(address_of(f.stacks[0]), 0x102u);
   EXPECT_EQ(f.range, "growth");
   EXPECT_NE(f.message.find("the peak was 3.0 KiB"), std::string::npos) << f.message;
