@@ -13,7 +13,7 @@
 #include "analyzer/analysis/grouping.h"
 #include "analyzer/analysis/losses.h"
 #include "analyzer/analysis/missing_parts.h"
-#include "analyzer/heap/memory_use.h"
+#include "analyzer/heap/copy_use.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {

@@ -89,7 +89,7 @@ bool is_retried(std::uint16_t code) { return code == 3 || code == 201 || code ==
 
 
 // While no failure may still be forgiven.
-constexpr Wants kUsual = kWantsFailures | wants(trace::Kind::kLife);
+constexpr Wants kUsual = kWantsFailures;
 
 class ApiError : public Detector {
 public:
@@ -99,7 +99,6 @@ public:
                 Findings& findings) override {
     if (e.result == 0) {
       forgive_retry(e);
-      if (e.kind == trace::Kind::kLife) follow_pools(e);
       return;
     }
     if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || !is_call(e) || is_told_before(e)) return;
@@ -176,14 +175,6 @@ private:
     return f;
   }
 
-  void follow_pools(const Event& e) {
-    const trace::LifeView life(e);
-    if (life.object() != trace::ObjectClass::kPool || e.from_runtime()) return;
-    if (life.op() == trace::LifeOp::kCreate) destroyed_pools_.erase(life.handle());
-    if (life.op() == trace::LifeOp::kDestroy)
-      destroyed_pools_[life.handle()] = labelled("pool destroyed here", e.stack, facts_.call_name(e));
-  }
-
   // The pool that a call names, 0 if it names none.
   static std::uint64_t named_pool(const Event& e) {
     if (e.kind == trace::Kind::kAlloc) return trace::AllocView(e).pool();
@@ -227,10 +218,11 @@ private:
   void explain(const Event& e, const Heap& heap, Finding& f) const {
     explain_access(e, heap, f);
     const auto because = [&f](std::string_view why) { f.message.replace(f.message.size() - 1, 1, why); };
-    if (const auto pool = destroyed_pools_.find(named_pool(e)); pool != destroyed_pools_.end()) {
+    if (const Pool* pool = heap.cuda().pools.find(named_pool(e)); pool != nullptr && pool->destroyed) {
       because(": this pool had been destroyed.");
       f.advice = "Destroy the pool after its last use, once.";
-      f.stacks.push_back(pool->second);
+      f.stacks.push_back(
+        labelled("pool destroyed here", pool->destroyed->stack, facts_.api_name(pool->destroyed->api)));
     }
     const trace::SyncView sync(e);
     const bool launch = e.kind == trace::Kind::kSync && sync.op() == trace::SyncOp::kGraphLaunch;
@@ -297,7 +289,6 @@ private:
 
   const ProcessFacts& facts_;
   std::unordered_map<std::uint32_t, Retry> retries_; // by thread: failures that the runtime may repeat
-  std::unordered_map<std::uint64_t, LabelledStack> destroyed_pools_; // by handle, until it is used again
   std::optional<Finding> sticky_;
   std::uint16_t sticky_code_ = 0, sticky_context_ = 0;
   std::uint64_t after_sticky_ = 0;

@@ -36,7 +36,6 @@ public:
     if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) {
       peers_.note(e);
       if (peers_.has_several_devices() && facts_.tells_access()) watch(kHasSeveralDevices);
-      if (e.kind == trace::Kind::kLife && e.succeeded()) note_stream(e, heap);
     }
     if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
@@ -56,19 +55,13 @@ private:
     std::string end_of; // the block beside that the address is the end of, if another argument points into it
   };
 
-  void note_stream(const Event& e, const Heap& heap) {
-    const trace::LifeView life(e);
-    if (life.object() != trace::ObjectClass::kStream) return;
-    streams_[life.handle()] = heap.device_of_context(e.context);
-  }
-
   // The device that runs the launch; -1 if context and stream do not agree on it.
   int device_of(const Event& launch, const Heap& heap) const {
     const int device = heap.device_of_context(launch.context);
     const std::uint64_t named = trace::LaunchView(launch).stream();
     if (named <= cuda::kStreamPerThread) return device;
-    const auto stream = streams_.find(named);
-    return stream != streams_.end() && stream->second == device ? device : -1;
+    const Stream* stream = heap.cuda().streams.find(named);
+    return stream != nullptr && stream->device == device ? device : -1;
   }
 
   void judge(const Event& e, const Heap& heap, Findings& findings) {
@@ -158,7 +151,6 @@ private:
   const ProcessFacts& facts_;
   PeerAccess peers_;
   DeclaredPointers pointers_{facts_};
-  std::unordered_map<std::uint64_t, int> streams_;   // their device
   std::unordered_map<std::uint32_t, bool> librarys_; // by call stack
   std::array<Suspect, 8> suspects_;                  // the newest
   std::size_t next_suspect_ = 0;

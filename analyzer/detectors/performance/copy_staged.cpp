@@ -7,7 +7,6 @@
 #include <array>
 #include <climits>
 #include <map>
-#include <set>
 #include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
@@ -39,7 +38,7 @@ public:
     switch (e.kind) {
     case trace::Kind::kContext: break;
     case trace::Kind::kLife: note_pool(e); break;
-    case trace::Kind::kUse: note_use(e); break;
+    case trace::Kind::kUse: note_use(e, heap); break;
     default: judge_copy(e, heap); break;
     }
   }
@@ -65,29 +64,25 @@ private:
     const trace::LifeView life(e);
     if (life.object() != trace::ObjectClass::kPool || life.op() != trace::LifeOp::kCreate) return;
     pools_.erase(pools_.lower_bound({life.handle(), INT_MIN}), pools_.upper_bound({life.handle(), INT_MAX}));
-    made_pools_.insert(life.handle());
   }
 
   // A device gets access to a mapping or a pool, or loses it.
-  void note_use(const Event& e) {
+  void note_use(const Event& e, const Heap& heap) {
     const trace::UseView use(e);
     if (use.use() != trace::UseClass::kAccess) return;
     const int device = static_cast<std::int32_t>(use.location());
     const bool granted = (e.flags & (trace::kUseReads | trace::kUseWrites)) != 0;
     if (use.bytes() == 0) {
-      pools_[{pool(use.address()), device}] = granted;
+      pools_[{heap.cuda().pools.made_or_default(use.address()), device}] = granted;
     } else {
       mappings_[{device, use.address()}] = {use.address() + use.bytes(), e.order, granted};
     }
   }
 
-  // Those that the program did not make are default ones, of which the blocks name none.
-  std::uint64_t pool(std::uint64_t handle) const { return made_pools_.contains(handle) ? handle : 0; }
-
   // Whether the device reaches the block, which is another's. One direction is enough for the copy engine.
-  bool reaches(int device, const Block& block, int own) const {
+  bool reaches(int device, const Block& block, int own, const PoolTable& made) const {
     if (block.family == Family::kStreamOrdered) {
-      const auto at = pools_.find({pool(block.shape().pool), device});
+      const auto at = pools_.find({made.made_or_default(block.shape().pool), device});
       return at != pools_.end() && at->second;
     }
     if (block.family != Family::kVmmMapping) {
@@ -109,7 +104,8 @@ private:
     if (!is_plain_device_memory(to->family) || !is_plain_device_memory(from->family)) return;
     const int into = heap.device_of(*to), out_of = heap.device_of(*from);
     if (into < 0 || out_of < 0 || into == out_of) return;
-    if (reaches(into, *from, out_of) || reaches(out_of, *to, into)) return;
+    const PoolTable& made = heap.cuda().pools;
+    if (reaches(into, *from, out_of, made) || reaches(out_of, *to, into, made)) return;
     const bool pooled = from->family == Family::kStreamOrdered || to->family == Family::kStreamOrdered;
     const bool mapped = from->family == Family::kVmmMapping || to->family == Family::kVmmMapping;
     add(e, into, out_of,
@@ -149,7 +145,6 @@ private:
   };
   std::map<std::pair<int, std::uint64_t>, Grant> mappings_; // by device and address
   std::map<std::pair<std::uint64_t, int>, bool> pools_;     // by pool and device
-  std::set<std::uint64_t> made_pools_;
   std::vector<Finding> copies_;
   std::unordered_map<std::string, std::size_t> by_stack_;
 };

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// On which device a block lies. Most memory is of its context's device; physical memory (VMM) and pools name
+// their own device when they are made, and stream-ordered memory comes from a pool: the one that the call names,
+// else the one that the stream's device was given (cuDeviceSetMemPool), else the device's default pool.
+#pragma once
+
+#include <cstdint>
+
+#include "analyzer/cuda_state/cuda_state.h"
+#include "analyzer/heap/block.h"
+
+namespace gmt {
+
+struct Placed {
+  std::uint16_t slot = 0;           // Block::place
+  PoolTable::Handle pool = 0; // 0: the default one of the device
+};
+
+// Of an allocation that the call describes so, in this context.
+Placed place_of(const trace::AllocView& alloc, std::uint16_t context, const CudaState& cuda);
+
+} // namespace gmt
