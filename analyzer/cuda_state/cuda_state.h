@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of one process say about CUDA's objects: contexts, streams, pools and captures as they are now. The
-// heap feeds it with each accepted call before it applies that call itself; everybody else reads it.
+// What the calls of one process say about CUDA's objects: contexts, streams, pools, captures and peer access as
+// they are now. The heap feeds it with each call that it applies; all others read it.
 #pragma once
 
 #include <optional>
 
 #include "analyzer/cuda_state/captures.h"
 #include "analyzer/cuda_state/contexts.h"
+#include "analyzer/cuda_state/peer_access.h"
 #include "analyzer/cuda_state/pools.h"
 #include "analyzer/cuda_state/streams.h"
 
@@ -17,8 +18,13 @@ struct CudaState {
   StreamTable streams;
   PoolTable pools;
   CaptureTable captures;
+  PeerAccess peers;
 
-  // A kLife record that CUDA accepted; the contexts that the call ended.
+  void describe_context(const Event& e) { // a kContext record
+    contexts.describe(e);
+    peers.describe(e);
+  }
+  // A kLife record that CUDA accepted, without peer access. Gives the contexts that the call ended.
   std::optional<ContextEnd> on_life(const Event& e) {
     streams.on_life(e, contexts);
     pools.on_life(e);

@@ -246,11 +246,12 @@ void HeapReplay::on_sync(const Event& e) {
 }
 
 void HeapReplay::on_context(const Event& e) {
-  cuda_.contexts.describe(e);
+  cuda_.describe_context(e);
   store_.use().describe_context(e.context, static_cast<int>(cuda_.contexts.device_of(e.context)));
 }
 
 void HeapReplay::on_life(const Event& e) {
+  cuda_.peers.on_life(e); // a refusal may mean that access was given before
   if (!e.succeeded() || e.from_runtime()) return;
   if (trace::LifeView(e).object() == trace::ObjectClass::kUserHeap) return on_user_heap(e);
   arrays_.on_life(e);

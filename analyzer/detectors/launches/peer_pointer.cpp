@@ -14,7 +14,6 @@
 
 #include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/symbols/demangle.h"
-#include "analyzer/detectors/shared/peer_access.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_constants.h"
 #include "trace/cuda_results.h"
@@ -34,8 +33,7 @@ public:
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
     if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) {
-      peers_.note(e);
-      if (peers_.has_several_devices() && facts_.tells_access()) watch(kHasSeveralDevices);
+      if (heap.cuda().peers.has_several_devices() && facts_.tells_access()) watch(kHasSeveralDevices);
     }
     if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
@@ -65,7 +63,8 @@ private:
   }
 
   void judge(const Event& e, const Heap& heap, Findings& findings) {
-    if ((e.flags & trace::kFlagNested) != 0 || peers_.is_unknown() || facts_.lost_records() != 0) return;
+    const PeerAccess& peers = heap.cuda().peers;
+    if ((e.flags & trace::kFlagNested) != 0 || peers.is_unknown() || facts_.lost_records() != 0) return;
     const trace::LaunchView launch(e);
     const int device = device_of(e, heap);
     if (device < 0 || heap.is_capturing(e, launch.stream())) return;
@@ -74,7 +73,7 @@ private:
       const Block& block = *touch.block;
       if (block.family != Family::kDevice && block.family != Family::kPitched) continue;
       const int owner = heap.device_of(block);
-      if (owner < 0 || owner == device || peers_.is_open(device, owner)) continue;
+      if (owner < 0 || owner == device || peers.is_open(device, owner)) continue;
       if (touch.parameter == last || is_librarys(e.stack)) continue;
       if (touch.address == block.address && heap.takes_end(launch.function(), touch.parameter)) continue;
       last = touch.parameter;
@@ -149,7 +148,6 @@ private:
   }
 
   const ProcessFacts& facts_;
-  PeerAccess peers_;
   DeclaredPointers pointers_{facts_};
   std::unordered_map<std::uint32_t, bool> librarys_; // by call stack
   std::array<Suspect, 8> suspects_;                  // the newest

@@ -10,7 +10,6 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/peer_access.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -33,7 +32,8 @@ public:
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
     if ((e.flags & trace::kFlagNested) != 0) return;
-    if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) note_access(e);
+    // Copies matter from the second device on.
+    if (heap.cuda().peers.has_several_devices()) watch(kSeveralDevices);
     if (!e.succeeded()) return;
     switch (e.kind) {
     case trace::Kind::kContext: break;
@@ -54,12 +54,6 @@ public:
   }
 
 private:
-  // Copies matter from the second device on.
-  void note_access(const Event& e) {
-    peers_.note(e);
-    if (peers_.has_several_devices()) watch(kSeveralDevices);
-  }
-
   void note_pool(const Event& e) {
     const trace::LifeView life(e);
     if (life.object() != trace::ObjectClass::kPool || life.op() != trace::LifeOp::kCreate) return;
@@ -80,13 +74,13 @@ private:
   }
 
   // Whether the device reaches the block, which is another's. One direction is enough for the copy engine.
-  bool reaches(int device, const Block& block, int own, const PoolTable& made) const {
+  bool reaches(int device, const Block& block, int own, const CudaState& cuda) const {
     if (block.family == Family::kStreamOrdered) {
-      const auto at = pools_.find({made.made_or_default(block.shape().pool), device});
+      const auto at = pools_.find({cuda.pools.made_or_default(block.shape().pool), device});
       return at != pools_.end() && at->second;
     }
     if (block.family != Family::kVmmMapping) {
-      return peers_.is_open(device, own);
+      return cuda.peers.is_open(device, own);
     }
     auto at = mappings_.upper_bound({device, block.address});
     if (at == mappings_.begin() || (--at)->first.first != device) return false;
@@ -100,12 +94,11 @@ private:
     for (const Touch& touch : heap.touched()) {
       (touch.access == Touch::Access::kRead ? from : to) = touch.block;
     }
-    if (to == nullptr || from == nullptr || peers_.is_unknown()) return;
+    if (to == nullptr || from == nullptr || heap.cuda().peers.is_unknown()) return;
     if (!is_plain_device_memory(to->family) || !is_plain_device_memory(from->family)) return;
     const int into = heap.device_of(*to), out_of = heap.device_of(*from);
     if (into < 0 || out_of < 0 || into == out_of) return;
-    const PoolTable& made = heap.cuda().pools;
-    if (reaches(into, *from, out_of, made) || reaches(out_of, *to, into, made)) return;
+    if (reaches(into, *from, out_of, heap.cuda()) || reaches(out_of, *to, into, heap.cuda())) return;
     const bool pooled = from->family == Family::kStreamOrdered || to->family == Family::kStreamOrdered;
     const bool mapped = from->family == Family::kVmmMapping || to->family == Family::kVmmMapping;
     add(e, into, out_of,
@@ -138,7 +131,6 @@ private:
   }
 
   const ProcessFacts& facts_;
-  PeerAccess peers_;
   struct Grant {
     std::uint64_t end = 0, order = 0;
     bool granted = false;
