@@ -93,7 +93,7 @@ void HeapReplay::on_alloc(const Event& e) {
   if (!e.succeeded() || e.from_runtime() || alloc.address() == 0) return;
   store_.use().expect(e.stack);
   Block block = block_of(e, alloc);
-  const Placed placed = place_of(alloc, e.context, cuda_);
+  const Placed placed = place_of(block, alloc, cuda_);
   block.place = placed.slot;
   if (block.family == Family::kStreamOrdered && cuda_.captures.of(e, block.stream) != 0) block.family = Family::kGraph;
   std::uint64_t physical = 0;

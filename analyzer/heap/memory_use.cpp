@@ -29,7 +29,7 @@ void MemoryUse::grew(const Block& block, std::uint64_t more, std::uint64_t order
 
 void MemoryUse::describe_context(std::uint16_t id, int device) {
   if (places_.size() <= id) places_.resize(id + std::size_t{1}, kUnset);
-  if (places_[id] != kUnset) return; // blocks must die where they were born
+  if (places_[id] != kUnset) return; // a block ends where it was allocated
   places_[id] = static_cast<std::uint8_t>(device < 0 ? 0 : at_number(device));
 }
 

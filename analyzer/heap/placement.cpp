@@ -19,15 +19,15 @@ std::uint16_t slot_of_work(std::uint64_t stream, std::uint16_t context, const Cu
 
 } // namespace
 
-Placed place_of(const trace::AllocView& alloc, std::uint16_t context, const CudaState& cuda) {
-  const trace::Family family = alloc.memory_kind();
-  const PoolTable::Handle named = alloc.pool();
-  if (family == trace::Family::kVmmHandle) return {static_cast<std::uint16_t>(alloc.location()), named};
-  if (family != trace::Family::kStreamOrdered) return {0, named};
+Placed place_of_physical(const trace::AllocView& alloc) {
+  return {static_cast<std::uint16_t>(alloc.location()), alloc.pool()};
+}
+
+Placed place_of_stream_ordered(const Block& block, PoolTable::Handle named, const CudaState& cuda) {
   if (const Pool* pool = cuda.pools.find(named); pool != nullptr && pool->is_alive()) {
     return {pool->device < 0 ? kHostPlace : slot_of_device(pool->device), named};
   }
-  const std::uint16_t slot = slot_of_work(alloc.stream(), context, cuda);
+  const std::uint16_t slot = slot_of_work(block.stream, block.context, cuda);
   if (named != 0 || slot == 0) return {slot, named};
   return {slot, cuda.pools.current_of(static_cast<std::int64_t>(slot) - 1)};
 }

@@ -16,7 +16,14 @@ struct Placed {
   PoolTable::Handle pool = 0; // 0: the default one of the device
 };
 
-// Of an allocation that the call describes so, in this context.
-Placed place_of(const trace::AllocView& alloc, std::uint16_t context, const CudaState& cuda);
+Placed place_of_physical(const trace::AllocView& alloc);
+Placed place_of_stream_ordered(const Block& block, PoolTable::Handle named_pool, const CudaState& cuda);
+
+// Of a new block that the call describes.
+inline Placed place_of(const Block& block, const trace::AllocView& alloc, const CudaState& cuda) {
+  if (block.family == trace::Family::kStreamOrdered) return place_of_stream_ordered(block, alloc.pool(), cuda);
+  if (block.family == trace::Family::kVmmHandle) return place_of_physical(alloc);
+  return {0, alloc.pool()};
+}
 
 } // namespace gmt

@@ -124,7 +124,7 @@ StreamClock::Stream StreamClock::find(const Event& e, std::uint64_t handle, cons
   const std::uint64_t key = key_of(handle, device, e.thread);
   if (const auto at = by_key_.find(key); at != by_key_.end()) return at->second;
   if (handle <= cuda::kStreamLegacy) return legacy_of(e, device);
-  // Of a stream whose birth went unseen it is in doubt whether it is a blocking one: those are ordered with more.
+  // Of a stream whose creation went unseen it is in doubt whether it is a blocking one: those are ordered with more.
   const gmt::Stream* made = heap.cuda().streams.find(handle);
   if (made != nullptr) return add(e, key, handle, {made->is_blocking, place_of(made->context, heap)});
   const bool default_one = handle == cuda::kStreamPerThread; // a blocking one (CUDA's manual, stream synchronization behavior)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks from birth to oblivion. See block_store.h for the ideas: live blocks close together, dead ones
+// See block_store.h for the ideas: live blocks close together, dead ones
 // written in sequence, and an index of dead ones that is only brought up to date when somebody asks.
 
 #include "analyzer/heap/store/block_store.h"
@@ -15,7 +15,7 @@ bool counts_references(trace::Family family) {
   return family == trace::Family::kIpc || family == trace::Family::kVmmHandle;
 }
 
-// Births that say nothing about a missed release: look-ups of static variables, addresses that graphs and
+// Allocations that say nothing about a missed release: look-ups of static variables, addresses that graphs and
 // other APIs hand out again.
 bool is_reborn_quietly(trace::Family family) {
   return is_static(family) || family == trace::Family::kGraph || family == trace::Family::kGraphics;
@@ -77,12 +77,6 @@ BlockStore::Id BlockStore::make_live(Id id) {
     end_unseen(other, block);
   }
   return id;
-}
-
-bool BlockStore::drop_reference(Id id) {
-  if (pool_[id].shape().references <= 1) return false;
-  --detail_of(pool_[id]).references;
-  return true;
 }
 
 BlockStore::Id BlockStore::take_live(Id id) {

@@ -103,7 +103,11 @@ public:
   // Makes it live. What lived there has ended unseen, unless the new block is one more reference of it: then the number
   // of that one is the answer.
   Id make_live(Id id);
-  bool drop_reference(Id id); // one of several; false if it is the last
+  bool drop_reference(Id id) { // one of several; false if it is the last
+    if (pool_[id].detail == nullptr || pool_[id].detail->references <= 1) return false;
+    --detail_of(pool_[id]).references;
+    return true;
+  }
   Id find_exact(Space space, std::uint64_t begin) const { return live_[index_of(space)].find_exact(begin); }
   // The live block that contains the address, with its bounds.
   Range find(Space space, std::uint64_t address) const {
@@ -123,12 +127,12 @@ public:
   // The live block of the address space that contains the address (a mapping before its reservation), also a registered
   // range of the host's; null if none does.
   const Block* live_containing(std::uint64_t address) const;
-  // Fetch what find_id() touches first, and some time later the block that it tries first.
+  // Fetch what find_id() looks at first, and some time later the block that it tries first.
   void expect(std::uint64_t address) const { prefetch(&near_[near(address)]); }
   void expect_block(std::uint64_t address) const {
     if (const Id id = near_[near(address)]; id < pool_.size()) prefetch(&pool_[id]);
   }
-  // Fetches what the birth or end of a block with this base touches besides.
+  // Fetches what the birth or end of a block with this base needs besides.
   void expect_base(std::uint64_t base) const { live_[index_of(Space::kAddress)].expect(base); }
   Range range_of(Id id) const { return {pool_[id].address, end_of(pool_[id]), id}; }
   // All live blocks of a space by address. Overlaps, births on top of blocks whose release went unseen, are
@@ -157,7 +161,7 @@ public:
   const Block* retire(Id id, Block::End how, const Event& by) {
     return retire(id, how, By{by.stack, by.via != trace::kNoApi ? by.via : by.api, by.order});
   }
-  void end_unseen(Id older, const Block& newer); // a birth on top of it
+  void end_unseen(Id older, const Block& newer); // another one was born on top of it
 
   const Block* find_dead(Space space, std::uint64_t address) const;
   void correct_to_freed(Space space, std::uint64_t base); // a dead block: its context had not ended after all

@@ -20,7 +20,11 @@ protected:
   }
   Placed place(Family family, std::uint64_t stream, std::uint64_t pool = 0, std::uint16_t context = 1) {
     const Event e = make(Made<trace::AllocFields>().memory_kind(family).stream(stream).pool(pool), {.context = context});
-    return place_of(trace::AllocView(e), context, cuda);
+    Block block;
+    block.family = family;
+    block.stream = stream;
+    block.context = context;
+    return place_of(block, trace::AllocView(e), cuda);
   }
 };
 
