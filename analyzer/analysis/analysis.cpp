@@ -13,7 +13,7 @@
 #include "analyzer/analysis/missing_parts.h"
 #include "analyzer/analysis/process_model.h"
 #include "analyzer/analysis/totals.h"
-#include "analyzer/heap/memory_use.h"
+#include "analyzer/heap/copy_use.h"
 #include "analyzer/trace_reader/event_stream.h"
 
 namespace gmt {

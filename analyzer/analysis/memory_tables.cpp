@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "analyzer/detectors/shared/wording.h"
+#include "analyzer/heap/copy_use.h"
 #include "analyzer/heap/memory_use.h"
 
 namespace gmt {

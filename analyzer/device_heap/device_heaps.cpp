@@ -66,8 +66,8 @@ void DeviceHeaps::on_sync(const Event& e) {
   if (!any()) return;
   const trace::SyncView sync(e);
   const trace::SyncOp op = sync.op();
-  if (op == trace::SyncOp::kEndCapture) return end_capture(e);
-  if (!e.succeeded()) return;
+  if (const auto ended = CaptureTable::ended_by(e)) end_capture(e, *ended);
+  if (!e.succeeded() || op == trace::SyncOp::kEndCapture) return;
   on_wait(e, op);
   if (op != trace::SyncOp::kGraphLaunch) return;
   const auto at = executable_graphs_.find(sync.executable_graph());
@@ -75,12 +75,10 @@ void DeviceHeaps::on_sync(const Event& e) {
   at->second->add({.begun = clock_.realtime(e), .stream = sync.stream(), .stack = e.stack, .api = call_of(e)});
 }
 
-void DeviceHeaps::end_capture(const Event& e) {
-  if (!ends_capture(e)) return;
-  const trace::SyncView sync(e);
-  const auto capture = captures_.extract(e.own_stream(sync.stream()));
+void DeviceHeaps::end_capture(const Event& e, CaptureTable::Capture ended) {
+  const auto capture = captures_.extract(ended);
   if (capture.empty() || !e.succeeded()) return;
-  std::vector<Captured>& graph = graphs_[sync.graph()];
+  std::vector<Captured>& graph = graphs_[trace::SyncView(e).graph()];
   graph.insert(graph.end(), capture.mapped().begin(), capture.mapped().end());
 }
 
@@ -99,9 +97,6 @@ void DeviceHeaps::on_life(const Event& e) {
       launch.graph = launches;
       add(c.context, launch, c.name);
     }
-  } else if (object == trace::ObjectClass::kStream) {
-    non_blocking_.erase(handle);
-    if (created && (life.flags() & cuda::kStreamNonBlocking) != 0) non_blocking_.insert(handle);
   } else if (object == trace::ObjectClass::kGraph) {
     graphs_.erase(handle);
     const auto original = created ? graphs_.find(life.parent()) : graphs_.end();
@@ -155,15 +150,16 @@ void DeviceHeaps::on_graph_change(const Event& e) {
 void DeviceHeaps::on_launch(const Event& e, const Heap& heap) {
   if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
   const trace::LaunchView view(e);
+  const Stream* stream = heap.cuda().streams.find(view.stream());
   KernelLaunch launch{.extents = pack(view.grid()),
                       .block_extents = pack(view.block()),
                       .realtime = clock_.realtime(e),
                       .stream = view.stream(),
                       .stack = e.stack,
                       .api = call_of(e),
-                      .is_blocking = !non_blocking_.contains(view.stream())};
+                      .is_blocking = stream == nullptr || stream->is_blocking};
   const std::string_view name = names_.handle_name(view.function());
-  const std::uint64_t capture = heap.capture_of(e, view.stream());
+  const CaptureTable::Capture capture = heap.cuda().captures.of(e, view.stream());
   if (capture == 0) return add(e.context, launch, name);
   launch.captured = true;
   captures_[capture].push_back({e.context, launch, std::string(name), 0});
@@ -186,7 +182,7 @@ void DeviceHeaps::on_context_end(const Event& e, const Heap& heap) {
   const std::uint64_t now = clock_.realtime(e);
   bool found = false;
   for (const auto& context : contexts_) {
-    if (context->end || !heap.ends_context(e, context->heap.context())) continue;
+    if (context->end || !heap.cuda().contexts.is_ended_by(context->heap.context(), e)) continue;
     const auto& grids = context->heap.grids();
     const bool has_begun = now == 0 || grids.empty() || grids.front().time <= now + kDeviceClockError;
     if (!found && has_begun) {

@@ -8,15 +8,16 @@
 // an event.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "analyzer/cuda_state/captures.h"
 #include "analyzer/device_heap/device_heap.h"
 #include "analyzer/device_heap/grid_matching.h"
 #include "analyzer/trace_reader/log_reader.h"
@@ -91,7 +92,7 @@ public:
 private:
   void on_launch(const Event& e, const Heap& heap);
   void on_sync(const Event& e);
-  void end_capture(const Event& e);
+  void end_capture(const Event& e, CaptureTable::Capture ended);
   void on_life(const Event& e);
   void on_graph_kernel(const Event& e);
   void on_graph_change(const Event& e);
@@ -111,11 +112,10 @@ private:
   const TraceNames& names_;
   const TraceClock& clock_;
   DeviceContexts contexts_;
-  std::unordered_map<std::uint64_t, std::vector<Captured>> captures_; // under way, by Heap::capture_of()
+  std::unordered_map<CaptureTable::Capture, std::vector<Captured>> captures_; // under way
   std::unordered_map<std::uint64_t, std::vector<Captured>> graphs_; // by handle
   std::deque<GraphLaunches> graph_launches_;
   std::unordered_map<std::uint64_t, GraphLaunches*> executable_graphs_; // by handle
-  std::unordered_set<std::uint64_t> non_blocking_;                  // streams, by handle
 };
 
 } // namespace gmt

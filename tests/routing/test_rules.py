@@ -17,6 +17,7 @@ ROOMS = {
         "model",
         "trace_reader",
         "symbols",
+        "cuda_state",
         "heap",
         "device_heap",
         "device_code",

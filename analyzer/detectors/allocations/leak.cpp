@@ -33,12 +33,9 @@ public:
     const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
     const bool ends = op == trace::LifeOp::kDestroy || op == trace::LifeOp::kReset;
     if (is_owned(object) && op == trace::LifeOp::kCreate) {
-      objects_[life.handle()] = {object, e.stack, api, e.context, e.order};
-      destroyed_pools_.erase(life.handle());
+      objects_[life.handle()] = {object, e.stack, api, e.context};
     } else if (is_owned(object) && ends) {
       objects_.erase(life.handle());
-      if (object == trace::ObjectClass::kPool)
-        destroyed_pools_[life.handle()] = {object, e.stack, api, e.context, e.order};
     } else if (ends && object == trace::ObjectClass::kPrimaryContext) {
       end_device(static_cast<int>(life.device()), heap);
     }
@@ -50,7 +47,7 @@ public:
       if (!can_leak(block.family)) return;
       // Before the first launch of its graph and after the free there is an address without memory.
       if (block.family == trace::Family::kGraph && (block.marks & kGraphRan) == 0) return;
-      (heap.is_dead(block.context) ? alive_in_dead : alive).add(block, group_of(block), pool_end(block));
+      (heap.is_dead(block.context) ? alive_in_dead : alive).add(block, group_of(block), pool_end(block, heap));
     });
     heap.for_each_ended_with_context([&](const Block& block) {
       if (!can_leak(block.family)) return;
@@ -66,6 +63,9 @@ public:
     report(ended, {}, "memory that ended with its context", findings);
     report(ended_in_dead, dead, "memory that ended with its context", findings);
     if (!excuse.empty() || heap.sticky_error()) return;
+    heap.cuda().pools.for_each_alive([this](std::uint64_t handle, const Pool& pool) {
+      objects_[handle] = {trace::ObjectClass::kPool, pool.created->stack, pool.created->api, pool.created->context};
+    });
     for (const auto& [handle, object] : objects_) findings.add(finding(object));
   }
 
@@ -73,34 +73,33 @@ private:
   // What memory hangs on and what the program must destroy itself.
   struct Object {
     trace::ObjectClass what;
-    StackId stack; // created here, or destroyed
+    StackId stack; // created here
     std::uint16_t api;
     std::uint16_t context;
-    std::uint64_t order;
   };
   static constexpr bool is_owned(trace::ObjectClass what) {
-    return what == trace::ObjectClass::kPool || what == trace::ObjectClass::kExternalMemory ||
-           what == trace::ObjectClass::kExternalSemaphore;
+    return what == trace::ObjectClass::kExternalMemory || what == trace::ObjectClass::kExternalSemaphore;
   }
 
-  // Pools outlive contexts (cuda.h on cuCtxDestroy).
+  // Pools outlive contexts (cuda.h on cuCtxDestroy), these do not.
   void end_device(int device, const Heap& heap) {
     std::erase_if(objects_, [&](const auto& entry) {
       const int own = heap.device_of_context(entry.second.context);
-      return entry.second.what != trace::ObjectClass::kPool && (own == device || own < 0);
+      return own == device || own < 0;
     });
   }
 
   // The end of the pool that a live block came from, null if the pool is there.
-  const Object* pool_end(const Block& block) const {
-    if (block.shape().pool == 0 || destroyed_pools_.empty()) return nullptr;
-    const auto at = destroyed_pools_.find(block.shape().pool);
-    return at != destroyed_pools_.end() && at->second.order > block.born ? &at->second : nullptr;
+  static const LifeCall* pool_end(const Block& block, const Heap& heap) {
+    if (block.shape().pool == 0) return nullptr;
+    const Pool* pool = heap.cuda().pools.find(block.shape().pool);
+    const bool is_gone = pool != nullptr && pool->destroyed && pool->destroyed->order > block.born;
+    return is_gone ? &*pool->destroyed : nullptr;
   }
 
   struct Group {
     Block example; // the oldest
-    const Object* pool_end = nullptr;
+    const LifeCall* pool_end = nullptr;
     std::uint64_t bytes = 0;
     std::uint64_t blocks = 0;
   };
@@ -110,7 +109,7 @@ private:
     std::vector<Group> groups;
     std::unordered_map<std::string, std::size_t> by_key;
 
-    void add(const Block& block, Ranges::Path range, const Object* pool_end) {
+    void add(const Block& block, Ranges::Path range, const LifeCall* pool_end) {
       std::string key;
       const StackId host_freed = block.shape().host_freed;
       for (const std::uint64_t part :
@@ -229,8 +228,7 @@ private:
   const ProcessFacts& facts_;
   RuntimeLinkage linkage_;
   std::uint64_t last_callback_ = 0; // order of the newest host function given to a stream
-  std::map<std::uint64_t, Object> objects_;                   // alive, by handle
-  std::unordered_map<std::uint64_t, Object> destroyed_pools_; // by handle, until it is used again
+  std::map<std::uint64_t, Object> objects_; // alive, by handle
 };
 
 const DetectorRegistration kLeak{{

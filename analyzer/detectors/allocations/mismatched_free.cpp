@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mismatched-free: a release by the wrong family of functions (cudaFree of pinned memory, cudaFreeHost of
+// mismatched-free: a release by the wrong function (cudaFree of pinned memory, cudaFreeHost of
 // device memory, free() of pinned memory, ...). Names the right one. The verdict is the heap's.
 
 #include "analyzer/detectors/detector.h"

@@ -90,7 +90,7 @@ bool is_retried(std::uint16_t code) { return code == 3 || code == 201 || code ==
 
 
 // While no failure may still be forgiven.
-constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed | wants(trace::Kind::kLife);
+constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed;
 
 class ApiError : public Detector {
 public:
@@ -100,7 +100,6 @@ public:
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
     if (e.succeeded()) {
       forgive_retry(e);
-      if (e.kind == trace::Kind::kLife) follow_pools(e);
     } else if (is_sticky(e.result) && is_judged(e)) {
       report_sticky(e, heap);
     }
@@ -178,14 +177,6 @@ private:
     return f;
   }
 
-  void follow_pools(const Event& e) {
-    const trace::LifeView life(e);
-    if (life.object() != trace::ObjectClass::kPool || e.from_runtime()) return;
-    if (life.op() == trace::LifeOp::kCreate) destroyed_pools_.erase(life.handle());
-    if (life.op() == trace::LifeOp::kDestroy)
-      destroyed_pools_[life.handle()] = stack_as(StackRole::kPoolDestroyed, e.stack, facts_.call_name(e));
-  }
-
   // The pool that a call names, 0 if it names none.
   static std::uint64_t named_pool(const Event& e) {
     if (e.kind == trace::Kind::kAlloc) return trace::AllocView(e).pool();
@@ -225,10 +216,12 @@ private:
   // CUDA says "invalid value" to these (measured on an H200, driver 580).
   void explain(const Event& e, const Heap& heap, Finding& f) const {
     explain_access(e, heap, f);
-    if (const auto pool = destroyed_pools_.find(named_pool(e)); pool != destroyed_pools_.end()) {
+    const Pool* pool = heap.cuda().pools.find(named_pool(e));
+    if (pool != nullptr && pool->destroyed) {
       f.message += ": this pool had been destroyed";
       f.advice = "Destroy the pool after its last use, once.";
-      f.stacks.push_back(pool->second);
+      f.stacks.push_back(
+        stack_as(StackRole::kPoolDestroyed, pool->destroyed->stack, facts_.api_name(pool->destroyed->api)));
     }
     const trace::SyncView sync(e);
     const bool launch = e.kind == trace::Kind::kSync && sync.op() == trace::SyncOp::kGraphLaunch;
@@ -295,7 +288,6 @@ private:
 
   const ProcessFacts& facts_;
   std::unordered_map<std::uint32_t, Retry> retries_; // by thread: failures that the runtime may repeat
-  std::unordered_map<std::uint64_t, FindingStack> destroyed_pools_; // by handle, until it is used again
   std::optional<Finding> sticky_;
   std::uint16_t sticky_code_ = 0, sticky_context_ = 0;
   std::uint64_t after_sticky_ = 0;

@@ -4,7 +4,6 @@
 // checked".
 
 #include <string>
-#include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
@@ -37,7 +36,6 @@ public:
     if (!e.succeeded() || e.from_runtime() || (e.flags & trace::kFlagNested) != 0) return;
     switch (e.kind) {
     case Kind::kRange: on_range(e); break;
-    case Kind::kSync: on_sync(e); break;
     case Kind::kAlloc: on_alloc(e, heap, findings); break;
     default: break;
     }
@@ -77,12 +75,6 @@ private:
     }
   }
 
-  void on_sync(const Event& e) {
-    const trace::SyncView sync(e);
-    if (sync.op() == trace::SyncOp::kBeginCapture) capturing_[sync.stream()] = e.thread;
-    if (sync.op() == trace::SyncOp::kEndCapture) capturing_.erase(sync.stream());
-  }
-
   void on_alloc(const Event& e, const Heap& heap, Findings& findings) {
     const trace::AllocView alloc(e);
     const Family family = alloc.memory_kind();
@@ -98,7 +90,7 @@ private:
         if (facts_.ranges().contains(facts_.ranges().here(), rule.name)) findings.add(inside(e, rule));
         break;
       case PolicyRule::Kind::kNoAllocDuringCapture:
-        if (is_captured(e)) findings.add(captured(e, rule));
+        if (is_captured(e, heap)) findings.add(captured(e, rule));
         break;
       case PolicyRule::Kind::kMaxDeviceBytes:
         if (heap.live_device_bytes() > rule.limit) cross(e, state);
@@ -111,12 +103,8 @@ private:
   }
 
   // By the thread that captures, or on a stream that is captured.
-  bool is_captured(const Event& e) const {
-    const std::uint64_t named = trace::AllocView(e).stream();
-    for (const auto& [stream, thread] : capturing_) {
-      if (thread == e.thread || (named != 0 && named == stream)) return true;
-    }
-    return false;
+  static bool is_captured(const Event& e, const Heap& heap) {
+    return heap.is_capturing(e, trace::AllocView(e).stream()) || heap.cuda().captures.has_begun_in(e.thread);
   }
 
   Finding finding(const Event& e, const PolicyRule& rule) const {
@@ -182,7 +170,6 @@ private:
   const ProcessFacts& facts_;
   std::vector<State> rules_;
   std::uint64_t allocations_ = 0;
-  std::unordered_map<std::uint64_t, std::uint32_t> capturing_; // streams, by the thread that began it
 };
 
 const DetectorRegistration kPolicy{{
@@ -193,7 +180,7 @@ const DetectorRegistration kPolicy{{
     if (facts.policies().empty()) return nullptr;
     return std::make_unique<Policy>(facts);
   },
-  .wants = wants(Kind::kAlloc) | wants(Kind::kRange) | wants(Kind::kSync),
+  .wants = wants(Kind::kAlloc) | wants(Kind::kRange),
 }};
 
 } // namespace

@@ -14,7 +14,6 @@
 
 #include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/symbols/demangle.h"
-#include "analyzer/detectors/shared/peer_access.h"
 #include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_constants.h"
@@ -35,9 +34,7 @@ public:
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
     if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) {
-      peers_.note(e);
-      if (peers_.has_several_devices() && facts_.tells_access()) watch(kHasSeveralDevices);
-      if (e.kind == trace::Kind::kLife && e.succeeded()) note_stream(e, heap);
+      if (heap.cuda().peers.has_several_devices() && facts_.tells_access()) watch(kHasSeveralDevices);
     }
     if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
@@ -57,23 +54,18 @@ private:
     Text end_of; // the block beside that the address is the end of, if another argument points into it
   };
 
-  void note_stream(const Event& e, const Heap& heap) {
-    const trace::LifeView life(e);
-    if (life.object() != trace::ObjectClass::kStream) return;
-    streams_[life.handle()] = heap.device_of_context(e.context);
-  }
-
   // The device that runs the launch; -1 if context and stream do not agree on it.
   int device_of(const Event& launch, const Heap& heap) const {
     const int device = heap.device_of_context(launch.context);
     const std::uint64_t named = trace::LaunchView(launch).stream();
     if (named <= cuda::kStreamPerThread) return device;
-    const auto stream = streams_.find(named);
-    return stream != streams_.end() && stream->second == device ? device : -1;
+    const Stream* stream = heap.cuda().streams.find(named);
+    return stream != nullptr && stream->device == device ? device : -1;
   }
 
   void judge(const Event& e, const Heap& heap, Findings& findings) {
-    if ((e.flags & trace::kFlagNested) != 0 || peers_.is_unknown() || facts_.lost_so_far() != 0) return;
+    const PeerAccess& peers = heap.cuda().peers;
+    if ((e.flags & trace::kFlagNested) != 0 || peers.is_unknown() || facts_.lost_so_far() != 0) return;
     const trace::LaunchView launch(e);
     const int device = device_of(e, heap);
     if (device < 0 || heap.is_capturing(e, launch.stream())) return;
@@ -82,7 +74,7 @@ private:
       const Block& block = *touch.block;
       if (block.family != Family::kDevice && block.family != Family::kPitched) continue;
       const int owner = heap.device_of(block);
-      if (owner < 0 || owner == device || peers_.is_open(device, owner)) continue;
+      if (owner < 0 || owner == device || peers.is_open(device, owner)) continue;
       if (touch.parameter == last || is_of_library(e.stack)) continue;
       if (touch.address == block.address && heap.takes_end(launch.function(), touch.parameter)) continue;
       last = touch.parameter;
@@ -154,9 +146,7 @@ private:
   }
 
   const ProcessFacts& facts_;
-  PeerAccess peers_;
   DeclaredPointers pointers_{facts_};
-  std::unordered_map<std::uint64_t, int> streams_;   // their device
   std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
   std::array<Suspect, 8> suspects_;                  // the newest
   std::size_t next_suspect_ = 0;

@@ -67,7 +67,7 @@ public:
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
     switch (e.kind) {
-    case Kind::kLife: clock_.on_life(e, heap); break;
+    case Kind::kLife: clock_.on_life(e); break;
     case Kind::kSync: clock_.on_capture(e, heap); break;
     case Kind::kUse: clock_.on_graph_use(e, heap); break;
     case Kind::kGraphChange: return clock_.on_graph_change(e);

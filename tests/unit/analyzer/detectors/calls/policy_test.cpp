@@ -113,6 +113,24 @@ TEST_F(Policies, AllocationsDuringCapture) {
   EXPECT_EQ(broken(in_capture), "cudaMallocAsync cudaMalloc");
 }
 
+TEST_F(Policies, AnInvalidatedCaptureHasEnded) {
+  capture(trace::SyncOp::kBeginCapture, 0x51);
+  log().record({.api = "cuStreamEndCapture", .result = 901}, // STREAM_CAPTURE_INVALIDATED
+               Made<trace::SyncFields>().stream(0x51).op(trace::SyncOp::kEndCapture));
+  cuda_malloc(kA, 100);
+  EXPECT_EQ(broken(in_capture), "");
+}
+
+TEST_F(Policies, AllocationsOnAStreamThatJoinedTheCapture) {
+  capture(trace::SyncOp::kBeginCapture, 0x51);
+  log().record({.api = "cuEventRecord"}, Made<trace::SyncFields>().stream(0x51).event(0xe0).op(trace::SyncOp::kEventRecord));
+  log(1).record({.api = "cuStreamWaitEvent"},
+                Made<trace::SyncFields>().stream(0x52).event(0xe0).op(trace::SyncOp::kStreamWaitEvent));
+  malloc_async(kA, 0x52, 1);
+  malloc_async(kB, 0x53, 1);
+  EXPECT_EQ(broken(in_capture), "cudaMallocAsync");
+}
+
 TEST_F(Policies, TheCallThatCrossedTheByteLimit) {
   cuda_malloc(kA, 600);
   cuda_malloc(kB, 400);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hash table's upkeep and the lazy entry into the ordered index, see live_index.h.
 
-#include "analyzer/heap/live_index.h"
+#include "analyzer/heap/store/live_index.h"
 
 namespace gmt {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks from birth to oblivion. See block_store.h for the ideas: live blocks close together, dead ones
+// See block_store.h for the ideas: live blocks close together, dead ones
 // written in sequence, and an index of dead ones that is only brought up to date when somebody asks.
 
-#include "analyzer/heap/block_store.h"
+#include "analyzer/heap/store/block_store.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,12 @@
 namespace gmt {
 namespace {
 
-// Births that say nothing about a missed release: look-ups of static variables, addresses that graphs and
+// One open of an IPC handle, one retain of a VMM handle: the same address again is one more reference.
+bool counts_references(trace::Family family) {
+  return family == trace::Family::kIpc || family == trace::Family::kVmmHandle;
+}
+
+// Allocations that say nothing about a missed release: look-ups of static variables, addresses that graphs and
 // other APIs hand out again.
 bool is_reborn_quietly(trace::Family family) {
   return is_static(family) || family == trace::Family::kGraph || family == trace::Family::kGraphics;
@@ -60,12 +65,33 @@ bool BlockStore::insert_live(Id id) {
   return true;
 }
 
+BlockStore::Id BlockStore::make_live(Id id) {
+  while (!insert_live(id)) {
+    const Block& block = pool_[id];
+    const Id other = find_exact(space_of(block.family), block.address);
+    if (pool_[other].family == block.family && counts_references(block.family)) {
+      ++detail_of(pool_[other]).references;
+      discard(id);
+      return other;
+    }
+    end_unseen(other, block);
+  }
+  return id;
+}
+
 BlockStore::Id BlockStore::take_live(Id id) {
   const Block& block = pool_[id];
   return live_[index_of(space_of(block.family))].take(block.address, end_of(block));
 }
 
-BlockStore::Id BlockStore::search(Space space, std::uint64_t address) {
+const Block* BlockStore::live_containing(std::uint64_t address) const {
+  for (const Space space : {Space::kAddress, Space::kRegistered, Space::kReservation}) {
+    if (const Id id = find_id(space, address); id != kNone) return &pool_[id];
+  }
+  return nullptr;
+}
+
+BlockStore::Id BlockStore::search(Space space, std::uint64_t address) const {
   if (!live_[index_of(space)].may_contain(address)) return kNone;
   if (const Id id = find_exact(space, address); id != kNone) return id;
   const LiveIndex::Ranges& ranges = ordered(space);
@@ -114,12 +140,12 @@ const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
     const Id at = ended_.add(block);
     index_dead(kEnded + at);
     kept = &ended_[at];
-  } else if (retired_ < Heap::kMaxFreed) {
+  } else if (retired_ < kMaxFreedBlocks) {
     kept = &ring_[ring_.add(block)];
     ++retired_;
   } else {
-    prefetch(&ring_[static_cast<Id>((retired_ + kDeathsAhead) % Heap::kMaxFreed)]);
-    Block& oldest = ring_[static_cast<Id>(retired_ % Heap::kMaxFreed)];
+    prefetch(&ring_[static_cast<Id>((retired_ + kDeathsAhead) % kMaxFreedBlocks)]);
+    Block& oldest = ring_[static_cast<Id>(retired_ % kMaxFreedBlocks)];
     forget(oldest);
     oldest = block;
     kept = &oldest;
@@ -134,15 +160,15 @@ void BlockStore::index_dead(Id number) const {
   const Block& block = dead_block(number);
   const unsigned space = index_of(space_of(block.family));
   dead_[space].overwrite(block.address, end_of(block), number);
-  if (dead_[space].size() > std::max(sweep_at_[space], 2 * Heap::kMaxFreed)) {
+  if (dead_[space].size() > std::max(sweep_at_[space], 2 * kMaxFreedBlocks)) {
     sweep(dead_[space]);
     sweep_at_[space] = 2 * dead_[space].size();
   }
 }
 
 void BlockStore::index_pending() const {
-  if (retired_ - indexed_ > Heap::kMaxFreed) indexed_ = retired_ - Heap::kMaxFreed;
-  for (; indexed_ != retired_; ++indexed_) index_dead(static_cast<Id>(indexed_ % Heap::kMaxFreed));
+  if (retired_ - indexed_ > kMaxFreedBlocks) indexed_ = retired_ - kMaxFreedBlocks;
+  for (; indexed_ != retired_; ++indexed_) index_dead(static_cast<Id>(indexed_ % kMaxFreedBlocks));
 }
 
 // A range whose place in the ring has gone to a later block. If that one covers the range too, the answer "a
@@ -166,8 +192,9 @@ const Block* BlockStore::find_dead(Space space, std::uint64_t address) const {
   return range && !is_stale(range) ? &dead_block(range.value) : nullptr;
 }
 
-Block* BlockStore::find_dead(Space space, std::uint64_t address) {
-  return const_cast<Block*>(std::as_const(*this).find_dead(space, address));
+void BlockStore::correct_to_freed(Space space, std::uint64_t base) {
+  const Id number = dead_[index_of(space)].find(base).value;
+  if (number != Dead::kNone && number >= kEnded) ended_[number - kEnded].end = Block::End::kFreed;
 }
 
 } // namespace gmt

@@ -2,7 +2,7 @@
 // The live blocks of one space by address. Most questions name a block's base and are answered by a hash
 // table; most others name memory that is none of CUDA's and are answered by counters of coarse granules. Only
 // what is left (pointers into the middle of a block) needs an ordered index, so blocks enter that one when
-// such a question comes, and one that was born and died in between never does. Used by BlockStore only.
+// such a question comes, and one that was born and died in between never does.
 //
 // Invariants: the hash table holds every live block; ranges_ holds exactly those whose entry is marked
 // indexed.

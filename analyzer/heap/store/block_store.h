@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the heap keeps its blocks: live ones in a small pool with one index a space, dead ones in a ring of
-// the newest kMaxFreed, for explaining later mistakes. Counts what is used. Used by the heap only.
+// the newest kMaxFreedBlocks, for explaining later mistakes. Counts what is used.
 //
 // Speed comes from two things. Live blocks stay close together, whatever the number of addresses a program
 // has used, and a dying block is copied to the ring's end, so freed memory is only ever written in sequence.
@@ -15,10 +15,10 @@
 #include <memory>
 #include <vector>
 
-#include "analyzer/heap/heap.h"
-#include "analyzer/heap/live_index.h"
 #include "analyzer/base/prefetch.h"
 #include "analyzer/base/range_map.h"
+#include "analyzer/heap/block.h"
+#include "analyzer/heap/store/live_index.h"
 #include "analyzer/heap/memory_use.h"
 
 namespace gmt {
@@ -100,15 +100,22 @@ public:
   BlockDetail& detail_of(Block& block);
 
   bool insert_live(Id id); // false if a live block has this base
-  Id take_live(Id id);     // back to what create() gave
+  // Makes it live. What lived there has ended unseen, unless the new block is one more reference of it: then the number
+  // of that one is the answer.
+  Id make_live(Id id);
+  bool drop_reference(Id id) { // one of several; false if it is the last
+    if (pool_[id].detail == nullptr || pool_[id].detail->references <= 1) return false;
+    --detail_of(pool_[id]).references;
+    return true;
+  }
   Id find_exact(Space space, std::uint64_t begin) const { return live_[index_of(space)].find_exact(begin); }
   // The live block that contains the address, with its bounds.
-  Range find(Space space, std::uint64_t address) {
+  Range find(Space space, std::uint64_t address) const {
     const Id id = find_id(space, address);
     return id != kNone ? range_of(id) : Range{};
   }
   // The same without them.
-  Id find_id(Space space, std::uint64_t address) {
+  Id find_id(Space space, std::uint64_t address) const {
     if (space == Space::kAddress) {
       const Id id = near_[near(address)];
       // Before all births are in order, a block with this base may be on top of the one that contains it.
@@ -117,18 +124,21 @@ public:
     }
     return search(space, address);
   }
-  // Fetch what find_id() touches first, and some time later the block that it tries first.
+  // The live block of the address space that contains the address (a mapping before its reservation), also a registered
+  // range of the host's; null if none does.
+  const Block* live_containing(std::uint64_t address) const;
+  // Fetch what find_id() looks at first, and some time later the block that it tries first.
   void expect(std::uint64_t address) const { prefetch(&near_[near(address)]); }
   void expect_block(std::uint64_t address) const {
     if (const Id id = near_[near(address)]; id < pool_.size()) prefetch(&pool_[id]);
   }
-  // Fetches what the birth or end of a block with this base touches besides.
+  // Fetches what the birth or end of a block with this base needs besides.
   void expect_base(std::uint64_t base) const { live_[index_of(Space::kAddress)].expect(base); }
   Range range_of(Id id) const { return {pool_[id].address, end_of(pool_[id]), id}; }
   // All live blocks of a space by address. Overlaps, births on top of blocks whose release went unseen, are
   // resolved here: the older block ends as reborn.
-  const LiveIndex::Ranges& ordered(Space space) {
-    if (live_[index_of(space)].has_unindexed()) settle(space);
+  const LiveIndex::Ranges& ordered(Space space) const {
+    if (live_[index_of(space)].has_unindexed()) const_cast<BlockStore*>(this)->settle(space); // see above
     return live_[index_of(space)].ranges();
   }
   template <class Visit> void for_each_live(Space space, Visit visit) const {
@@ -151,10 +161,10 @@ public:
   const Block* retire(Id id, Block::End how, const Event& by) {
     return retire(id, how, By{by.stack, by.via != trace::kNoApi ? by.via : by.api, by.order});
   }
-  void end_unseen(Id older, const Block& newer); // a birth on top of it
+  void end_unseen(Id older, const Block& newer); // another one was born on top of it
 
-  Block* find_dead(Space space, std::uint64_t address);
   const Block* find_dead(Space space, std::uint64_t address) const;
+  void correct_to_freed(Space space, std::uint64_t base); // a dead block: its context had not ended after all
   const BlockPool& ended_with_context() const { return ended_; }
   // Calls visit(begin, end, block) for each piece of memory whose newest block is dead, by address.
   template <class Visit> void for_each_dead(Space space, Visit visit) const {
@@ -183,7 +193,8 @@ private:
     return block.address <= address && address < block.address + block.bytes &&
            block.end == Block::End::kAlive && space_of(block.family) == Space::kAddress;
   }
-  Id search(Space space, std::uint64_t address);
+  Id take_live(Id id); // back to what create() gave
+  Id search(Space space, std::uint64_t address) const;
   void settle(Space space);
   static constexpr Id kEnded = Id{1} << 31; // marks numbers of ended_ in the index of dead blocks
   const Block& dead_block(Id number) const {
@@ -198,7 +209,7 @@ private:
   BlockPool pool_; // live blocks
   std::vector<Id> free_ids_; // their blocks contain no address, or are not alive
   static constexpr unsigned kNearBits = 16;
-  std::vector<Id> near_ = std::vector<Id>(std::size_t{1} << kNearBits, kNone); // by 4 KiB of address
+  mutable std::vector<Id> near_ = std::vector<Id>(std::size_t{1} << kNearBits, kNone); // by 4 KiB of address
   std::deque<BlockDetail> details_;
   std::vector<BlockDetail*> free_details_;
   std::array<LiveIndex, kSpaces> live_;
@@ -209,7 +220,7 @@ private:
   BlockPool ended_;
   BlockPool ring_;                    // once full, the oldest is overwritten
   static constexpr std::uint64_t kDeathsAhead = 2; // the place of the next but one is fetched
-  std::uint64_t retired_ = 0;         // into the ring, ever; the next position is this modulo kMaxFreed
+  std::uint64_t retired_ = 0;         // into the ring, ever; the next position is this modulo kMaxFreedBlocks
   mutable std::uint64_t indexed_ = 0; // of retired_, how many are in dead_
   mutable std::array<Dead, kSpaces> dead_;
   mutable std::array<std::size_t, kSpaces> sweep_at_{}; // ranges at which forgotten blocks are looked for
