@@ -98,8 +98,6 @@ void apply_to_accesses(Finding& finding) {
   if (library.empty()) return;
   finding.severity = Severity::kNote;
   finding.owner = {std::string(library), {}};
-  finding.advice = cat({"This is ", library, "'s own kernel: nothing to do, unless another of its functions, "
-                                             "data types or layouts serves as well."});
 }
 
 } // namespace
@@ -113,9 +111,9 @@ std::string_view owner_of_module(std::string_view path) {
 }
 
 void apply_owner_rules(Finding& finding) {
-  if (finding.access) return apply_to_accesses(finding);
   const DetectorInfo* kind = detector_of(finding.kind);
-  if (kind == nullptr || kind->owner_excuse.clause == nullptr) return;
+  if (kind == nullptr || kind->owner_excuse.advice == nullptr) return;
+  if (finding.access) return apply_to_accesses(finding);
   const OwnerRule* owner = nullptr;
   for (const FindingStack& stack : finding.stacks) {
     if (stack.role != StackRole::kAllocated && stack.role != StackRole::kRegistered) continue;

@@ -76,8 +76,8 @@ private:
 // What a kind of finding says where it is the doing of a library that is known to do it on purpose: such a finding is
 // a note.
 struct OwnerExcuse {
-  std::string (*clause)(const Owner&) = nullptr; // ends the message: "cuBLAS does that itself"; null: no library excuses it
-  std::string_view advice = {};
+  std::string (*clause)(const Owner&) = nullptr; // ends the message: "cuBLAS does that itself"; null: nothing does
+  std::string (*advice)(const Owner&) = nullptr; // null: no library excuses such a finding
 };
 
 struct DetectorInfo {

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyzer/base/text_format.h"
@@ -28,28 +29,41 @@ struct ApiWord {
 
 class Text {
 public:
+  // A view of what a Text is made of.
+  class Part {
+  public:
+    Part(std::string_view words) : words_(words) {}
+    Part(const char* words) : words_(words) {}
+    Part(const std::string& words) : words_(words) {}
+    Part(CallName call) : words_(call.name), is_call_(true) {}
+    Part(const ApiWord& word) : words_(word.is_runtime ? word.runtime : word.driver) {
+      if (!word.is_runtime) runtime_ = word.runtime;
+    }
+    Part(const Text& text) : text_(&text) {}
+
+  private:
+    friend class Text;
+    std::string_view words_, runtime_;
+    bool is_call_ = false;
+    const Text* text_ = nullptr;
+  };
   struct Mark {
     std::size_t begin, size; // in recorded()
-    std::string runtime;     // what stands there if the program turns out to call the runtime; empty: it is a call's name
+    std::string runtime;     // what stands there if the program calls the runtime; empty: it is a call's name
   };
 
   Text() = default;
   Text(std::string words) : recorded_(std::move(words)) {}
   Text(std::string_view words) : recorded_(words) {}
   Text(const char* words) : recorded_(words) {}
-  Text(CallName call) : recorded_(call.name) {
-    if (!recorded_.empty()) marks_.push_back({0, recorded_.size(), {}});
-  }
-  Text(const ApiWord& word) : recorded_(word.is_runtime ? word.runtime : word.driver) {
-    if (!word.is_runtime) marks_.push_back({0, recorded_.size(), std::string(word.runtime)});
-  }
-  Text(std::initializer_list<Text> parts) {
-    for (const Text& part : parts) *this += part;
+  Text(CallName call) { add(call); }
+  Text(const ApiWord& word) { add(word); }
+  Text(std::initializer_list<Part> parts) {
+    for (const Part& part : parts) add(part);
   }
 
   Text& operator+=(const Text& more) {
-    for (const Mark& mark : more.marks_) marks_.push_back({recorded_.size() + mark.begin, mark.size, mark.runtime});
-    recorded_ += more.recorded_;
+    add(more);
     return *this;
   }
 
@@ -58,6 +72,18 @@ public:
   const std::vector<Mark>& marks() const { return marks_; }
 
 private:
+  void add(const Part& part) {
+    const std::size_t begin = recorded_.size();
+    if (part.text_ != nullptr) {
+      for (const Mark& mark : part.text_->marks_) marks_.push_back({begin + mark.begin, mark.size, mark.runtime});
+      recorded_ += part.text_->recorded_;
+      return;
+    }
+    recorded_ += part.words_;
+    const bool is_marked = part.is_call_ || !part.runtime_.empty();
+    if (is_marked && !part.words_.empty()) marks_.push_back({begin, part.words_.size(), std::string(part.runtime_)});
+  }
+
   std::string recorded_;
   std::vector<Mark> marks_;
 };

@@ -45,17 +45,21 @@ LabelledStack labelled(FindingStack stack, const Text& message, const CallNames&
   return result;
 }
 
+void excuse(ReportedFinding& finding, const OwnerExcuse& excuse, const Owner& owner) {
+  if (excuse.clause != nullptr) finding.owner_clause = cat({"; ", excuse.clause(owner)});
+  if (excuse.advice != nullptr) finding.advice = excuse.advice(owner);
+}
+
 } // namespace
 
 ReportedFinding in_words(Finding finding, const CallNames& names) {
   ReportedFinding result;
   const DetectorInfo* kind = detector_of(finding.kind);
   if (kind != nullptr) result.measure = kind->measure;
-  const bool is_excused = !finding.owner.name.empty() && kind != nullptr && kind->owner_excuse.clause != nullptr;
-  if (is_excused) result.owner_clause = cat({"; ", kind->owner_excuse.clause(finding.owner)});
+  result.advice = spelled(finding.advice, names);
+  if (kind != nullptr && !finding.owner.name.empty()) excuse(result, kind->owner_excuse, finding.owner);
   result.message = spelled(finding.message, names);
   if (!result.message.empty()) result.message += cat({result.owner_clause, "."});
-  result.advice = is_excused ? std::string(kind->owner_excuse.advice) : spelled(finding.advice, names);
   for (FindingStack& stack : finding.stacks) {
     result.stacks.push_back(labelled(std::move(stack), finding.message, names));
   }

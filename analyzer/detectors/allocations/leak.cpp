@@ -241,7 +241,7 @@ const DetectorRegistration kLeak{{
   .wants = wants(trace::Kind::kLife) | wants(trace::Kind::kSync),
   .measure = Measure::kLostBlocks,
   .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " holds it: ", owner.why}); },
-                   .advice = "Nothing to do, unless it grows from run to run."},
+                   .advice = [](const Owner&) { return std::string("Nothing to do, unless it grows from run to run."); }},
 }};
 
 } // namespace

@@ -293,7 +293,7 @@ const DetectorRegistration kUnused{{
   .wants = kFirsts,
   .measure = Measure::kBlocks,
   .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " allocated it for itself"}); },
-                   .advice = "Nothing to do."},
+                   .advice = [](const Owner&) { return std::string("Nothing to do."); }},
 }};
 
 } // namespace

@@ -74,6 +74,7 @@ const DetectorRegistration kBankConflict{{
     return std::make_unique<BankConflict>(facts);
   },
   .wants = kWantsNothing,
+  .owner_excuse = {.advice = advice_on_library_kernel},
 }};
 
 } // namespace

@@ -197,7 +197,7 @@ const DetectorRegistration kChurn{{
   },
   .wants = wants(trace::Kind::kAlloc) | wants(trace::Kind::kFree),
   .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " does that itself"}); },
-                   .advice = "Nothing to do."},
+                   .advice = [](const Owner&) { return std::string("Nothing to do."); }},
 }};
 
 } // namespace

@@ -71,6 +71,7 @@ const DetectorRegistration kLocalSpill{{
     return std::make_unique<LocalSpill>(facts);
   },
   .wants = kWantsNothing,
+  .owner_excuse = {.advice = advice_on_library_kernel},
 }};
 
 } // namespace

@@ -92,6 +92,7 @@ const DetectorRegistration kUncoalesced{{
     return std::make_unique<Uncoalesced>(facts);
   },
   .wants = kWantsNothing,
+  .owner_excuse = {.advice = advice_on_library_kernel},
 }};
 
 } // namespace

@@ -69,6 +69,11 @@ std::string format_ratio(double value) {
   return text;
 }
 
+std::string advice_on_library_kernel(const Owner& library) {
+  return cat({"This is ", library.name, "'s own kernel: nothing to do, unless another of its functions, data types or "
+                                        "layouts serves as well."});
+}
+
 Finding access_finding(std::string_view kind, const MeasuredFunction& function,
                        const MeasuredInstruction& instruction, AccessFigures figures, std::string advice,
                        const KernelUses& uses, const TraceNames& names) {

@@ -29,4 +29,7 @@ Finding access_finding(std::string_view kind, const MeasuredFunction& function,
                        const MeasuredInstruction& instruction, AccessFigures figures, std::string advice,
                        const KernelUses& uses, const TraceNames& names);
 
+// What to do where the kernel is a known library's.
+std::string advice_on_library_kernel(const Owner& library);
+
 } // namespace gmt

@@ -195,6 +195,19 @@ TEST_F(ReportBuilder, SaysEachThingOnceAndNamesReusedAddresses) {
   EXPECT_EQ(report.not_checked[1].what, "frames in /lib/a.so");
 }
 
+TEST_F(ReportBuilder, LeavesOutWhatOneProcessOfTheRunHasSeen) {
+  const auto not_checked = [&](bool in_both) {
+    std::vector<Analysis> analyses(2);
+    analyses[0].not_checked = {{.what = "policy", .why = "no mark", .is_of_run = true}, {"uncoalesced", "lost"}};
+    if (in_both) analyses[1].not_checked = {{.what = "policy", .why = "no mark", .is_of_run = true}};
+    std::string all;
+    for (const NotChecked& n : assemble_report(std::move(analyses), {folder_, folder_}, {}).not_checked) all += n.what + " ";
+    return all;
+  };
+  EXPECT_EQ(not_checked(true), "policy uncoalesced ");
+  EXPECT_EQ(not_checked(false), "uncoalesced ");
+}
+
 TEST_F(ReportBuilderSymbols, TraceKeepsItsSymbolsWithoutTheBinaries) {
   ReportOptions options;
   options.write_symbols = true;

@@ -76,8 +76,11 @@ TEST(Wording, AddsWhatAnOwnerDoes) {
   EXPECT_EQ(reported.owner_clause, "; cuBLAS holds it: its workspace lives as long as the handle");
   EXPECT_EQ(reported.advice, "Nothing to do, unless it grows from run to run.");
   EXPECT_EQ(reported.owner, "cuBLAS");
-  f.kind = "uncoalesced"; // has no excuse of its own
+  f.kind = "uncoalesced";
   EXPECT_EQ(in_words(f, {}).message, "1.0 MiB was never freed.");
+  EXPECT_EQ(in_words(f, {}).advice, "This is cuBLAS's own kernel: nothing to do, unless another of its functions, data "
+                                    "types or layouts serves as well.");
+  f.kind = "double-free"; // no library is excused
   EXPECT_EQ(in_words(f, {}).advice, "Call cudaFree.");
 }
 
