@@ -38,8 +38,10 @@ inline void* driver_function(std::uint16_t row) noexcept {
   return f != nullptr ? f : find_driver_function(row);
 }
 void* driver_own_function(std::uint16_t row) noexcept;
-// A driver function that is no row (pure queries), null if there is none.
+// A driver function that is no row (pure queries), null if there is none or the driver is not known yet.
 void* driver_symbol(const char* name) noexcept;
+using DriverLookUp = void* (*)(const char* name) noexcept;
+void set_driver_look_up(DriverLookUp look_up) noexcept; // how it is found, once the driver is known
 
 // Whether calls of a row go to another preload's wrapper.
 extern std::atomic<bool> any_wrapper;

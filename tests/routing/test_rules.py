@@ -64,6 +64,11 @@ def code_of(path):
     return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
+def code_of_with_ends(path):
+    """Without comments, but for those that end a namespace."""
+    return re.sub(r"(?<!\} )//[^\n]*", "", text_of(path))
+
+
 def includes_of(path):
     return INCLUDE.findall(text_of(path))
 
@@ -182,8 +187,18 @@ class Interposer(unittest.TestCase):
         self.forbid(
             r"\bdriver_symbol\s*\(",
             "DriverFunction of loader/driver_function.h",
-            but=("real_dlsym.h", "driver_functions.cpp", "driver.h"),
+            but=("real_dlsym.h", "driver_symbol.cpp", "driver.h"),
         )  # which declares it; which defines it; by which the collector reaches it
+
+    def test_unit_tests_replace_no_function(self):
+        """What they need otherwise they set: set_unwinder(), set_driver_look_up(), begin_collector(), session_parts."""
+        for path in files("tests/unit/interposer"):
+            own = re.sub(
+                r"^namespace \{$.*?^\} // namespace$", "", code_of_with_ends(path), flags=re.DOTALL | re.MULTILINE
+            )
+            for line in own.splitlines():
+                if re.match(r"\w.*\)( noexcept)?( \{|;)", line) and not line.startswith("TEST"):
+                    self.fail(f"{path}: {line}")
 
     def test_plain_statements(self):
         self.forbid(r"\breturn [^;{}()<]*(\([^;{}()]*\)[^;{}()<]*)*, \w+;", "no comma returns")

@@ -9,7 +9,6 @@
 
 namespace gmt::interposer::collector {
 
-constinit Cupti cupti;
 constinit std::atomic<bool> cupti_in_use{false};
 constinit Governor governor;
 constinit std::uint64_t wanted = 0;

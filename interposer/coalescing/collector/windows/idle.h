@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// When CUPTI may be called: by one thread at a time, when the context is idle, within the time that there is for it. Used
-// by windows.cpp and counting.cpp.
+// When CUPTI may be called: by one thread at a time, when the context is idle, within the time that there is for it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "interposer/coalescing/collector/windows/window_context.h"
-#include "interposer/coalescing/collector/cupti.h"
 #include "interposer/coalescing/collector/sampling/sampling_policy.h"
 
 namespace gmt::interposer::collector {
 
-extern Cupti cupti;                    // under the lock below
-extern std::atomic<bool> cupti_in_use; // with signals blocked and the thread's capture mode relaxed
+extern std::atomic<bool> cupti_in_use; // a lock of `profilers`, // with signals blocked and the thread's capture mode relaxed
 extern Governor governor;
 extern std::uint64_t wanted;           // see launches_wanted(); set once
 

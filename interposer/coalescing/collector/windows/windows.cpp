@@ -39,7 +39,7 @@ void close_unread(Context& context) noexcept {
   const Gate gate(context, Gate::Needs::kQuiet);
   const Current current(context.handle);
   if (!gate.held() || !current.good() || !becomes_idle(context, 0)) return;
-  cupti.close(context.handle, context.device.load());
+  profilers.metrics->close(context.handle, context.device.load());
   context.open.store(false);
 }
 
@@ -117,7 +117,7 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
   const SlotEntry* function = function_of(reading, figures);
   if (function == nullptr || function->slot == nullptr) return;
   Context& context = reading.context;
-  trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again, cupti, context.device.load());
+  trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again, *profilers.metrics, context.device.load());
   const unsigned first = again ? 0 : kFirstMemoryMetric, last = again ? kFirstMemoryMetric : kMetrics;
   for (unsigned i = first; i < last; ++i) {
     // Never of a metric that the chip lacks.
@@ -193,8 +193,8 @@ void close(Context& context, bool read) noexcept {
   Reading reading{context};
   take_times(context);
   const std::uint64_t began = core->now();
-  const Answer got = read ? cupti.read(context.handle, context.device.load(), add_figures, &reading) : Answer{};
-  const Answer closed = cupti.close(context.handle, context.device.load());
+  const Answer got = read ? profilers.metrics->read(context.handle, context.device.load(), add_figures, &reading) : Answer{};
+  const Answer closed = profilers.metrics->close(context.handle, context.device.load());
   governor.charge(core->now() - began);
   context.open.store(false);
   settle(context, read && got.good());
@@ -233,26 +233,26 @@ void open_window(Context& context, std::uint64_t function, Part part, std::uint6
   const Gate gate(context, Gate::Needs::kNothing);
   if (!turn.held() || !gate.held() || stopped.load() || context.open.load()) return;
   int device = -1;
-  if (ask_device(&device) != 0 || !cupti.can_open(device, part)) return;
+  if (ask_device(&device) != 0 || !profilers.metrics->can_open(device, part)) return;
   if (!becomes_idle_at_last(context, patience)) return;
   take_times(context); // of launches by themselves
   const RelaxedCapture relaxed;
   const std::uint64_t began = core->now();
   if (!cupti_has_begun) {
-    const Answer answer = cupti.begin();
+    const Answer answer = profilers.metrics->begin();
     if (!answer.good()) return stop(context, answer);
     cupti_has_begun = true;
   }
   load(function);
   context.device.store(device);
   context.opened_at.store(core->now());
-  const Answer answer = cupti.open(context.handle, device, part, costly_code_is_loaded());
+  const Answer answer = profilers.metrics->open(context.handle, device, part, costly_code_is_loaded());
   governor.charge(core->now() - began);
   if (!answer.good()) return stop(context, answer);
   context.timed_in_window.store(0);
   context.slower_by.store(0);
   context.expected.store(0);
-  context.part.store(cupti.part(device));
+  context.part.store(profilers.metrics->part(device));
   context.open.store(true);
   add_to_word(context.sums.windows(), WindowsWord::opened, 1);
   core->notify_at_exit(); // before CUPTI's own end and the driver's, which have registered theirs
