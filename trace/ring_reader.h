@@ -118,9 +118,11 @@ class SubRingReader {
   unsigned record_slots(std::uint64_t ticket) const {
     if (arrived(ticket) != kSlotWords) return kNotYet;
     const Head first = unpack(arrived_word(slot(ticket), 0));
-    const std::uint64_t name = RingRecord(ring_, capacity_ - 1, ticket, 1)[0].time;
+    const Slot plain = RingRecord(ring_, capacity_ - 1, ticket, 1)[0];
+    DeviceSlot named;
+    __builtin_memcpy(&named, &plain, sizeof named);
     if (first.kind == Kind::kNone || first.kind == Kind::kMore || first.slots == 0 || first.slots > capacity_) return 0;
-    if (name != pack_ticket(ticket, index_)) return 0;
+    if (named.ticket != pack_ticket(ticket, index_)) return 0;
     for (unsigned i = 1; i < first.slots; ++i) {
       if (arrived(ticket + i) != kSlotWords) return kNotYet;
       if (unpack(arrived_word(slot(ticket + i), 0)).kind != Kind::kMore) return 0;
