@@ -7,7 +7,7 @@
 //   RingProgress p = reader.drain(4096, [&](const RingRecord& record) {   // whole records only, in ticket order
 //     for (unsigned i = 0; i < record.slots(); ++i) append(record[i]);    // or record.copy_to(slots)
 //   });                                                      // returns at once at a slot that is not written yet
-//   reader.drain_rest(take);                                 // end of life: nobody writes any more; passes over torn slots
+//   reader.drain_rest(take);                                 // end of life: no kernel writes any more; passes over torn slots
 //
 // Invariants: one reader of a ring at a time. A slot is taken when all its words have arrived, in whatever order they did.
 // Records are only valid inside the call of `take`: their slots are zeroed and `consumed` is raised afterwards, in this order,
@@ -89,8 +89,8 @@ class SubRingReader {
     return read(begin, begin + (most < capacity_ ? most : capacity_), false, take, 0);
   }
 
-  // Takes all that is left. Slots that were never written are torn if a later slot is written; others are not told apart
-  // from free ones. Nor are those before `known`, the ticket behind the last record that an earlier reader took: it may have been
+  // Takes all that is left. Slots that were never written are torn if a later slot is written; others look like
+  // free ones. Nor are those before `known`, the ticket behind the last record that an earlier reader took: it may have been
   // killed while it zeroed them.
   template <typename Take>
   RingProgress drain_rest(Take&& take, std::uint64_t known = 0) {

@@ -152,6 +152,35 @@ class Layers(unittest.TestCase):
             self.assertLessEqual(len(here), MOST_FILES.get(folder, 26), folder)
 
 
+class Words(unittest.TestCase):
+    """Plain words, of the field: not those that only their author understands; and no claims of who uses a file."""
+
+    PRIVATE = re.compile(
+        r"\b(?i:nobody|somebody|whoever|mishaps?|doubts?|told|born|reborn|bury|buried|patience|judge?ments?)\b"
+        r"|^\s*(?://|#) (?:.*[.;:] )?(?:Used|Called|Included) by\b"
+    )
+    FOLDERS = ("interposer", "simulated_cuda", "device_hooks", "trace", "samples", "scripts", "tests")
+    # A run that is named so, as its fixture is; this list; the time of a process.
+    EXCEPT = (
+        "tests/programs/device_heap_strange.cu",
+        "tests/routing/test_rules.py",
+        "tests/command/fake_interposer.cpp",
+    )
+
+    def test_no_private_words(self):
+        found = []
+        for folder in self.FOLDERS:
+            for path in glob.glob(os.path.join(SOURCES, folder, "**"), recursive=True):
+                name = os.path.relpath(path, SOURCES)
+                if name.startswith(("tests/unit/analyzer/", "tests/fixtures/")) or name in self.EXCEPT:
+                    continue
+                if not name.endswith((".h", ".cpp", ".cu", ".S", ".def", ".py", ".cmake", "CMakeLists.txt", ".sh")):
+                    continue
+                for number, line in enumerate(text_of(name).splitlines(), 1):
+                    found += [f"{name}:{number}: {word.group(0)}" for word in self.PRIVATE.finditer(line)]
+        self.assertEqual(found, [])
+
+
 class Interposer(unittest.TestCase):
     def forbid(self, pattern, why, but=()):
         paths = [path for path in files("interposer") if path.endswith((".h", ".cpp"))]
