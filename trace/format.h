@@ -247,7 +247,7 @@ struct Halves {
   std::uint32_t low, high;
 };
 constexpr bool operator==(Halves a, Halves b) { return a.low == b.low && a.high == b.high; }
-constexpr std::uint64_t pack_halves(Halves halves) { return std::uint64_t{halves.low} | std::uint64_t{halves.high} << 32; }
+GMT_HOST_DEVICE constexpr std::uint64_t pack_halves(Halves halves) { return std::uint64_t{halves.low} | std::uint64_t{halves.high} << 32; }
 constexpr Halves halves_of(std::uint64_t word) {
   return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
 }

@@ -78,7 +78,7 @@ inline bool caller_is_driver(const void* caller) noexcept {
          driver_bytes.load(std::memory_order_relaxed);
 }
 
-// Told by dlsym_hook.cpp when a dlsym answer lies in the driver's library.
+// A dlsym answer lies in the driver's library.
 void driver_was_seen(const ObjectFile& driver) noexcept;
 // Row whose function (the driver's own or a wrapper) this is, -1 if none.
 int driver_row_of(void* function) noexcept;

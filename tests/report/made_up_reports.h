@@ -142,7 +142,7 @@ inline Report ordinary() {
   return r;
 }
 
-// Told by a kernel: one frame and the thread that ran it.
+// Recorded by a kernel: one frame and the thread that ran it.
 inline ReportedFinding device_heap_leak() {
   ReportedFinding f;
   f.kind = "device-heap-leak";

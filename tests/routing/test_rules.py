@@ -87,6 +87,10 @@ class Layers(unittest.TestCase):
 
     def test_words_of_records_have_names(self):
         """trace/records.def numbers them; trace/records.h reads and writes by it."""
+        numbered = re.compile(r"\b(?:p|word|set)\(\d|\b(?:payload|a|w|words)\[\d|\bcase \d+: return \w")
+        paths = files("analyzer/trace_reader", "device_hooks")
+        paths.remove("device_hooks/include/gpumemtrace/detail/ring_writer.h")  # which sends the words of any record
+        self.assertEqual([f"{path}: {found}" for path in paths for found in numbered.findall(code_of(path))], [])
         numbered = re.compile(r"\b(?:p|word|set)\(\d|\b(?:payload|a|w)\[\d")
         offenders = [f"{path}: {found}" for path in files("analyzer") for found in numbered.findall(code_of(path))]
         self.assertEqual(offenders, [])
@@ -189,6 +193,35 @@ class Layers(unittest.TestCase):
         for folder in {os.path.dirname(path) for path in found}:
             here = [path for path in found if os.path.dirname(path) == folder]
             self.assertLessEqual(len(here), MOST_FILES.get(folder, 26), folder)
+
+
+class Words(unittest.TestCase):
+    """Plain words, of the field: not those that only their author understands; and no claims of who uses a file."""
+
+    PRIVATE = re.compile(
+        r"\b(?i:nobody|somebody|whoever|mishaps?|doubts?|told|born|reborn|bury|buried|patience|judge?ments?)\b"
+        r"|^\s*(?://|#) (?:.*[.;:] )?(?:Used|Called|Included) by\b"
+    )
+    FOLDERS = ("interposer", "simulated_cuda", "device_hooks", "trace", "samples", "scripts", "tests")
+    # A run that is named so, as its fixture is; this list; the time of a process.
+    EXCEPT = (
+        "tests/programs/device_heap_strange.cu",
+        "tests/routing/test_rules.py",
+        "tests/command/fake_interposer.cpp",
+    )
+
+    def test_no_private_words(self):
+        found = []
+        for folder in self.FOLDERS:
+            for path in glob.glob(os.path.join(SOURCES, folder, "**"), recursive=True):
+                name = os.path.relpath(path, SOURCES)
+                if name.startswith(("tests/unit/analyzer/", "tests/fixtures/")) or name in self.EXCEPT:
+                    continue
+                if not name.endswith((".h", ".cpp", ".cu", ".S", ".def", ".py", ".cmake", "CMakeLists.txt", ".sh")):
+                    continue
+                for number, line in enumerate(text_of(name).splitlines(), 1):
+                    found += [f"{name}:{number}: {word.group(0)}" for word in self.PRIVATE.finditer(line)]
+        self.assertEqual(found, [])
 
 
 class Interposer(unittest.TestCase):

@@ -162,7 +162,7 @@ std::uint64_t before(const DriverCall& call) noexcept {
 
 void after_waiting(Context& context, const DriverCall& call, std::uint64_t token) noexcept {
   if (call.what == What::kContextSynchronized) {
-    const Gate gate(context, Gate::Needs::kQuiet);
+    const Gate gate(context, Gate::Needs::kNoCall);
     const bool nothing_since = (context.streams.changes() & kCountMask) == (token & kCountMask);
     if (gate.held() && nothing_since) context.streams.clear();
   }

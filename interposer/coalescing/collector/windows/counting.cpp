@@ -41,9 +41,9 @@ void add(Context& context, Kernel& kernel, unsigned pass, const KernelCounters::
 // Under the gate, in a context that is idle or waits for its end. Waits for it.
 void take(Context& context, bool wanted_still) noexcept {
   const SignalGuard signals;
-  const BoundedLock turn(cupti_in_use, kLockMilliseconds);
+  const BoundedLock lock(cupti_in_use, kLockMilliseconds);
   Counting& counting = context.counting;
-  if (!turn.held() || !counting.open.load()) return;
+  if (!lock.held() || !counting.open.load()) return;
   const RelaxedCapture relaxed;
   const bool good = wanted_still && counting.launched.load() && !counting.spoilt.load();
   KernelCounters::Figures figures{};
@@ -69,10 +69,10 @@ void end_turn(Kernel& kernel) noexcept {
 
 void begin_counting(Context& context, Kernel& kernel) noexcept {
   const SignalGuard signals;
-  const BoundedLock turn(cupti_in_use, 0);
+  const BoundedLock lock(cupti_in_use, 0);
   const Gate gate(context, Gate::Needs::kNothing);
   if (refused.load()) return kernel.turn.store(0);
-  if (!turn.held() || !gate.held() || context.open.load() || counting_any.load()) return;
+  if (!lock.held() || !gate.held() || context.open.load() || counting_any.load()) return;
   int device = -1;
   if (ask_device(&device) != 0 || !becomes_idle_at_last(context)) return;
   const RelaxedCapture relaxed;
@@ -106,7 +106,7 @@ void finish_counting(Context& context, Idle when) noexcept {
   if (!context.counting.open.load()) return;
   const bool soon = when == Idle::kSoon;
   {
-    const Gate gate(context, soon ? Gate::Needs::kNothing : Gate::Needs::kQuiet);
+    const Gate gate(context, soon ? Gate::Needs::kNothing : Gate::Needs::kNoCall);
     if (gate.held() && (soon ? becomes_idle_at_last(context) : becomes_idle(context, 0))) return take(context, true);
   }
   if (soon) context.counting.spoilt.store(true);
@@ -120,8 +120,8 @@ void end_counting(Context& context, bool idle, bool surely) noexcept {
   if (context.counting.open.load()) take(context, idle);
   if (!surely || context.counting.profiler == nullptr) return;
   const SignalGuard signals;
-  const BoundedLock turn(cupti_in_use, kLockMilliseconds);
-  if (turn.held()) profilers.counters->forget(context.counting.profiler);
+  const BoundedLock lock(cupti_in_use, kLockMilliseconds);
+  if (lock.held()) profilers.counters->forget(context.counting.profiler);
   context.counting.profiler = nullptr;
 }
 

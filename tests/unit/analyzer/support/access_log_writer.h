@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what the coalescing mode leaves of one context: an access log in the real format. Used by the tests
-// of memory accesses, by the fuzz driver's seed and by the test of `dump`.
+// Writes what the coalescing mode leaves of one context: an access log in the real format.
 #pragma once
 
 #include <cstring>

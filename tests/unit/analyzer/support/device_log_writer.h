@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes what kernels would leave of their malloc and free: device logs and rings in the real format
-// (trace/device_ring.h). Used by the tests of the device heap and by the fuzz driver's seed.
+// (trace/device_ring.h).
 #pragma once
 
 #include <cstring>

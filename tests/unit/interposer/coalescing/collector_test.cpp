@@ -61,19 +61,19 @@ TEST(CollectorPolicy, MeasuringTakesTwoSecondsAndThenAShare) {
   EXPECT_EQ(governor.allowance(21 * kSecond, false), 0u);
 }
 
-TEST(CollectorPolicy, FactorsAndPatience) {
+TEST(CollectorPolicy, FactorsAndWaits) {
   Governor governor;
   EXPECT_EQ(governor.factor(), 60u);
   governor.saw_factor(20);
   EXPECT_EQ(governor.factor(), 60u);
   governor.saw_factor(172);
   EXPECT_EQ(governor.factor(), 172u);
-  EXPECT_EQ(governor.patience(200 * kMillisecond), 200 * kMillisecond);
+  EXPECT_EQ(governor.longest_wait(200 * kMillisecond), 200 * kMillisecond);
   governor.waited_in_vain(1900 * kMillisecond);
-  EXPECT_EQ(governor.patience(200 * kMillisecond), 100 * kMillisecond);
+  EXPECT_EQ(governor.longest_wait(200 * kMillisecond), 100 * kMillisecond);
   governor.waited_in_vain(200 * kMillisecond);
-  EXPECT_EQ(governor.patience(200 * kMillisecond), 0u);
-  EXPECT_FALSE(governor.has_patience());
+  EXPECT_EQ(governor.longest_wait(200 * kMillisecond), 0u);
+  EXPECT_FALSE(governor.may_wait());
   EXPECT_EQ(pause_after(0), 500 * kMillisecond);
   EXPECT_EQ(pause_after(1), 1000 * kMillisecond);
   EXPECT_EQ(pause_after(1000), pause_after(8));

@@ -115,7 +115,7 @@ const CoreFunctions& made_up_core() {
   return functions;
 }
 
-// One launch as Entry makes it: told before, made, told after.
+// One launch as Entry makes it: before(), the launch, after().
 void launch(const CollectorFunctions& collector, unsigned stream, bool fails, bool slowly) {
   const DriverCall call{What::kLaunch, kFirstStream + stream, kKernel};
   const std::uint64_t token = collector.before(call);
@@ -248,7 +248,7 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   for (unsigned stream = 0; stream < kStreams; ++stream) wait_for_stream(collector, stream);
-  constexpr unsigned kAtRest = 6; // launches that meet nobody: some are measured and some counted, whatever came before
+  constexpr unsigned kAtRest = 6; // launches that meet no other: some are measured and some counted, whatever came before
   for (unsigned i = 0; i < kAtRest; ++i) {
     launch(collector, 0, false, false);
     wait_for_stream(collector, 0);
