@@ -2,6 +2,7 @@
 // Failed calls: api-error and what it leaves out, out-of-memory with its holders, calls that never returned.
 // And the small parts: grouping, words, the registry of detectors.
 
+#include "analyzer/detectors/shared/wording.h"
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/analysis/grouping.h"
 #include "analyzer/base/text_format.h"
