@@ -2,6 +2,7 @@
 // Sentences and labels from a finding's data: which name a call gets, what an owner adds, where the full stop stands.
 #include <gtest/gtest.h>
 
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/wording/wording.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leaks: grouping, families, contexts, ways to end, references, graphs; owner rules.
 
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/wording/wording.h"
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/analysis/owners.h"
