@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two million particles as an array of structs and as a struct of arrays. A kernel that needs three of a struct's
-// eight floats still moves all of its 32 bytes, for each of the three anew: every thread of a warp touches a sector of
+// eight floats still moves all of its 32 bytes, for each of the three anew: every thread of a warp uses a sector of
 // its own where four would hold what the 32 threads ask for. With an array for each member the same kernel wastes
 // nothing.
 //
@@ -72,7 +72,7 @@ __global__ void energy_of_arrays(Particles particles)
   particles.energy[i] = 0.5f * mass * speed * speed;
 }
 
-// What a float of a particle must be, by its place in the struct.
+// What a float of a particle must be, by its position in the struct.
 __device__ float wanted(unsigned particle, unsigned member)
 {
   float speed = speed_of(particle), mass = mass_of(particle);

@@ -102,21 +102,21 @@ constexpr unsigned kBytes = 64u << 20;
 constexpr unsigned kThreads = 256;
 
 // Which element thread `i` reads; `count` is a power of two. All but Offset and Broadcast name each element once.
-struct Aligned { __device__ static unsigned place(unsigned i, unsigned) { return i; } };
-struct Offset { __device__ static unsigned place(unsigned i, unsigned) { return i + 1; } }; // one more is allocated
-struct Reversed { __device__ static unsigned place(unsigned i, unsigned count) { return count - 1 - i; } };
-struct Broadcast { __device__ static unsigned place(unsigned i, unsigned) { return i / 32; } };
+struct Aligned { __device__ static unsigned index(unsigned i, unsigned) { return i; } };
+struct Offset { __device__ static unsigned index(unsigned i, unsigned) { return i + 1; } }; // one more is allocated
+struct Reversed { __device__ static unsigned index(unsigned i, unsigned count) { return count - 1 - i; } };
+struct Broadcast { __device__ static unsigned index(unsigned i, unsigned) { return i / 32; } };
 struct Partial : Aligned {}; // by the first eight threads of each warp alone
 template <unsigned stride>
 struct Stride {
-  __device__ static unsigned place(unsigned i, unsigned count)
+  __device__ static unsigned index(unsigned i, unsigned count)
   {
     unsigned in_one_pass = count / stride;
     return i % in_one_pass * stride + i / in_one_pass;
   }
 };
 struct Random {
-  __device__ static unsigned place(unsigned i, unsigned count)
+  __device__ static unsigned index(unsigned i, unsigned count)
   {
     // Each step maps the numbers below `count` one to one.
     unsigned x = i;
@@ -165,7 +165,7 @@ __global__ void negate(T* to, const T* from, unsigned count)
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (!takes_part<Pattern>(i))
     return;
-  T value = from[Pattern::place(i, count)]; // @read
+  T value = from[Pattern::index(i, count)]; // @read
   to[i] = negative(value);
 }
 
@@ -173,7 +173,7 @@ template <typename T, typename Pattern>
 __global__ void count_right(const T* to, unsigned count, unsigned* right)
 {
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-  bool as_it_should = !takes_part<Pattern>(i) || same(to[i], negative(value_of<T>(Pattern::place(i, count))));
+  bool as_it_should = !takes_part<Pattern>(i) || same(to[i], negative(value_of<T>(Pattern::index(i, count))));
   int in_block = __syncthreads_count(as_it_should);
   if (threadIdx.x == 0)
     atomicAdd(right, in_block);

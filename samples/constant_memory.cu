@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A polynomial whose coefficients are the same for every thread lies in __constant__ memory: written by the host with
-// cudaMemcpyToSymbol, read by all threads through the constant cache. Nobody allocates it and nobody frees it.
+// cudaMemcpyToSymbol, read by all threads through the constant cache. It is neither allocated nor freed.
 //
 // run:
 // expect: clean

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds one CUDA program in every flavour that matters to a tracer: optimised or not, runtime shared or static.
-# Included by samples/ and tests/programs/. nvcc is called by custom commands and not through enable_language(CUDA),
+# nvcc is called by custom commands and not through enable_language(CUDA),
 # which rejects the incomplete toolkits that NVIDIA's Python wheels install.
 #
 #   gmt_add_cuda_program(<source> <folder> <out-variable>)

@@ -61,7 +61,7 @@ int main(int count, char** words)
   if (std::strcmp(variant, "early") == 0)
     raise_limit();
   if (std::strcmp(variant, "late") == 0) {
-    take_and_free(0); // nobody takes anything, but the kernel is loaded
+    take_and_free(0); // nothing is taken, but the kernel is loaded
     raise_limit();
   }
   take_and_free(kBlocks);

@@ -2,7 +2,7 @@
 // One thread of each block allocates for all of them and shares the pointer through shared memory. All write, neighbours
 // beside neighbours, and the same thread frees behind a barrier.
 // Variants: clean (or no word); all-free: every thread frees the block that they share. The first free is right, the
-//   others end the context. Each free is told before it is done, so all that led there is known.
+//   others end the context. Each free is recorded before it is done, so all that led there is known.
 //
 // device hooks: all calls
 // run:

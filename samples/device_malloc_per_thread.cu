@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each thread allocates 123 bytes in the kernel, sets them, and reports its sum. The blocks lie in the device heap, which
 // outlives the kernel: what no kernel frees stays until the context ends.
-// Variants: leak (or no word): nobody frees; free: each thread frees its own block; launches: the leak of five launches.
+// Variants: leak (or no word): no thread frees; free: each thread frees its own block; launches: the leak of five launches.
 //
 // device hooks: all calls
 // run:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that the program already has is pinned in place by cudaHostRegister, so that copies from it are fast and
 // may overlap with kernels, and is given back to the pager by cudaHostUnregister.
-// Variants: clean (or no word); twice: two owners of one buffer both unregister it; forgotten: nobody does;
+// Variants: clean (or no word); twice: two owners of one buffer both unregister it; forgotten: neither does;
 // freed: a buffer of malloc() goes back to it while it is still registered, and stays pinned.
 //
 // run:
@@ -25,7 +25,7 @@
 
 constexpr size_t kBytes = 64 * 1024;
 
-// Stands for a file that was mapped at start: memory that outlives every user, so nobody free()s it.
+// Stands for a file that was mapped at start: memory that outlives every user, so it is never given to free().
 alignas(4096) static unsigned char file_contents[kBytes];
 
 static void pin(void* memory)

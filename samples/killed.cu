@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that does not reach its end: the report must stand all the same. What was alive then is listed, but it is
-// no leak, since nobody knows whether the program would have freed it.
+// no leak, since it is not known whether the program would have freed it.
 // Variants: clean (or no word); kill: SIGKILL in the middle of the work; abort: a failed assertion;
 //   illegal: a kernel writes to an illegal address. The context is dead from there on: every later call fails with the
 //   same error, so the frees that follow are not judged.

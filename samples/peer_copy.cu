@@ -3,7 +3,7 @@
 // straight from one memory to the other. A machine with one device skips all of it.
 // Variants: clean (or no word); without-peer-access: the same, where no device reaches another, and the
 //   copy goes by way of host memory;
-//   staged: nobody enables peer access, so the copy goes by way of host memory;
+//   staged: peer access is not enabled, so the copy goes by way of host memory;
 //   leak: the block on the second device is forgotten (nothing leaks where there is one device).
 //
 // run:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters that live as long as the module: a __device__ array, set and read by symbol copies, cleared through the
-// address that cudaGetSymbolAddress gives. That address looks like any other device pointer, but nobody allocated it.
+// address that cudaGetSymbolAddress gives. That address looks like any other device pointer, but it was never allocated.
 // Variants: clean (or no word); free: a tidy program frees the address, which CUDA refuses.
 //
 // run:

@@ -2,7 +2,7 @@
 // A matrix of 4096 x 4096 floats transposed in three ways. Row by row into columns, each thread of a warp writes to a
 // row, and so to a sector, of its own. By way of a tile in shared memory both global accesses are in order; but in a
 // tile of 32 columns a column lies in one of the 32 banks, so that a warp that reads one waits for 32 turns. A 33rd
-// column that nobody uses spreads each column over all banks.
+// column that is not used spreads each column over all banks.
 //
 // run:
 // expect: clean

@@ -13,7 +13,7 @@ gmt_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 gmt_jobs=${GPUMEMTRACE_JOBS:-$(nproc)}
 gmt_cuda_version=13.0 # of the wheels; an installed toolkit may be newer
 
-# What the demo needs, and what the tests need besides. Used by the scripts that source this.
+# What the demo needs, and what the tests need besides.
 # shellcheck disable=SC2034
 gmt_build_packages=(cmake ninja-build g++ libc6-dev pkg-config patchelf libboost-program-options-dev libdw-dev libelf-dev
   libunwind-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblz4-dev zlib1g-dev liblzma-dev libbz2-dev)

@@ -22,7 +22,7 @@ namespace gmt::trace {
 inline constexpr std::uint32_t kRingVersion = 2;
 inline constexpr char kRingMagic[8] = {'G', 'M', 'T', 'R', 'I', 'N', 'G', '1'};
 
-// The variable of an instrumented module that holds the DeviceControl's address, 0 while nobody listens. The name is
+// The variable of an instrumented module that holds the DeviceControl's address, 0 while nothing is recorded. The name is
 // that of device_hooks' variable template; it is in every module that includes the header, and once in each linked one.
 inline constexpr char kControlSymbol[] = "_ZN3gmt6device7controlILi1EEE";
 
@@ -42,7 +42,7 @@ enum class DeviceOp : std::uint8_t {
 };
 inline constexpr std::uint16_t kDeviceOpMask = 15;
 // The next two flag bits of kDeviceFree: what kind of memory the pointer's window says it is in (__isShared, __isLocal). The
-// windows lie elsewhere in every process, so only the kernel can tell.
+// windows lie elsewhere in every process, so only the kernel knows.
 enum class DeviceSpace : std::uint8_t { kUnknown = 0, kShared = 1, kLocal = 2 };
 inline constexpr unsigned kDeviceSpaceShift = 4;
 inline constexpr std::uint16_t kDeviceSpaceMask = 3 << kDeviceSpaceShift;

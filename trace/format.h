@@ -77,6 +77,8 @@ enum class Kind : std::uint8_t {
   kAccessCounters = 43, // of whole kernels (since 1.4)
 };
 
+inline constexpr Kind kLastEventKind = Kind::kGraphChange; // of what stands in a thread's log
+
 // kAccessWindows: why nothing, or nothing more, was measured.
 enum class AccessTrouble : std::uint8_t {
   kNone = 0,
@@ -245,7 +247,7 @@ struct Halves {
   std::uint32_t low, high;
 };
 constexpr bool operator==(Halves a, Halves b) { return a.low == b.low && a.high == b.high; }
-constexpr std::uint64_t pack_halves(Halves halves) { return std::uint64_t{halves.low} | std::uint64_t{halves.high} << 32; }
+GMT_HOST_DEVICE constexpr std::uint64_t pack_halves(Halves halves) { return std::uint64_t{halves.low} | std::uint64_t{halves.high} << 32; }
 constexpr Halves halves_of(std::uint64_t word) {
   return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
 }

@@ -3,7 +3,7 @@
 //
 //   AllocView alloc(event);              // reads: alloc.address(), alloc.memory_kind() == Family::kDevice
 //   AllocFields(record).address(p).bytes(n); // writes, by record.set(word, value)
-//   AllocWord::address, AllocWord::kCount    // numbers of words, and how many have a name
+//   AllocWord::address, AllocWord::kCount    // numbers of words, and how many have a name (record_words.h)
 //   AllocView::kKind, AllocColumn::address   // the kind; the column's name in `dump`
 //
 // A view is two words: where the payload is and how long it is. It lives as long as the payload, and reads 0 where
@@ -14,6 +14,7 @@
 
 #include "trace/device_ring.h"
 #include "trace/format.h"
+#include "trace/record_words.h"
 
 namespace gmt::trace {
 
@@ -128,37 +129,6 @@ static_assert(ticket_of(pack_ticket(77, 255)) == 77 && sub_ring_of(pack_ticket(7
 static_assert(thread_of(pack_who(9, 1023, 5, 63)) == Index3{1023, 5, 63} &&
               site_of(pack_who(9, 1023, 5, 63)) == 9);
 static_assert(block_of(pack_block(0x7fffffff, 5, 0xffff)) == Index3{0x7fffffff, 5, 0xffff});
-
-// ---- numbers of words
-
-#define RECORD(record, number, what, since, meaning)                                              \
-  static_assert(static_cast<unsigned>(Kind::k##record) == number, "records.def and format.h");    \
-  struct record##Word {                                                                           \
-    enum : unsigned {
-#define FIELD(record, word, name, form, column, since, meaning) name,
-#define ALIAS(record, name, field, form, when)
-#define REST(record, name, form, since, meaning)
-#define END_RECORD(record)                                                                        \
-      kCount                                                                                      \
-    };                                                                                            \
-  };
-#include "trace/records.def"
-#undef RECORD
-#undef FIELD
-#undef ALIAS
-#undef END_RECORD
-
-// The fields of a record stand in the order of their words, and leave none out.
-#define RECORD(record, number, what, since, meaning)
-#define FIELD(record, number, name, form, column, since, meaning) static_assert(record##Word::name == number);
-#define ALIAS(record, name, field, form, when)
-#define END_RECORD(record)
-#include "trace/records.def"
-#undef RECORD
-#undef FIELD
-#undef ALIAS
-#undef END_RECORD
-#undef REST
 
 // ---- columns of `dump`
 

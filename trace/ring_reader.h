@@ -7,7 +7,7 @@
 //   RingProgress p = reader.drain(4096, [&](const RingRecord& record) {   // whole records only, in ticket order
 //     for (unsigned i = 0; i < record.slots(); ++i) append(record[i]);    // or record.copy_to(slots)
 //   });                                                      // returns at once at a slot that is not written yet
-//   reader.drain_rest(take);                                 // end of life: nobody writes any more; passes over torn slots
+//   reader.drain_rest(take);                                 // end of life: no kernel writes any more; passes over torn slots
 //
 // Invariants: one reader of a ring at a time. A slot is taken when all its words have arrived, in whatever order they did.
 // Records are only valid inside the call of `take`: their slots are zeroed and `consumed` is raised afterwards, in this order,
@@ -89,8 +89,8 @@ class SubRingReader {
     return read(begin, begin + (most < capacity_ ? most : capacity_), false, take, 0);
   }
 
-  // Takes all that is left. Slots that were never written are torn if a later slot is written; others are not told apart
-  // from free ones. Nor are those before `known`, the ticket behind the last record that an earlier reader took: it may have been
+  // Takes all that is left. Slots that were never written are torn if a later slot is written; others look like
+  // free ones. Nor are those before `known`, the ticket behind the last record that an earlier reader took: it may have been
   // killed while it zeroed them.
   template <typename Take>
   RingProgress drain_rest(Take&& take, std::uint64_t known = 0) {
@@ -118,9 +118,11 @@ class SubRingReader {
   unsigned record_slots(std::uint64_t ticket) const {
     if (arrived(ticket) != kSlotWords) return kNotYet;
     const Head first = unpack(arrived_word(slot(ticket), 0));
-    const std::uint64_t name = RingRecord(ring_, capacity_ - 1, ticket, 1)[0].time;
+    const Slot plain = RingRecord(ring_, capacity_ - 1, ticket, 1)[0];
+    DeviceSlot named;
+    __builtin_memcpy(&named, &plain, sizeof named);
     if (first.kind == Kind::kNone || first.kind == Kind::kMore || first.slots == 0 || first.slots > capacity_) return 0;
-    if (name != pack_ticket(ticket, index_)) return 0;
+    if (named.ticket != pack_ticket(ticket, index_)) return 0;
     for (unsigned i = 1; i < first.slots; ++i) {
       if (arrived(ticket + i) != kSlotWords) return kNotYet;
       if (unpack(arrived_word(slot(ticket + i), 0)).kind != Kind::kMore) return 0;

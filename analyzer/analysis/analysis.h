@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole pipeline for one trace: logs -> merged events -> heap -> detectors -> grouping. Called by the
-// report, once a trace; symbols, suppressions and owner rules come after it.
+// The whole pipeline for one trace: logs -> merged events -> heap -> detectors -> grouping. Symbols, suppressions and
+// rules of owners come after it.
 #pragma once
 
 #include <filesystem>
 #include <vector>
 
-#include "analyzer/analysis/event_stream.h"
+#include "analyzer/analysis/analysis_options.h"
+#include "analyzer/analysis/process_report.h"
 #include "analyzer/model/finding.h"
 #include "analyzer/trace_reader/object_files.h"
-#include "analyzer/analysis/process_report.h"
 #include "analyzer/trace_reader/stack_table.h"
+#include "analyzer/trace_reader/trace_dir.h"
 
 namespace gmt {
 

@@ -197,22 +197,21 @@ bool has_choice(const TraceDir& trace) {
 void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, ProcessReport& process,
                          Findings& findings) {
   if (!access.asked()) return;
-  bool told = false;
+  bool explained = false;
   for (const AccessLog& log : access.logs()) {
     explain_windows(log, trace, findings);
-    told = told || !log.stats.skipped.empty() || log.windows.trouble != AccessTrouble::kNone ||
+    explained = explained || !log.stats.skipped.empty() || log.windows.trouble != AccessTrouble::kNone ||
            log.windows.opened > log.windows.read;
     process.torn += log.stats.torn;
     process.damaged += log.stats.damaged;
   }
   const bool any = std::ranges::any_of(
     access.functions(), [](const MeasuredFunction& f) { return f.measured != 0 || !f.instructions.empty(); });
-  if (!has_choice(trace)) told = explain_unmeasured(access, findings) || told;
-  if (!any && !told) {
-    const bool simulated = process.device == "simulated";
-    findings.not_checked({kMemoryAccesses, simulated                      ? "the simulated device runs no kernels"
-                                    : process.totals.launches == 0 ? "no kernel was launched"
-                                                                   : "no launch was measured"});
+  if (!has_choice(trace)) explained = explain_unmeasured(access, findings) || explained;
+  if (!any && !explained) {
+    const char* why = process.totals.launches == 0 ? "no kernel was launched" : "no launch was measured";
+    if (process.device == "simulated") why = "the simulated device runs no kernels";
+    findings.not_checked({kMemoryAccesses, why});
   }
   if (trace.asks_for("counters")) explain_counters(access, trace, findings);
   explain_functions(access, findings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the mode --coalescing did not measure, and why, in the words of the report's "not checked". Called by
-// the analysis at the end; says nothing unless the mode was asked for.
+// What the mode --coalescing did not measure, and why, in the words of the report's "not checked". Says nothing
+// unless the mode was asked for.
 #pragma once
 
 #include "analyzer/detectors/detector.h"

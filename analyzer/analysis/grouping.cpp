@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key of a finding is a string of all that must be equal; labels are not part of it (they may hold
-// numbers), but how many stacks there are is.
+// The key of a finding is a string of all that must be equal. Roles of stacks are not part of it, but how many stacks
+// there are is.
 
 #include "analyzer/analysis/grouping.h"
 
@@ -17,12 +17,12 @@ std::string Grouping::key_of(const Finding& finding) const {
     key += *part;
     key += '\0';
   }
-  for (const LabelledStack& stack : finding.stacks) {
+  for (const FindingStack& stack : finding.stacks) {
     key += std::to_string(stack.stack.value);
-    key += stack.api; // without a stack the calls' names are all that tells them apart
+    key += stack.api; // without a stack only the calls' names differ
     key += '\0';
     if (!stack.device) continue;
-    key += stack.device->kernel; // a helper function is one place for all
+    key += stack.device->kernel; // a helper function has one call site for all
     for (const Frame& frame : stack.frames)
       key += cat({frame.function, frame.file, std::to_string(frame.line)});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equal findings become one: same kind, call, group and stacks. Works while findings come in, so that a
-// mistake made a million times costs one entry. Used by the analysis as the detectors' Findings.
+// Equal findings become one: same kind, call, group and stacks. Works while findings come in, so that a mistake made
+// a million times costs one entry.
 #pragma once
 
 #include <string>

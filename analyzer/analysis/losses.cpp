@@ -4,6 +4,7 @@
 #include "analyzer/analysis/losses.h"
 
 #include <string>
+#include <utility>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/device_stacks.h"
@@ -19,6 +20,24 @@ std::string_view cause_in_words(std::size_t cause) {
   case trace::LossCause::kNoRing: return "no device ring could be made";
   }
   return "unknown cause";
+}
+
+void explain_lost_rings(ReadStats& stats, Findings& findings) {
+  const std::uint64_t modules =
+    std::exchange(stats.total.lost[static_cast<std::size_t>(trace::LossCause::kNoRing)], 0);
+  if (modules == 0) return;
+  findings.not_checked({"in-kernel malloc",
+                        cat({format_plural(modules, "module"), " with instrumented kernels could not be given a "
+                                                               "ring in shared memory, or not in time: what "
+                                                               "malloc and free did in them may be missing"})});
+}
+
+void add_losses(const ReadStats& stats, ProcessReport& process) {
+  for (std::size_t cause = 0; cause < stats.total.lost.size(); ++cause) {
+    if (const std::uint64_t n = stats.total.lost[cause]) process.lost[std::string(cause_in_words(cause))] += n;
+  }
+  process.torn = stats.total.torn;
+  process.damaged = stats.total.damaged;
 }
 
 void explain_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings) {
@@ -61,16 +80,16 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
   }
 }
 
-void explain_device_losses(const DeviceHeaps& heaps, const Heap& heap, ProcessReport& process,
+void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, ProcessReport& process,
                            Findings& findings) {
   std::uint64_t lost = 0, torn = 0, damaged = 0, unseen = 0, unjudged = 0;
-  for (const auto& context : heaps.contexts()) {
+  for (const auto& context : contexts) {
     lost += context->heap.lost();
     torn += context->heap.torn();
     damaged += context->stats.damaged;
     unseen += context->heap.unseen_frees();
     unjudged += context->heap.unjudged();
-    for (const DeviceMistake& free : context->heap.doubtful()) {
+    for (const DeviceMistake& free : context->heap.undecided()) {
       if (host_block_of(free, heap) == nullptr) unjudged += free.count; // else heap-mixed
     }
     for (std::size_t cause = 0; cause < context->stats.lost.size(); ++cause) {

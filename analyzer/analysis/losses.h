@@ -5,20 +5,27 @@
 #include <cstdint>
 #include <string_view>
 
-#include "analyzer/analysis/event_stream.h"
 #include "analyzer/analysis/process_report.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/trace_reader/event_stream.h"
 #include "analyzer/trace_reader/trace_dir.h"
 
 namespace gmt {
 
 std::string_view cause_in_words(std::size_t cause); // trace::LossCause as a number; it may be damaged
 
+// Takes modules whose kernels got no ring out of the losses: they say nothing about the host's calls.
+void explain_lost_rings(ReadStats& stats, Findings& findings);
+
+// Adds what reading the logs cost to the process's losses.
+void add_losses(const ReadStats& stats, ProcessReport& process);
+
 // Records of the process's logs: lost, never finished, damaged, of unknown kinds.
 void explain_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings);
 
 // Records of kernels. Adds them to the process's losses.
-void explain_device_losses(const DeviceHeaps& heaps, const Heap& heap, ProcessReport& process, Findings& findings);
+void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, ProcessReport& process,
+                           Findings& findings);
 
 // What the trace never had: names, modules, calls around accepted releases. `nameless`: calls without a name.
 void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals, std::uint64_t nameless,

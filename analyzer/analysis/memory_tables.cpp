@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/heap/copy_use.h"
 #include "analyzer/heap/memory_use.h"
 
 namespace gmt {
@@ -46,7 +47,7 @@ void add_copies(const CopyUse& copies, MemoryTables& tables) {
   }
 }
 
-void add_holders(const MemoryUse& use, const ProcessFacts& facts, MemoryTables& tables) {
+void add_holders(const MemoryUse& use, const TraceNames& names, MemoryTables& tables) {
   std::vector<std::uint32_t> order;
   for (std::uint32_t i = 0; i < use.stacks().size(); ++i) {
     if (use.bytes_at_peak(use.stacks()[i]) != 0) order.push_back(i);
@@ -60,18 +61,18 @@ void add_holders(const MemoryUse& use, const ProcessFacts& facts, MemoryTables& 
       continue;
     }
     const MemoryUse::Stack& stack = use.stacks()[i];
-    LabelledStack born = labelled("allocated here", StackId{i}, facts.api_name(stack.api));
-    tables.holders.push_back({bytes(i), use.blocks_at_peak(stack), std::move(born)});
+    tables.holders.push_back({bytes(i), use.blocks_at_peak(stack), {}});
+    tables.holders.back().stack = stack_as(StackRole::kAllocated, StackId{i}, names.api_name(stack.api));
   }
 }
 
 } // namespace
 
-MemoryTables memory_tables(const Heap& heap, const CopyUse& copies, const ProcessFacts& facts) {
+MemoryTables memory_tables(const Heap& heap, const CopyUse& copies, const TraceNames& names) {
   MemoryTables tables;
   add_families(heap.use(), tables);
   add_copies(copies, tables);
-  add_holders(heap.use(), facts, tables);
+  add_holders(heap.use(), names, tables);
   return tables;
 }
 

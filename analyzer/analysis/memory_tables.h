@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who used how much memory in one process, as the report shows it: rows without anything in them are left
-// out, and rows are in a fixed order. Made by the analysis from the sums of memory_use.h; the report builder fills
-// in what needs symbols and modules. Read by outputs.
+// Which memory one process used, and how much, as the report shows it: rows without anything in them are left out,
+// and rows are in a fixed order. The report builder fills in what needs symbols and modules.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@ namespace gmt {
 
 class CopyUse;
 class Heap;
-class ProcessFacts;
 class StackTable;
+class TraceNames;
 struct Module;
 
 inline constexpr std::size_t kMaxHolders = 10;
@@ -38,9 +37,9 @@ struct MemoryTables {
   };
   struct Holder { // of device memory at the peak
     std::uint64_t bytes = 0, blocks = 0;
-    LabelledStack stack; // "allocated here"
+    CallStack stack; // of the allocation
   };
-  struct Module { // who allocated: the first frame that is not CUDA's
+  struct Module { // that allocated: of the first frame that is not CUDA's
     std::string path;  // empty if unknown
     std::string owner; // "cuBLAS", empty if it is no known library
     std::uint64_t allocations = 0, allocated_bytes = 0;
@@ -63,7 +62,7 @@ struct StackUse {
 };
 
 // All but the modules. At the end of the analysis.
-MemoryTables memory_tables(const Heap& heap, const CopyUse& copies, const ProcessFacts& facts);
+MemoryTables memory_tables(const Heap& heap, const CopyUse& copies, const TraceNames& names);
 std::vector<StackUse> use_by_stack(const Heap& heap);
 std::vector<MemoryTables::Module> use_by_module(std::span<const StackUse> uses, const StackTable& stacks,
                                                 std::span<const Module> modules);

@@ -35,9 +35,9 @@ std::vector<std::string> take_named(std::string_view prefix, std::vector<std::st
 
 } // namespace
 
-void explain_missing(const EventStream& stream, ProcessReport& process, Findings& findings) {
-  if (!stream.is_judged_for_gaps()) return;
-  std::vector<std::string> files = missing_logs(stream.trace());
+void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process, Findings& findings) {
+  if (!model.is_judged_for_gaps()) return;
+  std::vector<std::string> files = missing_logs(trace);
   constexpr std::pair<const char*, const char*> kKinds[] = {{"device-", "in-kernel malloc and free"},
                                                             {"access-", "memory accesses"}};
   for (const auto& [prefix, subject] : kKinds) {
@@ -47,7 +47,7 @@ void explain_missing(const EventStream& stream, ProcessReport& process, Findings
     findings.not_checked({subject, lacks(of_kind)});
   }
   std::string calls;
-  const std::uint64_t records = stream.missing_records();
+  const std::uint64_t records = model.missing_records();
   if (records > kMostBelieved) {
     ++process.damaged;
     findings.not_checked({"memory findings", "a record's place in the order of calls is damaged"});

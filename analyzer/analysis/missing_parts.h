@@ -2,12 +2,13 @@
 // Says in words what part of a trace is gone without being counted as lost.
 #pragma once
 
-#include "analyzer/analysis/event_stream.h"
-#include "analyzer/model/finding.h"
+#include "analyzer/analysis/process_model.h"
 #include "analyzer/analysis/process_report.h"
+#include "analyzer/detectors/detector.h"
+#include "analyzer/trace_reader/trace_dir.h"
 
 namespace gmt {
 
-void explain_missing(const EventStream& stream, ProcessReport& process, Findings& findings);
+void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process, Findings& findings);
 
 } // namespace gmt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of owners and its matching. A rule needs the library's file; where a library also hands memory to
 // its callers, it needs the function of the part that keeps it as well. So that a stripped library without
-// function names still matches where the file alone is telling enough, "*" is used there.
+// function names still matches where the file alone says enough, "*" is used there.
 
 #include "analyzer/analysis/owners.h"
 
@@ -10,6 +10,7 @@
 #include "analyzer/base/glob.h"
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/detector.h"
 
 namespace gmt {
 namespace {
@@ -49,7 +50,7 @@ constexpr OwnerRule kRules[] = {
   {"NCCL", "*/libnccl.so*", "*", "its buffers live as long as the communicator"},
 };
 
-// Libraries whose kernels are not the user's to mend, besides those above that are told by their file alone.
+// Libraries whose kernels the user cannot change, besides those above that are known by their file alone.
 constexpr struct {
   std::string_view name, module;
 } kLibraries[] = {
@@ -96,19 +97,7 @@ void apply_to_accesses(Finding& finding) {
   }
   if (library.empty()) return;
   finding.severity = Severity::kNote;
-  finding.owner = library;
-  finding.advice = cat({"This is ", library, "'s own kernel: nothing to do, unless another of its functions, "
-                                             "data types or layouts serves as well."});
-}
-
-void give_to(const OwnerRule& rule, Finding& finding) {
-  finding.severity = Severity::kNote;
-  finding.owner = rule.owner;
-  if (finding.message.ends_with('.')) finding.message.pop_back();
-  finding.message += finding.kind == "leak"    ? cat({"; ", rule.owner, " holds it: ", rule.why, "."})
-                     : finding.kind == "churn" ? cat({"; ", rule.owner, " does that itself."})
-                                               : cat({"; ", rule.owner, " allocated it for itself."});
-  finding.advice = finding.kind == "leak" ? "Nothing to do, unless it grows from run to run." : "Nothing to do.";
+  finding.owner = {std::string(library), {}};
 }
 
 } // namespace
@@ -122,20 +111,21 @@ std::string_view owner_of_module(std::string_view path) {
 }
 
 void apply_owner_rules(Finding& finding) {
+  const DetectorInfo* kind = detector_of(finding.kind);
+  if (kind == nullptr || kind->owner_excuse.advice == nullptr) return;
   if (finding.access) return apply_to_accesses(finding);
-  if (finding.kind != "leak" && finding.kind != "churn" && finding.kind != "unused") return;
   const OwnerRule* owner = nullptr;
-  for (const LabelledStack& stack : finding.stacks) {
-    if (!stack.label.starts_with("allocated here") && stack.label != "registered here") continue;
+  for (const FindingStack& stack : finding.stacks) {
+    if (stack.role != StackRole::kAllocated && stack.role != StackRole::kRegistered) continue;
     const OwnerRule* rule = owner_of(stack.frames);
     // What lists several places is a library's if all of them are.
-    if (stack.label.starts_with("allocated here:") &&
-        (rule == nullptr || (owner != nullptr && rule->owner != owner->owner))) {
-      return;
-    }
+    const bool is_one_of_several = stack.amount.has_value();
+    if (is_one_of_several && (rule == nullptr || (owner != nullptr && rule->owner != owner->owner))) return;
     if (owner == nullptr) owner = rule;
   }
-  if (owner != nullptr) give_to(*owner, finding);
+  if (owner == nullptr) return;
+  finding.severity = Severity::kNote;
+  finding.owner = {std::string(owner->owner), std::string(owner->why)};
 }
 
 } // namespace gmt

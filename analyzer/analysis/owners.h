@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that keep memory until the process ends, on purpose: caching allocators, workspaces. A leak whose
-// allocation stack passes through one of them is a note, and so are churn and unused memory: neither is the
-// user's to mend. So are accesses of memory in a library's own kernels. Called by the report once frames are resolved. The list is shipped and closed: a user's own
-// library is no owner.
+// allocation stack passes through one of them is a note, and so are churn and unused memory: the user can mend neither.
+// So are accesses of memory in a library's own kernels. Frames must be resolved. The list is shipped and closed: a
+// user's own library is no owner.
 #pragma once
 
 #include <span>
@@ -24,8 +24,8 @@ std::span<const OwnerRule> owner_rules();
 // The library that the file of this path is, empty if it is none that a rule knows by its file alone.
 std::string_view owner_of_module(std::string_view path);
 
-// Turns a leak, churn or unused memory into a note that names the owner, if a rule matches a frame of its
-// "allocated here" stack, and a finding about memory accesses if the kernel is a known library's.
+// Names the owner and makes the finding a note, if its kind has an excuse for owners and a rule matches a frame of its
+// allocation stack; likewise a finding about memory accesses if the kernel is a known library's.
 void apply_owner_rules(Finding& finding);
 
 } // namespace gmt

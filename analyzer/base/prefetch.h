@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the processor for memory that is going to be read or written soon. Used where the analysis knows some
-// events ahead what it will touch: its tables are larger than the caches, and waiting for memory would be
+// events ahead what it will need: its tables are larger than the caches, and waiting for memory would be
 // most of its time.
 #pragma once
 

@@ -29,14 +29,14 @@ public:
 
   // The range that contains the address.
   Range find(std::uint64_t address) const {
-    const Place at = at_or_before(address);
+    const Position at = at_or_before(address);
     if (!at.leaf || at.leaf->end[at.slot] <= address) return {};
     return range(at);
   }
 
   // The first range that ends after the address: what a walk over [address, ...) begins with.
   Range first_ending_after(std::uint64_t address) const {
-    Place at = at_or_before(address);
+    Position at = at_or_before(address);
     if (at.leaf && at.leaf->end[at.slot] > address) return range(at);
     if (at.leaf) {
       if (++at.slot < at.leaf->count) return range(at);
@@ -48,13 +48,13 @@ public:
 
   // The last range that begins at or before the address.
   Range last_beginning_by(std::uint64_t address) const {
-    const Place at = at_or_before(address);
+    const Position at = at_or_before(address);
     return at.leaf ? range(at) : Range{};
   }
 
   // The range with exactly this begin.
   Range find_exact(std::uint64_t begin) const {
-    const Place at = at_or_before(begin);
+    const Position at = at_or_before(begin);
     return at.leaf && at.leaf->begin[at.slot] == begin ? range(at) : Range{};
   }
 
@@ -65,7 +65,7 @@ public:
       leaves_.push_back(std::make_unique<Leaf>());
       first_.push_back(begin);
     }
-    Place at = at_or_before(begin);
+    Position at = at_or_before(begin);
     if (at.leaf && at.leaf->end[at.slot] > begin) return false;
     const unsigned slot = at.leaf ? at.slot + 1 : 0;
     if (!at.leaf) at = {leaves_[0].get(), 0, 0};
@@ -80,7 +80,7 @@ public:
 
   // Removes the range with exactly this begin; kNone if there is none.
   std::uint32_t take(std::uint64_t begin) {
-    const Place at = at_or_before(begin);
+    const Position at = at_or_before(begin);
     if (!at.leaf || at.leaf->begin[at.slot] != begin) return kNone;
     const std::uint32_t value = at.leaf->value[at.slot];
     remove(at);
@@ -92,7 +92,7 @@ public:
     if (begin >= end) return;
     for (Range old = first_ending_after(begin); old && old.begin < end; old = first_ending_after(begin)) {
       if (old.begin == begin && old.end == end) {
-        const Place at = at_or_before(begin);
+        const Position at = at_or_before(begin);
         at.leaf->value[at.slot] = value;
         return;
       }
@@ -122,13 +122,13 @@ private:
     std::uint32_t value[Capacity];
     unsigned count = 0;
   };
-  struct Place {
+  struct Position {
     Leaf* leaf = nullptr;
     std::size_t index = 0; // of the leaf
     unsigned slot = 0;
   };
 
-  static Range range(const Place& at) {
+  static Range range(const Position& at) {
     return {at.leaf->begin[at.slot], at.leaf->end[at.slot], at.leaf->value[at.slot]};
   }
 
@@ -153,7 +153,7 @@ private:
   }
 
   // The last range that begins at or before the address; no leaf if there is none.
-  Place at_or_before(std::uint64_t address) const {
+  Position at_or_before(std::uint64_t address) const {
     const std::size_t leaves = count_not_above(first_.data(), first_.size(), address);
     if (leaves == 0) return {};
     Leaf* leaf = leaves_[leaves - 1].get();
@@ -197,7 +197,7 @@ private:
     leaves_.insert(leaves_.begin() + next, std::move(upper));
   }
 
-  void remove(const Place& at) {
+  void remove(const Position& at) {
     Leaf& leaf = *at.leaf;
     std::copy(leaf.begin + at.slot + 1, leaf.begin + leaf.count, leaf.begin + at.slot);
     std::copy(leaf.end + at.slot + 1, leaf.end + leaf.count, leaf.end + at.slot);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the text files of a trace have in common (trace/FORMAT.md): escapes, hexadecimal numbers, and how the
-// command replaces one. Used by the readers of the directory, of `symbols` and of `code`.
+// What the text files of a trace have in common (trace/FORMAT.md): escapes, hexadecimal numbers, and how the command
+// replaces one.
 #pragma once
 
 #include <cstdint>

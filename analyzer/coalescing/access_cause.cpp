@@ -36,17 +36,23 @@ bool is_global(const MeasuredInstruction& i) {
 
 // The same line's other side takes whole warps' worth of adjacent elements.
 bool has_coalesced_side(const AccessLine& line, const MemoryAccess& access) {
-  const SourcePlace* place = line.place();
-  if (place == nullptr) return false;
+  const SourceLine* source = line.source();
+  if (source == nullptr) return false;
   const auto is_side = [&](const AccessLine& other) {
-    if (other.function != line.function || other.place() == nullptr) return false;
-    if (other.place()->file != place->file || other.place()->line != place->line) return false;
+    if (other.function != line.function || other.source() == nullptr) return false;
+    if (other.source()->file != source->file || other.source()->line != source->line) return false;
     const Instruction& code = *other.worst->code;
     const bool opposite = (code.op == MemoryOp::kLoad) != (line.worst->code->op == MemoryOp::kLoad);
     return opposite && other.worst->width() != 0 && has_whole_warps(other.sums, other.worst->width()) &&
            is_near(per_execution(other.sums.sectors, other.sums), other.worst->width());
   };
   return std::ranges::any_of(access.global_lines(), is_side);
+}
+
+// Of threads of which each takes a sector of its own.
+AccessCause cause_of_far_threads(const AccessLine& line, const MemoryAccess& access, std::uint32_t object) {
+  if (object != 0) return AccessCause::kStruct;
+  return has_coalesced_side(line, access) ? AccessCause::kTransposed : AccessCause::kApart;
 }
 
 // The bytes that this and other instructions reach from the same address register, if they cost the same:
@@ -75,10 +81,10 @@ AccessFigures figures_of(const AccessLine& line, const MemoryAccess& access) {
   AccessFigures f;
   f.kernel = function.name;
   f.is_kernel = function.is_kernel();
-  if (const SourcePlace* place = line.place()) {
-    f.function = demangle(place->function);
-    f.file = place->file;
-    f.line = place->line;
+  if (const SourceLine* source = line.source()) {
+    f.function = demangle(source->function);
+    f.file = source->file;
+    f.line = source->line;
   }
   f.offset = line.worst->offset;
   f.operation = operation_of(line);
@@ -140,9 +146,7 @@ CauseFound cause_of(const AccessLine& line, const MemoryAccess& access) {
     found.cause = AccessCause::kMisaligned;
     found.bytes = width;
   } else if (is_whole && nearest >= kWarpThreads) {
-    found.cause = object != 0                        ? AccessCause::kStruct
-                  : has_coalesced_side(line, access) ? AccessCause::kTransposed
-                                                     : AccessCause::kApart;
+    found.cause = cause_of_far_threads(line, access, object);
     found.bytes = std::max(kWarpThreads, object);
     found.is_least = true;
   } else if (is_whole && nearest > width && nearest % width <= (width > 1 ? 1u : 0u)) {
@@ -173,9 +177,10 @@ std::string brief(const CauseFound& c) {
   case AccessCause::kMisaligned: return "misaligned";
   case AccessCause::kStride:
   case AccessCause::kApart: {
-    const bool any_order = c.cause == AccessCause::kApart, any_base = may_be_misaligned_bytes(c);
-    return cat({"stride of ", std::to_string(c.bytes / c.width), more,
-                any_order ? ", or no order" : any_base ? ", or misaligned" : ""});
+    std::string_view or_else;
+    if (c.cause == AccessCause::kApart) or_else = ", or no order";
+    else if (may_be_misaligned_bytes(c)) or_else = ", or misaligned";
+    return cat({"stride of ", std::to_string(c.bytes / c.width), more, or_else});
   }
   case AccessCause::kStruct: return cat({"structs of ", format_exact_bytes(c.bytes), more});
   case AccessCause::kTransposed: return "transposed";

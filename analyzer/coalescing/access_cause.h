@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the figures of one access of the source mean: whether it wastes traffic, and which pattern of
-// addresses they leave possible. Pure functions of the table, shared by the detectors of memory accesses and
-// the report's tables. docs/findings.md states each formula.
+// What the figures of one access of the source mean: whether it wastes traffic, and which pattern of addresses they
+// leave possible. Pure functions of the table. docs/findings.md states each formula.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where memory traffic went in one process, as the report shows it: the source lines that waste most, and
-// each kernel with how much of it was measured. Made by the analysis, read by outputs.
+// Where memory traffic went in one process, as the report shows it: the source lines that waste most, and each
+// kernel with how much of it was measured.
 #pragma once
 
 #include <cstdint>

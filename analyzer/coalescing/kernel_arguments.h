@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the host gave each kernel, by the kernel's name as linked: where it was launched first, and the one
-// allocation that its pointers led into, if there was only one at all of its launches. Followed for traces
-// that were made with --coalescing; read by the detectors of memory accesses, which name that allocation.
+// allocation that its pointers led into, if there was only one at all of its launches. Followed for traces that were
+// made with --coalescing.
 #pragma once
 
 #include <optional>
@@ -41,7 +41,7 @@ private:
   void on_rows(const Event& e, const Heap& heap);
 
   std::unordered_map<std::string, KernelUse> uses_;
-  std::unordered_map<std::uint64_t, std::uint64_t> pitches_; // of rows off a sector, by their block's birth
+  std::unordered_map<std::uint64_t, std::uint64_t> pitches_; // of rows off a sector, by when their block was allocated
 };
 
 } // namespace gmt

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from a kernel's counters: means of a launch and rates, each empty where it was not counted. Used by the
-// tables and the outputs.
+// What follows from a kernel's counters: means of a launch and rates, each empty where it was not counted.
 //
 // Not all figures are of the same launches (access_log.h), so rates are those of means.
 #pragma once

@@ -39,11 +39,11 @@ std::uint64_t excess(std::uint64_t actual, std::uint64_t ideal) { return actual 
 using LineKey = std::tuple<std::string, std::uint32_t, unsigned, std::uint32_t, std::uint32_t>;
 
 LineKey key_of(const MeasuredInstruction& instruction) {
-  if (instruction.code == nullptr || instruction.code->places.empty()) {
+  if (instruction.code == nullptr || instruction.code->lines.empty()) {
     return {std::string(), 0, 0, 0, instruction.offset};
   }
-  const SourcePlace& place = instruction.code->places.front();
-  return {place.file, place.line, static_cast<unsigned>(instruction.code->op), instruction.width(), 0};
+  const SourceLine& line = instruction.code->lines.front();
+  return {line.file, line.line, static_cast<unsigned>(instruction.code->op), instruction.width(), 0};
 }
 
 void add_launches(const MeasuredFunction& from, MeasuredFunction& to) {
@@ -129,8 +129,8 @@ std::uint64_t MeasuredFunction::scaled_shared(std::uint64_t figure) const {
   return scale(figure, launches, shared_measured);
 }
 
-const SourcePlace* AccessLine::place() const {
-  return worst->code == nullptr || worst->code->places.empty() ? nullptr : &worst->code->places.front();
+const SourceLine* AccessLine::source() const {
+  return worst->code == nullptr || worst->code->lines.empty() ? nullptr : &worst->code->lines.front();
 }
 
 void MemoryAccess::read(const std::vector<std::filesystem::path>& logs, bool asked, std::uint64_t floor) {
@@ -203,7 +203,7 @@ void MemoryAccess::join(const FindCode& find, std::span<const unsigned> architec
   for (MeasuredFunction& function : functions_) {
     std::vector<std::uint32_t> offsets;
     for (const MeasuredInstruction& i : function.instructions) {
-      if (i.sums.touched_memory()) offsets.push_back(i.offset);
+      if (i.sums.accessed_memory()) offsets.push_back(i.offset);
     }
     function.code = find && !offsets.empty() ? find(function.linked, offsets, architectures) : nullptr;
     if (function.code == nullptr) continue;

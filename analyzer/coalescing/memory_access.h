@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kSectorBytes = 32;     // what a GPU moves at lea
 inline constexpr std::uint64_t kWavefrontBytes = 128; // what shared memory delivers at a time
 inline constexpr std::uint32_t kWarpThreads = 32;
 
-// The code of a function by its name as linked, the offsets of its instructions that touched memory and the
+// The code of a function by its name as linked, the offsets of its instructions that accessed memory and the
 // architectures of the devices (90 for compute capability 9.0); null if none fits. What it points to outlives
 // the table.
 using FindCode = std::function<const FunctionCode*(std::string_view, std::span<const std::uint32_t>,
@@ -71,7 +71,7 @@ struct AccessLine {
   std::uint64_t wasted = 0; // sectors or wavefronts beyond the ideal, of what was measured
   bool shared = false;      // memory
 
-  const SourcePlace* place() const; // null without line information
+  const SourceLine* source() const; // null without line information
   std::uint64_t wasted_in_all() const { return shared ? function->scaled_shared(wasted) : function->scaled(wasted); }
 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dump`: every event of one trace in the merged order, one line each, and each call stack once, before its
 // first use; then what kernels wrote, log by log in the order of their reading, and what their instructions
-// did to memory. For people, grep and bug reports: it shows what was recorded, before any judgement. Called
-// by dispatch().
+// did to memory. For people, grep and bug reports: it shows what was recorded, before any judgement.
 
 #include <unistd.h>
 
@@ -13,6 +12,8 @@
 #include "analyzer/command/dump_format.h"
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/trace_reader/event_stream.h"
+#include "analyzer/trace_reader/facts/name_table.h"
 
 namespace gmt {
 
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::size_t kFlushBytes = 1 << 16;
 
-std::string stack_line(StackId id, EventStream& stream) {
+std::string stack_line(StackId id, const EventStream& stream) {
   std::string line = "stack " + std::to_string(id.value) + ":";
   for (const std::uint64_t address : stream.stacks().frames(id)) line += " " + format_address(address);
   return line + "\n";
@@ -53,12 +54,14 @@ int command_dump(const Settings& settings) {
     text.clear();
     return go_on;
   };
+  NameTable names(stream.trace().apis);
   while (const Event* event = stream.next()) {
+    if (!is_call(event->kind)) names.follow(*event);
     const std::uint32_t stack = event->stack.value;
     if (stack >= shown.size()) shown.resize(stack + std::size_t{1});
     if (stack != 0 && !shown[stack]) text += stack_line(event->stack, stream);
     shown[stack] = true;
-    text += dump_line(*event, stream, event->log < logs.size() ? logs[event->log] : "?") + "\n";
+    text += dump_line(*event, names, event->log < logs.size() ? logs[event->log] : "?") + "\n";
     if (text.size() >= kFlushBytes && !flush()) return 0;
   }
   for (const DeviceLogFiles& files : stream.trace().device_logs) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `nvcc`: compiles with the header that logs the malloc and free of kernels (device_hooks), whatever the words
-// are. Called by dispatch(), which hands over every word unread; the process becomes the compiler, so status
-// and output are the compiler's own. The headers lie in include/ beside the command's folder, in the install
-// and in the build tree.
+// `nvcc`: compiles with the header that logs the malloc and free of kernels (device_hooks), whatever the words are;
+// none of them is read here. The process becomes the compiler, so status and output are the compiler's own. The
+// headers lie in include/ beside the command's folder, in the install and in the build tree.
 
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `run`, `check` and `record`: starts the program under the interposer, waits, finishes its traces and
-// reports. Called by dispatch(). Everything that can be wrong with the options is found before the program
-// starts; whatever goes wrong after it, the program's own status is the one returned.
+// `run`, `check` and `record`: starts the program under the interposer, waits, finishes its traces and reports.
+// Everything that can be wrong with the options is found before the program starts; whatever goes wrong after it,
+// the program's own status is the one returned.
 
 #include <unistd.h>
 
@@ -94,7 +94,7 @@ RunFacts run_program(const Settings& settings) {
   for (const Note& note : facts.notes)
     if (note.word == "moved") moved.emplace_back(note.text);
   facts.traces = traces_of_run(in.trace_dir, in.run_id, facts.outcome.program().pid, moved);
-  for (const RunTrace& trace : facts.traces) {
+  for (const TraceHead& trace : facts.traces) {
     const std::string problem = collect_rings(trace.path);
     if (!problem.empty()) facts.remarks.push_back(problem);
   }
@@ -106,8 +106,8 @@ RunFacts run_program(const Settings& settings) {
 // One damaged trace of a child must not cost the report on all the others: it is named and left out.
 std::vector<TraceDir> readable_traces(RunFacts& facts) {
   std::vector<TraceDir> traces;
-  for (const RunTrace& trace : facts.traces) {
-    Expected<TraceDir> opened = open_trace(trace.path);
+  for (const TraceHead& trace : facts.traces) {
+    Expected<TraceDir> opened = open_trace(trace);
     if (opened) traces.push_back(std::move(*opened));
     else facts.unreadable.emplace_back(opened.error().what());
   }

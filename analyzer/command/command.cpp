@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of subcommands and the choice of one. Called by main().
-// A first word that is no command means `run`: `gpumemtrace ./app` is the whole of the everyday use.
+// The table of subcommands and the choice of one. A first word that is no command means `run`: `gpumemtrace ./app`
+// is the whole of the everyday use.
 
 #include "analyzer/command/command.h"
 
@@ -106,7 +106,7 @@ std::string tool_version() { return GPUMEMTRACE_VERSION; }
 
 void say(std::string_view sentence) {
   const std::string line = "gpumemtrace: " + std::string(sentence) + "\n";
-  write_all(STDERR_FILENO, line); // nobody left to tell if this fails
+  write_all(STDERR_FILENO, line); // nothing is left to say if this fails
 }
 
 } // namespace gmt

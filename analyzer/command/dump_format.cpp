@@ -13,7 +13,7 @@
 namespace gmt {
 namespace {
 
-using Names = std::span<const std::string_view>; // by value
+using ValueNames = std::span<const std::string_view>; // by value
 
 constexpr std::string_view kFamilies[] = {
     "unknown",  "device",    "pitched",       "managed",     "pinned",      "registered", "stream-ordered",
@@ -62,7 +62,7 @@ enum class Form : std::uint8_t { kHex, kDecimal, kName, kGrid, kBlock, kHandle, 
 
 struct Shown {
   Form form;
-  Names names = {};
+  ValueNames names = {};
 };
 
 // How each form of records.def is shown. Those of records that are no events are shown further below.
@@ -136,19 +136,22 @@ std::string extents_text(trace::Index3 extents) {
   return cat({std::to_string(extents.x), "x", std::to_string(extents.y), "x", std::to_string(extents.z)});
 }
 
-std::string value_text(const Field& field, std::uint64_t value, const EventStream& stream) {
-  const Names names = field.shown.names;
+std::string value_name(std::uint64_t value, ValueNames names) {
+  return value < names.size() ? std::string(names[value]) : std::to_string(value);
+}
+
+std::string value_text(const Field& field, std::uint64_t value, const NameTable& names) {
   switch (field.shown.form) {
   case Form::kHex: return format_address(value);
   case Form::kDecimal: return std::to_string(value);
-  case Form::kName: return value < names.size() ? std::string(names[value]) : std::to_string(value);
+  case Form::kName: return value_name(value, field.shown.names);
   case Form::kGrid: return extents_text(trace::grid_of(value));
   case Form::kBlock: return extents_text(trace::block_extents_of(value));
   case Form::kHandle: {
-    const std::string_view name = stream.handle_name(value);
+    const std::string_view name = names.handle_name(value);
     return name.empty() ? format_address(value) : cat({format_address(value), ":", name});
   }
-  case Form::kText: return value == 0 ? "-" : quoted(stream.text(value));
+  case Form::kText: return value == 0 ? "-" : quoted(names.text(value));
   }
   return {};
 }
@@ -158,15 +161,15 @@ std::string column(std::string_view name, std::string_view value) { return cat({
 std::string column(std::string_view name, std::uint64_t value) { return column(name, std::to_string(value)); }
 
 // What is no list of fields: strings, and the parameters of a kernel as offset:size.
-std::string description(const Event& event, const EventStream& stream) {
+std::string description(const Event& event, const NameTable& names) {
   switch (event.kind) {
   case trace::Kind::kName: {
     const std::uint64_t handle = trace::NameView(event).handle();
-    return cat({column(trace::NameColumn::handle, format_address(handle)), " ", stream.handle_name(handle)});
+    return cat({column(trace::NameColumn::handle, format_address(handle)), " ", names.handle_name(handle)});
   }
   case trace::Kind::kText: {
     const std::uint64_t id = trace::TextView(event).id();
-    return cat({column(trace::TextColumn::id, format_address(id)), " ", quoted(stream.text(id))});
+    return cat({column(trace::TextColumn::id, format_address(id)), " ", quoted(names.text(id))});
   }
   case trace::Kind::kKernel: {
     const trace::KernelView kernel(event);
@@ -216,17 +219,17 @@ std::string result_text(const Event& event) {
 
 } // namespace
 
-std::string dump_line(const Event& event, const EventStream& stream, std::string_view thread) {
+std::string dump_line(const Event& event, const NameTable& names, std::string_view thread) {
   const bool call = is_call(event.kind);
   std::string line = cat({std::to_string(event.order), " ", thread, " ",
-                          call ? stream.trace().api_name(event.api) : kind_name(event.kind)});
-  if (event.via != trace::kNoApi && call) line += cat({" (", stream.trace().api_name(event.via), ")"});
-  if (const std::string text = description(event, stream); !text.empty()) return line + text;
+                          call ? names.symbol(event.api) : kind_name(event.kind)});
+  if (event.via != trace::kNoApi && call) line += cat({" (", names.symbol(event.via), ")"});
+  if (const std::string text = description(event, names); !text.empty()) return line + text;
   const std::span<const Field> fields = fields_of(event.kind);
   for (unsigned i = 0; i < std::min(fields.size(), event.payload.size()); ++i) {
     const std::uint64_t value = event.payload[i];
     if (fields[i].column.empty() || (i >= trace::kFirstPayloadWords && value == 0)) continue; // or does not apply
-    line += column(fields[i].column, value_text(fields[i], value, stream));
+    line += column(fields[i].column, value_text(fields[i], value, names));
   }
   line += arguments_text(event);
   if (call) line += " = " + result_text(event);

@@ -5,14 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "analyzer/model/event.h"
 #include "analyzer/trace_reader/access_log.h"
 #include "analyzer/trace_reader/device_log.h"
-#include "analyzer/analysis/event_stream.h"
+#include "analyzer/trace_reader/facts/name_table.h"
 
 namespace gmt {
 
 // "order thread call (via) name=value... = result context=n stack=n"; `thread` is the log's name.
-std::string dump_line(const Event& event, const EventStream& stream, std::string_view thread);
+std::string dump_line(const Event& event, const NameTable& names, std::string_view thread);
 
 // The same of a record that a kernel wrote, or the drain about what it moved; `log` is the device log's name.
 std::string dump_line(const DeviceRecord& record, std::string_view log);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/findings.md as bytes of the command, so that `help FINDING` and the documentation are one text. Read by
-// findings_text.cpp; GMT_FINDINGS_FILE is the file's path, from CMake.
+// docs/findings.md as bytes of the command, so that `help FINDING` and the documentation are one text.
+// GMT_FINDINGS_FILE is the file's path, from CMake.
   .section .rodata
   .globl gmt_findings_begin, gmt_findings_end
   .hidden gmt_findings_begin, gmt_findings_end

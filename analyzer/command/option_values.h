@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind an option: words to values, with the message that lists what is allowed. Called by
-// parse_options() only; separate from it so that the table of options and the reading of values each fit a
-// page.
+// What stands behind an option: words to values, with the message that lists what is allowed. Separate from
+// options.h so that the table of options and the reading of values each fit a page.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of every subcommand, parsed: which options each takes, where they end, and their values.
-// Called by dispatch() and by `help`. The program's own words are never looked at: options end at the first
-// word that is none. A wrong option, value or count of words is a UserError of status 2 that says what to
-// write instead.
+// The command line of every subcommand, parsed: which options each takes, where they end, and their values. The
+// program's own words are never looked at: options end at the first word that is none. A wrong option, value or
+// count of words is a UserError of status 2 that says what to write instead.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a Report to text in the chosen format, and the question whether it fails. Called by cmd_run and
-// cmd_report.
+// From a Report to text in the chosen format, and the question whether it fails.
 #pragma once
 
 #include <string>

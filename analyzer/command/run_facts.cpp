@@ -35,16 +35,16 @@ std::string shown(const fs::path& path) {
   return (path.parent_path() == fs::current_path(error) ? path.filename() : path).string();
 }
 
-std::string where(const std::vector<RunTrace>& traces) {
+std::string where(const std::vector<TraceHead>& traces) {
   std::string text = shown(traces.front().path);
   if (traces.size() > 1) text += " and " + std::to_string(traces.size() - 1) + " more";
   return text;
 }
 
-std::string again(const std::vector<RunTrace>& traces) {
+std::string again(const std::vector<TraceHead>& traces) {
   std::string text = "gpumemtrace report";
   if (traces.size() > 4) return text + " " + traces.front().path.parent_path().string();
-  for (const RunTrace& trace : traces) text += " " + shown(trace.path);
+  for (const TraceHead& trace : traces) text += " " + shown(trace.path);
   return text;
 }
 
@@ -164,7 +164,7 @@ std::vector<std::string> record_lines(const RunFacts& facts) {
     return lines;
   }
   std::uint64_t lost = 0;
-  for (const RunTrace& trace : facts.traces) lost += lost_records(trace.path);
+  for (const TraceHead& trace : facts.traces) lost += lost_records(trace.path);
   const std::string losses = lost ? " (" + std::to_string(lost) + " records lost, see the report)" : "";
   lines.push_back("trace: " + where(facts.traces) + losses);
   lines.push_back("next: " + again(facts.traces));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command knows about a run that no trace can tell: why the program was not checked, who escaped,
-// who still runs, where the traces are. Filled by cmd_run, turned into the report's remarks and into check's
-// verdict here.
+// What the command knows about a run that no trace can tell: why the program was not checked, which processes
+// escaped, which still run, where the traces are. Turns that into the report's remarks and into check's verdict.
 #pragma once
 
 #include <string>
@@ -20,7 +19,7 @@ struct RunFacts {
   std::vector<std::string> remarks; // sentences from before the start
   bool simulated = false;
   std::string trace_dir;
-  std::vector<RunTrace> traces;
+  std::vector<TraceHead> traces;
   std::vector<std::string> unreadable; // one sentence a trace
   std::vector<Note> notes;
   Outcome outcome;

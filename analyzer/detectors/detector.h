@@ -10,46 +10,16 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "analyzer/device_heap/device_heaps.h"
+#include "analyzer/detectors/end_of_trace.h"
+#include "analyzer/detectors/process_facts.h"
+#include "analyzer/heap/heap.h"
 #include "analyzer/model/event.h"
 #include "analyzer/model/finding.h"
-#include "analyzer/model/process.h"
-#include "analyzer/model/trace_names.h"
-#include "analyzer/heap/heap.h"
-#include "analyzer/coalescing/memory_access.h"
-#include "analyzer/detectors/policy.h"
-#include "analyzer/heap/nvtx_ranges.h"
 
 namespace gmt {
-
-// Names and facts of the process that detectors may ask for.
-class ProcessFacts : public TraceNames {
-public:
-  virtual const Kernel* kernel(std::uint64_t function) const = 0; // as of now; null if not described
-  virtual const DeviceFacts* device(int ordinal) const = 0;       // null if not described (older traces)
-  virtual std::string_view text(std::uint64_t id) const = 0;      // of a kText record, empty if unknown
-  virtual Caller caller(StackId stack) const = 0; // walks all modules: not for every event
-  virtual const Ranges& ranges() const = 0;
-  virtual std::span<const PolicyRule> policies() const = 0;
-  virtual const DeviceHeaps& device_heaps() const = 0; // launches are matched only in finish()
-  virtual const MemoryAccess& memory_access() const = 0; // with --coalescing; joined only in finish()
-  virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
-  virtual const Ending& ending() const = 0;       // final only in finish(): last words may stand last
-  virtual std::uint64_t lost_records() const = 0; // final only in finish()
-  virtual bool simulated() const = 0;
-  virtual bool tells_access() const = 0; // whom cuMemSetAccess gave access, each launch's context: since 1.4
-  // A loaded library that reaches device memory by ways that are not recorded ("libibverbs"); empty if none.
-  virtual std::string_view unseen_user() const = 0;
-  // In the program's heap or the main thread's stack, where nothing is the GPU's unless it was registered.
-  virtual bool is_plain_host_memory(std::uint64_t address) const = 0;
-  // Where an object file that is loaded now has its variables: since 1.5.
-  virtual bool is_static_memory(std::uint64_t address) const = 0;
-  virtual StaticVariable static_variable(std::uint64_t address) const = 0; // reads files: for findings alone
-};
 
 // Where detectors put what they found.
 class Findings {
@@ -57,33 +27,33 @@ public:
   virtual ~Findings() = default;
   virtual void add(Finding finding) = 0;
   virtual void not_checked(NotChecked what) = 0;
-
-  // A detector that knows why CUDA refused the present call says so, and api-error keeps silent about it.
-  void explain_refusal() { refusal_explained_ = true; }
-  bool refusal_explained() const { return refusal_explained_; }
-  void next_event() { refusal_explained_ = false; } // the analysis's
-
-private:
-  bool refusal_explained_ = false;
+  // The detector knows why CUDA refused the present call: that call is no longer unclaimed.
+  virtual void claim_refusal() {}
 };
 
 // Which events a detector is called for: bits of kinds, or of what happened. Calls cost time at millions of
 // events a second, so a detector that lives on verdicts alone asks for kWantsMistakes.
 using Wants = std::uint64_t;
-constexpr Wants wants(trace::Kind kind) { return Wants{1} << (static_cast<unsigned>(kind) & 31); }
-inline constexpr Wants kWantsMistakes = Wants{1} << 32; // Heap::apply called it a mistake
-inline constexpr Wants kWantsFailures = Wants{1} << 33; // refused, or in flight at the end
-inline constexpr Wants kWantsAll = ~Wants{0};
+inline constexpr unsigned kEventKinds = static_cast<unsigned>(trace::kLastEventKind) + 1;
+static_assert(kEventKinds <= 32, "the bits from 32 on mean what happened");
+constexpr Wants wants(trace::Kind kind) { return Wants{1} << static_cast<unsigned>(kind); }
+inline constexpr Wants kWantsMistakes = Wants{1} << 32;  // a verdict calls it a mistake
+inline constexpr Wants kWantsFailures = Wants{1} << 33;  // refused, or in flight at the end
+inline constexpr Wants kWantsUnclaimed = Wants{1} << 34; // on_unclaimed(): from the beginning, or never
+inline constexpr Wants kWantsAll = ~kWantsUnclaimed;     // on_event() for all events
 inline constexpr Wants kWantsNothing = 0; // finish() only
 
 class Detector {
 public:
   virtual ~Detector() = default;
-  // Called for every event that wants() covers, with the verdicts that Heap::apply reached on it.
+  // Called for every event that wants() covers, with the verdicts on it that stand.
   virtual void on_event(const Event&, std::span<const Judgement>, const Heap&, Findings&) {}
-  virtual void finish(const Heap&, Findings&) {}
+  // Called for a refused call when all detectors have seen it, none has claimed it and no verdict calls it a mistake.
+  virtual void on_unclaimed(const Event&, const Heap&, Findings&) {}
+  // Called once, behind the last event.
+  virtual void finish(const EndOfTrace&, const Heap&, Findings&) {}
 
-  // The analysis's: DetectorInfo::wants to begin with, `changed` where later changes are told.
+  // `wants` is what DetectorInfo says; later changes set `changed`.
   void begin(Wants wants, bool* changed) {
     wants_ = wants;
     changed_ = changed;
@@ -91,7 +61,7 @@ public:
   Wants wants() const { return wants_; }
 
 protected:
-  // What on_event is called for from the next event on. Who waits for something rare asks for that alone.
+  // What on_event is called for from the next event on. A detector that waits for something rare asks for that alone.
   void watch(Wants wants) {
     if (wants == wants_) return;
     wants_ = wants;
@@ -103,13 +73,21 @@ private:
   bool* changed_ = nullptr;
 };
 
+// What a kind of finding says where it is the doing of a library that is known to do it on purpose: such a finding is
+// a note.
+struct OwnerExcuse {
+  std::string (*clause)(const Owner&) = nullptr; // ends the message: "cuBLAS does that itself"; null: nothing does
+  std::string (*advice)(const Owner&) = nullptr; // null: no library excuses such a finding
+};
+
 struct DetectorInfo {
   std::string_view id;    // the finding's id
   Severity severity;      // default
   std::string_view title; // half a line for `help findings`
   std::unique_ptr<Detector> (*make)(const ProcessFacts&); // null: not needed for this trace
   Wants wants = kWantsAll;                                // until it asks for others (Detector::watch)
-  bool comes_last = false; // called when all others have seen the event
+  Measure measure = Measure::kMistakes;
+  OwnerExcuse owner_excuse = {};
 };
 
 class DetectorRegistration {
@@ -121,26 +99,6 @@ public:
 
 // All registered detectors, sorted by id.
 std::vector<const DetectorInfo*> detectors();
-
-// Why memory that no recorded call used may have been used all the same; empty if it cannot have been. For
-// finish() only.
-std::string why_uses_are_unseen(const ProcessFacts& facts, const Heap& heap);
-
-// ---- wording that detectors share
-
-// "1.0 MiB of device memory allocated by cudaMalloc"
-std::string describe_block(const Block& block, const ProcessFacts& facts);
-// "1.0 MiB of device memory"; "device memory of unknown size"
-std::string describe_bytes(std::uint64_t bytes, trace::Family family);
-LabelledStack labelled(std::string label, StackId stack, std::string_view api);
-// Where the block came from: "allocated here", "registered here" for host memory, "looked up here" for a
-// static variable.
-LabelledStack birth_stack(const Block& block, const ProcessFacts& facts);
-std::string_view released_word(trace::FreeFunction function); // "freed", "unregistered", "unmapped", ...
-std::string_view released_word(trace::Family family);         // what its right release does
-// The right release as the caller of `api` would write it: the runtime's name for a runtime name.
-std::string_view right_release_for(const Block& block, std::string_view api);
-// Why memory that is alive at the end is no leak: the program was killed, or the like. Empty if it is one.
-std::string why_not_a_leak(const Ending& ending);
+const DetectorInfo* detector_of(std::string_view kind); // null if there is none
 
 } // namespace gmt

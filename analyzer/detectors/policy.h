@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that a program is to keep, as given by --policy and --policy-file for CI. Parsed by the command
-// before the program starts (policy.cpp), judged by detectors/policy.cpp.
+// Rules that a program is to keep, as given by --policy and --policy-file for CI. The command
+// parses them before the program starts.
 //
 //   no-direct-malloc [after MARK]   no allocation past the pool; from the NVTX mark on, else from the start
 //   no-alloc-in RANGE               no allocation inside NVTX ranges of that name (a glob)

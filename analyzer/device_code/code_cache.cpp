@@ -43,7 +43,7 @@ public:
     const std::vector<std::string_view> fields = split_tabs(line);
     if (fields[0] == "function") return begin(fields);
     if (fields[0] != "access" && fields[0] != "place") return true; // of a later version
-    const bool sound = open_ && (fields[0] == "access" ? access(fields) : place(fields));
+    const bool sound = open_ && (fields[0] == "access" ? access(fields) : source_line(fields));
     if (!sound) open_ = false; // rather no function than one with holes
     return sound;
   }
@@ -76,14 +76,14 @@ private:
     return true;
   }
 
-  bool place(const std::vector<std::string_view>& fields) {
-    SourcePlace read;
+  bool source_line(const std::vector<std::string_view>& fields) {
+    SourceLine read;
     if (fields.size() < 4 || code_.instructions.empty() || !read_number(fields[1], read.line)) return false;
     read.function = unescape(fields[2]);
     read.file = unescape(fields[3]);
-    std::vector<SourcePlace>& places = code_.instructions.back().places;
-    if (places.size() == kMostInlined) return false;
-    places.push_back(std::move(read));
+    std::vector<SourceLine>& lines = code_.instructions.back().lines;
+    if (lines.size() == kMostInlined) return false;
+    lines.push_back(std::move(read));
     return true;
   }
 
@@ -99,8 +99,8 @@ void write_function(std::ostream& out, const FunctionCode& code) {
     out << "access\t" << hex(i.offset) << '\t' << kOps[static_cast<std::size_t>(i.op)] << '\t'
         << kSpaces[static_cast<std::size_t>(i.space)] << '\t' << i.bytes << '\t' << i.address_register << '\t'
         << i.address_offset << '\n';
-    for (const SourcePlace& place : i.places)
-      out << "place\t" << place.line << '\t' << escape(place.function) << '\t' << escape(place.file) << '\n';
+    for (const SourceLine& line : i.lines)
+      out << "place\t" << line.line << '\t' << escape(line.function) << '\t' << escape(line.file) << '\n';
   }
 }
 

@@ -24,7 +24,7 @@ public:
 
   std::uint64_t damaged_lines() const { return damaged_lines_; }
 
-  // The function of that name in which every offset touches memory; nullptr if there is none. What it points
+  // The function of that name in which every offset is an access of memory; nullptr if there is none. What it points
   // to stays until the file is destroyed.
   const FunctionCode* find(std::string_view name, std::span<const std::uint32_t> offsets) const;
   void add(FunctionCode code);

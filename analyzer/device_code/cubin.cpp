@@ -127,7 +127,7 @@ std::optional<FunctionCode> Cubin::function(std::string_view name) const {
     const auto around = std::ranges::find_if(inner, [offset](const Symbol& symbol) {
       return offset >= symbol.offset && offset - symbol.offset < symbol.bytes;
     });
-    instruction.places = lines.places(offset, around == inner.end() ? name : around->inner());
+    instruction.lines = lines.lines(offset, around == inner.end() ? name : around->inner());
   }
   return result;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One cubin: the ELF file of device code that a GPU loads, for one architecture. Gives the instructions of a
-// function that touch memory, with the lines they came from. Used by the search for kernels' code.
+// function that access memory, with the lines they came from.
 //
 // Reads the layouts of nvcc 11 to 13 from memory. Trusts nothing: what lies outside the image is not there.
 #pragma once

@@ -134,8 +134,8 @@ void CubinLines::run(ByteReader& program, const Header& header, const Relocation
   }
 }
 
-std::vector<SourcePlace> CubinLines::places(std::uint64_t offset, std::string_view function) const {
-  std::vector<SourcePlace> result;
+std::vector<SourceLine> CubinLines::lines(std::uint64_t offset, std::string_view function) const {
+  std::vector<SourceLine> result;
   for (const Sequence& sequence : sequences_) {
     if (offset < sequence.rows.front().offset || offset >= sequence.end) continue;
     const std::vector<std::string>& files = files_[sequence.unit];
@@ -144,15 +144,15 @@ std::vector<SourcePlace> CubinLines::places(std::uint64_t offset, std::string_vi
     auto number = static_cast<std::uint64_t>(behind - sequence.rows.begin());
     while (number != 0 && result.size() < kMostInlined) {
       const Row& row = sequence.rows[static_cast<std::size_t>(number - 1)];
-      SourcePlace& place = result.emplace_back();
-      if (row.file - 1 < files.size()) place.file = files[static_cast<std::size_t>(row.file - 1)];
-      place.line = row.line;
+      SourceLine& line = result.emplace_back();
+      if (row.file - 1 < files.size()) line.file = files[static_cast<std::size_t>(row.file - 1)];
+      line.line = row.line;
       const bool inlined = row.caller != 0 && row.caller < number; // upwards only, so that this ends
       if (inlined && row.callee < names_.size()) {
         ByteReader name(names_.subspan(static_cast<std::size_t>(row.callee)));
-        place.function = name.text();
+        line.function = name.text();
       } else if (!inlined) {
-        place.function = function;
+        line.function = function;
       }
       number = inlined ? row.caller : 0;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line table of a cubin (.debug_line): from offsets in a function's section to the lines of CUDA source,
-// through the functions that were inlined there. Used by Cubin.
+// The line table of a cubin (.debug_line): from offsets in a function's section to the lines of CUDA source, through
+// the functions that were inlined there.
 //
 // DWARF version 2 to 4, plus NVIDIA's extended opcode 0x90: two numbers for the rows that follow, the row of
 // the call (counted from 1 in its sequence, 0 for none) and the callee's name as an offset in .debug_str.
@@ -28,14 +28,14 @@ struct CodeAddress {
 class CubinLines {
 public:
   CubinLines() = default;
-  // Relocations by their place in .debug_line. Sequences of other sections are passed over.
+  // Relocations by their offset in .debug_line. Sequences of other sections are passed over.
   CubinLines(std::span<const char> debug_line, std::span<const char> debug_str,
              const std::map<std::uint64_t, CodeAddress>& relocations, std::size_t section);
 
   bool empty() const { return sequences_.empty(); }
 
   // Innermost inlined function first; the last one is in `function`. Empty if no row covers the offset.
-  std::vector<SourcePlace> places(std::uint64_t offset, std::string_view function) const;
+  std::vector<SourceLine> lines(std::uint64_t offset, std::string_view function) const;
 
 private:
   struct Row {

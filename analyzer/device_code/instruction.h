@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One instruction of a kernel that touches memory, and the lines of the source that it came from. Filled by
-// the reader of cubins, kept in a trace's `code`, read by the table of memory accesses and its detectors.
+// One instruction of a kernel that accesses memory, and the lines of the source that it came from.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +20,12 @@ enum class MemoryOp : std::uint8_t {
 };
 enum class MemorySpace : std::uint8_t { kGlobal, kShared, kLocal, kGeneric, kConstant };
 
-struct SourcePlace {
+struct SourceLine {
   std::string function; // as linked; empty if unknown
   std::string file;
   std::uint32_t line = 0;
 
-  bool operator==(const SourcePlace&) const = default;
+  bool operator==(const SourceLine&) const = default;
 };
 
 struct Instruction {
@@ -36,13 +35,13 @@ struct Instruction {
   std::uint32_t bytes = 0; // a thread's access: 1, 2, 4, 8, 16, 32; 0 unknown
   std::uint32_t address_register = kNoRegister;
   std::int32_t address_offset = 0; // added to the register
-  std::vector<SourcePlace> places; // innermost inlined function first; empty without line information
+  std::vector<SourceLine> lines; // innermost inlined function first; empty without line information
 
   static constexpr std::uint32_t kNoRegister = 255;
   bool operator==(const Instruction&) const = default;
 };
 
-// A function's instructions that touch memory, by offset.
+// A function's instructions that access memory, by offset.
 struct FunctionCode {
   std::string name;       // as linked
   std::string module;     // path of the file it was found in

@@ -119,7 +119,7 @@ void KernelCodeSearch::merge(FunctionCode& known, FunctionCode other) {
     return same == nullptr || !same_access(instruction, *same);
   });
   for (Instruction& instruction : known.instructions) {
-    if (instruction.places != at_offset(other, instruction.offset)->places) instruction.places.clear();
+    if (instruction.lines != at_offset(other, instruction.offset)->lines) instruction.lines.clear();
   }
 }
 

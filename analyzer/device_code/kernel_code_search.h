@@ -3,7 +3,7 @@
 // and in the fat binaries of the files that it had loaded. Asked once for a trace, at the end.
 //
 // A name alone does not say which code ran: it must be for the device's architecture, as the driver chooses,
-// and every measured offset must be an instruction that touches memory. Where several fit, those with lines
+// and every measured offset must be an instruction that accesses memory. Where several fit, those with lines
 // are preferred, and what they do not agree on is left out: better no line than a wrong one.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks for device malloc in fat binaries, see malloc_scan.h. In a cubin malloc and free are undefined
 // functions, in PTX they are declared by name; new and delete are calls of the two. An entry is one compiled
-// file, or all that nvcc -rdc linked, where files that log nothing cannot be told from those that do.
+// file, or all that nvcc -rdc linked, where files that log nothing cannot be distinguished from those that do.
 
 #include "analyzer/device_code/malloc_scan.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the device code in an executable or library calls malloc or free and says nothing of it: what a
-// report must not be silent about. Asked by the report builder for the program's own modules and for the
-// images in the trace. What cannot be read in time counts as "does not call".
+// Whether the device code in an executable or library calls malloc or free. Such calls are not checked unless the
+// code is instrumented, and a report must say so. What cannot be read in time counts as "does not call".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of opcodes that touch memory, see sass.h. Bits are numbered from the lowest of 128: 0..8 opcode,
+// The table of opcodes that access memory, see sass.h. Bits are numbered from the lowest of 128: 0..8 opcode,
 // 24..31 address register (255 is RZ), 40..63 the offset unless a row says otherwise, 73.. the type. Later
 // architectures added opcodes and moved a few fields; no opcode has come back with another meaning.
 #include "analyzer/device_code/sass.h"
@@ -41,7 +41,7 @@ struct Opcode {
 using enum MemoryOp;
 using enum MemorySpace;
 
-// Sorted by code: the lower 9 bits of an opcode. The upper 3 say what kinds of operands follow, which is told
+// Sorted by code: the lower 9 bits of an opcode. The upper 3 say what kinds of operands follow, which is given
 // by other bits again.
 constexpr std::array kOpcodes{
   Opcode{0x03b, kLoad, kShared, Type::kMatrix, Offset::kUsual},       // LDSM

@@ -22,7 +22,7 @@ std::vector<WantedFunction> measured_functions(const TraceDir& trace) {
     for (const AccessFunction& function : read_access_log(path).functions) {
       WantedFunction& added = wanted.emplace_back(WantedFunction{function.name, {}});
       for (const AccessFunction::Instruction& i : function.instructions) {
-        if (i.counts.touched_memory()) added.offsets.push_back(i.offset);
+        if (i.counts.accessed_memory()) added.offsets.push_back(i.offset);
       }
       std::ranges::sort(added.offsets);
       if (added.name.empty() || added.offsets.empty()) wanted.pop_back();

@@ -73,7 +73,7 @@ void DeviceHeap::read(DeviceLogReader& log) {
 }
 
 void DeviceHeap::finish_grids() {
-  // Grids whose table entry was displaced are told of again.
+  // Grids whose table entry was displaced are noted again.
   std::stable_sort(grids_.begin(), grids_.end(),
                    [](const DeviceGrid& a, const DeviceGrid& b) { return a.id < b.id; });
   const auto again = std::unique(grids_.begin(), grids_.end(),
@@ -100,7 +100,7 @@ void DeviceHeap::on_grid(const DeviceRecord& record) {
                     .time = record.slot.time});
 }
 
-// Records of grids have no place in the source; those of what the grid did have.
+// Records of grids have no site in the source; those of what the grid did have.
 void DeviceHeap::note_site(const DeviceRecord& record) {
   const std::uint32_t site = trace::site_of(record.slot.who);
   const std::uint64_t grid = trace::DeviceAllocView(record).grid();
@@ -181,18 +181,18 @@ void DeviceHeap::apply_tie(std::size_t begin, std::size_t end) {
 void DeviceHeap::on_alloc(const Pending& r) {
   if (r.alignment == 0 || (r.alignment & (r.alignment - 1)) != 0) {
     add({.what = What::kAlignment,
-         .at = r.place(),
+         .at = r.call(),
          .address = r.pointer,
          .offset = r.alignment,
          .count = 1,
          .bytes = r.bytes});
     if (r.refused) return; // that is why
   }
-  r.refused ? refuse(r) : bear(r);
+  r.refused ? refuse(r) : on_allocated(r);
 }
 
-void DeviceHeap::bear(const Pending& r) {
-  DeviceBlock block{.address = r.pointer, .bytes = r.bytes, .allocated = r.place()};
+void DeviceHeap::on_allocated(const Pending& r) {
+  DeviceBlock block{.address = r.pointer, .bytes = r.bytes, .allocated = r.call()};
   const std::uint64_t end = end_of(block);
   for (auto old = live_.first_ending_after(r.pointer); old && old.begin < end;
        old = live_.first_ending_after(r.pointer)) {
@@ -226,28 +226,28 @@ void DeviceHeap::on_free(const Pending& r) {
   const DeviceBlock& block = blocks_[range.value];
   const bool fits = r.op == device_release(block.allocated.op);
   const bool is_foreign = block.allocated.grid != r.grid || block.allocated.block != r.block;
-  // Lost records may have freed this block and allocated another in its place.
+  // Lost records may have freed this block and allocated another at its address.
   const bool is_same = !is_lossy(r);
   if (!is_same && (!fits || is_foreign)) ++unjudged_;
   if (is_same && !fits) {
     add({.what = What::kMismatched,
-         .at = r.place(),
+         .at = r.call(),
          .address = r.pointer,
          .block = block,
          .count = 1,
          .bytes = block.bytes});
   }
-  bury(range.value, r);
+  on_freed(range.value, r);
   if (is_same && is_foreign) note_foreign(blocks_[range.value]);
 }
 
-void DeviceHeap::bury(std::uint32_t id, const Pending& r) {
+void DeviceHeap::on_freed(std::uint32_t id, const Pending& r) {
   DeviceBlock& block = blocks_[id];
   live_.take(block.address);
   free_ids_.push_back(id);
   live_bytes_ -= block.bytes;
-  settling_.clear(); // what is born from now on may have got the memory of this one
-  block.freed = r.place();
+  settling_.clear(); // what is allocated from now on may have got the memory of this one
+  block.freed = r.call();
   block.is_freed = true;
   remember_freed(block);
 }
@@ -266,12 +266,12 @@ void DeviceHeap::remember_freed(const DeviceBlock& block) {
 }
 
 void DeviceHeap::on_unknown_free(const Pending& r) {
-  DeviceMistake mistake{.at = r.place(), .address = r.pointer, .count = 1};
+  DeviceMistake mistake{.at = r.call(), .address = r.pointer, .count = 1};
   if (r.space != trace::DeviceSpace::kUnknown) {
     mistake.what = r.space == trace::DeviceSpace::kShared ? What::kShared : What::kLocal;
   } else if (is_lossy(r) && !is_far(r.pointer)) {
     mistake.what = What::kNeverAllocated;
-    return doubt(mistake); // the allocation may be among the records that were lost
+    return add_undecided(mistake); // the allocation may be among the records that were lost
   } else if (const auto inside = live_.find(r.pointer)) {
     mistake.what = What::kInside;
     mistake.block = blocks_[inside.value];
@@ -310,11 +310,10 @@ const DeviceBlock* DeviceHeap::find(std::uint64_t address, std::uint64_t time) c
   const DeviceBlock* best = nullptr;
   std::pair<bool, std::uint64_t> least; // whether it surely came later, else how far its life is from that time
   for_each_at(address, [&](const DeviceBlock& block) {
-    const std::uint64_t born = block.allocated.time, died = block.is_freed ? block.freed.time : UINT64_MAX;
-    const bool is_later = time != 0 && born > time + kDeviceClockError;
-    const std::uint64_t apart = time == 0 || is_later ? 0
-                                : born > time         ? born - time
-                                                      : time - std::min(time, died);
+    const std::uint64_t begin = block.allocated.time, end = block.is_freed ? block.freed.time : UINT64_MAX;
+    const bool is_later = time != 0 && begin > time + kDeviceClockError;
+    std::uint64_t apart = 0;
+    if (time != 0 && !is_later) apart = begin > time ? begin - time : time - std::min(time, end);
     const std::pair distance{is_later, apart};
     if (best != nullptr && distance >= least) return;
     best = &block;

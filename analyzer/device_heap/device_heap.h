@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels allocated and freed in one context, from the records that they left in its ring: which
-// blocks of the device's heap are alive, which calls were mistakes, what was refused. Filled by
-// DeviceHeaps, read by detectors.
+// What kernels allocated and freed in one context, from the records that they left in its ring: which blocks of the
+// device's heap are alive, which calls were mistakes, what was refused.
 //
-// Records come in the order of their rings' reading and are put in the order of the device's clock over a
-// window. A malloc's time is taken behind it, a free's before it, so that a block given out again is always
-// freed before it is born again; where times are equal, what is possible came first. Memory grows with live
-// blocks, grids and places in the source, and a bounded number of freed blocks (the newest kMaxFreed),
-// never with events.
+// Records come in the order in which rings were read, and are put in the order of the device's clock over a window.
+// A malloc's time is taken behind it, a free's before it, so that a block is always freed before its address is
+// given out again; where times are equal, what is possible came first. Memory grows with live blocks, grids and
+// lines of the source, and a bounded number of freed blocks (the newest kMaxFreed), never with events.
 #pragma once
 
 #include <array>
@@ -24,28 +22,28 @@
 namespace gmt {
 
 // One call in a kernel.
-struct DevicePlace {
+struct DeviceCall {
   std::uint64_t time = 0;  // of the device's clock, in nanoseconds
   std::uint64_t grid = 0;  // id
-  std::uint64_t block = 0; // trace::block_of() tells the index
+  std::uint64_t block = 0; // trace::block_of() has the index
   std::uint64_t who = 0;   // trace::site_of() and trace::thread_of()
   trace::DeviceOp op = trace::DeviceOp::kMalloc;
 };
 
 struct DeviceBlock {
   std::uint64_t address = 0, bytes = 0;
-  DevicePlace allocated = {}, freed = {};
+  DeviceCall allocated = {}, freed = {};
   bool is_freed = false;
 };
 
 struct DeviceGrid {
   std::uint64_t id = 0;
-  std::uint64_t extents = 0, block_extents = 0; // trace::block_of() tells them
+  std::uint64_t extents = 0, block_extents = 0; // trace::block_of() has them
   std::uint64_t time = 0;                       // of its first record
-  std::uint32_t site = 0;                       // of its first malloc or free that tells one; 0 unknown
+  std::uint32_t site = 0;                       // of its first malloc or free that has one; 0 unknown
 };
 
-// Equal mistakes (same kind, grids and places in the source) as one, with the first as example.
+// Equal mistakes (same kind, grids and sites in the source) as one, with the first as example.
 struct DeviceMistake {
   enum class What : std::uint8_t {
     kDoubleFree, // block: the freed one
@@ -57,21 +55,21 @@ struct DeviceMistake {
     kAlignment,  // no free: an aligned malloc whose alignment (`offset`) is no power of two
   };
   What what = What::kDoubleFree;
-  DevicePlace at = {};
+  DeviceCall at = {};
   std::uint64_t address = 0, offset = 0;
   DeviceBlock block = {};
   std::uint64_t count = 0, bytes = 0;
 };
 
-// malloc that gave NULL, in one grid at one place in the source.
+// malloc that gave NULL, in one grid at one site in the source.
 struct DeviceRefusal {
-  DevicePlace first = {};
+  DeviceCall first = {};
   std::uint64_t asked = 0;                       // bytes, the first time
   std::uint64_t live_bytes = 0, live_blocks = 0; // at that moment, see DeviceHeap::settle()
   std::uint64_t count = 0, bytes = 0;            // bytes: all that was asked for and refused
 };
 
-// Blocks that one grid allocated at one place and that another block or grid freed at one place.
+// Blocks that one grid allocated at one site and that another block or grid freed at one site.
 struct ForeignFree {
   DeviceBlock example = {};
   std::uint64_t count = 0, bytes = 0;
@@ -101,7 +99,7 @@ public:
   const std::vector<DeviceMistake>& mistakes() const { return mistakes_; }
   // Frees behind the first loss of pointers that no block begins at: mistakes (kNeverAllocated) only if the pointer is known
   // to be none of this heap's.
-  const std::vector<DeviceMistake>& doubtful() const { return doubtful_; }
+  const std::vector<DeviceMistake>& undecided() const { return undecided_; }
   const std::vector<DeviceRefusal>& refusals() const { return refusals_; }
   const std::vector<ForeignFree>& foreign_frees() const { return foreign_; }
 
@@ -109,13 +107,13 @@ public:
   std::uint64_t live_bytes() const { return live_bytes_; }
   std::uint64_t live_blocks() const { return live_.size(); }
   std::uint64_t peak_bytes() const { return peak_bytes_; }
-  const DevicePlace& peak() const { return peak_; } // the malloc that reached it
+  const DeviceCall& peak() const { return peak_; } // the malloc that reached it
   // The most that was alive or asked for and refused at one time.
   std::uint64_t wanted_bytes() const { return wanted_bytes_; }
   std::uint64_t lost() const { return lost_; } // records that found the ring full
   std::uint64_t torn() const { return torn_; }
   std::uint64_t unseen_frees() const { return unseen_frees_; } // blocks replaced by a new one on top of them
-  std::uint64_t unjudged() const { return unjudged_; } // frees that a lost record may explain, but for doubtful()
+  std::uint64_t unjudged() const { return unjudged_; } // frees that a lost record may explain, but for undecided()
 
 private:
   struct Pending {
@@ -125,10 +123,10 @@ private:
     trace::DeviceSpace space;
     bool is_free, refused;
 
-    DevicePlace place() const { return {.time = time, .grid = grid, .block = block, .who = who, .op = op}; }
+    DeviceCall call() const { return {.time = time, .grid = grid, .block = block, .who = who, .op = op}; }
   };
   struct Group {
-    std::array<std::uint64_t, 4> places = {};
+    std::array<std::uint64_t, 4> sites = {};
     std::array<std::uint64_t, 3> grids = {};
     auto operator<=>(const Group&) const = default;
   };
@@ -144,14 +142,14 @@ private:
   void on_alloc(const Pending& r);
   void on_free(const Pending& r);
   void on_unknown_free(const Pending& r);
-  void bear(const Pending& r);
-  void bury(std::uint32_t id, const Pending& r);
+  void on_allocated(const Pending& r);
+  void on_freed(std::uint32_t id, const Pending& r);
   void remember_freed(const DeviceBlock& block);
   void refuse(const Pending& r);
   void settle(const Pending& r);
   void note_foreign(const DeviceBlock& block);
   void add(const DeviceMistake& mistake);
-  void doubt(const DeviceMistake& mistake);
+  void add_undecided(const DeviceMistake& mistake);
   static std::optional<std::size_t> index_of(Groups& groups, Group group, std::size_t next);
   bool is_lossy(const Pending& r) const { return r.time > lost_after_; }
   bool is_far(std::uint64_t address) const;
@@ -177,15 +175,15 @@ private:
   std::unordered_map<std::uint64_t, std::uint32_t> freed_by_base_;
   std::uint64_t lowest_ = UINT64_MAX, highest_ = 0;
 
-  std::vector<DeviceMistake> mistakes_, doubtful_;
+  std::vector<DeviceMistake> mistakes_, undecided_;
   std::vector<DeviceRefusal> refusals_;
   std::vector<ForeignFree> foreign_;
-  Groups mistake_groups_, doubtful_groups_, foreign_groups_, refusal_groups_;
+  Groups mistake_groups_, undecided_groups_, foreign_groups_, refusal_groups_;
 
   std::uint64_t records_ = 0, live_bytes_ = 0, peak_bytes_ = 0, wanted_bytes_ = 0;
   std::uint64_t refused_grid_ = 0, refused_bytes_ = 0; // of the newest grid that was refused anything
   std::vector<std::size_t> settling_;                  // refusals that mallocs in progress may have caused
-  DevicePlace peak_;
+  DeviceCall peak_;
   std::uint64_t lost_ = 0, torn_ = 0, unseen_frees_ = 0, unjudged_ = 0;
   std::uint64_t lost_after_ = UINT64_MAX; // time of the last record that surely came before the first loss
 };

@@ -38,22 +38,22 @@ void DeviceHeaps::read(const std::vector<DeviceLogFiles>& files) {
   std::ranges::stable_sort(contexts_, {}, [](const auto& c) { return std::pair(c->log.size(), c->log); });
 }
 
-void DeviceHeaps::follow(const Event& e, const Heap& heap, const TraceNames& names) {
+void DeviceHeaps::follow(const Event& e, const Heap& heap) {
   switch (e.kind) {
-  case Kind::kLaunch: on_launch(e, heap, names); break;
+  case Kind::kLaunch: on_launch(e, heap); break;
   case Kind::kNote:
-    if (trace::NoteView(e).first() == cuda::kLimitMallocHeapSize && !e.in_flight()) on_limit(e, names);
+    if (trace::NoteView(e).first() == cuda::kLimitMallocHeapSize && !e.in_flight()) on_limit(e);
     break;
   case Kind::kSync:
-    on_sync(e, names);
+    on_sync(e);
     break;
   case Kind::kLife:
     if (!e.succeeded() || e.from_runtime()) break;
-    on_context_end(e, heap, names);
+    on_context_end(e, heap);
     on_life(e);
     break;
   case Kind::kGraphKernel:
-    if (e.succeeded()) on_graph_kernel(e, names);
+    if (e.succeeded()) on_graph_kernel(e);
     break;
   case Kind::kGraphChange:
     if (e.succeeded()) on_graph_change(e);
@@ -62,25 +62,23 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap, const TraceNames& nam
   }
 }
 
-void DeviceHeaps::on_sync(const Event& e, const TraceNames& names) {
+void DeviceHeaps::on_sync(const Event& e) {
   if (!any()) return;
   const trace::SyncView sync(e);
   const trace::SyncOp op = sync.op();
-  if (op == trace::SyncOp::kEndCapture) return end_capture(e);
-  if (!e.succeeded()) return;
-  on_wait(e, op, names);
+  if (const auto ended = CaptureTable::ended_by(e)) end_capture(e, *ended);
+  if (!e.succeeded() || op == trace::SyncOp::kEndCapture) return;
+  on_wait(e, op);
   if (op != trace::SyncOp::kGraphLaunch) return;
   const auto at = executable_graphs_.find(sync.executable_graph());
   if (at == executable_graphs_.end()) return;
-  at->second->add({.begun = names.realtime(e), .stream = sync.stream(), .stack = e.stack, .api = call_of(e)});
+  at->second->add({.begun = clock_.realtime(e), .stream = sync.stream(), .stack = e.stack, .api = call_of(e)});
 }
 
-void DeviceHeaps::end_capture(const Event& e) {
-  if (!ends_capture(e)) return;
-  const trace::SyncView sync(e);
-  const auto capture = captures_.extract(e.own_stream(sync.stream()));
+void DeviceHeaps::end_capture(const Event& e, CaptureTable::Capture ended) {
+  const auto capture = captures_.extract(ended);
   if (capture.empty() || !e.succeeded()) return;
-  std::vector<Captured>& graph = graphs_[sync.graph()];
+  std::vector<Captured>& graph = graphs_[trace::SyncView(e).graph()];
   graph.insert(graph.end(), capture.mapped().begin(), capture.mapped().end());
 }
 
@@ -99,9 +97,6 @@ void DeviceHeaps::on_life(const Event& e) {
       launch.graph = launches;
       add(c.context, launch, c.name);
     }
-  } else if (object == trace::ObjectClass::kStream) {
-    non_blocking_.erase(handle);
-    if (created && (life.flags() & cuda::kStreamNonBlocking) != 0) non_blocking_.insert(handle);
   } else if (object == trace::ObjectClass::kGraph) {
     graphs_.erase(handle);
     const auto original = created ? graphs_.find(life.parent()) : graphs_.end();
@@ -120,7 +115,7 @@ std::vector<DeviceHeaps::Captured>* DeviceHeaps::graph_of(std::uint64_t node) {
 }
 
 // Nodes of an executable graph keep their ids when they are changed.
-void DeviceHeaps::on_graph_kernel(const Event& e, const TraceNames& names) {
+void DeviceHeaps::on_graph_kernel(const Event& e) {
   const trace::GraphKernelView view(e);
   if (executable_graphs_.contains(view.graph())) return;
   std::vector<Captured>* kernels = view.graph() != 0 ? &graphs_[view.graph()] : graph_of(view.node());
@@ -133,7 +128,7 @@ void DeviceHeaps::on_graph_kernel(const Event& e, const TraceNames& names) {
                             .by_hand = true};
   auto at = std::ranges::find(*kernels, view.node(), &Captured::node);
   if (at == kernels->end()) at = kernels->emplace(at);
-  *at = {e.context, launch, std::string(names.handle_name(view.function())), view.node()};
+  *at = {e.context, launch, std::string(names_.handle_name(view.function())), view.node()};
 }
 
 // A child's kernels stand under the node that runs them.
@@ -152,18 +147,19 @@ void DeviceHeaps::on_graph_change(const Event& e) {
   parent.insert(parent.end(), kernels.begin(), kernels.end());
 }
 
-void DeviceHeaps::on_launch(const Event& e, const Heap& heap, const TraceNames& names) {
+void DeviceHeaps::on_launch(const Event& e, const Heap& heap) {
   if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
   const trace::LaunchView view(e);
+  const Stream* stream = heap.cuda().streams.find(view.stream());
   KernelLaunch launch{.extents = pack(view.grid()),
                       .block_extents = pack(view.block()),
-                      .realtime = names.realtime(e),
+                      .realtime = clock_.realtime(e),
                       .stream = view.stream(),
                       .stack = e.stack,
                       .api = call_of(e),
-                      .is_blocking = !non_blocking_.contains(view.stream())};
-  const std::string_view name = names.handle_name(view.function());
-  const std::uint64_t capture = heap.capture_of(e, view.stream());
+                      .is_blocking = stream == nullptr || stream->is_blocking};
+  const std::string_view name = names_.handle_name(view.function());
+  const CaptureTable::Capture capture = heap.cuda().captures.of(e, view.stream());
   if (capture == 0) return add(e.context, launch, name);
   launch.captured = true;
   captures_[capture].push_back({e.context, launch, std::string(name), 0});
@@ -182,11 +178,11 @@ void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view na
 
 // Its heap is the oldest that had begun by then, as far as two clocks can tell. The others belong to later lives of the
 // context, in which grids are counted from 1 again.
-void DeviceHeaps::on_context_end(const Event& e, const Heap& heap, const TraceNames& names) {
-  const std::uint64_t now = names.realtime(e);
+void DeviceHeaps::on_context_end(const Event& e, const Heap& heap) {
+  const std::uint64_t now = clock_.realtime(e);
   bool found = false;
   for (const auto& context : contexts_) {
-    if (context->end || !heap.ends_context(e, context->heap.context())) continue;
+    if (context->end || !heap.cuda().contexts.is_ended_by(context->heap.context(), e)) continue;
     const auto& grids = context->heap.grids();
     const bool has_begun = now == 0 || grids.empty() || grids.front().time <= now + kDeviceClockError;
     if (!found && has_begun) {
@@ -201,14 +197,14 @@ void DeviceHeaps::on_context_end(const Event& e, const Heap& heap, const TraceNa
 }
 
 // Which of several contexts was waited for must be known; and for launches of graphs when.
-void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op, const TraceNames& names) {
+void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op) {
   const bool for_all = op == trace::SyncOp::kContextSynchronize;
   for (const auto& context : contexts_) {
     const bool is_its = contexts_.size() == 1 || context->heap.context() == e.context;
     if (for_all && is_its) ++context->waits;
   }
-  const std::uint64_t begun = e.ticks != 0 ? names.realtime(e) : 0;
-  const std::uint64_t until = begun + static_cast<std::uint64_t>(names.nanoseconds(e.ticks));
+  const std::uint64_t begun = e.ticks != 0 ? clock_.realtime(e) : 0;
+  const std::uint64_t until = begun + static_cast<std::uint64_t>(clock_.nanoseconds(e.ticks));
   const std::uint64_t stream = trace::SyncView(e).stream();
   const bool for_stream = op == trace::SyncOp::kStreamSynchronize && stream != cuda::kStreamPerThread;
   if (begun == 0 || (!for_all && !for_stream)) return;
@@ -218,8 +214,8 @@ void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op, const TraceNames& na
   }
 }
 
-void DeviceHeaps::on_limit(const Event& e, const TraceNames& names) {
-  const std::string_view api = names.api_name(e.api);
+void DeviceHeaps::on_limit(const Event& e) {
+  const std::string_view api = names_.api_name(e.api);
   if (api != "cuCtxSetLimit" && api != "cudaDeviceSetLimit" && api != "cudaThreadSetLimit") return;
   const std::uint64_t bytes = trace::NoteView(e).second();
   for (const auto& context : contexts_) {
@@ -229,8 +225,19 @@ void DeviceHeaps::on_limit(const Event& e, const TraceNames& names) {
   }
 }
 
-void DeviceHeaps::conclude() {
+const DeviceContexts& DeviceHeaps::conclude() {
   for (const auto& context : contexts_) context->launches.conclude();
+  return contexts_;
+}
+
+bool DeviceHeaps::is_refused_limit(const Event& e) const {
+  const trace::NoteView limit(e);
+  if (e.kind != Kind::kNote || limit.first() != cuda::kLimitMallocHeapSize) return false;
+  return std::ranges::any_of(contexts_, [&](const auto& context) {
+    if (context->heap.refusals().empty() || context->refused.empty()) return false;
+    const HeapLimitCall& call = context->refused.back();
+    return call.stack == e.stack && call.bytes == limit.second() && call.result == e.result;
+  });
 }
 
 std::uint64_t DeviceHeaps::misused_by(const Event& e, const Heap& heap) const {
@@ -265,20 +272,21 @@ DeviceHeaps::Found DeviceHeaps::find(std::uint64_t address, std::uint16_t id, st
   struct Candidate {
     int rank;
     std::ptrdiff_t order; // the newest first of those that have ended
-    const DeviceContext* context;
+    std::size_t context;  // in contexts_
   };
   std::vector<Candidate> candidates;
-  for (const auto& context : contexts_) {
-    if (!context->heap.spans(address)) continue;
+  for (std::size_t i = 0; i < contexts_.size(); ++i) {
+    const DeviceContext& context = *contexts_[i];
+    if (!context.heap.spans(address)) continue;
     const auto order = static_cast<std::ptrdiff_t>(candidates.size());
-    if (context->end) candidates.push_back({2, -order, context.get()});
-    else candidates.push_back({context->heap.context() == id ? 0 : 1, order, context.get()});
+    if (context.end) candidates.push_back({2, -order, i});
+    else candidates.push_back({context.heap.context() == id ? 0 : 1, order, i});
   }
   std::ranges::sort(candidates, {}, [](const Candidate& c) { return std::pair(c.rank, c.order); });
   for (const Candidate& c : candidates) {
-    if (const DeviceBlock* block = c.context->heap.find(address, now)) return {c.context, block};
+    if (const DeviceBlock* block = contexts_[c.context]->heap.find(address, now)) return {c.context, block};
   }
-  return {candidates.empty() ? nullptr : candidates.front().context, nullptr};
+  return {candidates.empty() ? kNoContext : candidates.front().context, nullptr};
 }
 
 } // namespace gmt

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device heaps of one process, one for each context that had instrumented kernels, with the launches
 // that their records belong to and the limits that were set. A primary context that is reset has another heap
-// afterwards. Detectors reach it through ProcessFacts::device_heaps().
+// afterwards.
 //
 // read() takes all device logs before the first host event, so that a host call on a device-heap pointer
 // finds its block; follow() then sees the host's events. Programs without instrumented kernels pay one test
 // an event.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "analyzer/cuda_state/captures.h"
 #include "analyzer/device_heap/device_heap.h"
 #include "analyzer/device_heap/grid_matching.h"
 #include "analyzer/trace_reader/log_reader.h"
@@ -24,6 +25,7 @@
 namespace gmt {
 
 class Heap;
+class TraceClock;
 class TraceNames;
 
 // A call that set the size of a context's device heap, or was refused.
@@ -53,28 +55,29 @@ struct DeviceContext {
   std::optional<End> end; // by a call, while the program went on
 };
 
+using DeviceContexts = std::vector<std::unique_ptr<DeviceContext>>; // in the order in which they were made
+
 class DeviceHeaps {
 public:
-  DeviceHeaps() = default;
+  DeviceHeaps(const TraceNames& names, const TraceClock& clock) : names_(names), clock_(clock) {}
   DeviceHeaps(const DeviceHeaps&) = delete;
   DeviceHeaps& operator=(const DeviceHeaps&) = delete;
 
   void read(const std::vector<DeviceLogFiles>& files);
   bool any() const { return !contexts_.empty(); }
-  const std::vector<std::unique_ptr<DeviceContext>>& contexts() const { return contexts_; }
 
-  // The analysis's: every host event, after the heap has applied it.
-  void follow(const Event& e, const Heap& heap, const TraceNames& names);
-  void conclude();
+  void follow(const Event& e, const Heap& heap); // every host event, after the heap has applied it
+  // No event follows: matches what is left with launches. The contexts are only whole now, and not to be had before.
+  const DeviceContexts& conclude();
 
   // The block of a device heap that a host call of now, in that context, means by the address, with the block's own
   // context; a null block if the address lies among a device heap's blocks but belongs to none that is remembered.
-  // Both null if it is no device-heap pointer. `now`: DeviceHeap::find()'s time.
+  // `now`: DeviceHeap::find()'s time.
   struct Found {
-    const DeviceContext* context = nullptr;
+    std::size_t context = kNoContext; // in DeviceContexts; kNoContext if it is no device-heap pointer
     const DeviceBlock* block = nullptr;
-    explicit operator bool() const { return context != nullptr; }
   };
+  static constexpr std::size_t kNoContext = SIZE_MAX;
   // May take long: for a finding's first example, not for all events.
   Found find(std::uint64_t address, std::uint16_t context, std::uint64_t now) const;
   bool spans(std::uint64_t address) const; // a quick answer to whether there is something to find
@@ -83,16 +86,19 @@ public:
   // none does. Only kFree, kCopy, kSet and kUse can.
   std::uint64_t misused_by(const Event& e, const Heap& heap) const;
 
+  // Whether the call was refused, and asked for another size of a heap that kernels then found full.
+  bool is_refused_limit(const Event& e) const;
+
 private:
-  void on_launch(const Event& e, const Heap& heap, const TraceNames& names);
-  void on_sync(const Event& e, const TraceNames& names);
-  void end_capture(const Event& e);
+  void on_launch(const Event& e, const Heap& heap);
+  void on_sync(const Event& e);
+  void end_capture(const Event& e, CaptureTable::Capture ended);
   void on_life(const Event& e);
-  void on_graph_kernel(const Event& e, const TraceNames& names);
+  void on_graph_kernel(const Event& e);
   void on_graph_change(const Event& e);
-  void on_limit(const Event& e, const TraceNames& names);
-  void on_wait(const Event& e, trace::SyncOp op, const TraceNames& names);
-  void on_context_end(const Event& e, const Heap& heap, const TraceNames& names);
+  void on_limit(const Event& e);
+  void on_wait(const Event& e, trace::SyncOp op);
+  void on_context_end(const Event& e, const Heap& heap);
   void add(std::uint16_t context, KernelLaunch launch, std::string_view name);
 
   struct Captured {
@@ -102,12 +108,14 @@ private:
     std::uint64_t node = 0; // 0 unknown
   };
   std::vector<Captured>* graph_of(std::uint64_t node);
-  std::vector<std::unique_ptr<DeviceContext>> contexts_;
-  std::unordered_map<std::uint64_t, std::vector<Captured>> captures_; // under way, by Heap::capture_of()
+
+  const TraceNames& names_;
+  const TraceClock& clock_;
+  DeviceContexts contexts_;
+  std::unordered_map<CaptureTable::Capture, std::vector<Captured>> captures_; // under way
   std::unordered_map<std::uint64_t, std::vector<Captured>> graphs_; // by handle
   std::deque<GraphLaunches> graph_launches_;
   std::unordered_map<std::uint64_t, GraphLaunches*> executable_graphs_; // by handle
-  std::unordered_set<std::uint64_t> non_blocking_;                  // streams, by handle
 };
 
 } // namespace gmt

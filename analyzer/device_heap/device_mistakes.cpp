@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What DeviceHeap tells of: mistakes, refusals and frees elsewhere, equal ones as one. A helper function, new and delete
-// are one place for all kernels, so grids are part of what must be equal; detectors merge those of one kernel.
-// Called while device_heap.cpp applies records. See device_heap.h.
+// Mistakes, refusals and frees elsewhere, equal ones as one, while records are applied. A helper function, new and
+// delete are one site for all kernels, so grids are part of what must be equal; detectors merge those of one kernel.
+// See device_heap.h.
 
 #include "analyzer/device_heap/device_heap.h"
 
@@ -28,11 +28,11 @@ std::optional<std::size_t> DeviceHeap::index_of(Groups& groups, Group group, std
   return next;
 }
 
-// A block that a malloc in progress had got before another was refused is born after that, because its time is taken when
-// its malloc ends: it was alive then.
+// A malloc in progress may have got its block before another was refused. Its time is taken when it ends, so it is applied
+// after the refusal, though the block was alive then.
 void DeviceHeap::settle(const Pending& r) {
   std::erase_if(settling_, [&](std::size_t i) {
-    const DevicePlace& first = refusals_[i].first;
+    const DeviceCall& first = refusals_[i].first;
     return r.grid != first.grid || r.time > first.time + kInProgress;
   });
   for (const std::size_t i : settling_) {
@@ -43,13 +43,13 @@ void DeviceHeap::settle(const Pending& r) {
 }
 
 void DeviceHeap::refuse(const Pending& r) {
-  const Group group{.places = {trace::site_of(r.who), static_cast<std::uint64_t>(r.op), 0, 0},
+  const Group group{.sites = {trace::site_of(r.who), static_cast<std::uint64_t>(r.op), 0, 0},
                     .grids = {r.grid, 0, 0}};
   if (const auto index = index_of(refusal_groups_, group, refusals_.size())) {
     if (*index == refusals_.size()) {
       settling_.push_back(*index);
       refusals_.push_back(
-        {.first = r.place(), .asked = r.bytes, .live_bytes = live_bytes_, .live_blocks = live_.size()});
+        {.first = r.call(), .asked = r.bytes, .live_bytes = live_bytes_, .live_blocks = live_.size()});
     }
     ++refusals_[*index].count;
     refusals_[*index].bytes += r.bytes;
@@ -61,10 +61,11 @@ void DeviceHeap::refuse(const Pending& r) {
 }
 
 void DeviceHeap::note_foreign(const DeviceBlock& block) {
-  const DevicePlace &birth = block.allocated, &end = block.freed;
+  const DeviceCall &allocated = block.allocated, &freed = block.freed;
   const Group group{
-    .places = {trace::site_of(birth.who), trace::site_of(end.who), birth.grid != end.grid, birth.block != end.block},
-    .grids = {birth.grid, end.grid, 0}};
+    .sites = {trace::site_of(allocated.who), trace::site_of(freed.who), allocated.grid != freed.grid,
+              allocated.block != freed.block},
+    .grids = {allocated.grid, freed.grid, 0}};
   const auto index = index_of(foreign_groups_, group, foreign_.size());
   if (!index) return;
   if (*index == foreign_.size()) foreign_.push_back({.example = block});
@@ -77,7 +78,7 @@ void DeviceHeap::add(const DeviceMistake& mistake) {
   const bool by_address = mistake.what == What::kNeverAllocated;
   const DeviceBlock& block = mistake.block;
   const Group group{
-    .places = {static_cast<std::uint64_t>(mistake.what) << 32 | trace::site_of(mistake.at.who),
+    .sites = {static_cast<std::uint64_t>(mistake.what) << 32 | trace::site_of(mistake.at.who),
                by_address ? mistake.address : trace::site_of(block.allocated.who),
                block.is_freed ? trace::site_of(block.freed.who) : 0,
                static_cast<std::uint64_t>(mistake.at.op) << 8 | static_cast<std::uint64_t>(block.allocated.op)},
@@ -92,14 +93,14 @@ void DeviceHeap::add(const DeviceMistake& mistake) {
   mistakes_[*index].bytes += mistake.bytes;
 }
 
-void DeviceHeap::doubt(const DeviceMistake& mistake) {
-  const Group group{.places = {trace::site_of(mistake.at.who), mistake.address,
+void DeviceHeap::add_undecided(const DeviceMistake& mistake) {
+  const Group group{.sites = {trace::site_of(mistake.at.who), mistake.address,
                                static_cast<std::uint64_t>(mistake.at.op), 0},
                     .grids = {mistake.at.grid, 0, 0}};
-  const auto index = index_of(doubtful_groups_, group, doubtful_.size());
+  const auto index = index_of(undecided_groups_, group, undecided_.size());
   if (!index) ++unjudged_;
-  else if (*index == doubtful_.size()) doubtful_.push_back(mistake);
-  else ++doubtful_[*index].count;
+  else if (*index == undecided_.size()) undecided_.push_back(mistake);
+  else ++undecided_[*index].count;
 }
 
 } // namespace gmt

@@ -39,7 +39,7 @@ const GraphLaunch& GraphLaunches::launch(std::uint64_t number) const {
   return kept_[std::min<std::uint64_t>(number, kept_.size()) - 1];
 }
 
-bool GraphLaunches::is_one_place(Range range) const {
+bool GraphLaunches::is_one_site(Range range) const {
   for (std::uint64_t n = range.first; n < std::min<std::uint64_t>(range.last, kept_.size()); ++n) {
     if (launch(n).stack != launch(n + 1).stack) return false;
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launches of one executable graph. Its kernels keep one grid id over all of them, so which launch a
-// kernel's record belongs to is known only as far as times tell: a launch begins when the one before of the
-// same graph has ended (CUDA programming guide, "Graph launch"), none runs before the host asks for it, none
-// after the host has waited for it.
+// The launches of one executable graph. Its kernels keep one grid id over all of them, so which launch a kernel's
+// record belongs to is known only as far as times tell: a launch begins when the one before of the same graph has
+// ended (CUDA programming guide, "Graph launch"), none runs before the host asks for it, none after the host has
+// waited for it.
 //
-// Filled by DeviceHeaps; asked by device_stacks.cpp and detectors, when all launches are known.
+// Answers are final when all launches have been added.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ public:
   Range at(std::uint64_t device_time) const;
   // By number; the last one kept stands for those behind it.
   const GraphLaunch& launch(std::uint64_t number) const;
-  bool is_one_place(Range range) const; // all were made by one line
+  bool is_one_site(Range range) const; // all were made by one line
 
 private:
   void end(std::size_t stop, std::uint64_t until);

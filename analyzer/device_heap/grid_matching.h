@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which launch of the host's a grid on the device is. Kernels know only a grid's id (%gridid), which counts
-// launches from 1 over all streams (measured on an H100, driver 580), those of another context of the device
-// among them (H200). These and things that the host's records do not show as launches (large sets, copies
-// between devices) take ids, so ids run ahead of the recorded launches by a number that only grows, and a
-// grid is the newest launch that could have its id, has its extents and, where the record's function is a
-// kernel, its name. Kernels of a graph take their ids when the graph is instantiated.
+// Which launch of the host a grid on the device is. Kernels know only a grid's id (%gridid), which counts launches
+// from 1 over all streams (measured on an H100, driver 580), and those of another context of the device with them
+// (H200). These and things that the host's records do not show as launches (large sets, copies between devices) take
+// ids. So ids run ahead of the recorded launches by a number that only grows. A grid is the newest launch that could
+// have its id, has its extents and, where the record's function is a kernel, its name. Kernels of a graph take their
+// ids when the graph is instantiated.
 //
-// Fed by DeviceHeaps with the launches of one context in their order. What fits no launch stays unknown.
+// Launches of one context are added in their order. A grid that fits no launch stays unknown.
 #pragma once
 
 #include <cstdint>

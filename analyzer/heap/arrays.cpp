@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA arrays and their levels and planes: which array a handle names, how large that part is, and whether a copy
-// stays inside of it or names an array that is gone. The handle is a pointer of the driver's own, which may be given
-// to another array later, so a dead one is blamed only where CUDA did not accept the call.
+// See arrays.h.
+
+#include "analyzer/heap/arrays.h"
 
 #include <algorithm>
-
-#include "analyzer/heap/heap_state.h"
+#include <optional>
 
 namespace gmt {
 namespace {
@@ -20,7 +19,7 @@ std::uint64_t shrunk(std::uint64_t extent, std::uint64_t level) {
 }
 
 // Sets the extents of one level; layers do not shrink.
-void measure(Heap::ArrayPart& part, const BlockDetail& shape, std::uint64_t level) {
+void measure(ArrayPart& part, const BlockDetail& shape, std::uint64_t level) {
   const bool layered = (shape.flags & (kLayered | kCubemap)) != 0;
   part.width = shrunk(shape.width / shape.element, level) * shape.element;
   part.height = shrunk(shape.height, level);
@@ -45,7 +44,7 @@ std::uint64_t inside(std::uint64_t begin, std::uint64_t count, std::uint64_t end
 
 // Some calls name a run of bytes that goes on from row to row (cudaMemcpyToArray, cuMemcpyHtoA): whether those of one
 // row do is not known of the runtime's own records, nor of calls that CUDA accepted.
-bool is_past(const Event& copy, const Box& box, const Heap::ArrayPart& part) {
+bool is_past(const Event& copy, const Box& box, const ArrayPart& part) {
   const bool one_row = box.height == 1 && box.depth == 1 && part.height * part.depth > 1;
   const bool may_run_on = one_row && (copy.from_runtime() || copy.succeeded());
   if (ends_past(box.y, box.height, part.height) || ends_past(box.z, box.depth, part.depth)) return true;
@@ -56,31 +55,37 @@ bool is_past(const Event& copy, const Box& box, const Heap::ArrayPart& part) {
 
 } // namespace
 
-Heap::State::Id Heap::State::array_of(std::uint64_t handle) const {
-  const auto view = views.find(handle);
-  for (const std::uint64_t candidate : {handle, view != views.end() ? view->second.array : handle}) {
+void Arrays::on_life(const Event& e) {
+  const trace::LifeView life(e);
+  if (life.object() != trace::ObjectClass::kArrayView || life.op() != trace::LifeOp::kCreate) return;
+  views_[life.handle()] = {life.parent(), life.level(), life.has_second_slot()};
+}
+
+Arrays::Id Arrays::find(std::uint64_t handle) const {
+  const auto view = views_.find(handle);
+  for (const std::uint64_t candidate : {handle, view != views_.end() ? view->second.array : handle}) {
     for (const Space space : {Space::kArray, Space::kMipmappedArray}) {
-      if (const Id id = store.find_exact(space, candidate); id != kNone) return id;
+      if (const Id id = store_.find_exact(space, candidate); id != BlockStore::kNone) return id;
     }
   }
-  return kNone;
+  return BlockStore::kNone;
 }
 
-const Block* Heap::State::dead_array_of(std::uint64_t handle) {
-  const auto view = views.find(handle);
-  const std::uint64_t base = view != views.end() ? view->second.array : handle;
-  const Block* dead = store.find_dead(Space::kArray, base);
-  return dead != nullptr ? dead : store.find_dead(Space::kMipmappedArray, base);
+const Block* Arrays::find_dead(std::uint64_t handle) const {
+  const auto view = views_.find(handle);
+  const std::uint64_t base = view != views_.end() ? view->second.array : handle;
+  const Block* dead = store_.find_dead(Space::kArray, base);
+  return dead != nullptr ? dead : store_.find_dead(Space::kMipmappedArray, base);
 }
 
-Heap::ArrayPart Heap::State::array_part(std::uint64_t handle) const {
-  const Id id = array_of(handle);
-  if (id == kNone) return {};
-  ArrayPart part{.block = &store[id]};
+ArrayPart Arrays::part(std::uint64_t handle) const {
+  const Id id = find(handle);
+  if (id == BlockStore::kNone) return {};
+  ArrayPart part{.block = &store_[id]};
   const BlockDetail& shape = part.block->shape();
   const bool mipmapped = part.block->family == trace::Family::kMipmappedArray;
-  const auto view = views.find(handle);
-  const bool is_view = part.block->address != handle && view != views.end();
+  const auto view = views_.find(handle);
+  const bool is_view = part.block->address != handle && view != views_.end();
   if (is_view) part.level = view->second.level;
   // A plane is not shaped like the array; a mipmapped array is copied by its levels alone.
   if (!is_sane(shape) || is_view != mipmapped || (is_view && !view->second.tells_level)) return part;
@@ -92,35 +97,34 @@ Heap::ArrayPart Heap::State::array_part(std::uint64_t handle) const {
   return part;
 }
 
-Heap::ArrayPart Heap::find_array(std::uint64_t handle) const { return state_->array_part(handle); }
-
-void Heap::State::judge_array_side(const Event& copy, Side side) {
+void Arrays::judge_side(const Event& copy, Side side, CallVerdicts& verdicts) const {
   const std::uint64_t handle = address_of(copy, side), bytes = trace::CopyView(copy).bytes();
-  if (is_dead(copy.context) || is_sticky(copy.result)) return;
+  if (contexts_.is_dead(copy.context) || is_sticky(copy.result)) return;
   const std::optional<Box> box = box_of(copy, side);
   if (!box || (bytes == 0 && !copy.from_runtime())) return;
-  const ArrayPart part = array_part(handle);
+  const ArrayPart part = this->part(handle);
   if (part.width == 0 || !is_past(copy, *box, part)) return;
   const std::uint64_t fitting = inside(box->x, box->width, part.width) *
                                 inside(box->y, box->height, part.height) *
                                 inside(box->z, box->depth, part.depth);
-  add({.verdict = Verdict::kOutOfBounds,
-       .side = side,
-       .block = part.block,
-       .bytes_past = bytes > fitting ? bytes - fitting : 0,
-       .range_begin = handle,
-       .range_bytes = bytes});
+  verdicts.add({.verdict = Verdict::kOutOfBounds,
+                .side = side,
+                .block = part.block,
+                .bytes_past = bytes > fitting ? bytes - fitting : 0,
+                .range_begin = handle,
+                .range_bytes = bytes});
 }
 
-bool Heap::State::judge_freed_array(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side) {
-  if (handle == 0 || e.succeeded() || is_dead(e.context) || is_sticky(e.result)) return false;
-  const Block* dead = dead_array_of(handle);
+bool Arrays::judge_freed(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side,
+                         CallVerdicts& verdicts) const {
+  if (handle == 0 || e.succeeded() || contexts_.is_dead(e.context) || is_sticky(e.result)) return false;
+  const Block* dead = find_dead(handle);
   if (dead == nullptr) return false;
-  add({.verdict = Verdict::kUseAfterFree,
-       .side = side,
-       .block = dead,
-       .range_begin = handle,
-       .range_bytes = bytes});
+  verdicts.add({.verdict = Verdict::kUseAfterFree,
+                .side = side,
+                .block = dead,
+                .range_begin = handle,
+                .range_bytes = bytes});
   return true;
 }
 

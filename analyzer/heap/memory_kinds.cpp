@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's rules about kinds of memory as plain functions: names, which release fits which allocation
-// (CUDA driver API manual), what counts as device memory, which error codes end a context, how far a copy or set
-// reaches. Used by the heap and by detectors.
+// See memory_kinds.h. Source: CUDA driver API manual.
+
+#include "analyzer/heap/memory_kinds.h"
 
 #include <algorithm>
 
-#include "analyzer/heap/heap.h"
 #include "trace/cuda_constants.h"
-#include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
@@ -118,26 +116,6 @@ bool release_fits(FreeFunction function, Family family) {
 
 // Graphics resources end with the other API's object, and unmapping names the resource, not the address.
 bool can_leak(Family family) { return !is_static(family) && family != Family::kGraphics; }
-
-bool is_sticky(std::uint16_t result) {
-  switch (result) {
-  case cuda::CUDA_ERROR_ECC_UNCORRECTABLE:
-  case cuda::CUDA_ERROR_NVLINK_UNCORRECTABLE:
-  case cuda::CUDA_ERROR_CONTAINED:
-  case cuda::CUDA_ERROR_ILLEGAL_ADDRESS:
-  case cuda::CUDA_ERROR_LAUNCH_TIMEOUT:
-  case cuda::CUDA_ERROR_ASSERT:
-  case cuda::CUDA_ERROR_HARDWARE_STACK_ERROR:
-  case cuda::CUDA_ERROR_ILLEGAL_INSTRUCTION:
-  case cuda::CUDA_ERROR_MISALIGNED_ADDRESS:
-  case cuda::CUDA_ERROR_INVALID_ADDRESS_SPACE:
-  case cuda::CUDA_ERROR_INVALID_PC:
-  case cuda::CUDA_ERROR_LAUNCH_FAILED:
-  case cuda::CUDA_ERROR_TENSOR_MEMORY_LEAK:
-  case cuda::CUDA_ERROR_EXTERNAL_DEVICE: return true;
-  default: return false;
-  }
-}
 
 std::uint64_t Rows::count() const { return saturating_mul(height, depth); }
 

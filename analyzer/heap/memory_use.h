@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who uses how much memory: sums by family and device and by call stack, kept up to date at every birth and
-// death of a block in constant time. Fed by the heap, read by the analysis for the report's tables.
+// death of a block in constant time.
 //
 // What each stack held at the peak of device memory is exact without ever copying the table: each stack
 // remembers what it held before its first change since a peak, and the number of that peak. If it is the last
@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/heap/heap.h"
 #include "analyzer/base/prefetch.h"
+#include "analyzer/heap/block.h"
 
 namespace gmt {
 
@@ -158,24 +158,6 @@ private:
   std::vector<Stack> stacks_{1};
   std::uint64_t live_bytes_ = 0, peak_bytes_ = 0, peak_order_ = 0;
   std::uint64_t peak_number_ = 0;
-};
-
-// What successful copies moved, by direction: by what the memory is where the heap knows it (managed memory
-// counts as device memory), else by what the call declares. Fed by the analysis.
-class CopyUse {
-public:
-  enum Direction : std::uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice, kPeer, kHostToHost };
-  static constexpr std::size_t kDirections = kHostToHost + 1;
-  struct Sum {
-    std::uint64_t copies = 0, bytes = 0;
-    std::uint64_t pageable_bytes = 0; // of `bytes`, with host memory on a side that is not pinned
-  };
-
-  void add(const Event& copy, const Heap& heap); // after Heap::apply
-  const std::array<Sum, kDirections>& sums() const { return sums_; }
-
-private:
-  std::array<Sum, kDirections> sums_;
 };
 
 } // namespace gmt

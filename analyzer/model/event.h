@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One decoded record of a trace, in the merged order of one process. Made by LogReader, ordered by Merge,
-// seen by Heap and every detector. An Event is a view: it lives until the next one is asked for.
+// One decoded record of a trace, in the merged order of one process. An Event is a view: it lives until the next one
+// is asked for.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Event {
   std::uint64_t order;
   std::uint64_t time;
   std::uint64_t ticks; // how long the call took, in units of `time`; 0 unknown
-  std::span<const std::uint64_t> payload; // read by trace::AllocView and its like; at least 4 words
+  std::span<const std::uint64_t> payload; // for trace::AllocView and the other views; at least 4 words
 
   // A stream by a number of its own, where the handle that the call gave stands for another one in each thread.
   std::uint64_t own_stream(std::uint64_t handle) const {
@@ -41,6 +41,9 @@ struct Event {
   bool succeeded() const { return result == 0; }
   bool from_runtime() const { return (flags & trace::kFlagRuntime) != 0; }
 };
+
+// Calls alone: what counts as an event in reports.
+constexpr bool is_call(trace::Kind kind) { return kind >= trace::Kind::kAlloc; }
 
 // The stream that the call names; 0 for kinds that name none.
 inline std::uint64_t named_stream(const Event& e) {

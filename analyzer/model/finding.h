@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a detector says: one finding is one mistake (or one group of equal mistakes) with every call stack
-// that matters. Detectors fill it with stack ids; the report resolves them to Frames before any output runs.
-// Sizes are bytes, addresses are the program's own.
+// What a detector found: one finding is one mistake (or one group of equal mistakes) with every call stack
+// that matters. Stacks are ids until their frames are known; texts leave open how the program names its calls
+// (text.h). Sizes are bytes, addresses are the program's own.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "analyzer/model/event.h"
+#include "analyzer/model/stack_role.h"
+#include "analyzer/model/text.h"
 
 namespace gmt {
 
@@ -41,31 +43,45 @@ struct Frame {
   bool inlined = false;
   // Stands for what left no frame: the next frame called a function that ended in a tail call, maybe several in turn.
   bool tail_call = false;
+  std::string language = {}; // "python"; empty for native code, whose `file` and `line` come from its debug information
   std::shared_ptr<const Callee> callee = nullptr; // called from here, as far as it makes tail calls
 };
 
-// Who ran device code: what tells one thread of a kernel from the others.
+// A thread of a kernel, as far as it is known.
 struct DeviceThread {
   std::string kernel;       // demangled, empty if unknown
   std::uint64_t launch = 0; // which of the kernel's launches, from 1; 0 unknown
   std::optional<std::array<std::uint32_t, 3>> block = {}, thread = {}; // none where all of them are meant
 };
 
-struct LabelledStack {
-  std::string label; // "allocated here", "first freed here", "freed again here", ...
-  StackId stack;
-  std::string api;   // the call as the program wrote it: cudaMalloc, else cuMemAlloc
-  std::vector<Frame> frames; // filled by the report, innermost first
-  std::optional<DeviceThread> device = {}; // a place in a kernel: its frames are the detector's, `stack` is 0
+// Where a kernel met a fault, as far as it is known.
+struct DeviceFault {
+  enum class Certainty : std::uint8_t { kExact, kInferred };
+  DeviceThread thread;
+  std::optional<std::uint64_t> instruction = {}; // offset in the kernel's code
+  Certainty certainty = Certainty::kExact;
 };
 
-// Who had what when an allocation failed: of one device's memory, or of the host's that CUDA has pinned.
+struct CallStack {
+  StackId stack;
+  std::string api;           // the call as the program wrote it: cudaMalloc, else cuMemAlloc
+  std::vector<Frame> frames; // innermost first; filled when symbols are resolved
+  std::optional<DeviceThread> device = {}; // in a kernel: its frames are the detector's, `stack` is 0
+};
+
+struct FindingStack : CallStack {
+  StackRole role = StackRole::kCalled;
+  StackOrder order = StackOrder::kOnly;
+  std::optional<MemoryAmount> amount = {}; // where several places have a part each
+};
+
+// What was held, and by which code, when an allocation failed: of one device's memory, or of the host's that CUDA has pinned.
 struct HeldMemory {
   struct Holder {
     std::size_t stack = 0; // index into Finding::stacks
     std::uint64_t bytes = 0, blocks = 0;
   };
-  struct Module {      // who allocated it: the first frame that is not CUDA's
+  struct Module {      // that allocated it: of the first frame that is not CUDA's
     std::string path;  // empty if unknown
     std::string owner; // "cuBLAS", empty if it is no known library
     std::uint64_t bytes = 0, blocks = 0;
@@ -94,7 +110,7 @@ struct HeldMemory {
   std::vector<Module> modules;                          // those that held most first
   std::vector<Pool> pools;
 
-  // An estimate of what nobody that was traced held: contexts, code, memory that pools keep, other programs.
+  // An estimate of what no traced process held: contexts, code, memory that pools keep, other programs.
   std::optional<std::uint64_t> untraced_bytes() const {
     if (!free_bytes || !total_bytes) return std::nullopt;
     const std::uint64_t taken = *total_bytes - std::min(*free_bytes, *total_bytes);
@@ -127,20 +143,37 @@ struct AccessFigures {
   }
 };
 
-struct Finding {
+// What the numbers of a finding are about.
+enum class Measure : std::uint8_t {
+  kMistakes,   // the count is how often it happened
+  kBlocks,     // the count is a number of allocations, the bytes are theirs
+  kLostBlocks, // the same, and the bytes are lost to the program: they are what the finding is about
+};
+
+// The library that did something for itself.
+struct Owner {
+  std::string name; // "cuBLAS"; empty: it is the program's own doing
+  std::string why;  // half a sentence: "its workspace lives as long as the handle"
+};
+
+struct FindingFacts {
   std::string kind; // its detector's id: "leak", "double-free", ...
   Severity severity = Severity::kError;
-  std::string message; // one sentence: what happened, with numbers
-  std::string advice;  // one sentence: what to do
   std::uint64_t bytes = 0;
   std::uint64_t count = 1;
   std::optional<std::uint64_t> address; // an example, where one address matters
-  std::string range;   // NVTX ranges open at the example (a leak's birth), "epoch 2 / forward"; empty if none
-  std::string api;     // the call at fault as the program wrote it; empty for leaks' absence of one
-  std::string owner;   // the library that did it for itself: "cuBLAS"; empty if it is the program's own
-  std::vector<LabelledStack> stacks;    // the call at fault first, then backwards in time
+  std::string range;                    // NVTX ranges open at the example (a leak's birth), "epoch 2 / forward"; empty if none
+  std::string api;                      // the call at fault as the program wrote it; empty if none is
   std::optional<HeldMemory> held;       // out-of-memory alone
   std::optional<AccessFigures> access = {}; // those of memory accesses alone
+  std::optional<DeviceFault> fault = {};    // those of faults in kernels alone
+};
+
+struct Finding : FindingFacts {
+  Text message; // one sentence without its full stop: what happened, with numbers
+  Text advice;  // whole sentences: what to do
+  Owner owner;
+  std::vector<FindingStack> stacks; // the call at fault first, then backwards in time
 
   // Findings of one kind with equal keys are merged by grouping: counts and bytes add up, the first stays the
   // example. A detector puts here what must be equal besides kind, api and stacks (a family, an error code).
@@ -151,6 +184,7 @@ struct Finding {
 struct NotChecked {
   std::string what; // a finding's id, or a sentence's subject
   std::string why;
+  bool is_of_run = false; // true of the run only if each of its processes says so
 };
 
 } // namespace gmt

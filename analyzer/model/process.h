@@ -26,7 +26,7 @@ struct Kernel {
   std::vector<Parameter> parameters;
 };
 
-// A device's limits, as its driver told them (cuDeviceGetAttribute).
+// A device's limits, as its driver gave them (cuDeviceGetAttribute).
 struct DeviceFacts {
   std::string name;
   std::uint64_t bytes = 0; // of memory
@@ -38,7 +38,7 @@ struct DeviceFacts {
   bool concurrent_managed = false;
 };
 
-// Who made a CUDA call: the first frame of its stack that is not CUDA's.
+// The code that made a CUDA call: the first frame of its stack that is not CUDA's.
 struct Caller {
   std::string_view module; // path of the executable or library, empty if unknown
   std::string_view owner;  // "cuBLAS", empty if it is no library that is known by name

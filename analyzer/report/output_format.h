@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole interface of an output format: one file in outputs/, registered by one object at its bottom.
-// Outputs see only this, report.h and finding.h.
+// The whole interface of an output format: one file in formats/, registered by one object at its bottom.
+// Formats see only this, report.h and what a report consists of.
 #pragma once
 
 #include <iosfwd>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few sums that every reader of a Report needs and that must be the same everywhere. Called by the report
-// builder, the outputs and the commands' verdicts.
+// The few sums of a Report that must be the same everywhere.
 #include "analyzer/report/report.h"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finished analysis, ready to be rendered: findings grouped, suppressed and symbolised, and everything a
-// reader needs to trust them (how the program ended, what was lost, what was not checked). Made by
-// build_report(), read by outputs.
+// A finished analysis, ready to be rendered: findings grouped, suppressed and symbolised, and everything that is
+// needed to trust them (how the program ended, what was lost, what was not checked).
 #pragma once
 
 #include <cstdint>
@@ -11,13 +10,9 @@
 #include <vector>
 
 #include "analyzer/analysis/process_report.h"
-#include "analyzer/model/finding.h"
+#include "analyzer/model/reported_finding.h"
 
 namespace gmt {
-
-struct ReportedFinding : Finding {
-  std::size_t process = 0; // index into Report::processes
-};
 
 struct SuppressionUse {
   std::string rule; // as written

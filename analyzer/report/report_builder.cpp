@@ -20,6 +20,7 @@
 #include "analyzer/symbols/symbols_cache.h"
 #include "analyzer/symbols/symbols.h"
 #include "analyzer/device_code/trace_code.h"
+#include "analyzer/wording/wording.h"
 
 #ifndef GPUMEMTRACE_VERSION
 #define GPUMEMTRACE_VERSION "unknown"
@@ -38,9 +39,9 @@ void add_once(std::vector<NotChecked>& list, NotChecked entry) {
   if (!known) list.push_back(std::move(entry));
 }
 
-// A policy's mark or range that never came in one process came in another.
+// A mark or range of a policy that never came in one process came in another.
 bool is_answered_elsewhere(const NotChecked& entry, const std::vector<Analysis>& analyses) {
-  if (entry.what != "policy") return false;
+  if (!entry.is_of_run) return false;
   return !std::all_of(analyses.begin(), analyses.end(), [&](const Analysis& analysis) {
     return std::any_of(analysis.not_checked.begin(), analysis.not_checked.end(), [&](const NotChecked& other) {
       return other.what == entry.what && other.why == entry.why;
@@ -86,7 +87,7 @@ public:
       for (std::size_t i = 1; i <= analysis_.stacks.size(); ++i) add(StackId{static_cast<std::uint32_t>(i)});
     }
     for (const Finding& finding : analysis_.findings) {
-      for (const LabelledStack& stack : finding.stacks) add(stack.stack);
+      for (const FindingStack& stack : finding.stacks) add(stack.stack);
     }
     for (const MemoryTables::Holder& holder : analysis_.process.tables.holders) add(holder.stack.stack);
     std::sort(addresses.begin(), addresses.end());
@@ -163,7 +164,7 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
         report.remarks.push_back(std::move(*failure));
     }
     for (Finding& finding : analyses[i].findings) {
-      for (LabelledStack& stack : finding.stacks) {
+      for (FindingStack& stack : finding.stacks) {
         if (!stack.device) stack.frames = processes[i].frames(stack.stack, resolver);
       }
     }
@@ -191,7 +192,7 @@ void note_reused_addresses(const Analysis& analysis, Report& report) {
 }
 
 // Kernels of the program's own that allocate and say nothing of it, whatever others say. Libraries that are
-// known by name are left out: nobody here can build them anew. Files given to cuModuleLoad are not known.
+// known by name are left out: the user cannot build them anew. Files given to cuModuleLoad are not known.
 void note_unlogged_malloc(const Analysis& analysis, const fs::path& trace, Deadline deadline,
                           Report& report) {
   if (analysis.process.device == "simulated") return;
@@ -225,28 +226,31 @@ bool wanted_kind(const std::string& kind, const ReportOptions& options) {
 }
 
 // A double free of a small block is no smaller mistake: only what is about an amount can be too little of it.
-bool size_is_the_point(const Finding& finding) {
-  return finding.bytes != 0 && (finding.severity != Severity::kError || finding.kind.ends_with("leak"));
+bool size_is_the_point(const ReportedFinding& finding) {
+  const bool is_about_bytes = finding.severity != Severity::kError || finding.measure == Measure::kLostBlocks;
+  return finding.bytes != 0 && is_about_bytes;
 }
 
 void add_findings(std::vector<Finding> findings, std::size_t process, const ReportOptions& options,
                   Suppressions& suppressions, Report& report) {
   for (Finding& finding : findings) {
-    apply_owner_rules(finding); // sees whole stacks: an owner may be what the next line cuts away
-    name_runtime_calls(finding);
-    for (LabelledStack& stack : finding.stacks) {
-      if (!stack.device) trim_frames(stack.frames);
-    }
     if (!wanted_kind(finding.kind, options)) {
       ++report.other_kinds;
-    } else if (suppressions.suppress(finding)) {
+      continue;
+    }
+    apply_owner_rules(finding); // sees whole stacks: an owner may be what trim_frames() cuts away
+    const CallNames names = name_runtime_calls(finding);
+    for (FindingStack& stack : finding.stacks) {
+      if (!stack.device) trim_frames(stack.frames);
+    }
+    ReportedFinding reported = in_words(std::move(finding), names);
+    reported.process = process;
+    if (suppressions.suppress(reported)) {
       ++report.suppressed;
-    } else if (finding.bytes < options.min_bytes && size_is_the_point(finding)) {
+    } else if (reported.bytes < options.min_bytes && size_is_the_point(reported)) {
       ++report.below_min_bytes;
     } else {
-      ReportedFinding& reported = report.findings.emplace_back();
-      static_cast<Finding&>(reported) = std::move(finding);
-      reported.process = process;
+      report.findings.push_back(std::move(reported));
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From traces to a Report: analysis of each, symbols, owner rules, suppressions, order. Called by the
-// commands that report. The same traces and options give the same Report, byte for byte.
+// From traces to a Report: analysis of each, symbols, owner rules, suppressions, order. The same traces and options
+// give the same Report, byte for byte.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ bool matches(const std::string& pattern, const Frame& frame) {
   return false;
 }
 
-bool matches(const std::string& pattern, const Finding& finding) {
+bool matches(const std::string& pattern, const ReportedFinding& finding) {
   if (pattern == "*") return true; // also a finding without a stack
   for (const LabelledStack& stack : finding.stacks) {
     for (const Frame& frame : stack.frames) {
@@ -52,8 +52,8 @@ bool matches(const std::string& pattern, const Finding& finding) {
   return false;
 }
 
-// What tells this finding's place best: the function the user wrote, else the object file it is in.
-std::string place_of(const Finding& finding) {
+// What a rule for this finding should name: the function the user wrote, else the object file it is in.
+std::string subject_of(const ReportedFinding& finding) {
   for (const LabelledStack& stack : finding.stacks) {
     for (const Frame& frame : stack.frames) {
       if (!frame.function.empty()) return std::string(bare_function(frame.function));
@@ -105,7 +105,7 @@ void Suppressions::add_line(std::string_view line, const std::string& file, unsi
   rules_.push_back({std::string(kind), std::string(pattern), {std::string(rule), file, 0}});
 }
 
-bool Suppressions::suppress(const Finding& finding) {
+bool Suppressions::suppress(const ReportedFinding& finding) {
   for (Rule& rule : rules_) {
     if (!glob_match(rule.kind, finding.kind) || !matches(rule.pattern, finding)) continue;
     ++rule.use.findings;
@@ -131,7 +131,7 @@ bool matches_a_kind(std::string_view pattern) {
 void print_suppressions(const Report& report, std::ostream& out) {
   std::set<std::string> printed;
   for (const ReportedFinding& finding : report.findings) {
-    const std::string rule = finding.kind + ":" + place_of(finding);
+    const std::string rule = finding.kind + ":" + subject_of(finding);
     if (!printed.insert(rule).second) continue;
     std::string comment = finding.message; // a message of several lines must not end the comment
     std::replace_if(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of the user's that leave findings out of the report: `kind:glob` lines, docs/suppressions.md. Used by
-// the report builder. Every use is counted, so that a report always says what was held back and why.
+// Rules of the user that leave findings out of the report: `kind:glob` lines, docs/suppressions.md. Every use is
+// counted, so that a report always says what was held back and why.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ public:
   void add_line(std::string_view line, const std::string& file, unsigned number);
 
   // Whether a rule covers the finding; the first that does is counted.
-  bool suppress(const Finding& finding);
+  bool suppress(const ReportedFinding& finding);
   std::vector<SuppressionUse> used() const; // in the order of the files and lines
   std::size_t size() const { return rules_.size(); }
 

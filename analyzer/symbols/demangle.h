@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Demangled C++ function names, cut to what is needed: the bare name for suppressions, a short form for text.
-// Called by suppressions, the report builder and the text output. Works on strings only and never fails: a
-// name it does not understand comes back whole.
+// Demangled C++ function names, cut to what is needed: the bare name for suppressions, a short form for text. Works
+// on strings only and never fails: a name that it does not understand comes back whole.
 #pragma once
 
 #include <cstddef>

@@ -170,7 +170,7 @@ const DwarfLookup::Ranges* DwarfLookup::functions_beside(std::uint64_t address) 
   return unit != nullptr ? &functions_of(functions_root(unit->die)) : nullptr;
 }
 
-std::vector<SymbolPlace> DwarfLookup::places(std::uint64_t address) {
+std::vector<SourceFrame> DwarfLookup::frames(std::uint64_t address) {
   const Range* unit = find(units_, address);
   if (unit == nullptr) return {};
   Dwarf_Die lines = unit->die;
@@ -180,13 +180,13 @@ std::vector<SymbolPlace> DwarfLookup::places(std::uint64_t address) {
     add_inlined(chain, function->die, address, 0);
   }
   Line at = line_at(lines, address);
-  std::vector<SymbolPlace> places;
+  std::vector<SourceFrame> frames;
   for (std::size_t i = chain.size(); i-- > 0;) {
-    places.push_back({function_name(chain[i]), at.file, at.line, i > 0, nullptr});
+    frames.push_back({function_name(chain[i]), at.file, at.line, i > 0, nullptr});
     if (i > 0) at = call_site(lines, chain[i]);
   }
-  if (chain.empty() && !at.file.empty()) places.push_back({"", at.file, at.line, false, nullptr});
-  return places;
+  if (chain.empty() && !at.file.empty()) frames.push_back({"", at.file, at.line, false, nullptr});
+  return frames;
 }
 
 } // namespace gmt

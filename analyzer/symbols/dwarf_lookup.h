@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Function, file and line of an address from one file's DWARF, with inlined functions as places of their own.
-// Used by symbols. Units are found by their own ranges (not every compiler writes .debug_aranges); only the
-// units that hold a wanted address are read.
+// Function, file and line of an address from one file's DWARF, with inlined functions as frames of their own. Units
+// are found by their own ranges (not every compiler writes .debug_aranges); only the units that hold a wanted
+// address are read.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ public:
   DwarfLookup(const DwarfLookup&) = delete;
   DwarfLookup& operator=(const DwarfLookup&) = delete;
 
-  // Innermost first; empty if no unit covers the address. The last place's function may be a plain name
+  // Innermost first; empty if no unit covers the address. The last frame's function may be a plain name
   // without scope and parameters (functions of internal linkage): the symbol table knows better.
-  std::vector<SymbolPlace> places(std::uint64_t address);
+  std::vector<SourceFrame> frames(std::uint64_t address);
 
   // The function that has the code at an address; false if none is known.
   bool function_at(std::uint64_t address, Dwarf_Die& function);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ELF access for symbols, see elf_file.h. Tables of a gigabyte library have some 100,000 entries: they are
-// walked once for all addresses wanted, without an index, so that only pages of the table itself are touched.
+// walked once for all addresses wanted, without an index, so that only pages of the table itself are read.
 #include "analyzer/symbols/elf_file.h"
 
 #include <elfutils/libdwelf.h>

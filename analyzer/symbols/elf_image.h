@@ -33,7 +33,7 @@ public:
 
   // Up to so many bytes of the file from there on.
   std::span<const char> part(std::uint64_t offset, std::uint64_t bytes) const;
-  // The name at a place of the table of strings that belongs to the section. Empty if there is none.
+  // The name at an offset of the table of strings that belongs to the section. Empty if there is none.
   std::string_view linked_text(const Section& section, std::uint64_t at) const;
 
 private:

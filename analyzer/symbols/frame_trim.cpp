@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frames are nobody's business, see frame_trim.h. CUDA's runtime is recognised as a library, as the
+// Which frames say nothing to a reader, see frame_trim.h. CUDA's runtime is recognised as a library, as the
 // static archive inside an executable (no line information, names of its own), and as inline wrappers of its
 // headers; so are NVTX's.
 #include "analyzer/symbols/frame_trim.h"

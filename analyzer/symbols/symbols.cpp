@@ -22,10 +22,10 @@ namespace {
 std::uint64_t lookup_address(std::uint64_t offset) { return offset == 0 ? 0 : offset - 1; }
 
 // Names DWARF lacks (no unit, or internal linkage without scope and parameters) come from the symbol tables.
-void complete_function(std::vector<SymbolPlace>& places, const std::string& symbol) {
+void complete_function(std::vector<SourceFrame>& frames, const std::string& symbol) {
   if (symbol.empty()) return;
-  if (places.empty()) places.emplace_back();
-  SymbolPlace& function = places.back();
+  if (frames.empty()) frames.emplace_back();
+  SourceFrame& function = frames.back();
   const bool plain = function.function.find('(') == std::string::npos;
   if (function.function.empty() || (plain && symbol.starts_with("_Z"))) function.function = demangle(symbol);
 }
@@ -46,7 +46,7 @@ void SymbolResolver::resolve() {
   for (auto& [key, file] : files_) {
     std::sort(file.wanted.begin(), file.wanted.end());
     file.wanted.erase(std::unique(file.wanted.begin(), file.wanted.end()), file.wanted.end());
-    std::erase_if(file.wanted, [&f = file](std::uint64_t offset) { return f.places.contains(offset); });
+    std::erase_if(file.wanted, [&f = file](std::uint64_t offset) { return f.frames.contains(offset); });
     if (!file.wanted.empty()) resolve_file(key.first, key.second, file);
     file.wanted.clear();
   }
@@ -57,7 +57,7 @@ void SymbolResolver::cannot_answer(const std::string& path, File& file, std::str
 }
 
 void SymbolResolver::resolve_file(const std::string& path, const std::string& build_id, File& file) {
-  for (const std::uint64_t offset : file.wanted) file.places[offset]; // asked, whatever comes of it
+  for (const std::uint64_t offset : file.wanted) file.frames[offset]; // asked, whatever comes of it
   if (!path.starts_with('/')) return;                                 // the kernel's own: [vdso]
   const std::optional<ElfFile> binary = ElfFile::open(path);
   if (!binary) {
@@ -89,10 +89,10 @@ void SymbolResolver::resolve_file(const std::string& path, const std::string& bu
   for (const std::uint64_t offset : file.wanted) tail_calls.want(offset);
   tail_calls.resolve(informed);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    std::vector<SymbolPlace> places = dwarf.places(names[i].address);
-    complete_function(places, names[i].name);
-    if (!places.empty()) places.back().callee = tail_calls.at(file.wanted[i]);
-    file.places[file.wanted[i]] = std::move(places);
+    std::vector<SourceFrame> frames = dwarf.frames(names[i].address);
+    complete_function(frames, names[i].name);
+    if (!frames.empty()) frames.back().callee = tail_calls.at(file.wanted[i]);
+    file.frames[file.wanted[i]] = std::move(frames);
   }
 }
 
@@ -113,14 +113,14 @@ std::vector<Frame> SymbolResolver::frames(const Module& module, std::uint64_t ad
   plain.module_offset = address - module.bias;
   std::vector<Frame> frames;
   if (const File* file = find(module); file != nullptr) {
-    if (const auto at = file->places.find(plain.module_offset); at != file->places.end()) {
-      for (const SymbolPlace& place : at->second) {
+    if (const auto at = file->frames.find(plain.module_offset); at != file->frames.end()) {
+      for (const SourceFrame& known : at->second) {
         Frame& frame = frames.emplace_back(plain);
-        frame.function = place.function;
-        frame.file = place.file;
-        frame.line = place.line;
-        frame.inlined = place.inlined;
-        frame.callee = place.callee;
+        frame.function = known.function;
+        frame.file = known.file;
+        frame.line = known.line;
+        frame.inlined = known.inlined;
+        frame.callee = known.callee;
       }
     }
   }

@@ -25,12 +25,12 @@ struct SymbolOptions {
 };
 
 // A function, or a function inlined into the next one, at one address.
-struct SymbolPlace {
+struct SourceFrame {
   std::string function; // empty if unknown
   std::string file;
   std::uint32_t line = 0;
   bool inlined = false;
-  std::shared_ptr<const Callee> callee; // of the outermost place at an address, see Frame
+  std::shared_ptr<const Callee> callee; // of the outermost frame at an address, see Frame
 };
 
 class SymbolResolver {
@@ -48,7 +48,7 @@ public:
 
 private:
   struct File {
-    std::map<std::uint64_t, std::vector<SymbolPlace>> places; // by offset in the file's address space
+    std::map<std::uint64_t, std::vector<SourceFrame>> frames; // by offset in the file's address space
     std::vector<std::uint64_t> wanted;
     bool answered = false, remarked = false;
   };

@@ -21,7 +21,7 @@ constexpr std::uintmax_t kLargestFile = 512u << 20;
 constexpr std::size_t kMostFrames = 256;
 constexpr std::size_t kFields = 8; // later versions may append more
 
-// Nothing if a range makes no sense: without it, the frames above cannot be told from the function's own.
+// Nothing if a range makes no sense: without it, the frames above cannot be distinguished from the function's own.
 std::shared_ptr<const Callee> parse_callee(std::string_view function, std::string_view ranges) {
   Callee callee;
   callee.function = unescape(function);

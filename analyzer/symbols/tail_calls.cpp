@@ -105,7 +105,7 @@ bool stands_for_kernel(const Dwarf_Die& function) {
   });
 }
 
-// CUDA's own functions end a stack as it is told; what the headers make of them is theirs too.
+// CUDA's own functions end a stack as it is shown; what the headers make of them is theirs too.
 bool is_cuda_name(std::string_view function) {
   const std::string_view name = unscoped_function(function);
   return name.starts_with("cuda") || name.starts_with("__cuda") ||
@@ -172,10 +172,10 @@ void TailCalls::resolve(const ElfFile& tables) {
     }
     if (called.definitions.empty()) continue;
     const std::string name = function_name(called.definitions.front());
-    const bool told = std::ranges::any_of(called.definitions, [](const Dwarf_Die& die) {
+    const bool is_defined = std::ranges::any_of(called.definitions, [](const Dwarf_Die& die) {
       return any_within(die, [](Dwarf_Die& site) { return is_tail_call(site); });
     });
-    if (!told || is_cuda_name(name) || std::ranges::any_of(called.definitions, stands_for_kernel)) continue;
+    if (!is_defined || is_cuda_name(name) || std::ranges::any_of(called.definitions, stands_for_kernel)) continue;
     called.callee = std::make_shared<const Callee>(Callee{name, code_of(called.definitions)});
   }
 }

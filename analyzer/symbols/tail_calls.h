@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which calls lead to a function that may be gone from the stack. A function that ends in a call to another one
 // jumps there (a tail call): its own frame is gone, and the stack shows the other one right above the caller.
-// DWARF's call sites say who was called and who makes tail calls. What cannot be known is left out: calls through
+// DWARF's call sites say which function was called and which ones make tail calls. What cannot be known is left out: calls through
 // pointers, functions of other files, and the functions that nvcc puts in a kernel's place.
 #pragma once
 

@@ -3,77 +3,28 @@
 
 #include "analyzer/trace_reader/access_log.h"
 
-#include <algorithm>
-#include <bit>
-#include <fstream>
-#include <span>
 #include <unordered_map>
-#include <utility>
+#include <vector>
 
 namespace gmt {
 namespace fs = std::filesystem;
 namespace {
 
 using trace::Kind;
-using Payload = std::span<const std::uint64_t>;
-
-constexpr std::size_t kBatch = 1024; // slots read at once
 
 class AccessLogReader {
 public:
   explicit AccessLogReader(AccessLog& log) : log_(log) {}
 
-  void read(std::ifstream& file) {
-    std::vector<trace::Slot> raw; // what is not taken yet
-    for (bool more = true; more;) {
-      const std::size_t before = raw.size();
-      raw.resize(before + kBatch);
-      file.read(reinterpret_cast<char*>(raw.data() + before), kBatch * sizeof(trace::Slot));
-      const auto slots = static_cast<std::size_t>(file.gcount()) / sizeof(trace::Slot);
-      raw.resize(before + slots);
-      more = slots == kBatch;
-      raw.erase(raw.begin(), raw.begin() + static_cast<std::ptrdiff_t>(take(raw, !more)));
+  void read(const fs::path& path) {
+    SlotFile file(path, log_.stats);
+    for (SlotRecord record; file.read(record);) {
+      file.words_of(record, payload_);
+      on_record(record.head.kind);
     }
   }
 
 private:
-  // Takes all whole records; the last one may go on in the next batch. Returns how many slots that were.
-  std::size_t take(std::span<const trace::Slot> slots, bool is_end) {
-    std::size_t at = 0;
-    while (at < slots.size()) {
-      if (slots[at].head == 0) { // the tail that files grow by, or a record that was never finished
-        ++zeros_;
-        ++at;
-        continue;
-      }
-      const trace::Head head = trace::unpack(slots[at].head);
-      if (at + head.slots > slots.size() && !is_end) break;
-      log_.stats.torn += std::exchange(zeros_, 0);
-      at += take_record(head, slots.subspan(at));
-    }
-    return at;
-  }
-
-  // The number of slots that the record takes up, at least 1.
-  std::size_t take_record(const trace::Head& head, std::span<const trace::Slot> slots) {
-    std::size_t whole = 1;
-    while (whole < head.slots && whole < slots.size() &&
-           trace::unpack(slots[whole].head).kind == Kind::kMore) {
-      ++whole;
-    }
-    if (head.kind == Kind::kMore || head.slots == 0 || whole != head.slots) {
-      ++log_.stats.damaged;
-      return whole;
-    }
-    payload_.assign(std::begin(slots[0].a), std::end(slots[0].a));
-    for (std::size_t i = 1; i < whole; ++i) {
-      const auto more = std::bit_cast<trace::MoreSlot>(slots[i]);
-      payload_.insert(payload_.end(), std::begin(more.payload), std::end(more.payload));
-    }
-    on_record(head.kind);
-    return whole;
-  }
-
   void on_record(Kind kind) {
     bool sound = true;
     switch (kind) {
@@ -83,7 +34,6 @@ private:
     case Kind::kAccessInstruction: sound = on_instruction(); break;
     case Kind::kAccessCounters: sound = on_counters(); break;
     case Kind::kLoss: note_loss(trace::LossView(record()), log_.stats); return;
-    case Kind::kAbandoned: return;
     default: ++log_.stats.unknown_kinds; return;
     }
     ++(sound ? log_.stats.records : log_.stats.damaged);
@@ -184,7 +134,6 @@ private:
 
   AccessLog& log_;
   std::vector<std::uint64_t> payload_; // of the record in hand
-  std::uint64_t zeros_ = 0;            // heads since the last record
   std::unordered_map<std::uint64_t, std::string> texts_;
   std::unordered_map<std::uint64_t, std::size_t> by_number_; // of functions, to their index
 };
@@ -194,13 +143,7 @@ private:
 AccessLog read_access_log(const fs::path& path) {
   AccessLog log;
   log.name = path.stem().string();
-  std::error_code error;
-  std::ifstream file;
-  if (fs::is_regular_file(path, error)) file.open(path, std::ios::binary); // a pipe would block us
-  char page[trace::kLogHeaderBytes];
-  file.read(page, sizeof page);
-  if (!note_header({page, static_cast<std::size_t>(file.gcount())}, log.stats)) return log;
-  AccessLogReader(log).read(file);
+  AccessLogReader(log).read(path);
   return log;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What instructions did to memory, as one context's access-<n>.log has it (trace/FORMAT.md, "Instructions and
-// memory"). Read by MemoryAccess, which adds contexts up, and by `dump`.
+// memory").
 //
-// Trusts nothing, as LogReader does: what makes no sense is counted and left out, and the file may end
-// anywhere. Its words are raised in place while the process lives, so any number may be the one before.
+// Trusts nothing, as SlotFile does: what makes no sense is counted and left out. Its words are raised in place while the
+// process lives, so any number may be the one before.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/trace_reader/log_reader.h"
+#include "analyzer/trace_reader/slot_file.h"
 
 namespace gmt {
 
 // trace::Kind::kAccessWindows.
 struct AccessWindows {
   trace::AccessTrouble trouble = trace::AccessTrouble::kNone;
-  std::uint64_t code = 0; // the CUptiResult that told
+  std::uint64_t code = 0; // the CUptiResult behind it
   std::uint64_t opened = 0, read = 0, given_up = 0;
   std::uint64_t launches = 0, launches_read = 0, launches_given_up = 0;
   std::uint64_t open_nanoseconds = 0;
@@ -61,7 +61,7 @@ struct AccessCounts {
   std::uint64_t local_sectors = 0;
 
   // Instructions that did not are measured too, for their executions.
-  bool touched_memory() const {
+  bool accessed_memory() const {
     const auto any = [](std::uint64_t figure) { return figure != 0 && figure != trace::kUnknownCount; };
     return any(sectors) || any(bytes) || any(wavefronts) || any(shared_bytes) || any(local_sectors);
   }

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <fstream>
 
-#include "analyzer/base/text_format.h"
-#include "trace/ring_reader.h"
+#include "analyzer/trace_reader/ring_rest.h"
 
 namespace gmt {
 namespace fs = std::filesystem;
@@ -19,8 +18,6 @@ using trace::Kind;
 constexpr std::uintmax_t kMaxRingBytes = std::uintmax_t{4} << 30; // many times what the interposer makes
 
 bool is_device_kind(Kind kind) { return kind >= Kind::kDeviceAlloc && kind <= Kind::kDeviceDrained; }
-
-trace::Head head_of(const trace::Slot& slot) { return trace::unpack(slot.head); }
 
 } // namespace
 
@@ -36,22 +33,14 @@ DeviceSite site_of(const DeviceRecord& record) {
           .line = static_cast<std::uint32_t>(std::min<std::uint64_t>(site.line(), UINT32_MAX))};
 }
 
+// Zero slots stand where the log could not be written.
 DeviceLogReader::DeviceLogReader(const DeviceLogFiles& files) : last_ticket_(trace::kMaxSubRings) {
-  if (!files.log.empty()) open_log(files.log);
-  if (!files.ring.empty()) add_ring(files.ring);
-}
-
-void DeviceLogReader::open_log(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return; // a pipe of that name must not block us
-  log_.open(path, std::ios::binary);
-  char page[trace::kLogHeaderBytes];
-  log_.read(page, sizeof page);
-  if (!note_header({page, static_cast<std::size_t>(log_.gcount())}, stats_)) log_.close();
+  if (!files.log.empty()) log_.emplace(files.log, stats_, ZeroHeads::kHoles);
+  if (!files.ring.empty()) read_ring(files.ring);
 }
 
 // A copy is read: the ring itself may still be written to, and is not ours to change.
-void DeviceLogReader::add_ring(const fs::path& path) {
+void DeviceLogReader::read_ring(const fs::path& path) {
   std::error_code error;
   const std::uintmax_t bytes = fs::is_regular_file(path, error) ? fs::file_size(path, error) : 0;
   if (error || bytes < trace::kRingHeaderBytes || bytes > kMaxRingBytes) return;
@@ -63,82 +52,42 @@ void DeviceLogReader::add_ring(const fs::path& path) {
     stats_.skipped = "what is left of the ring is damaged";
     return;
   }
-  const trace::RingHeader header = trace::ring_header(copy.data());
-  std::uint64_t slots = 0, lost = 0, torn = 0;
-  for (unsigned i = 0; i < header.sub_rings; ++i) {
-    trace::SubRingReader reader(copy.data(), i);
-    const trace::RingProgress progress = reader.drain_rest([this](const trace::RingRecord& record) {
-      for (unsigned slot = 0; slot < record.slots(); ++slot) ring_.push_back(record[slot]);
-    });
-    slots += progress.slots;
-    lost += reader.lost();
-    torn += progress.torn;
-  }
-  trace::Slot drained{};
-  trace::SlotWords words{drained};
-  trace::DeviceDrainedFields(words).slots(slots).lost(lost).torn(torn);
-  drained.context = static_cast<std::uint16_t>(header.context);
-  drained.head = trace::pack({Kind::kDeviceDrained, 1, trace::kNoApi, 0, 0});
-  ring_.push_back(drained);
+  RingRest rest = take_rest(copy.data());
+  rest.slots.push_back(drained_slot(trace::ring_header(copy.data()), rest));
+  ring_.emplace(std::move(rest.slots), stats_, ZeroHeads::kHoles);
 }
 
-bool DeviceLogReader::fill() {
-  raw_.erase(raw_.begin(), raw_.begin() + static_cast<std::ptrdiff_t>(at_));
-  at_ = 0;
-  const std::size_t before = raw_.size();
-  if (log_.is_open()) {
-    raw_.resize(before + kBatch);
-    log_.read(reinterpret_cast<char*>(raw_.data() + before), kBatch * sizeof(trace::Slot));
-    raw_.resize(before + static_cast<std::size_t>(log_.gcount()) / sizeof(trace::Slot));
-    if (!log_) log_.close();
-  }
-  if (raw_.size() == before && !ring_.empty()) {
-    raw_.insert(raw_.end(), ring_.begin(), ring_.end());
-    ring_.clear();
-  }
-  return raw_.size() > before;
-}
-
-// Zero slots are the tail that files grow by, and stand in the middle where the log could not be written.
 const DeviceRecord* DeviceLogReader::next() {
-  for (;;) {
-    while (at_ < raw_.size() && raw_[at_].head == 0) ++at_;
-    const unsigned slots = at_ < raw_.size() ? head_of(raw_[at_]).slots : 0;
-    if (at_ + std::max(slots, 1u) > raw_.size() && fill()) continue;
-    if (at_ >= raw_.size()) return nullptr;
-    if (take_record() && !is_repeated()) return &record_;
+  while (read_slots()) {
+    if (is_event() && !is_repeated()) return &record_;
   }
+  return nullptr;
 }
 
-// Moves on by one record; false if there is nothing to say about it.
-bool DeviceLogReader::take_record() {
-  const trace::Slot& first = raw_[at_];
-  const trace::Head head = head_of(first);
-  const auto is_more = [this](std::size_t i) {
-    return i < raw_.size() && head_of(raw_[i]).kind == Kind::kMore;
-  };
-  unsigned whole = 1;
-  while (whole < head.slots && is_more(at_ + whole)) ++whole;
-  const bool sound = head.kind != Kind::kMore && head.slots != 0 && whole == head.slots;
-  if (!sound) {
-    ++stats_.damaged;
-    at_ += whole;
-    while (is_more(at_)) ++at_; // of a record whose first slot is missing
-    return false;
+bool DeviceLogReader::read_slots() {
+  for (std::optional<SlotFile>* file : {&log_, &ring_}) {
+    SlotRecord record;
+    if (!file->has_value()) continue;
+    if ((*file)->read(record)) {
+      (*file)->words_of(record, payload_);
+      record_ = {.head = record.head,
+                 .slot = std::bit_cast<trace::DeviceSlot>((**file)[record.slot]),
+                 .payload = payload_};
+      return true;
+    }
+    file->reset();
   }
-  payload_.assign(std::begin(first.a), std::end(first.a));
-  for (unsigned i = 1; i < whole; ++i) {
-    const auto more = std::bit_cast<trace::MoreSlot>(raw_[at_ + i]);
-    payload_.insert(payload_.end(), std::begin(more.payload), std::end(more.payload));
-  }
-  record_ = {.head = head, .slot = std::bit_cast<trace::DeviceSlot>(first), .payload = payload_};
-  at_ += whole;
-  if (is_device_kind(head.kind)) {
+  return false;
+}
+
+bool DeviceLogReader::is_event() {
+  const Kind kind = record_.head.kind;
+  if (is_device_kind(kind)) {
     ++stats_.records;
     return true;
   }
-  if (head.kind == Kind::kLoss) note_loss(trace::LossView(first), stats_);
-  else if (head.kind != Kind::kAbandoned) ++stats_.unknown_kinds;
+  if (kind == Kind::kLoss) note_loss(trace::LossView(record_), stats_);
+  else ++stats_.unknown_kinds;
   return false;
 }
 

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kernels wrote of their malloc and free, one ring's records in the order in which they were read from
 // it: from device-<n>.log, and from device-<n>.ring what a dead process left there (trace/FORMAT.md,
-// "Device rings"). Used by DeviceHeaps and by `dump`.
+// "Device rings").
 //
-// Trusts nothing, as LogReader does: what makes no sense is counted and skipped, and a file may end
-// anywhere. A record that stands in both files, because its process died in the middle of moving it, is
-// given once.
+// Trusts nothing, as SlotFile does. A record that stands in both files, because its process died in the middle of moving
+// it, is given once.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "analyzer/trace_reader/log_reader.h"
+#include "analyzer/trace_reader/slot_file.h"
 #include "trace/records.h"
 
 namespace gmt {
@@ -30,7 +28,7 @@ struct DeviceLogFiles {
 struct DeviceRecord {
   trace::Head head;
   trace::DeviceSlot slot;                 // of kDeviceDrained, the bytes of a trace::Slot
-  std::span<const std::uint64_t> payload; // read by trace::DeviceAllocView and its like; at least 4 words
+  std::span<const std::uint64_t> payload; // for trace::DeviceAllocView and the other views; at least 4 words
 
   trace::DeviceOp op() const { return trace::device_op(head.flags); }
   trace::DeviceSpace space() const { return trace::device_space(head.flags); }
@@ -52,19 +50,13 @@ public:
   const LogStats& stats() const { return stats_; } // `torn` is what the drain and the ring count
 
 private:
-  static constexpr std::size_t kBatch = 1024; // slots read at once
-
-  void open_log(const std::filesystem::path& path);
-  void add_ring(const std::filesystem::path& path);
-  bool fill(); // more slots into raw_; false if there are none
-  bool take_record();
+  void read_ring(const std::filesystem::path& path);
+  bool read_slots(); // the next whole record into record_
+  bool is_event();
   bool is_repeated();
 
-  std::ifstream log_;
-  std::vector<trace::Slot> ring_; // what was left there, and a kDeviceDrained of our own
   LogStats stats_;
-  std::vector<trace::Slot> raw_;
-  std::size_t at_ = 0;                     // the next slot of raw_
+  std::optional<SlotFile> log_, ring_;     // ring_: what was left there, and a kDeviceDrained of our own
   std::vector<std::uint64_t> last_ticket_; // of each sub-ring, plus one; 0 none yet
   std::vector<std::uint64_t> payload_;
   DeviceRecord record_{};

@@ -12,6 +12,15 @@ Merge::Merge(std::vector<std::unique_ptr<LogReader>> logs) : logs_(std::move(log
   for (const auto& log : logs_) active_.push_back(log.get());
 }
 
+void Merge::read_on() {
+  if (at_ != run_.size()) return;
+  active_.clear();
+  for (const auto& log : logs_) {
+    log->read_on();
+    active_.push_back(log.get());
+  }
+}
+
 bool Merge::next_run() {
   std::erase_if(active_, [](LogReader* log) { return !log->make_ready(); });
   at_ = decoded_until_ = 0;
@@ -47,16 +56,16 @@ void Merge::gather() {
 
 void Merge::put_in_order() {
   if (highest_ - lowest_ < 8 * gathered_.size() + 1024) {
-    places_.assign(static_cast<std::size_t>(highest_ - lowest_) + 1, 0);
+    by_order_.assign(static_cast<std::size_t>(highest_ - lowest_) + 1, 0);
     bool unique = true;
     for (std::size_t i = 0; i < gathered_.size(); ++i) {
-      std::uint32_t& place = places_[static_cast<std::size_t>(gathered_[i].record.order - lowest_)];
-      unique = unique && place == 0;
-      place = static_cast<std::uint32_t>(i + 1);
+      std::uint32_t& entry = by_order_[static_cast<std::size_t>(gathered_[i].record.order - lowest_)];
+      unique = unique && entry == 0;
+      entry = static_cast<std::uint32_t>(i + 1);
     }
     if (unique) {
-      for (const std::uint32_t place : places_) {
-        if (place != 0) run_.push_back(gathered_[place - 1]);
+      for (const std::uint32_t entry : by_order_) {
+        if (entry != 0) run_.push_back(gathered_[entry - 1]);
       }
       return;
     }

@@ -113,7 +113,7 @@ std::uint64_t OrderGaps::missing(const LogStats& total, bool exit_recorded) cons
     if (is_cut_batch(gap)) count -= std::min(count, gap.orders);
   }
   count -= std::min(count, known_losses(total));
-  // A call takes its order some instructions before its record stands. Who wrote the last words was in none.
+  // A call takes its order some instructions before its record stands. The thread that wrote the last words was in none.
   const std::uint64_t cut_calls = last_of_log_.size() - (exit_recorded && !last_of_log_.empty() ? 1 : 0);
   return count > cut_calls ? count : 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records that were made and are not in the trace, though nothing says that they were lost: a log was deleted, or not
-// copied with the others. Their places in the process-wide order stay empty, and logs are numbered without holes.
+// copied with the others. Their numbers in the process-wide order stay unused, and logs are numbered without holes.
 //
 // What is empty for another reason: orders of records that were dropped (counted in the headers' lost[]), of torn and
 // damaged ones, one of each thread that was in the middle of a call when the process ended, and those of a batch that

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From addresses to object files, see object_files.h. Used by the analysis, for who allocated, and by the report, for
-// symbols.
+// From addresses to object files, see object_files.h.
 
 #include "analyzer/trace_reader/object_files.h"
 

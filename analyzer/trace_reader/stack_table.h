@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call stacks of one process, each once: logs number their stacks on their own, this table makes equal
-// stacks of all threads equal ids. Return addresses, innermost first. Filled by LogReader, read by the
-// report.
+// The call stacks of one process, each once: logs number their stacks on their own, this table makes equal stacks of
+// all threads equal ids. Return addresses, innermost first.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -254,24 +255,30 @@ bool is_trace(const fs::path& path) {
   return fs::is_directory(path, error) && fs::is_regular_file(path / "info", error);
 }
 
-TraceInfo read_info(const fs::path& trace) {
+TraceHead read_head(const fs::path& trace) {
   TraceDir dir;
-  std::string ignored;
-  if (const auto text = read_text(trace / "info", ignored)) Parser(dir).info(*text);
-  return std::move(dir.info);
+  TraceHead head{.path = trace, .info = {}, .damaged_lines = 0, .problem = {}};
+  if (const auto text = read_text(trace / "info", head.problem)) Parser(dir).info(*text);
+  head.info = std::move(dir.info);
+  head.damaged_lines = dir.damaged_lines;
+  return head;
 }
 
-Expected<TraceDir> open_trace(const fs::path& path) {
+Expected<TraceDir> open_trace(const fs::path& path) { return open_trace(read_head(path)); }
+
+Expected<TraceDir> open_trace(TraceHead head) {
   TraceDir dir;
-  dir.path = path;
+  dir.path = std::move(head.path);
+  dir.info = std::move(head.info);
+  dir.damaged_lines = head.damaged_lines;
   Parser parser(dir);
-  std::string problem = problem_of_path(path);
+  std::string problem = problem_of_path(dir.path);
+  if (problem.empty()) problem = std::move(head.problem);
+  if (problem.empty()) problem = problem_of_version(dir);
   const auto text_of = [&](const char* name) -> std::optional<std::string> {
     if (!problem.empty()) return std::nullopt;
-    return read_text(path / name, problem);
+    return read_text(dir.path / name, problem);
   };
-  if (const auto text = text_of("info")) parser.info(*text);
-  if (problem.empty()) problem = problem_of_version(dir);
   if (const auto text = text_of("apis")) parser.apis(*text);
   if (const auto text = text_of("modules")) parser.modules(*text);
   if (const auto text = text_of("complete")) parser.completion(*text);

@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analyzer/base/expected.h"
@@ -58,16 +57,20 @@ struct TraceDir {
     const auto found = info.options.find(option);
     return found != info.options.end() && found->second != "0";
   }
-  std::string_view api_name(std::uint16_t api) const {
-    return api < apis.size() ? std::string_view(apis[api]) : "?";
-  }
 };
 
-// An error (kUnreadableTrace) only where nothing could be read at all.
-Expected<TraceDir> open_trace(const std::filesystem::path& path);
-
 // The file `info` alone, for lists of traces. What is missing or cannot be read has its default.
-TraceInfo read_info(const std::filesystem::path& trace);
+struct TraceHead {
+  std::filesystem::path path; // of the trace
+  TraceInfo info;
+  std::uint64_t damaged_lines = 0;
+  std::string problem; // why `info` could not be read; empty if it was, or is not there
+};
+TraceHead read_head(const std::filesystem::path& trace);
+
+// An error (kUnreadableTrace) only where nothing could be read at all. `info` is not read again.
+Expected<TraceDir> open_trace(TraceHead head);
+Expected<TraceDir> open_trace(const std::filesystem::path& path);
 
 // True if the path holds what looks like one trace; no file is read.
 bool is_trace(const std::filesystem::path& path);

@@ -4,45 +4,16 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
-#include <unistd.h>
+
+#include "interposer/base/byte_file.h"
 
 namespace gmt::interposer {
 
 namespace {
 
-// Reads /proc/self/environ byte by byte through a small buffer: it may be megabytes long.
-class InitialEnvironment {
-public:
-  InitialEnvironment() noexcept : fd_(open("/proc/self/environ", O_RDONLY | O_CLOEXEC)) {}
-  ~InitialEnvironment() {
-    if (fd_ >= 0) close(fd_);
-  }
-  InitialEnvironment(const InitialEnvironment&) = delete;
-  InitialEnvironment& operator=(const InitialEnvironment&) = delete;
-
-  bool usable() const noexcept { return fd_ >= 0; }
-  int next() noexcept {
-    if (at_ == length_) {
-      length_ = fd_ >= 0 ? read(fd_, buffer_, sizeof buffer_) : 0;
-      at_ = 0;
-      if (length_ <= 0) {
-        length_ = 0;
-        return -1;
-      }
-    }
-    return static_cast<unsigned char>(buffer_[at_++]);
-  }
-
-private:
-  int fd_;
-  char buffer_[512];
-  ssize_t at_ = 0, length_ = 0;
-};
-
 bool read_initial(const char* name, char* value, std::size_t size, bool& usable) noexcept {
-  InitialEnvironment environment;
-  usable = environment.usable();
+  ByteFile environment("/proc/self/environ");
+  usable = environment.is_open();
   const std::size_t n = std::strlen(name);
   for (int c = environment.next(); c >= 0; c = environment.next()) {
     std::size_t matched = 0;

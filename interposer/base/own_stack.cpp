@@ -59,7 +59,7 @@ bool find_in_thread_stack(std::uintptr_t below, std::size_t bytes) noexcept {
 }
 
 constexpr unsigned kMostKept = 8;
-constinit std::atomic<char*> kept[kMostKept] = {}; // stacks that nobody is on
+constinit std::atomic<char*> kept[kMostKept] = {}; // stacks that no thread is on
 
 char* take_stack() noexcept {
   for (auto& entry : kept) {

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "interposer/base/byte_file.h"
+
 namespace gmt::interposer {
 
 // What stands behind the backslash for a character that the text files of a trace escape (trace/FORMAT.md); 0 for others.
@@ -72,28 +74,23 @@ public:
 
   // argc and arg.<n> of this process, as the kernel keeps them.
   void arguments() noexcept {
-    const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    char chunk[512];
+    ByteFile words("/proc/self/cmdline");
+    if (!words.is_open()) return;
     unsigned count = 0;
     bool begin = true;
-    for (ssize_t n; (n = read(fd, chunk, sizeof chunk)) > 0;) {
-      for (ssize_t i = 0; i < n; ++i) {
-        if (begin) {
-          char key[24];
-          std::snprintf(key, sizeof key, "arg.%u=", count++);
-          put(key);
-          begin = false;
-        }
-        if (chunk[i] == '\0') {
-          put('\n');
-          begin = true;
-        } else {
-          put_escaped(chunk[i]);
-        }
+    for (int c; (c = words.next()) >= 0;) {
+      if (begin) {
+        char key[24];
+        std::snprintf(key, sizeof key, "arg.%u=", count++);
+        put(key);
+      }
+      begin = c == '\0';
+      if (begin) {
+        put('\n');
+      } else {
+        put_escaped(static_cast<char>(c));
       }
     }
-    close(fd);
     if (!begin) put('\n');
     number("argc", count);
   }

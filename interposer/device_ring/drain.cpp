@@ -55,7 +55,7 @@ ThreadLog* log_of(Ring& ring) noexcept {
 }
 
 // All that stands ready, of every sub-ring, since the analyzer relies on it that nothing older comes in later rounds; `last`:
-// nobody writes any more. False if there was nothing to do.
+// no kernel writes any more. False if there was nothing to do.
 bool drain_ring(Ring& ring, bool last) noexcept {
   std::uint64_t moved = 0, torn = 0, lost = 0;
   for (unsigned i = 0; i < trace::ring_header(ring.memory.base).sub_rings; ++i) {

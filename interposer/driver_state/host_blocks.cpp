@@ -71,7 +71,7 @@ void forget_host_memory() noexcept {
       if (const std::uint64_t known = slot.load(std::memory_order_relaxed)) remove_host_block(known & ~kRegistered);
     }
   }
-  absent_host_bits.store(~std::uint64_t{0}); // nobody adds in between: a child begins with one thread
+  absent_host_bits.store(~std::uint64_t{0}); // nothing is added in between: a child begins with one thread
 }
 
 } // namespace gmt::interposer

@@ -35,7 +35,7 @@ extern "C" __attribute__((visibility("hidden"))) void* gmt_dlsym(void* handle, c
   const int found = row_named(name);
   if (found < 0) return answer;
   const auto row = static_cast<std::uint16_t>(found);
-  // The program's own handle finds us first. Who asks it whether CUDA is in the process must not find only us.
+  // The program's own handle finds us first. A program that asks whether CUDA is in the process must not find only us.
   if (is_own_code(answer)) return next_function(name) != nullptr ? answer : undefined_symbol(name);
   ObjectFile object; // a symbol of another library that happens to have the name is not ours to replace
   if (row >= trace::kDriverApiCount) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one generic wrapper around every hooked call, and the rules for all code in this folder.
 //
-// This code runs inside somebody else's process:
+// This code runs inside a process that is not ours:
 //  1. Never end, stop or slow the host. On an internal failure: count it, switch off, forward the call.
 //  2. No lock is held over a real CUDA call; no CUDA call from a hook but pure queries allowed in stream capture. The
 //     exceptions are the rings of instrumented kernels (ring.h says how) and what --coalescing asks of CUPTI

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exported hooks of the C library: _exit and its like (how a process without a watching parent ended), exec and
 // posix_spawn (a child that comes up without us is reported to the command), dlclose (addresses change meaning).
-// All of them forward to the next definition unchanged. In a vfork child they must not touch the parent's trace.
+// All of them forward to the next definition unchanged. In a vfork child they must not write to the parent's trace.
 #include "interposer/hooks/process_hooks.h"
 
 #include <alloca.h>

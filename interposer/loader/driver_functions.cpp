@@ -51,6 +51,11 @@ bool is_wrapper(void* function) noexcept {
   return function != nullptr && object_of(function, object) && !is_driver_path(object.path);
 }
 
+void* symbol_of_driver(const char* name) noexcept {
+  const InsideLocks guard; // the loader's: dlsym takes it
+  return not_ours(real_dlsym(driver_handle.load(), name));
+}
+
 // May run in several threads at once: all store the same.
 bool fill_table(const char* path) noexcept {
   void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
@@ -74,6 +79,7 @@ bool fill_table(const char* path) noexcept {
     driver_start.store(driver.start);
   }
   driver_handle.store(handle);
+  set_driver_look_up(symbol_of_driver);
   ready.store(true, std::memory_order_release);
   return true;
 }
@@ -104,12 +110,6 @@ void* find_driver_function(std::uint16_t row) noexcept {
 void* driver_own_function(std::uint16_t row) noexcept {
   void* f = own_functions[row].load(std::memory_order_acquire);
   return f != nullptr ? f : driver_function(row);
-}
-
-void* driver_symbol(const char* name) noexcept {
-  const InsideLocks guard; // the loader's: dlsym takes it
-  void* handle = driver_handle.load();
-  return handle != nullptr ? not_ours(real_dlsym(handle, name)) : nullptr;
 }
 
 bool row_has_wrapper(std::uint16_t row) noexcept {

@@ -5,53 +5,27 @@
 
 #include <cstdint>
 #include <cstring>
-#include <fcntl.h>
-#include <unistd.h>
+
+#include "interposer/base/byte_file.h"
 
 namespace gmt::interposer {
 
 namespace {
 
-class Maps {
-public:
-  Maps() noexcept : fd_(open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
-  ~Maps() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Maps(const Maps&) = delete;
-  Maps& operator=(const Maps&) = delete;
-
-  int next() noexcept {
-    if (at_ == length_) {
-      length_ = fd_ >= 0 ? read(fd_, buffer_, sizeof buffer_) : 0;
-      at_ = 0;
-      if (length_ <= 0) {
-        length_ = 0;
-        return -1;
-      }
-    }
-    return static_cast<unsigned char>(buffer_[at_++]);
-  }
-  // The hexadecimal number up to the next other character, which is taken too.
-  std::uint64_t number() noexcept {
-    std::uint64_t value = 0;
-    for (;;) {
-      const int c = next();
-      if (c >= '0' && c <= '9') {
-        value = value << 4 | static_cast<unsigned>(c - '0');
-      } else if (c >= 'a' && c <= 'f') {
-        value = value << 4 | static_cast<unsigned>(c - 'a' + 10);
-      } else {
-        return value;
-      }
+// The hexadecimal number up to the next other character, which is taken too.
+std::uint64_t take_number(ByteFile& file) noexcept {
+  std::uint64_t value = 0;
+  for (;;) {
+    const int c = file.next();
+    if (c >= '0' && c <= '9') {
+      value = value << 4 | static_cast<unsigned>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      value = value << 4 | static_cast<unsigned>(c - 'a' + 10);
+    } else {
+      return value;
     }
   }
-
-private:
-  int fd_;
-  char buffer_[512];
-  ssize_t at_ = 0, length_ = 0;
-};
+}
 
 void cut_end(char* path, const char* end) noexcept {
   const std::size_t length = std::strlen(path), cut = std::strlen(end);
@@ -69,9 +43,9 @@ void unescape_line_feeds(char* path) noexcept {
 
 bool mapped_path(const void* address, char* buffer, std::size_t size) noexcept {
   const auto wanted = reinterpret_cast<std::uint64_t>(address);
-  Maps maps;
+  ByteFile maps("/proc/self/maps");
   for (int c = 0; c >= 0;) {
-    const std::uint64_t start = maps.number(), end = maps.number();
+    const std::uint64_t start = take_number(maps), end = take_number(maps);
     std::size_t length = 0;
     const bool found = wanted >= start && wanted < end;
     bool in_path = false;

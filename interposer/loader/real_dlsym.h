@@ -38,8 +38,10 @@ inline void* driver_function(std::uint16_t row) noexcept {
   return f != nullptr ? f : find_driver_function(row);
 }
 void* driver_own_function(std::uint16_t row) noexcept;
-// A driver function that is no row (pure queries), null if there is none.
+// A driver function that is no row (pure queries), null if there is none or the driver is not known yet.
 void* driver_symbol(const char* name) noexcept;
+using DriverLookUp = void* (*)(const char* name) noexcept;
+void set_driver_look_up(DriverLookUp look_up) noexcept; // how it is found, once the driver is known
 
 // Whether calls of a row go to another preload's wrapper.
 extern std::atomic<bool> any_wrapper;
@@ -76,7 +78,7 @@ inline bool caller_is_driver(const void* caller) noexcept {
          driver_bytes.load(std::memory_order_relaxed);
 }
 
-// Told by dlsym_hook.cpp when a dlsym answer lies in the driver's library.
+// A dlsym answer lies in the driver's library.
 void driver_was_seen(const ObjectFile& driver) noexcept;
 // Row whose function (the driver's own or a wrapper) this is, -1 if none.
 int driver_row_of(void* function) noexcept;

@@ -70,7 +70,7 @@ void* function_in(const char* path, const char* name) noexcept {
   void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
   void* function = not_ours(real_dlsym(handle, name));
-  close_handle(handle); // the object stays: whoever loaded it holds it
+  close_handle(handle); // the object stays: what loaded it holds it
   return function;
 }
 

@@ -30,7 +30,7 @@ constexpr unsigned kMaxNoted = 16384;
 
 constinit std::atomic<bool> locked{false};
 constexpr int kLockMilliseconds = 50;
-constinit std::atomic<bool> missed{false}; // somebody left the writing to the next one
+constinit std::atomic<bool> missed{false}; // a thread left the writing to the next one
 constinit Noted* noted = nullptr;
 constinit unsigned noted_count = 0;
 constinit std::uint32_t noted_epoch = 0;

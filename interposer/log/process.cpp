@@ -295,7 +295,7 @@ void Process::notify_command(const char* word, const char* text) noexcept {
   const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) return;
   const auto length = static_cast<std::size_t>(n > 0 ? n : 0);
-  if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* nobody left to tell */ }
+  if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* the command is gone */ }
   close(fd);
 }
 

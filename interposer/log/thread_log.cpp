@@ -137,7 +137,7 @@ trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable
   }
   const bool grown = index + slots <= window_ ? extend_to(index + slots, droppable) : rotate(droppable);
   if (!grown) {
-    next_ = index; // signals are blocked: nobody came in between
+    next_ = index; // signals are blocked: no handler came in between
     const bool limit = errno == EDQUOT;
     if (!limit) rest_ = kRestAfterFailure;
     refuse_droppable_ = refuse_droppable_ || (limit && droppable);
@@ -159,7 +159,7 @@ void ThreadLog::grow_ahead(std::uint32_t slots) noexcept {
 // bulk they make large pages, which are mapped as such, where the mapping alone has a fault every 64 records, each with
 // the file system's work for one small page (four times as long on ext4). Either may fail: the faults come later then.
 void ThreadLog::make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
-  static constinit char zeros[kMaxStepBytes] = {}; // a page of zeros in truth: nobody writes there
+  static constinit char zeros[kMaxStepBytes] = {}; // a page of zeros in truth: it is never written
   for (std::uint64_t done = 0; done < bytes; done += sizeof zeros) {
     const std::uint64_t rest = bytes - done;
     if (pwrite(fd, zeros, rest < sizeof zeros ? rest : sizeof zeros, static_cast<off_t>(offset + done)) < 0) break;

@@ -19,13 +19,13 @@ class ThreadLog {
 public:
   // A new log for this thread, null if no file could be made. The object lives in memory mapped for it alone.
   static ThreadLog* create(std::uint32_t sequence) noexcept;
-  // The log of a device ring, device-<number>.log: leased to nobody, written under a lock of its owner's.
+  // The log of a device ring, device-<number>.log: leased to no thread, written under a lock of its owner's.
   static ThreadLog* create_for_ring(std::uint32_t number) noexcept;
   // Sums of a context, access-<number>.log: the same, and its records are raised after they were written.
   static ThreadLog* create_for_sums(std::uint32_t number) noexcept;
   // The log is leased to this thread, whose number in the process this is.
   void begin_thread(std::uint32_t number) noexcept;
-  static void end(ThreadLog* log) noexcept; // nobody will write to it or patch its slots any more
+  static void end(ThreadLog* log) noexcept; // no thread writes to it or patches its slots any more
 
   // `slots` consecutive slots, or null: the loss is counted by cause.
   trace::Slot* reserve(unsigned slots, bool droppable) noexcept {

@@ -36,7 +36,7 @@ inline std::uint64_t location_of(const CUmemLocation& location) {
   return device == ~std::uint64_t{0} ? device : device + 1;
 }
 
-// Which locations may touch memory from now on, and how: a mapping's, or a whole pool's, whose handle stands for it then.
+// Which locations may use memory from now on, and how: a mapping's, or a whole pool's, whose handle stands for it then.
 template <int Address, int Size, int List, int Count> struct GrantAccess : Recorder {
   template <class T> static std::size_t members(const T& a) { return arg<List>(a) != 0 ? arg<Count>(a) : 0; }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {

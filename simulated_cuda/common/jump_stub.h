@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An exported symbol made of one jump: GMT_JUMP_STUB(name, target) defines `name` as a tail jump to the function that
-// the constant `target` points to. Used by both exports.cpp: the implementing functions are C++ templates, and a
+// the constant `target` points to. The implementing functions are C++ templates, and a
 // function cannot be defined from the vendor's function *type*, but a jump needs no signature.
-// Invariant: the jump touches no register and no stack, so arguments and the return address arrive unchanged.
+// Invariant: the jump changes no register and no stack, so arguments and the return address arrive unchanged.
 #pragma once
 
 #if !defined(__x86_64__)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The private agreements of the simulated libraries: tables behind cuGetExportTable. The first is for the simulated runtime.
 // The runtime knows names and sizes of variables from the program's registration; the driver cannot read them from a
-// compressed image. Tests that play a kernel on the host get at device memory by it. Included by driver/module_api.cpp,
-// runtime/registration.cpp and tests/rings.
-// Invariant: nobody else has these UUIDs, so an interposer passes it through like any other export table.
+// compressed image. Tests that play a kernel on the host get at device memory by it.
+// Invariant: nothing else has these UUIDs, so an interposer passes it through like any other export table.
 #pragma once
 
 #include <cuda.h>

@@ -68,7 +68,7 @@ uint64_t Figures::counter(const std::string& name, const std::string& figure) co
   return value != found->second.end() ? value->second : 0;
 }
 
-// A kernel that the file does not name runs one instruction, which touches no memory.
+// A kernel that the file does not name runs one instruction, which uses no memory.
 const Figures::Kernel& Figures::kernel(const std::string& name) const {
   static const Kernel kOther{0, 0, {{0, {}}}};
   const auto found = kernels_.find(name);

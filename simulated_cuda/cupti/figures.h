@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of figures behind the simulated CUPTI: what each instruction of a kernel does in one launch. Used by
-// sass_metrics.cpp. A line that makes no sense is named on stderr and ignored. Records are made for all metrics of an
+// The file of figures behind the simulated CUPTI: what each instruction of a kernel does in one launch.
+// A line that makes no sense is named on stderr and ignored. Records are made for all metrics of an
 // instruction at once.
 #pragma once
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the simulated CUPTI share: its state, and calls of the driver made as CUPTI makes them. Used by
-// sass_metrics.cpp and range_profiler.cpp.
+// What the parts of the simulated CUPTI share: its state, and calls of the driver made as CUPTI makes them.
 #pragma once
 
 #include "figures.h"

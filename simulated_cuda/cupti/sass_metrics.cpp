@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of CUPTI that measures instructions, over figures from a file: what a profiler of memory accesses needs, to
-// be tested without a GPU. Answers mistakes as cupti_sass_metrics.h says. Found only by who is told where it lies.
+// be tested without a GPU. Answers mistakes as cupti_sass_metrics.h says. Found only where its path is given.
 //
 // GPUMEMTRACE_SIM_METRICS names the file: lines of a kernel's linked name, an instruction's offset and figures of one
 // launch, as in `_Z4copyPf 0x80 smsp__sass_sectors_mem_global=32`; # begins a comment. GPUMEMTRACE_SIM_CUPTI stages a
@@ -93,7 +93,7 @@ size_t records_of(const Window& window) {
 
 CUptiResult check_window(CUcontext context, Window** window) {
   Profiler& p = profiler();
-  if (context == nullptr) return CUPTI_ERROR_INVALID_CONTEXT;  // the default context: nobody here asks for it
+  if (context == nullptr) return CUPTI_ERROR_INVALID_CONTEXT;  // the default context: it is not needed here
   const auto found = p.windows.find(context);
   if (found == p.windows.end() || !found->second.enabled) return CUPTI_ERROR_INVALID_OPERATION;
   *window = &found->second;
@@ -116,7 +116,7 @@ EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
   return subscriber != nullptr ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-// As the real one was seen to do (driver 580): who asks for patched modules before the configuration is set makes it keep
+// As the real one was seen to do (driver 580): a tool that asks for patched modules before the configuration is set makes it keep
 // book of modules, also when the subscriber has gone; without that one function in all is measured.
 EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
                                        CUpti_CallbackDomain domain, CUpti_CallbackId id) {

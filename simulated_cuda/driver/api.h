@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declarations of every function that implements a driver entry point, made from driver_api.def with the vendor's own
-// types. Included by the files that define them, so that a definition that differs from the header does not link.
+// types. Each file that defines one of them includes this, so that a definition that differs from the header does not link.
 // Invariant: an implementation runs with the driver lock held, after entry.h has checked what its row needs.
 #pragma once
 

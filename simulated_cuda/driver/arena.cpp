@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // First fit in logarithmic time: a hole of a higher size class than the request always serves, so only the lowest
 // offset of each such class and the class of the request itself have to be looked at.
-// Called by Device for every allocation and release of device memory.
 #include "arena.h"
 
 #include <bit>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The address-space manager of one simulated device: first fit over one flat range, with coalescing of neighbouring
 // holes, so that addresses come back as on a real allocator and a hole that is too small does not serve.
-// Used by Device. Offsets and sizes are multiples of kGranule. Not thread-safe: the driver lock is held.
-// Invariant: holes never touch each other; by_class_ holds exactly the holes of holes_. Nodes come from a private
+// Offsets and sizes are multiples of kGranule. Not thread-safe: the driver lock is held.
+// Invariant: holes are never neighbours; by_class_ holds exactly the holes of holes_. Nodes come from a private
 // resource, not from malloc, so that a free inside a signal handler cannot meet a malloc lock that is already held.
 #pragma once
 

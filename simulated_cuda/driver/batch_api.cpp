@@ -95,11 +95,11 @@ CUresult check_managed_members(const CUdeviceptr* addresses, const size_t* sizes
   });
 }
 
-CUresult check_places(const CUmemLocation* places, const size_t* first, size_t parts, size_t count) {
-  if (places == nullptr || !parts_are_valid(first, parts, count)) return CUDA_ERROR_INVALID_VALUE;
+CUresult check_locations(const CUmemLocation* locations, const size_t* first, size_t parts, size_t count) {
+  if (locations == nullptr || !parts_are_valid(first, parts, count)) return CUDA_ERROR_INVALID_VALUE;
   return for_each_member(parts, nullptr, [&](size_t i) {
-    const bool device = places[i].type == CU_MEM_LOCATION_TYPE_DEVICE;
-    return device && state().device(places[i].id) == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+    const bool device = locations[i].type == CU_MEM_LOCATION_TYPE_DEVICE;
+    return device && state().device(locations[i].id) == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
   });
 }
 
@@ -131,9 +131,9 @@ CUresult memcpy_3d_batch_async(size_t count, CUDA_MEMCPY3D_BATCH_OP* list, unsig
   return memcpy_3d_batch_async_v1(count, list, nullptr, flags, stream);
 }
 
-CUresult mem_prefetch_batch_async(CUdeviceptr* addresses, size_t* sizes, size_t count, CUmemLocation* places,
+CUresult mem_prefetch_batch_async(CUdeviceptr* addresses, size_t* sizes, size_t count, CUmemLocation* locations,
                                   size_t* first, size_t parts, unsigned long long flags, CUstream stream) {
-  if (CUresult bad = check_places(places, first, parts, count); bad != CUDA_SUCCESS) return bad;
+  if (CUresult bad = check_locations(locations, first, parts, count); bad != CUDA_SUCCESS) return bad;
   return check_managed_members(addresses, sizes, count, flags, stream);
 }
 
@@ -143,9 +143,9 @@ CUresult mem_discard_batch_async(CUdeviceptr* addresses, size_t* sizes, size_t c
 }
 
 CUresult mem_discard_and_prefetch_batch_async(CUdeviceptr* addresses, size_t* sizes, size_t count,
-                                              CUmemLocation* places, size_t* first, size_t parts,
+                                              CUmemLocation* locations, size_t* first, size_t parts,
                                               unsigned long long flags, CUstream stream) {
-  return mem_prefetch_batch_async(addresses, sizes, count, places, first, parts, flags, stream);
+  return mem_prefetch_batch_async(addresses, sizes, count, locations, first, parts, flags, stream);
 }
 
 CUresult stream_batch_mem_op(CUstream stream, unsigned count, CUstreamBatchMemOpParams* list, unsigned flags) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one allocation is, and the ordered table of all of them: the driver's answer to "what lies at this address".
-// Used by every file that allocates, frees, copies or answers queries about pointers.
 // Invariant: live blocks do not overlap; `size` is the size the program asked for, to the byte, because the real driver
 // refuses the first byte past it even inside the 512-byte granule.
 #pragma once
@@ -51,7 +50,7 @@ struct Block {
   int sync_memops = 0;
 
   bool contains(CUdeviceptr address) const { return address - base < size; }
-  // Memory that only the device can touch: the program's own loads and stores to it fault.
+  // Memory that only the device can use: the program's own loads and stores to it fault.
   bool device_only() const { return kind < BlockKind::kManaged; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The copy engine: every copy is a CUDA_MEMCPY3D; this file checks one and moves its bytes.
-// Used by operation.cpp for stream copies and graph nodes. Lock held.
+// Lock held.
 // Answers as measured on the real driver: any byte outside the requested size 1; device source where HOST is declared 0
 // (it copies), as is a device destination; host memory where DEVICE is declared 1; overlap 0.
 #include "operation.h"

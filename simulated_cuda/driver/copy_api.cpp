@@ -12,7 +12,7 @@ constexpr auto kHost = CU_MEMORYTYPE_HOST;
 constexpr auto kDevice = CU_MEMORYTYPE_DEVICE;
 constexpr auto kUnified = CU_MEMORYTYPE_UNIFIED;
 
-// Host and device addresses are the same number here; only the declared type tells them apart.
+// Host and device addresses are the same number here; only the declared type says which it is.
 void set_source(CUDA_MEMCPY3D& copy, CUmemorytype type, CUdeviceptr address) {
   copy.srcMemoryType = type;
   copy.srcHost = reinterpret_cast<const void*>(address);

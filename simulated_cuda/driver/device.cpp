@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets up and hands out the memory of a simulated device. Called by State (construction) and by the allocating files.
+// Sets up and hands out the memory of a simulated device.
 // The memfd is mapped read-write for the driver; the window the program sees is a reservation without access.
 // Large releases give their pages back to the host, so a program that cycles through memory stays small.
 #include "device.h"

@@ -15,7 +15,7 @@ namespace gmt::sim {
 
 struct Settings;
 
-// Used by pools and by graphs: how much is in use now, and the high-water mark the program can reset.
+// Of a pool or of graph memory: how much is in use now, and the high-water mark the program can reset.
 struct Usage {
   size_t current = 0;
   size_t high = 0;

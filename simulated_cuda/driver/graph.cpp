@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph structure: adding nodes, topological order, cloning, and the memory that allocation nodes own.
-// Used by capture, the graph_*_api.cpp files and operation.cpp. Lock held.
+// Lock held.
 // Invariant: a clone's nodes stand in the same order as the original's, so a node is found again by its index.
 #include "graph.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs, their nodes and instantiated graphs; also the operations a stream executes, since a captured operation is a
-// node. Used by operation.cpp (execution), capture.cpp (recording) and the graph_*.cpp files (the public API).
+// node.
 // Invariant: a node belongs to exactly one graph; dependencies only name nodes of the same graph. Memory of an
 // allocation node is held by shared_ptr: the graph, its executable forms and a live block may each outlast the others.
 #pragma once

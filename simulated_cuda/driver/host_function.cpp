@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host functions and stream callbacks. They run in order on one thread of the driver's own, as on a real device, so a
 // program that holds a lock while it launches one does not deadlock; CUDA calls from inside them answer 800.
-// Called by operation.cpp and stream_api.cpp. Work that follows on the same stream waits for them.
+// Work that follows on the same stream waits for them.
 // Invariant: the thread takes the driver lock only between functions, never during one; all signals are blocked in it.
 #include "lock.h"
 #include "operation.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers for the forms of device code. Called by module_api.cpp. Nothing is executed, only symbols are looked at.
+// Readers for the forms of device code. Nothing is executed, only symbols are looked at.
 // Sizes inside a fat binary are trusted as the real driver trusts them: the image comes from the program itself.
 #include "image.h"
 

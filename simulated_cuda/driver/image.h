@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a code image declares: its kernels with their parameter layout, and its variables with sizes and first values.
-// Used by module_api.cpp when a module or library is loaded. Reads fat binaries, cubins (ELF) and PTX text.
+// Reads fat binaries, cubins (ELF) and PTX text.
 // Invariant: an image whose code is compressed is `opaque`: every kernel name is taken as existing, and variables exist
 // as far as the simulated runtime declares them (it knows names and sizes from the program's registration).
 #pragma once

@@ -62,7 +62,7 @@ Block* find_opened(uint64_t key) {
   return found;
 }
 
-// The other process's file, or -1 if the process is gone or lets nobody look.
+// The other process's file, or -1 if the process is gone or may not be looked at.
 int open_file_of(const Handle& handle) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", handle.process, handle.file);
@@ -127,7 +127,7 @@ CUresult ipc_get_event_handle(CUipcEventHandle* out, CUevent event_handle) {
   return CUDA_SUCCESS;
 }
 
-// Work is done in call order, so another process's event is complete whenever somebody here can wait for it.
+// Work is done in call order, so another process's event is complete whenever this process can wait for it.
 CUresult ipc_open_event_handle(CUevent* out, CUipcEventHandle ipc) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check_handle(read_handle(ipc)); bad != CUDA_SUCCESS) return bad;

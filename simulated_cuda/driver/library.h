@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loaded code: libraries (context-independent), their instances in contexts (modules) and kernels.
-// Used by module_api.cpp, function_api.cpp, launch_api.cpp and end_context(). Lock held.
+// Lock held.
 // Invariant: a CUfunction and a CUkernel are the same Kernel object here; it lives as long as its library. Variables of
 // a library exist once in each context that asked for them.
 #pragma once

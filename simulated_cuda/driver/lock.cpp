@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex, a condition and the signal mask around them. Called by entry.h, the host-function thread and stream waits.
+// A mutex, a condition and the signal mask around them.
 // fork: the child gets a fresh mutex (its owner may not exist there) and the mark that ends CUDA in this process.
 #include "lock.h"
 

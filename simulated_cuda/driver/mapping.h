@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Address ranges that are not pieces of a device's own memory: host memory behind a guard page, and files of other
 // processes or of the program that the device can reach and the program cannot.
-// Used by the host-memory, IPC, external-memory and pool files. Lock held.
+// Lock held.
 // Invariant: a foreign range has a window without access, which is the address the program gets, and an alias that only
 // the driver knows, like the device's own memory.
 #pragma once

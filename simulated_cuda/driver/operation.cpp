@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // submit() and execute(): the heart of every stream-ordered call. Also which stream a handle means.
-// Called by the copy, set, launch, event, pool and graph files, lock held.
+// Lock held.
 // Invariant: a stream that captures executes nothing; a stream that does not has no work left but host functions.
 #include "operation.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How work reaches a stream: submit() executes an operation at once, in call order, or records it if the stream is
-// capturing. Used by every file that implements stream-ordered calls.
+// capturing.
 // Invariant: an operation is checked when it is submitted, so a mistake is answered by the call that made it, as the
 // real driver does for everything it can see on the host.
 #pragma once
@@ -39,7 +39,7 @@ CUresult check_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult do_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult check_launch(const KernelOperation& kernel);
 CUresult do_launch(const KernelOperation& kernel);
-void watch_launches(void (*ran)(CUcontext context, const char* kernel));  // from now on told of every launch
+void watch_launches(void (*ran)(CUcontext context, const char* kernel));  // from now on called at every launch
 
 // What an allocation node and cuMemFreeAsync do.
 CUresult prepare_alloc_node(AllocOperation& alloc);

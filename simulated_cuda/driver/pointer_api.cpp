@@ -2,7 +2,7 @@
 // cuPointerGetAttribute(s), cuPointerSetAttribute, and the calls about managed memory that only advise.
 // Called through driver_api.def with the lock held.
 // Invariant: cuPointerGetAttribute refuses an unknown address, cuPointerGetAttributes answers zeros for it: that is how
-// the runtime tells unregistered host memory.
+// the runtime recognises unregistered host memory.
 #include "api.h"
 #include "operation.h"
 

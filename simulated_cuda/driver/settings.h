@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The environment variables that stage a simulated device: GPUMEMTRACE_SIM_*. Read once, on the first driver call.
-// Used by State (sizes, attributes), entry.h (staged aborts) and launch_api.cpp (staged sticky errors).
 // Invariant: a value that cannot be read leaves the default and says so on stderr, so a typo never passes unseen.
 #pragma once
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Construction of the driver's state, the per-thread state, and the end of a context.
-// Called by entry.h (first use) and by the context functions.
 // The per-thread state is plain initial-exec storage: the first access in a thread may happen inside a signal handler.
 #include "state.h"
 

@@ -32,9 +32,9 @@ CUresult write_value(CUstream stream, CUdeviceptr address, T value) {
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (found->capture != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   wait_for_host_functions(*found);
-  std::byte* place = state().blocks.view(address, sizeof value);
-  if (place == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::memcpy(place, &value, sizeof value);
+  std::byte* bytes = state().blocks.view(address, sizeof value);
+  if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(bytes, &value, sizeof value);
   DriverLock::notify_all();
   return CUDA_SUCCESS;
 }
@@ -58,10 +58,10 @@ CUresult wait_value(CUstream stream, CUdeviceptr address, T value, unsigned flag
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (found->capture != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   wait_for_host_functions(*found);
-  const std::byte* place = state().blocks.view(address, sizeof value);
-  if (place == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::byte* bytes = state().blocks.view(address, sizeof value);
+  if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   T current;
-  std::memcpy(&current, place, sizeof current);
+  std::memcpy(&current, bytes, sizeof current);
   return satisfied(current, value, flags) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 

@@ -3,7 +3,7 @@
 // Called through driver_api.def with the lock held. Each reservation has an alias of the same shape, so neighbouring
 // mappings are contiguous for the driver too; mapping a handle maps its part of the device's memfd into the alias.
 // Invariant: a handle's memory lives until its last reference and its last mapping are gone; unmapping needs the exact
-// ranges that were mapped; a context's end touches none of this.
+// ranges that were mapped; a context's end changes none of this.
 #include "api.h"
 #include "operation.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declarations of the functions that implement runtime exports, made from runtime_api.def with the vendor's own types.
-// Included by the files that define them, so that a definition that differs from the header does not link.
+// Each file that defines one of them includes this, so that a definition that differs from the header does not link.
 #pragma once
 
 #include "driver_calls.h"

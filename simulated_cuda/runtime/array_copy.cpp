@@ -26,18 +26,18 @@ struct LinearPlace {
   size_t pitch;
 };
 
-void set_array_source(CUDA_MEMCPY3D& copy, ArrayPlace place) {
+void set_array_source(CUDA_MEMCPY3D& copy, ArrayPlace at) {
   copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-  copy.srcArray = handle_of(place.array);
-  copy.srcXInBytes = place.x;
-  copy.srcY = place.y;
+  copy.srcArray = handle_of(at.array);
+  copy.srcXInBytes = at.x;
+  copy.srcY = at.y;
 }
 
-void set_array_destination(CUDA_MEMCPY3D& copy, ArrayPlace place) {
+void set_array_destination(CUDA_MEMCPY3D& copy, ArrayPlace at) {
   copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-  copy.dstArray = handle_of(place.array);
-  copy.dstXInBytes = place.x;
-  copy.dstY = place.y;
+  copy.dstArray = handle_of(at.array);
+  copy.dstXInBytes = at.x;
+  copy.dstY = at.y;
 }
 
 enum class Direction { kToArray, kFromArray };

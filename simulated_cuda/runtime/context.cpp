@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a context current before a call that needs one: the current context of the thread if there is one (the program
 // may have made it through the driver API), else the primary context of the thread's device, retained once per device.
-// Called by every runtime entry that reaches the device.
 // Invariant: the runtime holds at most one reference on each primary context; cudaDeviceReset gives none back, as the
 // driver keeps the count over a reset.
 #include "context.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts as the runtime handles them. Implemented in context.cpp; used by device.cpp and memory.cpp.
+// Contexts as the runtime handles them.
 #pragma once
 
 #include "driver_calls.h"

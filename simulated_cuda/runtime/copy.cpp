@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One- and two-dimensional copies and sets between pointers.
 // Called through runtime_api.def. The copy kind selects the driver function, as in NVIDIA's runtime, so the direction
-// is visible to whoever watches the driver.
+// is visible to a tool that watches the driver.
 // Invariant: nothing of size zero reaches the driver, and the kind is not even looked at then; a copy of several rows
 // wider than the pitch answers cudaErrorInvalidPitchValue (12) and an unknown kind cudaErrorInvalidMemcpyDirection (21)
 // from here. One row wider than the pitch, and sets, are the driver's to judge.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a cudaMemcpyKind becomes driver memory types, and how cudaMemcpy3DParms become a CUDA_MEMCPY3D.
-// Used by copy.cpp, array_copy.cpp and graph.cpp; implemented in copy_3d.cpp.
 // Invariant: a kind outside 0..4 is refused here and never reaches the driver, as in NVIDIA's runtime.
 #pragma once
 

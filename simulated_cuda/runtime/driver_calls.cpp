@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the driver exactly as NVIDIA's runtime does: dlopen("libcuda.so.1"), dlsym("cuGetProcAddress_v2"), a probe with
 // an empty name, cuGetProcAddress asked for itself, and that answer asked for everything else, with version and flags.
-// An interposer that hooks dlsym and cuGetProcAddress therefore sees all of it. Called by every entry of the runtime.
+// An interposer that hooks dlsym and cuGetProcAddress therefore sees all of it.
 // Invariant: the pointers are taken once per process; a failed start is remembered and answered again.
 #include "driver_calls.h"
 

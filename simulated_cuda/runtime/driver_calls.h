@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver as the runtime sees it: a table of function pointers filled through cuGetProcAddress, never linked.
-// Used by every file of the runtime as driver().cuMemAlloc(...). Two tables: stream 0 is the legacy stream in one, the
+// Called as driver().cuMemAlloc(...). Two tables: stream 0 is the legacy stream in one, the
 // calling thread's own stream in the other; export.h selects by the symbol that was called.
 // Invariant: after load_driver() answered success every pointer is set.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cudaGetLastError, cudaPeekAtLastError, cudaGetErrorName, cudaGetErrorString.
-// Called through runtime_api.def. The last error belongs to the calling thread and touches no driver function.
+// The last error belongs to the calling thread and needs no driver function.
 #include "api.h"
 
 namespace gmt::sim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the runtime's channel descriptions and the driver's array formats. Used by array.cpp and texture.cpp.
+// Between the runtime's channel descriptions and the driver's array formats.
 #pragma once
 
 #include "driver_calls.h"

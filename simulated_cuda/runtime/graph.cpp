@@ -60,12 +60,12 @@ cudaError_t make_row(void* to, const void* from, size_t bytes, cudaMemcpyKind ki
   return cudaSuccess;
 }
 
-cudaError_t place_in_symbol(const void* symbol, size_t bytes, size_t offset, char** place) {
+cudaError_t address_in_symbol(const void* symbol, size_t bytes, size_t offset, char** target) {
   CUdeviceptr address = 0;
   size_t size = 0;
   if (cudaError_t error = variable_of(symbol, &address, &size); error != cudaSuccess) return error;
   if (offset > size || bytes > size - offset) return cudaErrorInvalidValue;
-  *place = reinterpret_cast<char*>(address) + offset;
+  *target = reinterpret_cast<char*>(address) + offset;
   return cudaSuccess;
 }
 
@@ -139,17 +139,17 @@ cudaError_t graph_exec_memcpy_node_set_params_1d(cudaGraphExec_t exec, cudaGraph
 cudaError_t graph_add_memcpy_node_to_symbol(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                             size_t count, const void* symbol, const void* from, size_t bytes,
                                             size_t offset, cudaMemcpyKind kind) {
-  char* place = nullptr;
-  if (cudaError_t error = place_in_symbol(symbol, bytes, offset, &place); error != cudaSuccess) return error;
-  return graph_add_memcpy_node_1d(node, graph, needs, count, place, from, bytes, kind);
+  char* target = nullptr;
+  if (cudaError_t error = address_in_symbol(symbol, bytes, offset, &target); error != cudaSuccess) return error;
+  return graph_add_memcpy_node_1d(node, graph, needs, count, target, from, bytes, kind);
 }
 
 cudaError_t graph_add_memcpy_node_from_symbol(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                               size_t count, void* to, const void* symbol, size_t bytes, size_t offset,
                                               cudaMemcpyKind kind) {
-  char* place = nullptr;
-  if (cudaError_t error = place_in_symbol(symbol, bytes, offset, &place); error != cudaSuccess) return error;
-  return graph_add_memcpy_node_1d(node, graph, needs, count, to, place, bytes, kind);
+  char* target = nullptr;
+  if (cudaError_t error = address_in_symbol(symbol, bytes, offset, &target); error != cudaSuccess) return error;
+  return graph_add_memcpy_node_1d(node, graph, needs, count, to, target, bytes, kind);
 }
 
 cudaError_t graph_add_memset_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,

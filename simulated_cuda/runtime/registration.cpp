@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registration: what nvcc's start-up code calls before main, and the lazy loading behind it.
 // Called through runtime_api.def, by constructors of the program and of its libraries, and by dlclose.
-// Invariant: registering touches no driver function, so a program that never uses CUDA needs no driver.
+// Invariant: registering calls no driver function, so a program that never uses CUDA needs no driver.
 #include "registration.h"
 
 #include "api.h"
@@ -51,7 +51,7 @@ Registry& registry() {
 
 FatBinary* binary_of(void** handle) { return reinterpret_cast<FatBinary*>(handle); }
 
-// Tells the simulated driver what only registration knows; a real driver has no such table, and needs none.
+// Gives the simulated driver what only registration knows; a real driver has no such table, and needs none.
 void declare_variables(const FatBinary& binary) {
   const void* table = nullptr;
   CUuuid id;

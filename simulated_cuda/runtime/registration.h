@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the program's start-up code registered: fat binaries, kernels by host stub, variables by host shadow.
-// Implemented in registration.cpp; used by launch.cpp, symbol.cpp and graph.cpp.
 // Invariant: an image reaches the driver (cuLibraryLoadData) when something of it is first needed, not before.
 #pragma once
 

@@ -9,12 +9,12 @@
 namespace gmt::sim {
 namespace {
 
-cudaError_t locate(const void* symbol, size_t bytes, size_t offset, void** place) {
+cudaError_t locate(const void* symbol, size_t bytes, size_t offset, void** target) {
   CUdeviceptr address = 0;
   size_t size = 0;
   if (cudaError_t error = variable_of(symbol, &address, &size); error != cudaSuccess) return error;
   if (offset > size || bytes > size - offset) return cudaErrorInvalidValue;
-  *place = reinterpret_cast<void*>(address + offset);
+  *target = reinterpret_cast<void*>(address + offset);
   return cudaSuccess;
 }
 
@@ -29,37 +29,37 @@ bool comes_from_device(cudaMemcpyKind kind) {
 }  // namespace
 
 cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
-  void* place = nullptr;
+  void* target = nullptr;
   if (bytes == 0) return use_context();
   if (!goes_to_device(kind)) return cudaErrorInvalidMemcpyDirection;
-  const cudaError_t error = locate(symbol, bytes, offset, &place);
-  return error != cudaSuccess ? error : copy(place, from, bytes, kind);
+  const cudaError_t error = locate(symbol, bytes, offset, &target);
+  return error != cudaSuccess ? error : copy(target, from, bytes, kind);
 }
 
 cudaError_t copy_to_symbol_async(const void* symbol, const void* from, size_t bytes, size_t offset,
                                  cudaMemcpyKind kind, cudaStream_t stream) {
-  void* place = nullptr;
+  void* target = nullptr;
   if (bytes == 0) return use_context();
   if (!goes_to_device(kind)) return cudaErrorInvalidMemcpyDirection;
-  const cudaError_t error = locate(symbol, bytes, offset, &place);
-  return error != cudaSuccess ? error : copy_async(place, from, bytes, kind, stream);
+  const cudaError_t error = locate(symbol, bytes, offset, &target);
+  return error != cudaSuccess ? error : copy_async(target, from, bytes, kind, stream);
 }
 
 cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
-  void* place = nullptr;
+  void* target = nullptr;
   if (bytes == 0) return use_context();
   if (!comes_from_device(kind)) return cudaErrorInvalidMemcpyDirection;
-  const cudaError_t error = locate(symbol, bytes, offset, &place);
-  return error != cudaSuccess ? error : copy(to, place, bytes, kind);
+  const cudaError_t error = locate(symbol, bytes, offset, &target);
+  return error != cudaSuccess ? error : copy(to, target, bytes, kind);
 }
 
 cudaError_t copy_from_symbol_async(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
                                    cudaStream_t stream) {
-  void* place = nullptr;
+  void* target = nullptr;
   if (bytes == 0) return use_context();
   if (!comes_from_device(kind)) return cudaErrorInvalidMemcpyDirection;
-  const cudaError_t error = locate(symbol, bytes, offset, &place);
-  return error != cudaSuccess ? error : copy_async(to, place, bytes, kind, stream);
+  const cudaError_t error = locate(symbol, bytes, offset, &target);
+  return error != cudaSuccess ? error : copy_async(to, target, bytes, kind, stream);
 }
 
 cudaError_t get_symbol_address(void** pointer, const void* symbol) {

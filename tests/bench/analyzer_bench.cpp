@@ -17,6 +17,7 @@
 
 #include "tests/unit/analyzer/support/trace_writer.h"
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/trace_reader/event_stream.h"
 
 namespace gmt::test {
 namespace {

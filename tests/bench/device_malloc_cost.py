@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What malloc and free cost in kernels: plain, with logging and nobody listening, logged, and under the peer.
+"""What malloc and free cost in kernels: plain, with logging that is off, logged, and under the peer.
 
 device_malloc_cost.py --gpumemtrace PATH --program PROGRAM [--peer compute-sanitizer] [--seconds 45] [--rounds 5]
 
 PROGRAM is device_malloc_cost, which times plain and logged calls in turns. A round runs it alone and under gpumemtrace; rounds follow
-for as many seconds, and at least as many as told. Each round has the device heap lie elsewhere, because its place alone
+for as many seconds, and at least as many as given. Each round has the device heap lie elsewhere, because its place alone
 changes figures by half. A ratio is that of one process, logged over plain; of all rounds the median counts, and the table has
 the lowest and the highest beside it. Times are medians too. The peer runs once. The budget: from 4,096 calling threads up 1.05
 times the plain cost, below 2 us more a call. Exit status 1 if a run failed.
@@ -63,7 +63,7 @@ def main():
     if options.peer and shutil.which(options.peer):
         peer = figures([options.peer, "--tool", "memcheck", "--leak-check", "full", options.program, "1"])
     print(
-        f"us a call, medians of {len(traced)} processes; 'silent' has nobody who listens, 'ours' runs under gpumemtrace; ratios to "
+        f"us a call, medians of {len(traced)} processes; 'silent' has logging that is off, 'ours' runs under gpumemtrace; ratios to "
         "plain calls of the same process"
     )
     print(

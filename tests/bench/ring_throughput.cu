@@ -96,7 +96,7 @@ struct Ring {
   trace::DeviceControl* control = nullptr;
 };
 
-// Copies records out of the ring until told to stop, as the interposer's thread does.
+// Copies records out of the ring until it has to stop, as the interposer's thread does.
 std::uint64_t drain(Ring& ring, const std::atomic<bool>& stop) {
   std::vector<trace::Slot> log(1 << 16);
   std::uint64_t taken = 0;
@@ -141,7 +141,7 @@ double drained_rate(unsigned blocks, unsigned sub_rings, unsigned records) {
   return static_cast<double>(all) / spent / 1e6;
 }
 
-// Everything fits into the ring, and nobody reads.
+// Everything fits into the ring, and nothing is read.
 double undrained_rate(unsigned blocks, unsigned records, bool half_slots) {
   const unsigned sub_rings = 128;
   unsigned slots = 1;

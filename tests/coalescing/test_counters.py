@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--counters: whole kernels, each counted launch by itself, in turn with its instructions; told as rates."""
+"""--counters: whole kernels, each counted launch by itself, alternating with its instructions; reported as rates."""
 
 import json
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From launches to the report: what the collector left is found, scaled and told, and what it could not do is told too."""
+"""From launches to the report: what the collector left is found, scaled and reported, and what it could not do is reported too."""
 
 import json
 import subprocess
@@ -38,9 +38,9 @@ class ReportTest(CoalescingCase):
 
     def test_trouble_is_told(self):
         self.play("launch a 3 sync", env={"GPUMEMTRACE_SIM_CUPTI": "busy"})
-        told = [entry["why"] for entry in self.report()["not_checked"] if entry["what"] == "memory accesses"]
-        self.assertEqual(len(told), 1, told)
-        self.assertIn("holds CUPTI in this process", told[0])
+        reasons = [entry["why"] for entry in self.report()["not_checked"] if entry["what"] == "memory accesses"]
+        self.assertEqual(len(reasons), 1, reasons)
+        self.assertIn("holds CUPTI in this process", reasons[0])
 
 
 if __name__ == "__main__":

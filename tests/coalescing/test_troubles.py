@@ -70,7 +70,7 @@ class TroublesTest(CoalescingCase):
         self.assertEqual((busy["trouble"], other["trouble"]), ("error", "error"))
 
     def test_collector_is_not_installed(self):
-        """The preload alone, as somebody may have copied it."""
+        """The preload alone, as a user may have copied it."""
         alone = os.path.join(self.folder, "alone")
         os.mkdir(alone)
         for name in os.listdir(os.path.dirname(interposed_case.INTERPOSER)):

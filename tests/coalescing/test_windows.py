@@ -119,7 +119,7 @@ class NeverWaitTest(CoalescingCase):
         self.assertEqual(sums.windows["launches_read"], 81)
 
     def test_stream_destroyed_while_it_works(self):
-        """Nobody can ask it any more; its work may go on."""
+        """It can be asked no more; its work may go on."""
         self.play("stream s launch a 1 end-stream stream t launch a 1 sync-stream", env=ALL)
         sums = self.sums()
         self.assertEqual((sums.windows["opened"], sums.windows["read"]), (1, 1))
@@ -351,14 +351,14 @@ class EndsTest(CoalescingCase):
                 self.assert_exact(self.sums())
 
     def test_exit_with_a_window_open(self):
-        """Nothing told that the kernel had ended, but it has."""
+        """Nothing showed that the kernel had ended, but it has."""
         self.play("stream s launch a 1")
         sums = self.sums()
         self.assertEqual((sums.windows["opened"], sums.windows["read"]), (1, 1))
         self.assert_exact(sums)
 
     def test_exit_while_busy(self):
-        """Nobody waits for what the program does not wait for."""
+        """What the program does not wait for is not waited for."""
         self.play("stream s launch a 1 block", timeout=20)
         sums = self.sums()
         self.assertEqual((sums.windows["opened"], sums.windows["read"], sums.windows["given_up"]), (1, 0, 0))

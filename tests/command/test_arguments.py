@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: which words are options, what a wrong one is answered with, and help."""
 
+import glob
 import os
 import unittest
 
@@ -81,7 +82,7 @@ class Arguments(CommandCase):
 
     def test_folders_where_files_belong(self):
         fixture = os.path.join(os.path.dirname(__file__), "..", "fixtures", "first_steps.clean.static")
-        trace = os.path.join(fixture, os.listdir(fixture)[0])
+        (trace,) = glob.glob(os.path.join(fixture, "gpumemtrace.*"))
         folder = os.path.join(self.folder, "folder")
         os.mkdir(folder)
         for command in ("run", "check"):

@@ -182,7 +182,7 @@ TEST(DeviceRing, ReaderStopsAtWhatIsNotWrittenAndPassesOverItAtTheEnd) {
   EXPECT_TRUE(put(ring.writer(0), 1, 0, 1));
   EXPECT_EQ(ring.writer(0).reserve(2), 1u); // torn
   EXPECT_TRUE(put(ring.writer(0), 1, 1, 3));
-  EXPECT_EQ(ring.writer(0).reserve(1), 6u); // torn, and not told apart from a free slot
+  EXPECT_EQ(ring.writer(0).reserve(1), 6u); // torn, and looks like a free slot
   RingProgress progress;
   EXPECT_EQ(numbers(ring.reader(0), &progress), std::vector<std::uint64_t>{0});
   EXPECT_EQ(progress.torn, 0u);

@@ -115,7 +115,7 @@ class Forms(unittest.TestCase):
         self.assertRegex(symbols, r" U malloc\b")
 
     def test_debug(self):
-        # With -G nvcc warns of the stack of whoever uses libcu++'s atomics.
+        # With -G nvcc warns of the stack of code that uses libcu++'s atomics.
         self.expect_runs(self.nvcc("-G", "-O0", self.source("every_call.cu"), *FORCED, output="debug", strict=[]))
 
     def test_thrust_and_cub(self):

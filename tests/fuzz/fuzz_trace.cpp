@@ -70,7 +70,7 @@ void analyze_input(const std::uint8_t* data, std::size_t size) {
   try {
     const Analysis analysis = analyze(directory.path());
     for (const Finding& finding : analysis.findings) {
-      for (const LabelledStack& stack : finding.stacks) (void)analysis.stacks.frames(stack.stack);
+      for (const FindingStack& stack : finding.stacks) (void)analysis.stacks.frames(stack.stack);
     }
   } catch (const UserError&) {
     // the right answer to a trace that names no format

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last step of the framework programs: exit with the status asked for, or keep a block that is nobody's cache."""
+"""The last step of the framework programs: exit with the status asked for, or keep a block that is in no cache."""
 
 import ctypes
 import sys

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that ends while CUPTI measures: it never calls anything that waits, but sees by a flag in mapped memory that its
-// kernel is done. What was measured is read when the process exits. If the kernel still runs then (busy), nobody waits for it.
+// kernel is done. What was measured is read when the process exits. If the kernel still runs then (busy), it is not waited for.
 //
 // run: done
 // device: gpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUPTI loses the kernels of a graph that is launched while it measures, so none may be; every element says whether all of
 // them ran. A launch of a graph counts as one of each of its kernels all the same: what the only launch by itself wastes is
-// told for all. The kernels come from a capture (captured), from nodes made by hand (nodes), from a child graph that is there
+// reported for all. The kernels come from a capture (captured), from nodes made by hand (nodes), from a child graph that is there
 // twice (child), or the graph is given others (updated). One is uploaded right behind a launch that is measured (uploaded): the
 // upload waits for that window's end, or the graph would fault later. A disabled node makes the graph unknown (disabled).
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// free in a kernel of what no malloc gave: shared memory and a local variable, which CUDA lets pass, and an address of nobody,
+// free in a kernel of what no malloc gave: shared memory and a local variable, which CUDA lets pass, and an address of no block,
 // of which the context dies (H200, driver 580); and a texture of the host's over a block of the device heap, which CUDA refuses.
 //
 // device hooks: all calls

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that are given a block's begin and end, where what lies behind the block was freed: the end is the freed
-// block's base. It is a mistake only if that block is meant, so both readings are told, and none where another launch
+// block's base. It is a mistake only if that block is meant, so both readings are reported, and none where another launch
 // shows that the parameter is an end. Also what else belongs to the block beside it: a pointer that counts from 1, the end of
 // registered memory.
 //

@@ -42,7 +42,7 @@ constexpr size_t kBytes = 4096;
 static cudaStream_t s1, s2;
 static cudaEvent_t event, other;
 static float* block;
-static std::atomic<bool> told{false};
+static std::atomic<bool> signalled{false};
 
 __global__ void fill(float* values)
 {
@@ -124,16 +124,16 @@ static void record_by_any_node()
   use_on_s2();
 }
 
-static void tell(void*) { told = true; }
+static void signal_host(void*) { signalled = true; }
 
 static void told_by_graph()
 {
   cudaGraph_t graph = nullptr;
   CHECK(cudaStreamBeginCapture(s1, cudaStreamCaptureModeRelaxed));
-  CHECK(cudaLaunchHostFunc(s1, tell, nullptr));
+  CHECK(cudaLaunchHostFunc(s1, signal_host, nullptr));
   CHECK(cudaStreamEndCapture(s1, &graph));
   launch(graph, s1);
-  while (!told) {}
+  while (!signalled) {}
   use_on_s2();
 }
 

@@ -198,6 +198,7 @@ def parse_expectation(text, tagged_lines):
 
 
 def find_tagged_lines(lines):
+    """The number of each line that ends in '// @tag', by tag."""
     tagged = {}
     for number, line in enumerate(lines, 1):
         if match := re.search(r"//\s*@([\w-]+)\s*$", line):
@@ -237,10 +238,12 @@ def apply_directive(run, name, value, tagged_lines):
             run.expectations.append(parse_expectation(value, tagged_lines))
 
 
-def parse_source(text, flavour):
-    """The runs of a source. `flavour` is a set of TAGS: lines with other tags are checked and left out."""
+def parse_source(text, flavour, tagged_lines=None):
+    """The runs of a source. `flavour` is a set of TAGS: lines with other tags are checked and left out. `tagged_lines`
+    are the lines of the tags where the program was built from another version of the source."""
     lines = text.splitlines()
-    tagged_lines = find_tagged_lines(lines)
+    if tagged_lines is None:
+        tagged_lines = find_tagged_lines(lines)
     runs = []
     for number, line in enumerate(lines, 1):
         match = DIRECTIVE.match(line)

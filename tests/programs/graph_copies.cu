@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs that copy and set memory which is freed before the graph is launched, captured and by nodes made by hand; and what looks alike:
 // parameters that were changed in time, memory freed behind the last launch. What the device answers to such a launch is not looked at.
-// Nodes made by hand whose ranges overlap, or whose direction is not the pointers', are told when they are made or changed.
+// Nodes made by hand whose ranges overlap, or whose direction is not the pointers', are reported when they are made or changed.
 //
 // run:
 // expect: clean

@@ -175,7 +175,7 @@ int main(int argc, char** argv)
   }
   if (!is("not-launched") && (!is("reused") || again == block)) {
     launch(exec, stream);
-    launch(exec, stream); // told once
+    launch(exec, stream); // reported once
   }
   CHECK(cudaGraphExecDestroy(exec));
   CHECK(cudaGraphDestroy(graph));

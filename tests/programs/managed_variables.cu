@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// __managed__ variables: memory that host and device reach at one address, and that nobody allocated. Copies may take
+// __managed__ variables: memory that host and device reach at one address, and that no call allocated. Copies may take
 // them for either side's memory.
 //
 // run:

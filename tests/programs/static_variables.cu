@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address of a __device__ variable is device memory that nobody allocated: copies to it are fine, freeing it is not.
+// The address of a __device__ variable is device memory that no call allocated: copies to it are fine, freeing it is not.
 // Copies past its end are refused by the runtime, at the first use of the variable as at later ones; a static runtime
 // cannot be watched. Where the host names the variable as if it were memory, a call or kernel gets the address of the
 // host's shadow of it, which the GPU cannot read; nor can it read a static array of the host.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that Vulkan allocated on the first CUDA device, as a file descriptor for cudaImportExternalMemory. Vulkan is
-// looked up at run time, with its loader or in NVIDIA's driver itself, which needs no display. Used by external_memory.cu.
+// looked up at run time, with its loader or in NVIDIA's driver itself, which needs no display.
 #pragma once
 
 #include <cuda_runtime.h>

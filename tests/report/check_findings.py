@@ -3,18 +3,21 @@
 """Holds docs/findings.md to the truth.
 
 usage: check_findings.py sections GPUMEMTRACE FINDINGS.md
-       check_findings.py programs GPUMEMTRACE FINDINGS.md NVCC [--update]
+       check_findings.py programs GPUMEMTRACE FINDINGS.md NVCC [--only KIND]... [--update]
 
 `sections`: every finding that the command knows or a source of the analyzer names has a section and every section a
 finding, with the same severity and title, and `help FINDING` prints the section. `programs`: compiles the program of each section, runs it on the simulated
-device and compares the kinds, the messages and the advice of the report with the one in the section; addresses,
-times and call stacks are not compared. With --update the reports are written into the file instead.
+device and compares the report with the one in the section, call stacks included; addresses and times are masked, and
+where lines are wrapped does not matter. With --update the reports are written into the file instead. With --only (a kind,
+or a pattern such as device-heap-*) other sections are left alone.
 
 Comments in a section: `<!-- gpu: REASON -->` its program needs a GPU and is only compiled; `<!-- environment: A=B -->`
 and `<!-- options: --x -->` are for its run.
 """
 
+import argparse
 import concurrent.futures
+import fnmatch
 import os
 import pathlib
 import re
@@ -37,6 +40,10 @@ def comment(body, key):
     return found[1] if found else ""
 
 
+def detector_sources():
+    return sorted(DETECTORS.rglob("*.cpp"))
+
+
 def check_sections(command, sections):
     def output(*words):
         return subprocess.run([command, "help", *words], check=True, capture_output=True, text=True).stdout
@@ -46,7 +53,7 @@ def check_sections(command, sections):
     written = {(kind, severity, title) for kind, severity, title, _ in sections}
     problems = [f"no section (or another severity or title): {row}" for row in sorted(known - written)]
     problems += [f"no such finding: {row}" for row in sorted(written - known)]
-    named = {kind for source in DETECTORS.glob("*.cpp") for kind in KIND.findall(source.read_text(encoding="utf-8"))}
+    named = {kind for source in detector_sources() for kind in KIND.findall(source.read_text(encoding="utf-8"))}
     problems += [
         f"no section for what a detector reports: {kind}"
         for kind in sorted(named - {kind for kind, _, _, _ in sections})
@@ -78,19 +85,21 @@ def findings_of(report):
 
 
 def comparable(report):
-    """Kinds, messages and advice in words, with figures that no two runs share left out."""
-    lines = [line for line in report.splitlines() if not line.startswith("    ")]
-    text = " ".join(" ".join(lines).split())
-    text = re.sub(r"0x[0-9a-f]+", "0x", text)
-    return re.sub(r"[0-9.,]+ (ns|us|ms|s|[KMG]iB/s|GB/s|MB/s)\b", r"N \1", text)
+    """The report in words, with figures that no two runs share left out."""
+    text = re.sub(r"0x[0-9a-f]+", "0x", " ".join(report.split()))
+    return re.sub(r"[0-9.,]+ (?:ns|us|ms|s|[KMG]iB/s|GB/s|MB/s)\b", "N", text)
 
 
 def build(nvcc, include, kind, body, folder):
     source = folder / f"{kind}.cu"
     source.write_text(PROGRAM.search(body)[1])
+    # Without kernels a program is the host's alone, and compiled in a quarter of the time.
+    language = "cu" if re.search("__global__|__device__|__managed__|<<<", source.read_text()) else "c++"
     return subprocess.run(
         [
             nvcc,
+            "-x",
+            language,
             "-std=c++17",
             "-g",
             "-cudart",
@@ -150,25 +159,53 @@ def check_program(command, nvcc, section, folder):
     return report, []
 
 
+def updated(text, sections, results):
+    """The document with the reports that were made."""
+    for (_, _, _, body), (report, _) in zip(sections, results):
+        if report:
+            new = REPORT.sub(lambda _, report=report: f"```text\n{report}```", body, count=1)
+            text = text.replace(body, new)
+    return text
+
+
+def chosen_sections(sections, only):
+    """Those that --only names; all without it. Ends the program if a word names none."""
+    for pattern in only:
+        if not fnmatch.filter([kind for kind, *_ in sections], pattern):
+            sys.exit(f"check_findings: --only {pattern}: there is no such section")
+    return [s for s in sections if not only or any(fnmatch.fnmatch(s[0], pattern) for pattern in only)]
+
+
+def parse_options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mode", choices=("sections", "programs"))
+    parser.add_argument("command", type=os.path.abspath)
+    parser.add_argument("path", type=pathlib.Path)
+    parser.add_argument("nvcc", nargs="?")
+    parser.add_argument("--only", action="append", default=[], metavar="KIND")
+    parser.add_argument("--update", action="store_true")
+    options = parser.parse_args()
+    if options.mode == "programs" and not options.nvcc:
+        parser.error("programs needs NVCC")
+    return options
+
+
 def main():
-    mode, command, path = sys.argv[1], os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3])
-    text = path.read_text(encoding="utf-8")
+    options = parse_options()
+    text = options.path.read_text(encoding="utf-8")
     sections = SECTION.findall(text)
-    if mode == "sections":
-        problems = check_sections(command, sections)
+    if options.mode == "sections":
+        problems = check_sections(options.command, sections)
     else:
+        sections = chosen_sections(sections, options.only)
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "heads.h").write_text("#pragma once\n" + HEADS)
             with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("GPUMEMTRACE_JOBS", os.cpu_count()))) as pool:
-                results = list(pool.map(lambda s: check_program(command, sys.argv[4], s, folder), sections))
+                results = list(pool.map(lambda s: check_program(options.command, options.nvcc, s, folder), sections))
         problems = [problem for _, found in results for problem in found]
-        if "--update" in sys.argv:
-            for (_, _, _, body), (report, _) in zip(sections, results):
-                if report:
-                    new = REPORT.sub(lambda _, report=report: f"```text\n{report}```", body, count=1)
-                    text = text.replace(body, new)
-            path.write_text(text, encoding="utf-8")
+        if options.update:
+            options.path.write_text(updated(text, sections, results), encoding="utf-8")
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"{len(sections)} sections, {len(problems)} problems")

@@ -70,12 +70,14 @@ inline ReportedFinding double_free() {
             {inlined, frame("release_all()", "/src/train.cu", 88), frame("main", "/src/train.cu", 120)}),
       stack("first freed here", "cudaFree", {frame("step()", "/src/train.cu", 71)}),
       stack("allocated here", "cudaMalloc", {frame("setup()", "/src/train.cu", 40)})};
+  for (LabelledStack& named : f.stacks) named.shows_call = false;
   return f;
 }
 
 inline ReportedFinding leak() {
   ReportedFinding f;
   f.kind = "leak";
+  f.measure = Measure::kLostBlocks;
   f.message = "16 blocks of device memory were never freed.";
   f.range = "epoch 1";
   f.advice = "Call cudaFree.";
@@ -94,6 +96,7 @@ inline ReportedFinding leak() {
 inline ReportedFinding warning() {
   ReportedFinding f;
   f.kind = "unused";
+  f.measure = Measure::kBlocks;
   f.severity = Severity::kWarning;
   f.message = "Device memory was allocated and never touched.";
   f.bytes = 4096;
@@ -139,10 +142,11 @@ inline Report ordinary() {
   return r;
 }
 
-// Told by a kernel: one frame and the thread that ran it.
+// Recorded by a kernel: one frame and the thread that ran it.
 inline ReportedFinding device_heap_leak() {
   ReportedFinding f;
   f.kind = "device-heap-leak";
+  f.measure = Measure::kLostBlocks;
   f.message = "128 bytes of the device heap were never freed.";
   f.bytes = 128;
   f.count = 2;
@@ -153,6 +157,7 @@ inline ReportedFinding device_heap_leak() {
   LabelledStack place = stack("allocated here", "malloc", {in_kernel});
   place.device = {.kernel = "step(int*)", .launch = 3, .block = {{0, 1, 0}}, .thread = {{31, 0, 0}}};
   LabelledStack unknown = stack("freed here", "free", {Frame{}});
+  unknown.shows_call = false;
   unknown.device = {.kernel = {}, .block = {{0, 0, 0}}, .thread = {{0, 0, 0}}};
   f.stacks = {place, unknown, stack("launched here", "cudaLaunchKernel", {frame("main", "/src/train.cu", 7)})};
   return f;
@@ -263,6 +268,7 @@ inline ReportedFinding out_of_memory() {
   f.api = "cudaMalloc";
   f.stacks = {stack("failed here", "cudaMalloc", {frame("grow()", "/src/train.cu", 60)}),
               stack("held here: 1.0 GiB in 4 blocks", "cudaMalloc", {frame("step()", "/src/train.cu", 71)})};
+  for (LabelledStack& named : f.stacks) named.shows_call = false;
   f.held = HeldMemory{.requested_bytes = 2ull << 30,
                       .device = 0,
                       .bytes = 3ull << 29,

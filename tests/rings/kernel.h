@@ -49,7 +49,7 @@ inline void* host_view(CUdeviceptr address, std::size_t bytes) {
   return static_cast<const sim::SimulatedRuntimeTable*>(table)->host_view(address, bytes);
 }
 
-// What the kernel finds in its variable; null if nobody listens.
+// What the kernel finds in its variable; null if nothing is recorded.
 inline trace::DeviceControl* control_of(const Module& module) {
   CUdeviceptr variable = 0;
   std::size_t bytes = 0;

@@ -216,7 +216,7 @@ void nothing() {
   for (int i = 0; i < 10; ++i) CHECK(plain.launch());
 }
 
-// Nobody listens, or the ring could not be made.
+// Nothing is recorded, or the ring could not be made.
 void refused() {
   make_context();
   const Module module;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device rings from the interposer's making of them to the log that is read: nothing lost, nothing told twice, nothing left."""
+"""Device rings from the interposer's making of them to the log that is read: nothing lost, nothing reported twice, nothing left."""
 
 import glob
 import os
@@ -71,12 +71,12 @@ class Rings(InterposedCase):
             self.assertEqual(words, list(range(first + sub, first + count, 4)))
 
     def drained(self, trace):
-        """Slots moved, lost and torn as the drain told them, over all logs of rings."""
-        told = [record for log in trace.logs for record in log.records if record.kind == "drained"]
+        """Slots moved, lost and torn as the drain recorded them, over all logs of rings."""
+        drained = [record for log in trace.logs for record in log.records if record.kind == "drained"]
         return (
-            sum(record["slots"] for record in told),
-            max((record["lost"] for record in told), default=0),
-            sum(record["torn"] for record in told),
+            sum(record["slots"] for record in drained),
+            max((record["lost"] for record in drained), default=0),
+            sum(record["torn"] for record in drained),
         )
 
     def test_ends_of_a_process(self):
@@ -94,10 +94,12 @@ class Rings(InterposedCase):
                     self.assertEqual(self.play(end, count, check=False).returncode, status)
                     trace = self.collect()
                     self.assert_whole(self.device_records(trace), count)
-                    told = self.drained(trace)
-                    if end == "kill" and told[0] < count + 3:  # killed before the drain told what it had just moved
-                        told = (count + 3, *told[1:])
-                    self.assertEqual(told, (count + 3, 0, 0))
+                    drained = self.drained(trace)
+                    if (
+                        end == "kill" and drained[0] < count + 3
+                    ):  # killed before the drain recorded what it had just moved
+                        drained = (count + 3, *drained[1:])
+                    self.assertEqual(drained, (count + 3, 0, 0))
                     again = self.collect()  # finds nothing more
                     self.assertEqual(self.drained(again), self.drained(trace))
 
@@ -132,7 +134,7 @@ class Rings(InterposedCase):
                 self.assert_whole(self.device_records(self.only_trace()), 3000)
 
     def test_killed_between_writing_and_giving_back(self):
-        """What stands in the log and in the ring is told once."""
+        """What stands in the log and in the ring is reported once."""
         self.play("kill", 1000, check=False)
         link = glob.glob(os.path.join(self.only_trace().path, "*.ring"))[0]
         file = os.readlink(link)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that start programs: one that comes up without us is told to the command, and only such a one."""
+"""Programs that start programs: one that comes up without us is noted for the command, and only such a one."""
 
 import os
 

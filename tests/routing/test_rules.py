@@ -17,12 +17,14 @@ ROOMS = {
         "model",
         "trace_reader",
         "symbols",
+        "cuda_state",
         "heap",
         "device_heap",
         "device_code",
         "coalescing",
         "detectors",
         "analysis",
+        "wording",
         "report",
         "command",
     ),
@@ -64,6 +66,11 @@ def code_of(path):
     return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
+def code_of_with_ends(path):
+    """Without comments, but for those that end a namespace."""
+    return re.sub(r"(?<!\} )//[^\n]*", "", text_of(path))
+
+
 def includes_of(path):
     return INCLUDE.findall(text_of(path))
 
@@ -80,9 +87,36 @@ class Layers(unittest.TestCase):
 
     def test_words_of_records_have_names(self):
         """trace/records.def numbers them; trace/records.h reads and writes by it."""
+        numbered = re.compile(r"\b(?:p|word|set)\(\d|\b(?:payload|a|w|words)\[\d|\bcase \d+: return \w")
+        paths = files("analyzer/trace_reader", "device_hooks")
+        paths.remove("device_hooks/include/gpumemtrace/detail/ring_writer.h")  # which sends the words of any record
+        self.assertEqual([f"{path}: {found}" for path in paths for found in numbered.findall(code_of(path))], [])
         numbered = re.compile(r"\b(?:p|word|set)\(\d|\b(?:payload|a|w)\[\d")
         offenders = [f"{path}: {found}" for path in files("analyzer") for found in numbered.findall(code_of(path))]
         self.assertEqual(offenders, [])
+
+    def test_comments_do_not_say_who_uses_a_file(self):
+        """Nobody keeps such a list right."""
+        users = re.compile(r"^//.*\b(Used|Called|Read|Filled|Made|Fed|Asked|Shared|Seen) by\b|^//.*'s only\b", re.M)
+        offenders = [
+            f"{path}: {match.group(0)}"
+            for path in files("analyzer")
+            if not path.startswith(("analyzer/detectors/", "analyzer/heap/"))
+            for match in users.finditer(text_of(path))
+        ]
+        self.assertEqual(offenders, [], "say what the file does, and its invariants")
+
+    def test_no_nested_ternaries(self):
+        nested = re.compile(
+            r"\?[^?;{},()]*(\([^()]*\)[^?;{},()]*)*[^:?;{},()]:(?!:)[^:?;{},()]*(\([^()]*\)[^:?;{},()]*)*\?"
+        )
+        rooms = ("analysis", "device_heap", "coalescing", "trace_reader", "device_code")
+        offenders = [
+            f"{path}: {match.group(0)}"
+            for path in files(*(f"analyzer/{room}" for room in rooms))
+            for match in nested.finditer(code_of(path))
+        ]
+        self.assertEqual(offenders, [], "an if, or a function of its own")
 
     def test_trace_is_a_leaf(self):
         self.forbid(
@@ -136,11 +170,58 @@ class Layers(unittest.TestCase):
         )
         self.forbid(files("analyzer/report/formats"), allowed, "formats see a report and the text helpers")
 
+    def test_no_code_reads_sentences(self):
+        """Roles, calls, owners and measures are data; analyzer/wording/ makes sentences of them at the end."""
+        words = r"\b(?:message|advice|label)"
+        methods = r"(?:find|rfind|replace|insert|erase|pop_back|back|substr|compare|contains|starts_with|ends_with)"
+        forbidden = {
+            rf"{words}(?:\.|->){methods}\(": "it searches or cuts a sentence",
+            r"\b(?:kind|what)\s*[!=]=\s*\"": "what a kind means to others stands in its DetectorInfo",
+            r"\b(?:kind|what)(?:\.|->)(?:find|substr|starts_with|ends_with)\(": "the same",
+            r"(?:starts_with|ends_with|contains)\(\"(?:leak|device-heap|policy)": "the same",
+        }
+        codes = {path: re.sub(r"//[^\n]*", "", text_of(path)) for path in files("analyzer")}
+        for path, code in codes.items():
+            for pattern, why in forbidden.items():
+                self.assertEqual(re.findall(pattern, code), [], f"{path}: {why}")
+        label = r"\"[a-z ]*(?:allocated|freed|copied|launched|failed)(?: [a-z]+)* here"
+        offenders = [f"{path}: {found}" for path, code in codes.items() for found in re.findall(label, code)]
+        self.assertEqual(offenders, [], "stacks have a StackRole; analyzer/model/stack_role.cpp has its words")
+
     def test_folders_are_small(self):
         found = files(*PARTS, "simulated_cuda")
         for folder in {os.path.dirname(path) for path in found}:
             here = [path for path in found if os.path.dirname(path) == folder]
             self.assertLessEqual(len(here), MOST_FILES.get(folder, 26), folder)
+
+
+class Words(unittest.TestCase):
+    """Plain words, of the field: not those that only their author understands; and no claims of who uses a file."""
+
+    PRIVATE = re.compile(
+        r"\b(?i:nobody|somebody|whoever|mishaps?|doubts?|told|born|reborn|bury|buried|patience|judge?ments?)\b"
+        r"|^\s*(?://|#) (?:.*[.;:] )?(?:Used|Called|Included) by\b"
+    )
+    FOLDERS = ("interposer", "simulated_cuda", "device_hooks", "trace", "samples", "scripts", "tests")
+    # A run that is named so, as its fixture is; this list; the time of a process.
+    EXCEPT = (
+        "tests/programs/device_heap_strange.cu",
+        "tests/routing/test_rules.py",
+        "tests/command/fake_interposer.cpp",
+    )
+
+    def test_no_private_words(self):
+        found = []
+        for folder in self.FOLDERS:
+            for path in glob.glob(os.path.join(SOURCES, folder, "**"), recursive=True):
+                name = os.path.relpath(path, SOURCES)
+                if name.startswith(("tests/unit/analyzer/", "tests/fixtures/")) or name in self.EXCEPT:
+                    continue
+                if not name.endswith((".h", ".cpp", ".cu", ".S", ".def", ".py", ".cmake", "CMakeLists.txt", ".sh")):
+                    continue
+                for number, line in enumerate(text_of(name).splitlines(), 1):
+                    found += [f"{name}:{number}: {word.group(0)}" for word in self.PRIVATE.finditer(line)]
+        self.assertEqual(found, [])
 
 
 class Interposer(unittest.TestCase):
@@ -182,8 +263,18 @@ class Interposer(unittest.TestCase):
         self.forbid(
             r"\bdriver_symbol\s*\(",
             "DriverFunction of loader/driver_function.h",
-            but=("real_dlsym.h", "driver_functions.cpp", "driver.h"),
+            but=("real_dlsym.h", "driver_symbol.cpp", "driver.h"),
         )  # which declares it; which defines it; by which the collector reaches it
+
+    def test_unit_tests_replace_no_function(self):
+        """What they need otherwise they set: set_unwinder(), set_driver_look_up(), begin_collector(), session_parts."""
+        for path in files("tests/unit/interposer"):
+            own = re.sub(
+                r"^namespace \{$.*?^\} // namespace$", "", code_of_with_ends(path), flags=re.DOTALL | re.MULTILINE
+            )
+            for line in own.splitlines():
+                if re.match(r"\w.*\)( noexcept)?( \{|;)", line) and not line.startswith("TEST"):
+                    self.fail(f"{path}: {line}")
 
     def test_plain_statements(self):
         self.forbid(r"\breturn [^;{}()<]*(\([^;{}()]*\)[^;{}()<]*)*, \w+;", "no comma returns")

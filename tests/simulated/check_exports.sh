@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The simulated libraries export exactly the names and versions of NVIDIA's: libcuda of the toolkit's stub, libcudart
-# of the toolkit's own. Called by ctest with the folder of the simulated libraries and the toolkit's lib64.
+# of the toolkit's own. Takes the folder of the simulated libraries and the toolkit's lib64.
 set -eu
 simulated=$1 toolkit=$2
 names() { nm -D --defined-only "$1" | awk '{print $3}' | sort -u; }

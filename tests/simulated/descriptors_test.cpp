@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-// While it lives nobody gets a descriptor.
+// While it lives no descriptor can be had.
 class NoDescriptors {
 public:
   NoDescriptors() {

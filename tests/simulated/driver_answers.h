@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shape of one row of driver_answers: what the real driver answered, and the code that asks again.
-// Used by driver_answers.cu (runner) and the rows_*.cu files. A row returns what it got as text, so that an answer of
+// A row returns what it got as text, so that an answer of
 // several parts ("0 null") compares like a number.
 #pragma once
 

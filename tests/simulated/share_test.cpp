@@ -197,7 +197,7 @@ TEST(Share, AnAllocationIsImportedByItsDescriptor) {
 
 TEST(Share, ExternalMemoryIsAFileOfSomebodyElse) {
   cudaFree(nullptr);
-  const int file = memfd_create("somebody-else", MFD_CLOEXEC);
+  const int file = memfd_create("not-ours", MFD_CLOEXEC);
   ASSERT_EQ(ftruncate(file, 64 * 1024), 0);
   ASSERT_EQ(pwrite(file, "external", 8, 5000), 8);
   cudaExternalMemoryHandleDesc handle{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in libcuda.so.1 for tests of the interposer: few functions, no memory behind them, every call told to the
+// A stand-in libcuda.so.1 for tests of the interposer: few functions, no memory behind them, every call reported to the
 // file named by STANDIN_LOG. What the simulated device does not do, it does: it answers unknown names either way
 // (STANDIN_UNKNOWN=500 or null), runs host functions inside the call, dies or sleeps in cuCtxSynchronize
 // (STANDIN_SYNC=abort, segv, kill, sleep), and can be built without -Bsymbolic or without newer functions.
@@ -21,7 +21,7 @@ namespace {
 
 enum Result : int { kOk = 0, kInvalid = 1, kOutOfMemory = 2, kNotFound = 500 };
 
-void told(const char* name) {
+void note_call(const char* name) {
   static const char* const path = std::getenv("STANDIN_LOG");
   if (path == nullptr) return;
   const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -80,47 +80,47 @@ thread_local u64 current_context = 0;
 
 } // namespace
 
-API int cuInit(u32) { return told("cuInit"), kOk; }
-API int cuDriverGetVersion(int* version) { return told("cuDriverGetVersion"), *version = 13000, kOk; }
-API int cuDeviceGetCount(int* count) { return told("cuDeviceGetCount"), *count = 1, kOk; }
-API int cuDeviceGet(int* device, int) { return told("cuDeviceGet"), *device = 0, kOk; }
+API int cuInit(u32) { return note_call("cuInit"), kOk; }
+API int cuDriverGetVersion(int* version) { return note_call("cuDriverGetVersion"), *version = 13000, kOk; }
+API int cuDeviceGetCount(int* count) { return note_call("cuDeviceGetCount"), *count = 1, kOk; }
+API int cuDeviceGet(int* device, int) { return note_call("cuDeviceGet"), *device = 0, kOk; }
 API int cuCtxCreate_v2(u64* context, u32, int) {
-  told("cuCtxCreate_v2");
+  note_call("cuCtxCreate_v2");
   return *context = current_context = 0xc000, kOk;
 }
-API int cuCtxGetCurrent(u64* context) { return told("cuCtxGetCurrent"), *context = current_context, kOk; }
-API int cuCtxGetDevice(int* device) { return told("cuCtxGetDevice"), *device = 0, kOk; }
-API int cuMemAlloc(u32*, u32) { return told("cuMemAlloc"), kInvalid; } // 32-bit addresses: refused
-API int cuMemAlloc_v2(u64* address, u64 bytes) { return told("cuMemAlloc_v2"), allocate(address, bytes); }
-API int cuMemFree(u32) { return told("cuMemFree"), kInvalid; }
-API int cuMemFree_v2(u64 address) { return told("cuMemFree_v2"), give_back(address); }
+API int cuCtxGetCurrent(u64* context) { return note_call("cuCtxGetCurrent"), *context = current_context, kOk; }
+API int cuCtxGetDevice(int* device) { return note_call("cuCtxGetDevice"), *device = 0, kOk; }
+API int cuMemAlloc(u32*, u32) { return note_call("cuMemAlloc"), kInvalid; } // 32-bit addresses: refused
+API int cuMemAlloc_v2(u64* address, u64 bytes) { return note_call("cuMemAlloc_v2"), allocate(address, bytes); }
+API int cuMemFree(u32) { return note_call("cuMemFree"), kInvalid; }
+API int cuMemFree_v2(u64 address) { return note_call("cuMemFree_v2"), give_back(address); }
 API int cuMemAllocManaged(u64* address, u64 bytes, u32) {
-  told("cuMemAllocManaged");
+  note_call("cuMemAllocManaged");
   return cuMemAlloc_v2(address, bytes); // through the loader where this library is not linked with -Bsymbolic
 }
-API int cuMemHostRegister_v2(void*, u64, u32) { return told("cuMemHostRegister_v2"), kOk; }
-API int cuMemHostUnregister(void*) { return told("cuMemHostUnregister"), kOk; }
+API int cuMemHostRegister_v2(void*, u64, u32) { return note_call("cuMemHostRegister_v2"), kOk; }
+API int cuMemHostUnregister(void*) { return note_call("cuMemHostUnregister"), kOk; }
 API int cuMemAllocPitch_v2(u64* address, u64* pitch, u64 width, u64 height, u32) {
-  told("cuMemAllocPitch_v2");
+  note_call("cuMemAllocPitch_v2");
   if (pitch == nullptr) return kInvalid;
   *pitch = (width + 511) / 512 * 512;
   return allocate(address, *pitch * height);
 }
-API int cuMemcpyHtoD_v2(u64, const void*, u64) { return told("cuMemcpyHtoD_v2"), kOk; }
-API int cuMemcpyDtoH_v2(void*, u64, u64) { return told("cuMemcpyDtoH_v2"), kOk; }
-API int cuMemsetD8_v2(u64, unsigned char, u64) { return told("cuMemsetD8_v2"), kOk; }
-API int cuStreamBeginCapture_v2(u64, int) { return told("cuStreamBeginCapture_v2"), kOk; }
-API int cuStreamEndCapture(u64, u64* graph) { return told("cuStreamEndCapture"), *graph = 0x9000, kOk; }
+API int cuMemcpyHtoD_v2(u64, const void*, u64) { return note_call("cuMemcpyHtoD_v2"), kOk; }
+API int cuMemcpyDtoH_v2(void*, u64, u64) { return note_call("cuMemcpyDtoH_v2"), kOk; }
+API int cuMemsetD8_v2(u64, unsigned char, u64) { return note_call("cuMemsetD8_v2"), kOk; }
+API int cuStreamBeginCapture_v2(u64, int) { return note_call("cuStreamBeginCapture_v2"), kOk; }
+API int cuStreamEndCapture(u64, u64* graph) { return note_call("cuStreamEndCapture"), *graph = 0x9000, kOk; }
 API int cuLaunchKernel(u64, u32, u32, u32, u32, u32, u32, u32, u64, void**, void**) {
-  return told("cuLaunchKernel"), kOk;
+  return note_call("cuLaunchKernel"), kOk;
 }
 API int cuLaunchHostFunc(u64, void (*function)(void*), void* data) {
-  told("cuLaunchHostFunc");
+  note_call("cuLaunchHostFunc");
   function(data);
   return kOk;
 }
 API int cuCtxSynchronize() {
-  told("cuCtxSynchronize");
+  note_call("cuCtxSynchronize");
   const char* way = std::getenv("STANDIN_SYNC");
   if (way == nullptr) return kOk;
   if (std::strcmp(way, "abort") == 0) std::abort();
@@ -129,15 +129,15 @@ API int cuCtxSynchronize() {
   if (std::strcmp(way, "sleep") == 0) sleep(30);
   return kOk;
 }
-API int cuGetExportTable(const void**, const void*) { return told("cuGetExportTable"), kNotFound; }
+API int cuGetExportTable(const void**, const void*) { return note_call("cuGetExportTable"), kNotFound; }
 
 #ifndef STANDIN_SPARSE
-API int cuMemAllocAsync(u64* address, u64 bytes, u64) { return told("cuMemAllocAsync"), allocate(address, bytes); }
+API int cuMemAllocAsync(u64* address, u64 bytes, u64) { return note_call("cuMemAllocAsync"), allocate(address, bytes); }
 API int cuMemAllocAsync_ptsz(u64* address, u64 bytes, u64) {
-  return told("cuMemAllocAsync_ptsz"), allocate(address, bytes);
+  return note_call("cuMemAllocAsync_ptsz"), allocate(address, bytes);
 }
-API int cuMemFreeAsync(u64 address, u64) { return told("cuMemFreeAsync"), give_back(address); }
-API int cuMemFreeAsync_ptsz(u64 address, u64) { return told("cuMemFreeAsync_ptsz"), give_back(address); }
+API int cuMemFreeAsync(u64 address, u64) { return note_call("cuMemFreeAsync"), give_back(address); }
+API int cuMemFreeAsync_ptsz(u64 address, u64) { return note_call("cuMemFreeAsync_ptsz"), give_back(address); }
 
 API int cuGetProcAddress(const char* name, void** function, int version, u64 flags);
 API int cuGetProcAddress_v2(const char* name, void** function, int version, u64 flags, int* status);

@@ -95,7 +95,7 @@ __attribute__((noinline)) void pair_at_depth(unsigned depth) {
   asm volatile("" ::: "memory");
 }
 
-// Children are born while other threads are in the middle of everything.
+// Children are forked while other threads are in the middle of everything.
 int fork_storm() {
   std::atomic<bool> stop{false};
   std::vector<std::thread> busy;

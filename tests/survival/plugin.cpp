@@ -17,7 +17,7 @@ __attribute__((constructor)) void begin() {
   pthread_t thread{};
   pthread_create(&thread, nullptr, [](void*) -> void* {
     u64 address = 0;
-    cuMemAllocAsync(&address, 444, 0); // a row that nobody has called before
+    cuMemAllocAsync(&address, 444, 0); // a row that was not called before
     cuMemFreeAsync(address, 0);
     allocate_and_free();
     return nullptr;

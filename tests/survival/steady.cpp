@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that call without end or very often: killed at random, in 256 threads, in 100,000 threads one after
+// Programs that call without end or very often: killed at random, in 256 threads, in thousands of threads one after
 // another, with a handler that cuts in. The first argument names the scene, the second its size.
 #include <atomic>
 #include <csignal>

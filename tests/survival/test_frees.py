@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hooks on free() and realloc(): every block of CUDA's that reaches it is recorded once, with its stack, wherever the program frees
-and whoever's free() comes next; nothing else is."""
+and the free() that comes next; nothing else is."""
 
 import ctypes.util
 import glob
@@ -56,11 +56,11 @@ class Frees(InterposedCase):
 
     def test_jemalloc_behind_us(self):
         trace = self.run_frees(LD_PRELOAD=f"{INTERPOSER}:{self.jemalloc()}")
-        self.check(trace, deletes=0)  # it brings a delete of its own, which calls nobody's free()
+        self.check(trace, deletes=0)  # it brings a delete of its own, which calls no other free()
 
     def test_jemalloc_before_us(self):
         trace = self.run_frees(LD_PRELOAD=f"{self.jemalloc()}:{INTERPOSER}")
-        self.assertEqual(trace.calls_of("free") + trace.calls_of("realloc"), [])  # its free() calls on to nobody
+        self.assertEqual(trace.calls_of("free") + trace.calls_of("realloc"), [])  # its free() calls no other
 
 
 if __name__ == "__main__":

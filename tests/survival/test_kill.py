@@ -67,7 +67,7 @@ class Killed(InterposedCase):
         return total
 
     def check_order(self, trace):
-        """In merged order an address is never born twice nor freed twice."""
+        """In merged order an address is never allocated twice nor freed twice."""
         live = set()
         for call in trace.calls:
             if call.in_flight or call.result != 0:

@@ -74,12 +74,13 @@ class Threads(InterposedCase):
             )
 
     def test_short_threads(self):
-        self.run_program("survival_steady", "short", "100000", timeout=200)
+        threads = 20000
+        self.run_program("survival_steady", "short", str(threads), timeout=200)
         trace = self.only_trace()
-        self.assertEqual(len(self.whole(trace)), 200000)
+        self.assertEqual(len(self.whole(trace)), 2 * threads)
         self.assertLessEqual(len(trace.logs), 32)
         self.check_leases(trace)
-        self.assertEqual(self.numbers(trace), list(range(1, 100002)), "the last is main's, at the end")
+        self.assertEqual(self.numbers(trace), list(range(1, threads + 2)), "the last is main's, at the end")
 
     def numbers(self, trace):
         return sorted(record["number"] for record in trace.records if record.kind == "thread")

@@ -44,7 +44,7 @@ bool is_elf(const std::string& path) {
   return elf;
 }
 
-// In the child: becomes the program, or tells the parent the errno.
+// In the child: becomes the program, or sends the parent the errno.
 [[noreturn]] void become(const LaunchPlan& plan, bool elf, const sigset_t& mask,
                          const struct sigaction& child_action, int errors) {
   const std::vector<char*> arguments = pointers(plan.arguments);
@@ -92,7 +92,7 @@ void pass_on(const siginfo_t& info, pid_t program) {
     if (read_process_stat(program, stat) && stat.state == 'T') ::kill(program, SIGCONT);
     return;
   }
-  if (info.si_code > 0) return;       // from the kernel: the terminal, which has told the program as well
+  if (info.si_code > 0) return;       // from the kernel: the terminal, which has sent it to the program as well
   if (info.si_pid == program) return; // the program signals its parent or its group
   if (info.si_code == SI_QUEUE) {
     ::sigqueue(program, info.si_signo, info.si_value);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the program and stays with it until it ends: signals, job control, orphans, exit status. Called by
-// cmd_run.
+// Starts the program and stays with it until it ends: signals, job control, orphans, exit status.
 //
 // The program shares the command's process group, so what the terminal sends (Ctrl-C, Ctrl-Z, resize) reaches
 // it without us and is never sent twice; what is sent to the command alone with kill() is passed on. The
@@ -23,7 +22,7 @@ inline constexpr ExitStatus kCannotStart = ExitStatus{125};
 inline constexpr ExitStatus kNotExecutable = ExitStatus{126};
 inline constexpr ExitStatus kNotFound = ExitStatus{127};
 
-// A process of the tree whose end this process was told, with both clocks at that moment.
+// A process of the tree whose end this process learnt, with both clocks at that moment.
 struct ProcessEnd {
   pid_t pid = 0;
   int wait_status = 0; // as waitpid() gives it
@@ -58,7 +57,7 @@ int shell_status(int wait_status);
 // status where it exited by itself (or where this process cannot die by a signal, as PID 1 of a container).
 int die_like(int wait_status);
 
-// proc_tree.cpp: what /proc tells of other processes.
+// proc_tree.cpp: what /proc says of other processes.
 struct ProcessStat {
   pid_t pid = 0, parent = 0;
   char state = '?';

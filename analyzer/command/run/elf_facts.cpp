@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the few ELF headers that decide about preloading; see program_check.h. 32-bit, foreign and cut files are
-// told apart, not refused.
+// distinguished, not refused.
 
 #include <elf.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program finds in its environment. Called by cmd_run, once a run.
-// Nothing the user has set is lost: an existing LD_PRELOAD stays behind ours, sanitizer runtimes go before
-// it.
+// What the program finds in its environment. Nothing that the user has set is lost: an existing LD_PRELOAD stays
+// behind ours, sanitizer runtimes go before it.
 #pragma once
 
 #include <string>

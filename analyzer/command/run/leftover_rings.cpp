@@ -11,15 +11,17 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "analyzer/command/run/child_process.h"
-#include "trace/records.h"
-#include "trace/ring_reader.h"
+#include "analyzer/trace_reader/ring_rest.h"
+#include "analyzer/trace_reader/slot_file.h"
 
 namespace gmt {
 
@@ -84,48 +86,35 @@ LogEnd find_end(const fs::path& path, std::uint64_t ring_slots) {
   end.path = path;
   const Mapped log(path);
   if (log.bytes() < trace::kLogHeaderBytes) return end;
-  const auto* slots = reinterpret_cast<const Slot*>(log.data() + trace::kLogHeaderBytes);
-  std::size_t count = (log.bytes() - trace::kLogHeaderBytes) / trace::kSlotBytes;
-  while (count != 0 && slots[count - 1].head == 0) --count;
-  end.bytes = trace::kLogHeaderBytes + count * trace::kSlotBytes;
+  std::span slots(reinterpret_cast<const Slot*>(log.data() + trace::kLogHeaderBytes),
+                  (log.bytes() - trace::kLogHeaderBytes) / trace::kSlotBytes);
+  while (!slots.empty() && slots.back().head == 0) slots = slots.first(slots.size() - 1);
+  end.bytes = trace::kLogHeaderBytes + slots.size_bytes();
   // The drain gives a ring back at least once for each of its slots.
-  for (std::size_t i = count > 4 * ring_slots ? count - 4 * ring_slots : 0; i < count; ++i) {
-    const trace::Head head = trace::unpack(slots[i].head);
-    if (head.kind == Kind::kDeviceDrained) end.order = trace::order_of(slots[i].order);
-    if (head.kind < Kind::kDeviceAlloc || head.kind > Kind::kDeviceGrid) continue;
-    const std::uint64_t ticket = reinterpret_cast<const trace::DeviceSlot&>(slots[i]).ticket;
+  slots = slots.last(std::min<std::size_t>(slots.size(), 4 * ring_slots));
+  LogStats ignored;
+  SlotScan scan(ignored, ZeroHeads::kHoles);
+  for (SlotRecord record; scan.next(slots, true, record);) {
+    const Slot& slot = slots[record.slot];
+    if (record.head.kind == Kind::kDeviceDrained) end.order = trace::order_of(slot.order);
+    if (record.head.kind < Kind::kDeviceAlloc || record.head.kind > Kind::kDeviceGrid) continue;
+    const std::uint64_t ticket = std::bit_cast<trace::DeviceSlot>(slot).ticket;
     std::uint64_t& next = end.next[trace::sub_ring_of(ticket)];
-    next = std::max(next, trace::ticket_of(ticket) + head.slots);
+    next = std::max(next, trace::ticket_of(ticket) + record.head.slots);
   }
   return end;
 }
 
 // What the log does not have yet, with a kDeviceDrained behind it.
 std::vector<Slot> leftovers(const Mapped& ring, const LogEnd& log) {
-  std::vector<Slot> slots;
-  std::uint64_t torn = 0, lost = 0;
-  const trace::RingHeader header = trace::ring_header(ring.data());
-  for (unsigned i = 0; i < header.sub_rings; ++i) {
-    trace::SubRingReader reader(ring.data(), i);
-    lost += reader.lost();
-    const auto take = [&](const trace::RingRecord& record) {
-      if (record.ticket() < log.next[i]) return;
-      slots.resize(slots.size() + record.slots());
-      record.copy_to(slots.data() + slots.size() - record.slots());
-    };
-    torn += reader.drain_rest(take, log.next[i]).torn;
-  }
-  if (slots.empty() && torn == 0 && lost == 0) return slots;
-  Slot drained = {};
-  drained.head = trace::pack({Kind::kDeviceDrained, 1, trace::kNoApi, 0, 0});
+  RingRest rest = take_rest(ring.data(), log.next);
+  if (rest.slots.empty() && rest.torn == 0 && rest.lost == 0) return {};
+  Slot drained = drained_slot(trace::ring_header(ring.data()), rest);
   drained.order = log.order;
   drained.time = read_tsc();
-  drained.context = static_cast<std::uint16_t>(header.context);
   drained.via = trace::kNoApi;
-  trace::SlotWords words{drained};
-  trace::DeviceDrainedFields(words).slots(slots.size()).lost(lost).torn(torn);
-  slots.push_back(drained);
-  return slots;
+  rest.slots.push_back(drained);
+  return std::move(rest.slots);
 }
 
 bool append(const LogEnd& log, const std::vector<Slot>& slots, std::uint32_t pid) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels wrote and nobody moved any more: the device rings of processes that have ended. Called by cmd_run
-// once the program has ended, and by cmd_report and cmd_dump, since a program may have been run without the command.
+// What kernels wrote and no process moved any more: the device rings of processes that have ended. A program may
+// have been run without the command, so every command that reads a trace collects them.
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds shared libraries as the loader would, without being a dynamic program: the sanitizer runtime of a
-// program, the NVIDIA driver of the machine, and the files of our own install. Called by cmd_run and
-// launch_environment.
+// Finds shared libraries as the loader would, without being a dynamic program: the sanitizer runtime of a program,
+// the NVIDIA driver of the machine, and the files of our own install.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc tells of the processes of the tree, and the two clocks. Called by launch() and cmd_run.
-// Processes come and go while this reads: whatever cannot be read is left out.
+// What /proc says of the processes of the tree, and the two clocks. Processes come and go while this reads: whatever
+// cannot be read is left out.
 
 #include "analyzer/command/run/child_process.h"
 

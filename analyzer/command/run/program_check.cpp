@@ -130,7 +130,7 @@ ProgramCheck check_program(const std::string& path) {
                     "run a copy of it without that privilege (cp), as the user it needs";
     return check;
   }
-  if (!check.facts.elf) return check; // a script: its interpreter is looked at by nobody, as any child
+  if (!check.facts.elf) return check; // a script: its interpreter is not looked at, as any child
   if (!built_for_this_machine(check.facts)) {
     check.refusal = name + "is built for " + machine_name(check.facts) +
                     ", the checker for this machine's 64-bit "

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the program before it starts: which file it is, whether a library can be preloaded into it at all,
-// and what it asks of the preload. Called by cmd_run and library_search. Reads the file as bytes and trusts
-// none of them.
+// Looks at the program before it starts: which file it is, whether a library can be preloaded into it at all, and
+// what it asks of the preload. Reads the file as bytes and trusts none of them.
 #pragma once
 
 #include <cstdint>

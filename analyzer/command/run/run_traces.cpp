@@ -21,14 +21,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void add_trace(const fs::path& path, std::vector<RunTrace>& traces) {
-  if (is_trace(path)) traces.push_back({path, read_info(path)});
+void add_trace(const fs::path& path, std::vector<TraceHead>& traces) {
+  if (is_trace(path)) traces.push_back(read_head(path));
 }
 
-void sort_by_age(std::vector<RunTrace>& traces) {
-  std::sort(traces.begin(), traces.end(), [](const RunTrace& a, const RunTrace& b) {
+void sort_by_age(std::vector<TraceHead>& traces) {
+  std::sort(traces.begin(), traces.end(), [](const TraceHead& a, const TraceHead& b) {
     return std::tie(a.info.realtime_ns, a.path) < std::tie(b.info.realtime_ns, b.path);
   });
+}
+
+bool is_of(const TraceHead& trace, pid_t pid, const std::string& host) {
+  return static_cast<pid_t>(trace.info.pid) == pid && trace.info.host == host;
 }
 
 // Written beside and renamed, so that a reader sees all of it or none.
@@ -53,10 +57,14 @@ bool write_complete(const fs::path& trace, const ProcessEnd& end) {
   return true;
 }
 
+void keep_run(std::vector<TraceHead>& traces, const std::string& run) {
+  std::erase_if(traces, [&](const TraceHead& trace) { return trace.info.run != run; });
+}
+
 } // namespace
 
-std::vector<RunTrace> find_traces(const fs::path& folder) {
-  std::vector<RunTrace> traces;
+std::vector<TraceHead> find_traces(const fs::path& folder) {
+  std::vector<TraceHead> traces;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
@@ -66,34 +74,34 @@ std::vector<RunTrace> find_traces(const fs::path& folder) {
   return traces;
 }
 
-std::vector<RunTrace> traces_of_run(const fs::path& folder, const std::string& run, pid_t program,
+std::vector<TraceHead> traces_of_run(const fs::path& folder, const std::string& run, pid_t program,
                                     const std::vector<fs::path>& elsewhere) {
-  std::vector<RunTrace> traces = find_traces(folder);
+  std::vector<TraceHead> traces = find_traces(folder);
   for (const fs::path& path : elsewhere) add_trace(path, traces);
-  std::erase_if(traces, [&](const RunTrace& trace) { return trace.info.run != run; });
   sort_by_age(traces);
+  keep_run(traces, run);
   const std::string here = host_name(); // a run on several hosts may share the folder
   std::stable_partition(traces.begin(), traces.end(),
-                        [&](const RunTrace& trace) { return trace.is_of(program, here); });
+                        [&](const TraceHead& trace) { return is_of(trace, program, here); });
   return traces;
 }
 
-std::vector<RunTrace> newest_run(const fs::path& folder) {
-  const std::vector<RunTrace> all = find_traces(folder);
-  if (all.empty()) return {};
-  const RunTrace& newest = all.back();
-  if (newest.info.run.empty()) return {newest};
-  // Which of them was the program itself is told by age: it is the oldest unless it only started others.
-  return traces_of_run(folder, newest.info.run, -1);
+std::vector<TraceHead> newest_run(const fs::path& folder) {
+  std::vector<TraceHead> traces = find_traces(folder);
+  if (traces.empty()) return {};
+  if (traces.back().info.run.empty()) return {std::move(traces.back())};
+  // Which of them was the program itself is known by age: it is the oldest unless it only started others.
+  keep_run(traces, std::string(traces.back().info.run));
+  return traces;
 }
 
-std::string write_endings(const std::vector<RunTrace>& traces, const std::vector<ProcessEnd>& ends) {
+std::string write_endings(const std::vector<TraceHead>& traces, const std::vector<ProcessEnd>& ends) {
   const std::string here = host_name();
   std::string problem;
   for (const ProcessEnd& end : ends) {
-    const RunTrace* last = nullptr;
-    for (const RunTrace& trace : traces)
-      if (trace.is_of(end.pid, here) && (!last || trace.info.realtime_ns >= last->info.realtime_ns))
+    const TraceHead* last = nullptr;
+    for (const TraceHead& trace : traces)
+      if (is_of(trace, end.pid, here) && (!last || trace.info.realtime_ns >= last->info.realtime_ns))
         last = &trace;
     if (last && !write_complete(last->path, end)) {
       problem = "cannot write how the program ended into '" + last->path.string() +

@@ -15,28 +15,19 @@
 
 namespace gmt {
 
-struct RunTrace {
-  std::filesystem::path path;
-  TraceInfo info;
-
-  bool is_of(pid_t pid, const std::string& host) const {
-    return static_cast<pid_t>(info.pid) == pid && info.host == host;
-  }
-};
-
-std::vector<RunTrace> find_traces(const std::filesystem::path& folder); // oldest first
+std::vector<TraceHead> find_traces(const std::filesystem::path& folder); // oldest first
 
 // Those of one run, the program's own first, then by age; `elsewhere` are traces known to lie in other
 // folders.
-std::vector<RunTrace> traces_of_run(const std::filesystem::path& folder, const std::string& run,
+std::vector<TraceHead> traces_of_run(const std::filesystem::path& folder, const std::string& run,
                                     pid_t program, const std::vector<std::filesystem::path>& elsewhere = {});
 
 // All traces of the run that made the newest trace in the folder.
-std::vector<RunTrace> newest_run(const std::filesystem::path& folder);
+std::vector<TraceHead> newest_run(const std::filesystem::path& folder);
 
 // Writes how the processes ended into the newest trace of each (an older one of the same pid was left by
 // exec). Returns a sentence if one could not be written, else nothing.
-std::string write_endings(const std::vector<RunTrace>& traces, const std::vector<ProcessEnd>& ends);
+std::string write_endings(const std::vector<TraceHead>& traces, const std::vector<ProcessEnd>& ends);
 
 std::uint64_t lost_records(const std::filesystem::path& trace); // as the log headers count them
 

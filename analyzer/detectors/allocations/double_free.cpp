@@ -4,6 +4,7 @@
 // (verdicts.cpp).
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -27,19 +28,19 @@ private:
     const std::string_view word = released_word(free.function());
     Finding f;
     f.kind = "double-free";
-    f.message = cat({call, " of ", format_address(free.address()), ", which was already ",
-                     released_word(block.family), ": ", describe_block(block, facts_), "."});
+    f.message = {CallName{call}, " of ", format_address(free.address()), ", which was already ",
+                 released_word(block.family), ": ", describe_block(block, facts_)};
     f.advice = cat({"Remove one of the two calls, or set the pointer to nullptr once it is ", word, "."});
     f.bytes = block.bytes;
     f.address = free.address();
     f.api = call;
-    f.stacks.push_back(labelled(cat({word, " again here"}), e.stack, call));
+    f.stacks.push_back(stack_as(release_role(free.function()), e.stack, call, StackOrder::kAgain));
     const bool reborn = block.end == Block::End::kReborn; // its release went unseen
     if (!reborn) {
-      f.stacks.push_back(labelled(cat({"first ", released_word(block.family), " here"}), block.freed,
-                                  facts_.api_name(block.freed_api)));
+      f.stacks.push_back(stack_as(release_role(block.family), block.freed, facts_.api_name(block.freed_api),
+                                  StackOrder::kFirst));
     }
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }
 

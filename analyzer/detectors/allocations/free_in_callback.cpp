@@ -5,6 +5,7 @@
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
@@ -28,24 +29,23 @@ public:
     Finding f;
     f.kind = "free-in-callback";
     f.api = facts_.call_name(e);
-    const std::string error = error_name(e.result, is_runtime_name(f.api));
     f.address = address;
-    f.message =
-      cat({f.api, " was called inside a host callback, where CUDA refuses it with ", error, ": ",
-           block != nullptr ? describe_block(*block, facts_) : format_address(address), " stays allocated."});
+    f.message = {CallName{f.api}, " was called inside a host callback, where CUDA refuses it with ",
+                 error_text(e.result, is_runtime_name(f.api)), ": ",
+                 block != nullptr ? describe_block(*block, facts_) : format_address(address), " stays allocated"};
     f.advice =
       "Free it outside: after the stream was synchronised, or stream-ordered with cudaFreeAsync in place of "
       "the callback.";
-    f.stacks.push_back(labelled("freed here", e.stack, f.api));
+    f.stacks.push_back(stack_as(StackRole::kFreed, e.stack, f.api));
     if (block != nullptr) {
       f.bytes = block->bytes;
-      f.stacks.push_back(birth_stack(*block, facts_));
+      f.stacks.push_back(allocation_stack(*block, facts_));
     }
     findings.add(std::move(f));
-    findings.explain_refusal();
+    findings.claim_refusal();
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     if (!has_callbacks_ || !runtime_.is_static()) return;
     findings.not_checked({"free-in-callback",
                           "with a statically linked CUDA runtime, a free in a host callback is refused inside the "

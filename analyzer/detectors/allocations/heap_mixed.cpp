@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -23,7 +24,7 @@ public:
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
     const std::uint64_t address = facts_.device_heaps().misused_by(e, heap);
     if (address == 0) return;
-    findings.explain_refusal();
+    findings.claim_refusal();
     const std::string_view api = facts_.call_name(e);
     const std::string key = cat({api, " ", std::to_string(e.stack.value), " ", std::to_string(e.result)});
     const auto [at, is_new] = uses_.try_emplace(key);
@@ -40,11 +41,11 @@ public:
     use.range = facts_.ranges().text(facts_.ranges().here());
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
-    for (const auto& [key, use] : uses_) findings.add(host_call(use));
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
+    for (const auto& [key, use] : uses_) findings.add(host_call(use, end));
+    for (const auto& context : end.device_contexts) {
       std::vector<DeviceMistake> frees = mistakes_of(*context);
-      std::ranges::copy(context->heap.doubtful(), std::back_inserter(frees));
+      std::ranges::copy(context->heap.undecided(), std::back_inserter(frees));
       for (const DeviceMistake& mistake : frees) {
         if (const Block* block = host_block_of(mistake, heap)) {
           findings.add(device_free(mistake, *block, *context, heap));
@@ -64,8 +65,9 @@ private:
     DeviceHeaps::Found found;
   };
 
-  Finding host_call(const Use& use) const {
+  Finding host_call(const Use& use, const EndOfTrace& end) const {
     const DeviceHeaps::Found& found = use.found;
+    const DeviceContext* context = found.block != nullptr ? end.device_contexts[found.context].get() : nullptr;
     const std::uint64_t offset = found.block != nullptr ? use.address - found.block->address : 0;
     Finding f;
     f.kind = "heap-mixed";
@@ -73,27 +75,30 @@ private:
     f.count = use.count;
     f.address = use.address;
     f.range = use.range;
-    f.message =
-      cat({use.api, use.kind == trace::Kind::kCopy ? (use.from ? " from " : " to ") : " of ",
-           format_address(use.address), ", which is ",
-           offset != 0 ? cat({format_exact_bytes(offset), " inside "}) : "",
-           found.block != nullptr ? describe_block(*found.block, *found.context) : "in the device heap",
-           use.result == 0 ? "; CUDA accepted it silently." : "; CUDA refused it."});
+    f.message = {CallName{use.api}, preposition(use), format_address(use.address), ", which is ",
+                 offset != 0 ? cat({format_exact_bytes(offset), " inside "}) : "",
+                 found.block != nullptr ? describe_block(*found.block, *context) : "in the device heap",
+                 use.result == 0 ? "; CUDA accepted it silently" : "; CUDA refused it"};
     f.advice = advice(use.kind);
-    f.stacks.push_back(labelled(label(use.kind), use.stack, use.api));
+    f.stacks.push_back(stack_as(role(use.kind), use.stack, use.api));
     if (found.block != nullptr) {
       f.bytes = found.block->bytes;
-      add_device_stack(f, "allocated here", found.block->allocated, *found.context, facts_);
+      add_device_stack(f, StackRole::kAllocated, found.block->allocated, *context, facts_);
     }
     return f;
   }
 
-  static const char* label(trace::Kind kind) {
+  static const char* preposition(const Use& use) {
+    if (use.kind != trace::Kind::kCopy) return " of ";
+    return use.from ? " from " : " to ";
+  }
+
+  static StackRole role(trace::Kind kind) {
     switch (kind) {
-    case trace::Kind::kFree: return "freed here";
-    case trace::Kind::kCopy: return "copied here";
-    case trace::Kind::kSet: return "set here";
-    default: return "used here";
+    case trace::Kind::kFree: return StackRole::kFreed;
+    case trace::Kind::kCopy: return StackRole::kCopied;
+    case trace::Kind::kSet: return StackRole::kSet;
+    default: return StackRole::kUsed;
     }
   }
 
@@ -120,16 +125,15 @@ private:
     f.count = mistake.count;
     f.bytes = block.bytes;
     f.address = mistake.address;
-    f.message = cat({f.api, " in ", kernel_of(mistake.at, context), " of ", format_address(mistake.address),
-                     ", which is ", describe_block(block, facts_),
-                     heap.is_dead(context.heap.context()) ? "; the context died."
-                                                          : "; CUDA did not notice."});
-    f.advice = cat({"Free it from the host with ", right_release_for(block, api),
-                    ": only what malloc or new gave a kernel may be freed in one."});
-    add_device_stack(f, "freed here", mistake.at, context, facts_);
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.message = {CallName{f.api}, " in ", kernel_of(mistake.at, context), " of ", format_address(mistake.address),
+                 ", which is ", describe_block(block, facts_),
+                 heap.is_dead(context.heap.context()) ? "; the context died" : "; CUDA did not notice"};
+    f.advice = {"Free it from the host with ", right_release_for(block, api),
+                ": only what malloc or new gave a kernel may be freed in one."};
+    add_device_stack(f, StackRole::kFreed, mistake.at, context, facts_);
+    f.stacks.push_back(allocation_stack(block, facts_));
     if (freed && block.freed) {
-      f.stacks.push_back(labelled("freed by the host here", block.freed, facts_.api_name(block.freed_api)));
+      f.stacks.push_back(stack_as(StackRole::kFreedByHost, block.freed, facts_.api_name(block.freed_api)));
     }
     return f;
   }

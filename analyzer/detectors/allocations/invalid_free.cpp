@@ -3,6 +3,7 @@
 // ended with its context (names that end), or never allocated by CUDA. The verdict is the heap's.
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -28,8 +29,8 @@ public:
       f.address = free.address();
       f.api = facts_.call_name(e);
       const bool host = free.function() == trace::FreeFunction::kHostFree;
-      f.stacks.push_back(labelled(host ? "host memory freed here" : "freed here", e.stack, f.api));
-      const std::string what = cat({f.api, " of ", format_address(free.address()), ", which "});
+      f.stacks.push_back(stack_as(host ? StackRole::kHostMemoryFreed : StackRole::kFreed, e.stack, f.api));
+      const Text what = {CallName{f.api}, " of ", format_address(free.address()), ", which "};
       if (of_static) static_variable(f, what, *j.block);
       if (j.verdict == Verdict::kInvalidFreeInside) inside(f, what, j);
       if (j.verdict == Verdict::kInvalidFreeEnded) ended(f, what, j);
@@ -39,58 +40,56 @@ public:
   }
 
 private:
-  void static_variable(Finding& f, const std::string& what, const Block& block) const {
-    f.message =
-      cat({what, "is ", describe_block(block, facts_), ": no call allocated it and none can free it."});
+  void static_variable(Finding& f, const Text& what, const Block& block) const {
+    f.message = {what, "is ", describe_block(block, facts_), ": no call allocated it and none can free it"};
     f.advice = "Do not free it: a static variable lives as long as its module.";
     f.group = "static";
-    add_birth(f, block);
+    add_allocation(f, block);
   }
 
-  void inside(Finding& f, const std::string& what, const Judgement& j) const {
+  void inside(Finding& f, const Text& what, const Judgement& j) const {
     const Block& block = *j.block;
-    f.message = cat({what, "is ", format_exact_bytes(j.offset), " inside a block that begins at ",
-                     format_address(block.address), ": ", describe_block(block, facts_), "."});
-    f.advice = cat({"Pass the address that ", facts_.api_name(block.api), " gave (",
-                    format_address(block.address), ") to ", right_release_for(block, f.api), "."});
+    f.message = {what, "is ", format_exact_bytes(j.offset), " inside a block that begins at ",
+                 format_address(block.address), ": ", describe_block(block, facts_)};
+    f.advice = {"Pass the address that ", CallName{facts_.api_name(block.api)}, " gave (",
+                format_address(block.address), ") to ", right_release_for(block, f.api), "."};
     f.group = "inside";
-    add_birth(f, block);
+    add_allocation(f, block);
   }
 
-  void ended(Finding& f, const std::string& what, const Judgement& j) const {
+  void ended(Finding& f, const Text& what, const Judgement& j) const {
     const Block& block = *j.block;
     const std::string_view end_api = facts_.api_name(block.freed_api);
-    const std::string_view place = block.family == trace::Family::kSubAllocation ? "pool" : "context";
-    f.message = cat({what, "ended with its ", place, ": ", end_api, " had already released ",
-                     describe_block(block, facts_), "."});
-    f.advice = cat({"Free memory before ", end_api, ", or not at all after it."});
+    const bool is_of_pool = block.family == trace::Family::kSubAllocation;
+    f.message = {what, "ended with its ", is_of_pool ? "pool" : "context", ": ", CallName{end_api},
+                 " had already released ", describe_block(block, facts_)};
+    f.advice = {"Free memory before ", CallName{end_api}, ", or not at all after it."};
     f.group = "ended";
-    f.stacks.push_back(labelled(cat({place, " ended here"}), block.freed, end_api));
-    add_birth(f, block);
+    f.stacks.push_back(stack_as(is_of_pool ? StackRole::kPoolEnded : StackRole::kContextEnded, block.freed, end_api));
+    add_allocation(f, block);
   }
 
-  void unknown(Finding& f, const std::string& what, const Judgement& j) const {
+  void unknown(Finding& f, const Text& what, const Judgement& j) const {
     f.group = "unknown";
     if (j.block == nullptr) {
-      f.message = cat({what, "no CUDA call of this program allocated."});
-      f.advice =
-        cat({"Check where the pointer comes from: memory of malloc, of the stack, of a kernel's own malloc "
-             "and static variables cannot be freed with ",
-             f.api, "."});
+      f.message = {what, "no CUDA call of this program allocated"};
+      f.advice = {"Check where the pointer comes from: memory of malloc, of the stack, of a kernel's own malloc "
+                  "and static variables cannot be freed with ",
+                  CallName{f.api}, "."};
       return;
     }
     const Block& block = *j.block;
-    f.message = cat({what, "is not allocated: it lies ", format_exact_bytes(j.offset),
-                     " inside memory that was freed earlier, ", describe_block(block, facts_), "."});
+    f.message = {what, "is not allocated: it lies ", format_exact_bytes(j.offset),
+                 " inside memory that was freed earlier, ", describe_block(block, facts_)};
     f.advice = "Check where the pointer comes from: it points into freed memory.";
-    f.stacks.push_back(labelled(cat({"first ", released_word(block.family), " here"}), block.freed,
-                                facts_.api_name(block.freed_api)));
-    add_birth(f, block);
+    f.stacks.push_back(stack_as(release_role(block.family), block.freed, facts_.api_name(block.freed_api),
+                                StackOrder::kFirst));
+    add_allocation(f, block);
   }
 
-  void add_birth(Finding& f, const Block& block) const {
+  void add_allocation(Finding& f, const Block& block) const {
     f.bytes = block.bytes;
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(allocation_stack(block, facts_));
   }
 
   const ProcessFacts& facts_;

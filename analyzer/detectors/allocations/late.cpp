@@ -3,6 +3,7 @@
 // goes with the process, so this is a note; the heap calls it neither freed nor leaked.
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
@@ -21,16 +22,16 @@ public:
     Finding f;
     f.kind = "late";
     f.severity = Severity::kNote;
-    f.message = cat({call, " came too late for ", describe_block(block, facts_),
-                     ": CUDA was already being unloaded (", error_name(e.result, e.from_runtime()), ")."});
-    f.advice = cat({"Call ", right_release_for(block, call),
-                    " before main returns, for example by destroying the object "
-                    "that holds the memory there instead of with the static objects."});
+    f.message = {CallName{call}, " came too late for ", describe_block(block, facts_),
+                 ": CUDA was already being unloaded (", error_text(e.result, e.from_runtime()), ")"};
+    f.advice = {"Call ", right_release_for(block, call),
+                " before main returns, for example by destroying the object "
+                "that holds the memory there instead of with the static objects."};
     f.bytes = block.bytes;
     f.address = block.address;
     f.api = call;
-    f.stacks.push_back(labelled(cat({released_word(block.family), " too late here"}), e.stack, call));
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(stack_as(release_role(block.family), e.stack, call, StackOrder::kTooLate));
+    f.stacks.push_back(allocation_stack(block, facts_));
     findings.add(std::move(f));
   }
 

@@ -10,6 +10,7 @@
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -32,24 +33,21 @@ public:
     const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
     const bool ends = op == trace::LifeOp::kDestroy || op == trace::LifeOp::kReset;
     if (is_owned(object) && op == trace::LifeOp::kCreate) {
-      objects_[life.handle()] = {object, e.stack, api, e.context, e.order};
-      destroyed_pools_.erase(life.handle());
+      objects_[life.handle()] = {object, e.stack, api, e.context};
     } else if (is_owned(object) && ends) {
       objects_.erase(life.handle());
-      if (object == trace::ObjectClass::kPool)
-        destroyed_pools_[life.handle()] = {object, e.stack, api, e.context, e.order};
     } else if (ends && object == trace::ObjectClass::kPrimaryContext) {
       end_device(static_cast<int>(life.device()), heap);
     }
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     Groups alive, alive_in_dead, ended, ended_in_dead;
     heap.for_each_live([&](const Block& block) {
       if (!can_leak(block.family)) return;
-      // Before the first launch of its graph and after the free there is but an address.
+      // Before the first launch of its graph and after the free there is an address without memory.
       if (block.family == trace::Family::kGraph && (block.marks & kGraphRan) == 0) return;
-      (heap.is_dead(block.context) ? alive_in_dead : alive).add(block, group_of(block), pool_end(block));
+      (heap.is_dead(block.context) ? alive_in_dead : alive).add(block, group_of(block), pool_end(block, heap));
     });
     heap.for_each_ended_with_context([&](const Block& block) {
       if (!can_leak(block.family)) return;
@@ -58,13 +56,16 @@ public:
     const std::string dead =
       cat({"a kernel or the device failed with ", error_name(heap.sticky_code(), false),
            ", after which nothing can be freed"});
-    const std::string excuse = why_not_a_leak(facts_.ending());
+    const std::string excuse = why_not_a_leak(end.ending);
     report(alive, excuse, "memory alive then", findings);
     report(alive_in_dead, dead, "memory alive then", findings);
     // What a reset took before the program was killed is a leak.
     report(ended, {}, "memory that ended with its context", findings);
     report(ended_in_dead, dead, "memory that ended with its context", findings);
     if (!excuse.empty() || heap.sticky_error()) return;
+    heap.cuda().pools.for_each_alive([this](std::uint64_t handle, const Pool& pool) {
+      objects_[handle] = {trace::ObjectClass::kPool, pool.created->stack, pool.created->api, pool.created->context};
+    });
     for (const auto& [handle, object] : objects_) findings.add(finding(object));
   }
 
@@ -72,34 +73,33 @@ private:
   // What memory hangs on and what the program must destroy itself.
   struct Object {
     trace::ObjectClass what;
-    StackId stack; // created here, or destroyed
+    StackId stack; // created here
     std::uint16_t api;
     std::uint16_t context;
-    std::uint64_t order;
   };
   static constexpr bool is_owned(trace::ObjectClass what) {
-    return what == trace::ObjectClass::kPool || what == trace::ObjectClass::kExternalMemory ||
-           what == trace::ObjectClass::kExternalSemaphore;
+    return what == trace::ObjectClass::kExternalMemory || what == trace::ObjectClass::kExternalSemaphore;
   }
 
-  // Pools outlive contexts (cuda.h on cuCtxDestroy).
+  // Pools outlive contexts (cuda.h on cuCtxDestroy), these do not.
   void end_device(int device, const Heap& heap) {
     std::erase_if(objects_, [&](const auto& entry) {
       const int own = heap.device_of_context(entry.second.context);
-      return entry.second.what != trace::ObjectClass::kPool && (own == device || own < 0);
+      return own == device || own < 0;
     });
   }
 
   // The end of the pool that a live block came from, null if the pool is there.
-  const Object* pool_end(const Block& block) const {
-    if (block.shape().pool == 0 || destroyed_pools_.empty()) return nullptr;
-    const auto at = destroyed_pools_.find(block.shape().pool);
-    return at != destroyed_pools_.end() && at->second.order > block.born ? &at->second : nullptr;
+  static const LifeCall* pool_end(const Block& block, const Heap& heap) {
+    if (block.shape().pool == 0) return nullptr;
+    const Pool* pool = heap.cuda().pools.find(block.shape().pool);
+    const bool is_gone = pool != nullptr && pool->destroyed && pool->destroyed->order > block.born;
+    return is_gone ? &*pool->destroyed : nullptr;
   }
 
   struct Group {
     Block example; // the oldest
-    const Object* pool_end = nullptr;
+    const LifeCall* pool_end = nullptr;
     std::uint64_t bytes = 0;
     std::uint64_t blocks = 0;
   };
@@ -109,7 +109,7 @@ private:
     std::vector<Group> groups;
     std::unordered_map<std::string, std::size_t> by_key;
 
-    void add(const Block& block, Ranges::Path range, const Object* pool_end) {
+    void add(const Block& block, Ranges::Path range, const LifeCall* pool_end) {
       std::string key;
       const StackId host_freed = block.shape().host_freed;
       for (const std::uint64_t part :
@@ -150,7 +150,7 @@ private:
   Finding finding(const Group& group) const {
     const Block& block = group.example;
     const std::string_view api = facts_.api_name(block.api);
-    const std::string_view release = right_release_for(block, api);
+    const ApiWord release = right_release_for(block, api);
     const bool ended = block.end == Block::End::kContextEnded;
     const std::string_view end_api = facts_.api_name(block.freed_api);
     const std::string amount =
@@ -164,34 +164,35 @@ private:
     f.address = block.address;
     f.range = facts_.ranges().text(facts_.ranges().birth_of(block));
     f.group = cat({family_noun(block.family), ended ? " ended" : ""});
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(allocation_stack(block, facts_));
     const std::string_view word = released_word(block.family);
     if (ended) {
-      const std::string_view place = block.family == trace::Family::kSubAllocation ? "pool" : "context";
-      f.message = cat({amount, " was still not ", word, " when ", end_api, " ended its ", place, "."});
-      f.advice = cat({"Call ", release, " before ", end_api, "."});
-      f.stacks.push_back(labelled(cat({place, " ended here"}), block.freed, end_api));
+      const bool is_of_pool = block.family == trace::Family::kSubAllocation;
+      f.message = {amount, " was still not ", word, " when ", CallName{end_api}, " ended its ",
+                   is_of_pool ? "pool" : "context"};
+      f.advice = {"Call ", release, " before ", CallName{end_api}, "."};
+      f.stacks.push_back(stack_as(is_of_pool ? StackRole::kPoolEnded : StackRole::kContextEnded, block.freed, end_api));
     } else if ((block.marks & kWasHostFreed) != 0) {
-      f.message = cat({amount, " was never ", word, ", though the host freed the memory behind it."});
-      f.advice = cat({"Call ", release, " before the memory is freed."});
-      f.stacks.push_back(labelled("host memory freed here", block.shape().host_freed, "free"));
+      f.message = {amount, " was never ", word, ", though the host freed the memory behind it"};
+      f.advice = {"Call ", release, " before the memory is freed."};
+      f.stacks.push_back(stack_as(StackRole::kHostMemoryFreed, block.shape().host_freed, "free"));
     } else {
       const std::uint32_t references = block.shape().references;
       f.message = references <= 1
-                    ? cat({amount, " was never ", word, "."})
+                    ? cat({amount, " was never ", word})
                     : cat({amount, " was not ", word,
-                           " as often as it was opened: ", format_plural(references, "time"), " too few."});
+                           " as often as it was opened: ", format_plural(references, "time"), " too few"});
       if (group.pool_end != nullptr) {
         const std::string_view destroy = facts_.api_name(group.pool_end->api);
-        f.message.insert(f.message.size() - 1, ", and its pool was destroyed in between");
-        f.stacks.push_back(labelled("pool destroyed here", group.pool_end->stack, destroy));
+        f.message += ", and its pool was destroyed in between";
+        f.stacks.push_back(stack_as(StackRole::kPoolDestroyed, group.pool_end->stack, destroy));
       }
-      f.advice = cat({"Call ", release, group.blocks == 1 ? " for it" : " for each block",
-                      " when it is no longer needed, at the latest before the program ends."});
-      // Refused by such a runtime itself, so that no record tells of it.
+      f.advice = {"Call ", release, group.blocks == 1 ? " for it" : " for each block",
+                  " when it is no longer needed, at the latest before the program ends."};
+      // Refused by such a runtime itself, so that no record shows it.
       if (linkage_.is_static() && last_callback_ > block.born) {
-        f.advice += cat({" A host callback was given to a stream after the allocation, and may have tried to free it: "
-                         "CUDA does not allow that, and a static runtime refuses it before it can be seen."});
+        f.advice += " A host callback was given to a stream after the allocation, and may have tried to free it: "
+                    "CUDA does not allow that, and a static runtime refuses it before it can be seen.";
       }
     }
     return f;
@@ -206,29 +207,28 @@ private:
     f.severity = object.what == trace::ObjectClass::kExternalMemory ? Severity::kError : Severity::kNote;
     if (object.what == trace::ObjectClass::kPool) {
       f.group = "pool";
-      f.message = cat({"A memory pool made by ", api, " was never destroyed."});
+      f.message = {"A memory pool made by ", CallName{api}, " was never destroyed"};
       f.advice = cat({"Call ", runtime ? "cudaMemPoolDestroy" : "cuMemPoolDestroy",
                       ": until then the pool keeps the memory that was freed into it."});
     } else if (object.what == trace::ObjectClass::kExternalMemory) {
       f.group = "external memory";
-      f.message = cat({"External memory imported by ", api, " was never destroyed."});
+      f.message = {"External memory imported by ", CallName{api}, " was never destroyed"};
       f.advice = cat({"Call ", runtime ? "cudaDestroyExternalMemory" : "cuDestroyExternalMemory",
                       " once the buffers mapped from it are freed."});
     } else {
       f.group = "external semaphore";
-      f.message = cat({"An external semaphore imported by ", api, " was never destroyed."});
+      f.message = {"An external semaphore imported by ", CallName{api}, " was never destroyed"};
       f.advice = cat({"Call ", runtime ? "cudaDestroyExternalSemaphore" : "cuDestroyExternalSemaphore", "."});
     }
-    f.stacks.push_back(labelled(object.what == trace::ObjectClass::kPool ? "created here" : "imported here",
-                                object.stack, api));
+    f.stacks.push_back(
+      stack_as(object.what == trace::ObjectClass::kPool ? StackRole::kCreated : StackRole::kImported, object.stack, api));
     return f;
   }
 
   const ProcessFacts& facts_;
   RuntimeLinkage linkage_;
   std::uint64_t last_callback_ = 0; // order of the newest host function given to a stream
-  std::map<std::uint64_t, Object> objects_;                   // alive, by handle
-  std::unordered_map<std::uint64_t, Object> destroyed_pools_; // by handle, until it is used again
+  std::map<std::uint64_t, Object> objects_; // alive, by handle
 };
 
 const DetectorRegistration kLeak{{
@@ -239,6 +239,9 @@ const DetectorRegistration kLeak{{
     return std::make_unique<Leak>(facts);
   },
   .wants = wants(trace::Kind::kLife) | wants(trace::Kind::kSync),
+  .measure = Measure::kLostBlocks,
+  .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " holds it: ", owner.why}); },
+                   .advice = [](const Owner&) { return std::string("Nothing to do, unless it grows from run to run."); }},
 }};
 
 } // namespace

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// mismatched-free: a release by the wrong family of functions (cudaFree of pinned memory, cudaFreeHost of
+// mismatched-free: a release by the wrong function (cudaFree of pinned memory, cudaFreeHost of
 // device memory, free() of pinned memory, ...). Names the right one. The verdict is the heap's.
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -25,20 +26,19 @@ public:
 private:
   Finding finding(const Event& e, const Block& block, bool host) const {
     const std::string_view call = facts_.call_name(e);
-    const std::string_view birth = facts_.api_name(block.api);
-    const std::string_view release = right_release_for(block, host ? birth : call);
+    const ApiWord release = right_release_for(block, host ? facts_.api_name(block.api) : call);
     const std::uint64_t address = trace::FreeView(e).address();
     Finding f;
     f.kind = "mismatched-free";
-    f.message = cat({call, " of ", format_address(address), ", which is ", describe_block(block, facts_),
-                     host ? "." : ": the call failed and the memory stays allocated."});
-    f.advice = cat({"Free it with ", release, "."});
+    f.message = {CallName{call}, " of ", format_address(address), ", which is ", describe_block(block, facts_),
+                 host ? "" : ": the call failed and the memory stays allocated"};
+    f.advice = {"Free it with ", release, "."};
     f.bytes = block.bytes;
     f.address = address;
     f.api = call;
     f.group = family_noun(block.family);
-    f.stacks.push_back(labelled(host ? "host memory freed here" : "freed here", e.stack, call));
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(stack_as(host ? StackRole::kHostMemoryFreed : StackRole::kFreed, e.stack, call));
+    f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }
 

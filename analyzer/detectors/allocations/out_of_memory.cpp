@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// out-of-memory: an allocation that failed for want of memory: what was asked for, who held what at that
-// moment, by call stack and by module, what had been freed and in which pieces, and how much nobody that was
-// traced held. Equal failures (same stack) are one finding; the first is the example. What the driver says
-// about its free memory follows the failure in the same log and tells the device as well (kMemoryInfo); older
-// traces lack it.
+// out-of-memory: an allocation that failed for want of memory. It shows what was asked for, what each call stack
+// and each module held at that moment, what had been freed and in which pieces, and how much no traced program
+// held. Equal failures (same stack) are one finding; the first is the example. What the driver says about its
+// free memory follows the failure in the same log and names the device as well (kMemoryInfo); older traces lack it.
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
-#include "trace/cuda_constants.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -26,52 +24,40 @@ bool is_page_locked(trace::Family family) {
   return family == trace::Family::kPinned || family == trace::Family::kRegistered;
 }
 
-// Which pool's addresses a block has. Arrays, managed and virtual memory have places of their own.
+// Which pool's addresses a block has. Arrays, managed and virtual memory lie elsewhere.
 class Pools {
 public:
-  using Key = std::uint64_t; // handle of a pool that the program made
-  static constexpr Key kDefault = 0, kOutside = UINT64_MAX;
+  using Key = PoolTable::Handle; // of a pool that the program made
+  static constexpr Key kDefault = PoolTable::kDefault, kOutside = UINT64_MAX;
 
-  void on_life(const Event& e) {
-    const trace::LifeView life(e);
-    const trace::LifeOp op = life.op();
-    const std::uint64_t pool = life.handle();
-    if (life.object() != trace::ObjectClass::kPool) return;
-    if (op == trace::LifeOp::kCreate) {
-      made_.insert(pool);
-      thresholds_.erase(pool);
-    }
-    if (op == trace::LifeOp::kSet && life.attribute() == cuda::kPoolReleaseThreshold) thresholds_[key(pool)] = life.value();
-    if (op == trace::LifeOp::kTrim && life.kept_bytes() == 0) trims_[key(pool)] = e.order & trace::kOrderMask;
-  }
+  explicit Pools(const PoolTable& pools) : pools_(pools) {}
 
   static bool covers(const Block& block) {
     return block.family == trace::Family::kDevice || block.family == trace::Family::kPitched ||
            block.family == trace::Family::kStreamOrdered;
   }
   Key key(const Block& block) const {
-    return block.family == trace::Family::kStreamOrdered ? key(block.shape().pool) : kOutside;
+    return block.family == trace::Family::kStreamOrdered ? pools_.made_or_default(block.shape().pool)
+                                                               : kOutside;
   }
   // The pool has given back to the device what was freed before.
   bool was_trimmed_since(const Block& freed, Key key) const {
-    const auto at = trims_.find(key);
-    return at != trims_.end() && freed.died < at->second;
+    return freed.died < pools_.emptied(key);
   }
   HeldMemory::Pool described(Key key) const {
     HeldMemory::Pool pool;
-    pool.name = key == kOutside   ? "outside pools"
-                : key == kDefault ? "default pool"
-                                  : cat({"pool ", format_address(key)});
-    if (const auto at = thresholds_.find(key); at != thresholds_.end()) pool.release_threshold = at->second;
+    pool.name = name_of(key);
+    if (const auto threshold = pools_.release_threshold(key)) pool.release_threshold = *threshold;
     return pool;
   }
 
 private:
-  // Pools that CUDA made itself are the default ones.
-  Key key(std::uint64_t handle) const { return made_.contains(handle) ? handle : kDefault; }
+  static std::string name_of(Key key) {
+    if (key == kOutside) return "outside pools";
+    return key == kDefault ? "default pool" : cat({"pool ", format_address(key)});
+  }
 
-  std::unordered_set<std::uint64_t> made_;
-  std::unordered_map<Key, std::uint64_t> thresholds_, trims_; // trims: order of the last one
+  const PoolTable& pools_;
 };
 
 struct Holder {
@@ -88,8 +74,8 @@ struct Stock {
 
 class StockTaking {
 public:
-  StockTaking(const Heap& heap, const ProcessFacts& facts, const Pools& pools)
-      : heap_(heap), facts_(facts), pools_(pools) {}
+  StockTaking(const Heap& heap, const ProcessFacts& facts)
+      : heap_(heap), facts_(facts), pools_(heap.cuda().pools) {}
 
   Stock of_device(int device) {
     stock_.held.device = device;
@@ -193,7 +179,7 @@ private:
 
   const Heap& heap_;
   const ProcessFacts& facts_;
-  const Pools& pools_;
+  const Pools pools_;
   Stock stock_;
   std::unordered_map<std::uint64_t, Holder> by_stack_;
   std::map<Pools::Key, HeldMemory::Pool> by_pool_;
@@ -215,7 +201,6 @@ public:
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
     if (e.kind == trace::Kind::kMemoryInfo) return on_memory_info(e, heap);
-    if (e.kind == trace::Kind::kLife && e.succeeded() && !e.from_runtime()) return pools_.on_life(e);
     if (e.kind != trace::Kind::kAlloc || e.result != cuda::CUDA_ERROR_OUT_OF_MEMORY || (e.flags & trace::kFlagNested) != 0)
       return;
     const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
@@ -232,7 +217,7 @@ public:
     failure.bytes += trace::AllocView(e).bytes();
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (Failure& failure : failures_) findings.add(finding(std::move(failure)));
   }
 
@@ -248,7 +233,7 @@ private:
   };
 
   Failure first(const Event& e, const Heap& heap) const {
-    StockTaking taking(heap, facts_, pools_);
+    StockTaking taking(heap, facts_);
     const trace::AllocView alloc(e);
     const trace::Family family = alloc.memory_kind();
     return {.call = facts_.call_name(e),
@@ -266,7 +251,7 @@ private:
     awaiting_.erase(at);
     if (is_page_locked(failure.family)) return;
     const int device = heap.device_of_context(e.context);
-    if (device != kAnyDevice) failure.stock = StockTaking(heap, facts_, pools_).of_device(device);
+    if (device != kAnyDevice) failure.stock = StockTaking(heap, facts_).of_device(device);
     const trace::MemoryInfoView info(e);
     failure.stock.held.free_bytes = info.free_bytes();
     failure.stock.held.total_bytes = info.total_bytes();
@@ -284,26 +269,24 @@ private:
     f.bytes = failure.bytes;
     f.count = failure.count;
     f.range = std::move(failure.range);
-    f.message = cat({failure.call, " of ", describe_bytes(failure.requested, failure.family),
-                     " failed for lack of memory; this program held ", format_bytes(held.bytes), " of ",
-                     held.is_host ? "host" : "device", " memory in ", format_plural(held.blocks, "block")});
+    f.message = {CallName{failure.call}, " of ", describe_bytes(failure.requested, failure.family),
+                 " failed for lack of memory; this program held ", format_bytes(held.bytes), " of ",
+                 held.is_host ? "host" : "device", " memory in ", format_plural(held.blocks, "block")};
     if (largest != 0) f.message += cat({", and the largest piece it had freed is ", format_bytes(largest)});
     if (f.count > 1) f.message += cat({" (the first of ", format_plural(f.count, "such failure"), ")"});
-    f.message += '.';
     f.advice = advice_for(held);
-    f.stacks.push_back(labelled("failed here", failure.stack, failure.call));
+    f.stacks.push_back(stack_as(StackRole::kFailed, failure.stack, failure.call));
     for (const Holder& holder : failure.stock.holders) {
       held.holders.push_back({f.stacks.size(), holder.bytes, holder.blocks});
-      f.stacks.push_back(labelled(
-        cat({"held here: ", format_bytes(holder.bytes), " in ", format_plural(holder.blocks, "block")}),
-        holder.stack, facts_.api_name(holder.api)));
+      FindingStack& stack =
+        f.stacks.emplace_back(stack_as(StackRole::kHeld, holder.stack, facts_.api_name(holder.api)));
+      stack.amount = {holder.bytes, holder.blocks};
     }
     f.held = std::move(held);
     return f;
   }
 
   const ProcessFacts& facts_;
-  Pools pools_;
   std::vector<Failure> failures_;
   std::unordered_map<std::uint64_t, std::size_t> by_call_;
   std::unordered_map<std::uint32_t, std::size_t> awaiting_; // the driver's word: thread -> its failure
@@ -316,7 +299,7 @@ const DetectorRegistration kOutOfMemoryDetector{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<OutOfMemory>(facts);
   },
-  .wants = kWantsFailures | wants(trace::Kind::kLife) | wants(trace::Kind::kMemoryInfo),
+  .wants = kWantsFailures | wants(trace::Kind::kMemoryInfo),
 }};
 
 } // namespace

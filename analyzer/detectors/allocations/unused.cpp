@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // unused: device memory that no copy, set, bind, kernel or other process was ever given, from its allocation
-// to its release or the end. Grouped by allocation stack; told at the end, when it is known that no record
+// to its release or the end. Grouped by allocation stack; reported at the end, when it is known that no record
 // was lost. A program that failed may not have come to use what it has: one note for all of it.
-// Not told is what served its purpose by being allocated: a few bytes that start CUDA, and what a pool is
+// Not reported is what served its purpose by being allocated: a few bytes that start CUDA, and what a pool is
 // made to grow with.
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -71,7 +72,7 @@ private:
 // which was no larger. What a pool has it gives out again without asking the driver.
 class Primers {
 public:
-  static constexpr std::size_t kMost = 16; // of a pool: who fills one in pieces
+  static constexpr std::size_t kMost = 16; // of a pool: a program may fill one in pieces
 
   struct Primer {
     std::size_t group;
@@ -136,10 +137,10 @@ public:
     if (e.kind == trace::Kind::kAlloc && starters_.all_known()) watch(kEnds);
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     heap.for_each_ended_with_context([&](const Block& block) { consider(block, heap, kAlive); });
     // A program that was cut short had no time to use what it has.
-    const bool judge_live = facts_.ending().how == Ending::How::kExited && !heap.sticky_error();
+    const bool judge_live = end.ending.how == Ending::How::kExited && !heap.sticky_error();
     heap.for_each_live([&](const Block& block) {
       if (judge_live || (block.marks & kAnyUse) != 0) consider(block, heap, kAlive);
     });
@@ -149,11 +150,11 @@ public:
     });
     std::erase_if(groups_, [](const Group& group) { return group.blocks == 0; });
     if (groups_.empty()) return;
-    if (std::string why = why_uses_are_unseen(facts_, heap); !why.empty()) {
+    if (std::string why = why_uses_are_unseen(end, facts_, heap); !why.empty()) {
       findings.not_checked({"unused", std::move(why)});
       return;
     }
-    if (const std::string failure = failure_of(heap); !failure.empty()) return findings.add(note(failure));
+    if (const Text failure = failure_of(end.ending, heap); !failure.empty()) return findings.add(note(failure));
     for (const Group& group : groups_) findings.add(finding(group));
   }
 
@@ -210,46 +211,45 @@ private:
   }
 
   // How the program failed; empty if it did not.
-  std::string failure_of(const Heap& heap) const {
-    const Ending& ending = facts_.ending();
-    if (heap.sticky_error()) return cat({"met ", error_name(heap.sticky_code(), false)});
+  static Text failure_of(const Ending& ending, const Heap& heap) {
+    if (heap.sticky_error()) return {"met ", error_text(heap.sticky_code(), false)};
     if (ending.how == Ending::How::kSignalled) return cat({"was killed by signal ", std::to_string(ending.signal)});
     if (ending.how != Ending::How::kExited || ending.status == 0) return {};
     return cat({"ended with exit status ", std::to_string(ending.status)});
   }
 
-  // All places of a program that failed, those with most bytes first.
-  Finding note(const std::string& failure) const {
-    std::vector<Group> places;
+  // All allocation stacks of a program that failed, those with most bytes first.
+  Finding note(const Text& failure) const {
+    std::vector<Group> stacks;
     Finding f;
     std::uint64_t blocks = 0;
     bool alike = true;
     for (const Group& group : groups_) {
-      const auto same = std::ranges::find_if(places, [&](const Group& p) {
+      const auto same = std::ranges::find_if(stacks, [&](const Group& p) {
         return p.key.stack == group.key.stack && p.key.api == group.key.api && p.key.family == group.key.family;
       });
-      Group& place = same != places.end() ? *same : places.emplace_back(Group{group.key, group.example});
-      place.bytes += group.bytes;
-      place.blocks += group.blocks;
+      Group& stack = same != stacks.end() ? *same : stacks.emplace_back(Group{group.key, group.example});
+      stack.bytes += group.bytes;
+      stack.blocks += group.blocks;
       f.bytes += group.bytes;
       blocks += group.blocks;
       alike = alike && group.key.family == groups_.front().key.family;
     }
-    std::ranges::stable_sort(places, std::greater{}, &Group::bytes);
+    std::ranges::stable_sort(stacks, std::greater{}, &Group::bytes);
     f.kind = "unused";
     f.severity = Severity::kNote;
     f.count = blocks;
-    f.message = cat({"The program ", failure, ": ",
-                     alike ? describe_bytes(f.bytes, groups_.front().key.family)
-                           : cat({format_bytes(f.bytes), " of memory"}),
-                     " in ", format_plural(f.count, "block"),
-                     places.size() == 1 ? "" : cat({" from ", format_plural(places.size(), "place")}),
-                     " was never used, maybe because it did not come that far."});
+    f.message = {"The program ", failure, ": ",
+                 alike ? describe_bytes(f.bytes, groups_.front().key.family)
+                       : cat({format_bytes(f.bytes), " of memory"}),
+                 " in ", format_plural(f.count, "block"),
+                 stacks.size() == 1 ? "" : cat({" from ", format_plural(stacks.size(), "place")}),
+                 " was never used, maybe because it did not come that far"};
     f.advice = "Look at the failure first; what is unused in a run that succeeds is a warning.";
     f.group = "failed";
-    for (const Group& place : places) {
-      LabelledStack& stack = f.stacks.emplace_back(birth_stack(place.example, facts_));
-      stack.label += cat({": ", format_bytes(place.bytes), " in ", format_plural(place.blocks, "block")});
+    for (const Group& stack : stacks) {
+      f.stacks.push_back(allocation_stack(stack.example, facts_));
+      f.stacks.back().amount = {stack.bytes, stack.blocks};
     }
     return f;
   }
@@ -259,18 +259,18 @@ private:
     Finding f;
     f.kind = "unused";
     f.severity = group.key.kernels_ran ? Severity::kNote : Severity::kWarning;
-    f.message = cat({describe_bytes(group.bytes, block.family),
-                     group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
-                     " allocated by ", facts_.api_name(block.api),
-                     " was never used: no copy, set, texture or kernel "
-                     "was given a pointer into it"});
-    f.message += group.key.kernels_ran ? ", though a kernel may have found one in memory." : ".";
+    f.message = {describe_bytes(group.bytes, block.family),
+                 group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
+                 " allocated by ", CallName{facts_.api_name(block.api)},
+                 " was never used: no copy, set, texture or kernel "
+                 "was given a pointer into it",
+                 group.key.kernels_ran ? ", though a kernel may have found one in memory" : ""};
     f.advice = "Leave the allocation out, or allocate when the memory is needed.";
     f.bytes = group.bytes;
     f.count = group.blocks;
     f.address = block.address;
     f.group = cat({family_noun(block.family), group.key.kernels_ran ? " note" : ""});
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }
 
@@ -291,6 +291,9 @@ const DetectorRegistration kUnused{{
     return std::make_unique<Unused>(facts);
   },
   .wants = kFirsts,
+  .measure = Measure::kBlocks,
+  .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " allocated it for itself"}); },
+                   .advice = [](const Owner&) { return std::string("Nothing to do."); }},
 }};
 
 } // namespace

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
@@ -89,25 +90,23 @@ bool is_retried(std::uint16_t code) { return code == 3 || code == 201 || code ==
 
 
 // While no failure may still be forgiven.
-constexpr Wants kUsual = kWantsFailures | wants(trace::Kind::kLife);
+constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed;
 
 class ApiError : public Detector {
 public:
   explicit ApiError(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
-                Findings& findings) override {
-    if (e.result == 0) {
+  // A sticky error is the context's, whatever others say of the call that reports it.
+  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+    if (e.succeeded()) {
       forgive_retry(e);
-      if (e.kind == trace::Kind::kLife) follow_pools(e);
-      return;
+    } else if (is_sticky(e.result) && is_judged(e)) {
+      report_sticky(e, heap);
     }
-    if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || !is_call(e) || is_told_before(e)) return;
-    if (is_sticky(e.result)) return report_sticky(e, heap);
-    for (const Judgement& j : judgements) {
-      if (j.is_mistake()) return;
-    }
-    if (findings.refusal_explained()) return;
+  }
+
+  void on_unclaimed(const Event& e, const Heap& heap, Findings& findings) override {
+    if (!is_judged(e) || is_sticky(e.result)) return;
     if (e.kind == trace::Kind::kAlloc && e.result == cuda::CUDA_ERROR_OUT_OF_MEMORY) return; // out-of-memory
     if (is_expected(facts_.api_name(e.api), e.result) || is_expected(facts_.call_name(e), e.result)) return;
     if (heap.is_dead(e.context)) {
@@ -121,15 +120,13 @@ public:
     }
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
     if (!sticky_) return;
     if (after_sticky_ != 0) {
-      sticky_->message.pop_back();
-      sticky_->message +=
-        cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it."});
+      sticky_->message += cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it"});
     }
-    if (const std::string_view cause = deadly_free(heap); !cause.empty()) {
+    if (const std::string_view cause = deadly_free(end, heap); !cause.empty()) {
       sticky_->severity = Severity::kNote;
       sticky_->advice =
         cat({"Correct what ", cause, " reports: such a free ends its kernel, and the context with it."});
@@ -150,6 +147,10 @@ private:
     bool is_same_call(const Event& e) const { return api == e.api && via == e.via && size == size_of(e); }
   };
 
+  static bool is_judged(const Event& e) {
+    return !e.in_flight() && (e.flags & trace::kFlagNested) == 0 && is_call(e) && !is_reported_before(e);
+  }
+
   // kFree of the C library's free() has no CUDA result.
   static bool is_call(const Event& e) {
     return e.kind >= trace::Kind::kAlloc &&
@@ -158,7 +159,7 @@ private:
   }
 
   // Another record of the same call, which was judged as a whole.
-  static bool is_told_before(const Event& e) {
+  static bool is_reported_before(const Event& e) {
     return e.kind == trace::Kind::kUse && (e.flags & trace::kUseToldBefore) != 0;
   }
 
@@ -167,21 +168,13 @@ private:
     Finding f;
     f.kind = "api-error";
     f.severity = Severity::kWarning;
-    f.message = cat({call, " failed with ", error_name(e.result, is_runtime_name(call)), "."});
+    f.message = {CallName{call}, " failed with ", error_text(e.result, is_runtime_name(call))};
     f.advice = e.result == cuda::CUDA_ERROR_NOT_PERMITTED ? "CUDA may not be called from a host callback: move the call out of it."
                                : "Check the arguments of this call, and its result in the program.";
     f.api = call;
     f.group = std::to_string(e.result);
-    f.stacks.push_back(labelled("failed here", e.stack, call));
+    f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, call));
     return f;
-  }
-
-  void follow_pools(const Event& e) {
-    const trace::LifeView life(e);
-    if (life.object() != trace::ObjectClass::kPool || e.from_runtime()) return;
-    if (life.op() == trace::LifeOp::kCreate) destroyed_pools_.erase(life.handle());
-    if (life.op() == trace::LifeOp::kDestroy)
-      destroyed_pools_[life.handle()] = labelled("pool destroyed here", e.stack, facts_.call_name(e));
   }
 
   // The pool that a call names, 0 if it names none.
@@ -191,7 +184,7 @@ private:
     return e.kind == trace::Kind::kLife && life.object() == trace::ObjectClass::kPool ? life.handle() : 0;
   }
 
-  // A mapping in the range that nobody was ever given access to (cuda.h on cuMemMap asks for cuMemSetAccess).
+  // A mapping in the range to which no device was ever given access (cuda.h on cuMemMap asks for cuMemSetAccess).
   static const Block* closed_mapping(const Heap& heap, std::uint64_t begin, std::uint64_t bytes) {
     for (std::uint64_t at = begin; at - begin < bytes;) {
       const Block* block = heap.find_live(at);
@@ -208,38 +201,36 @@ private:
     const bool copy = e.kind == trace::Kind::kCopy;
     if (e.result != cuda::CUDA_ERROR_INVALID_VALUE && e.result != cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return;
     if (!copy && e.kind != trace::Kind::kSet) return;
-    if (!facts_.tells_access() || facts_.lost_records() != 0) return;
+    if (!facts_.tells_access() || facts_.lost_so_far() != 0) return;
     const Block* to = closed_mapping(heap, address_of(e, Side::kDestination), copy ? copy_extent(e, Side::kDestination) : set_extent(e));
     const Block* from = copy ? closed_mapping(heap, address_of(e, Side::kSource), copy_extent(e, Side::kSource)) : nullptr;
     if (to == nullptr && from == nullptr) return;
     const Block& block = to != nullptr ? *to : *from;
-    f.message.replace(f.message.size() - 1, 1,
-                      cat({": its ",
-                           !copy           ? "target"
-                           : to != nullptr ? "destination"
-                                           : "source",
-                           " is ", describe_block(block, facts_), ", to which no device was given access."}));
+    const std::string_view copied_side = to != nullptr ? "destination" : "source";
+    f.message += {": its ", copy ? copied_side : "target", " is ", describe_block(block, facts_),
+                  ", to which no device was given access"};
     f.advice = "After cuMemMap, give each device that uses the mapping access to it with cuMemSetAccess.";
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(allocation_stack(block, facts_));
   }
 
   // CUDA says "invalid value" to these (measured on an H200, driver 580).
   void explain(const Event& e, const Heap& heap, Finding& f) const {
     explain_access(e, heap, f);
-    const auto because = [&f](std::string_view why) { f.message.replace(f.message.size() - 1, 1, why); };
-    if (const auto pool = destroyed_pools_.find(named_pool(e)); pool != destroyed_pools_.end()) {
-      because(": this pool had been destroyed.");
+    const Pool* pool = heap.cuda().pools.find(named_pool(e));
+    if (pool != nullptr && pool->destroyed) {
+      f.message += ": this pool had been destroyed";
       f.advice = "Destroy the pool after its last use, once.";
-      f.stacks.push_back(pool->second);
+      f.stacks.push_back(
+        stack_as(StackRole::kPoolDestroyed, pool->destroyed->stack, facts_.api_name(pool->destroyed->api)));
     }
     const trace::SyncView sync(e);
     const bool launch = e.kind == trace::Kind::kSync && sync.op() == trace::SyncOp::kGraphLaunch;
     if (const Block* block = launch ? heap.unfreed_of_graph(sync.executable_graph()) : nullptr; block != nullptr) {
-      because(": memory that the graph's last launch allocated has not been freed.");
+      f.message += ": memory that the graph's last launch allocated has not been freed";
       f.advice = cat({"Free it before the graph is launched again, or instantiate the graph with ",
                       is_runtime_name(f.api) ? "cudaGraphInstantiateFlagAutoFreeOnLaunch."
                                              : "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH."});
-      f.stacks.push_back(birth_stack(*block, facts_));
+      f.stacks.push_back(allocation_stack(*block, facts_));
     }
   }
 
@@ -252,8 +243,8 @@ private:
     sticky_code_ = e.result;
     sticky_context_ = e.context;
     const std::string_view call = facts_.call_name(e);
-    sticky_->message = cat({"An earlier kernel failed: ", error_name(e.result, is_runtime_name(call)),
-                            " was reported by ", call, "."});
+    sticky_->message = {"An earlier kernel failed: ", error_text(e.result, is_runtime_name(call)),
+                        " was reported by ", CallName{call}};
     sticky_->advice =
       "Run the program under compute-sanitizer to find the kernel, or set CUDA_LAUNCH_BLOCKING=1 so "
       "that the launch itself reports the error.";
@@ -262,11 +253,11 @@ private:
 
   // The finding about the newest free in a kernel that may have ended the context; empty if there is none.
   // Such frees give these two codes (measured on an H200, driver 580).
-  std::string_view deadly_free(const Heap& heap) const {
+  std::string_view deadly_free(const EndOfTrace& end, const Heap& heap) const {
     using What = DeviceMistake::What;
     if (sticky_code_ != 700 && sticky_code_ != 719) return {};
     const DeviceMistake* newest = nullptr;
-    for (const auto& context : facts_.device_heaps().contexts()) {
+    for (const auto& context : end.device_contexts) {
       if (sticky_context_ != 0 && context->heap.context() != sticky_context_) continue;
       for (const DeviceMistake& mistake : context->heap.mistakes()) {
         if (mistake.what == What::kMismatched || mistake.what == What::kAlignment) continue;
@@ -281,7 +272,7 @@ private:
   }
 
   void put_off(const Event& e, Findings& findings) {
-    watch(kWantsAll);
+    watch(kWantsAll | kWantsUnclaimed);
     const auto [at, is_new] = retries_.try_emplace(e.thread, Retry{e.api, e.via, Retry::size_of(e), finding(e)});
     if (is_new) return;
     if (!at->second.is_same_call(e)) findings.add(std::move(at->second.failure));
@@ -297,7 +288,6 @@ private:
 
   const ProcessFacts& facts_;
   std::unordered_map<std::uint32_t, Retry> retries_; // by thread: failures that the runtime may repeat
-  std::unordered_map<std::uint64_t, LabelledStack> destroyed_pools_; // by handle, until it is used again
   std::optional<Finding> sticky_;
   std::uint16_t sticky_code_ = 0, sticky_context_ = 0;
   std::uint64_t after_sticky_ = 0;
@@ -311,7 +301,6 @@ const DetectorRegistration kApiError{{
     return std::make_unique<ApiError>(facts);
   },
   .wants = kUsual,
-  .comes_last = true,
 }};
 
 } // namespace

@@ -4,9 +4,9 @@
 // checked".
 
 #include <string>
-#include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -36,21 +36,21 @@ public:
     if (!e.succeeded() || e.from_runtime() || (e.flags & trace::kFlagNested) != 0) return;
     switch (e.kind) {
     case Kind::kRange: on_range(e); break;
-    case Kind::kSync: on_sync(e); break;
     case Kind::kAlloc: on_alloc(e, heap, findings); break;
     default: break;
     }
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
     for (State& state : rules_) {
       const PolicyRule& rule = state.rule;
       if (!rule.name.empty() && !state.seen) {
         const bool mark = rule.kind == PolicyRule::Kind::kNoDirectMalloc;
-        findings.not_checked(
-          {"policy", cat({"the rule '", rule.text, "': ",
-                          mark ? "no NVTX mark of that name was seen"
-                               : "no CUDA call was seen inside an NVTX range of that name"})});
+        findings.not_checked({.what = "policy",
+                              .why = cat({"the rule '", rule.text, "': ",
+                                          mark ? "no NVTX mark of that name was seen"
+                                               : "no CUDA call was seen inside an NVTX range of that name"}),
+                              .is_of_run = true});
       }
       if (state.crossed) findings.add(with_total(state, heap));
     }
@@ -75,12 +75,6 @@ private:
     }
   }
 
-  void on_sync(const Event& e) {
-    const trace::SyncView sync(e);
-    if (sync.op() == trace::SyncOp::kBeginCapture) capturing_[sync.stream()] = e.thread;
-    if (sync.op() == trace::SyncOp::kEndCapture) capturing_.erase(sync.stream());
-  }
-
   void on_alloc(const Event& e, const Heap& heap, Findings& findings) {
     const trace::AllocView alloc(e);
     const Family family = alloc.memory_kind();
@@ -96,7 +90,7 @@ private:
         if (facts_.ranges().contains(facts_.ranges().here(), rule.name)) findings.add(inside(e, rule));
         break;
       case PolicyRule::Kind::kNoAllocDuringCapture:
-        if (is_captured(e)) findings.add(captured(e, rule));
+        if (is_captured(e, heap)) findings.add(captured(e, rule));
         break;
       case PolicyRule::Kind::kMaxDeviceBytes:
         if (heap.live_device_bytes() > rule.limit) cross(e, state);
@@ -109,12 +103,8 @@ private:
   }
 
   // By the thread that captures, or on a stream that is captured.
-  bool is_captured(const Event& e) const {
-    const std::uint64_t named = trace::AllocView(e).stream();
-    for (const auto& [stream, thread] : capturing_) {
-      if (thread == e.thread || (named != 0 && named == stream)) return true;
-    }
-    return false;
+  static bool is_captured(const Event& e, const Heap& heap) {
+    return heap.is_capturing(e, trace::AllocView(e).stream()) || heap.cuda().captures.has_begun_in(e.thread);
   }
 
   Finding finding(const Event& e, const PolicyRule& rule) const {
@@ -124,18 +114,18 @@ private:
     f.address = trace::AllocView(e).address();
     f.api = facts_.call_name(e);
     f.group = rule.text;
-    f.stacks.push_back(labelled("allocated here", e.stack, f.api));
+    f.stacks.push_back(stack_as(StackRole::kAllocated, e.stack, f.api));
     return f;
   }
 
-  std::string what(const Event& e) const {
+  Text what(const Event& e) const {
     const trace::AllocView alloc(e);
-    return cat({facts_.call_name(e), " of ", describe_bytes(alloc.bytes(), alloc.memory_kind())});
+    return {CallName{facts_.call_name(e)}, " of ", describe_bytes(alloc.bytes(), alloc.memory_kind())};
   }
 
   Finding direct(const Event& e, const PolicyRule& rule) const {
     Finding f = finding(e, rule);
-    f.message = cat({what(e), " breaks the rule '", rule.text, "': it bypasses the pool."});
+    f.message = {what(e), " breaks the rule '", rule.text, "': it bypasses the pool"};
     f.advice = rule.name.empty() ? "Take the memory from the pool (cudaMallocAsync, or the program's own)."
                                  : "Take the memory from the pool, or allocate it before the mark.";
     return f;
@@ -143,14 +133,14 @@ private:
 
   Finding inside(const Event& e, const PolicyRule& rule) const {
     Finding f = finding(e, rule);
-    f.message = cat({what(e), " breaks the rule '", rule.text, "'."});
+    f.message = {what(e), " breaks the rule '", rule.text, "'"};
     f.advice = "Allocate the memory before the range and use it again each time.";
     return f;
   }
 
   Finding captured(const Event& e, const PolicyRule& rule) const {
     Finding f = finding(e, rule);
-    f.message = cat({what(e), " breaks the rule '", rule.text, "': a stream was being captured."});
+    f.message = {what(e), " breaks the rule '", rule.text, "': a stream was being captured"};
     f.advice = "Allocate the memory before the capture begins.";
     return f;
   }
@@ -169,10 +159,9 @@ private:
     const bool bytes = state.rule.kind == PolicyRule::Kind::kMaxDeviceBytes;
     f.message += bytes ? cat({" crossed the limit of ", format_bytes(state.rule.limit),
                               " of device memory (rule '", state.rule.text, "'); the peak was ",
-                              format_bytes(heap.peak_device_bytes()), "."})
+                              format_bytes(heap.peak_device_bytes())})
                        : cat({" crossed the limit of ", format_plural(state.rule.limit, "allocation"),
-                              " (rule '", state.rule.text, "'); there were ", format_count(allocations_),
-                              "."});
+                              " (rule '", state.rule.text, "'); there were ", format_count(allocations_)});
     f.advice = bytes ? "See what was alive at the peak, and free or share some of it before."
                      : "Use memory again instead of allocating it anew, or take it from a pool in one piece.";
     return f;
@@ -181,7 +170,6 @@ private:
   const ProcessFacts& facts_;
   std::vector<State> rules_;
   std::uint64_t allocations_ = 0;
-  std::unordered_map<std::uint64_t, std::uint32_t> capturing_; // streams, by the thread that began it
 };
 
 const DetectorRegistration kPolicy{{
@@ -192,7 +180,7 @@ const DetectorRegistration kPolicy{{
     if (facts.policies().empty()) return nullptr;
     return std::make_unique<Policy>(facts);
   },
-  .wants = wants(Kind::kAlloc) | wants(Kind::kRange) | wants(Kind::kSync),
+  .wants = wants(Kind::kAlloc) | wants(Kind::kRange),
 }};
 
 } // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -23,32 +24,32 @@ public:
     calls_.push_back({std::string(facts_.call_name(e)), e.stack, e.order});
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
     // The newest first: what the process died in is what it did last.
     std::ranges::sort(calls_, [](const Call& a, const Call& b) { return a.order > b.order; });
-    const Ending& ending = facts_.ending();
+    const Ending& ending = end.ending;
     for (const Call& call : calls_) {
       Finding f;
       f.kind = "unfinished-call";
       f.severity = Severity::kNote;
       f.api = call.api;
-      f.stacks.push_back(labelled("called here", call.stack, call.api));
+      f.stacks.push_back(stack_as(StackRole::kCalled, call.stack, call.api));
       switch (ending.how) {
       case Ending::How::kSignalled:
-        f.message = cat({call.api, " had not returned when the program was killed by signal ",
-                         std::to_string(ending.signal), "."});
+        f.message = {CallName{call.api}, " had not returned when the program was killed by signal ",
+                     std::to_string(ending.signal)};
         f.advice = "If the program crashed, look at the arguments of this call first.";
         break;
       case Ending::How::kExited:
-        f.message = cat({call.api, " was still running in another thread when the program exited."});
+        f.message = {CallName{call.api}, " was still running in another thread when the program exited"};
         f.advice = "Join the threads that use CUDA before the program ends.";
         break;
       case Ending::How::kRunning:
-        f.message = cat({call.api, " is still running."});
+        f.message = {CallName{call.api}, " is still running"};
         f.advice = "Analyse the trace again when the program has ended.";
         break;
       default:
-        f.message = cat({call.api, " had not returned when the recording ended."});
+        f.message = {CallName{call.api}, " had not returned when the recording ended"};
         f.advice = "If the program crashed, look at the arguments of this call first.";
       }
       findings.add(std::move(f));
@@ -56,7 +57,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t kMaxCalls = 10'000; // more threads than that say nothing new
+  static constexpr std::size_t kMaxCalls = 10'000; // what more threads do is nothing new
   struct Call {
     std::string api;
     StackId stack;

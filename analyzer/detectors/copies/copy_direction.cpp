@@ -8,13 +8,14 @@
 // address. Other host memory is the host's, unless the device reads pageable memory. Memory of unseen origin
 // is judged only where CUDA refused the call. There belongs a __device__ variable that is named as if it were
 // memory: what the call gets is the address of the host's shadow of it. Nodes of graphs are judged when they are
-// made or changed, by hand or not; of these, ordinary host memory in the device's place is told although CUDA may
+// made or changed, by hand or not; of these, ordinary host memory as the device's side is reported although CUDA may
 // find it out only later.
 
 #include <array>
 #include <optional>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
@@ -129,7 +130,7 @@ private:
     if (to.wrong || from.wrong) findings.add(finding(e, to, from));
   }
 
-  // Whatever is declared: nobody means the host's shadow. (The device's variable has an address of its own.)
+  // Whatever is declared: no program means the host's shadow. (The device's variable has an address of its own.)
   Wrong shadow_at(std::uint64_t address) const {
     if (!facts_.is_static_memory(address)) return {};
     const StaticVariable variable = facts_.static_variable(address);
@@ -142,7 +143,7 @@ private:
     const Wrong from = e.kind == trace::Kind::kCopy ? judge_refused_side(e, Side::kSource, heap) : Wrong{};
     if (!to.wrong && !from.wrong) return;
     findings.add(finding(e, to, from, of_node));
-    findings.explain_refusal();
+    findings.claim_refusal();
   }
 
   Wrong judge_refused_side(const Event& e, Side side, const Heap& heap) const {
@@ -174,42 +175,40 @@ private:
     Finding f;
     f.kind = "copy-direction";
     f.api = facts_.call_name(e);
-    f.message = kind == nullptr ? f.api : cat({f.api, " with ", kind->name});
+    f.message = CallName{f.api};
+    if (kind != nullptr) f.message += cat({" with ", kind->name});
     if (to.wrong && from.wrong) {
       f.message +=
         cat({" takes its destination for ", word(declared(e, Side::kDestination)),
              " memory and its source for ", word(declared(e, Side::kSource)), " memory, but the "});
-      f.message +=
-        cat({"destination is ", describe(to, destination), " and the source is ", describe(from, source)});
+      f.message += {"destination is ", describe(to, destination), " and the source is ", describe(from, source)};
     } else {
       const Side side = to.wrong ? Side::kDestination : Side::kSource;
-      f.message += cat({e.kind == trace::Kind::kSet ? " takes its target for "
-                        : to.wrong                  ? " takes its destination for "
-                                                    : " takes its source for ",
-                        word(declared(e, side)), " memory, but that is ",
-                        to.wrong ? describe(to, destination) : describe(from, source)});
+      f.message += {" takes its ", e.kind == trace::Kind::kSet ? "target" : name_of(side), " for ",
+                    word(declared(e, side)), " memory, but that is ",
+                    to.wrong ? describe(to, destination) : describe(from, source)};
     }
-    f.message += !e.succeeded() ? "; CUDA refused it."
-                 : of_node      ? "; CUDA accepted the graph's node silently."
-                                : "; CUDA accepted it silently.";
+    const std::string_view accepted =
+      of_node ? "; CUDA accepted the graph's node silently" : "; CUDA accepted it silently";
+    f.message += e.succeeded() ? accepted : "; CUDA refused it";
     f.advice = advice(e, to, from);
     f.address = to.wrong ? destination : source;
     f.bytes = e.kind == trace::Kind::kSet ? trace::SetView(e).bytes() : trace::CopyView(e).bytes();
     f.group =
       cat({kind == nullptr ? "" : kind->name, to.wrong ? " destination" : "", from.wrong ? " source" : ""});
-    f.stacks.push_back(labelled(of_node                           ? "node made here"
-                                : e.kind == trace::Kind::kSet ? "set here"
-                                                              : "copied here",
-                                e.stack, f.api));
+    const StackRole role = e.kind == trace::Kind::kSet ? StackRole::kSet : StackRole::kCopied;
+    f.stacks.push_back(stack_as(of_node ? StackRole::kNodeMade : role, e.stack, f.api));
     for (const Wrong* side : {&to, &from}) {
-      if (side->block != nullptr) f.stacks.push_back(birth_stack(*side->block, facts_));
+      if (side->block != nullptr) f.stacks.push_back(allocation_stack(*side->block, facts_));
     }
     return f;
   }
 
   static std::string_view word(trace::Side side) { return side == trace::Side::kHost ? "host" : "device"; }
 
-  std::string describe(const Wrong& side, std::uint64_t address) const {
+  static std::string_view name_of(Side side) { return side == Side::kDestination ? "destination" : "source"; }
+
+  Text describe(const Wrong& side, std::uint64_t address) const {
     if (side.block != nullptr) return describe_block(*side.block, facts_);
     if (is_shadow(side)) {
       return cat({"the host's shadow of the __device__ or __constant__ variable ", side.variable->name, " (",

@@ -3,6 +3,7 @@
 // before a block or behind one; likewise past the extent of an array. The verdict and the byte count are the heap's.
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -26,21 +27,23 @@ private:
     const bool source = j.side == Judgement::Side::kSource;
     Finding f;
     f.kind = "copy-out-of-bounds";
-    f.message = cat({call, source ? " reads " : " writes "});
-    if (is_array(block)) tell_extents(f, work_of_node(e).value_or(e), j, heap);
-    else if (j.bytes_before != 0 || j.offset >= block.bytes) tell_place(f, j);
-    else tell_end(f, e, j);
+    f.message = {CallName{call}, source ? " reads " : " writes "};
+    if (is_array(block)) describe_extents(f, work_of_node(e).value_or(e), j, heap);
+    else if (j.bytes_before != 0 || j.offset >= block.bytes) describe_begin(f, j);
+    else describe_end(f, e, j);
     f.bytes = j.bytes_past;
     f.address = j.range_begin;
     f.api = call;
     f.group = source ? "source" : "destination";
     if (j.bytes_before != 0) f.group += " before";
-    f.stacks.push_back(labelled(e.kind == trace::Kind::kSet   ? "set here"
-                                : e.kind == trace::Kind::kUse ? "node made here"
-                                                              : "copied here",
-                                e.stack, call));
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(stack_as(role_of(e.kind), e.stack, call));
+    f.stacks.push_back(allocation_stack(block, facts_));
     return f;
+  }
+
+  static StackRole role_of(trace::Kind kind) {
+    if (kind == trace::Kind::kSet) return StackRole::kSet;
+    return kind == trace::Kind::kUse ? StackRole::kNodeMade : StackRole::kCopied;
   }
 
   static bool is_array(const Block& block) {
@@ -48,43 +51,39 @@ private:
   }
 
   // "a block of 1,000 bytes of device memory allocated by cudaMalloc"
-  std::string block_words(const Block& block) const {
-    const std::string_view verb = block.family == trace::Family::kRegistered ? " registered by "
-                                  : is_static(block.family)                  ? " found by "
-                                                                             : " allocated by ";
-    return cat({"a block of ", size_of(block), " of ", family_noun(block.family), verb,
-                facts_.api_name(block.api)});
+  Text block_words(const Block& block) const {
+    return {"a block of ", size_of(block), " of ", family_noun(block.family), " ", allocated_word(block), " by ",
+            CallName{facts_.api_name(block.api)}};
   }
 
-  void tell_end(Finding& f, const Event& e, const Judgement& j) const {
+  void describe_end(Finding& f, const Event& e, const Judgement& j) const {
     const Block& block = *j.block;
     const std::string at = j.offset == 0 ? std::string() : cat({" at offset ", format_count(j.offset)});
-    f.message += cat({format_exact_bytes(j.bytes_past), " past the end of its ",
-                      j.side == Judgement::Side::kSource ? "source" : "destination", ": ",
-                      format_exact_bytes(j.range_bytes), at, " of ", block_words(block), "."});
+    f.message += {format_exact_bytes(j.bytes_past), " past the end of its ",
+                  j.side == Judgement::Side::kSource ? "source" : "destination", ": ",
+                  format_exact_bytes(j.range_bytes), at, " of ", block_words(block)};
     f.advice =
       block.shape().pitch != 0 || e.payload.size() > trace::kFirstPayloadWords
         ? "Check width, height and pitch: the last row needs its width only, all rows before it the pitch."
-        : cat({"Copy at most ", format_exact_bytes(block.bytes - j.offset), ", or allocate ",
-               format_exact_bytes(j.bytes_past), " more: sizes are in bytes, not elements."});
-    if (e.kind == trace::Kind::kSet && f.advice.starts_with("Copy")) f.advice.replace(0, 4, "Set");
+        : cat({e.kind == trace::Kind::kSet ? "Set" : "Copy", " at most ", format_exact_bytes(block.bytes - j.offset),
+               ", or allocate ", format_exact_bytes(j.bytes_past), " more: sizes are in bytes, not elements."});
   }
 
   // The range begins in no memory.
-  void tell_place(Finding& f, const Judgement& j) const {
+  void describe_begin(Finding& f, const Judgement& j) const {
     const Block& block = *j.block;
     const std::uint64_t behind = j.bytes_before == 0 ? j.offset - block.bytes : 0;
-    const std::string begins = j.bytes_before != 0 ? cat({format_exact_bytes(j.bytes_before), " before "})
-                               : behind == 0       ? std::string("exactly at the end of ")
-                                                   : cat({format_exact_bytes(behind), " past the end of "});
-    f.message += cat({format_exact_bytes(j.range_bytes), " that begin ", begins, block_words(block), "."});
+    std::string begins = "exactly at the end of ";
+    if (j.bytes_before != 0) begins = cat({format_exact_bytes(j.bytes_before), " before "});
+    else if (behind != 0) begins = cat({format_exact_bytes(behind), " past the end of "});
+    f.message += {format_exact_bytes(j.range_bytes), " that begin ", begins, block_words(block)};
     f.advice = j.bytes_before != 0
                  ? "Check the offset that is subtracted from the pointer: the block begins at its first byte."
                  : "Check the offset that is added to the pointer: it counts elements of the pointer's type.";
   }
 
   // "cudaMemcpy2DToArray writes 8 rows of 256 bytes at row 60, past the extent of its destination: an array of ..."
-  void tell_extents(Finding& f, const Event& call, const Judgement& j, const Heap& heap) const {
+  void describe_extents(Finding& f, const Event& call, const Judgement& j, const Heap& heap) const {
     const Heap::ArrayPart part = heap.find_array(j.range_begin);
     const Box box = box_of(call, j.side).value_or(Box{});
     std::string at;
@@ -96,11 +95,11 @@ private:
     add("slice", box.z);
     const bool is_level = j.block->family == trace::Family::kMipmappedArray;
     const std::string whole = extent(part.width, part.height, part.depth);
-    f.message += cat({extent(box.width, box.height, box.depth), at, ", past the extent of its ",
-                      j.side == Judgement::Side::kSource ? "source: " : "destination: ",
-                      is_level ? cat({"level ", std::to_string(part.level), " (", whole, ") of a mipmapped array"})
-                               : cat({"an array of ", whole}),
-                      " allocated by ", facts_.api_name(j.block->api), "."});
+    f.message += {extent(box.width, box.height, box.depth), at, ", past the extent of its ",
+                  j.side == Judgement::Side::kSource ? "source: " : "destination: ",
+                  is_level ? cat({"level ", std::to_string(part.level), " (", whole, ") of a mipmapped array"})
+                           : cat({"an array of ", whole}),
+                  " allocated by ", CallName{facts_.api_name(j.block->api)}};
     f.advice = is_level ? "Keep offset and extent inside the level: each is half as large as the one before."
                         : "Keep offset and extent inside the array: its width counts elements, of a copy's bytes.";
   }

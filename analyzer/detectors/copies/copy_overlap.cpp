@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -115,16 +116,17 @@ private:
                                       format_exact_bytes(to->width)})
                                : format_exact_bytes(to->width);
     Finding f = begin_finding(e, view.destination(), to->x == from->x && to->y == from->y && to->z == from->z);
-    f.message = f.severity == Severity::kNote
-                  ? cat({f.api, " copies ", what, place(*to), " of an array onto themselves."})
-                  : cat({f.api, " copies ", what, " inside one array, from", place(*from), " to", place(*to),
-                         ", and these overlap: what arrives is undefined."});
+    f.message = {CallName{f.api}, " copies ", what};
+    f.message += f.severity == Severity::kNote
+                   ? cat({position(*to), " of an array onto themselves"})
+                   : cat({" inside one array, from", position(*from), " to", position(*to),
+                          ", and these overlap: what arrives is undefined"});
     add_stacks(f, e, part.block);
     findings.add(std::move(f));
   }
 
   // " byte 0 of row 8", with the slice where it is not the first
-  static std::string place(const Box& box) {
+  static std::string position(const Box& box) {
     return cat({" byte ", format_count(box.x), " of row ", format_count(box.y),
                 box.z != 0 ? cat({" in slice ", format_count(box.z)}) : std::string()});
   }
@@ -143,8 +145,8 @@ private:
 
   void add_stacks(Finding& f, const Event& e, const Block* block) const {
     const bool node = e.kind == trace::Kind::kUse;
-    f.stacks.push_back(labelled(node ? "node made here" : "copied here", e.stack, f.api));
-    if (block != nullptr) f.stacks.push_back(birth_stack(*block, facts_));
+    f.stacks.push_back(stack_as(node ? StackRole::kNodeMade : StackRole::kCopied, e.stack, f.api));
+    if (block != nullptr) f.stacks.push_back(allocation_stack(*block, facts_));
   }
 
   Finding finding(const Event& e, const Rows& to, const Rows& from, const Heap& heap) const {
@@ -154,17 +156,17 @@ private:
       to.count() == 1 ? format_exact_bytes(to.width)
                       : cat({format_plural(to.count(), "row"), " of ", format_exact_bytes(to.width)});
     Finding f = begin_finding(e, to.address, self);
+    f.message = {CallName{f.api}, " copies ", what};
     if (self) {
-      f.message = cat({f.api, " copies ", what, " at ", format_address(to.address), " onto themselves."});
+      f.message += cat({" at ", format_address(to.address), " onto themselves"});
     } else {
-      f.message = cat({f.api, " copies ", what, " from ", format_address(from.address), " to ",
-                       format_address(to.address), ", "});
+      f.message += cat({" from ", format_address(from.address), " to ", format_address(to.address), ", "});
       if (to.count() == 1) {
         const std::uint64_t apart = std::max(to.address, from.address) - std::min(to.address, from.address);
         f.bytes = to.width - apart;
-        f.message += cat({"which overlap in ", format_exact_bytes(f.bytes), ": what arrives is undefined."});
+        f.message += cat({"which overlap in ", format_exact_bytes(f.bytes), ": what arrives is undefined"});
       } else {
-        f.message += "and rows of the source overlap rows of the destination: what arrives is undefined.";
+        f.message += "and rows of the source overlap rows of the destination: what arrives is undefined";
       }
     }
     add_stacks(f, e, heap.find_live(to.address));

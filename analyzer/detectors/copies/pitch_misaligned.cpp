@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pitch-misaligned: memory used as rows (2D and 3D copies and sets, textures) whose distance puts row starts
 // off the 32-byte sectors or 128-byte lines that a GPU reads memory in. Device side only: the host's rows may
-// lie anywhere. Uses are added up by allocation and call stack and told at the end, refused textures at once.
+// lie anywhere. Uses are added up by allocation and call stack and reported at the end, refused textures at once.
 //
 // What a full-row read costs. A warp reads 128 bytes at a time (32 threads of 4 bytes; wider elements are
 // split into such requests), and each request takes every sector that it touches. A row of w bytes at address
@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -110,7 +111,7 @@ public:
     }
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (Finding& finding : uses_) findings.add(std::move(finding));
   }
 
@@ -145,11 +146,8 @@ private:
   Finding finding(const Event& e, Side side, const Rows& rows, const Block& block, const Cost& cost,
                   const Heap& heap) const {
     const std::string_view call = facts_.call_name(e);
-    const std::string_view verb = e.kind == trace::Kind::kSet ? " sets "
-                                  : side == Side::kSource     ? " reads "
-                                                              : " writes ";
     Finding f = begin_finding(rows, block, call, heap);
-    f.message = cat({call, verb, describe_rows(rows), " in ", describe_block(block, facts_), ": "});
+    f.message = {CallName{call}, verb_of(e, side), describe_rows(rows), " in ", describe_block(block, facts_), ": "};
     if (rows.element > 1 && rows.pitch % rows.element != 0) {
       f.message += cat({"elements of ", format_exact_bytes(rows.element), " do not divide the pitch, and "});
     }
@@ -158,16 +156,22 @@ private:
                       cost.off_sector == 0 ? "all on a 32-byte sector"
                                            : cat({format_count(cost.off_sector), " inside a 32-byte sector"}),
                       ", so that reading each row in full costs ",
-                      cost.extra_sectors == 0 ? "no extra sector."
+                      cost.extra_sectors == 0 ? "no extra sector"
                                               : cat({format_plural(cost.extra_sectors, "extra sector"), " (",
                                                      format_exact_bytes(cost.extra_sectors * kSector), ", ",
-                                                     percent(cost.extra_sectors, cost.sectors), " more)."})});
+                                                     percent(cost.extra_sectors, cost.sectors), " more)"})});
     if (cost.extra_sectors == 0 && rows.pitch % kSector == 0) f.severity = Severity::kNote;
     f.bytes = cost.extra_sectors * kSector;
     f.group = side == Side::kSource ? "source" : "destination";
-    f.stacks.push_back(labelled(e.kind == trace::Kind::kSet ? "set here" : "copied here", e.stack, call));
-    f.stacks.push_back(birth_stack(block, facts_));
+    const StackRole role = e.kind == trace::Kind::kSet ? StackRole::kSet : StackRole::kCopied;
+    f.stacks.push_back(stack_as(role, e.stack, call));
+    f.stacks.push_back(allocation_stack(block, facts_));
     return f;
+  }
+
+  static std::string_view verb_of(const Event& e, Side side) {
+    if (e.kind == trace::Kind::kSet) return " sets ";
+    return side == Side::kSource ? " reads " : " writes ";
   }
 
   // A texture over rows of linear memory: CUDA wants base and pitch on the device's alignments, and refuses
@@ -186,8 +190,8 @@ private:
     if (!pitch_is_off && !base_is_off) return;
     const std::string_view call = facts_.call_name(e);
     Finding f = begin_finding(rows, *block, call, heap);
-    f.message = cat({call, " failed: a texture over ", describe_rows(rows), " in ",
-                     describe_block(*block, facts_), " needs "});
+    f.message = {CallName{call}, " failed: a texture over ", describe_rows(rows), " in ",
+                 describe_block(*block, facts_), " needs "};
     if (pitch_is_off) {
       f.message += cat({"a pitch that is a multiple of ", format_exact_bytes(pitch), " on this device, and ",
                         format_count(rows.pitch), " is ", format_count(rows.pitch % pitch), " off"});
@@ -198,12 +202,11 @@ private:
                         format_address(rows.address), " is ", format_count(rows.address % base), " off"});
       if (!pitch_is_off) f.advice = "Give the texture a base that cudaMalloc or cudaMallocPitch returned.";
     }
-    f.message += '.';
     f.group = "texture";
-    f.stacks.push_back(labelled("failed here", e.stack, call));
-    f.stacks.push_back(birth_stack(*block, facts_));
+    f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, call));
+    f.stacks.push_back(allocation_stack(*block, facts_));
     findings.add(std::move(f));
-    findings.explain_refusal();
+    findings.claim_refusal();
   }
 
   Finding begin_finding(const Rows& rows, const Block& block, std::string_view call, const Heap& heap) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pitch-mismatch: rows of pitched memory addressed as if they lay elsewhere. Three mistakes: a 2D or 3D call
 // with another pitch than the allocation's, a flat copy or set over several rows of it, and a width larger
-// than the pitch, which CUDA refuses. What reaches past the end is copy-out-of-bounds and not told twice. Pictures keep
+// than the pitch, which CUDA refuses. What reaches past the end is copy-out-of-bounds and not reported twice. Pictures keep
 // their chroma planes behind the first plane of one allocation, with a half or a quarter of its pitch: no mistake.
 // Copies and sets of graph nodes are judged when the node is made or changed.
 
@@ -10,6 +10,7 @@
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
@@ -42,7 +43,7 @@ public:
     if (e.kind == trace::Kind::kCopy) judge_side(e, Side::kSource, heap, findings);
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     if (!shaped_call_ || !runtime_.is_static()) return;
     findings.not_checked(
       {"pitch-mismatch",
@@ -67,7 +68,7 @@ private:
       // A single row needs no pitch; none is none.
       if (rows.width <= rows.pitch || (rows.pitch == 0 && rows.count() == 1)) continue;
       findings.add(width_finding(e, side, rows, heap));
-      findings.explain_refusal();
+      findings.claim_refusal();
       return;
     }
   }
@@ -133,7 +134,7 @@ private:
     return in_row != 0 || (rest != 0 && rest < shape.width) || (rows.width == dense && dense != block.bytes);
   }
 
-  // Cloning pitched memory into memory with the same pitch and place in the row keeps every row whole.
+  // Cloning pitched memory into memory with the same pitch and offset in the row keeps every row whole.
   bool runs_between_equal_pitches(const Event& e, const Block& block, const Heap& heap) const {
     if (e.kind != trace::Kind::kCopy) return false;
     const Block* to = pitched_block(e, Side::kDestination, heap);
@@ -146,29 +147,27 @@ private:
 
   Finding width_finding(const Event& e, Side side, const Rows& rows, const Heap& heap) const {
     Finding f = begin_finding(e, side, rows);
-    f.message =
-      cat({f.api, " asks for rows of ", format_exact_bytes(rows.width), " at a ",
-           e.kind == trace::Kind::kSet ? "" : name_of(side), "pitch of ", format_exact_bytes(rows.pitch),
-           ": a row cannot be wider than the way to the next, and CUDA refused the call."});
+    f.message = {CallName{f.api}, " asks for rows of ", format_exact_bytes(rows.width), " at a ",
+                 e.kind == trace::Kind::kSet ? "" : name_of(side), "pitch of ", format_exact_bytes(rows.pitch),
+                 ": a row cannot be wider than the way to the next, and CUDA refused the call"};
     f.advice =
       "Give the width of a row in bytes, without padding, and for each side the pitch of that side's own "
       "memory.";
     f.group += " width";
-    f.stacks.push_back(labelled("failed here", e.stack, f.api));
-    if (const Block* block = heap.find_live(rows.address)) f.stacks.push_back(birth_stack(*block, facts_));
+    f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, f.api));
+    if (const Block* block = heap.find_live(rows.address)) f.stacks.push_back(allocation_stack(*block, facts_));
     return f;
   }
 
   Finding rows_finding(const Event& e, Side side, const Rows& rows, const Block& block) const {
     Finding f = begin_finding(e, side, rows);
     const std::string pitch = format_count(block.shape().pitch);
-    f.message = cat({f.api, verb_of(e, side), format_plural(rows.count(), "row"), " of ",
-                     format_exact_bytes(rows.width), " at a pitch of ", format_count(rows.pitch), " in ",
-                     describe_block(block, facts_), " with a pitch of ", pitch,
-                     ": all rows but the first are taken from the wrong place."});
-    if (side != Side::kSource) f.message.replace(f.message.rfind("taken from"), 10, "put in");
-    f.advice = cat({"Pass the pitch that ", facts_.api_name(block.api), " returned (", pitch, ")",
-                    side == Side::kSource ? " as the source pitch." : "."});
+    f.message = {CallName{f.api}, verb_of(e, side), format_plural(rows.count(), "row"), " of ",
+                 format_exact_bytes(rows.width), " at a pitch of ", format_count(rows.pitch), " in ",
+                 describe_block(block, facts_), " with a pitch of ", pitch,
+                 ": all rows but the first are ", side == Side::kSource ? "taken from" : "put in", " the wrong place"};
+    f.advice = {"Pass the pitch that ", CallName{facts_.api_name(block.api)}, " returned (", pitch, ")",
+                side == Side::kSource ? " as the source pitch." : "."};
     add_stacks(f, e, block);
     return f;
   }
@@ -177,12 +176,11 @@ private:
     Finding f = begin_finding(e, side, rows);
     const BlockDetail& shape = block.shape();
     const bool set = e.kind == trace::Kind::kSet;
-    f.message = cat({f.api, verb_of(e, side), format_exact_bytes(rows.width),
-                     " in one piece over the rows of ", describe_block(block, facts_), " (rows of ",
-                     format_count(shape.width), " at a pitch of ", format_count(shape.pitch), ")",
-                     set ? ": it starts or ends inside a row, and counts the padding as data."
-                         : ": the padding between rows is taken for data, so that all rows but the first are "
-                           "misplaced."});
+    f.message = {CallName{f.api}, verb_of(e, side), format_exact_bytes(rows.width),
+                 " in one piece over the rows of ", describe_block(block, facts_), " (rows of ",
+                 format_count(shape.width), " at a pitch of ", format_count(shape.pitch), ")",
+                 set ? ": it starts or ends inside a row, and counts the padding as data"
+                     : ": the padding between rows is taken for data, so that all rows but the first are misplaced"};
     f.advice = set ? "Set rows with cudaMemset2D, or whole pitches (pitch x height bytes)."
                    : cat({"Copy rows with cudaMemcpy2D, giving ", format_count(shape.pitch),
                           " as the pitch of this side and the other side's own pitch there."});
@@ -202,12 +200,9 @@ private:
   }
 
   void add_stacks(Finding& f, const Event& e, const Block& block) const {
-    const bool sets = e.kind == trace::Kind::kSet;
-    f.stacks.push_back(labelled(of_node_ ? "node made here"
-                                : sets   ? "set here"
-                                         : "copied here",
-                                e.stack, f.api));
-    f.stacks.push_back(birth_stack(block, facts_));
+    const StackRole role = e.kind == trace::Kind::kSet ? StackRole::kSet : StackRole::kCopied;
+    f.stacks.push_back(stack_as(of_node_ ? StackRole::kNodeMade : role, e.stack, f.api));
+    f.stacks.push_back(allocation_stack(block, facts_));
   }
 
   static std::string_view name_of(Side side) { return side == Side::kSource ? "source " : "destination "; }

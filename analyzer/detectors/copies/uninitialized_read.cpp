@@ -6,7 +6,7 @@
 //
 // It is an error where the copy goes to the host and no kernel can have written the block after all: none was launched
 // since its birth, and those from before are done when the copy reads (it is ordered behind them, or the host has waited
-// for them), or were given device memory only, as their arguments tell, that nothing wrote to while they ran and the
+// for them), or were given device memory only, as their arguments show, that nothing wrote to while they ran and the
 // block was there, in a program without __managed__ variables (RunningKernels). It is a note otherwise.
 //
 // Invariants: at most kMostRanges ranges a block, and as many blocks as are alive (within a factor of two).
@@ -19,6 +19,7 @@
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/running_kernels.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -97,7 +98,7 @@ std::uint64_t end_of(const Rows& rows) {
   return rows.address + ((rows.depth - 1) * rows.slice + rows.height - 1) * rows.pitch + rows.width;
 }
 
-// What a copy reads of a block, row by row: padding between rows is no data, and nobody writes it.
+// What a copy reads of a block, row by row: padding between rows is no data, and no copy writes it.
 class Reading {
 public:
   Reading(const Event& copy, const Touch& touch, const Heap& heap)
@@ -177,9 +178,9 @@ public:
     }
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     if (found_.empty()) return;
-    if (std::string why = why_uses_are_unseen(facts_, heap); !why.empty()) {
+    if (std::string why = why_uses_are_unseen(end, facts_, heap); !why.empty()) {
       findings.not_checked({"uninitialized-read", std::move(why)});
       return;
     }
@@ -193,7 +194,7 @@ private:
     Ranges ranges;
   };
   enum class Writer : std::uint8_t { kNone, kEarlierKernel, kLaterKernel }; // that may have been
-  using Place = std::array<std::uint64_t, 4>; // what equal findings have in common
+  using Key = std::array<std::uint64_t, 4>; // what equal findings have in common
 
   bool may_judge(const Block& block, const Heap& heap) const {
     return (block.marks & (kWasArgument | kWasBound | kWasExported)) == 0 && is_private(block, facts_) &&
@@ -240,18 +241,18 @@ private:
     Ranges& ranges = written(block, heap);
     const Reading::Bytes bytes = reading.bytes(ranges);
     if (bytes.missing == 0) return;
-    ranges.add(reading.begin(), reading.end()); // told
-    const Writer writer = heap.last_kernel() > block.born        ? Writer::kLaterKernel
-                          : kernels_.may_write(block, e, heap) ? Writer::kEarlierKernel
-                                                               : Writer::kNone;
+    ranges.add(reading.begin(), reading.end()); // reported once
+    Writer writer = Writer::kNone;
+    if (heap.last_kernel() > block.born) writer = Writer::kLaterKernel;
+    else if (kernels_.may_write(block, e, heap)) writer = Writer::kEarlierKernel;
     // Growing a buffer moves its unused part along: only what leaves the device is surely a mistake.
     const bool sure = writer == Writer::kNone && goes_to_host(e, heap);
-    // Told at the end, when it is known that no record was lost; added up until then.
+    // Reported at the end, when it is known that no record was lost; added up until then.
     const std::uint64_t call = e.via != trace::kNoApi ? e.via : e.api;
     const std::uint64_t range = facts_.groups_by_range() ? facts_.ranges().here() : 0;
-    const Place place{e.stack.value, block.allocated.value, call << 16 | block.api,
+    const Key key{e.stack.value, block.allocated.value, call << 16 | block.api,
                       range << 1 | (sure ? 1 : 0)};
-    const auto [at, is_new] = by_place_.try_emplace(place, found_.size());
+    const auto [at, is_new] = by_stacks_.try_emplace(key, found_.size());
     if (is_new) {
       found_.push_back(finding(e, block, bytes, sure, writer));
       found_.back().address = is_array(block) ? touch.address : reading.begin();
@@ -265,13 +266,13 @@ private:
     switch (writer) {
     case Writer::kLaterKernel:
       return "no copy, no set, and no kernel was given a pointer into the block, though one may have found it in "
-             "memory.";
+             "memory";
     case Writer::kEarlierKernel:
       return "no copy and no set, and no kernel was launched since the block was allocated, though one that was "
-             "launched before may still have been running, and may have found a pointer to it in memory.";
+             "launched before may still have been running, and may have found a pointer to it in memory";
     case Writer::kNone: break;
     }
-    return "no copy, no set, and no kernel has run since the block was allocated.";
+    return "no copy, no set, and no kernel has run since the block was allocated";
   }
 
   Finding finding(const Event& e, const Block& block, const Reading::Bytes& bytes, bool sure, Writer writer) const {
@@ -279,12 +280,11 @@ private:
     f.kind = "uninitialized-read";
     f.severity = sure ? Severity::kError : Severity::kNote;
     f.api = facts_.call_name(e);
-    f.message = cat(
-      {f.api, " reads ", format_exact_bytes(bytes.read), " of a block of ", describe_block(block, facts_),
-       bytes.missing == bytes.read ? ", which nothing has written: "
-                                   : cat({", and nothing has written ", format_count(bytes.missing),
-                                          " of them: "}),
-       is_array(block) ? std::string_view("no copy, and no surface was made of it.") : what_wrote_nothing(writer)});
+    f.message = {
+      CallName{f.api}, " reads ", format_exact_bytes(bytes.read), " of a block of ", describe_block(block, facts_),
+      bytes.missing == bytes.read ? ", which nothing has written: "
+                                  : cat({", and nothing has written ", format_count(bytes.missing), " of them: "}),
+      is_array(block) ? std::string_view("no copy, and no surface was made of it") : what_wrote_nothing(writer)};
     f.advice = is_array(block)
                  ? std::string("Write the array before it is read: copy to it, or let a kernel write a surface of it.")
                  : cat({"Write the memory before it is read: copy to it, or set it with ",
@@ -292,8 +292,8 @@ private:
     f.bytes = bytes.missing;
     f.range = facts_.ranges().text(facts_.ranges().here());
     f.group = sure ? "" : "note";
-    f.stacks.push_back(labelled("copied here", e.stack, f.api));
-    f.stacks.push_back(birth_stack(block, facts_));
+    f.stacks.push_back(stack_as(StackRole::kCopied, e.stack, f.api));
+    f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }
 
@@ -302,7 +302,7 @@ private:
   std::unordered_map<std::uint64_t, Entry> blocks_; // by address or handle
   std::size_t sweep_at_ = kFirstSweep;
   std::vector<Finding> found_;
-  std::map<Place, std::size_t> by_place_; // in found_
+  std::map<Key, std::size_t> by_stacks_; // in found_
 };
 
 const DetectorRegistration kUninitializedRead{{

@@ -13,8 +13,8 @@ class DeviceHeapAlignment : public Detector {
 public:
   explicit DeviceHeapAlignment(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       for (const DeviceMistake& mistake : mistakes_of(*context)) {
         if (mistake.what == DeviceMistake::What::kAlignment) findings.add(finding(mistake, *context));
       }
@@ -29,13 +29,13 @@ private:
     Finding f;
     f.kind = "device-heap-alignment";
     f.api = device_call(mistake.at.op);
-    f.message = cat({f.api, " in ", kernel_of(mistake.at, context), " asked for an alignment of ",
-                     format_count(alignment), ", which is no power of two",
-                     mistake.address == 0 ? ", and got NULL." : "; the block need not be aligned at all."});
+    f.message = {CallName{f.api}, " in ", kernel_of(mistake.at, context), " asked for an alignment of ",
+                 format_count(alignment), ", which is no power of two",
+                 mistake.address == 0 ? ", and got NULL" : "; the block need not be aligned at all"};
     f.advice = cat({"Pass a power of two, such as ", format_count(next), "."});
     f.bytes = mistake.bytes;
     f.count = mistake.count;
-    add_device_stack(f, "allocated here", mistake.at, context, facts_);
+    add_device_stack(f, StackRole::kAllocated, mistake.at, context, facts_);
     return f;
   }
 

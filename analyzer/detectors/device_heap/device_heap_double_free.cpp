@@ -4,6 +4,7 @@
 // cudaErrorLaunchFailure (719, measured on an H200); the record stands in the ring before the call is made.
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -13,8 +14,8 @@ class DeviceHeapDoubleFree : public Detector {
 public:
   explicit DeviceHeapDoubleFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       for (const DeviceMistake& mistake : mistakes_of(*context)) {
         if (mistake.what == DeviceMistake::What::kDoubleFree) findings.add(finding(mistake, *context));
       }
@@ -26,17 +27,17 @@ private:
     Finding f;
     f.kind = "device-heap-double-free";
     f.api = device_call(mistake.at.op);
-    f.message = cat({f.api, " of ", format_address(mistake.address), " in ", kernel_of(mistake.at, context),
-                     ", which was already freed in ", kernel_of(mistake.block.freed, context), ": ",
-                     describe_block(mistake.block, context), "."});
+    f.message = {CallName{f.api}, " of ", format_address(mistake.address), " in ", kernel_of(mistake.at, context),
+                 ", which was already freed in ", kernel_of(mistake.block.freed, context), ": ",
+                 describe_block(mistake.block, context)};
     f.advice =
       "Let one thread free the block, and set every copy of the pointer to nullptr once it is freed.";
     f.bytes = mistake.bytes;
     f.count = mistake.count;
     f.address = mistake.address;
-    add_device_stack(f, "freed again here", mistake.at, context, facts_);
-    add_device_stack(f, "first freed here", mistake.block.freed, context, facts_);
-    add_device_stack(f, "allocated here", mistake.block.allocated, context, facts_);
+    add_device_stack(f, StackRole::kFreed, mistake.at, context, facts_, StackOrder::kAgain);
+    add_device_stack(f, StackRole::kFreed, mistake.block.freed, context, facts_, StackOrder::kFirst);
+    add_device_stack(f, StackRole::kAllocated, mistake.block.allocated, context, facts_);
     return f;
   }
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
-#include "trace/cuda_constants.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -22,18 +22,11 @@ public:
 
   // A refused limit is part of the finding.
   void on_event(const Event& e, std::span<const Judgement>, const Heap&, Findings& findings) override {
-    const trace::NoteView limit(e);
-    if (e.kind != trace::Kind::kNote || limit.first() != cuda::kLimitMallocHeapSize) return;
-    for (const auto& context : facts_.device_heaps().contexts()) {
-      if (context->heap.refusals().empty() || context->refused.empty()) continue;
-      const HeapLimitCall& call = context->refused.back();
-      if (call.stack == e.stack && call.bytes == limit.second() && call.result == e.result)
-        findings.explain_refusal();
-    }
+    if (facts_.device_heaps().is_refused_limit(e)) findings.claim_refusal();
   }
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       const auto key_of = [&](const DeviceRefusal& refusal) {
         return cat({device_call(refusal.first.op), " ", place_key(refusal.first, *context)});
       };
@@ -50,18 +43,17 @@ private:
     f.api = device_call(refusal.first.op);
     f.bytes = refusal.bytes;
     f.count = refusal.count;
-    f.message =
-      cat({f.api, " of ", format_bytes(refusal.asked), " in ", kernel_of(refusal.first, context), " got NULL",
-           refusal.count == 1 ? "" : cat({" (the first of ", format_count(refusal.count), " times)"}), ": ",
-           format_bytes(refusal.live_bytes), " in ", format_plural(refusal.live_blocks, "block"),
-           " were alive on the device heap, whose limit is ", format_bytes(context.limit)});
+    f.message = {
+      CallName{f.api}, " of ", format_bytes(refusal.asked), " in ", kernel_of(refusal.first, context), " got NULL",
+      refusal.count == 1 ? "" : cat({" (the first of ", format_count(refusal.count), " times)"}), ": ",
+      format_bytes(refusal.live_bytes), " in ", format_plural(refusal.live_blocks, "block"),
+      " were alive on the device heap, whose limit is ", format_bytes(context.limit)};
     if (refusal.live_bytes <= context.limit && refusal.asked <= context.limit - refusal.live_bytes)
       f.message += "; the rest was the allocator's own or in pieces too small";
-    add_device_stack(f, "failed here", refusal.first, context, facts_);
+    add_device_stack(f, StackRole::kFailed, refusal.first, context, facts_);
     if (!context.refused.empty()) explain(f, context.refused.back());
-    f.message += ".";
-    f.advice = cat({advice(context), " before any kernel that allocates is loaded. Test in the kernel what ", f.api,
-                    " gave."});
+    f.advice = {advice(context), " before any kernel that allocates is loaded. Test in the kernel what ",
+                CallName{f.api}, " gave."};
     return f;
   }
 
@@ -79,10 +71,10 @@ private:
 
   void explain(Finding& f, const HeapLimitCall& call) const {
     const std::string_view api = facts_.api_name(call.api);
-    f.message += cat({"; ", api, " had asked for ", format_bytes(call.bytes),
-                      is_late(call) ? ", but came too late and was refused with " : ", but was refused with ",
-                      error_name(call.result, is_runtime_name(api))});
-    f.stacks.push_back(labelled("limit refused here", call.stack, api));
+    f.message += {"; ", CallName{api}, " had asked for ", format_bytes(call.bytes),
+                  is_late(call) ? ", but came too late and was refused with " : ", but was refused with ",
+                  error_text(call.result, is_runtime_name(api))};
+    f.stacks.push_back(stack_as(StackRole::kLimitRefused, call.stack, api));
   }
 
   const ProcessFacts& facts_;

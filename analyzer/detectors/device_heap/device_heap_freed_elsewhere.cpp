@@ -15,8 +15,8 @@ class DeviceHeapFreedElsewhere : public Detector {
 public:
   explicit DeviceHeapFreedElsewhere(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       std::vector<ForeignFree> pairs = context->heap.foreign_frees();
       std::erase_if(pairs, [&](const ForeignFree& pair) { return is_in_order(pair.example, *context); });
       const auto key_of = [&](const ForeignFree& pair) {
@@ -55,16 +55,16 @@ private:
     f.address = block.address;
     f.message = same_grid
                   ? cat({format_plural(pair.count, "block"), " of the device heap that one thread block of ",
-                         birth, " allocated", pair.count == 1 ? " was" : " were", " freed by another."})
+                         birth, " allocated", pair.count == 1 ? " was" : " were", " freed by another"})
                   : cat({format_plural(pair.count, "block"), " of the device heap allocated in ", birth,
-                         pair.count == 1 ? " was" : " were", " freed in ", end, "."});
+                         pair.count == 1 ? " was" : " were", " freed in ", end});
     f.advice =
       same_grid
         ? "Make sure that the block that frees waits for the others: thread blocks run in no order."
         : "Make sure that the kernels run one after the other: launch them into one stream, or let an event "
           "order the streams.";
-    add_device_stack(f, "freed here", block.freed, context, facts_);
-    add_device_stack(f, "allocated here", block.allocated, context, facts_);
+    add_device_stack(f, StackRole::kFreed, block.freed, context, facts_);
+    add_device_stack(f, StackRole::kAllocated, block.allocated, context, facts_);
     return f;
   }
 

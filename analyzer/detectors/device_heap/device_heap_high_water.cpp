@@ -17,8 +17,8 @@ class DeviceHeapHighWater : public Detector {
 public:
   explicit DeviceHeapHighWater(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       const DeviceHeap& heap = context->heap;
       const std::uint64_t percent = context->limit == 0 ? 0 : heap.peak_bytes() * 100 / context->limit;
       if (percent < kPercent || !heap.refusals().empty() || heap.lost() != 0) continue;
@@ -27,10 +27,10 @@ public:
       f.severity = Severity::kNote;
       f.bytes = heap.peak_bytes();
       f.message = cat({"Kernels held ", format_bytes(heap.peak_bytes()), " of the device heap at most, ",
-                       std::to_string(percent), " % of its limit of ", format_bytes(context->limit), "."});
+                       std::to_string(percent), " % of its limit of ", format_bytes(context->limit)});
       f.advice = cat({"For larger problems call cudaDeviceSetLimit(cudaLimitMallocHeapSize, ",
                       std::to_string(sufficient_limit(*context)), ") before the first kernel is launched."});
-      add_device_stack(f, "allocated here", heap.peak(), *context, facts_);
+      add_device_stack(f, StackRole::kAllocated, heap.peak(), *context, facts_);
       findings.add(std::move(f));
     }
   }

@@ -5,6 +5,7 @@
 // died, since otherwise code that is not instrumented allocated it.
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -16,9 +17,9 @@ class DeviceHeapInvalidFree : public Detector {
 public:
   explicit DeviceHeapInvalidFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     std::uint64_t unseen = 0;
-    for (const auto& context : facts_.device_heaps().contexts()) {
+    for (const auto& context : end.device_contexts) {
       for (const DeviceMistake& mistake : mistakes_of(*context)) {
         if (is_unseen(mistake, *context, heap)) {
           unseen += mistake.count;
@@ -54,35 +55,34 @@ private:
     Finding f;
     f.kind = "device-heap-invalid-free";
     f.api = device_call(mistake.at.op);
-    f.message = cat(
-      {f.api, " of ", format_address(mistake.address), " in ", kernel_of(mistake.at, context), ", which "});
+    f.message = {CallName{f.api}, " of ", format_address(mistake.address), " in ", kernel_of(mistake.at, context),
+                 ", which "};
     f.bytes = mistake.bytes;
     f.count = mistake.count;
     f.address = mistake.address;
-    add_device_stack(f, "freed here", mistake.at, context, facts_);
+    add_device_stack(f, StackRole::kFreed, mistake.at, context, facts_);
     switch (mistake.what) {
     case What::kInside:
       f.group = "inside";
-      f.message +=
-        cat({"is ", format_exact_bytes(mistake.offset), " inside a block that begins at ",
-             format_address(mistake.block.address), ": ", describe_block(mistake.block, context), "."});
-      f.advice = cat({"Pass the pointer that ", device_call(mistake.block.allocated.op), " gave (",
-                      format_address(mistake.block.address), ")."});
-      add_device_stack(f, "allocated here", mistake.block.allocated, context, facts_);
+      f.message += {"is ", format_exact_bytes(mistake.offset), " inside a block that begins at ",
+                    format_address(mistake.block.address), ": ", describe_block(mistake.block, context)};
+      f.advice = {"Pass the pointer that ", CallName{device_call(mistake.block.allocated.op)}, " gave (",
+                  format_address(mistake.block.address), ")."};
+      add_device_stack(f, StackRole::kAllocated, mistake.block.allocated, context, facts_);
       break;
     case What::kShared:
       f.group = "shared";
-      f.message += "is shared memory of the thread block.";
+      f.message += "is shared memory of the thread block";
       f.advice = "Do not free it: shared memory lives as long as its thread block.";
       break;
     case What::kLocal:
       f.group = "local";
-      f.message += "is local memory of the thread: a variable or an array of a function.";
+      f.message += "is local memory of the thread: a variable or an array of a function";
       f.advice = "Do not free it: local memory lives as long as its function runs.";
       break;
     default:
       f.group = "unknown";
-      f.message += "no malloc or new of a kernel gave out.";
+      f.message += "no malloc or new of a kernel gave out";
       f.advice = "Check where the pointer comes from; if code that is not instrumented allocated it, "
                  "instrument that code too.";
     }

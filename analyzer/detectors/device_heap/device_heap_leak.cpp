@@ -11,6 +11,7 @@
 #include <string>
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -24,19 +25,14 @@ class DeviceHeapLeak : public Detector {
 public:
   explicit DeviceHeapLeak(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     std::map<std::string, Group> groups;
     std::set<int> devices;
-    for (const auto& context : facts_.device_heaps().contexts()) {
+    for (const auto& context : end.device_contexts) {
       const int device = heap.device_of_context(context->heap.context());
       devices.insert(device);
       if (context->heap.live_blocks() == 0) continue;
-      const std::string excuse = heap.is_dead(context->heap.context())
-                                   ? "a kernel failed, after which nothing can be freed"
-                                 : context->heap.lost() != 0
-                                   ? "the ring was full, and frees may be among what it lost"
-                                 : context->end ? std::string()
-                                                : why_not_a_leak(facts_.ending());
+      const std::string excuse = excuse_of(*context, end.ending, heap);
       if (excuse.empty()) {
         collect(*context, device, groups);
         continue;
@@ -64,6 +60,13 @@ private:
 
     std::uint64_t taken() const { return bytes + (overhead == UINT64_MAX ? 0 : overhead * blocks); }
   };
+
+  // Why what is alive in the context is no leak; empty if it is one.
+  static std::string excuse_of(const DeviceContext& context, const Ending& ending, const Heap& heap) {
+    if (heap.is_dead(context.heap.context())) return "a kernel failed, after which nothing can be freed";
+    if (context.heap.lost() != 0) return "the ring was full, and frees may be among what it lost";
+    return context.end ? std::string() : why_not_a_leak(ending);
+  }
 
   static void collect(const DeviceContext& context, int device, std::map<std::string, Group>& groups) {
     const std::string where = context.end
@@ -101,23 +104,24 @@ private:
     f.count = group.blocks;
     f.address = block.address;
     f.group = device;
-    f.message = cat({format_bytes(group.bytes), " of the device heap",
-                     is_one ? "" : cat({"s of ", format_count(group.contexts), " contexts"}), device,
-                     group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
-                     ", allocated by ", call, " in ",
-                     is_one ? launches(group) : kernel_of(block.allocated, context),
-                     where.empty() ? "" : " at ", where, is_one ? graph_launches(group) : ""});
+    f.message = {format_bytes(group.bytes), " of the device heap",
+                 is_one ? "" : cat({"s of ", format_count(group.contexts), " contexts"}), device,
+                 group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
+                 ", allocated by ", CallName{call}, " in ",
+                 is_one ? launches(group) : kernel_of(block.allocated, context),
+                 where.empty() ? "" : " at ", where, is_one ? graph_launches(group) : "", is_one ? ", was" : ", were"};
     const std::string_view end = context.end ? facts_.api_name(context.end->api) : std::string_view();
-    f.message += context.end ? cat({is_one ? ", was" : ", were", " still not freed when ", end, " ended ",
-                                    is_one ? "its context" : "these"})
-                 : is_one    ? ", was never freed"
-                             : ", were never freed";
-    f.message += cat({is_one ? growth(group) : "", "."});
-    f.advice = cat({"Call ", device_call(device_release(block.allocated.op)), " for ",
-                    group.blocks == 1 ? "it" : "each block", " in a kernel, in this one or in a later launch",
-                    context.end ? cat({" before ", end}) : "", ": the host's cudaFree cannot free it."});
-    add_device_stack(f, "allocated here", block.allocated, context, facts_);
-    if (context.end) f.stacks.push_back(labelled("context ended here", context.end->stack, end));
+    if (context.end) {
+      f.message += {" still not freed when ", CallName{end}, " ended ", is_one ? "its context" : "these"};
+    } else {
+      f.message += " never freed";
+    }
+    if (is_one) f.message += growth(group);
+    f.advice = {"Call ", device_call(device_release(block.allocated.op)), " for ",
+                group.blocks == 1 ? "it" : "each block", " in a kernel, in this one or in a later launch",
+                context.end ? Text{" before ", CallName{end}} : "", ": the host's cudaFree cannot free it."};
+    add_device_stack(f, StackRole::kAllocated, block.allocated, context, facts_);
+    if (context.end) f.stacks.push_back(stack_as(StackRole::kContextEnded, context.end->stack, end));
     return f;
   }
 
@@ -147,8 +151,8 @@ private:
     if (range.is_one()) return cat({" in launch ", format_count(range.first), " of its graph"});
     const GraphLaunches& graph = *group.context->launches.find(*group.grids.begin())->graph;
     const bool is_sure = graph.at(group.example.allocated.time).is_one() && graph.at(group.newest).is_one();
-    const char* which = is_sure ? "launches " : group.blocks == 1 ? "one of launches " : "some of launches ";
-    return cat({" in ", which, format_count(range.first), " to ", format_count(range.last), " of its graph"});
+    const char* some = group.blocks == 1 ? "one of launches " : "some of launches ";
+    return cat({" in ", is_sure ? "launches " : some, format_count(range.first), " to ", format_count(range.last), " of its graph"});
   }
 
   // Of the launches of the kernel, or of its graph: how many left something, how many there were, and how many came after
@@ -205,6 +209,7 @@ const DetectorRegistration kDeviceHeapLeak{{
     return std::make_unique<DeviceHeapLeak>(facts);
   },
   .wants = kWantsNothing,
+  .measure = Measure::kLostBlocks,
 }};
 
 } // namespace

@@ -5,6 +5,7 @@
 // DeviceHeap's.
 
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -14,8 +15,8 @@ class DeviceHeapMismatchedFree : public Detector {
 public:
   explicit DeviceHeapMismatchedFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& context : facts_.device_heaps().contexts()) {
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    for (const auto& context : end.device_contexts) {
       for (const DeviceMistake& mistake : mistakes_of(*context)) {
         if (mistake.what == DeviceMistake::What::kMismatched) findings.add(finding(mistake, *context));
       }
@@ -28,15 +29,15 @@ private:
     Finding f;
     f.kind = "device-heap-mismatched-free";
     f.api = device_call(mistake.at.op);
-    f.message = cat(
-      {f.api, " in ", kernel_of(mistake.at, context), " of ", describe_block(mistake.block, context), "."});
+    f.message = {CallName{f.api}, " in ", kernel_of(mistake.at, context), " of ",
+                 describe_block(mistake.block, context)};
     f.advice = cat({"Free what ", device_call(born), " gave with ", device_call(device_release(born)), "."});
     f.group = device_call(born);
     f.bytes = mistake.bytes;
     f.count = mistake.count;
     f.address = mistake.address;
-    add_device_stack(f, "freed here", mistake.at, context, facts_);
-    add_device_stack(f, "allocated here", mistake.block.allocated, context, facts_);
+    add_device_stack(f, StackRole::kFreed, mistake.at, context, facts_);
+    add_device_stack(f, StackRole::kAllocated, mistake.block.allocated, context, facts_);
     return f;
   }
 

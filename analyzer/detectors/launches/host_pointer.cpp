@@ -6,7 +6,7 @@
 //
 // Structures passed by value hold words that no kernel reads: padding with what the stack held before, pairs
 // of numbers. A word therefore counts at once only as a parameter that the kernel's name declares a pointer;
-// others are told when the context has died of an illegal address behind them. Kernels of graph nodes made by hand are
+// others are reported when the context has died of an illegal address behind them. Kernels of graph nodes made by hand are
 // judged when the node is made or changed.
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/shared/declared_pointers.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
@@ -100,7 +101,7 @@ private:
     std::optional<Range> copied;
     std::optional<Block> unregistered;
     bool is_static = false; // a variable of the program or a library
-    std::string behind;     // what begins an element behind the address, if CUDA knows it
+    Text behind;            // what begins an element behind the address, if CUDA knows it
     bool of_node = false;   // of a graph, when it was made by hand
   };
 
@@ -122,7 +123,7 @@ private:
       if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
       if (heap.argument_ending_at(address) != nullptr) continue;
       const bool is_pointer = pointers_.contain(function, parameter);
-      if (is_static && ((!is_pointer && address < kLowestVariable) || is_librarys(e.stack))) continue;
+      if (is_static && ((!is_pointer && address < kLowestVariable) || is_of_library(e.stack))) continue;
       Suspect suspect{function, address, parameter, e.stack, e.context, facts_.call_name(e), {}, {}, is_static, {}};
       if (copied != nullptr) suspect.copied = *copied;
       suspect.of_node = e.kind == trace::Kind::kGraphKernel;
@@ -132,7 +133,7 @@ private:
       }
       if (const Block* behind = heap.live_just_behind(address); behind != nullptr) {
         const std::string distance = format_exact_bytes(behind->address - address);
-        suspect.behind = cat({distance, " before ", describe_block(*behind, facts_)});
+        suspect.behind = {distance, " before ", describe_block(*behind, facts_)};
       }
       if (is_pointer) {
         findings.add(finding(suspect));
@@ -143,9 +144,9 @@ private:
     }
   }
 
-  // Tables of kernels and the like, which are nobody's data.
-  bool is_librarys(StackId stack) {
-    const auto [at, is_new] = librarys_.try_emplace(stack.value, false);
+  // Its variables are tables of kernels and the like, and no data.
+  bool is_of_library(StackId stack) {
+    const auto [at, is_new] = of_library_.try_emplace(stack.value, false);
     if (is_new) at->second = !facts_.caller(stack).owner.empty();
     return at->second;
   }
@@ -164,9 +165,8 @@ private:
       if (suspect.address == 0 || suspect.context != e.context) continue;
       Finding f = finding(suspect);
       f.severity = Severity::kWarning;
-      f.message.pop_back();
-      f.message += cat({"; behind it ", facts_.call_name(e), " reported an illegal address."});
-      f.stacks.push_back(labelled("reported here", e.stack, facts_.call_name(e)));
+      f.message += {"; behind it ", CallName{facts_.call_name(e)}, " reported an illegal address"};
+      f.stacks.push_back(stack_as(StackRole::kReported, e.stack, facts_.call_name(e)));
       findings.add(std::move(f));
       suspect = {};
     }
@@ -193,19 +193,18 @@ private:
     if (suspect.unregistered) f.message += ", as it is not registered any more";
     if (!suspect.behind.empty()) {
       f.severity = Severity::kWarning;
-      f.message += cat({"; or, as a pointer that counts from 1, ", suspect.behind});
+      f.message += {"; or, as a pointer that counts from 1, ", suspect.behind};
       f.advice += " It is no mistake if the kernel counts from 1 and reads nothing before that memory.";
     }
-    f.message += ".";
-    f.stacks.push_back(labelled(suspect.of_node ? "node made here" : "launched here", suspect.stack, f.api));
+    f.stacks.push_back(stack_as(suspect.of_node ? StackRole::kNodeMade : StackRole::kLaunched, suspect.stack, f.api));
     if (suspect.copied) {
       const std::string_view api = facts_.api_name(suspect.copied->api);
-      f.stacks.push_back(labelled("host memory copied here", suspect.copied->copied, api));
+      f.stacks.push_back(stack_as(StackRole::kHostMemoryCopied, suspect.copied->copied, api));
     }
     if (suspect.unregistered) {
       const Block& block = *suspect.unregistered;
-      f.stacks.push_back(labelled("unregistered here", block.freed, facts_.api_name(block.freed_api)));
-      f.stacks.push_back(birth_stack(block, facts_));
+      f.stacks.push_back(stack_as(StackRole::kUnregistered, block.freed, facts_.api_name(block.freed_api)));
+      f.stacks.push_back(allocation_stack(block, facts_));
     }
     return f;
   }
@@ -229,7 +228,7 @@ private:
 
   const ProcessFacts& facts_;
   DeclaredPointers pointers_{facts_};
-  std::unordered_map<std::uint32_t, bool> librarys_; // by call stack
+  std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
   std::map<std::uint64_t, Range> pageable_; // by first address
   struct Found {
     std::uint64_t begin = 0;

@@ -14,7 +14,7 @@
 
 #include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/symbols/demangle.h"
-#include "analyzer/detectors/shared/peer_access.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 #include "trace/cuda_constants.h"
 #include "trace/cuda_results.h"
@@ -34,9 +34,7 @@ public:
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
     if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) {
-      peers_.note(e);
-      if (peers_.has_several_devices() && facts_.tells_access()) watch(kHasSeveralDevices);
-      if (e.kind == trace::Kind::kLife && e.succeeded()) note_stream(e, heap);
+      if (heap.cuda().peers.has_several_devices() && facts_.tells_access()) watch(kHasSeveralDevices);
     }
     if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
@@ -53,26 +51,21 @@ private:
     Block block; // as it was
     std::string_view api;
     StackId launched;
-    std::string end_of; // the block beside that the address is the end of, if another argument points into it
+    Text end_of; // the block beside that the address is the end of, if another argument points into it
   };
-
-  void note_stream(const Event& e, const Heap& heap) {
-    const trace::LifeView life(e);
-    if (life.object() != trace::ObjectClass::kStream) return;
-    streams_[life.handle()] = heap.device_of_context(e.context);
-  }
 
   // The device that runs the launch; -1 if context and stream do not agree on it.
   int device_of(const Event& launch, const Heap& heap) const {
     const int device = heap.device_of_context(launch.context);
     const std::uint64_t named = trace::LaunchView(launch).stream();
     if (named <= cuda::kStreamPerThread) return device;
-    const auto stream = streams_.find(named);
-    return stream != streams_.end() && stream->second == device ? device : -1;
+    const Stream* stream = heap.cuda().streams.find(named);
+    return stream != nullptr && stream->device == device ? device : -1;
   }
 
   void judge(const Event& e, const Heap& heap, Findings& findings) {
-    if ((e.flags & trace::kFlagNested) != 0 || peers_.is_unknown() || facts_.lost_records() != 0) return;
+    const PeerAccess& peers = heap.cuda().peers;
+    if ((e.flags & trace::kFlagNested) != 0 || peers.is_unknown() || facts_.lost_so_far() != 0) return;
     const trace::LaunchView launch(e);
     const int device = device_of(e, heap);
     if (device < 0 || heap.is_capturing(e, launch.stream())) return;
@@ -81,8 +74,8 @@ private:
       const Block& block = *touch.block;
       if (block.family != Family::kDevice && block.family != Family::kPitched) continue;
       const int owner = heap.device_of(block);
-      if (owner < 0 || owner == device || peers_.is_open(device, owner)) continue;
-      if (touch.parameter == last || is_librarys(e.stack)) continue;
+      if (owner < 0 || owner == device || peers.is_open(device, owner)) continue;
+      if (touch.parameter == last || is_of_library(e.stack)) continue;
       if (touch.address == block.address && heap.takes_end(launch.function(), touch.parameter)) continue;
       last = touch.parameter;
       Suspect suspect{launch.function(), touch.address, launch.stream(), touch.parameter,     e.context, device,
@@ -93,14 +86,14 @@ private:
     }
   }
 
-  std::string end_of(const Touch& touch, const Heap& heap) const {
+  Text end_of(const Touch& touch, const Heap& heap) const {
     const bool is_base = touch.address == touch.block->address;
     const Touch* other = is_base ? heap.argument_ending_at(touch.address) : nullptr;
-    return other != nullptr ? describe_block(*other->block, facts_) : std::string();
+    return other != nullptr ? describe_block(*other->block, facts_) : Text();
   }
 
-  bool is_librarys(StackId stack) {
-    const auto [at, is_new] = librarys_.try_emplace(stack.value, false);
+  bool is_of_library(StackId stack) {
+    const auto [at, is_new] = of_library_.try_emplace(stack.value, false);
     if (is_new) at->second = !facts_.caller(stack).owner.empty();
     return at->second;
   }
@@ -121,9 +114,8 @@ private:
     for (Suspect& suspect : suspects_) {
       if (suspect.address == 0 || suspect.context != e.context) continue;
       Finding f = finding(suspect);
-      f.message.pop_back();
-      f.message += cat({"; behind it ", facts_.call_name(e), " reported an illegal address."});
-      f.stacks.push_back(labelled("reported here", e.stack, facts_.call_name(e)));
+      f.message += {"; behind it ", CallName{facts_.call_name(e)}, " reported an illegal address"};
+      f.stacks.push_back(stack_as(StackRole::kReported, e.stack, facts_.call_name(e)));
       findings.add(std::move(f));
       suspect = {};
     }
@@ -138,28 +130,24 @@ private:
     f.api = suspect.api;
     f.address = suspect.address;
     f.group = cat({std::to_string(suspect.parameter), " ", device, " ", owner});
-    f.message =
-      cat({"The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName), " on device ",
-           device, " passes in parameter ", std::to_string(suspect.parameter + 1), " the pointer ",
-           format_address(suspect.address), " into ", describe_block(suspect.block, facts_), " on device ",
-           owner, ", to which device ", device, " has no access."});
+    f.message = {"The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName), " on device ",
+                 device, " passes in parameter ", std::to_string(suspect.parameter + 1), " the pointer ",
+                 format_address(suspect.address), " into ", describe_block(suspect.block, facts_), " on device ",
+                 owner, ", to which device ", device, " has no access"};
     if (!suspect.end_of.empty()) {
-      f.message.pop_back();
-      f.message += cat({"; unless it is only the end of ", suspect.end_of, ", into which another parameter points."});
+      f.message += {"; unless it is only the end of ", suspect.end_of, ", into which another parameter points"};
     }
     f.advice =
       cat({"If cudaDeviceCanAccessPeer says that it can, call cudaDeviceEnablePeerAccess for device ", owner,
            " with device ", device, " current, before the launch; else copy the data."});
-    f.stacks.push_back(labelled("launched here", suspect.launched, f.api));
-    f.stacks.push_back(birth_stack(suspect.block, facts_));
+    f.stacks.push_back(stack_as(StackRole::kLaunched, suspect.launched, f.api));
+    f.stacks.push_back(allocation_stack(suspect.block, facts_));
     return f;
   }
 
   const ProcessFacts& facts_;
-  PeerAccess peers_;
   DeclaredPointers pointers_{facts_};
-  std::unordered_map<std::uint64_t, int> streams_;   // their device
-  std::unordered_map<std::uint32_t, bool> librarys_; // by call stack
+  std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
   std::array<Suspect, 8> suspects_;                  // the newest
   std::size_t next_suspect_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stream-order: stream-ordered memory that is used before its allocation is ordered there, or freed while its
-// use on another stream is not ordered before the free; and cudaFree of such memory, which waits for nobody.
+// use on another stream is not ordered before the free; and cudaFree of such memory, which waits for no stream.
 // What is ordered is StreamClock's answer. Asleep until the first stream-ordered allocation.
 // One file, because uses and releases are judged on one clock, and what is found waits in one list.
 //
@@ -19,6 +19,7 @@
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/orderings.h"
 #include "analyzer/detectors/shared/stream_clock.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -45,7 +46,7 @@ std::optional<std::uint64_t> stream_of(const Event& e) {
     switch (trace::UseView(e).use()) {
     case trace::UseClass::kPrefetch:
     case trace::UseClass::kDiscard:
-      if (named_stream(e) == 0) return {}; // older traces do not tell
+      if (named_stream(e) == 0) return {}; // older traces do not say it
       return named_stream(e);
     case trace::UseClass::kMemOp:
     case trace::UseClass::kMemOpWait: return named_stream(e);
@@ -66,7 +67,7 @@ public:
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
     switch (e.kind) {
-    case Kind::kLife: clock_.on_life(e, heap); break;
+    case Kind::kLife: clock_.on_life(e); break;
     case Kind::kSync: clock_.on_capture(e, heap); break;
     case Kind::kUse: clock_.on_graph_use(e, heap); break;
     case Kind::kGraphChange: return clock_.on_graph_change(e);
@@ -92,19 +93,19 @@ public:
     if (of_stream && !heap.is_capturing(e, named_stream(e))) clock_.work(e, named_stream(e), heap);
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     if (clock_.is_full()) {
       findings.not_checked(
         {"stream-order", cat({"the program had more than ", format_count(StreamClock::kMaxStreams),
                               " streams at a time: later calls were not checked"})});
     }
-    if (doubted_ != 0) {
+    if (unsure_ != 0) {
       findings.not_checked(
-        {"stream-order", cat({facts_.api_name(doubted_by_), " was called, and how it orders work is not known: ",
-                              format_plural(doubted_, "use"), " behind it may be ordered or not"})});
+        {"stream-order", cat({facts_.api_name(unsure_because_of_), " was called, and how it orders work is not known: ",
+                              format_plural(unsure_, "use"), " behind it may be ordered or not"})});
     }
     if (found_.empty()) return;
-    if (facts_.lost_records() != 0) {
+    if (end.lost_records != 0) {
       findings.not_checked(
         {"stream-order", "records were lost, and any of them may have ordered the streams"});
       return;
@@ -115,7 +116,7 @@ public:
     }
   }
 
-  // What is told of no stream: objects that come and go, and calls whose words are not read.
+  // Events that name no stream: objects that come and go, and calls whose words are not read.
   void on_other(const Event& e) {
     if ((e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
     switch (orderings_.of(e)) {
@@ -133,7 +134,7 @@ private:
     // Of a kernel's parameter (from 1, else 0) that may belong to the block beside this one instead.
     unsigned neighbour_parameter = 0;
     std::uint64_t function = 0;
-    std::string other = {}; // what it is then
+    Text other = {}; // what it is then
   };
   struct Tracked {
     Point born;
@@ -183,9 +184,9 @@ private:
     const std::uint64_t rest = block.address + block.bytes - touch.address;
     const Block* behind = !is_base && rest <= Heap::kLargestElement ? heap.live_just_behind(touch.address) : nullptr;
     if (before != nullptr) {
-      use.other = cat({"the end of ", describe_block(*before->block, facts_), ", into which another one points"});
+      use.other = {"the end of ", describe_block(*before->block, facts_), ", into which another one points"};
     } else if (behind != nullptr && behind != &block) {
-      use.other = cat({"a pointer that counts from 1 into ", describe_block(*behind, facts_)});
+      use.other = {"a pointer that counts from 1 into ", describe_block(*behind, facts_)};
     } else {
       return use;
     }
@@ -284,8 +285,8 @@ private:
   void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use, const Block& block) {
     const Point& earlier = is_before_birth(mistake) ? tracked.born : use.work;
     if (last_unknown_.order > earlier.order) { // it may be what orders the two
-      ++doubted_;
-      doubted_by_ = last_unknown_.api;
+      ++unsure_;
+      unsure_because_of_ = last_unknown_.api;
       return;
     }
     const Key key{static_cast<std::uint64_t>(mistake) << 32 | call.api,
@@ -307,7 +308,7 @@ private:
                    const Block& block) const {
     const std::string_view name = facts_.api_name(call.api);
     const bool runtime = is_runtime_name(name);
-    const std::string what = describe_block(block, facts_);
+    const Text what = describe_block(block, facts_);
     const std::string here = call.work.stream == StreamClock::kNoStream ? "" : clock_.name(call.work.stream);
     const bool before = is_before_birth(mistake);
     const std::string there = clock_.name(before ? tracked.born.stream : use.work.stream);
@@ -320,32 +321,31 @@ private:
     f.address = block.address;
     f.group = std::to_string(static_cast<unsigned>(mistake));
     f.stacks.push_back(
-      labelled(mistake == Mistake::kUsedEarly ? "used here" : "freed here", call.stack, name));
+      stack_as(mistake == Mistake::kUsedEarly ? StackRole::kUsed : StackRole::kFreed, call.stack, name));
     if (before) {
-      f.message = cat({name, mistake == Mistake::kUsedEarly ? " uses " : " frees ", what, " on ", here,
-                       ", but it was allocated on ", there, " and nothing orders the two."});
+      f.message = {CallName{name}, mistake == Mistake::kUsedEarly ? " uses " : " frees ", what, " on ", here,
+                   ", but it was allocated on ", there, " and nothing orders the two"};
       f.advice = cat({"After the allocation call ", record, ", and ", wait, " before this call."});
     } else if (mistake == Mistake::kFreedInUse) {
-      f.message = cat({name, " frees ", what, " on ", here, ", but ", there,
-                       " uses it and nothing orders that use before the free."});
+      f.message = {CallName{name}, " frees ", what, " on ", here, ", but ", there,
+                   " uses it and nothing orders that use before the free"};
       f.advice = cat({"Free it on ", there, ", or call ", record, " after its last use there and ", wait,
                       " before the free."});
     } else {
-      f.message = cat({name, " frees ", what, " at once, but ", there,
-                       " may still be using it: this call does not wait for stream-ordered memory."});
-      f.advice = cat({"Call ", runtime ? "cudaFreeAsync on " : "cuMemFreeAsync on ", there, " instead, or ",
-                      runtime ? "cudaStreamSynchronize" : "cuStreamSynchronize", " before it."});
+      f.message = {CallName{name}, " frees ", what, " at once, but ", there,
+                   " may still be using it: this call does not wait for stream-ordered memory"};
+      f.advice = {"Call ", ApiWord{runtime, "cuMemFreeAsync", "cudaFreeAsync"}, " on ", there, " instead, or ",
+                  runtime ? "cudaStreamSynchronize" : "cuStreamSynchronize", " before it."};
     }
     if (use.neighbour_parameter != 0) {
       f.severity = Severity::kWarning;
       f.group += " or neighbour";
-      f.message.pop_back();
-      f.message += cat({"; unless the kernel's parameter ", std::to_string(use.neighbour_parameter),
-                        " is only ", use.other, "."});
+      f.message += {"; unless the kernel's parameter ", std::to_string(use.neighbour_parameter), " is only ",
+                    use.other};
       f.advice += " It is no mistake if the kernel reads nothing there.";
     }
-    if (!before) f.stacks.push_back(labelled("used here", use.stack, facts_.api_name(use.api)));
-    f.stacks.push_back(birth_stack(block, facts_));
+    if (!before) f.stacks.push_back(stack_as(StackRole::kUsed, use.stack, facts_.api_name(use.api)));
+    f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }
 
@@ -356,8 +356,8 @@ private:
     std::uint64_t order = 0;
     std::uint16_t api = trace::kNoApi;
   } last_unknown_; // call of which it is not known how it orders
-  std::uint64_t doubted_ = 0;
-  std::uint16_t doubted_by_ = trace::kNoApi;
+  std::uint64_t unsure_ = 0;
+  std::uint16_t unsure_because_of_ = trace::kNoApi;
   std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
   std::map<Key, Finding> found_;
 };

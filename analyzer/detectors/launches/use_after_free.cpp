@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // use-after-free: a copy, set, texture bind, prefetch or launch argument that points into memory freed
 // before; of a graph's nodes, before the launch of the graph. The verdict is the heap's, which holds back where
-// the addresses may belong to somebody else by now.
+// the addresses may belong to other memory by now.
 //
 // A kernel's argument that may as well be the end of another argument's block is a warning that names both. It
 // waits for the end of the trace: where another launch shows that the parameter is such an end, nothing is said.
@@ -12,6 +12,7 @@
 
 #include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/base/text_format.h"
 
@@ -31,14 +32,14 @@ public:
     }
   }
 
-  void finish(const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
     for (auto& [key, finding] : suspects_) {
       if (!heap.takes_end(key[0], static_cast<unsigned>(key[1]))) findings.add(std::move(finding));
     }
   }
 
 private:
-  // Kernel, parameter and all that tells two findings apart.
+  // Kernel, parameter and all else in which two findings differ.
   using Key = std::array<std::uint64_t, 6>;
 
   void suspect(const Event& e, const Judgement& j, const Heap& heap) {
@@ -61,9 +62,9 @@ private:
     const bool ended = block.end == Block::End::kContextEnded;
     Finding f;
     f.kind = "use-after-free";
-    f.message = cat({does(e, j, call), format_address(j.range_begin), ", ", where, "memory that ",
-                     ended ? "ended with its context" : cat({"was already ", released_word(block.family)}),
-                     ": ", describe_block(block, facts_), other_reading(j), "."});
+    f.message = {does(e, j, call), format_address(j.range_begin), ", ", where, "memory that ",
+                 ended ? "ended with its context" : cat({"was already ", released_word(block.family)}),
+                 ": ", describe_block(block, facts_), other_reading(j)};
     f.advice = "Free the memory after its last use, or do not use the pointer after the free.";
     if (const std::string excuse = excuse_of(e, j, heap); !excuse.empty()) {
       f.severity = Severity::kWarning;
@@ -74,15 +75,15 @@ private:
     f.api = call;
     f.group = cat({j.side == Judgement::Side::kSource ? "source" : "destination",
                    f.severity == Severity::kWarning ? " maybe" : ""});
-    f.stacks.push_back(labelled(label(e, j), e.stack, call));
+    f.stacks.push_back(stack_as(role(e, j), e.stack, call));
     if (j.work != nullptr) {
-      f.stacks.push_back(labelled(j.work->captured ? "captured here" : "node made here", j.work->made,
+      f.stacks.push_back(stack_as(j.work->captured ? StackRole::kCaptured : StackRole::kNodeMade, j.work->made,
                                   facts_.api_name(j.work->api)));
     }
     f.stacks.push_back(
-      labelled(ended ? std::string("context ended here") : cat({released_word(block.family), " here"}),
-               block.freed, facts_.api_name(block.freed_api)));
-    f.stacks.push_back(birth_stack(block, facts_));
+      stack_as(ended ? StackRole::kContextEnded : release_role(block.family), block.freed,
+               facts_.api_name(block.freed_api)));
+    f.stacks.push_back(allocation_stack(block, facts_));
     if (j.neighbour != nullptr) f.stacks.push_back(neighbour_stack(*j.neighbour));
     return f;
   }
@@ -113,26 +114,26 @@ private:
     return excuse;
   }
 
-  std::string other_reading(const Judgement& j) const {
+  Text other_reading(const Judgement& j) const {
     switch (j.reading) {
     case Judgement::Reading::kNone: return {};
     case Judgement::Reading::kEnd:
-      return cat({"; or one past the end of ", describe_block(*j.neighbour, facts_), ", ",
-                  j.neighbour_parameter == trace::kNoParameter
-                    ? "into which another parameter points"
-                    : cat({"into which parameter ", std::to_string(j.neighbour_parameter + 1), " points"})});
+      return {"; or one past the end of ", describe_block(*j.neighbour, facts_), ", ",
+              j.neighbour_parameter == trace::kNoParameter
+                ? "into which another parameter points"
+                : cat({"into which parameter ", std::to_string(j.neighbour_parameter + 1), " points"})};
     case Judgement::Reading::kBefore: {
       const std::uint64_t before = j.neighbour->address - j.range_begin;
-      return cat({"; or, as a pointer that counts from 1, ", format_exact_bytes(before), " before ",
-                  describe_block(*j.neighbour, facts_)});
+      return {"; or, as a pointer that counts from 1, ", format_exact_bytes(before), " before ",
+              describe_block(*j.neighbour, facts_)};
     }
     }
     return {};
   }
 
-  LabelledStack neighbour_stack(const Block& block) const {
-    LabelledStack stack = birth_stack(block, facts_);
-    stack.label = cat({"neighbour ", stack.label});
+  FindingStack neighbour_stack(const Block& block) const {
+    FindingStack stack = allocation_stack(block, facts_);
+    stack.order = StackOrder::kNeighbour;
     return stack;
   }
 
@@ -168,27 +169,24 @@ private:
                 std::to_string(j.parameter + 1), is_number(e, j) ? " the number " : " the pointer "});
   }
 
-  std::string does(const Event& e, const Judgement& j, std::string_view call) {
+  Text does(const Event& e, const Judgement& j, std::string_view call) {
     if (is_argument(e, j)) return passes(e, j);
     const bool reads = j.side == Judgement::Side::kSource;
     if (j.work != nullptr) {
-      const bool copies = j.work->kind == GraphWork::Kind::kCopy;
-      return cat({"The graph that is launched ", copies && reads  ? "copies from "
-                                                 : copies         ? "copies to "
-                                                 : j.work->kind == GraphWork::Kind::kSet ? "sets "
-                                                                                         : "uses "});
+      if (j.work->kind == GraphWork::Kind::kSet) return "The graph that is launched sets ";
+      if (j.work->kind != GraphWork::Kind::kCopy) return "The graph that is launched uses ";
+      return reads ? "The graph that is launched copies from " : "The graph that is launched copies to ";
     }
-    if (j.side == Judgement::Side::kNone) return cat({call, " uses "});
-    return cat({call, reads ? " reads " : " writes ", format_bytes(j.range_bytes), reads ? " from " : " to "});
+    if (j.side == Judgement::Side::kNone) return {CallName{call}, " uses "};
+    return {CallName{call}, reads ? " reads " : " writes ", format_bytes(j.range_bytes), reads ? " from " : " to "};
   }
 
-  static std::string label(const Event& e, const Judgement& j) {
-    if (j.work != nullptr) return "graph launched here";
-    if (e.kind == trace::Kind::kCopy) return "copied here";
-    if (is_argument(e, j)) return "launched here";
-    return e.kind == trace::Kind::kSet ? "set here" : "called here";
+  static StackRole role(const Event& e, const Judgement& j) {
+    if (j.work != nullptr) return StackRole::kGraphLaunched;
+    if (e.kind == trace::Kind::kCopy) return StackRole::kCopied;
+    if (is_argument(e, j)) return StackRole::kLaunched;
+    return e.kind == trace::Kind::kSet ? StackRole::kSet : StackRole::kCalled;
   }
-
 
   const ProcessFacts& facts_;
   DeclaredPointers pointers_{facts_};

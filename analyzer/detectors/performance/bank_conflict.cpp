@@ -17,19 +17,19 @@ class BankConflict : public Detector {
 public:
   explicit BankConflict(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    const MemoryAccess& access = facts_.memory_access();
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    const MemoryAccess& access = end.memory_access;
     for (const AccessLine& line : access.shared_lines()) {
       if (line.wasted_in_all() * kWavefrontBytes < access.floor()) break; // the others wasted less
-      if (line.wasted != 0 && conflict_ratio(line) >= kNoteRatio) findings.add(finding(line));
+      if (line.wasted != 0 && conflict_ratio(line) >= kNoteRatio) findings.add(finding(line, access));
     }
   }
 
 private:
-  Finding finding(const AccessLine& line) const {
-    const AccessFigures figures = shared_figures(line, facts_.memory_access());
+  Finding finding(const AccessLine& line, const MemoryAccess& access) const {
+    const AccessFigures figures = shared_figures(line, access);
     const double ways = conflict_ratio(line);
-    Finding f = access_finding("bank-conflict", *line.function, *line.worst, figures, advice(line), facts_);
+    Finding f = access_finding("bank-conflict", *line.function, *line.worst, figures, advice(line), access.uses(), facts_);
     // As for global memory: little is lost where two threads meet now and then.
     f.severity = ways >= kWarningRatio ? Severity::kWarning : Severity::kNote;
     f.message =
@@ -38,7 +38,7 @@ private:
            " turns a request instead of ", format_ratio(figures.per_request() / ways), " (",
            describe_measured(figures), "), which loses ", format_count(line.wasted_in_all()), " turns of ",
            format_exact_bytes(kWavefrontBytes),
-           figures.launches > figures.measured ? " in all launches" : "", pattern(line), "."});
+           figures.launches > figures.measured ? " in all launches" : "", pattern(line)});
     return f;
   }
 
@@ -74,6 +74,7 @@ const DetectorRegistration kBankConflict{{
     return std::make_unique<BankConflict>(facts);
   },
   .wants = kWantsNothing,
+  .owner_excuse = {.advice = advice_on_library_kernel},
 }};
 
 } // namespace

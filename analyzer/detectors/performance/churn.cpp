@@ -10,6 +10,7 @@
 #include <array>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -54,7 +55,7 @@ public:
     }
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
       const Sizes& sizes = stacks_[stack];
       for (std::size_t at = 0; at < kSizes; ++at) {
@@ -74,11 +75,11 @@ private:
   // or written.
   struct alignas(64) Sizes {
     std::array<std::uint64_t, kSizes> bytes{};
-    std::array<std::uint32_t, kSizes> frees{}; // 0: the place is empty
+    std::array<std::uint32_t, kSizes> frees{}; // 0: the slot is empty
     std::array<std::uint16_t, kSizes> api{};
   };
 
-  // What is added up of one size from the second free on: what the first one of all costs says nothing.
+  // What is added up of one size from the second free on: the first one of all costs more than others.
   struct Pairs {
     std::uint64_t bytes = 0; // from finish() on, as `frees`; Sizes has them before
     std::uint64_t ticks_of_allocations = 0, ticks_of_frees = 0;
@@ -89,8 +90,8 @@ private:
     Family family = Family::kUnknown;
   };
 
-  // The place of a block's size among those of its stack; kSizes if it has none.
-  static std::size_t place_of(const Sizes& sizes, const Block& block) {
+  // The slot of a block's size among those of its stack; kSizes if it has none.
+  static std::size_t slot_of(const Sizes& sizes, const Block& block) {
     std::size_t at = 0;
     while (at < kSizes &&
            (sizes.bytes[at] != block.bytes || sizes.frees[at] == 0 || sizes.api[at] != block.api)) {
@@ -103,11 +104,11 @@ private:
   Pairs* known(const Block& block) {
     const std::size_t stack = block.allocated.value;
     if (stack >= stacks_.size()) return nullptr;
-    const std::size_t at = place_of(stacks_[stack], block);
+    const std::size_t at = slot_of(stacks_[stack], block);
     return at < kSizes && stacks_[stack].frees[at] > 1 ? &pairs_[stack][at] : nullptr;
   }
 
-  // One more free. The entry of a new size takes the place of the rarest.
+  // One more free. The entry of a new size replaces the rarest.
   void count(const Block& block, std::uint64_t ticks) {
     const std::size_t stack = block.allocated.value;
     if (stack >= stacks_.size()) {
@@ -115,7 +116,7 @@ private:
       pairs_.resize(stack + 1);
     }
     Sizes& sizes = stacks_[stack];
-    std::size_t at = place_of(sizes, block);
+    std::size_t at = slot_of(sizes, block);
     if (at == kSizes) {
       at = static_cast<std::size_t>(std::ranges::min_element(sizes.frees) - sizes.frees.begin());
       sizes.bytes[at] = block.bytes;
@@ -158,24 +159,24 @@ private:
                                                format_duration(time), " a pair)"});
     f.message = cat({describe_bytes(pairs.bytes, pairs.family),
                      registered ? " was registered and unregistered " : " was allocated and freed ",
-                     format_count(pairs.frees), " times from one place", spent, "."});
+                     format_count(pairs.frees), " times from one place", spent});
     f.advice = advice(pairs, is_runtime_name(api));
-    f.stacks.push_back(labelled(registered ? "registered here" : "allocated here", stack, api));
-    f.stacks.push_back(labelled(registered ? "unregistered here" : "freed here", pairs.freed, freed_api));
+    f.stacks.push_back(stack_as(registered ? StackRole::kRegistered : StackRole::kAllocated, stack, api));
+    f.stacks.push_back(stack_as(registered ? StackRole::kUnregistered : StackRole::kFreed, pairs.freed, freed_api));
     findings.add(std::move(f));
   }
 
-  static std::string advice(const Pairs& pairs, bool runtime) {
+  static Text advice(const Pairs& pairs, bool runtime) {
     switch (pairs.family) {
     case Family::kDevice:
-      return cat({"Allocate it once and use it again, or call ",
-                  runtime ? "cudaMallocAsync and cudaFreeAsync" : "cuMemAllocAsync and cuMemFreeAsync",
-                  ", which take it from a pool and do not wait for the device."});
+      return {"Allocate it once and use it again, or call ",
+              ApiWord{runtime, "cuMemAllocAsync and cuMemFreeAsync", "cudaMallocAsync and cudaFreeAsync"},
+              ", which take it from a pool and do not wait for the device."};
     case Family::kStreamOrdered:
-      return cat({"Let the pool keep freed memory: call ",
-                  runtime ? "cudaMemPoolSetAttribute with cudaMemPoolAttrReleaseThreshold"
-                          : "cuMemPoolSetAttribute with CU_MEMPOOL_ATTR_RELEASE_THRESHOLD",
-                  " before the first allocation; by default it gives it back at every synchronisation."});
+      return {"Let the pool keep freed memory: call ",
+              ApiWord{runtime, "cuMemPoolSetAttribute with CU_MEMPOOL_ATTR_RELEASE_THRESHOLD",
+                      "cudaMemPoolSetAttribute with cudaMemPoolAttrReleaseThreshold"},
+              " before the first allocation; by default it gives it back at every synchronisation."};
     case Family::kPinned: return "Allocate it once and use it again: pinning memory is slow.";
     case Family::kRegistered: return "Register it once and keep it registered: pinning memory is slow.";
     default: return "Allocate it once and use it again.";
@@ -195,6 +196,8 @@ const DetectorRegistration kChurn{{
     return std::make_unique<Churn>(facts);
   },
   .wants = wants(trace::Kind::kAlloc) | wants(trace::Kind::kFree),
+  .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " does that itself"}); },
+                   .advice = [](const Owner&) { return std::string("Nothing to do."); }},
 }};
 
 } // namespace

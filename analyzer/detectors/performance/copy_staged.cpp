@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // copy-staged: copies between two devices of which neither may reach the other's memory. They work, but by
 // way of host memory (CUDA C++ programming guide, peer-to-peer memory copy). Added up by call stack and pair
-// of devices. Who reaches what: cuCtxEnablePeerAccess decides it for ordinary device memory, cuMemPoolSetAccess
+// of devices. Which device reaches what memory: cuCtxEnablePeerAccess decides it for ordinary device memory, cuMemPoolSetAccess
 // for a pool's, cuMemSetAccess for a mapping (cuda.h).
 
 #include <array>
 #include <climits>
 #include <map>
-#include <set>
 #include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/peer_access.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -34,64 +33,55 @@ public:
 
   void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
     if ((e.flags & trace::kFlagNested) != 0) return;
-    if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) note_access(e);
+    // Copies matter from the second device on.
+    if (heap.cuda().peers.has_several_devices()) watch(kSeveralDevices);
     if (!e.succeeded()) return;
     switch (e.kind) {
     case trace::Kind::kContext: break;
     case trace::Kind::kLife: note_pool(e); break;
-    case trace::Kind::kUse: note_use(e); break;
+    case trace::Kind::kUse: note_use(e, heap); break;
     default: judge_copy(e, heap); break;
     }
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (Finding& finding : copies_) {
       const std::string amount = format_bytes(finding.bytes);
       finding.message +=
         cat({" (", amount, " in ",
-             finding.count == 1 ? "1 copy" : cat({format_count(finding.count), " copies"}), ")."});
+             finding.count == 1 ? "1 copy" : cat({format_count(finding.count), " copies"}), ")"});
       findings.add(std::move(finding));
     }
   }
 
 private:
-  // Copies matter from the second device on.
-  void note_access(const Event& e) {
-    peers_.note(e);
-    if (peers_.has_several_devices()) watch(kSeveralDevices);
-  }
-
   void note_pool(const Event& e) {
     const trace::LifeView life(e);
     if (life.object() != trace::ObjectClass::kPool || life.op() != trace::LifeOp::kCreate) return;
     pools_.erase(pools_.lower_bound({life.handle(), INT_MIN}), pools_.upper_bound({life.handle(), INT_MAX}));
-    made_pools_.insert(life.handle());
   }
 
   // A device gets access to a mapping or a pool, or loses it.
-  void note_use(const Event& e) {
+  void note_use(const Event& e, const Heap& heap) {
     const trace::UseView use(e);
     if (use.use() != trace::UseClass::kAccess) return;
     const int device = static_cast<std::int32_t>(use.location());
     const bool granted = (e.flags & (trace::kUseReads | trace::kUseWrites)) != 0;
     if (use.bytes() == 0) {
-      pools_[{pool(use.address()), device}] = granted;
+      pools_[{heap.cuda().pools.made_or_default(use.address()), device}] = granted;
     } else {
       mappings_[{device, use.address()}] = {use.address() + use.bytes(), e.order, granted};
     }
   }
 
-  // Those that the program did not make are default ones, of which the blocks name none.
-  std::uint64_t pool(std::uint64_t handle) const { return made_pools_.contains(handle) ? handle : 0; }
-
   // Whether the device reaches the block, which is another's. One direction is enough for the copy engine.
-  bool reaches(int device, const Block& block, int own) const {
+  bool reaches(int device, const Block& block, int own, const CudaState& cuda) const {
     if (block.family == Family::kStreamOrdered) {
-      const auto at = pools_.find({pool(block.shape().pool), device});
+      const auto at = pools_.find({cuda.pools.made_or_default(block.shape().pool), device});
       return at != pools_.end() && at->second;
     }
     if (block.family != Family::kVmmMapping) {
-      return peers_.is_open(device, own);
+      return cuda.peers.is_open(device, own);
     }
     auto at = mappings_.upper_bound({device, block.address});
     if (at == mappings_.begin() || (--at)->first.first != device) return false;
@@ -105,17 +95,20 @@ private:
     for (const Touch& touch : heap.touched()) {
       (touch.access == Touch::Access::kRead ? from : to) = touch.block;
     }
-    if (to == nullptr || from == nullptr || peers_.is_unknown()) return;
+    if (to == nullptr || from == nullptr || heap.cuda().peers.is_unknown()) return;
     if (!is_plain_device_memory(to->family) || !is_plain_device_memory(from->family)) return;
     const int into = heap.device_of(*to), out_of = heap.device_of(*from);
     if (into < 0 || out_of < 0 || into == out_of) return;
-    if (reaches(into, *from, out_of) || reaches(out_of, *to, into)) return;
-    const bool pooled = from->family == Family::kStreamOrdered || to->family == Family::kStreamOrdered;
-    const bool mapped = from->family == Family::kVmmMapping || to->family == Family::kVmmMapping;
-    add(e, into, out_of,
-        mapped   ? "give the other device access to the mapping (cuMemSetAccess)"
-        : pooled ? "give the other device access to the pool (cudaMemPoolSetAccess)"
-                 : "call cudaDeviceEnablePeerAccess once");
+    if (reaches(into, *from, out_of, heap.cuda()) || reaches(out_of, *to, into, heap.cuda())) return;
+    add(e, into, out_of, remedy(from->family, to->family));
+  }
+
+  static std::string_view remedy(Family from, Family to) {
+    if (from == Family::kVmmMapping || to == Family::kVmmMapping)
+      return "give the other device access to the mapping (cuMemSetAccess)";
+    if (from == Family::kStreamOrdered || to == Family::kStreamOrdered)
+      return "give the other device access to the pool (cudaMemPoolSetAccess)";
+    return "call cudaDeviceEnablePeerAccess once";
   }
 
   void add(const Event& e, int into, int out_of, std::string_view remedy) {
@@ -130,11 +123,11 @@ private:
       f.api = facts_.call_name(e);
       f.count = 0;
       f.group = cat({std::to_string(out_of), " to ", std::to_string(into)});
-      f.message =
-        cat({f.api, " copies from device ", std::to_string(out_of), " to device ", std::to_string(into),
-             ", neither of which has access to the other, so that the data is staged through the host"});
+      f.message = {CallName{f.api}, " copies from device ", std::to_string(out_of), " to device ",
+                   std::to_string(into),
+                   ", neither of which has access to the other, so that the data is staged through the host"};
       f.advice = cat({"If cudaDeviceCanAccessPeer says that they can, ", remedy, " before the first copy."});
-      f.stacks.push_back(labelled("copied here", e.stack, f.api));
+      f.stacks.push_back(stack_as(StackRole::kCopied, e.stack, f.api));
       copies_.push_back(std::move(f));
     }
     ++copies_[at->second].count;
@@ -142,14 +135,12 @@ private:
   }
 
   const ProcessFacts& facts_;
-  PeerAccess peers_;
   struct Grant {
     std::uint64_t end = 0, order = 0;
     bool granted = false;
   };
   std::map<std::pair<int, std::uint64_t>, Grant> mappings_; // by device and address
   std::map<std::pair<std::uint64_t, int>, bool> pools_;     // by pool and device
-  std::set<std::uint64_t> made_pools_;
   std::vector<Finding> copies_;
   std::unordered_map<std::string, std::size_t> by_stack_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // local-spill: what a kernel keeps in local memory, which is device memory behind the caches: registers that
 // were spilled, arrays that are indexed at run time, large arguments of calls. By function, from what CUPTI
-// counted for each instruction (the mode --coalescing); its costliest line is told. Silent below the floor.
+// counted for each instruction (the mode --coalescing); the costliest line is shown. Silent below the floor.
 
 #include "analyzer/detectors/shared/access_finding.h"
 #include "analyzer/base/text_format.h"
@@ -13,12 +13,13 @@ class LocalSpill : public Detector {
 public:
   explicit LocalSpill(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const MeasuredFunction& function : facts_.memory_access().functions()) judge(function, findings);
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    const MemoryAccess& access = end.memory_access;
+    for (const MeasuredFunction& function : access.functions()) judge(function, access, findings);
   }
 
 private:
-  void judge(const MeasuredFunction& function, Findings& findings) const {
+  void judge(const MeasuredFunction& function, const MemoryAccess& access, Findings& findings) const {
     const MeasuredInstruction* worst = nullptr;
     AccessFigures figures;
     std::uint64_t instructions = 0;
@@ -32,7 +33,7 @@ private:
       if (worst == nullptr || sums.local_sectors > worst->sums.local_sectors) worst = &instruction;
     }
     figures.wasted_bytes = function.scaled(figures.actual) * kSectorBytes;
-    if (worst == nullptr || figures.wasted_bytes < facts_.memory_access().floor()) return;
+    if (worst == nullptr || figures.wasted_bytes < access.floor()) return;
     figures.memory = "local";
     figures.operation = "access";
     figures.kernel = function.name;
@@ -40,22 +41,22 @@ private:
     figures.offset = worst->offset;
     figures.launches = function.launches;
     figures.measured = function.measured;
-    if (worst->code != nullptr && !worst->code->places.empty()) {
-      figures.function = worst->code->places.front().function;
-      figures.file = worst->code->places.front().file;
-      figures.line = worst->code->places.front().line;
+    if (worst->code != nullptr && !worst->code->lines.empty()) {
+      figures.function = worst->code->lines.front().function;
+      figures.file = worst->code->lines.front().file;
+      figures.line = worst->code->lines.front().line;
     }
     Finding f = access_finding(
       "local-spill", function, *worst, figures,
       "Allow more registers (-maxrregcount, __launch_bounds__) or keep fewer values alive at once, and index "
       "local arrays by constants, as in unrolled loops.",
-      facts_);
+      access.uses(), facts_);
     f.severity = Severity::kNote;
     f.message =
       cat({describe_kernel(figures), " moved ", format_bytes(figures.wasted_bytes), " to and from local memory",
            figures.launches > figures.measured ? " in all launches (" : " (", format_count(figures.actual),
            " sectors by ", format_plural(instructions, "instruction"), ", ", describe_measured(figures),
-           "): spilled registers, or arrays that are indexed at run time."});
+           "): spilled registers, or arrays that are indexed at run time"});
     findings.add(std::move(f));
   }
 
@@ -70,6 +71,7 @@ const DetectorRegistration kLocalSpill{{
     return std::make_unique<LocalSpill>(facts);
   },
   .wants = kWantsNothing,
+  .owner_excuse = {.advice = advice_on_library_kernel},
 }};
 
 } // namespace

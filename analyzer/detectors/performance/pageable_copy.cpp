@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -31,17 +32,17 @@ public:
     if (!to_device || heap.is_capturing(e, copy.stream())) return;
     const DeviceFacts* device = facts_.device(heap.device_of_context(e.context));
     if (device != nullptr && (device->uses_host_page_tables || device->reads_pageable_memory)) return;
-    Copies& copies = by_place_[std::uint64_t{e.stack.value} << 1 | (*to_device ? 1 : 0)];
+    Copies& copies = by_stack_[std::uint64_t{e.stack.value} << 1 | (*to_device ? 1 : 0)];
     copies.api = e.via != trace::kNoApi ? e.via : e.api;
     copies.bytes += copy.bytes();
     copies.ticks += e.ticks;
     ++copies.count;
   }
 
-  void finish(const Heap&, Findings& findings) override {
-    for (const auto& [place, copies] : by_place_) {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
+    for (const auto& [key, copies] : by_stack_) {
       if (copies.count < kCopies || copies.bytes < kBytes) continue;
-      findings.add(finding(StackId{static_cast<std::uint32_t>(place >> 1)}, (place & 1) != 0, copies));
+      findings.add(finding(StackId{static_cast<std::uint32_t>(key >> 1)}, (key & 1) != 0, copies));
     }
   }
 
@@ -89,21 +90,21 @@ private:
     f.bytes = copies.bytes;
     f.count = copies.count;
     f.group = to_device ? "to the device" : "from the device";
-    f.message = cat({api, " copied ", format_bytes(copies.bytes),
-                     to_device ? " from pageable host memory to the device in "
-                               : " from the device to pageable host memory in ",
-                     format_count(copies.count), " copies from one place",
-                     time == 0 ? std::string("; how long they took is not known.")
-                               : cat({", which took ", format_duration(time), " (", bandwidth, ")."})});
-    f.advice = cat({"Allocate the host memory with ", runtime ? "cudaMallocHost" : "cuMemAllocHost",
-                    ", or pin it once with ", runtime ? "cudaHostRegister" : "cuMemHostRegister",
-                    ": the driver then copies without staging, and asynchronous copies do not wait."});
-    f.stacks.push_back(labelled("copied here", stack, api));
+    f.message = {CallName{api}, " copied ", format_bytes(copies.bytes),
+                 to_device ? " from pageable host memory to the device in "
+                           : " from the device to pageable host memory in ",
+                 format_count(copies.count), " copies from one place",
+                 time == 0 ? std::string("; how long they took is not known")
+                           : cat({", which took ", format_duration(time), " (", bandwidth, ")"})};
+    f.advice = {"Allocate the host memory with ", ApiWord{runtime, "cuMemAllocHost", "cudaMallocHost"},
+                ", or pin it once with ", ApiWord{runtime, "cuMemHostRegister", "cudaHostRegister"},
+                ": the driver then copies without staging, and asynchronous copies do not wait."};
+    f.stacks.push_back(stack_as(StackRole::kCopied, stack, api));
     return f;
   }
 
   const ProcessFacts& facts_;
-  std::unordered_map<std::uint64_t, Copies> by_place_;
+  std::unordered_map<std::uint64_t, Copies> by_stack_;
 };
 
 const DetectorRegistration kPageableCopy{{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // small-copies: runs of tiny copies from one call stack that one call could make. Copies with a kernel in
-// between are no run: what they bring depends on it. Nor are copies of the same bytes to the same place, as
+// between are no run: what they bring depends on it. Nor are copies of the same bytes to the same address, as
 // in a loop that waits for a value.
 //
 // Costs one array access for each small copy, and memory for each call stack.
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -42,7 +43,7 @@ public:
     run.api = e.via != trace::kNoApi ? e.via : e.api;
   }
 
-  void finish(const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
       if (stacks_[stack].copies < kFewestCopies) continue;
       findings.add(finding(StackId{static_cast<std::uint32_t>(stack)}, stacks_[stack]));
@@ -74,12 +75,12 @@ private:
     f.api = api;
     f.bytes = run.bytes;
     f.count = run.copies;
-    f.message = cat({api, " made ", format_count(run.copies), " copies of less than ", format_bytes(kSmall),
-                     " from one place with no kernel between them, ", format_bytes(run.bytes), " in all",
-                     time == 0 ? std::string() : cat({" in ", format_duration(time)}), "."});
+    f.message = {CallName{api}, " made ", format_count(run.copies), " copies of less than ", format_bytes(kSmall),
+                 " from one place with no kernel between them, ", format_bytes(run.bytes), " in all",
+                 time == 0 ? std::string() : cat({" in ", format_duration(time)})};
     f.advice = cat({"Gather the data and copy it at once, or give all copies to one ",
                     is_runtime_name(api) ? "cudaMemcpyBatchAsync" : "cuMemcpyBatchAsync", "."});
-    f.stacks.push_back(labelled("copied here", stack, api));
+    f.stacks.push_back(stack_as(StackRole::kCopied, stack, api));
     return f;
   }
 

@@ -6,6 +6,7 @@
 // would take (access_cause.h).
 
 #include "analyzer/detectors/shared/access_finding.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -15,21 +16,20 @@ class Uncoalesced : public Detector {
 public:
   explicit Uncoalesced(const ProcessFacts& facts) : facts_(facts) {}
 
-  void finish(const Heap&, Findings& findings) override {
-    const MemoryAccess& access = facts_.memory_access();
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    const MemoryAccess& access = end.memory_access;
     for (const AccessLine& line : access.global_lines()) {
       if (line.wasted_in_all() * kSectorBytes < access.floor()) break; // the others wasted less
-      if (line.wasted != 0 && judged_ratio(line) >= kNoteRatio) findings.add(finding(line));
+      if (line.wasted != 0 && judged_ratio(line) >= kNoteRatio) findings.add(finding(line, access));
     }
   }
 
 private:
-  Finding finding(const AccessLine& line) const {
-    const MemoryAccess& access = facts_.memory_access();
+  Finding finding(const AccessLine& line, const MemoryAccess& access) const {
     const CauseFound cause = cause_of(line, access);
     AccessFigures figures = global_figures(line, access);
     Finding f = access_finding("uncoalesced", *line.function, *line.worst, figures,
-                               std::string(advice_for(cause, is_atomic(line))), facts_);
+                               std::string(advice_for(cause, is_atomic(line))), access.uses(), facts_);
     f.severity = judged_ratio(line) > kWarningRatio ? Severity::kWarning : Severity::kNote;
     f.message = cat({describe_accesses(figures), " move ", format_ratio(figures.ratio()),
                      " times the sectors that their data fills, ", format_ratio(figures.per_request()),
@@ -38,8 +38,7 @@ private:
                      figures.launches > figures.measured ? " in all launches, " : ", ", share(figures),
                      " of what the run's kernels moved"});
     if (const std::string why = describe(cause); !why.empty()) f.message += cat({": ", why, mixed(line)});
-    add_memory(f, *line.function, cause);
-    f.message += '.';
+    add_memory(f, *line.function, cause, access.uses());
     return f;
   }
 
@@ -63,20 +62,19 @@ private:
   }
 
   // Names the allocation where the kernel was given no other, and what of it explains a misaligned access.
-  void add_memory(Finding& f, const MeasuredFunction& function, const CauseFound& cause) const {
-    const KernelUses& uses = facts_.memory_access().uses();
+  void add_memory(Finding& f, const MeasuredFunction& function, const CauseFound& cause, const KernelUses& uses) const {
     const KernelUse* use = uses.find(function.linked);
     if (use == nullptr || !use->memory) return;
     const Block& memory = *use->memory;
     f.address = memory.address;
-    f.message += cat({"; the kernel was given no other memory than ", describe_block(memory, facts_)});
+    f.message += {"; the kernel was given no other memory than ", describe_block(memory, facts_)};
     if (cause.cause == AccessCause::kMisaligned && use->argument_off != 0) {
       f.message +=
         cat({", by a pointer ", format_exact_bytes(use->argument_off), " behind a multiple of 32"});
     } else if (const std::uint64_t pitch = uses.odd_pitch(memory); pitch != 0 && may_be_rows(cause)) {
       f.message += cat({", whose rows are ", format_exact_bytes(pitch), " apart, no multiple of 32"});
     }
-    f.stacks.push_back(birth_stack(memory, facts_));
+    f.stacks.push_back(allocation_stack(memory, facts_));
   }
 
   static bool may_be_rows(const CauseFound& c) {
@@ -94,6 +92,7 @@ const DetectorRegistration kUncoalesced{{
     return std::make_unique<Uncoalesced>(facts);
   },
   .wants = kWantsNothing,
+  .owner_excuse = {.advice = advice_on_library_kernel},
 }};
 
 } // namespace

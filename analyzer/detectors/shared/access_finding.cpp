@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/path.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/base/text_format.h"
@@ -15,16 +16,16 @@ namespace {
 
 // The line with the functions that it was inlined into, innermost first; one frame without a line if there is
 // no line information.
-LabelledStack source_stack(const MeasuredFunction& function, const MeasuredInstruction& instruction) {
-  LabelledStack stack = labelled("accessed here", {}, {});
+FindingStack source_stack(const MeasuredFunction& function, const MeasuredInstruction& instruction) {
+  FindingStack stack = stack_as(StackRole::kAccessed, {}, {});
   stack.device = {.kernel = function.is_kernel() ? function.name : std::string()};
   if (instruction.code != nullptr) {
-    for (const SourcePlace& place : instruction.code->places) {
+    for (const SourceLine& place : instruction.code->lines) {
       Frame& frame = stack.frames.emplace_back();
       frame.function = place.function.empty() ? function.name : demangle(place.function);
       frame.file = place.file;
       frame.line = place.line;
-      frame.inlined = stack.frames.size() < instruction.code->places.size();
+      frame.inlined = stack.frames.size() < instruction.code->lines.size();
     }
   }
   if (stack.frames.empty()) stack.frames.emplace_back().function = function.name;
@@ -32,6 +33,11 @@ LabelledStack source_stack(const MeasuredFunction& function, const MeasuredInstr
     for (Frame& frame : stack.frames) frame.module = function.code->module;
   }
   return stack;
+}
+
+std::string plural_of(const std::string& operation) {
+  if (operation == "copy") return "copies to shared memory";
+  return operation + (operation == "access" ? "es" : "s");
 }
 
 } // namespace
@@ -43,14 +49,10 @@ std::string describe_kernel(const AccessFigures& f) {
 
 std::string describe_accesses(const AccessFigures& f) {
   const std::string width = f.width == 0 ? std::string() : cat({std::to_string(f.width), "-byte "});
-  const std::string plural =
-    cat({f.operation == "copy" ? "copies to shared memory" : f.operation, f.operation == "copy"     ? ""
-                                                                          : f.operation == "access" ? "es"
-                                                                                                    : "s"});
   const std::string where = f.file.empty()
                               ? cat({"offset ", format_address(f.offset)})
                               : cat({base_name(f.file), ":", std::to_string(f.line)});
-  return cat({width, plural, " in ", describe_kernel(f), " at ", where});
+  return cat({width, plural_of(f.operation), " in ", describe_kernel(f), " at ", where});
 }
 
 std::string describe_measured(const AccessFigures& f) {
@@ -67,9 +69,14 @@ std::string format_ratio(double value) {
   return text;
 }
 
+std::string advice_on_library_kernel(const Owner& library) {
+  return cat({"This is ", library.name, "'s own kernel: nothing to do, unless another of its functions, data types or "
+                                        "layouts serves as well."});
+}
+
 Finding access_finding(std::string_view kind, const MeasuredFunction& function,
                        const MeasuredInstruction& instruction, AccessFigures figures, std::string advice,
-                       const ProcessFacts& facts) {
+                       const KernelUses& uses, const TraceNames& names) {
   Finding f;
   f.kind = kind;
   f.bytes = figures.wasted_bytes;
@@ -80,8 +87,8 @@ Finding access_finding(std::string_view kind, const MeasuredFunction& function,
     f.advice += " Compile with -lineinfo to be told the line.";
   }
   f.stacks.push_back(source_stack(function, instruction));
-  if (const KernelUse* use = facts.memory_access().uses().find(function.linked)) {
-    f.stacks.push_back(labelled("first launched here", use->first, facts.api_name(use->api)));
+  if (const KernelUse* use = uses.find(function.linked)) {
+    f.stacks.push_back(stack_as(StackRole::kLaunched, use->first, names.api_name(use->api), StackOrder::kFirst));
   }
   // Lines may be equal where a template was compiled for several types, and are missing without -lineinfo.
   f.group =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How findings tell of memory accesses: the same words and stacks in each of them. Shared by the detectors of
-// memory accesses, in finish(), when the table is joined with the code.
+// How findings show memory accesses: the same words and stacks in each of them. For finish(), when the table is
+// joined with the code.
 #pragma once
 
 #include <string>
@@ -27,6 +27,9 @@ std::string format_ratio(double value);
 // kernel's first launch, and what to do for want of line information at the end of its advice.
 Finding access_finding(std::string_view kind, const MeasuredFunction& function,
                        const MeasuredInstruction& instruction, AccessFigures figures, std::string advice,
-                       const ProcessFacts& facts);
+                       const KernelUses& uses, const TraceNames& names);
+
+// What to do where the kernel is a known library's.
+std::string advice_on_library_kernel(const Owner& library);
 
 } // namespace gmt

@@ -58,7 +58,7 @@ std::vector<Declared> declared_parameters(std::string_view name) {
 Declared DeclaredPointers::of(std::uint64_t function, unsigned parameter) {
   const std::string_view name = facts_.handle_name(function);
   auto& [known_name, declared] = declared_[function];
-  if (known_name != name) { // a new one, or another kernel's at the same place
+  if (known_name != name) { // a new one, or another kernel's at the same address
     known_name = name;
     declared = declared_parameters(demangle(name));
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the C++ name of a kernel declares its parameters to be. A word of a structure that is passed by value may
-// be anything; of a parameter `float*` it is an address, of a parameter `unsigned long` a number. For detectors
-// that judge the words of a launch.
+// be anything; of a parameter `float*` it is an address, of a parameter `unsigned long` a number.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ class DeclaredPointers {
 public:
   explicit DeclaredPointers(const ProcessFacts& facts) : facts_(facts) {}
 
-  // Of a kernel's handle, now. C names do not tell: kUnknown.
+  // Of a kernel's handle, now. C names do not say it: kUnknown.
   Declared of(std::uint64_t function, unsigned parameter);
   bool contain(std::uint64_t function, unsigned parameter) {
     return of(function, parameter) == Declared::kPointer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words and stacks for places in kernels, see device_stacks.h.
+// Words and stacks for calls in kernels, see device_stacks.h.
 
 #include "analyzer/detectors/shared/device_stacks.h"
 
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
 
@@ -16,57 +17,57 @@ namespace {
 
 std::array<std::uint32_t, 3> indices(trace::Index3 index) { return {index.x, index.y, index.z}; }
 
-const char* label_of(const KernelLaunch& launch) {
-  if (launch.by_hand) return "node made here";
-  return launch.captured ? "captured here" : "launched here";
+StackRole role_of(const KernelLaunch& launch) {
+  if (launch.by_hand) return StackRole::kNodeMade;
+  return launch.captured ? StackRole::kCaptured : StackRole::kLaunched;
 }
 
 // From where the host had the kernel run that made a call at that time of the device's clock.
-std::vector<LabelledStack> launch_stacks(const KernelLaunch& launch, std::uint64_t time,
-                                         const ProcessFacts& facts) {
-  std::vector<LabelledStack> stacks;
-  const auto add = [&](const char* label, const auto& made) {
-    stacks.push_back(labelled(label, made.stack, facts.api_name(made.api)));
+std::vector<FindingStack> launch_stacks(const KernelLaunch& launch, std::uint64_t time,
+                                         const TraceNames& names) {
+  std::vector<FindingStack> stacks;
+  const auto add = [&](StackRole role, const auto& made) {
+    stacks.push_back(stack_as(role, made.stack, names.api_name(made.api)));
   };
   if (const GraphLaunches* graph = launch.graph; graph != nullptr && graph->count() != 0) {
     const GraphLaunches::Range range = graph->at(time);
-    const bool is_one_place = graph->is_one_place(range);
-    add(is_one_place ? "graph launched here" : "graph first launched here", graph->launch(range.first));
-    if (!is_one_place) add("graph last launched here", graph->launch(range.last));
+    const bool is_one_place = graph->is_one_site(range);
+    add(is_one_place ? StackRole::kGraphLaunched : StackRole::kGraphFirstLaunched, graph->launch(range.first));
+    if (!is_one_place) add(StackRole::kGraphLastLaunched, graph->launch(range.last));
   }
-  add(label_of(launch), launch);
+  add(role_of(launch), launch);
   return stacks;
 }
 
 // Whether the newest of the host's stacks in the finding are these.
-bool tells_last(const Finding& finding, const std::vector<LabelledStack>& stacks) {
+bool host_stacks_end_with(const Finding& finding, const std::vector<FindingStack>& stacks) {
   const auto on_host = std::ranges::find_if(finding.stacks.rbegin(), finding.stacks.rend(),
-                                            [](const LabelledStack& stack) { return !stack.device; });
+                                            [](const FindingStack& stack) { return !stack.device; });
   if (static_cast<std::size_t>(finding.stacks.rend() - on_host) < stacks.size()) return false;
-  const auto is_same = [](const LabelledStack& a, const LabelledStack& b) {
-    return a.stack == b.stack && a.label == b.label;
+  const auto is_same = [](const FindingStack& a, const FindingStack& b) {
+    return a.stack == b.stack && a.role == b.role;
   };
   return std::equal(stacks.rbegin(), stacks.rend(), on_host, is_same);
 }
 
 } // namespace
 
-std::string kernel_of(const DevicePlace& place, const DeviceContext& context) {
+std::string kernel_of(const DeviceCall& place, const DeviceContext& context) {
   const KernelLaunch* launch = context.launches.find(place.grid);
   if (launch != nullptr && !context.launches.kernel(*launch).empty()) return context.launches.kernel(*launch);
   const std::string& function = context.heap.site(place.who).function;
   return function.empty() ? "a kernel" : function;
 }
 
-std::string source_of(const DevicePlace& place, const DeviceContext& context) {
+std::string source_of(const DeviceCall& place, const DeviceContext& context) {
   const DeviceSite& site = context.heap.site(place.who);
   if (site.file.empty()) return {};
   return cat({base_name(site.file), ":", std::to_string(site.line)});
 }
 
-std::string describe_block(const DeviceBlock& block, const DeviceContext& context) {
-  return cat({format_bytes(block.bytes), " of the device heap allocated by ", device_call(block.allocated.op),
-              " in ", kernel_of(block.allocated, context)});
+Text describe_block(const DeviceBlock& block, const DeviceContext& context) {
+  return {format_bytes(block.bytes), " of the device heap allocated by ", CallName{device_call(block.allocated.op)},
+          " in ", kernel_of(block.allocated, context)};
 }
 
 const Block* host_block_of(const DeviceMistake& mistake, const Heap& heap) {
@@ -88,7 +89,7 @@ std::uint64_t sufficient_limit(const DeviceContext& context) {
   return limit;
 }
 
-std::string place_key(const DevicePlace& place, const DeviceContext& context) {
+std::string place_key(const DeviceCall& place, const DeviceContext& context) {
   const DeviceSite& site = context.heap.site(place.who);
   return cat({site.file, ":", std::to_string(site.line), ":", site.function, "\n",
               kernel_of(place, context), "\n"});
@@ -107,13 +108,13 @@ std::vector<DeviceMistake> mistakes_of(const DeviceContext& context) {
   });
 }
 
-void add_device_stack(Finding& finding, std::string label, const DevicePlace& place,
-                      const DeviceContext& context, const ProcessFacts& facts) {
+void add_device_stack(Finding& finding, StackRole role, const DeviceCall& place, const DeviceContext& context,
+                      const TraceNames& names, StackOrder order) {
   const DeviceSite& site = context.heap.site(place.who);
   const KernelLaunch* launch = context.launches.find(place.grid);
   const std::string kernel = launch != nullptr ? context.launches.kernel(*launch) : std::string();
   const bool in_kernel = launch != nullptr && context.launches.is_called(*launch, site.function);
-  LabelledStack stack = labelled(std::move(label), {}, device_call(place.op));
+  FindingStack stack = stack_as(role, {}, device_call(place.op), order);
   Frame& frame = stack.frames.emplace_back();
   frame.function = in_kernel || site.function.empty() ? kernel : site.function;
   frame.file = site.file;
@@ -124,8 +125,8 @@ void add_device_stack(Finding& finding, std::string label, const DevicePlace& pl
                   .thread = indices(trace::thread_of(place.who))};
   finding.stacks.push_back(std::move(stack));
   if (launch == nullptr) return;
-  std::vector<LabelledStack> stacks = launch_stacks(*launch, place.time, facts);
-  if (!tells_last(finding, stacks)) std::ranges::move(stacks, std::back_inserter(finding.stacks));
+  std::vector<FindingStack> stacks = launch_stacks(*launch, place.time, names);
+  if (!host_stacks_end_with(finding, stacks)) std::ranges::move(stacks, std::back_inserter(finding.stacks));
 }
 
 } // namespace gmt

@@ -28,7 +28,7 @@ Ordering Orderings::of(const Event& e) {
   if (e.from_runtime() || e.api == trace::kNoApi) return Ordering::kNone;
   if (e.api >= known_.size()) known_.resize(e.api + std::size_t{1});
   std::optional<Ordering>& known = known_[e.api];
-  if (!known) known = look_up(facts_.api_name(e.api), e.kind);
+  if (!known) known = look_up(names_.api_name(e.api), e.kind);
   return *known;
 }
 

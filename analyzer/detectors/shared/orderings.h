@@ -6,19 +6,20 @@
 #include <optional>
 #include <vector>
 
-#include "analyzer/detectors/detector.h"
+#include "analyzer/model/event.h"
+#include "analyzer/model/trace_names.h"
 #include "trace/ordering.h"
 
 namespace gmt {
 
 class Orderings {
 public:
-  explicit Orderings(const ProcessFacts& facts) : facts_(facts) {}
+  explicit Orderings(const TraceNames& names) : names_(names) {}
 
   trace::Ordering of(const Event& e);
 
 private:
-  const ProcessFacts& facts_;
+  const TraceNames& names_;
   std::vector<std::optional<trace::Ordering>> known_; // by the trace's number of the call
 };
 

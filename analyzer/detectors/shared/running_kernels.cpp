@@ -36,7 +36,7 @@ bool may_be_polled(const Block& block) {
 
 void RunningKernels::follow(const Event& e, const Heap& heap) {
   switch (e.kind) {
-  case Kind::kLife: return clock_.on_life(e, heap);
+  case Kind::kLife: return clock_.on_life(e);
   case Kind::kThread: return clock_.on_thread(e);
   case Kind::kAlloc: return on_alloc(e);
   case Kind::kSync: clock_.on_capture(e, heap); break;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the program's CUDA runtime is linked statically: what such a runtime refuses by itself is never seen.
-// For detectors whose mistakes the runtime refuses before the driver hears of them.
 #pragma once
 
 #include "analyzer/detectors/detector.h"
@@ -10,7 +9,7 @@ namespace gmt {
 class RuntimeLinkage {
 public:
   // Every event that the detector sees; those of kLife are enough. The runtime's first step is to retain the
-  // primary context. Where no call bears a runtime's name, that runtime is linked statically.
+  // primary context. Where no call has a runtime's name, that runtime is linked statically.
   void note(const Event& e) {
     const trace::LifeView life(e);
     const bool retains = e.kind == trace::Kind::kLife && life.object() == trace::ObjectClass::kPrimaryContext &&
@@ -22,7 +21,7 @@ public:
   bool is_static() const { return unseen_ && !shared_; }
 
 private:
-  bool shared_ = false; // some call bears a runtime's name
+  bool shared_ = false; // some call has a runtime's name
   bool unseen_ = false; // the primary context was retained by none
 };
 

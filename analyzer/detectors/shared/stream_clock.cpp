@@ -119,10 +119,10 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
   case SyncOp::kGraphLaunch: {
     const Point launch = work(e, sync.stream(), heap);
     if (strict_) break;
-    // A graph that was built node by node may wait for events.
+    // A graph that was built node by node may wait for events. A captured one's order is its stream's.
     Clock everything;
     everything.all = e.order;
-    if (graphs_wait_ || !plain_execs_.contains(sync.executable_graph())) learn(launch.stream, everything);
+    if (graphs_wait_ || !heap.cuda().captures.is_executable_of_capture(sync.executable_graph())) learn(launch.stream, everything);
     if (graphs_tell_) host_waits(launch);
     break;
   }

@@ -14,7 +14,6 @@
 #include <deque>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "analyzer/model/event.h"
@@ -38,9 +37,9 @@ public:
     std::uint64_t order = 0;
   };
 
-  // Lives of streams, events and graphs, and what graphs hold: feed these from the start of the trace.
-  void on_life(const Event& e, const Heap& heap);
-  void on_capture(const Event& e, const Heap& heap); // kSync: the end of a capture tells which graph it made
+  // Lives of streams and events, and what graphs hold: feed these from the start of the trace.
+  void on_life(const Event& e);
+  void on_capture(const Event& e, const Heap& heap); // kSync
   void on_graph_change(const Event& e);              // kGraphChange
   void on_graph_use(const Event& e, const Heap& heap); // kUse
   void on_thread(const Event& e);                      // kThread
@@ -95,8 +94,9 @@ private:
   };
 
   // Calls that name no context are the first one's.
-  static std::uint16_t context_of(const Event& e) { return e.context != 0 ? e.context : std::uint16_t{1}; }
-  int place_of(const Event& e, const Heap& heap) const;
+  static constexpr std::uint16_t kFirstContext = 1;
+  static std::uint16_t context_of(const Event& e) { return e.context != 0 ? e.context : kFirstContext; }
+  int place_of(std::uint16_t context, const Heap& heap) const;
   Stream find(const Event& e, std::uint64_t handle, const Heap& heap);
   Stream add(const Event& e, std::uint64_t key, std::uint64_t handle, const Created& created);
   Stream legacy_of(const Event& e, int device);
@@ -117,9 +117,7 @@ private:
   std::deque<Ended> ended_;
   std::unordered_map<std::uint32_t, std::uint32_t> thread_of_log_;
   std::unordered_map<std::uint64_t, Stream> by_key_;
-  std::unordered_map<std::uint64_t, Created> created_;
   std::unordered_map<std::uint64_t, EventState> events_;
-  std::unordered_set<std::uint64_t> captured_graphs_, plain_execs_; // graphs whose order is their stream's
   bool graphs_wait_ = false; // some graph waits for an event or for something outside
   bool graphs_tell_ = false; // some graph lets the host know how far it is
   Clock host_;

@@ -26,23 +26,17 @@ std::uint64_t key_of(std::uint64_t handle, int device, std::uint32_t thread) {
 
 } // namespace
 
-void StreamClock::on_life(const Event& e, const Heap& heap) {
+void StreamClock::on_life(const Event& e) {
   if (!e.succeeded()) return;
   const trace::LifeView life(e);
   const LifeOp op = life.op();
   switch (life.object()) {
   case ObjectClass::kStream:
     forget(life.handle());
-    if (op == LifeOp::kCreate) created_[life.handle()] = {(life.flags() & cuda::kStreamNonBlocking) == 0, place_of(e, heap)};
     break;
   case ObjectClass::kEvent:
     events_.erase(life.handle());
     if (op == LifeOp::kCreate) events_[life.handle()].is_shared = (life.flags() & cuda::kEventInterprocess) != 0;
-    break;
-  case ObjectClass::kGraph: captured_graphs_.erase(life.handle()); break;
-  case ObjectClass::kGraphExec:
-    plain_execs_.erase(life.handle());
-    if (op == LifeOp::kCreate && captured_graphs_.contains(life.parent())) plain_execs_.insert(life.handle());
     break;
   case ObjectClass::kContext:
   case ObjectClass::kPrimaryContext:
@@ -56,7 +50,6 @@ void StreamClock::on_capture(const Event& e, const Heap& heap) {
   if (!e.succeeded()) return;
   const trace::SyncView sync(e);
   const SyncOp op = sync.op();
-  if (op == SyncOp::kEndCapture && sync.graph() != 0) captured_graphs_.insert(sync.graph());
   if (!heap.is_capturing(e, sync.stream())) return;
   const bool external = sync.flags() == trace::kSyncExternal;
   if (op == SyncOp::kEventRecord) {
@@ -102,12 +95,12 @@ void StreamClock::on_graph_use(const Event& e, const Heap& heap) {
 
 // Where default streams are apart. Contexts of one device count as one unless in doubt work is not ordered: fewer streams
 // look unordered that way.
-int StreamClock::place_of(const Event& e, const Heap& heap) const {
-  return strict_ ? context_of(e) : std::max(0, heap.device_of_context(context_of(e)));
+int StreamClock::place_of(std::uint16_t context, const Heap& heap) const {
+  if (context == 0) context = kFirstContext;
+  return strict_ ? context : std::max(0, heap.device_of_context(context));
 }
 
 void StreamClock::forget(std::uint64_t handle) {
-  created_.erase(handle);
   const auto at = by_key_.find(handle);
   if (at == by_key_.end()) return;
   ended_.push_back({at->second, 0});
@@ -126,15 +119,16 @@ void StreamClock::on_thread(const Event& e) {
 }
 
 StreamClock::Stream StreamClock::find(const Event& e, std::uint64_t handle, const Heap& heap) {
-  const int device = place_of(e, heap);
+  const int device = place_of(e.context, heap);
   last_device_ = std::max(last_device_, device);
   const std::uint64_t key = key_of(handle, device, e.thread);
   if (const auto at = by_key_.find(key); at != by_key_.end()) return at->second;
   if (handle <= cuda::kStreamLegacy) return legacy_of(e, device);
-  // Of a stream whose birth went unseen it is in doubt whether it is a blocking one: those are ordered with more.
-  const auto at = created_.find(handle);
+  // Of a stream whose creation went unseen it is in doubt whether it is a blocking one: those are ordered with more.
+  const gmt::Stream* made = heap.cuda().streams.find(handle);
+  if (made != nullptr) return add(e, key, handle, {made->is_blocking, place_of(made->context, heap)});
   const bool default_one = handle == cuda::kStreamPerThread; // a blocking one (CUDA's manual, stream synchronization behavior)
-  return add(e, key, handle, at != created_.end() ? at->second : Created{default_one || !strict_, device});
+  return add(e, key, handle, {default_one || !strict_, device});
 }
 
 StreamClock::Stream StreamClock::legacy_of(const Event& e, int device) {

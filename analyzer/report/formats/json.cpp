@@ -107,12 +107,12 @@ Json json_of(const DeviceThread& thread) {
           {"thread", thread.thread ? Json(*thread.thread) : Json(nullptr)}};
 }
 
-Json json_of(const LabelledStack& stack, unsigned depth) {
+Json json_of(const CallStack& stack, const std::string& label, unsigned depth) {
   Json frames = Json::array();
   const std::size_t all = stack.frames.size();
   const std::size_t count = depth == 0 ? all : std::min<std::size_t>(depth, all);
   for (std::size_t i = 0; i < count; ++i) frames.push_back(json_of(stack.frames[i]));
-  return {{"label", stack.label},
+  return {{"label", label},
           {"api", text_or_null(stack.api)},
           {"frames", std::move(frames)},
           {"device", stack.device ? json_of(*stack.device) : Json(nullptr)}};
@@ -181,7 +181,7 @@ template <class Row> Json rows_of(const std::vector<Row>& rows) {
 Json json_of(const MemoryTables& tables, unsigned depth) {
   Json holders = Json::array();
   for (const MemoryTables::Holder& h : tables.holders) {
-    holders.push_back({{"bytes", h.bytes}, {"blocks", h.blocks}, {"stack", json_of(h.stack, depth)}});
+    holders.push_back({{"bytes", h.bytes}, {"blocks", h.blocks}, {"stack", json_of(h.stack, stack_label(StackRole::kAllocated), depth)}});
   }
   return {{"families", rows_of(tables.families)},
           {"devices", rows_of(tables.devices)},
@@ -231,7 +231,7 @@ Json json_of(const HeldMemory& held) {
 
 Json json_of(const ReportedFinding& finding, const Report& report, unsigned depth) {
   Json stacks = Json::array();
-  for (const LabelledStack& stack : finding.stacks) stacks.push_back(json_of(stack, depth));
+  for (const LabelledStack& stack : finding.stacks) stacks.push_back(json_of(stack, stack.label, depth));
   const bool known = finding.process < report.processes.size();
   return {{"kind", finding.kind},
           {"severity", word(finding.severity)},

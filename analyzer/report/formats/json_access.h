@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory accesses as JSON: the part of the report for programs that only --coalescing fills. Used by
-// json.cpp only.
+// Memory accesses as JSON: the part of the report for programs that only --coalescing fills.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -214,7 +214,7 @@ void write_text(const Report& report, const OutputOptions& options, std::ostream
   if (!tail.empty()) out += "\n" + tail;
   out += "\n";
   if (const std::string where = access_tables(report, options.tables); !where.empty()) out += where + "\n";
-  if (const std::string who = tables(report, options.tables); !who.empty()) out += who + "\n";
+  if (const std::string memory = tables(report, options.tables); !memory.empty()) out += memory + "\n";
   add_totals(out, report);
   out += summary(report) + "\n";
   stream << out;

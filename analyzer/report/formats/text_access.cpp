@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where memory traffic went, as aligned columns: the source lines that waste most of it, and the kernels with
-// how much of them was measured. Only where --coalescing measured something. Used by text.cpp only.
+// Where memory traffic went, as aligned columns: the source lines that waste most of it, and the kernels with how
+// much of them was measured. Only where --coalescing measured something.
 #include <algorithm>
 #include <filesystem>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One finding as text, and the line that sums all of them up. Used by text.cpp, see text_layout.h.
+// One finding as text, and the line that sums all of them up. See text_layout.h.
 //
 //   error    double-free             2 times
 //     What happened.
@@ -45,9 +45,9 @@ std::string_view severity_color(Severity severity) {
 }
 
 // The call belongs beside the label unless the sentence above names it.
-std::string label_of(const LabelledStack& stack, const Finding& finding) {
-  const bool named = stack.api.empty() || finding.message.find(stack.api) != std::string::npos;
-  return printable(named ? stack.label : stack.label + ", " + stack.api);
+std::string label_of(const LabelledStack& stack) {
+  const bool shows_call = stack.shows_call && !stack.api.empty();
+  return printable(shows_call ? stack.label + ", " + stack.api : stack.label);
 }
 
 std::size_t shown(const LabelledStack& stack, unsigned depth) {
@@ -100,13 +100,13 @@ void add_stack(std::string& out, const LabelledStack& stack, const std::string& 
   }
 }
 
-void add_stacks(std::string& out, const Finding& finding, unsigned depth) {
+void add_stacks(std::string& out, const ReportedFinding& finding, unsigned depth) {
   std::error_code error;
   const std::string folder = std::filesystem::current_path(error).string();
   std::vector<std::string> labels;
   std::size_t label_width = 0, location_width = 0;
   for (const LabelledStack& stack : finding.stacks) {
-    label_width = std::max(label_width, columns(labels.emplace_back(label_of(stack, finding))));
+    label_width = std::max(label_width, columns(labels.emplace_back(label_of(stack))));
     for (std::size_t i = 0; i < shown(stack, depth); ++i) {
       const std::size_t width = columns(location(stack.frames[i], folder));
       if (width <= kWidestLocation) location_width = std::max(location_width, width);
@@ -131,7 +131,7 @@ std::string kinds_in_brief(const Report& report) {
         std::find_if(sums.begin(), sums.end(), [&](const KindSum& s) { return s.kind == finding.kind; });
     if (at == sums.end()) at = sums.insert(sums.end(), {finding.kind, 0, 0});
     ++at->findings;
-    if (finding.kind.ends_with("leak")) at->bytes += finding.bytes;
+    if (finding.measure == Measure::kLostBlocks) at->bytes += finding.bytes;
   }
   std::string text;
   for (const KindSum& sum : sums) {
@@ -143,7 +143,7 @@ std::string kinds_in_brief(const Report& report) {
 
 } // namespace
 
-std::string finding_text(const Finding& finding, unsigned stack_depth, bool color) {
+std::string finding_text(const ReportedFinding& finding, unsigned stack_depth, bool color) {
   const std::string_view word = severity_word(finding.severity);
   std::string out =
       color ? fmt::format("{}{}\033[0m", severity_color(finding.severity), word) : std::string(word);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who had the memory when an allocation failed: what the driver said, which modules held how much, and what
-// had been freed in which pieces. Part of a finding's text, see text_finding.cpp; who held it by call stack
-// stands above it.
+// Where the memory was when an allocation failed: what the driver said, which modules held how much, and what
+// had been freed in which pieces. The call stacks that held it stand above this part of a finding's text.
 #include <algorithm>
 
 #include <fmt/format.h>

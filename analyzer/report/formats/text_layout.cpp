@@ -29,9 +29,6 @@ std::string quoted(const std::string& word) {
   return out + "'";
 }
 
-// Kinds whose count is a number of allocations, not of mistakes.
-bool counts_blocks(const std::string& kind) { return kind.ends_with("leak") || kind == "unused"; }
-
 std::string signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
   std::string text = name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(number);
@@ -144,8 +141,8 @@ std::string location(const Frame& frame, const std::string& folder) {
   return printable(frame.line != 0 ? fmt::format("{}:{}", file, frame.line) : file);
 }
 
-std::string amount(const Finding& finding) {
-  if (counts_blocks(finding.kind)) {
+std::string amount(const ReportedFinding& finding) {
+  if (finding.measure != Measure::kMistakes) {
     return fmt::format("{} in {}", format_bytes(finding.bytes), format_plural(finding.count, "block"));
   }
   std::string text = finding.count > 1 ? format_plural(finding.count, "time") : "";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small parts that a text report is laid out with: columns, wrapping, words for facts. Used by text.cpp
-// only. Whatever comes from the program passes through printable(), so that no name can steer the reader's
-// terminal.
+// The small parts that a text report is laid out with: columns, wrapping, words for facts. Whatever comes from the
+// program passes through printable(), so that no name can steer the reader's terminal.
 #pragma once
 
 #include <cstddef>
@@ -33,11 +32,11 @@ std::string lines_of(const Table& table, std::size_t rows, std::size_t indent); 
 std::string ending_words(const Ending& ending); // "exit status 0", "killed by SIGKILL"
 std::string command_line(const ProcessReport& process);
 std::string location(const Frame& frame, const std::string& folder); // file:line below `folder` shortened
-std::string amount(const Finding& finding); // "64.0 MiB in 16 blocks", "2 times", empty
+std::string amount(const ReportedFinding& finding); // "64.0 MiB in 16 blocks", "2 times", empty
 std::string held_text(const HeldMemory& held); // below the stacks of a finding
 // The findings as the text shows them: of what one library does for itself, one that speaks of all.
 std::vector<ReportedFinding> with_libraries_in_brief(const Report& report);
-std::string finding_text(const Finding& finding, unsigned stack_depth, bool color);
+std::string finding_text(const ReportedFinding& finding, unsigned stack_depth, bool color);
 std::string tables(const Report& report, TableChoice choice); // who used how much memory; may be empty
 std::string access_tables(const Report& report, TableChoice choice); // where memory traffic went; may be empty
 std::string summary(const Report& report); // the last line

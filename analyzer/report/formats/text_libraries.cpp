@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libraries do for themselves, in brief: a framework's caches make dozens of leaks that are nobody's to mend, and
-// cuBLAS's kernels hundreds of findings about accesses; what is the program's own would drown in them. Used by
-// text.cpp, see text_layout.h; JSON has every one.
+// What libraries do for themselves, in brief. A framework's caches make dozens of leaks that the user cannot mend, and
+// cuBLAS's kernels make hundreds of findings about accesses. What is the program's own would drown in them. JSON has
+// every one.
 #include <compare>
 #include <map>
 
@@ -11,34 +11,31 @@
 namespace gmt::text {
 namespace {
 
-// Findings of one process that are told as one. Of leaks, memory of a device and of the host are told apart by `reason`.
+// Findings of one process that are shown as one. Leaks of device memory and of host memory have different clauses.
 struct Key {
   std::size_t process;
-  std::string kind, owner, reason;
+  std::string kind, owner, clause;
   auto operator<=>(const Key&) const = default;
 };
 
 struct Sum {
-  std::size_t place = 0; // where the text speaks of it
+  std::size_t index = 0; // of the finding that is shown for all
   std::uint64_t bytes = 0, count = 0, findings = 0;
 };
 
-// "; cuBLAS holds it: its workspace lives as long as the handle.", empty if the finding is not of this kind.
-std::string reason_of(const Finding& finding) {
-  const std::size_t at = finding.message.find(cat({"; ", finding.owner, " holds it"}));
-  return at != std::string::npos ? finding.message.substr(at) : "";
-}
-
-void tell_leaks(ReportedFinding& largest, const Sum& all, const std::string& reason) {
+void describe_leaks(ReportedFinding& largest, const Sum& all) {
   largest.bytes = all.bytes;
   largest.count = all.count;
   largest.range.clear();
   largest.message = cat({format_bytes(all.bytes), " in ", format_plural(all.count, "block"), ", allocated at ",
-                         format_plural(all.findings, "place"), ", was never freed", reason});
-  for (LabelledStack& stack : largest.stacks) stack.label = cat({"the largest ", stack.label});
+                         format_plural(all.findings, "place"), ", was never freed", largest.owner_clause, "."});
+  for (LabelledStack& stack : largest.stacks) {
+    stack.label = cat({"the largest ", stack.label});
+    stack.shows_call = true;
+  }
 }
 
-void tell_accesses(ReportedFinding& largest, const Sum& all) {
+void describe_accesses(ReportedFinding& largest, const Sum& all) {
   const std::uint64_t others = all.findings - 1;
   largest.advice += cat({" ", format_count(others), others == 1 ? " other place" : " other places", " in ", largest.owner,
                          "'s kernels of which the same is true ", others == 1 ? "is" : "are",
@@ -51,12 +48,12 @@ std::vector<ReportedFinding> with_libraries_in_brief(const Report& report) {
   std::vector<ReportedFinding> shown;
   std::map<Key, Sum> sums;
   for (const ReportedFinding& finding : report.findings) {
-    const std::string reason = reason_of(finding);
-    if (finding.owner.empty() || (!finding.access && reason.empty())) {
+    const bool is_kept = finding.measure == Measure::kLostBlocks && !finding.owner_clause.empty();
+    if (finding.owner.empty() || (!finding.access && !is_kept)) {
       shown.push_back(finding);
       continue;
     }
-    const Key key{finding.process, finding.kind, finding.owner, reason};
+    const Key key{finding.process, finding.kind, finding.owner, finding.owner_clause};
     const auto [at, is_new] = sums.try_emplace(key, Sum{shown.size()});
     if (is_new) shown.push_back(finding); // the largest comes first
     at->second.bytes += finding.bytes;
@@ -64,12 +61,12 @@ std::vector<ReportedFinding> with_libraries_in_brief(const Report& report) {
     ++at->second.findings;
   }
   for (const auto& [key, all] : sums) {
-    ReportedFinding& largest = shown[all.place];
+    ReportedFinding& largest = shown[all.index];
     if (all.findings == 1) continue;
     if (largest.access) {
-      tell_accesses(largest, all);
+      describe_accesses(largest, all);
     } else {
-      tell_leaks(largest, all, key.reason);
+      describe_leaks(largest, all);
     }
   }
   return shown;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who used how much memory, as aligned columns: by kind of memory, by direction of copies, by call stack at
-// the peak, by module. Of several processes the one with the highest peak is shown. Used by text.cpp only.
+// Which memory was used, and how much, as aligned columns: by kind of memory, by direction of copies, by call stack
+// at the peak, by module. Of several processes the one with the highest peak is shown.
 //
 // A table of one row says little more than the totals below it, so it is left out unless all are asked for;
 // so are rows beyond a table's share, which are counted.
@@ -75,13 +75,13 @@ void add_modules(std::string& out, const MemoryTables& tables, TableChoice choic
 }
 
 // The innermost frame with a line, since it is what a reader can open.
-std::size_t shown_frame(const LabelledStack& stack) {
+std::size_t shown_frame(const CallStack& stack) {
   const auto at = std::ranges::find_if(stack.frames, [](const Frame& frame) { return !frame.file.empty(); });
   return at != stack.frames.end() ? static_cast<std::size_t>(at - stack.frames.begin()) : 0;
 }
 
 // "samples/first_steps.cu:34  load_batch", with its caller's line if another holder stands at the same one.
-std::string place_of(const LabelledStack& stack, const std::string& folder, bool with_caller,
+std::string place_of(const CallStack& stack, const std::string& folder, bool with_caller,
                      std::size_t room) {
   if (stack.frames.empty()) return "(no call stack was recorded)";
   const std::size_t at = shown_frame(stack);
@@ -97,7 +97,7 @@ std::string place_of(const LabelledStack& stack, const std::string& folder, bool
 
 bool shares_place(const MemoryTables& tables, std::size_t holder) {
   const auto place = [&](std::size_t i) {
-    const LabelledStack& stack = tables.holders[i].stack;
+    const CallStack& stack = tables.holders[i].stack;
     return stack.frames.empty() ? std::string() : location(stack.frames[shown_frame(stack)], "");
   };
   for (std::size_t i = 0; i < tables.holders.size(); ++i) {

@@ -3,7 +3,7 @@
 // file, or forced in by gpumemtrace_instrument(target) in CMake, by `gpumemtrace nvcc ...`, or by the compiler's option
 // -include.
 //
-// Calls are renamed by object-like macros (device_rename.h), because function-like ones break whoever has members
+// Calls are renamed by object-like macros (device_rename.h), because function-like ones break code that has members
 // called malloc or free, as Thrust does. The headers that declare malloc and free come before, so that they are
 // declared by their own names. Host code calls the C library as before. Code that takes the address of free or malloc
 // does not compile with the renaming: define GPUMEMTRACE_NO_RENAME for such a file, or write #undef free (and malloc)

@@ -6,7 +6,7 @@
 //   gpumemtrace_aligned_malloc(bytes, alignment)   __nv_aligned_device_malloc
 //
 // <gpumemtrace/device.h> does this for all calls of a file. In a kernel each call asks one variable of its module
-// whether anybody listens; on the host they are the C library's. Needs C++17; nothing need be linked.
+// whether calls are recorded; on the host they are the C library's. Needs C++17; nothing need be linked.
 #pragma once
 
 #include <cuda_runtime.h>

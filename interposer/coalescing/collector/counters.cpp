@@ -190,11 +190,11 @@ Answer Counters::configure(const Plan& plan, unsigned pass, CUpti_RangeProfiler_
   return answer(cupti.set_config(&config));
 }
 
-Answer Counters::begin(const Cupti& main, std::uint64_t context, int device, unsigned& pass,
+Answer Counters::begin(std::uint64_t context, int device, unsigned& pass,
                        CUpti_RangeProfiler_Object*& profiler) noexcept {
   if (device < 0 || device >= kMostDevices) return {AccessTrouble::kNotSupported, 0};
   if (!knows_functions_) {
-    if (const Answer refused = know_functions(main.library()); !refused.good()) return refused;
+    if (const Answer refused = know_functions(cupti_.library()); !refused.good()) return refused;
   }
   if (const Answer refused = plan(device); !refused.good()) return refused;
   if (profiler == nullptr) {

@@ -18,25 +18,15 @@
 #include "interposer/coalescing/collector/cupti.h"
 
 struct CUpti_Profiler_Host_Object;
-struct CUpti_RangeProfiler_Object;
 
 namespace gmt::interposer::collector {
 
-class Counters {
+class Counters final : public KernelCounters {
 public:
-  static constexpr unsigned kPasses = 2;
-  static constexpr unsigned kFigures = 12; // in the order of kAccessCounters' words from read_bytes to l2_hits
-  struct Figures {
-    std::uint64_t sums[kFigures];
-    std::uint32_t counted; // bit n: sums[n] is of this pass
-  };
-
-  // The context must be current. `pass` becomes the last if the chip has fewer. `profiler` is the context's own, null at first;
-  // kept by the caller, for the calls below.
-  Answer begin(const Cupti& cupti, std::uint64_t context, int device, unsigned& pass,
-               CUpti_RangeProfiler_Object*& profiler) noexcept;
-  Answer end(int device, CUpti_RangeProfiler_Object* profiler, Figures* figures) noexcept; // null to drop them
-  void forget(CUpti_RangeProfiler_Object* profiler) noexcept; // before its context ends
+  constexpr explicit Counters(const Cupti& cupti) noexcept : cupti_(cupti) {}
+  Answer begin(std::uint64_t context, int device, unsigned& pass, CUpti_RangeProfiler_Object*& profiler) noexcept override;
+  Answer end(int device, CUpti_RangeProfiler_Object* profiler, Figures* figures) noexcept override;
+  void forget(CUpti_RangeProfiler_Object* profiler) noexcept override;
 
 private:
   static constexpr int kMostDevices = 64;
@@ -54,6 +44,7 @@ private:
   Answer configure(const Plan& plan, unsigned pass, CUpti_RangeProfiler_Object* profiler) noexcept;
   Answer read(const Plan& plan, CUpti_RangeProfiler_Object* profiler, double* values) noexcept;
 
+  const Cupti& cupti_;
   bool knows_functions_ = false;
   Plan plans_[kMostDevices] = {};
   Memory data_ = {}; // of the counters being taken

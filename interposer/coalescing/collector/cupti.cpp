@@ -79,9 +79,9 @@ bool know_functions(void* library) noexcept {
          look_up(library, "cuptiSassMetricsFlushData", cupti.flush);
 }
 
-// CUPTI's bookkeeping of modules, without which only one function of a module is ever measured, begins when someone asks
-// to hear of patched modules and outlives who asked (H100, driver 580). CUPTI has one subscriber a process, and whoever
-// comes later must find the place free: it is given back at once.
+// CUPTI's bookkeeping of modules, without which only one function of a module is ever measured, begins when a
+// subscriber asks for patched modules and outlives the subscriber (H100, driver 580). CUPTI has one subscriber a process,
+// and a tool that subscribes later must be able to: the subscription is ended at once.
 Answer initialize_with_modules() noexcept {
   CUpti_SubscriberHandle handle = nullptr;
   const auto ignore = [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {};

@@ -21,58 +21,28 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "trace/format.h"
+#include "interposer/coalescing/collector/profiler.h"
 
 struct CUpti_SassMetrics_Data;
 
 namespace gmt::interposer::collector {
 
-// Figures of one instruction in the order of kAccessInstruction's words from executions on; kUnknownCount where the
-// chip has none.
-inline constexpr unsigned kMetrics = 9;
-inline constexpr unsigned kFirstMemoryMetric = 2; // those before it count executions
-// CUPTI's metrics that these figures are made of. A figure is the sum of several where each counts instructions of
+// CUPTI's metrics that the figures are made of. A figure is the sum of several where each counts instructions of
 // another class.
 inline constexpr unsigned kSources = 14;
 
-// Which instructions a window measures. Those of shared memory are dear: a product of matrices by tiles takes some 15
-// times as long where the others are measured, and over 200 times with them (H200).
-enum class Part : std::uint8_t { kAll, kGlobal }; // the latter with local memory
-inline constexpr unsigned kParts = 2;
-
-struct Figures {
-  std::uint32_t cubin, function; // CUPTI's checksum and the symbol's index
-  const char* name;              // of the function, as linked
-  std::uint32_t offset;
-  std::uint64_t values[kMetrics]; // 0 where this record says nothing
-};
-
-// What a step led to. `result` is the CUptiResult.
-struct Answer {
-  trace::AccessTrouble trouble = trace::AccessTrouble::kNone;
-  std::uint64_t result = 0;
-  bool good() const noexcept { return trouble == trace::AccessTrouble::kNone; }
-};
-
-class Cupti {
+class Cupti final : public InstructionMetrics {
 public:
-  // Once a process, in the first context; tens of milliseconds.
-  Answer begin() noexcept;
-  // Waits for the context. Patches all functions as long as that is quick (not if `costly`) and CUPTI can do it, as it
-  // could not with PyTorch; from then on, each function at its first launch in the window. All windows that are open on a
-  // device at one time measure the same part.
-  Answer open(std::uint64_t context, int device, Part part, bool costly) noexcept;
-  Part part(int device) const noexcept { return chips_[device].part; } // that the open windows measure
-  bool can_open(int device, Part part) const noexcept {
+  Answer begin() noexcept override;
+  Answer open(std::uint64_t context, int device, Part part, bool costly) noexcept override;
+  Part part(int device) const noexcept override { return chips_[device].part; }
+  bool can_open(int device, Part part) const noexcept override {
     return device < 0 || device >= kMostDevices || chips_[device].windows == 0 || chips_[device].part == part;
   }
-  // All figures since open(), each record to visit(data, figures, again): all of them twice. Waits for the context.
-  using Visit = void (*)(void* data, const Figures& figures, bool again);
-  Answer read(std::uint64_t context, int device, Visit visit, void* data) noexcept;
-  Answer close(std::uint64_t context, int device) noexcept; // what was not read is dropped; waits for the context
+  Answer read(std::uint64_t context, int device, Visit visit, void* data) noexcept override;
+  Answer close(std::uint64_t context, int device) noexcept override;
+  bool knows_metric(int device, unsigned metric) const noexcept override { return chips_[device].known[metric]; }
   void* library() const noexcept { return library_; } // after begin()
-  // Once a window was opened on the device.
-  bool knows_metric(int device, unsigned metric) const noexcept { return chips_[device].known[metric]; }
 
 private:
   static constexpr int kMostDevices = 64;

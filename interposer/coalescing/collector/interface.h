@@ -37,7 +37,7 @@ struct DriverCall {
     kStreamEnds,
     kCodeEnds,      // a module or library is unloaded
     kContextEnds,   // `object` is the CUcontext
-    kPrimaryEnds,   // `object` is the device, `stream` not 0 if it is reset whoever else retains it
+    kPrimaryEnds,   // `object` is the device, `stream` not 0 if it is reset, even where others retain it
   };
   What what = What::kNothing;
   std::uint64_t stream = 0; // 1 the legacy default stream, 2 this thread's own

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// libgpumemtrace_cupti.so: what the core calls (interface.h). Sorts the program's calls by what they mean for the
+// What the core calls (interface.h). Sorts the program's calls by what they mean for the
 // window of the context that they go to.
 //
 // Invariants: as for all code of interposer/ (entry.h): no exception, no static constructor, nothing of the C++
 // library. A program is made to wait for its kernels only as windows.h says.
+#include "interposer/coalescing/collector/core.h"
 #include "interposer/coalescing/collector/sampling/code_bound.h"
 #include "interposer/coalescing/collector/windows/window_context.h"
 #include "interposer/coalescing/collector/windows/counting.h"
@@ -18,6 +19,7 @@
 namespace gmt::interposer::collector {
 
 constinit const CoreFunctions* core = nullptr;
+constinit Profilers profilers{};
 
 namespace {
 
@@ -160,7 +162,7 @@ std::uint64_t before(const DriverCall& call) noexcept {
 
 void after_waiting(Context& context, const DriverCall& call, std::uint64_t token) noexcept {
   if (call.what == What::kContextSynchronized) {
-    const Gate gate(context, Gate::Needs::kQuiet);
+    const Gate gate(context, Gate::Needs::kNoCall);
     const bool nothing_since = (context.streams.changes() & kCountMask) == (token & kCountMask);
     if (gate.held() && nothing_since) context.streams.clear();
   }
@@ -212,11 +214,11 @@ constexpr CollectorFunctions kFunctions{before, after, save_image, close_at_exit
 
 } // namespace
 
-} // namespace gmt::interposer::collector
-
-extern "C" __attribute__((visibility("default"))) const gmt::interposer::CollectorFunctions* gmt_collector(
-    const gmt::interposer::CoreFunctions* core) {
-  gmt::interposer::collector::core = core;
-  gmt::interposer::collector::begin_windows();
-  return &gmt::interposer::collector::kFunctions;
+const CollectorFunctions* begin_collector(const CoreFunctions& functions, const Profilers& measuring) noexcept {
+  core = &functions;
+  profilers = measuring;
+  begin_windows();
+  return &kFunctions;
 }
+
+} // namespace gmt::interposer::collector

@@ -2,7 +2,8 @@
 # The interposer's logs, stacks and drain as a host program, so that the sanitizers see them; nothing of CUDA in it.
 set(interposer ${PROJECT_SOURCE_DIR}/interposer)
 file(GLOB logged CONFIGURE_DEPENDS ${interposer}/base/*.cpp ${interposer}/log/*.cpp)
-list(FILTER logged EXCLUDE REGEX "unwinder") # the tests' stacks are made up
+list(FILTER logged EXCLUDE REGEX "unwinder_(library|imports)") # the tests' stacks are made up
+file(GLOB ringed CONFIGURE_DEPENDS ${interposer}/device_ring/*.cpp)
 add_executable(interposer_log_test ${CMAKE_CURRENT_LIST_DIR}/log/log_test.cpp ${logged}
   ${interposer}/base/own_stack_switch.S ${interposer}/loader/mapped_path.cpp ${interposer}/loader/object_files.cpp
   ${interposer}/device_ring/drain.cpp ${interposer}/device_ring/memory.cpp)
@@ -25,11 +26,17 @@ foreach(part Log Room) # each in a process of its own: a process has one trace
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_${part})
 endforeach()
 
-# The scan of launch arguments against a made-up driver, and how its functions are looked up.
+# The scan of launch arguments against a made-up driver, with the real logs and rings behind it, and how driver functions
+# are looked up.
 add_executable(interposer_kernels_test ${CMAKE_CURRENT_LIST_DIR}/recorders/launch_arguments_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/loader/driver_function_test.cpp
-  ${interposer}/base/fork_guard.cpp ${interposer}/driver_state/code_generation.cpp
-  ${interposer}/recorders/launch_arguments.cpp ${interposer}/base/own_stack.cpp ${interposer}/base/own_stack_switch.S)
-target_compile_definitions(interposer_kernels_test PRIVATE _GNU_SOURCE)
+  ${CMAKE_CURRENT_LIST_DIR}/loader/driver_function_test.cpp ${logged} ${ringed}
+  ${interposer}/base/own_stack_switch.S ${interposer}/loader/mapped_path.cpp ${interposer}/loader/object_files.cpp
+  ${interposer}/loader/driver_symbol.cpp ${interposer}/driver_state/code_generation.cpp
+  ${interposer}/driver_state/context_ids.cpp ${interposer}/driver_state/device_facts.cpp
+  ${interposer}/recorders/launch_arguments.cpp)
+target_compile_options(interposer_kernels_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+target_compile_definitions(interposer_kernels_test PRIVATE GPUMEMTRACE_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
 target_link_libraries(interposer_kernels_test PRIVATE gmt_trace gmt_warnings gmt_sanitize GTest::gtest_main)
-gtest_discover_tests(interposer_kernels_test PROPERTIES LABELS unit TIMEOUT 120)
+gtest_discover_tests(interposer_kernels_test PROPERTIES LABELS unit TIMEOUT 120
+  ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_kernels")
+file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_kernels)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a malloc or free in a kernel to records in the ring: the event, and before the first event of a place in the
-// source or of a grid a record that describes it. Called by device_calls.h, only if the module was given a ring.
+// From a malloc or free in a kernel to records in the ring: the event, and before the first event of a call site or of a
+// grid a record that describes it. To be called only if the module was given a ring.
 //
-// Invariants: log_event() is never inlined, so that a kernel that nobody listens to carries one load and one branch a
-// call. It calls nothing that allocates. A place or a grid whose record was lost is described again by the next event.
-// While an event's place and grid are known it waits three times for the device's own memory (the tables; the counters; the
+// Invariants: log_event() is never inlined, so that a kernel that is not traced carries one load and one branch a call. It
+// calls nothing that allocates. A call site or a grid whose record was lost is described again by the next event. While an
+// event's call site and grid are known it waits three times for the device's own memory (the tables; the counters; the
 // exchange that reserves) and never for the host's.
 #pragma once
 
 #include "gpumemtrace/detail/ring_writer.h"
-#include "gpumemtrace/detail/told_once.h"
+#include "gpumemtrace/detail/once_table.h"
 
 namespace gmt::device {
 
-// The address of this module's DeviceControl, written by the interposer; 0 while nobody listens
+// The address of this module's DeviceControl, written by the interposer; 0 while nothing is recorded
 // (trace::kControlSymbol). Hidden, so that a library that holds it can still be unloaded.
 template <int>
 __attribute__((visibility("hidden"))) __device__ std::uint64_t control = 0;
@@ -29,7 +29,7 @@ static_assert(sizeof trace::kNoteOwner == 12 && trace::kNoteType == 1);
 #endif
 
 // What a call leaves behind. It lies in the calling thread's stack and is passed by address, so that it does not take
-// registers away from the kernel; file is null where the place is not known, as in operators.
+// registers away from the kernel; file is null where the call site is not known, as in operators.
 struct Event {
   trace::Kind kind;
   trace::DeviceOp op;
@@ -78,9 +78,10 @@ __device__ inline unsigned length(const char* text, unsigned most) {
 
 // A record of one or two slots as it is put together in the thread's stack.
 struct Record {
+  static constexpr unsigned kWords = trace::DeviceAllocWord::kCount; // of the longest
   trace::Head head;
   std::uint64_t who;
-  std::uint64_t words[5];
+  std::uint64_t words[kWords];
 };
 
 // What follows decides how many registers every kernel with a malloc gets: the functions are not inlined and find what
@@ -90,9 +91,11 @@ __device__ __noinline__ inline bool put_record(trace::DeviceControl& control, co
   const std::uint64_t ticket = ring.reserve(record.head.slots);
   if (ticket == kNoTicket)
     return false;
-  ring.publish(ticket, record.head, device_time(), record.who, [&](unsigned i) { return i < 5 ? record.words[i] : 0; });
+  ring.publish(ticket, record.head, device_time(), record.who, [&](unsigned i) { return i < Record::kWords ? record.words[i] : 0; });
   return true;
 }
+
+using SiteWord = trace::DeviceSiteWord;
 
 // A kDeviceSite as it is written, in the thread's stack: the less stays in registers the better.
 struct SiteRecord {
@@ -115,16 +118,16 @@ __device__ __forceinline__ std::uint64_t text_word(const SiteRecord& record, uns
 }
 
 __device__ __noinline__ inline void put_text(RingWriter& ring, const SiteRecord& record, unsigned i) {
-  ring.publish_more(record.ticket, i, [&](unsigned word) { return text_word(record, word - 3); });
+  ring.publish_more(record.ticket, i, [&](unsigned word) { return text_word(record, word - SiteWord::kCount); });
 }
 
-__device__ __noinline__ inline void put_place(RingWriter& ring, const SiteRecord& record, std::uint32_t site) {
+__device__ __noinline__ inline void put_names(RingWriter& ring, const SiteRecord& record, std::uint32_t site) {
   const trace::Head head{trace::Kind::kDeviceSite, static_cast<std::uint8_t>(record.slots), trace::kNoApi, 0, 0};
   ring.publish_first(record.ticket, head, device_time(), site, [&](unsigned i) -> std::uint64_t {
     switch (i) {
-    case 0: return site;
-    case 1: return record.line;
-    case 2: return std::uint64_t{record.function_bytes} | std::uint64_t{record.file_bytes} << 32;
+    case SiteWord::id: return site;
+    case SiteWord::line: return record.line;
+    case SiteWord::lengths: return trace::pack_halves({record.function_bytes, record.file_bytes});
     default: return text_word(record, 0);
     }
   });
@@ -134,23 +137,23 @@ __device__ __noinline__ inline bool put_site(trace::DeviceControl& control, std:
   RingWriter ring(control, multiprocessor());
   SiteRecord record{event.function, event.file, length(event.function, kMaxFunctionBytes),
                     length(event.file, kMaxFileBytes), event.line, 0, 0};
-  record.slots = trace::slots_for(3 + (record.function_bytes + record.file_bytes + 7) / 8);
+  record.slots = trace::slots_for(SiteWord::kCount + (record.function_bytes + record.file_bytes + 7) / 8);
   record.ticket = ring.reserve(record.slots);
   if (record.ticket == kNoTicket)
     return false;
 #pragma unroll 1
   for (unsigned i = 1; i < record.slots; ++i)
     put_text(ring, record, i);
-  put_place(ring, record, site);
+  put_names(ring, record, site);
   return true;
 }
 
-// What the tables have for an event's place in the source and for its grid.
+// What the tables have for an event's call site and for its grid.
 __device__ inline std::uint64_t site_key(const Event& event) {
   std::uint64_t key = reinterpret_cast<std::uint64_t>(event.file) * 0x9e3779b97f4a7c15u;
   key = (key ^ key >> 32 ^ reinterpret_cast<std::uint64_t>(event.function) ^ std::uint64_t{event.line} << 40) *
         0xbf58476d1ce4e5b9u;
-  return ((key ^ key >> 29) & ~kTold) | 2; // even and not 0
+  return ((key ^ key >> 29) & ~kIsDescribed) | 2; // even and not 0
 }
 __device__ inline unsigned site_index(std::uint64_t key, unsigned probe) {
   return (static_cast<unsigned>(key >> 2) + probe) & (trace::kMaxDeviceSites - 1);
@@ -163,33 +166,33 @@ __device__ inline std::uint64_t found_in(std::uint64_t& entry) {
   return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(entry).load(cuda::std::memory_order_relaxed);
 }
 
-// The entry of the event's place, or null if there is no room for it. kMine says what it does of ask().
+// The entry of the event's call site, or null if there is no room for it. `mine`: the caller describes it.
 __device__ __noinline__ inline std::uint64_t* site_entry(trace::DeviceControl& control, const Event& event, bool& mine) {
   const std::uint64_t key = site_key(event);
 #pragma unroll 1
   for (unsigned probe = 0; probe < kSiteProbes; ++probe) {
     std::uint64_t& entry = control.sites[site_index(key, probe)];
-    const Telling telling = ask(entry, key, false);
-    mine = telling == Telling::kMine;
-    if (telling != Telling::kOfAnother)
+    const EntryState state = claim(entry, key, false);
+    mine = state == EntryState::kToDescribe;
+    if (state != EntryState::kOfOtherKey)
       return &entry;
   }
   return nullptr;
 }
 
 __device__ __noinline__ inline void describe_grid(trace::DeviceControl& control) {
-  if (ask(grid_entry(control), grid_key(), true) == Telling::kDone)
+  if (claim(grid_entry(control), grid_key(), true) == EntryState::kDescribed)
     return;
-  const Record record{{trace::Kind::kDeviceGrid, 1, trace::kNoApi, 0, 0},
-                      0,
-                      {grid_id(), trace::pack_block(gridDim.x, gridDim.y, gridDim.z),
-                       trace::pack_block(blockDim.x, blockDim.y, blockDim.z), 0, 0}};
+  Record record{{trace::Kind::kDeviceGrid, 1, trace::kNoApi, 0, 0}, 0, {}};
+  record.words[trace::DeviceGridWord::id] = grid_id();
+  record.words[trace::DeviceGridWord::grid] = trace::pack_block(gridDim.x, gridDim.y, gridDim.z);
+  record.words[trace::DeviceGridWord::block] = trace::pack_block(blockDim.x, blockDim.y, blockDim.z);
   if (put_record(control, record))
-    set_told(grid_entry(control), grid_key());
+    set_described(grid_entry(control), grid_key());
 }
 
-// The number of the event's place, 0 if it is not known or there is no room for it. Place and grid are described now if they
-// were not.
+// The number of the event's call site, 0 if it is not known or there is no room for it. Call site and grid are described
+// now if they were not.
 __device__ __noinline__ inline std::uint32_t describe(trace::DeviceControl& control, const Event& event) {
   describe_grid(control);
   if (event.file == nullptr)
@@ -200,7 +203,7 @@ __device__ __noinline__ inline std::uint32_t describe(trace::DeviceControl& cont
     return 0;
   const auto site = static_cast<std::uint32_t>(entry - control.sites) + 1;
   if (mine && put_site(control, site, event))
-    set_told(control.sites[site - 1], site_key(event));
+    set_described(control.sites[site - 1], site_key(event));
   return site;
 }
 
@@ -209,13 +212,13 @@ __device__ __noinline__ inline std::uint32_t site_id(trace::DeviceControl& contr
   const unsigned index = site_index(key, 0);
   // Both tables are asked before either has answered.
   const std::uint64_t grid_found = found_in(grid_entry(control)), site_found = found_in(control.sites[index]);
-  if (grid_found == (grid_key() | kTold)) {
+  if (grid_found == (grid_key() | kIsDescribed)) {
     if (event.file == nullptr)
       return 0;
-    if (site_found == (key | kTold))
+    if (site_found == (key | kIsDescribed))
       return index + 1;
   }
-  // One of a warp, for if one lane waited for another that describes, both might have to wait to go on together.
+  // One of a warp: if one lane waited for another that describes, both might have to wait to go on together.
   const Team team(static_cast<unsigned long long>(key));
   return team.of_leader(team.rank == 0 ? describe(control, event) : 0u);
 }
@@ -230,11 +233,16 @@ __device__ __noinline__ inline void log_event(std::uint64_t address, const Event
   if (event.kind == trace::Kind::kDeviceFree) {
     flags |= static_cast<unsigned>(space_of(event.pointer)) << trace::kDeviceSpaceShift;
   }
-  const Record record{{event.kind, static_cast<std::uint8_t>(event.alignment != 0 ? 2 : 1), trace::kNoApi,
-                       static_cast<std::uint16_t>(flags), failed ? trace::kDeviceOutOfMemory : std::uint16_t{0}},
-                      trace::pack_who(site, threadIdx.x, threadIdx.y, threadIdx.z),
-                      {reinterpret_cast<std::uint64_t>(event.pointer), event.bytes, grid_id(),
-                       trace::pack_block(blockIdx.x, blockIdx.y, blockIdx.z), event.alignment}};
+  using Word = trace::DeviceAllocWord; // DeviceFree's words are the same, see trace/records.h
+  Record record{{event.kind, static_cast<std::uint8_t>(event.alignment != 0 ? 2 : 1), trace::kNoApi,
+                 static_cast<std::uint16_t>(flags), failed ? trace::kDeviceOutOfMemory : std::uint16_t{0}},
+                trace::pack_who(site, threadIdx.x, threadIdx.y, threadIdx.z),
+                {}};
+  record.words[Word::pointer] = reinterpret_cast<std::uint64_t>(event.pointer);
+  record.words[Word::bytes] = event.bytes;
+  record.words[Word::grid] = grid_id();
+  record.words[Word::block] = trace::pack_block(blockIdx.x, blockIdx.y, blockIdx.z);
+  record.words[Word::alignment] = event.alignment;
   put_record(control, record);
 }
 

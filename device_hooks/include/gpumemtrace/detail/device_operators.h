@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// new, new[], delete and delete[] of kernels. Included by device.h.
+// new, new[], delete and delete[] of kernels.
 //
-// They exist in the device's compilation only: the host's operators stay who they are. They cannot know where they are
+// They exist in the device's compilation only: the host's operators stay what they are. They cannot know where they are
 // called from; the report has the kernel by the grid. Inline, although the language reserves that, because every file
-// of a program brings them. Placement new is not touched.
+// of a program brings them. Placement new is left alone.
 //
 // clang has a header of its own with such operators for device code. It comes with the first <new> behind clang's CUDA
 // headers, unless its guard says that it was there: so ours must be the first, and nothing is logged if it is not.

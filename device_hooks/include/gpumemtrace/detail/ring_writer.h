@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts records into a ring (gpumemtrace/trace/device_ring.h), in a kernel or, in tests, in a thread of the host. Called
-// by device_event.h.
+// Puts records into a ring (gpumemtrace/trace/device_ring.h), in a kernel or, in tests, in a thread of the host.
 //
 // Invariants: of the lanes of a warp that arrive together one reserves for all, so that a full warp meets at the
 // counter once. Tickets are only given out for slots that the reader has given back. Where a sub-ring is full the next
@@ -12,6 +11,7 @@
 #include <cuda/atomic>
 
 #include "gpumemtrace/trace/device_ring.h"
+#include "gpumemtrace/trace/record_words.h"
 
 namespace gmt::device {
 
@@ -116,8 +116,11 @@ class RingWriter {
   GMT_HOST_DEVICE void publish_first(std::uint64_t ticket, trace::Head head, std::uint64_t time, std::uint64_t who,
                                      Words word) {
     std::uint64_t* const first = slot(ticket);
-    const std::uint64_t name = trace::pack_ticket(ticket, index_);
+    using Slot = trace::DeviceSlot;
+    constexpr unsigned kTicket = offsetof(Slot, ticket) / 8, kPayload = offsetof(Slot, a) / 8;
+    static_assert(offsetof(Slot, time) == 8 && offsetof(Slot, who) == 8 * (kTicket + 1)); // sent in pairs
     static_assert(trace::kFirstPayloadWords == 4);
+    const std::uint64_t name = trace::pack_ticket(ticket, index_);
     const std::uint64_t words[] = {word(0), word(1), word(2), word(3)};
     unsigned zeros = (time == 0 ? 1u : 0u) | (name == 0 ? 2u : 0u) | (who == 0 ? 4u : 0u);
     for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i) {
@@ -125,9 +128,9 @@ class RingWriter {
       zeros |= is_zero << (3 + i);
     }
     send(first, trace::sent_head(trace::pack(head), zeros), time);
-    send(first + 2, name, who);
-    send(first + 4, words[0], words[1]);
-    send(first + 6, words[2], words[3]);
+    send(first + kTicket, name, who);
+    send(first + kPayload, words[0], words[1]);
+    send(first + kPayload + 2, words[2], words[3]);
   }
 
  private:
@@ -163,9 +166,9 @@ class RingWriter {
   }
   GMT_HOST_DEVICE std::uint64_t* slot(std::uint64_t ticket) const {
     const std::uint64_t capacity = control_.slots_per_sub_ring;
-    const std::uint64_t place = index_ * capacity + (ticket & (capacity - 1));
+    const std::uint64_t number = index_ * capacity + (ticket & (capacity - 1)); // among all slots
     const std::uint64_t slots = control_.ring + trace::ring_slots_offset(control_.sub_rings);
-    return reinterpret_cast<std::uint64_t*>(slots + place * trace::kSlotBytes);
+    return reinterpret_cast<std::uint64_t*>(slots + number * trace::kSlotBytes);
   }
 
   // Reserves for as many of `wanted` records as there is room for; says for how many.

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <cstring>
 #include <elf.h>
+#include <lz4.h>
 #include <sys/mman.h>
 #include <zstd.h>
 
@@ -152,14 +154,18 @@ private:
 void read_entry(const trace::FatbinEntryHeader& entry, const char* code) noexcept {
   const bool zstd = (entry.flags & trace::kFatbinZstd) != 0, lz4 = (entry.flags & trace::kFatbinLz4) != 0;
   if (!zstd && !lz4) return Cubin(code, entry.bytes).read();
-  if (entry.plain_bytes == 0 || entry.plain_bytes > kMostBytes || entry.compressed_bytes > entry.bytes) return;
+  if (entry.plain_bytes == 0 || entry.plain_bytes > kMostBytes) return;
+  if (entry.compressed_bytes > entry.bytes || entry.compressed_bytes > INT_MAX) return;
   const Buffer plain(entry.plain_bytes);
   if (plain.get() == nullptr) return;
   if (zstd) {
     const std::size_t bytes = ZSTD_decompress(plain.get(), entry.plain_bytes, code, entry.compressed_bytes);
     if (ZSTD_isError(bytes) == 0) Cubin(plain.get(), bytes).read();
-  } else if (trace::unpack_lz4(code, entry.compressed_bytes, plain.get(), entry.plain_bytes)) {
-    Cubin(plain.get(), entry.plain_bytes).read();
+  } else {
+    static_assert(kMostBytes <= INT_MAX, "LZ4 counts in int");
+    const auto wanted_bytes = static_cast<int>(entry.plain_bytes);
+    const int bytes = LZ4_decompress_safe(code, plain.get(), static_cast<int>(entry.compressed_bytes), wanted_bytes);
+    if (bytes == wanted_bytes) Cubin(plain.get(), entry.plain_bytes).read();
   }
 }
 

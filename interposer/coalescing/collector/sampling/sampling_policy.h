@@ -95,12 +95,12 @@ public:
   }
 
   // Launches that are held back may be what the device waits for. Holding them in vain may take two seconds of a run.
-  std::uint64_t patience(std::uint64_t most) const noexcept {
+  std::uint64_t longest_wait(std::uint64_t most) const noexcept {
     const std::uint64_t gone = vain_.load(std::memory_order_relaxed);
     return std::min(most, gone < kMostVain ? kMostVain - gone : 0);
   }
   void waited_in_vain(std::uint64_t nanoseconds) noexcept { vain_.fetch_add(nanoseconds, std::memory_order_relaxed); }
-  bool has_patience() const noexcept { return vain_.load(std::memory_order_relaxed) < kMostVain; }
+  bool may_wait() const noexcept { return vain_.load(std::memory_order_relaxed) < kMostVain; }
 
   void forget() noexcept {
     began_.store(0);

@@ -3,7 +3,7 @@
 #include "interposer/coalescing/collector/windows/counting.h"
 
 #include "interposer/coalescing/collector/core.h"
-#include "interposer/coalescing/collector/counters.h"
+#include "interposer/coalescing/collector/profiler.h"
 #include "interposer/coalescing/collector/driver.h"
 #include "interposer/coalescing/collector/windows/idle.h"
 #include "interposer/base/bounded_lock.h"
@@ -14,7 +14,6 @@ namespace gmt::interposer::collector {
 
 namespace {
 
-constinit Counters counters;                    // under cupti_in_use
 constinit std::atomic<bool> counting_any{false}; // some context is
 constinit std::atomic<bool> refused{false};
 
@@ -25,7 +24,7 @@ void refuse(Context& context, const Answer& answer) noexcept {
   set_word(context.sums.windows(), WindowsWord::counters_trouble, static_cast<std::uint64_t>(answer.trouble));
 }
 
-void add(Context& context, Kernel& kernel, unsigned pass, const Counters::Figures& figures) noexcept {
+void add(Context& context, Kernel& kernel, unsigned pass, const KernelCounters::Figures& figures) noexcept {
   if (kernel.counters == nullptr) kernel.counters = context.sums.counters(kernel.row.number);
   if (kernel.counters == nullptr) return;
   const bool first = pass == 0;
@@ -33,7 +32,7 @@ void add(Context& context, Kernel& kernel, unsigned pass, const Counters::Figure
   const std::uint64_t of_pass = trace::pack_halves({first ? words : 0, first ? 0 : words});
   const std::uint64_t known = word_of(kernel.counters, CountersWord::words_of_passes);
   set_word(kernel.counters, CountersWord::words_of_passes, known | of_pass);
-  for (unsigned i = 0; i < Counters::kFigures; ++i) {
+  for (unsigned i = 0; i < KernelCounters::kFigures; ++i) {
     add_to_word(kernel.counters, CountersWord::read_bytes + i, figures.sums[i]);
   }
   add_to_word(kernel.counters, first ? CountersWord::first_pass : CountersWord::second_pass, 1);
@@ -42,13 +41,13 @@ void add(Context& context, Kernel& kernel, unsigned pass, const Counters::Figure
 // Under the gate, in a context that is idle or waits for its end. Waits for it.
 void take(Context& context, bool wanted_still) noexcept {
   const SignalGuard signals;
-  const BoundedLock turn(cupti_in_use, kLockMilliseconds);
+  const BoundedLock lock(cupti_in_use, kLockMilliseconds);
   Counting& counting = context.counting;
-  if (!turn.held() || !counting.open.load()) return;
+  if (!lock.held() || !counting.open.load()) return;
   const RelaxedCapture relaxed;
   const bool good = wanted_still && counting.launched.load() && !counting.spoilt.load();
-  Counters::Figures figures{};
-  const Answer ended = counters.end(context.device.load(), counting.profiler, good ? &figures : nullptr);
+  KernelCounters::Figures figures{};
+  const Answer ended = profilers.counters->end(context.device.load(), counting.profiler, good ? &figures : nullptr);
   if (good && ended.good()) {
     add(context, *counting.kernel, counting.pass, figures);
     end_turn(*counting.kernel);
@@ -65,15 +64,15 @@ void take(Context& context, bool wanted_still) noexcept {
 
 void end_turn(Kernel& kernel) noexcept {
   const bool counts = core->options->counters != 0 && !refused.load();
-  kernel.turn.store(counts ? static_cast<std::uint8_t>((kernel.turn.load() + 1) % (1 + Counters::kPasses)) : 0);
+  kernel.turn.store(counts ? static_cast<std::uint8_t>((kernel.turn.load() + 1) % (1 + KernelCounters::kPasses)) : 0);
 }
 
 void begin_counting(Context& context, Kernel& kernel) noexcept {
   const SignalGuard signals;
-  const BoundedLock turn(cupti_in_use, 0);
+  const BoundedLock lock(cupti_in_use, 0);
   const Gate gate(context, Gate::Needs::kNothing);
   if (refused.load()) return kernel.turn.store(0);
-  if (!turn.held() || !gate.held() || context.open.load() || counting_any.load()) return;
+  if (!lock.held() || !gate.held() || context.open.load() || counting_any.load()) return;
   int device = -1;
   if (ask_device(&device) != 0 || !becomes_idle_at_last(context)) return;
   const RelaxedCapture relaxed;
@@ -81,7 +80,7 @@ void begin_counting(Context& context, Kernel& kernel) noexcept {
   counting.began_at = core->now();
   context.device.store(device);
   unsigned pass = kernel.turn.load() - 1u;
-  const Answer answer = counters.begin(cupti, context.handle, device, pass, counting.profiler);
+  const Answer answer = profilers.counters->begin(context.handle, device, pass, counting.profiler);
   if (!answer.good()) {
     kernel.turn.store(0);
     return refuse(context, answer);
@@ -107,7 +106,7 @@ void finish_counting(Context& context, Idle when) noexcept {
   if (!context.counting.open.load()) return;
   const bool soon = when == Idle::kSoon;
   {
-    const Gate gate(context, soon ? Gate::Needs::kNothing : Gate::Needs::kQuiet);
+    const Gate gate(context, soon ? Gate::Needs::kNothing : Gate::Needs::kNoCall);
     if (gate.held() && (soon ? becomes_idle_at_last(context) : becomes_idle(context, 0))) return take(context, true);
   }
   if (soon) context.counting.spoilt.store(true);
@@ -121,8 +120,8 @@ void end_counting(Context& context, bool idle, bool surely) noexcept {
   if (context.counting.open.load()) take(context, idle);
   if (!surely || context.counting.profiler == nullptr) return;
   const SignalGuard signals;
-  const BoundedLock turn(cupti_in_use, kLockMilliseconds);
-  if (turn.held()) counters.forget(context.counting.profiler);
+  const BoundedLock lock(cupti_in_use, kLockMilliseconds);
+  if (lock.held()) profilers.counters->forget(context.counting.profiler);
   context.counting.profiler = nullptr;
 }
 

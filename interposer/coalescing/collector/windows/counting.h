@@ -4,7 +4,7 @@
 //
 // Invariants: one launch of the process is counted at a time; what else the context is given meanwhile waits until the
 // launch is done, for a fifth of a second at most (sampling_policy.h), and if it is not, the counters are dropped at the next idle
-// moment. No trouble with counters touches the figures of instructions.
+// moment. Trouble with counters does not change the figures of instructions.
 #pragma once
 
 #include "interposer/coalescing/collector/windows/window_context.h"

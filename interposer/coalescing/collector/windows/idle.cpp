@@ -9,7 +9,6 @@
 
 namespace gmt::interposer::collector {
 
-constinit Cupti cupti;
 constinit std::atomic<bool> cupti_in_use{false};
 constinit Governor governor;
 constinit std::uint64_t wanted = 0;
@@ -18,11 +17,11 @@ void rest(Context& context) noexcept {
   context.rest_until.store(core->now() + pause_after(context.troubles_in_a_row.fetch_add(1)));
 }
 
-bool becomes_idle(Context& context, std::uint64_t patience) noexcept {
+bool becomes_idle(Context& context, std::uint64_t longest_wait) noexcept {
   const RelaxedCapture relaxed;
   for (const std::uint64_t began = core->now();; wait_a_little()) {
     if (context.submitting.load() == 0 && context.streams.are_idle(this_thread())) return true;
-    if (core->now() - began >= patience) return false;
+    if (core->now() - began >= longest_wait) return false;
   }
 }
 
@@ -34,7 +33,7 @@ bool becomes_idle_at_last(Context& context, std::uint64_t most) noexcept {
     context.look_again_at.store(began + kLookAgainAfter);
     return becomes_idle(context, 0);
   }
-  const bool idle = becomes_idle(context, governor.patience(most));
+  const bool idle = becomes_idle(context, governor.longest_wait(most));
   const std::uint64_t waited = core->now() - began;
   governor.charge(waited);
   if (!idle) {

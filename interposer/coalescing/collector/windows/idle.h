@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// When CUPTI may be called: by one thread at a time, when the context is idle, within the time that there is for it. Used
-// by windows.cpp and counting.cpp.
+// When CUPTI may be called: by one thread at a time, when the context is idle, within the time that there is for it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "interposer/coalescing/collector/windows/window_context.h"
-#include "interposer/coalescing/collector/cupti.h"
 #include "interposer/coalescing/collector/sampling/sampling_policy.h"
 
 namespace gmt::interposer::collector {
 
-extern Cupti cupti;                    // under the lock below
-extern std::atomic<bool> cupti_in_use; // with signals blocked and the thread's capture mode relaxed
+extern std::atomic<bool> cupti_in_use; // a lock of `profilers`, // with signals blocked and the thread's capture mode relaxed
 extern Governor governor;
 extern std::uint64_t wanted;           // see launches_wanted(); set once
 
-// All under the gate. Whether the context has nothing to do now, or within `patience` nanoseconds, in which no other
+// All under the gate. Whether the context has nothing to do now, or within `longest_wait` nanoseconds, in which no other
 // thread can give it work.
-bool becomes_idle(Context& context, std::uint64_t patience) noexcept;
-// The same, launches held back for `most` nanoseconds if need be. When that was in vain there is a rest, in which only a
-// glance is taken.
+bool becomes_idle(Context& context, std::uint64_t longest_wait) noexcept;
+// The same, launches held back for `most` nanoseconds if need be. When that was in vain there is a rest, in which the
+// context is looked at once and not waited for.
 bool becomes_idle_at_last(Context& context, std::uint64_t most = kMostHolding) noexcept;
 bool is_resting(const Context& context) noexcept;
 // Takes the times of launches that are done (timings.h): what kernels take by themselves, and what measuring cost.

@@ -67,11 +67,11 @@ bool choose_part(const Context& context, Launch& launch) noexcept {
 void wait_for_time(Context& context, const Kernel& kernel, std::uint64_t now) noexcept {
   if (!kernel.being_timed.load() || is_resting(context) || captures.any()) return;
   const std::uint64_t longest = std::min(kMostHolding, governor.allowance(now, false) / governor.factor());
-  std::uint64_t patience = governor.patience(kMostHoldingForFirst);
-  for (bool begun = false; kernel.being_timed.load() && core->now() - now < patience; wait_a_little()) {
+  std::uint64_t longest_wait = governor.longest_wait(kMostHoldingForFirst);
+  for (bool begun = false; kernel.being_timed.load() && core->now() - now < longest_wait; wait_a_little()) {
     if (!begun && context.timings.has_begun(&kernel)) {
       begun = true; // behind all that its stream had before
-      patience = std::min(patience, core->now() - now + longest);
+      longest_wait = std::min(longest_wait, core->now() - now + longest);
     }
     take_times(context);
   }
@@ -91,7 +91,7 @@ void put_off(Context& context, Kernel& kernel) noexcept {
 // missing is found out by timing this launch.
 bool may_measure(Context& context, Launch& launch, std::uint64_t function) noexcept {
   Kernel& kernel = *launch.kernel;
-  if (kernel.not_again.load() || !governor.has_patience()) {
+  if (kernel.not_again.load() || !governor.may_wait()) {
     put_off(context, kernel);
     return false;
   }

@@ -44,7 +44,7 @@ void StreamSet::add(std::uint64_t stream, std::uint64_t thread) noexcept {
 void StreamSet::end(std::uint64_t stream, bool may_ask) noexcept {
   for (Entry& entry : entries_) {
     if (entry.stream.load() != stream) continue;
-    if (!may_ask || !is_done(stream)) blind_.store(true); // its work goes on, and nobody can ask any more
+    if (!may_ask || !is_done(stream)) blind_.store(true); // its work goes on, and it can be asked no more
     entry.stream.store(0);
   }
 }

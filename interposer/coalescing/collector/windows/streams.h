@@ -3,7 +3,7 @@
 // all of it is known to be done.
 //
 // Invariants: add() takes no lock, so a signal handler may cut into it; the rest is called while no other thread adds.
-// What finds no room, or happens where nobody can look, makes the set blind: then only a wait for the whole context
+// What finds no room, or happens where it cannot be seen, makes the set blind: then only a wait for the whole context
 // shows that all is done.
 #pragma once
 
@@ -33,7 +33,7 @@ private:
   static constexpr unsigned kEntries = 64;
   struct Entry {
     std::atomic<std::uint64_t> stream; // 0 is free
-    std::atomic<std::uint64_t> thread; // for whom it is the per-thread default stream, else 0
+    std::atomic<std::uint64_t> thread; // whose per-thread default stream it is, else 0
   };
   Entry entries_[kEntries] = {};
   std::atomic<bool> blind_{false};

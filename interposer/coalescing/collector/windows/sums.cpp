@@ -52,7 +52,7 @@ FunctionRow Sums::add_function(const char* name, std::uint64_t identity) noexcep
   return {slot, ++functions_};
 }
 
-trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, bool make, const Cupti& cupti,
+trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, bool make, const InstructionMetrics& metrics,
                                int device) noexcept {
   const trace::Halves where{function, offset};
   const std::uint64_t key = trace::pack_halves(where);
@@ -66,7 +66,7 @@ trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, boo
   trace::Words<InstructionWord> words;
   trace::AccessInstructionFields(words).place(where);
   for (unsigned i = 0; i < kMetrics; ++i) {
-    if (!cupti.knows_metric(device, i)) words.set(InstructionWord::executions + i, trace::kUnknownCount);
+    if (!metrics.knows_metric(device, i)) words.set(InstructionWord::executions + i, trace::kUnknownCount);
   }
   entry->slot = core->append(log_, trace::Kind::kAccessInstruction, words.w, words.kCount, context_);
   return entry->slot;

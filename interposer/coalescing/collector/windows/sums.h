@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "interposer/coalescing/collector/cupti.h"
+#include "interposer/coalescing/collector/profiler.h"
 #include "interposer/coalescing/collector/table.h"
 #include "trace/format.h"
 #include "trace/records.h"
@@ -46,7 +46,7 @@ public:
 
   FunctionRow add_function(const char* name, std::uint64_t identity) noexcept;
   // The record of an instruction of the function; made if `make`, else null if there is none.
-  trace::Slot* instruction(std::uint32_t function, std::uint32_t offset, bool make, const Cupti& cupti,
+  trace::Slot* instruction(std::uint32_t function, std::uint32_t offset, bool make, const InstructionMetrics& metrics,
                            int device) noexcept;
   trace::Slot* counters(std::uint32_t function) noexcept; // a new record; null if it was lost
   // Where a measured function's record stands, by its identity; see table.h.

@@ -2,7 +2,7 @@
 // What the collector keeps of each CUDA context, and the gate that keeps launches out while a window opens or is read.
 //
 // Invariants: a context once met is kept, by its handle, until the process forks; between enter() and leave() a thread
-// is inside a call that gives the device work, and no gate is held that needs quiet.
+// is inside a call that gives the device work, and no gate is held that needs no call to be inside.
 #pragma once
 
 #include <atomic>
@@ -70,11 +70,11 @@ extern CaptureSet captures;
 void enter(Context& context) noexcept; // waits while a gate is held, some milliseconds
 void leave(Context& context) noexcept;
 
-// Held while a window opens, closes or is read. Never waits: held() says whether it was free. `quiet`: only if no other
+// Held while a window opens, closes or is read. Never waits: held() says whether it was free. kNoCall: only if no other
 // call is giving the context work. It is not to be had while a stream of the process captures.
 class Gate {
 public:
-  enum class Needs { kQuiet, kNothing };
+  enum class Needs { kNoCall, kNothing };
   Gate(Context& context, Needs needs) noexcept;
   ~Gate();
   Gate(const Gate&) = delete;

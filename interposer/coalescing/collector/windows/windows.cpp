@@ -25,7 +25,7 @@ constinit std::uint64_t most_holding_of_graphs = kMostHoldingOfGraphs; // set on
 
 // ---- the end of it all
 
-// The collector is notified of nothing more once no window is open that somebody has to close, before a graph for one.
+// The collector is notified of nothing more once no window is open that has to be closed, before a graph for one.
 void switch_off_at_last() noexcept {
   for (unsigned i = 0; const Context* context = context_at(i); ++i) {
     if (context->open.load()) return;
@@ -36,10 +36,10 @@ void switch_off_at_last() noexcept {
 // Closing waits for the context: what is busy is closed at its next idle moment, as any window is.
 void close_unread(Context& context) noexcept {
   context.spoilt.store(true);
-  const Gate gate(context, Gate::Needs::kQuiet);
+  const Gate gate(context, Gate::Needs::kNoCall);
   const Current current(context.handle);
   if (!gate.held() || !current.good() || !becomes_idle(context, 0)) return;
-  cupti.close(context.handle, context.device.load());
+  profilers.metrics->close(context.handle, context.device.load());
   context.open.store(false);
 }
 
@@ -117,7 +117,7 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
   const SlotEntry* function = function_of(reading, figures);
   if (function == nullptr || function->slot == nullptr) return;
   Context& context = reading.context;
-  trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again, cupti, context.device.load());
+  trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again, *profilers.metrics, context.device.load());
   const unsigned first = again ? 0 : kFirstMemoryMetric, last = again ? kFirstMemoryMetric : kMetrics;
   for (unsigned i = first; i < last; ++i) {
     // Never of a metric that the chip lacks.
@@ -187,14 +187,14 @@ void settle(Context& context, bool read) noexcept {
 // dies in between leaves no launch that seems to have done nothing.
 void close(Context& context, bool read) noexcept {
   const SignalGuard signals;
-  const BoundedLock turn(cupti_in_use, kLockMilliseconds);
-  if (!turn.held() || !context.open.load()) return;
+  const BoundedLock lock(cupti_in_use, kLockMilliseconds);
+  if (!lock.held() || !context.open.load()) return;
   const RelaxedCapture relaxed;
   Reading reading{context};
   take_times(context);
   const std::uint64_t began = core->now();
-  const Answer got = read ? cupti.read(context.handle, context.device.load(), add_figures, &reading) : Answer{};
-  const Answer closed = cupti.close(context.handle, context.device.load());
+  const Answer got = read ? profilers.metrics->read(context.handle, context.device.load(), add_figures, &reading) : Answer{};
+  const Answer closed = profilers.metrics->close(context.handle, context.device.load());
   governor.charge(core->now() - began);
   context.open.store(false);
   settle(context, read && got.good());
@@ -203,11 +203,11 @@ void close(Context& context, bool read) noexcept {
   if (!closed.good()) stop(context, closed);
 }
 
-void enter_outside_windows(Context& context, std::uint64_t patience) noexcept {
+void enter_outside_windows(Context& context, std::uint64_t longest_wait) noexcept {
   close_if_idle(context);
   for (const std::uint64_t began = core->now();; wait_a_little()) { // in which others may enter
     enter(context);
-    if (!context.open.load() || captures.any_of(this_thread()) || core->now() - began >= patience) return;
+    if (!context.open.load() || captures.any_of(this_thread()) || core->now() - began >= longest_wait) return;
     leave(context);
     const Gate gate(context, Gate::Needs::kNothing);
     if (gate.held() && becomes_idle(context, kMostHolding)) close(context, !context.spoilt.load());
@@ -227,32 +227,32 @@ void load(std::uint64_t function) noexcept {
 }
 
 // Not while the context has anything to do: CUPTI waits for all of it.
-void open_window(Context& context, std::uint64_t function, Part part, std::uint64_t patience) noexcept {
+void open_window(Context& context, std::uint64_t function, Part part, std::uint64_t longest_wait) noexcept {
   const SignalGuard signals;
-  const BoundedLock turn(cupti_in_use, 0);
+  const BoundedLock lock(cupti_in_use, 0);
   const Gate gate(context, Gate::Needs::kNothing);
-  if (!turn.held() || !gate.held() || stopped.load() || context.open.load()) return;
+  if (!lock.held() || !gate.held() || stopped.load() || context.open.load()) return;
   int device = -1;
-  if (ask_device(&device) != 0 || !cupti.can_open(device, part)) return;
-  if (!becomes_idle_at_last(context, patience)) return;
+  if (ask_device(&device) != 0 || !profilers.metrics->can_open(device, part)) return;
+  if (!becomes_idle_at_last(context, longest_wait)) return;
   take_times(context); // of launches by themselves
   const RelaxedCapture relaxed;
   const std::uint64_t began = core->now();
   if (!cupti_has_begun) {
-    const Answer answer = cupti.begin();
+    const Answer answer = profilers.metrics->begin();
     if (!answer.good()) return stop(context, answer);
     cupti_has_begun = true;
   }
   load(function);
   context.device.store(device);
   context.opened_at.store(core->now());
-  const Answer answer = cupti.open(context.handle, device, part, costly_code_is_loaded());
+  const Answer answer = profilers.metrics->open(context.handle, device, part, costly_code_is_loaded());
   governor.charge(core->now() - began);
   if (!answer.good()) return stop(context, answer);
   context.timed_in_window.store(0);
   context.slower_by.store(0);
   context.expected.store(0);
-  context.part.store(cupti.part(device));
+  context.part.store(profilers.metrics->part(device));
   context.open.store(true);
   add_to_word(context.sums.windows(), WindowsWord::opened, 1);
   core->notify_at_exit(); // before CUPTI's own end and the driver's, which have registered theirs
@@ -273,7 +273,7 @@ void enter_for_costly(Context& context) noexcept {
 void close_if_idle(Context& context) noexcept {
   finish_counting(context, Idle::kNow);
   if (!context.open.load(std::memory_order_relaxed)) return;
-  const Gate gate(context, Gate::Needs::kQuiet);
+  const Gate gate(context, Gate::Needs::kNoCall);
   if (gate.held() && becomes_idle(context, 0)) close(context, !context.spoilt.load());
 }
 
@@ -282,7 +282,7 @@ void close_behind(Context& context) noexcept {
   if (!context.open.load() || captures.any_of(this_thread())) return; // during a capture nothing can be closed
   const std::uint64_t expected = 2 * context.expected.load() + Governor::kWindow, began = core->now();
   bool done = false; // what is measured; the context may have other work
-  for (std::uint64_t most = expected; core->now() - began < governor.patience(most); wait_a_little()) {
+  for (std::uint64_t most = expected; core->now() - began < governor.longest_wait(most); wait_a_little()) {
     close_now_if_idle(context);
     if (!context.open.load()) return;
     take_times(context);

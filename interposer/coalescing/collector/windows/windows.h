@@ -18,8 +18,8 @@
 namespace gmt::interposer::collector {
 
 // Opens one, if CUPTI and the context let it: not while the context is busy, nor while another thread opens or closes one.
-// `function` is about to be launched. Launches are held back for `patience` nanoseconds at most.
-void open_window(Context& context, std::uint64_t function, Part part, std::uint64_t patience = kMostHolding) noexcept;
+// `function` is about to be launched. Launches are held back for `longest_wait` nanoseconds at most.
+void open_window(Context& context, std::uint64_t function, Part part, std::uint64_t longest_wait = kMostHolding) noexcept;
 
 // A kernel of CUDA 12 may be known to the driver and not be loaded yet. Only what is loaded is patched, and the time of a
 // launch that loads says little.

@@ -16,7 +16,7 @@ TEST_F(AccessTest, BankConflicts) {
     function("_Z4stepPf");
     add(a);
     run_access();
-    const Finding* f = find("bank-conflict");
+    const ReportedFinding* f = find("bank-conflict");
     if (f == nullptr) return "";
     const std::size_t at = f->message.find(" have ") + 6;
     return (f->severity == Severity::kNote ? "note " : "warning ") +
@@ -57,7 +57,7 @@ TEST_F(AccessTest, LocalMemory) {
   add({.op = MemoryOp::kLoad, .line = 12, .local = 8});
   run_access();
   ASSERT_EQ(kinds(), "local-spill");
-  const Finding& f = *find("local-spill");
+  const ReportedFinding& f = *find("local-spill");
   EXPECT_EQ(f.severity, Severity::kNote);
   EXPECT_EQ(f.bytes, 12 * kWarps * 32 * 2); // five launches of ten
   EXPECT_EQ(f.message,
@@ -77,7 +77,7 @@ TEST_F(AccessTest, TheOnlyMemoryOfAKernelIsNamed) {
   launch(kKernel, {kA + 4});
   launch(kKernel, {kA + 4});
   run_access();
-  const Finding& f = *find("uncoalesced");
+  const ReportedFinding& f = *find("uncoalesced");
   EXPECT_NE(
     f.message.find("; the kernel was given no other memory than 8.0 MiB of device memory allocated by "
                    "cudaMalloc, by a pointer 4 bytes behind a multiple of 32."),
@@ -263,7 +263,7 @@ TEST_F(AccessTest, WhatPassesTheCountersByIsTold) {
   access.windows({.graph_launches = 5, .unknown_graphs = 3, .graphs_in_windows = 1});
   function("_Z4stepPf");
   add({.sectors = 4, .ideal = 4});
-  code_now().instructions.push_back({.offset = 64, .op = MemoryOp::kBulkCopy, .places = {}});
+  code_now().instructions.push_back({.offset = 64, .op = MemoryOp::kBulkCopy, .lines = {}});
   name(kKernel, "_Z4stepPf");
   name(0xf2, "_Z5otherPf");
   name(0xf3, "_Z8capturedPf");

@@ -15,7 +15,7 @@ protected:
     function("_Z4stepPf");
     add(a);
     run_access();
-    const Finding* f = find("uncoalesced");
+    const ReportedFinding* f = find("uncoalesced");
     if (f == nullptr) return "";
     return (f->severity == Severity::kNote ? "note " : "warning ") + f->access->brief;
   }
@@ -178,7 +178,7 @@ TEST_F(UncoalescedTest, AtomicsHaveTheirOwnWords) {
   add({.op = MemoryOp::kReduction, .sectors = 32, .ideal = 4});
   run_access();
   EXPECT_EQ(cause(), "");
-  const Finding& f = *find("uncoalesced");
+  const ReportedFinding& f = *find("uncoalesced");
   EXPECT_NE(f.message.find("4-byte atomics in step at step.cu:10"), std::string::npos) << f.message;
   EXPECT_NE(f.advice.find("Add up within the warp"), std::string::npos);
 }
@@ -191,7 +191,7 @@ TEST_F(UncoalescedTest, TheWholeSentence) {
   name(kKernel, "_Z4stepPf");
   launch(kKernel, {}, 0x444);
   run_access();
-  const Finding& f = *find("uncoalesced");
+  const ReportedFinding& f = *find("uncoalesced");
   EXPECT_EQ(
     f.message,
     "4-byte loads in step at step.cu:10 move 8.0 times the sectors that their data fills, 32.0 a "
@@ -209,7 +209,7 @@ TEST_F(UncoalescedTest, InlinedFunctionsAreTheStack) {
   access.windows({});
   function("_Z4stepPf");
   add({.sectors = 32, .ideal = 4});
-  code_now().instructions[0].places = {{"_Z4loadPf", "/src/load.h", 3}, {"_Z4stepPf", "/src/step.cu", 40}};
+  code_now().instructions[0].lines = {{"_Z4loadPf", "/src/load.h", 3}, {"_Z4stepPf", "/src/step.cu", 40}};
   run_access();
   const LabelledStack& stack = find("uncoalesced")->stacks.at(0);
   ASSERT_EQ(stack.frames.size(), 2u);
@@ -239,7 +239,7 @@ TEST_F(UncoalescedTest, WithoutCodeTheWidthIsThatOfTheBytes) {
     0x120,
     {.executions = 1 << 20, .threads = 1 << 25, .sectors = 1 << 25, .ideal = 1 << 22, .bytes = 1 << 27});
   run_access(false);
-  const Finding& f = *find("uncoalesced");
+  const ReportedFinding& f = *find("uncoalesced");
   EXPECT_EQ(f.access->width, 4u);
   EXPECT_EQ(f.access->operation, "access");
   EXPECT_EQ(f.access->cause, "far-apart");
@@ -252,7 +252,7 @@ TEST_F(UncoalescedTest, DeviceFunctionsAreNoKernels) {
   function("_Z4loadPf", 0, 0);
   add({.sectors = 32, .ideal = 4});
   run_access();
-  const Finding& f = *find("uncoalesced");
+  const ReportedFinding& f = *find("uncoalesced");
   EXPECT_NE(f.message.find("in the device function load at"), std::string::npos) << f.message;
   EXPECT_FALSE(f.access->is_kernel);
   EXPECT_EQ(f.bytes, 28 * kWarps * 32); // as it was measured
@@ -294,7 +294,7 @@ TEST_F(UncoalescedTest, LaunchesOfContextsThatMeasuredNothingCount) {
   second.write(directory.path() / "trace", "access-1");
   run_access();
   ASSERT_EQ(kinds(), "uncoalesced uncoalesced");
-  for (const Finding& f : result.findings) {
+  for (const ReportedFinding& f : result.findings) {
     EXPECT_TRUE(f.access->is_kernel);
     EXPECT_EQ(f.access->launches, 20u);
     EXPECT_EQ(f.access->measured, 1u);

@@ -15,8 +15,8 @@ FunctionCode odd_code() {
   code.module = "/opt/a\tb\\c.so";
   code.has_lines = true;
   Instruction& load = code.instructions.emplace_back();
-  load = {.offset = 0x1f0, .bytes = 16, .address_register = 12, .address_offset = -64, .places = {}};
-  load.places = {{"_Z3getPf", "/src/new\nline.cuh", 7}, {"_Z4stepPf", "/src/é.cu", 4000000000u}};
+  load = {.offset = 0x1f0, .bytes = 16, .address_register = 12, .address_offset = -64, .lines = {}};
+  load.lines = {{"_Z3getPf", "/src/new\nline.cuh", 7}, {"_Z4stepPf", "/src/é.cu", 4000000000u}};
   Instruction& copy = code.instructions.emplace_back();
   copy.offset = 0x200;
   copy.op = MemoryOp::kBulkCopy;
@@ -88,7 +88,7 @@ TEST(CodeFile, SkipsWhatLaterVersionsAppend) {
                              &file),
             0u);
   ASSERT_NE(file->find("name", {}), nullptr);
-  EXPECT_EQ(file->find("name", {})->instructions.at(0).places.at(0), (SourcePlace{"f", "g", 5}));
+  EXPECT_EQ(file->find("name", {})->instructions.at(0).lines.at(0), (SourceLine{"f", "g", 5}));
 }
 
 TEST(CodeFile, SaysWhyItCannotBeWritten) {

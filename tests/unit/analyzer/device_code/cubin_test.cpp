@@ -28,7 +28,7 @@ std::string fixture(const char* kind, unsigned architecture) {
 // "element:9 pair:20 inlined:0" without mangling: function and line of each place.
 std::string chain(const Instruction& instruction) {
   std::string text;
-  for (const SourcePlace& place : instruction.places) {
+  for (const SourceLine& place : instruction.lines) {
     EXPECT_TRUE(place.file == "kernels.cu" || place.file.ends_with("/kernels.cu") ||
                 place.file.ends_with("include/device_atomic_functions.hpp"))
       << place.file;

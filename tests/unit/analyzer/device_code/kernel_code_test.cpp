@@ -59,7 +59,7 @@ FunctionCode find_in_target(const Module& module, unsigned device) {
 }
 
 std::uint32_t line_of(const FunctionCode& code, std::size_t number) {
-  return code.instructions.at(number).places.at(0).line;
+  return code.instructions.at(number).lines.at(0).line;
 }
 
 TEST(KernelCode, IsFoundInImages) {
@@ -104,7 +104,7 @@ TEST(KernelCode, SeveralThatFit) {
   const FunctionCode code =
     find_in_image(container(lines) + container(entry(kCubin, other)), 90, offsets_of(90));
   ASSERT_EQ(code.instructions.size(), 3u);
-  for (const Instruction& i : code.instructions) EXPECT_TRUE(i.places.empty());
+  for (const Instruction& i : code.instructions) EXPECT_TRUE(i.lines.empty());
 }
 
 TEST(KernelCode, IsFoundInLibraries) {

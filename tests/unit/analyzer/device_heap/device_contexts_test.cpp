@@ -17,7 +17,7 @@ TEST_F(DeviceHeapTest, AnErrorThatAFreeInAKernelExplainsIsANoteThatNamesIt) {
   kill_context(719);
   kill_context(719);
   run_device();
-  const Finding* f = find("api-error");
+  const ReportedFinding* f = find("api-error");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kNote);
   EXPECT_EQ(f->message, "An earlier kernel failed: cudaErrorLaunchFailure (719) was reported by "
@@ -35,7 +35,7 @@ TEST_F(DeviceHeapTest, TheNewestFreeBeforeTheErrorExplainsIt) {
   device.device_free({}, 0x7f4400000000);
   kill_context(700);
   run_device();
-  const Finding* f = find("api-error");
+  const ReportedFinding* f = find("api-error");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kNote);
   EXPECT_TRUE(f->advice.starts_with("Correct what heap-mixed reports")) << f->advice;
@@ -48,7 +48,7 @@ TEST_F(DeviceHeapTest, AnErrorThatNoFreeInAKernelExplainsStaysAWarning) {
   device.device_free({.op = DeviceOp::kDeleteArray}, kP); // CUDA accepts that
   kill_context(719);
   run_device();
-  const Finding* f = find("api-error");
+  const ReportedFinding* f = find("api-error");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kWarning);
   EXPECT_NE(f->advice.find("compute-sanitizer"), std::string::npos);
@@ -72,7 +72,7 @@ protected:
                trace::ObjectClass::kPrimaryContext, trace::LifeOp::kReset);
   }
   // The context's second life, with a ring of its own.
-  const Analysis& run_both() {
+  const WordedAnalysis& run_both() {
     second.drained();
     std::filesystem::create_directories(directory.path() / "trace");
     second.write(directory.path() / "trace", "device-1");
@@ -89,7 +89,7 @@ TEST_F(DeviceReset, WhatItTakesIsALeakAlsoOfAProgramThatIsKilledLater) {
   reset();
   trace.complete = "how=signalled\nstatus=0\nsignal=9\ncore=0\n";
   run_device();
-  const Finding* f = find("device-heap-leak");
+  const ReportedFinding* f = find("device-heap-leak");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->count, 1u);
   EXPECT_TRUE(f->message.starts_with(
@@ -105,7 +105,7 @@ TEST_F(DeviceReset, OfAnotherDeviceEndsNothing) {
   device.device_malloc({}, kP, 64);
   reset(1);
   run_device();
-  const Finding* f = find("device-heap-leak");
+  const ReportedFinding* f = find("device-heap-leak");
   ASSERT_NE(f, nullptr);
   EXPECT_NE(f->message.find("was never freed"), std::string::npos);
 }
@@ -121,7 +121,7 @@ TEST_F(DeviceReset, LaunchesBelongToTheLifeTheyWereMadeIn) {
   second.device_malloc({.grid = 1}, kQ, 128);
   run_both();
   ASSERT_EQ(result.findings.size(), 2u);
-  for (const Finding& f : result.findings) {
+  for (const ReportedFinding& f : result.findings) {
     ASSERT_EQ(f.kind, "device-heap-leak");
     ASSERT_GE(f.stacks.size(), 2u);
     const bool ended = f.message.find("cudaDeviceReset") != std::string::npos;
@@ -174,7 +174,7 @@ TEST_F(DeviceReset, WhatEveryLifeOfAContextLeavesIsOneFinding) {
   reset();
   run_both();
   ASSERT_EQ(result.findings.size(), 1u);
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.count, 3u);
   EXPECT_EQ(f.bytes, 192u);
   EXPECT_EQ(f.message, "192 bytes of the device heaps of 2 contexts in 3 blocks, allocated by malloc in step(int*) "
@@ -202,7 +202,7 @@ TEST_F(DeviceReset, TheLastReleaseOfAPrimaryContextEndsItsHeap) {
   second.device_malloc({.grid = 1}, kQ, 128);
   run_both();
   ASSERT_EQ(result.findings.size(), 2u);
-  for (const Finding& f : result.findings) {
+  for (const ReportedFinding& f : result.findings) {
     ASSERT_EQ(f.kind, "device-heap-leak");
     const bool ended = f.bytes == 64;
     EXPECT_EQ(labels(f), ended ? "allocated here|launched here|context ended here" : "allocated here|launched here");
@@ -211,6 +211,27 @@ TEST_F(DeviceReset, TheLastReleaseOfAPrimaryContextEndsItsHeap) {
       EXPECT_EQ(address_of(f.stacks[2]), 0x701u);
     }
   }
+}
+
+TEST_F(DeviceHeapTest, LeaksOfTwoContextsAreOne) {
+  DeviceLogWriter second;
+  log().context(2, 0xc2, 0, false);
+  second.site(1, "step", "/src/step.cu", 12);
+  run_kernel(kStep, 1);
+  device.device_malloc({}, kP, 64);
+  log().record({.api = "cuLaunchKernel", .stack = {0x801}, .context = 2},
+               Made<trace::LaunchFields>().function(kStep).grid({4, 1, 1}).block({64, 1, 1}));
+  second.grid(1, 4, 64);
+  second.device_malloc({}, kQ, 128);
+  second.drained(2);
+  std::filesystem::create_directories(directory.path() / "trace");
+  second.write(directory.path() / "trace", "device-1");
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-leak");
+  EXPECT_EQ(result.findings[0].message, "192 bytes of the device heaps of 2 contexts in 2 blocks, allocated by malloc in "
+                                        "step(int*) at step.cu:12, were never freed.");
+  EXPECT_EQ(result.findings[0].advice, "Call free for each block in a kernel, in this one or in a later launch: the host's "
+                                       "cudaFree cannot free it.");
 }
 
 // Launches are counted by context. Those that name none were made in the first, before there was another.
@@ -236,7 +257,7 @@ TEST_F(DeviceHeapTest, LaunchesBelongToTheirContext) {
   second.write(directory.path() / "trace", "device-1");
   run_device();
   ASSERT_EQ(result.findings.size(), 2u);
-  for (const Finding& f : result.findings) {
+  for (const ReportedFinding& f : result.findings) {
     const bool first = f.bytes == 64;
     EXPECT_TRUE(f.message.starts_with(first ? "64 bytes of the device heap of device 0, allocated by"
                                             : "128 bytes of the device heap of device 1, allocated by")) << f.message;

@@ -18,12 +18,12 @@ protected:
     device.device_malloc({.grid = grid, .site = site}, kP + grid * 4096, 100 + grid);
   }
   std::string launches() { // "1:0x401 ..." number and place of the launches that leaked, by grid
-    std::vector<const Finding*> leaks;
-    for (const Finding& f : run_device().findings) leaks.push_back(&f);
+    std::vector<const ReportedFinding*> leaks;
+    for (const ReportedFinding& f : run_device().findings) leaks.push_back(&f);
     std::sort(leaks.begin(), leaks.end(),
-              [](const Finding* a, const Finding* b) { return a->bytes < b->bytes; });
+              [](const ReportedFinding* a, const ReportedFinding* b) { return a->bytes < b->bytes; });
     std::string all;
-    for (const Finding* f : leaks) {
+    for (const ReportedFinding* f : leaks) {
       const std::uint64_t from = f->stacks.size() > 1 ? address_of(f->stacks[1]) : 0;
       all += std::to_string(f->stacks[0].device->launch) + ":" + std::to_string(from) + " ";
     }
@@ -201,7 +201,7 @@ protected:
   }
   // Launches at 1, 2 and 3 s of the host's clock from 501, 502 and 503; the first is waited for. The kernel leaks
   // when the device's clock shows so many milliseconds.
-  const Finding& leak_at(std::initializer_list<std::uint64_t> milliseconds) {
+  const ReportedFinding& leak_at(std::initializer_list<std::uint64_t> milliseconds) {
     constexpr std::uint64_t kSecond = 1'000'000; // of 1,000 ticks each, and a tick is a nanosecond
     trace.info.push_back(cat({"tsc=1000\nmonotonic_ns=0\nrealtime_ns=", std::to_string(kEpoch)}));
     trace.complete += "tsc=10001000\nmonotonic_ns=10000000\n";
@@ -247,20 +247,20 @@ TEST_F(NodeOfGrid, TheGraphsLaunchIsTold) {
 }
 
 TEST_F(NodeOfGrid, BeforeTheSecondLaunchItWasTheFirst) {
-  const Finding& f = leak_at({1'900});
+  const ReportedFinding& f = leak_at({1'900});
   EXPECT_NE(f.message.find(" at step.cu:12 in launch 1 of its graph, was"), std::string::npos) << f.message;
   EXPECT_EQ(labels(f), "allocated here|graph launched here|node made here");
   EXPECT_EQ(address_of(f.stacks[1]), 501u);
 }
 
 TEST_F(NodeOfGrid, AfterAWaitForTheFirstItWasTheSecond) {
-  const Finding& f = leak_at({2'100});
+  const ReportedFinding& f = leak_at({2'100});
   EXPECT_NE(f.message.find(" in launch 2 of its graph, was"), std::string::npos) << f.message;
   EXPECT_EQ(address_of(f.stacks[1]), 502u);
 }
 
 TEST_F(NodeOfGrid, WhatWasNotWaitedForCanStillRun) {
-  const Finding& f = leak_at({3'100});
+  const ReportedFinding& f = leak_at({3'100});
   EXPECT_NE(f.message.find(" in one of launches 2 to 3 of its graph, was"), std::string::npos) << f.message;
   EXPECT_EQ(labels(f), "allocated here|graph first launched here|graph last launched here|node made here");
   EXPECT_EQ(address_of(f.stacks[1]), 502u);
@@ -268,24 +268,24 @@ TEST_F(NodeOfGrid, WhatWasNotWaitedForCanStillRun) {
 }
 
 TEST_F(NodeOfGrid, TheClocksNeedNotAgree) {
-  const Finding& f = leak_at({997, 1'504}); // before the launch, and not surely behind the wait
+  const ReportedFinding& f = leak_at({997, 1'504}); // before the launch, and not surely behind the wait
   EXPECT_NE(f.message.find(" in launch 1 of its graph, was"), std::string::npos) << f.message;
 }
 
 TEST_F(NodeOfGrid, ClocksThatAreFarApartTellNothing) {
-  const Finding& f = leak_at({900});
+  const ReportedFinding& f = leak_at({900});
   EXPECT_NE(f.message.find(" in one of launches 1 to 3 of its graph, was"), std::string::npos) << f.message;
 }
 
 TEST_F(NodeOfGrid, ALeakOfSeveralLaunchesNamesThemAll) {
-  const Finding& f = leak_at({1'100, 2'100});
+  const ReportedFinding& f = leak_at({1'100, 2'100});
   EXPECT_NE(f.message.find(" in launches 1 to 2 of its graph, was"), std::string::npos) << f.message;
   EXPECT_NE(f.message.find("; at 42 bytes a launch the heap of 8.0 MiB is full after 199,726 more launches."),
             std::string::npos) << f.message; // the third left nothing
 }
 
 TEST_F(NodeOfGrid, WhatOneLaunchOfAGraphLeavesDoesNotGrow) {
-  const Finding& f = leak_at({1'100, 1'200});
+  const ReportedFinding& f = leak_at({1'100, 1'200});
   EXPECT_EQ(f.message.find(" a launch"), std::string::npos) << f.message;
 }
 
@@ -302,7 +302,7 @@ TEST_F(NodeOfGrid, AChildGraphsKernelsRunWithTheirParent) {
   leak_in(2, 2);
   run_device();
   ASSERT_EQ(result.findings.size(), 2u);
-  for (const Finding& f : result.findings) {
+  for (const ReportedFinding& f : result.findings) {
     ASSERT_EQ(f.stacks.size(), 3u);
     EXPECT_EQ(address_of(f.stacks[2]), f.bytes == 101 ? 401u : 402u);
   }

@@ -32,7 +32,7 @@ TEST_F(DeviceHeapTest, LeaksAreGroupedByKernelAndLine) {
   device.device_malloc({.grid = 3, .site = 3}, kP, 100);
   run_device();
   ASSERT_EQ(kinds(), "device-heap-leak device-heap-leak");
-  const Finding& f = result.findings[1].bytes == 100 ? result.findings[0] : result.findings[1];
+  const ReportedFinding& f = result.findings[1].bytes == 100 ? result.findings[0] : result.findings[1];
   EXPECT_EQ(f.message,
             "30.0 KiB of the device heap in 30 blocks, allocated by malloc in launches 1 to 3 of "
             "step(int*) at step.cu:12, was never freed; at 10.0 KiB a launch, 12.5 KiB with what the "
@@ -50,7 +50,7 @@ TEST_F(DeviceHeapTest, LeaksAreGroupedByKernelAndLine) {
   EXPECT_EQ(f.stacks[0].frames[0].file, "/src/step.cu");
   EXPECT_EQ(f.stacks[0].frames[0].line, 12u);
   EXPECT_EQ(address_of(f.stacks[1]), 0x400u);
-  const Finding& helper = &f == &result.findings[0] ? result.findings[1] : result.findings[0];
+  const ReportedFinding& helper = &f == &result.findings[0] ? result.findings[1] : result.findings[0];
   EXPECT_EQ(helper.stacks[0].frames[0].function, "make_node");
   EXPECT_EQ(helper.stacks[0].device->kernel, "step(int*)");
 }
@@ -76,7 +76,7 @@ TEST_F(DeviceHeapTest, DoubleFreeShowsBothFreesAndTheAllocation) {
   device.device_free({.grid = 2, .site = 2, .thread = {2, 0, 0}}, kP);
   for (unsigned i = 0; i < 3; ++i) device.device_free({.grid = 2, .site = 2, .thread = {3 + i, 0, 0}}, kP);
   run_device();
-  const Finding* f = find("device-heap-double-free");
+  const ReportedFinding* f = find("device-heap-double-free");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->message,
             "free of 0x205dff920 in void ns::clean<int>(int*), which was already freed in void "
@@ -156,7 +156,7 @@ TEST_F(DeviceHeapTest, ArrayFreedByDelete) {
   device.device_free({.op = DeviceOp::kDelete}, kQ);
   run_device();
   ASSERT_EQ(kinds(), "device-heap-mismatched-free");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.message,
             "delete in step(int*) of 64 bytes of the device heap allocated by new[] in step(int*).");
   EXPECT_EQ(f.advice, "Free what new[] gave with delete[].");
@@ -173,6 +173,17 @@ TEST_F(DeviceHeapTest, AlignmentThatIsNoPowerOfTwo) {
             "__nv_aligned_device_malloc in step(int*) asked for an alignment of 48, "
             "which is no power of two, and got NULL.");
   EXPECT_EQ(result.findings[0].advice, "Pass a power of two, such as 64.");
+}
+
+TEST_F(DeviceHeapTest, AlignmentThatIsNoPowerOfTwoAndABlockAllTheSame) {
+  run_kernel(kStep, 1);
+  device.device_malloc({.op = DeviceOp::kAlignedMalloc, .alignment = 48}, kP, 64);
+  device.device_free({}, kP);
+  run_device();
+  ASSERT_EQ(kinds(), "device-heap-alignment");
+  EXPECT_EQ(result.findings[0].message,
+            "__nv_aligned_device_malloc in step(int*) asked for an alignment of 48, which is no power of two; the block "
+            "need not be aligned at all.");
 }
 
 TEST_F(DeviceHeapTest, BlocksFreedElsewhereAreNoted) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/device_heap/device_heap.h"
 #include "tests/unit/analyzer/support/device_heap_fixture.h"
 
 namespace gmt::test {
@@ -19,7 +20,7 @@ protected:
   // "2: text" of each finding, in the order of its messages.
   std::string told(std::string_view from, std::string_view to) {
     std::set<std::string> all;
-    for (const Finding& f : run_device().findings) {
+    for (const ReportedFinding& f : run_device().findings) {
       const std::size_t begin = f.message.find(from) + from.size();
       all.insert(cat({std::to_string(f.count), ": ", f.message.substr(begin, f.message.find(to, begin) - begin)}));
     }

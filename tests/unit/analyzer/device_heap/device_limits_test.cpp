@@ -19,7 +19,7 @@ TEST_F(DeviceHeapTest, ExhaustedHeapNamesTheCallThatHelps) {
   device.device_free({}, kP);
   run_device();
   ASSERT_EQ(kinds(), "device-heap-exhausted");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kWarning);
   EXPECT_EQ(f.message,
             "malloc of 1.0 MiB in step(int*) got NULL (the first of 4 times): 7.0 MiB in 1 block were "
@@ -99,7 +99,7 @@ TEST_F(DeviceHeapTest, ALimitThatCameTooLateIsExplained) {
   device.device_malloc({}, 0, 9 * kMiB);
   run_device();
   ASSERT_EQ(kinds(), "device-heap-exhausted"); // and no api-error
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_NE(
     f.message.find("cudaDeviceSetLimit had asked for 64.0 MiB, but came too late and was refused with "
                    "cudaErrorInvalidValue (1)."),
@@ -116,7 +116,7 @@ TEST_F(DeviceHeapTest, ALimitThatCudaRefusedForAnotherReasonDidNotComeTooLate) {
   device.device_malloc({}, 0, 9 * kMiB);
   run_device();
   ASSERT_EQ(kinds(), "device-heap-exhausted");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_TRUE(f.message.ends_with("; cudaDeviceSetLimit had asked for 64.0 MiB, but was refused with "
                                   "cudaErrorMemoryAllocation (2).")) << f.message;
   EXPECT_TRUE(f.advice.starts_with("Call cudaDeviceSetLimit(cudaLimitMallocHeapSize, 33554432) before the first "

@@ -17,7 +17,7 @@ TEST_F(DeviceHeapTest, HostCallsOnTheDeviceHeap) {
   run_device();
   ASSERT_EQ(kinds(), "heap-mixed heap-mixed heap-mixed"); // no invalid-free, copy-direction or api-error
   std::string all;
-  for (const Finding& f : result.findings) {
+  for (const ReportedFinding& f : result.findings) {
     all += f.message + "\n";
     EXPECT_EQ(f.stacks.size(), 3u);
     EXPECT_EQ(f.stacks[1].label, "allocated here");
@@ -50,7 +50,7 @@ TEST_F(DeviceHeapTest, FreeInAKernelOfTheHostsMemory) {
   device.device_free({}, kA);
   kill_context(700);
   run_device();
-  const Finding* f = find("heap-mixed");
+  const ReportedFinding* f = find("heap-mixed");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(find("device-heap-invalid-free"), nullptr);
   EXPECT_EQ(f->message,
@@ -67,7 +67,7 @@ TEST_F(DeviceHeapTest, FreeInAKernelOfTheHostsMemoryThatCudaLetsPass) {
   cuda_free(kA);
   run_device();
   ASSERT_EQ(kinds(), "heap-mixed");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_NE(f.message.find("allocated by cudaMalloc; CUDA did not notice."), std::string::npos);
   EXPECT_EQ(labels(f), "freed here|launched here|allocated here|freed by the host here");
 }
@@ -86,7 +86,7 @@ protected:
     device.device_free({.time = kEpoch + 4'000'000'000}, kP);
     log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .stack = {0x310}, .order = milliseconds * 1'000}, kP, 8);
     run_device();
-    const Finding* f = find("heap-mixed");
+    const ReportedFinding* f = find("heap-mixed");
     return f == nullptr ? kinds() : f->message.substr(f->message.find("which is "), 18);
   }
 };
@@ -121,7 +121,7 @@ protected:
     run_device();
   }
   std::string freed_from(std::uint64_t address) {
-    for (const Finding& f : result.findings) {
+    for (const ReportedFinding& f : result.findings) {
       if (f.kind != "heap-mixed" || address_of(f.stacks[0]) != address) continue;
       return f.message.substr(f.message.find("which is "), f.message.find(" of the") - f.message.find("which is ")) +
              " by " + f.stacks[1].frames.at(0).file;

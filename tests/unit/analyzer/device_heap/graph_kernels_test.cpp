@@ -71,7 +71,7 @@ TEST_F(GraphKernels, FreedBeforeTheLaunch) {
   launch(); // told once
   run();
   ASSERT_EQ(kinds(), "use-after-free");
-  const Finding& f = *find("use-after-free");
+  const ReportedFinding& f = *find("use-after-free");
   EXPECT_EQ(f.message.find("The graph that is launched gives a kernel in parameter 2 the pointer 0x7f32a0000010, "
                            "16 bytes into memory that was already freed: "),
             0u)

@@ -88,7 +88,7 @@ TEST_F(Arrays, PastTheExtent) {
   destroy(kArray);
   run();
   ASSERT_EQ(kinds(), "copy-out-of-bounds copy-out-of-bounds copy-out-of-bounds");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.message, "cudaMemcpy2DToArray writes 8 rows of 256 bytes at row 60, past the extent of its destination: an "
                        "array of 64 rows of 256 bytes allocated by cudaMallocArray.");
@@ -195,11 +195,23 @@ TEST_F(Arrays, Overlap) {
   destroy(kOther);
   run();
   ASSERT_EQ(kinds(), "copy-overlap");
-  const Finding& f = *find("copy-overlap");
+  const ReportedFinding& f = *find("copy-overlap");
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.message, "cudaMemcpy2DToArray copies 32 rows of 128 bytes inside one array, from byte 16 of row 8 to "
                        "byte 0 of row 0, and these overlap: what arrives is undefined.");
   EXPECT_EQ(labels(f), "copied here|allocated here");
+}
+
+TEST_F(Arrays, CopyOfAPartOntoItselfIsANote) {
+  make(kArray, {256, 64, 4}, Family::kArray, 256 * 64 * 4);
+  move({kArray, 16, 8}, {kArray, 16, 8}, {128, 32});
+  copy({kArray, 0, 0, 2}, Side::kArray, {kArray, 0, 0, 2}, Side::kArray, {128, 1}, 0, 0x777);
+  run();
+  ASSERT_NE(find("copy-overlap"), nullptr);
+  EXPECT_EQ(find("copy-overlap")->message,
+            "cudaMemcpy2DToArray copies 32 rows of 128 bytes byte 16 of row 8 of an array onto themselves.");
+  EXPECT_EQ(result.findings[1].message,
+            "cudaMemcpy2DToArray copies 128 bytes byte 0 of row 0 in slice 2 of an array onto themselves.");
 }
 
 TEST_F(Arrays, OverlapInALevelByTwoHandles) {
@@ -229,7 +241,7 @@ TEST_F(Arrays, ReadOfWhatNothingWrote) {
   destroy(kArray);
   run();
   ASSERT_EQ(kinds(), "uninitialized-read");
-  const Finding& f = *find("uninitialized-read");
+  const ReportedFinding& f = *find("uninitialized-read");
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.bytes, 16 * 256u);
   EXPECT_EQ(f.count, 1u);

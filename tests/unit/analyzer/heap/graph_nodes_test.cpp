@@ -56,7 +56,7 @@ protected:
   std::string told() {
     run();
     std::string all;
-    for (const Finding& f : result.findings) {
+    for (const ReportedFinding& f : result.findings) {
       if (f.kind == "unused") continue;
       EXPECT_EQ(f.kind, "use-after-free");
       all += (all.empty() ? "" : "|") + f.message.substr(0, f.message.find(" 0x"));
@@ -81,7 +81,7 @@ TEST_F(GraphWorkTest, BothSidesOfACopy) {
   instantiate();
   launch();
   EXPECT_EQ(mistake(), "The graph that is launched copies from");
-  const Finding& f = *find("use-after-free");
+  const ReportedFinding& f = *find("use-after-free");
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.count, 1u);
   EXPECT_EQ(labels(f), "graph launched here|node made here|freed here|allocated here");
@@ -185,7 +185,7 @@ TEST_F(GraphWorkTest, PastTheEnd) {
   cuda_free(kA);
   run();
   ASSERT_EQ(kinds(), "copy-out-of-bounds");
-  const Finding& f = *find("copy-out-of-bounds");
+  const ReportedFinding& f = *find("copy-out-of-bounds");
   EXPECT_EQ(f.bytes, 1u);
   EXPECT_EQ(f.message.find("cuGraphAddNode writes 1 byte past the end of its destination: "), 0u) << f.message;
   EXPECT_EQ(labels(f), "node made here|allocated here");

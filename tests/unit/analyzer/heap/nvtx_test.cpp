@@ -19,7 +19,7 @@ protected:
   void pop_to(std::uint64_t depth, std::size_t thread = 0) { range(RangeOp::kPop, "", depth, 0, thread); }
   std::string leak_range() {
     run();
-    const Finding* leak = find("leak");
+    const ReportedFinding* leak = find("leak");
     return leak != nullptr ? leak->range : "no leak";
   }
 };

@@ -114,7 +114,7 @@ TEST_F(Places, OutOfMemoryOfOneDevice) {
   log().alloc({.api = "cuMemAlloc_v2", .result = 2, .stack = {0x100}, .context = 1}, Family::kDevice, 0, kMiB);
   log().record({.context = 1}, Made<trace::MemoryInfoFields>().free_bytes(100).total_bytes(3 * kMiB));
   run();
-  const Finding* f = find("out-of-memory");
+  const ReportedFinding* f = find("out-of-memory");
   ASSERT_TRUE(f != nullptr && f->held);
   EXPECT_EQ(f->held->device, 0);
   EXPECT_EQ(f->held->bytes, 2 * kMiB); // not the other device's

@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "analyzer/heap/live_index.h"
+#include "analyzer/heap/store/live_index.h"
 #include "analyzer/base/range_map.h"
 
 namespace gmt::test {

@@ -53,7 +53,7 @@ TEST_F(TwoDevices, WithoutAccessIsStaged) {
   peer_copy();
   free_both();
   ASSERT_EQ(kinds(), "copy-staged");
-  const Finding& f = *find("copy-staged");
+  const ReportedFinding& f = *find("copy-staged");
   EXPECT_EQ(f.severity, Severity::kNote);
   EXPECT_EQ(f.message,
             "cudaMemcpyPeer copies from device 0 to device 1, neither of which has access to the other, so "

@@ -23,7 +23,7 @@ protected:
   }
   std::string severities(const std::string& kind) const {
     std::string all;
-    for (const Finding& f : result.findings) {
+    for (const ReportedFinding& f : result.findings) {
       if (f.kind == kind)
         all += f.severity == Severity::kError ? 'E' : f.severity == Severity::kWarning ? 'W' : 'n';
     }
@@ -38,7 +38,7 @@ TEST_F(Uses, ReadBeforeAnythingWrote) {
   cuda_free(kA);
   run();
   ASSERT_EQ(kinds(), "uninitialized-read");
-  const Finding& f = *find("uninitialized-read");
+  const ReportedFinding& f = *find("uninitialized-read");
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(
     f.message,

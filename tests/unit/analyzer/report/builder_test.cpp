@@ -83,8 +83,8 @@ protected:
     std::vector<Analysis> analyses(1);
     analyses[0].process = test::process();
     analyses[0].modules = {module_};
-    LabelledStack stack;
-    stack.label = "allocated here";
+    FindingStack stack;
+    stack.role = StackRole::kAllocated;
     stack.stack = analyses[0].stacks.intern(addresses());
     analyses[0].findings = {finding("leak", Severity::kError, 1)};
     analyses[0].findings[0].stacks = {stack};
@@ -193,6 +193,19 @@ TEST_F(ReportBuilder, SaysEachThingOnceAndNamesReusedAddresses) {
   const Report report = assemble_report(std::move(analyses), {folder_, folder_}, {});
   ASSERT_EQ(report.not_checked.size(), 2u);
   EXPECT_EQ(report.not_checked[1].what, "frames in /lib/a.so");
+}
+
+TEST_F(ReportBuilder, LeavesOutWhatOneProcessOfTheRunHasSeen) {
+  const auto not_checked = [&](bool in_both) {
+    std::vector<Analysis> analyses(2);
+    analyses[0].not_checked = {{.what = "policy", .why = "no mark", .is_of_run = true}, {"uncoalesced", "lost"}};
+    if (in_both) analyses[1].not_checked = {{.what = "policy", .why = "no mark", .is_of_run = true}};
+    std::string all;
+    for (const NotChecked& n : assemble_report(std::move(analyses), {folder_, folder_}, {}).not_checked) all += n.what + " ";
+    return all;
+  };
+  EXPECT_EQ(not_checked(true), "policy uncoalesced ");
+  EXPECT_EQ(not_checked(false), "uncoalesced ");
 }
 
 TEST_F(ReportBuilderSymbols, TraceKeepsItsSymbolsWithoutTheBinaries) {

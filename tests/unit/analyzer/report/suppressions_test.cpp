@@ -13,14 +13,14 @@
 namespace gmt {
 namespace {
 
-bool suppressed_by(const std::string& rule, const Finding& finding) {
+bool suppressed_by(const std::string& rule, const ReportedFinding& finding) {
   Suppressions suppressions;
   suppressions.add_line(rule, "test.supp", 1);
   return suppressions.suppress(finding);
 }
 
 TEST(Suppressions, MatchFunctionFileAndModuleOfAnyFrame) {
-  const Finding finding = test::double_free();
+  const ReportedFinding finding = test::double_free();
   EXPECT_TRUE(suppressed_by("double-free:release_all", finding));
   EXPECT_TRUE(suppressed_by("double-free:release_all()", finding));
   EXPECT_TRUE(suppressed_by("  double-free : setup  \r", finding)); // the last stack counts too

@@ -256,14 +256,16 @@ TEST(ReportText, ProcessesWithoutFindingsAreOneLine) {
   EXPECT_EQ(text.find("no findings"), std::string::npos) << text; // held back is not the same as none
 }
 
-Finding kept_by(const std::string& owner, std::uint64_t mib, std::uint64_t blocks, unsigned frames) {
-  Finding finding;
+ReportedFinding kept_by(const std::string& owner, std::uint64_t mib, std::uint64_t blocks, unsigned frames) {
+  ReportedFinding finding;
   finding.kind = "leak";
+  finding.measure = Measure::kLostBlocks;
   finding.severity = Severity::kNote;
   finding.owner = owner;
   finding.bytes = mib << 20;
   finding.count = blocks;
-  finding.message = "memory was never freed; " + owner + " holds it: it keeps freed blocks for reuse.";
+  finding.owner_clause = "; " + owner + " keeps it";
+  finding.message = "memory was never freed" + finding.owner_clause + ".";
   finding.advice = "Nothing to do, unless it grows from run to run.";
   std::vector<Frame> stack;
   for (unsigned i = 0; i < frames; ++i) stack.push_back(test::frame("f" + std::to_string(i), "/cache.cpp", 7));
@@ -273,9 +275,9 @@ Finding kept_by(const std::string& owner, std::uint64_t mib, std::uint64_t block
 
 TEST(ReportText, ShowsInBriefWhatLibrariesKeep) {
   Report report = test::clean();
-  const auto add = [&report](Finding finding, std::size_t process) {
-    static_cast<Finding&>(report.findings.emplace_back()) = std::move(finding);
-    report.findings.back().process = process;
+  const auto add = [&report](ReportedFinding finding, std::size_t process) {
+    finding.process = process;
+    report.findings.push_back(std::move(finding));
   };
   add(kept_by("PyTorch", 40, 3, 9), 0);
   add(kept_by("cuBLAS", 20, 1, 6), 0);
@@ -284,8 +286,7 @@ TEST(ReportText, ShowsInBriefWhatLibrariesKeep) {
   const std::string text = text_of(report);
   expect_contains(text, R"(
 note     leak                    43.0 MiB in 6 blocks
-  43.0 MiB in 6 blocks, allocated at 3 places, was never freed; PyTorch holds it: it keeps freed
-  blocks for reuse.
+  43.0 MiB in 6 blocks, allocated at 3 places, was never freed; PyTorch keeps it.
     the largest allocated here, cudaMalloc   /cache.cpp:7  f0
                                              /cache.cpp:7  f1
                                              /cache.cpp:7  f2
@@ -296,7 +297,7 @@ note     leak                    43.0 MiB in 6 blocks
   Nothing to do, unless it grows from run to run.
 
 note     leak                    20.0 MiB in 1 block
-  memory was never freed; cuBLAS holds it: it keeps freed blocks for reuse.
+  memory was never freed; cuBLAS keeps it.
 )");
   EXPECT_EQ(last_line(text), "SUMMARY: gpumemtrace: no errors, 4 notes");
   expect_contains(text_of(report, {.stack_depth = 128}), "f8\n");

@@ -59,8 +59,8 @@ protected:
                             .bytes = a.width,
                             .address_register = a.address_register,
                             .address_offset = a.address_offset,
-                            .places = {}};
-    if (a.line != 0) instruction.places.push_back({now_->name, "/src/step.cu", a.line});
+                            .lines = {}};
+    if (a.line != 0) instruction.lines.push_back({now_->name, "/src/step.cu", a.line});
     now_->instructions.push_back(instruction);
     access.instruction(offset, {.executions = a.executions,
                                 .threads = figure(a.threads),
@@ -86,7 +86,7 @@ protected:
       Made<trace::LaunchFields>().function(handle).grid({1, 1, 1}).block({32, 1, 1}), arguments);
   }
 
-  const Analysis& run_access(bool with_code = true) {
+  const WordedAnalysis& run_access(bool with_code = true) {
     trace.write(directory.path() / "trace");
     if (!access.empty()) access.write(directory.path() / "trace");
     options = {};
@@ -102,7 +102,7 @@ protected:
   }
   // The finding's cause, "" if it has none, "-" if there is no such finding.
   std::string cause(const std::string& kind = "uncoalesced") const {
-    const Finding* f = find(kind);
+    const ReportedFinding* f = find(kind);
     return f == nullptr ? "-" : f->access->cause;
   }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what the coalescing mode leaves of one context: an access log in the real format. Used by the tests
-// of memory accesses, by the fuzz driver's seed and by the test of `dump`.
+// Writes what the coalescing mode leaves of one context: an access log in the real format.
 #pragma once
 
 #include <cstring>
@@ -8,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/analyzer/support/slot_file.h"
+#include "tests/unit/analyzer/support/slot_writer.h"
 
 namespace gmt::test {
 
@@ -30,7 +29,7 @@ struct Windows {
   std::uint64_t measuring = 0, elapsed = 0; // nanoseconds
 };
 
-class AccessLogWriter : public SlotFile {
+class AccessLogWriter : public SlotWriter {
 public:
   void windows(const Windows& w) {
     Made<trace::AccessWindowsFields> made;
@@ -75,7 +74,7 @@ public:
   }
   bool empty() const { return slots_.empty(); }
   void write(const std::filesystem::path& trace, const std::string& name = "access-0") const {
-    SlotFile::write(trace, name);
+    SlotWriter::write(trace, name);
   }
 
 private:

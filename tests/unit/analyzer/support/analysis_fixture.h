@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/model/reported_finding.h"
 #include "tests/unit/analyzer/support/trace_writer.h"
 
 namespace gmt::test {
@@ -20,6 +21,13 @@ using trace::Side;
 inline constexpr std::uint64_t kA = 0x7f32a0000000, kB = 0x7f32b0000000, kC = 0x7f32c0000000;
 inline constexpr std::uint64_t kHost = 0x55d000001000;
 inline constexpr std::uint64_t kMiB = 1 << 20;
+
+// What analyze() gives, with its findings in words: no symbols are known, so calls have the names that were recorded.
+struct WordedAnalysis : Analysis {
+  WordedAnalysis() = default;
+  WordedAnalysis(Analysis analysis);
+  std::vector<ReportedFinding> findings; // in place of those without words
+};
 
 class AnalysisTest : public testing::Test {
 protected:
@@ -34,20 +42,20 @@ protected:
 
   // From now on run() keeps findings of these kinds alone, so that a test says nothing about other detectors.
   void expect_only(std::vector<std::string> kinds) { expected_kinds_ = std::move(kinds); }
-  const Analysis& run();
+  const WordedAnalysis& run();
 
-  const Finding* find(const std::string& kind) const;
+  const ReportedFinding* find(const std::string& kind) const;
   // "double-free leak", in order of first example. Most tests allocate for show: `unused` is left out, unless
   // expect_only() names it.
   std::string kinds() const;
   bool is_not_checked(const std::string& what, const std::string& part = "") const;
-  static std::string labels(const Finding& f); // "freed again here|first freed here|allocated here"
-  std::uint64_t address_of(const LabelledStack& stack) const;
+  static std::string labels(const ReportedFinding& f); // "freed again here|first freed here|allocated here"
+  std::uint64_t address_of(const CallStack& stack) const;
 
   TraceWriter trace;
   AnalysisOptions options; // run()'s
   TemporaryDirectory directory;
-  Analysis result;
+  WordedAnalysis result;
 
 private:
   bool is_expected(const std::string& kind) const;

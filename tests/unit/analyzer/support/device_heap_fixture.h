@@ -44,7 +44,7 @@ protected:
                  Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
   }
 
-  const Analysis& run_device() {
+  const WordedAnalysis& run_device() {
     device.drained();
     std::filesystem::create_directories(directory.path() / "trace");
     device.write(directory.path() / "trace");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes what kernels would leave of their malloc and free: device logs and rings in the real format
-// (trace/device_ring.h). Used by the tests of the device heap and by the fuzz driver's seed.
+// (trace/device_ring.h).
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "trace/device_ring.h"
-#include "tests/unit/analyzer/support/slot_file.h"
+#include "tests/unit/analyzer/support/slot_writer.h"
 
 namespace gmt::test {
 
@@ -25,7 +25,7 @@ struct InKernel {
   std::uint64_t alignment = 0;
 };
 
-class DeviceLogWriter : public SlotFile {
+class DeviceLogWriter : public SlotWriter {
 public:
   void site(std::uint32_t id, const std::string& function, const std::string& file, std::uint64_t line) {
     const auto functions = static_cast<std::uint32_t>(function.size()), files = static_cast<std::uint32_t>(file.size());
@@ -60,7 +60,7 @@ public:
   void slot(const trace::Slot& slot) { slots_.push_back(slot); } // as it stands, damage included
 
   void write(const std::filesystem::path& trace, const std::string& name = "device-0") const {
-    SlotFile::write(trace, name);
+    SlotWriter::write(trace, name);
   }
   // The same as a ring of one sub-ring that nobody drained, but for its first `consumed` slots. Slots with no
   // head are torn.
@@ -94,7 +94,7 @@ public:
     write_file(trace / (name + ".ring"), bytes);
   }
   void torn() { // in sub-ring 0
-    SlotFile::torn();
+    SlotWriter::torn();
     ++tickets_[0];
   }
   std::size_t size() const { return slots_.size(); }

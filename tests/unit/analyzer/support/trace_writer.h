@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes synthetic traces in the real format (trace/format.h, trace/records.def): what the interposer would leave behind,
-// without a process. Used by unit tests, the fuzz driver and the benchmark. Orders come from one counter, as
+// without a process. Orders come from one counter, as
 // in a process, unless a call names its own.
 #pragma once
 

@@ -66,7 +66,8 @@ protected:
     analyses[0].modules = {module_};
     Finding finding;
     finding.kind = "leak";
-    finding.stacks.push_back(test::stack("allocated here", "cuMemAlloc", {}));
+    finding.stacks.emplace_back().api = "cuMemAlloc";
+    finding.stacks[0].role = StackRole::kAllocated;
     finding.stacks[0].stack = analyses[0].stacks.intern(stack);
     analyses[0].findings = {finding};
     return assemble_report(std::move(analyses), {folder_}, options);

@@ -100,9 +100,9 @@ TEST_F(AccessLogTest, DamageIsCountedAndLeftOut) {
   writer.record(trace::Kind::kAccessFunction, {1, 1, 0, 0}); // the same number
   writer.record(trace::Kind::kAccessWindows, {99});          // no such trouble
   writer.record(trace::Kind::kText, {5, 1000, 0});           // longer than its record
-  writer.record(static_cast<trace::Kind>(99), {1});          // of a later minor
+  writer.record(trace::Kind::kMore, {1});                    // of no record
   writer.torn();
-  writer.record(trace::Kind::kMore, {1}); // of no record
+  writer.record(static_cast<trace::Kind>(99), {1}); // of a later minor
   const AccessLog log = read();
   EXPECT_EQ(log.functions.size(), 1u);
   EXPECT_FALSE(log.has_windows);

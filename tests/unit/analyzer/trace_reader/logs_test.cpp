@@ -10,6 +10,7 @@
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/trace_reader/event_stream.h"
 
 namespace gmt::test {
 namespace {
@@ -218,6 +219,74 @@ TEST_F(Logs, ManyLogsMergeByOrder) {
     ASSERT_EQ(trace::RecordView(*e).word(kWords - 1), e->payload.size() == kWords ? expected : 0);
   }
   EXPECT_EQ(expected, 20'000u);
+}
+
+// A live process writes on where the file holds zeros, and behind them.
+TEST_F(Logs, ReadingGoesOnWhereALogHasGrown) {
+  const auto note = [this](std::size_t number, std::uint64_t order) {
+    log(number).record(Kind::kNote, {.api = "cuMemPoolTrimTo", .stack = {order}, .order = order},
+                       std::vector<std::uint64_t>(trace::kFirstPayloadWords + 1, order));
+  };
+  for (const bool many_logs : {false, true}) { // of which none stays open
+    trace = TraceWriter();
+    for (std::size_t number = 0; number < (many_logs ? 450 : 2); ++number) note(number, number + 1);
+    trace.write(directory.path() / "trace");
+    EventStream stream(open_trace(directory.path() / "trace").value());
+    std::uint64_t order = 0;
+    const auto read_all = [&] {
+      while (const Event* e = stream.next()) {
+        if (e->kind == Kind::kExit) continue;
+        EXPECT_EQ(e->order, ++order);
+        EXPECT_EQ(stream.stacks().frames(e->stack).front(), order);
+      }
+      return order;
+    };
+    const std::uint64_t first = read_all();
+    EXPECT_EQ(stream.next(), nullptr);
+    stream.read_on();
+    EXPECT_EQ(read_all(), first);
+    for (int i = 1; i <= 1000; ++i) note(i % 2, first + static_cast<std::uint64_t>(i)); // more than the zeros
+    trace.write(directory.path() / "trace");
+    EXPECT_EQ(stream.next(), nullptr); // until it is told to
+    stream.read_on();
+    EXPECT_EQ(read_all(), first + 1000);
+    EXPECT_EQ(stream.stats().total.torn, 0u);
+    EXPECT_EQ(stream.stats().total.damaged, 0u);
+  }
+}
+
+TEST_F(Logs, ReadingGoesOnBehindAHole) {
+  cuda_malloc(kA, kMiB);
+  trace.zero_slots = 0;
+  trace.write(directory.path() / "trace");
+  const auto size = fs::file_size(log_path());
+  fs::resize_file(log_path(), size + (1 << 20)); // nothing but a hole
+  EventStream stream(open_trace(directory.path() / "trace").value());
+  while (stream.next() != nullptr) {}
+  cuda_free(kA);
+  trace.write(directory.path() / "grown");
+  const std::string content = read_file(directory.path() / "grown" / log_path().filename());
+  const int fd = ::open(log_path().c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(::pwrite(fd, content.data(), content.size(), 0), static_cast<ssize_t>(content.size()));
+  ::close(fd);
+  stream.read_on();
+  const Event* e = stream.next();
+  ASSERT_NE(e, nullptr);
+  EXPECT_EQ(e->kind, Kind::kFree);
+  EXPECT_EQ(stream.next(), nullptr);
+  EXPECT_EQ(stream.stats().total.torn, 0u);
+}
+
+// Kinds of device logs and of later minors: detectors are called by a table of the kinds before them.
+TEST_F(Logs, KindsOfOtherFilesAreNoEvents) {
+  const std::uint64_t order = trace.next_order();
+  log().slot(slot(Kind::kDeviceAlloc, 1, order));
+  log().slot(slot(Kind::kAccessCounters, 1, order + 1));
+  log().slot(slot(static_cast<Kind>(static_cast<int>(trace::kLastEventKind) + 1), 1, order + 2));
+  log().slot(slot(static_cast<Kind>(255), 1, order + 3));
+  run();
+  EXPECT_EQ(result.process.totals.events, 0u);
+  EXPECT_TRUE(is_not_checked("calls of a newer format", "4 records"));
 }
 
 TEST_F(Logs, MoreThreadsThanDescriptors) {

@@ -2,6 +2,7 @@
 // A trace that lost a part of itself says so; one that is short for a reason that it tells does not.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
+#include "analyzer/trace_reader/missing_records.h"
 
 #include <unistd.h>
 

@@ -6,6 +6,8 @@
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/trace_reader/event_stream.h"
+#include "analyzer/trace_reader/facts/name_table.h"
 
 namespace gmt::test {
 namespace {
@@ -50,23 +52,27 @@ TEST_F(Traces, TextFiles) {
   EXPECT_EQ(trace.modules[1].path, "/lib/a\tb.so");
   EXPECT_EQ(trace.modules[1].unloaded, 9u);
   EXPECT_EQ(trace.damaged_lines, 1u);
-  EXPECT_EQ(trace.api_name(0), "cuMemAlloc_v2");
-  EXPECT_EQ(trace.api_name(1), "?");
+  EXPECT_EQ(NameTable(trace.apis).symbol(0), "cuMemAlloc_v2");
+  EXPECT_EQ(NameTable(trace.apis).symbol(1), "?");
+  EXPECT_EQ(NameTable(trace.apis).api_name(0), "cuMemAlloc");
   ASSERT_TRUE(trace.completion);
   EXPECT_EQ(trace.completion->ending.signal, 11);
   EXPECT_TRUE(trace.completion->core_dumped);
 }
 
-TEST_F(Traces, InfoAloneIsReadAsTheWholeTraceIs) {
-  writer.info = {"run=a\\\\b\\tc", "realtime_ns=17", "exe=/bin/a\\nb"};
+TEST_F(Traces, InfoIsReadOnceAndPassedOn) {
+  writer.info = {"run=a\\\\b\\tc", "realtime_ns=17", "exe=/bin/a\\nb", "no equals sign"};
   writer.write(path());
-  const TraceInfo info = read_info(path());
-  EXPECT_EQ(info.run, "a\\b\tc");
-  EXPECT_EQ(info.realtime_ns, 17u);
-  EXPECT_EQ(info.pid, 4242u);
-  EXPECT_EQ(info.executable, "/bin/a\nb");
-  EXPECT_EQ(open_trace(path()).value().info.run, info.run);
-  EXPECT_EQ(read_info(directory.path() / "absent").run, "");
+  TraceHead head = read_head(path());
+  EXPECT_EQ(head.info.run, "a\\b\tc");
+  EXPECT_EQ(head.info.realtime_ns, 17u);
+  EXPECT_EQ(head.info.pid, 4242u);
+  EXPECT_EQ(head.info.executable, "/bin/a\nb");
+  write_file(path() / "info", "format=9.9\nrun=other\n"); // not looked at again
+  const TraceDir trace = open_trace(std::move(head)).value();
+  EXPECT_EQ(trace.info.run, "a\\b\tc");
+  EXPECT_EQ(trace.damaged_lines, 1u);
+  EXPECT_EQ(read_head(directory.path() / "absent").info.run, "");
 }
 
 TEST_F(Traces, WhatCannotBeOpenedThrowsWhereItsValueIsAskedFor) {
@@ -141,14 +147,16 @@ TEST_F(Traces, DumpSeesEveryRecordInOrder) {
   writer.log(1).alloc({.api = "cuMemAlloc_v2", .order = 4}, trace::Family::kDevice, 0x40, 1);
   writer.write(path());
   EventStream stream(open_trace(path()).value());
+  NameTable names(stream.trace().apis);
   std::string orders;
   while (const Event* e = stream.next()) {
+    names.follow(*e);
     orders += std::to_string(e->order);
     orders += e->kind == trace::Kind::kName ? "n " : e->kind == trace::Kind::kExit ? "e " : " ";
   }
   EXPECT_EQ(orders, "0e 1 1n 3 4 ");
-  EXPECT_EQ(stream.handle_name(0xf), "kerne");
-  EXPECT_EQ(stream.handle_name(0xe), "");
+  EXPECT_EQ(names.handle_name(0xf), "kerne");
+  EXPECT_EQ(names.handle_name(0xe), "");
   EXPECT_EQ(stream.next(), nullptr);
 }
 

@@ -8,7 +8,7 @@ add_executable(collector_test ${here}/collector_test.cpp ${here}/collector_threa
 add_executable(collector_costs_test ${here}/collector_costs_test.cpp ${collector_sources}) # has a device of its own
 foreach(test collector_test collector_costs_test)
   target_compile_definitions(${test} PRIVATE _GNU_SOURCE)
-  target_link_libraries(${test} PRIVATE gmt_trace gmt_warnings gmt_sanitize zstd GTest::gtest_main)
+  target_link_libraries(${test} PRIVATE gmt_trace gmt_warnings gmt_sanitize zstd lz4 GTest::gtest_main)
   gtest_discover_tests(${test} PROPERTIES LABELS unit TIMEOUT 120)
 endforeach()
 target_compile_definitions(collector_test PRIVATE GMT_CUBINS="${cubins}")

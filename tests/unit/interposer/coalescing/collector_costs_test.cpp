@@ -13,12 +13,9 @@
 #include <vector>
 
 #include "interposer/coalescing/collector/core.h"
-#include "interposer/coalescing/collector/counters.h"
-#include "interposer/coalescing/collector/cupti.h"
+#include "interposer/coalescing/collector/profiler.h"
 #include "interposer/coalescing/collector/sampling/sampling_policy.h"
 #include "interposer/coalescing/collector/windows/sums.h"
-
-extern "C" const gmt::interposer::CollectorFunctions* gmt_collector(const gmt::interposer::CoreFunctions* core);
 
 namespace gmt::interposer::collector {
 namespace {
@@ -134,48 +131,48 @@ const CoreFunctions& made_up_core() {
   return functions;
 }
 
-} // namespace
+// ---- what measures
 
-// ---- CUPTI
-
-Answer Cupti::begin() noexcept {
-  device.clock += 100 * kMillisecond;
-  return {};
-}
-Answer Cupti::open(std::uint64_t, int ordinal, Part part, bool) noexcept {
-  for (bool& known : chips_[ordinal].known) known = true;
-  chips_[ordinal].part = part;
-  EXPECT_LE(device.free_at, device.clock);
-  device.clock += kMillisecond;
-  device.patched = true;
-  device.part = part;
-  device.launched_in_window.clear();
-  return {};
-}
-Answer Cupti::read(std::uint64_t, int, Visit visit, void* data) noexcept {
-  EXPECT_LE(device.free_at, device.clock);
-  device.clock += kMillisecond;
-  std::uint32_t number = 1;
-  for (const auto& [name, launches] : device.launched_in_window) {
-    if (device.part == Part::kAll) device.shared_measured[name] += launches;
-    device.measured[name] += launches;
-    Figures figures{number, number, name.c_str(), 0x80, {}};
-    ++number;
-    figures.values[0] = launches;
-    figures.values[kFirstMemoryMetric] = 4 * launches;
-    for (const bool again : {false, true}) visit(data, figures, again);
+class MadeUpMetrics final : public InstructionMetrics {
+public:
+  Answer begin() noexcept override {
+    device.clock += 100 * kMillisecond;
+    return {};
   }
-  return {};
-}
-Answer Cupti::close(std::uint64_t, int) noexcept {
-  device.patched = false;
-  return {};
-}
-Answer Counters::begin(const Cupti&, std::uint64_t, int, unsigned&, CUpti_RangeProfiler_Object*&) noexcept { return {}; }
-Answer Counters::end(int, CUpti_RangeProfiler_Object*, Figures*) noexcept { return {}; }
-void Counters::forget(CUpti_RangeProfiler_Object*) noexcept {}
+  Answer open(std::uint64_t, int, Part part, bool) noexcept override {
+    EXPECT_LE(device.free_at, device.clock);
+    device.clock += kMillisecond;
+    device.patched = true;
+    device.part = part;
+    device.launched_in_window.clear();
+    return {};
+  }
+  Part part(int) const noexcept override { return device.part; }
+  Answer read(std::uint64_t, int, Visit visit, void* data) noexcept override {
+    EXPECT_LE(device.free_at, device.clock);
+    device.clock += kMillisecond;
+    std::uint32_t number = 1;
+    for (const auto& [name, launches] : device.launched_in_window) {
+      if (device.part == Part::kAll) device.shared_measured[name] += launches;
+      device.measured[name] += launches;
+      Figures figures{number, number, name.c_str(), 0x80, {}};
+      ++number;
+      figures.values[0] = launches;
+      figures.values[kFirstMemoryMetric] = 4 * launches;
+      for (const bool again : {false, true}) visit(data, figures, again);
+    }
+    return {};
+  }
+  Answer close(std::uint64_t, int) noexcept override {
+    device.patched = false;
+    return {};
+  }
+};
 
-namespace {
+class NoCounters final : public KernelCounters {};
+
+MadeUpMetrics made_up_metrics;
+NoCounters no_counters;
 
 class CollectorCosts : public testing::Test {
 protected:
@@ -183,7 +180,7 @@ protected:
     device = {};
     records.clear();
     std::strcpy(options.coalescing_launches, launches);
-    collector_ = gmt_collector(&made_up_core());
+    collector_ = begin_collector(made_up_core(), {&made_up_metrics, &no_counters});
     collector_->forget();
     began_ = device.clock;
   }

@@ -7,16 +7,19 @@
 #include <elf.h>
 #include <fstream>
 #include <iterator>
+#include <lz4.h>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
+#include <zstd.h>
 
 #include "interposer/coalescing/collector/sampling/code_bound.h"
 #include "interposer/coalescing/collector/core.h"
 #include "interposer/coalescing/collector/sampling/images.h"
 #include "interposer/coalescing/collector/sampling/sampling_policy.h"
 #include "interposer/coalescing/collector/table.h"
+#include "trace/fatbin.h"
 
 namespace gmt::interposer::collector {
 namespace {
@@ -58,19 +61,19 @@ TEST(CollectorPolicy, MeasuringTakesTwoSecondsAndThenAShare) {
   EXPECT_EQ(governor.allowance(21 * kSecond, false), 0u);
 }
 
-TEST(CollectorPolicy, FactorsAndPatience) {
+TEST(CollectorPolicy, FactorsAndWaits) {
   Governor governor;
   EXPECT_EQ(governor.factor(), 60u);
   governor.saw_factor(20);
   EXPECT_EQ(governor.factor(), 60u);
   governor.saw_factor(172);
   EXPECT_EQ(governor.factor(), 172u);
-  EXPECT_EQ(governor.patience(200 * kMillisecond), 200 * kMillisecond);
+  EXPECT_EQ(governor.longest_wait(200 * kMillisecond), 200 * kMillisecond);
   governor.waited_in_vain(1900 * kMillisecond);
-  EXPECT_EQ(governor.patience(200 * kMillisecond), 100 * kMillisecond);
+  EXPECT_EQ(governor.longest_wait(200 * kMillisecond), 100 * kMillisecond);
   governor.waited_in_vain(200 * kMillisecond);
-  EXPECT_EQ(governor.patience(200 * kMillisecond), 0u);
-  EXPECT_FALSE(governor.has_patience());
+  EXPECT_EQ(governor.longest_wait(200 * kMillisecond), 0u);
+  EXPECT_FALSE(governor.may_wait());
   EXPECT_EQ(pause_after(0), 500 * kMillisecond);
   EXPECT_EQ(pause_after(1), 1000 * kMillisecond);
   EXPECT_EQ(pause_after(1000), pause_after(8));
@@ -104,26 +107,78 @@ TEST(CollectorTable, FindsWhatWasPut) {
   table.release();
 }
 
-// Kernels of tests/fixtures/cubins/kernels.cu, for each architecture that cubins were made for.
-class CollectorCode : public testing::TestWithParam<const char*> {
+int first_device(int* device) { return *device = 0; }
+int capability_9_0(int* value, int attribute, int) { // of the attributes that are asked for
+  *value = attribute == 75 ? 9 : 0;
+  return 0;
+}
+
+// Kernels of tests/fixtures/cubins/kernels.cu.
+class CollectorCode : public testing::Test {
 protected:
-  void SetUp() override {
+  CollectorCode() {
     static CoreFunctions functions{};
     functions.now = [] { return std::uint64_t{0}; };
     functions.is_in_file = [](const void*) { return false; };
+    functions.driver_symbol = [](const char* name) {
+      if (name == std::string("cuCtxGetDevice")) return reinterpret_cast<void*>(&first_device);
+      return name == std::string("cuDeviceGetAttribute") ? reinterpret_cast<void*>(&capability_9_0) : nullptr;
+    };
     core = &functions;
     forget_code();
-    std::ifstream file(std::string(GMT_CUBINS) + "/kernels.plain." + GetParam() + ".cubin", std::ios::binary);
-    image_.assign(std::istreambuf_iterator<char>(file), {});
-    learn_code(image_.data(), image_.size());
   }
   ~CollectorCode() override { core = nullptr; }
-
-private:
-  std::vector<char> image_;
+  static std::string cubin(const std::string& architecture) {
+    std::ifstream file(std::string(GMT_CUBINS) + "/kernels.plain." + architecture + ".cubin", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
 };
 
-TEST_P(CollectorCode, KernelsWithoutLoopsAreBounded) {
+// A fat binary of one cubin for sm_90, packed as the flags say.
+std::string fat_binary(const std::string& code, std::size_t plain_bytes, std::uint64_t flags) {
+  trace::FatbinEntryHeader entry{};
+  entry.kind = trace::kFatbinCubin;
+  entry.header_bytes = sizeof entry;
+  entry.bytes = code.size();
+  entry.compressed_bytes = static_cast<std::uint32_t>(code.size());
+  entry.architecture = 90;
+  entry.flags = flags;
+  entry.plain_bytes = plain_bytes;
+  trace::FatbinContainer container{};
+  container.magic = trace::kFatbinMagic;
+  container.version = 1;
+  container.header_bytes = sizeof container;
+  container.bytes = sizeof entry + code.size();
+  return std::string(reinterpret_cast<const char*>(&container), sizeof container) +
+         std::string(reinterpret_cast<const char*>(&entry), sizeof entry) + code;
+}
+
+TEST_F(CollectorCode, PackedCubinsAreRead) {
+  const std::string plain = cubin("sm_90");
+  std::string lz4(static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(plain.size()))), '\0');
+  lz4.resize(static_cast<std::size_t>(LZ4_compress_default(plain.data(), lz4.data(), static_cast<int>(plain.size()),
+                                                           static_cast<int>(lz4.size()))));
+  std::string zstd(ZSTD_compressBound(plain.size()), '\0');
+  zstd.resize(ZSTD_compress(zstd.data(), zstd.size(), plain.data(), plain.size(), 3));
+  for (const std::string& image : {fat_binary(plain, plain.size(), 0), fat_binary(lz4, plain.size(), trace::kFatbinLz4),
+                                   fat_binary(zstd, plain.size(), trace::kFatbinZstd)}) {
+    forget_code();
+    learn_code(image.data(), image.size());
+    EXPECT_TRUE(code_bound_of("tile").is_bounded());
+  }
+  forget_code();
+  lz4[lz4.size() / 2] = static_cast<char>(lz4[lz4.size() / 2] ^ 0x55);
+  const std::string cut = fat_binary(lz4.substr(0, lz4.size() - 9), plain.size(), trace::kFatbinLz4); // damaged
+  learn_code(cut.data(), cut.size());
+  EXPECT_FALSE(code_bound_of("tile").is_bounded());
+}
+
+// Each architecture that cubins were made for.
+class CollectorCubin : public CollectorCode, public testing::WithParamInterface<const char*> {};
+
+TEST_P(CollectorCubin, KernelsWithoutLoopsAreBounded) {
+  const std::string image = cubin(GetParam());
+  learn_code(image.data(), image.size());
   for (const char* kernel : {"inlined", "called", "tile"}) {
     const CodeBound bound = code_bound_of(kernel);
     EXPECT_TRUE(bound.is_bounded()) << kernel;
@@ -134,7 +189,7 @@ TEST_P(CollectorCode, KernelsWithoutLoopsAreBounded) {
   }
   EXPECT_FALSE(code_bound_of("none").is_bounded());
 }
-INSTANTIATE_TEST_SUITE_P(Each, CollectorCode, testing::Values("sm_75", "sm_80", "sm_90", "sm_100"),
+INSTANTIATE_TEST_SUITE_P(Each, CollectorCubin, testing::Values("sm_75", "sm_80", "sm_90", "sm_100"),
                          [](const auto& one) { return std::string(one.param); });
 
 // Instructions as cuobjdump lists them.

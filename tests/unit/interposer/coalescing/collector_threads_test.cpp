@@ -15,11 +15,8 @@
 #include <vector>
 
 #include "interposer/coalescing/collector/core.h"
-#include "interposer/coalescing/collector/counters.h"
-#include "interposer/coalescing/collector/cupti.h"
+#include "interposer/coalescing/collector/profiler.h"
 #include "interposer/coalescing/collector/windows/sums.h"
-
-extern "C" const gmt::interposer::CollectorFunctions* gmt_collector(const gmt::interposer::CoreFunctions* core);
 
 namespace gmt::interposer::collector {
 namespace {
@@ -118,7 +115,7 @@ const CoreFunctions& made_up_core() {
   return functions;
 }
 
-// One launch as Entry makes it: told before, made, told after.
+// One launch as Entry makes it: before(), the launch, after().
 void launch(const CollectorFunctions& collector, unsigned stream, bool fails, bool slowly) {
   const DriverCall call{What::kLaunch, kFirstStream + stream, kKernel};
   const std::uint64_t token = collector.before(call);
@@ -165,66 +162,75 @@ void wait_for_stream(const CollectorFunctions& collector, unsigned stream) {
   if (token != 0) collector.after(call, token, true);
 }
 
-} // namespace
+// ---- what measures
 
-// ---- CUPTI
+class MadeUpMetrics final : public InstructionMetrics {
+public:
+  Answer begin() noexcept override { return {}; }
+  Answer open(std::uint64_t, int, Part part, bool) noexcept override {
+    part_ = part;
+    look_for_captures();
+    if (running.load() != 0) met_work.fetch_add(1); // launched before: it is not known whether they would count
+    EXPECT_FALSE(enabled.exchange(true));
+    launched_in_window.store(0);
+    return {};
+  }
+  Part part(int) const noexcept override { return part_; }
+  Answer read(std::uint64_t, int, Visit visit, void* data) noexcept override {
+    if (running.load() != 0) met_work.fetch_add(1);
+    std::this_thread::sleep_for(100us);
+    look_for_captures();
+    if (running.load() != 0) met_work.fetch_add(1); // a thread launched meanwhile: we would wait for that, too
+    const std::uint64_t launches = launched_in_window.exchange(0);
+    read_launches.fetch_add(launches);
+    readings.fetch_add(1);
+    Figures figures{1, 2, "kernel", 0x80, {}};
+    figures.values[0] = launches;
+    figures.values[kFirstMemoryMetric] = 4 * launches;
+    for (const bool again : {false, true}) visit(data, figures, again);
+    return {};
+  }
+  Answer close(std::uint64_t, int) noexcept override {
+    look_for_captures();
+    EXPECT_TRUE(enabled.exchange(false));
+    lost_launches.fetch_add(launched_in_window.exchange(0));
+    return {};
+  }
 
-Answer Cupti::begin() noexcept { return {}; }
-Answer Cupti::open(std::uint64_t, int device, Part, bool) noexcept {
-  for (bool& known : chips_[device].known) known = true;
-  look_for_captures();
-  if (running.load() != 0) met_work.fetch_add(1); // launched before: nobody knows whether they would count
-  EXPECT_FALSE(enabled.exchange(true));
-  launched_in_window.store(0);
-  return {};
-}
-Answer Cupti::read(std::uint64_t, int, Visit visit, void* data) noexcept {
-  if (running.load() != 0) met_work.fetch_add(1);
-  std::this_thread::sleep_for(100us);
-  look_for_captures();
-  if (running.load() != 0) met_work.fetch_add(1); // somebody launched meanwhile: we would wait for that, too
-  const std::uint64_t launches = launched_in_window.exchange(0);
-  read_launches.fetch_add(launches);
-  readings.fetch_add(1);
-  Figures figures{1, 2, "kernel", 0x80, {}};
-  figures.values[0] = launches;
-  figures.values[kFirstMemoryMetric] = 4 * launches;
-  for (const bool again : {false, true}) visit(data, figures, again);
-  return {};
-}
-Answer Counters::begin(const Cupti&, std::uint64_t, int, unsigned& pass, CUpti_RangeProfiler_Object*&) noexcept {
-  counted_pass = pass;
-  if (running.load() != 0) met_work.fetch_add(1);
-  EXPECT_FALSE(enabled.load());
-  EXPECT_FALSE(counting.exchange(true));
-  launched_while_counting.store(0);
-  return {};
-}
-Answer Counters::end(int, CUpti_RangeProfiler_Object*, Figures* figures) noexcept {
-  if (running.load() != 0) met_work.fetch_add(1);
-  EXPECT_TRUE(counting.exchange(false));
-  if (figures == nullptr) return {};
-  const unsigned word = counted_pass == 0 ? 0 : kFigures - 1;
-  figures->sums[word] = launched_while_counting.load();
-  figures->counted = 1u << word;
-  countings.fetch_add(1);
-  return {};
-}
-void Counters::forget(CUpti_RangeProfiler_Object*) noexcept {}
-Answer Cupti::close(std::uint64_t, int) noexcept {
-  look_for_captures();
-  EXPECT_TRUE(enabled.exchange(false));
-  lost_launches.fetch_add(launched_in_window.exchange(0));
-  return {};
-}
+private:
+  Part part_ = Part::kAll;
+};
 
-namespace {
+class MadeUpCounters final : public KernelCounters {
+public:
+  Answer begin(std::uint64_t, int, unsigned& pass, CUpti_RangeProfiler_Object*&) noexcept override {
+    counted_pass = pass;
+    if (running.load() != 0) met_work.fetch_add(1);
+    EXPECT_FALSE(enabled.load());
+    EXPECT_FALSE(counting.exchange(true));
+    launched_while_counting.store(0);
+    return {};
+  }
+  Answer end(int, CUpti_RangeProfiler_Object*, Figures* figures) noexcept override {
+    if (running.load() != 0) met_work.fetch_add(1);
+    EXPECT_TRUE(counting.exchange(false));
+    if (figures == nullptr) return {};
+    const unsigned word = counted_pass == 0 ? 0 : kFigures - 1;
+    figures->sums[word] = launched_while_counting.load();
+    figures->counted = 1u << word;
+    countings.fetch_add(1);
+    return {};
+  }
+};
+
+MadeUpMetrics made_up_metrics;
+MadeUpCounters made_up_counters;
 
 TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   constexpr unsigned kThreads = 8, kLaunches = 1500;
   std::strcpy(options.coalescing_launches, "all");
   options.counters = 1;
-  const CollectorFunctions& collector = *gmt_collector(&made_up_core());
+  const CollectorFunctions& collector = *begin_collector(made_up_core(), {&made_up_metrics, &made_up_counters});
   std::atomic<bool> end{false};
   std::thread device([&end] { finish_work(end); });
   std::vector<std::thread> threads;
@@ -242,7 +248,7 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   for (unsigned stream = 0; stream < kStreams; ++stream) wait_for_stream(collector, stream);
-  constexpr unsigned kAtRest = 6; // launches that meet nobody: some are measured and some counted, whatever came before
+  constexpr unsigned kAtRest = 6; // launches that meet no other: some are measured and some counted, whatever came before
   for (unsigned i = 0; i < kAtRest; ++i) {
     launch(collector, 0, false, false);
     wait_for_stream(collector, 0);

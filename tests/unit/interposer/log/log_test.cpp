@@ -21,7 +21,7 @@
 #include "interposer/log/module_list.h"
 #include "interposer/log/process.h"
 #include "interposer/log/thread_log.h"
-#include "interposer/log/unwinder.h"
+#include "interposer/log/unwinder_functions.h"
 #include "interposer/log/thread_session.h"
 
 namespace gmt::interposer {
@@ -30,22 +30,27 @@ namespace gmt::interposer {
 constinit const SessionPart kParts[] = {{forget_texts, nullptr}, {forget_noted_modules, note_all_modules}};
 constinit const SessionParts session_parts{kParts, std::size(kParts)};
 
-
-// Made-up call stacks, a new one every few calls: libunwind frees its caches when a thread ends, which is later than
-// the thread sanitizer's runtime can follow.
-void flush_unwinder() noexcept {}
-unsigned unwind(void** frames, unsigned size) noexcept {
-  static thread_local std::uint64_t calls = 0;
-  const unsigned count = std::min(size, 12u);
-  for (unsigned i = 0; i < count; ++i) frames[i] = reinterpret_cast<void*>(0x10000 + calls / 3 * 64 + i);
-  ++calls;
-  return count;
-}
-void unwind_with_stack_pointers(bool (*)(void*, std::uint64_t, std::uint64_t), void*) noexcept {}
-
 namespace {
 
 namespace fs = std::filesystem;
+
+// Made-up call stacks, a new one every few calls: libunwind frees its caches when a thread ends, which is later than
+// the thread sanitizer's runtime can follow.
+int made_up_backtrace(void** frames, int size) {
+  static thread_local std::uint64_t calls = 0;
+  const int count = std::min(size, 12);
+  for (int i = 0; i < count; ++i) {
+    frames[i] = reinterpret_cast<void*>(0x10000 + calls / 3 * 64 + static_cast<std::uint64_t>(i));
+  }
+  ++calls;
+  return count;
+}
+
+void walk_made_up_stacks() {
+  UnwinderFunctions functions{};
+  functions.backtrace = made_up_backtrace;
+  set_unwinder(functions);
+}
 
 struct Written {
   std::uint64_t order, thread, counter;
@@ -90,6 +95,7 @@ void write_records(std::uint64_t thread, unsigned count) {
 
 TEST(InterposerLog, ManyThreadsWriteAndLoseNothing) {
   ASSERT_NE(std::getenv("GPUMEMTRACE_DIR"), nullptr) << "CTest sets GPUMEMTRACE_DIR";
+  walk_made_up_stacks();
   constexpr unsigned kThreads = 16, kRounds = 4, kRecords = 5000; // enough to grow every log several times
   for (unsigned round = 0; round < kRounds; ++round) { // later rounds write to logs leased from earlier ones
     std::vector<std::thread> threads;

@@ -1,29 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scan of launch arguments (interposer/recorders/launch_arguments.cpp) against a made-up driver: which words end up in the record,
-// with which parameter's number, for every shape of parameters; and what is forgotten when code is unloaded.
+// with which parameter's number, for every shape of parameters; and what is forgotten when code is unloaded. Logs and
+// rings are the real ones.
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "interposer/device_ring/ring.h"
-#include "interposer/recorders/launch_arguments.h"
-#include "interposer/log/process.h"
-#include "interposer/loader/real_dlsym.h"
 #include "interposer/device_ring/drain.h"
-#include "interposer/calls/call.h"
-#include "interposer/log/thread_log.h"
+#include "interposer/device_ring/ring.h"
 #include "interposer/driver_state/code_generation.h"
-#include "interposer/log/thread_session.h"
+#include "interposer/driver_state/context_ids.h"
+#include "interposer/loader/driver_function.h"
+#include "interposer/log/process.h"
+#include "interposer/recorders/launch_arguments.h"
+#include "trace/records.h"
+#include "trace/ring_reader.h"
 
 namespace gmt::interposer {
 
+constinit const SessionPart kParts[] = {{forget_contexts, nullptr}, {forget_kernels, nullptr}, {forget_device_rings, nullptr}};
+constinit const SessionParts session_parts{kParts, std::size(kParts)};
+
 namespace {
+
+namespace fs = std::filesystem;
+
+// ---- the driver
 
 struct Kernel {
   std::string name;
@@ -33,9 +46,9 @@ struct Kernel {
 };
 std::map<std::uint64_t, Kernel> driver_kernels;
 std::atomic<unsigned> questions = 0;
-std::map<std::uint64_t, Kernel> announced; // by kKernel and kName records
-ThreadLog* the_log = nullptr;
-std::atomic<unsigned> handed_over = 0, announcements = 0; // calls about rings
+std::atomic<std::uint64_t> context_now = 0;
+std::map<std::uint64_t, std::uint64_t> variables; // by module, of instrumented kernels: what the module was given
+unsigned module_questions = 0, variable_writes = 0;
 
 constexpr int kOk = 0, kInvalidValue = 1, kInvalidHandle = 400;
 
@@ -63,45 +76,134 @@ int name_of(bool function, const char** name, std::uint64_t handle) {
 int function_name(const char** name, std::uint64_t handle) { return name_of(true, name, handle); }
 int kernel_name(const char** name, std::uint64_t handle) { return name_of(false, name, handle); }
 
-} // namespace
-
-// What the code under test asks of the rest of the interposer.
-Options Process::options_{};
-std::atomic<std::uint32_t> no_session{1}; // every thread asks for its log anew
-std::atomic<std::atomic<std::uint32_t>*> Process::fork_page_{&no_session};
-constinit thread_local ThreadSession thread_session __attribute__((tls_model("initial-exec"))) = {};
-ThreadLog* Process::enter_thread(std::uint32_t&, std::uint32_t&) noexcept { return the_log; }
-bool hand_over_ring(std::uint64_t function) noexcept {
-  ++handed_over;
+int current_context_of_driver(std::uint64_t* context) {
+  *context = context_now;
+  return kOk;
+}
+// A CUkernel has a function, and that a module, in each context.
+int function_of_kernel(std::uint64_t* function, std::uint64_t kernel) {
+  *function = kernel | context_now << 16;
+  return kOk;
+}
+int module_of(std::uint64_t* module, std::uint64_t function) {
+  ++module_questions;
   const auto it = driver_kernels.find(function);
-  return it != driver_kernels.end() && it->second.is_instrumented;
+  if (it != driver_kernels.end() && !it->second.is_function) return kInvalidHandle;
+  *module = function;
+  return kOk;
 }
-void expect_records() noexcept { ++announcements; }
-void* driver_symbol(const char* name) noexcept {
-  const std::string wanted = name;
-  if (wanted == "cuFuncGetParamInfo") return reinterpret_cast<void*>(&function_parameter);
-  if (wanted == "cuKernelGetParamInfo") return reinterpret_cast<void*>(&kernel_parameter);
-  if (wanted == "cuFuncGetName") return reinterpret_cast<void*>(&function_name);
-  if (wanted == "cuKernelGetName") return reinterpret_cast<void*>(&kernel_name);
-  return nullptr;
-}
-trace::Slot* ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t,
-                                     bool) noexcept {
-  static trace::Slot written{};
-  Kernel& kernel = announced[words[0]];
-  if (kind == trace::Kind::kName) {
-    EXPECT_EQ(count, 2 + (words[1] + 7) / 8);
-    kernel.name.assign(reinterpret_cast<const char*>(words + 2), words[1]);
-  } else {
-    EXPECT_EQ(kind, trace::Kind::kKernel);
-    EXPECT_EQ(count, 2 + words[1]);
-    kernel.parameters.clear();
-    for (unsigned i = 2; i < count; ++i) kernel.parameters.emplace_back(words[i] & 0xffffffff, words[i] >> 32);
+int variable_of(std::uint64_t* address, std::size_t* bytes, std::uint64_t module, const char* name) {
+  const auto it = driver_kernels.find(module & 0xffff);
+  if (it == driver_kernels.end() || !it->second.is_instrumented || std::strcmp(name, trace::kControlSymbol) != 0) {
+    return kInvalidValue;
   }
-  return &written;
+  *address = reinterpret_cast<std::uint64_t>(&variables[module]);
+  *bytes = sizeof(std::uint64_t);
+  return kOk;
+}
+int copy_to_device(std::uint64_t to, const void* from, std::size_t bytes, std::uint64_t) {
+  for (const auto& [module, variable] : variables) variable_writes += to == reinterpret_cast<std::uint64_t>(&variable);
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return kOk;
+}
+int allocate(std::uint64_t* address, std::size_t bytes) {
+  *address = reinterpret_cast<std::uint64_t>(std::calloc(1, bytes));
+  return kOk;
+}
+int device_pointer(std::uint64_t* on_device, void* on_host, unsigned) {
+  *on_device = reinterpret_cast<std::uint64_t>(on_host);
+  return kOk;
+}
+int first_device(int* device) { return *device = 0; }
+int make_stream(std::uint64_t* stream, unsigned) {
+  *stream = 1;
+  return kOk;
+}
+int do_nothing() { return kOk; }
+
+void* made_up_driver(const char* name) noexcept {
+  static const std::map<std::string, void*> kFunctions = {
+      {"cuFuncGetParamInfo", reinterpret_cast<void*>(&function_parameter)},
+      {"cuKernelGetParamInfo", reinterpret_cast<void*>(&kernel_parameter)},
+      {"cuFuncGetName", reinterpret_cast<void*>(&function_name)},
+      {"cuKernelGetName", reinterpret_cast<void*>(&kernel_name)},
+      {"cuCtxGetCurrent", reinterpret_cast<void*>(&current_context_of_driver)},
+      {"cuKernelGetFunction", reinterpret_cast<void*>(&function_of_kernel)},
+      {"cuFuncGetModule", reinterpret_cast<void*>(&module_of)},
+      {"cuModuleGetGlobal_v2", reinterpret_cast<void*>(&variable_of)},
+      {"cuMemcpyHtoDAsync_v2", reinterpret_cast<void*>(&copy_to_device)},
+      {"cuMemAlloc_v2", reinterpret_cast<void*>(&allocate)},
+      {"cuMemHostGetDevicePointer_v2", reinterpret_cast<void*>(&device_pointer)},
+      {"cuCtxGetDevice", reinterpret_cast<void*>(&first_device)},
+      {"cuStreamCreate", reinterpret_cast<void*>(&make_stream)}};
+  for (const char* other : {"cuThreadExchangeStreamCaptureMode", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
+                            "cuDevicePrimaryCtxGetState", "cuMemHostRegister_v2", "cuMemHostUnregister",
+                            "cuMemFree_v2", "cuStreamDestroy_v2", "cuStreamQuery"}) {
+    if (std::strcmp(name, other) == 0) return reinterpret_cast<void*>(&do_nothing);
+  }
+  const auto found = kFunctions.find(name);
+  return found != kFunctions.end() ? found->second : nullptr;
 }
 
-namespace {
+// ---- the trace
+
+fs::path trace_folder() {
+  char path[4200];
+  EXPECT_TRUE(Process::path_of("info", path, sizeof path));
+  return fs::path(path).parent_path();
+}
+
+// A record's words, in as many slots as it has.
+std::vector<std::uint64_t> words_of(const trace::Slot* slot, unsigned slots) {
+  std::vector<std::uint64_t> words(std::begin(slot->a), std::end(slot->a));
+  for (unsigned i = 1; i < slots; ++i) {
+    trace::MoreSlot more;
+    std::memcpy(&more, slot + i, sizeof more);
+    words.insert(words.end(), std::begin(more.payload), std::end(more.payload));
+  }
+  return words;
+}
+
+// The kernels that the trace describes, as it did last.
+std::map<std::uint64_t, Kernel> announced() {
+  std::map<std::uint64_t, Kernel> kernels;
+  for (const auto& entry : fs::directory_iterator(trace_folder())) {
+    if (entry.path().extension() != ".log") continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
+    std::vector<trace::Slot> slots((bytes.size() - trace::kLogHeaderBytes) / sizeof(trace::Slot));
+    std::memcpy(slots.data(), bytes.data() + trace::kLogHeaderBytes, slots.size() * sizeof(trace::Slot));
+    for (std::size_t at = 0; at < slots.size();) {
+      const trace::Head head = trace::unpack(slots[at].head);
+      const std::vector<std::uint64_t> words = words_of(&slots[at], head.slots);
+      const trace::Payload payload{words.data(), words.size()};
+      at += head.slots == 0 ? 1 : head.slots;
+      if (head.kind == trace::Kind::kName) {
+        const trace::NameView view(payload);
+        kernels[view.handle()].name.assign(view.text().text(), view.length());
+      } else if (head.kind == trace::Kind::kKernel) {
+        const trace::KernelView view(payload);
+        auto& parameters = kernels[view.function()].parameters;
+        parameters.clear();
+        for (std::size_t i = 0; i < view.parameter_count(); ++i) {
+          const trace::Halves halves = trace::halves_of(view.parameters()[i]);
+          parameters.emplace_back(halves.low, halves.high);
+        }
+      }
+    }
+  }
+  return kernels;
+}
+
+class RemovesTrace : public testing::Environment {
+  void TearDown() override {
+    for (Ring& ring : rings) {
+      if (ring.memory.base != nullptr) drop_ring_memory(ring.memory);
+    }
+    if (Process::is_on()) fs::remove_all(trace_folder());
+  }
+};
+[[maybe_unused]] const testing::Environment* const kRemovesTrace = testing::AddGlobalTestEnvironment(new RemovesTrace);
 
 using Words = std::vector<std::pair<std::uint64_t, unsigned>>; // address, parameter
 
@@ -111,11 +213,9 @@ class KernelScan : public testing::Test {
 protected:
   KernelScan() {
     forget_kernels();
+    set_driver_look_up(made_up_driver);
     driver_kernels.clear();
-    announced.clear();
-    questions = handed_over = announcements = 0;
-    static ThreadLog log;
-    the_log = &log;
+    questions = 0;
   }
 
   // The launch's words, and whether all of them are there.
@@ -219,7 +319,7 @@ TEST_F(KernelScan, ManyParametersShareTheLastNumber) {
   values[126] = values[127] = values[139] = kAddress;
   driver_kernels[0x10] = kernel;
   EXPECT_EQ(launch(0x10, parameters), (Words{{kAddress, 126}, {kAddress, 127}, {kAddress, 127}}));
-  EXPECT_EQ(announced[0x10].parameters, kernel.parameters);
+  EXPECT_EQ(announced()[0x10].parameters, kernel.parameters);
 }
 
 TEST_F(KernelScan, ExtraIsScannedAsABlock) {
@@ -254,9 +354,9 @@ TEST_F(KernelScan, BothKindsOfHandlesAreAskedOnceAndAnnounced) {
     EXPECT_EQ(launch(0x20, {&pointer, &number}), (Words{{kAddress, 0}}));
     EXPECT_EQ(questions, 2u + 1u + 3u); // each to its end, and the wrong question about the CUkernel
   }
-  EXPECT_EQ(announced[0x10].name, long_name);
-  EXPECT_EQ(announced[0x20].name, "kernel");
-  EXPECT_EQ(announced[0x20].parameters, driver_kernels[0x20].parameters);
+  EXPECT_EQ(announced()[0x10].name, long_name);
+  EXPECT_EQ(announced()[0x20].name, "kernel");
+  EXPECT_EQ(announced()[0x20].parameters, driver_kernels[0x20].parameters);
 }
 
 TEST_F(KernelScan, UnknownHandlesAreAskedAboutAgain) {
@@ -267,17 +367,28 @@ TEST_F(KernelScan, UnknownHandlesAreAskedAboutAgain) {
   EXPECT_EQ(launch(0x10, {&pointer}).size(), 1u);
 }
 
-TEST_F(KernelScan, EveryLaunchOfAnInstrumentedKernelIsToldToTheRings) {
-  driver_kernels[0x10] = {"instrumented", {{0, 8}}, true, true};
+TEST_F(KernelScan, TheModuleOfAnInstrumentedKernelGetsTheRingOfEachContext) {
+  driver_kernels[0x10] = {"instrumented", {{0, 8}}, false, true};
   driver_kernels[0x20] = {"plain", {{0, 8}}};
   std::uint64_t pointer = kAddress;
-  for (unsigned launches = 1; launches < 4; ++launches) {
-    EXPECT_EQ(launch(0x10, {&pointer}), (Words{{kAddress, 0}}));
-    EXPECT_TRUE(complete);
-    EXPECT_EQ(launch(0x20, {&pointer}), (Words{{kAddress, 0}}));
-    EXPECT_EQ(handed_over, launches + 1); // of the plain one, the first
-    EXPECT_EQ(announcements, launches);
+  std::set<std::uint64_t> controls;
+  for (const std::uint64_t context : {0xc1u, 0xc2u}) {
+    context_now = context;
+    for (unsigned i = 0; i < 3; ++i) {
+      EXPECT_EQ(launch(0x10, {&pointer}), (Words{{kAddress, 0}}));
+      EXPECT_TRUE(complete);
+      EXPECT_EQ(launch(0x20, {&pointer}), (Words{{kAddress, 0}}));
+    }
+    const std::uint64_t given = variables[0x10 | context << 16];
+    ASSERT_NE(given, 0u);
+    EXPECT_EQ(reinterpret_cast<const trace::DeviceControl*>(given)->version, trace::kRingVersion);
+    EXPECT_TRUE(controls.insert(given).second);
+    EXPECT_EQ(variable_writes, controls.size());
   }
+  EXPECT_EQ(variables.size(), 2u);
+  EXPECT_EQ(module_questions, 5u); // of the CUkernel and of its function in each context, and the plain one's once
+  for (const std::uint64_t context : {0xc1u, 0xc2u}) context_has_ended(context);
+  context_now = 0;
 }
 
 TEST_F(KernelScan, AHandleThatComesBackHasItsNewParameters) {
@@ -291,7 +402,7 @@ TEST_F(KernelScan, AHandleThatComesBackHasItsNewParameters) {
   }
   int number = 0;
   EXPECT_EQ(launch(0x10, {&number, &pointer}), (Words{{kAddress, 1}}));
-  EXPECT_EQ(announced[0x10].name, "after");
+  EXPECT_EQ(announced()[0x10].name, "after");
   const unsigned asked = questions;
   EXPECT_EQ(launch(0x10, {&number, &pointer}), (Words{{kAddress, 1}}));
   EXPECT_EQ(questions, asked);

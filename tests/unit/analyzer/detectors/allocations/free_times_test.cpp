@@ -32,7 +32,7 @@ TEST_F(FreeTimes, InsideAHostCallback) {
   cuda_free(kA);
   run();
   ASSERT_EQ(kinds(), "free-in-callback");
-  const Finding& f = *find("free-in-callback");
+  const ReportedFinding& f = *find("free-in-callback");
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.message,
             "cudaFree was called inside a host callback, where CUDA refuses it with cudaErrorNotPermitted "

@@ -29,7 +29,7 @@ TEST_F(Frees, DoubleFreeShowsThreeStacks) {
   cuda_free(kA, 1, 0x202);
   run();
   ASSERT_EQ(kinds(), "double-free");
-  const Finding& f = *find("double-free");
+  const ReportedFinding& f = *find("double-free");
   EXPECT_EQ(f.message,
             "cudaFree of 0x7f32a0000000, which was already freed: 1.0 MiB of device memory allocated by "
             "cudaMalloc.");
@@ -102,7 +102,7 @@ TEST_F(Frees, MismatchedFreeNamesTheRightCall) {
   log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost"}, FreeFunction::kMemFreeHost, kA);
   run();
   ASSERT_EQ(kinds(), "mismatched-free");
-  const Finding& f = *find("mismatched-free");
+  const ReportedFinding& f = *find("mismatched-free");
   EXPECT_EQ(f.message, "cudaFree of 0x7f32a0000000, which is 4.0 KiB of pinned host memory allocated by "
                        "cudaMallocHost: the call failed and the memory stays allocated.");
   EXPECT_EQ(f.advice, "Free it with cudaFreeHost.");
@@ -329,7 +329,7 @@ TEST_F(Frees, HostFreeOfPinnedAndRegisteredMemory) {
   run();
   EXPECT_EQ(kinds(), "mismatched-free leak leak");
   EXPECT_EQ(result.findings[0].advice, "Free it with cudaFreeHost.");
-  const Finding& registered = result.findings[2];
+  const ReportedFinding& registered = result.findings[2];
   EXPECT_EQ(registered.message, "4.0 KiB of registered host memory was never unregistered, though the host "
                                 "freed the memory behind it.");
   EXPECT_EQ(registered.advice, "Call cudaHostUnregister before the memory is freed.");

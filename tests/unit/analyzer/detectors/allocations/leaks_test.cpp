@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leaks: grouping, families, contexts, ways to end, references, graphs; owner rules.
 
+#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/wording/wording.h"
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/analysis/owners.h"
 
@@ -96,7 +98,7 @@ TEST_F(Leaks, EndedWithTheirContextAndSaysSo) {
   log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kC);
   run();
   ASSERT_EQ(kinds(), "leak");
-  const Finding& f = *find("leak");
+  const ReportedFinding& f = *find("leak");
   EXPECT_EQ(f.message,
             "2.0 MiB of device memory was still not freed when cuCtxDestroy ended its context.");
   EXPECT_EQ(labels(f), "allocated here|context ended here");
@@ -228,9 +230,9 @@ Finding leak_with(std::vector<Frame> frames) {
   Finding f;
   f.kind = "leak";
   f.severity = Severity::kError;
-  f.message = "20.0 MiB of device memory was never freed.";
-  f.stacks.push_back(
-    {.label = "allocated here", .stack = {}, .api = "cudaMalloc", .frames = std::move(frames)});
+  f.message = "20.0 MiB of device memory was never freed";
+  f.stacks.push_back(stack_as(StackRole::kAllocated, {}, "cudaMalloc"));
+  f.stacks.back().frames = std::move(frames);
   return f;
 }
 
@@ -248,7 +250,7 @@ TEST(Owners, CachingAllocatorIsANote) {
                          frame("/usr/bin/python3", "main")});
   apply_owner_rules(f);
   EXPECT_EQ(f.severity, Severity::kNote);
-  EXPECT_EQ(f.message,
+  EXPECT_EQ(in_words(f, {}).message,
             "20.0 MiB of device memory was never freed; PyTorch's caching allocator holds it: it keeps "
             "freed blocks for reuse.");
 }
@@ -275,18 +277,19 @@ TEST(Owners, ChurnOfAnOwnerIsItsOwnBusiness) {
   f.severity = Severity::kWarning;
   apply_owner_rules(f);
   EXPECT_EQ(f.severity, Severity::kNote);
-  EXPECT_EQ(f.message, "20.0 MiB of device memory was never freed; NCCL does that itself.");
+  EXPECT_EQ(in_words(f, {}).message, "20.0 MiB of device memory was never freed; NCCL does that itself.");
 }
 
 TEST(Owners, WhatAnOwnerDoesNotUseIsItsOwnBusiness) {
   Finding f = leak_with({frame("/usr/lib/libcudnn_graph.so.9", "")});
   f.kind = "unused";
   f.severity = Severity::kWarning;
-  f.message = "1.0 MiB of device memory was never used.";
+  f.message = "1.0 MiB of device memory was never used";
   apply_owner_rules(f);
   EXPECT_EQ(f.severity, Severity::kNote);
-  EXPECT_EQ(f.message, "1.0 MiB of device memory was never used; cuDNN allocated it for itself.");
-  EXPECT_EQ(f.advice, "Nothing to do.");
+  const ReportedFinding reported = in_words(f, {});
+  EXPECT_EQ(reported.message, "1.0 MiB of device memory was never used; cuDNN allocated it for itself.");
+  EXPECT_EQ(reported.advice, "Nothing to do.");
 }
 
 TEST(Owners, SeveralPlacesAreALibrarysIfAllAre) {
@@ -295,10 +298,10 @@ TEST(Owners, SeveralPlacesAreALibrarysIfAllAre) {
     f.kind = "unused";
     f.severity = Severity::kNote;
     f.stacks.push_back(f.stacks.front());
-    f.stacks[0].label = f.stacks[1].label = "allocated here: 1.0 MiB in 1 block";
+    f.stacks[0].amount = f.stacks[1].amount = MemoryAmount{1 << 20, 1};
     f.stacks[1].frames = {frame(second, "")};
     apply_owner_rules(f);
-    return f.owner;
+    return f.owner.name;
   };
   EXPECT_EQ(owner_of("/usr/lib/libcublas.so.13"), "cuBLAS");
   EXPECT_EQ(owner_of("/usr/lib/libnccl.so.2"), "");
@@ -312,10 +315,10 @@ TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
     f.severity = Severity::kWarning;
     f.advice = "Let neighbouring threads use neighbouring elements.";
     f.access.emplace();
-    f.stacks.front().label = "accessed here";
+    f.stacks.front().role = StackRole::kAccessed;
     f.stacks.front().frames = {frame(module, "kernel(float*)")};
-    LabelledStack launch = f.stacks.front();
-    launch.label = "first launched here";
+    FindingStack launch = f.stacks.front();
+    launch.role = StackRole::kLaunched;
     launch.frames = {frame(launched_by, "")};
     f.stacks.push_back(launch);
     apply_owner_rules(f);
@@ -323,7 +326,7 @@ TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
   };
   EXPECT_EQ(judged("/usr/lib/libcufft.so.12").severity, Severity::kNote);
   EXPECT_EQ(judged("/venv/torch/lib/libtorch_cuda.so").severity, Severity::kNote);
-  EXPECT_EQ(judged("/usr/lib/libcublasLt.so.13").advice,
+  EXPECT_EQ(in_words(judged("/usr/lib/libcublasLt.so.13"), {}).advice,
             "This is cuBLASLt's own kernel: nothing to do, unless another of its functions, data types or "
             "layouts serves as well.");
   EXPECT_EQ(judged("/home/me/libmine.so").severity, Severity::kWarning);

@@ -37,7 +37,7 @@ protected:
   }
   const HeldMemory& held() {
     run();
-    const Finding* f = find("out-of-memory");
+    const ReportedFinding* f = find("out-of-memory");
     static const HeldMemory kNothing;
     EXPECT_TRUE(f != nullptr && f->held);
     return f != nullptr && f->held ? *f->held : kNothing;
@@ -61,7 +61,7 @@ TEST_F(OutOfMemory, ModulesThatHeldIt) {
   EXPECT_EQ(h.modules[1].owner, "cuBLAS");
   EXPECT_EQ(h.modules[1].bytes, 3 * kMiB);
   ASSERT_EQ(h.holders.size(), 4u);
-  const Finding& f = *find("out-of-memory");
+  const ReportedFinding& f = *find("out-of-memory");
   EXPECT_EQ(address_of(f.stacks[h.holders[0].stack]), 0x3100u);
   EXPECT_EQ(h.holders[0].bytes, 4 * kMiB);
   EXPECT_EQ(h.requested_bytes, 64 * kMiB);

@@ -33,7 +33,7 @@ protected:
   }
   std::string severities() const {
     std::string all;
-    for (const Finding& f : result.findings) all += f.severity == Severity::kWarning ? 'W' : 'n';
+    for (const ReportedFinding& f : result.findings) all += f.severity == Severity::kWarning ? 'W' : 'n';
     return all;
   }
 };
@@ -43,7 +43,7 @@ TEST_F(Unused, IsWhatNoCallWasGiven) {
   cuda_free(kA);
   cuda_malloc(kA, kMiB);
   run();
-  const Finding* f = find("unused");
+  const ReportedFinding* f = find("unused");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kWarning);
   EXPECT_EQ(f->message,
@@ -105,7 +105,7 @@ TEST_F(Unused, OfAProgramThatFailedAreOneNote) {
   cuda_free(kA);
   run();
   ASSERT_EQ(severities(), "n");
-  const Finding& f = *find("unused");
+  const ReportedFinding& f = *find("unused");
   EXPECT_EQ(f.message, "The program ended with exit status 3: 3.5 KiB of device memory in 4 blocks from 3 places was "
                        "never used, maybe because it did not come that far.");
   EXPECT_EQ(f.count, 4u);

@@ -2,6 +2,7 @@
 // Failed calls: api-error and what it leaves out, out-of-memory with its holders, calls that never returned.
 // And the small parts: grouping, words, the registry of detectors.
 
+#include "analyzer/detectors/shared/wording.h"
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/analysis/grouping.h"
 #include "analyzer/base/text_format.h"
@@ -115,7 +116,7 @@ TEST_F(Mappings, NobodyWasGivenAccess) {
   access(kA, kMiB, 0); // takes away
   EXPECT_EQ(refused_copy(), "cuMemcpyHtoD failed with CUDA_ERROR_INVALID_VALUE (1): its destination is 1.0 MiB of mapped "
                             "memory (VMM) allocated by cuMemMap, to which no device was given access.");
-  const Finding& f = *find("api-error");
+  const ReportedFinding& f = *find("api-error");
   EXPECT_EQ(f.advice, "After cuMemMap, give each device that uses the mapping access to it with cuMemSetAccess.");
   EXPECT_EQ(labels(f), "failed here|allocated here");
   EXPECT_EQ(address_of(f.stacks[1]), 0x400u);
@@ -192,7 +193,7 @@ TEST_F(Errors, OutOfMemoryNamesTheHolders) {
                 Family::kDevice, 0, 2048 * kMiB);
   }
   run();
-  const Finding* f = find("out-of-memory");
+  const ReportedFinding* f = find("out-of-memory");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kWarning);
   EXPECT_EQ(f->count, 3u);
@@ -234,6 +235,10 @@ TEST_F(Errors, UnfinishedCalls) {
   trace.complete = "how=exited\n";
   run();
   EXPECT_NE(result.findings[0].message.find("was still running in another thread"), std::string::npos);
+  trace.complete = "how=unknown\n";
+  run();
+  EXPECT_EQ(result.findings[0].message, "cudaDeviceSynchronize had not returned when the recording ended.");
+  EXPECT_EQ(result.findings[0].advice, "If the program crashed, look at the arguments of this call first.");
 }
 
 TEST(Grouping, EqualFindingsAddUp) {
@@ -243,7 +248,7 @@ TEST(Grouping, EqualFindingsAddUp) {
   Finding f;
   f.kind = "leak";
   f.bytes = 10;
-  f.stacks.push_back({.label = "allocated here", .stack = {3}, .api = "cudaMalloc", .frames = {}});
+  f.stacks.push_back(stack_as(StackRole::kAllocated, StackId{3}, "cudaMalloc"));
   grouping.add(f);
   grouping.add(f);
   f.group = "other";

@@ -24,7 +24,7 @@ protected:
     trace.write(directory.path() / "trace");
     result = analyze(directory.path() / "trace", {.policies = {rule}});
     std::string all;
-    for (const Finding& f : result.findings) {
+    for (const ReportedFinding& f : result.findings) {
       if (f.kind != "policy") continue;
       all += (all.empty() ? "" : " ") + f.api;
       EXPECT_NE(f.message.find("'" + rule.text + "'"), std::string::npos) << f.message;
@@ -113,6 +113,24 @@ TEST_F(Policies, AllocationsDuringCapture) {
   EXPECT_EQ(broken(in_capture), "cudaMallocAsync cudaMalloc");
 }
 
+TEST_F(Policies, AnInvalidatedCaptureHasEnded) {
+  capture(trace::SyncOp::kBeginCapture, 0x51);
+  log().record({.api = "cuStreamEndCapture", .result = 901}, // STREAM_CAPTURE_INVALIDATED
+               Made<trace::SyncFields>().stream(0x51).op(trace::SyncOp::kEndCapture));
+  cuda_malloc(kA, 100);
+  EXPECT_EQ(broken(in_capture), "");
+}
+
+TEST_F(Policies, AllocationsOnAStreamThatJoinedTheCapture) {
+  capture(trace::SyncOp::kBeginCapture, 0x51);
+  log().record({.api = "cuEventRecord"}, Made<trace::SyncFields>().stream(0x51).event(0xe0).op(trace::SyncOp::kEventRecord));
+  log(1).record({.api = "cuStreamWaitEvent"},
+                Made<trace::SyncFields>().stream(0x52).event(0xe0).op(trace::SyncOp::kStreamWaitEvent));
+  malloc_async(kA, 0x52, 1);
+  malloc_async(kB, 0x53, 1);
+  EXPECT_EQ(broken(in_capture), "cudaMallocAsync");
+}
+
 TEST_F(Policies, TheCallThatCrossedTheByteLimit) {
   cuda_malloc(kA, 600);
   cuda_malloc(kB, 400);
@@ -120,7 +138,7 @@ TEST_F(Policies, TheCallThatCrossedTheByteLimit) {
   cuda_malloc(kC, 1, 0x102);
   cuda_malloc(kC + kMiB, 2047, 0x103);
   EXPECT_EQ(broken(most(PolicyRule::Kind::kMaxDeviceBytes, 1000)), "cudaMalloc");
-  const Finding& f = *find("policy");
+  const ReportedFinding& f = *find("policy");
   EXPECT_EQ(address_of(f.stacks[0]), 0x102u);
   EXPECT_EQ(f.range, "growth");
   EXPECT_NE(f.message.find("the peak was 3.0 KiB"), std::string::npos) << f.message;

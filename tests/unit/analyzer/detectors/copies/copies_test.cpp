@@ -43,7 +43,7 @@ TEST_F(Copies, OneBytePastTheEnd) {
   cuda_free(kA);
   run();
   ASSERT_EQ(kinds(), "copy-out-of-bounds");
-  const Finding& f = *find("copy-out-of-bounds");
+  const ReportedFinding& f = *find("copy-out-of-bounds");
   EXPECT_EQ(f.message,
             "cudaMemcpy writes 1 byte past the end of its destination: 1,001 bytes of a block of 1,000 "
             "bytes of device memory allocated by cudaMalloc.");
@@ -161,7 +161,7 @@ TEST_F(Copies, UseAfterFree) {
   cuda_memcpy(kA + 4096, kHost, 256, 1);
   run();
   ASSERT_EQ(kinds(), "use-after-free");
-  const Finding& f = *find("use-after-free");
+  const ReportedFinding& f = *find("use-after-free");
   EXPECT_EQ(f.message,
             "cudaMemcpy writes 256 bytes to 0x7f32a0001000, 4,096 bytes into memory that was already "
             "freed: 1.0 MiB of device memory allocated by cudaMalloc.");

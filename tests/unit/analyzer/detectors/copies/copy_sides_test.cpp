@@ -212,7 +212,7 @@ TEST_F(CopySides, Overlap) {
   free_memory();
   run();
   ASSERT_EQ(kinds(), "copy-overlap api-error");
-  const Finding& f = *find("copy-overlap");
+  const ReportedFinding& f = *find("copy-overlap");
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.message,
             "cudaMemcpy copies 100 bytes from 0x7f32a000003c to 0x7f32a0000000, which overlap in 40 bytes: "
@@ -249,7 +249,7 @@ TEST_F(CopySides, RowsThatOverlap) {
   memory();
   const auto overlaps = [this] {
     run();
-    const Finding* f = find("copy-overlap");
+    const ReportedFinding* f = find("copy-overlap");
     return f != nullptr ? f->count : 0;
   };
   copy_2d(kA, 512, kA + 255, 512, 256, 10);

@@ -18,7 +18,7 @@ TEST_F(Strays, BeginsBeforeABlock) {
   cuda_free(kA);
   run();
   ASSERT_EQ(kinds(), "copy-out-of-bounds copy-out-of-bounds");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.message, "cudaMemset writes 100 bytes that begin 16 bytes before a block of 1,000 bytes of device memory "
                        "allocated by cudaMalloc.");
   EXPECT_EQ(f.bytes, 16u);
@@ -56,7 +56,7 @@ TEST_F(Strays, HostSidesBeforeAndBehind) {
   run();
   ASSERT_NE(find("copy-out-of-bounds"), nullptr);
   std::uint64_t all = 0;
-  for (const Finding& f : result.findings) {
+  for (const ReportedFinding& f : result.findings) {
     if (f.kind == "copy-out-of-bounds") all += f.count;
   }
   EXPECT_EQ(all, 3u);

@@ -109,7 +109,7 @@ TEST_F(GraphCopies, HostPointers) {
   set(kC, 100); // in memory that may have gone unseen
   run();
   std::size_t found = 0;
-  for (const Finding& f : result.findings) {
+  for (const ReportedFinding& f : result.findings) {
     if (f.kind != "copy-direction") continue;
     ++found;
     EXPECT_NE(f.message.find("is a host pointer (0x555500001000"), std::string::npos) << f.message;

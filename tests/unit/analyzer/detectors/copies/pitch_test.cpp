@@ -55,7 +55,7 @@ TEST_F(Pitch, RowsOfAPlainAllocation) {
   cuda_free(kA);
   run();
   ASSERT_EQ(kinds(), "pitch-misaligned");
-  const Finding& f = *find("pitch-misaligned");
+  const ReportedFinding& f = *find("pitch-misaligned");
   EXPECT_EQ(f.severity, Severity::kWarning);
   EXPECT_EQ(f.message,
             "cudaMemcpy2D writes 64 rows of 400 bytes at a pitch of 400 bytes in 25.0 KiB of device memory "
@@ -160,6 +160,22 @@ TEST_F(Pitch, TextureOffItsAlignment) {
   EXPECT_EQ(labels(*find("pitch-misaligned")), "failed here|allocated here");
 }
 
+TEST_F(Pitch, TextureWhoseBaseIsOffItsAlignment) {
+  h200();
+  cuda_malloc(kA, 512 * 64);
+  const auto message = [this](std::uint64_t pitch) {
+    log().record({.api = "cuTexObjectCreate", .via = "cudaCreateTextureObject", .result = 1, .stack = {pitch}},
+                 Made<trace::UseFields>().address(kA + 4).bytes(pitch * 32).use(trace::UseClass::kTexture)
+                     .pitch(pitch).width(400).height(32).element_bytes(4));
+    const std::string& words = run().findings.back().message;
+    return words.substr(words.find(" needs"));
+  };
+  EXPECT_EQ(message(416), " needs a base that is a multiple of 512 bytes on this device, and 0x7f32a0000004 is 4 off.");
+  EXPECT_EQ(find("pitch-misaligned")->advice, "Give the texture a base that cudaMalloc or cudaMallocPitch returned.");
+  EXPECT_EQ(message(400), " needs a pitch that is a multiple of 32 bytes on this device, and 400 is 16 off, and a base "
+                          "that is a multiple of 512 bytes, and 0x7f32a0000004 is 4 off.");
+}
+
 TEST_F(Pitch, TextureRefusedForAnotherReason) {
   h200();
   cuda_malloc(kA, 512 * 64);
@@ -178,7 +194,7 @@ TEST_F(Pitch, WidthGivenAsPitch) {
   cuda_free(kA);
   run();
   ASSERT_EQ(kinds(), "pitch-mismatch pitch-mismatch");
-  const Finding& f = *find("pitch-mismatch");
+  const ReportedFinding& f = *find("pitch-mismatch");
   EXPECT_EQ(f.severity, Severity::kWarning);
   EXPECT_EQ(
     f.message,
@@ -186,6 +202,20 @@ TEST_F(Pitch, WidthGivenAsPitch) {
     "allocated by cudaMallocPitch with a pitch of 512: all rows but the first are put in the wrong place.");
   EXPECT_EQ(f.advice, "Pass the pitch that cudaMallocPitch returned (512).");
   EXPECT_EQ(labels(f), "copied here|allocated here");
+}
+
+TEST_F(Pitch, WidthGivenAsThePitchOfTheSource) {
+  malloc_pitch(kA, 512, 400, 64);
+  copy_2d(kHost, 400, kA, 400, {400, 64}, Side::kHost, Side::kDevice);
+  cuda_free(kA);
+  run();
+  ASSERT_EQ(kinds(), "pitch-mismatch");
+  const ReportedFinding& f = *find("pitch-mismatch");
+  EXPECT_EQ(
+    f.message,
+    "cudaMemcpy2D reads 64 rows of 400 bytes at a pitch of 400 in 32.0 KiB of pitched device memory "
+    "allocated by cudaMallocPitch with a pitch of 512: all rows but the first are taken from the wrong place.");
+  EXPECT_EQ(f.advice, "Pass the pitch that cudaMallocPitch returned (512) as the source pitch.");
 }
 
 // I420: a plane of 64 rows, behind it two of 32 rows with half the pitch; also parts of these, and both at once.

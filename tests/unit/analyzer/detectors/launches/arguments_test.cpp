@@ -55,7 +55,7 @@ protected:
     run();
     if (result.findings.empty()) return {};
     EXPECT_EQ(kinds(), "use-after-free");
-    const Finding& f = result.findings[0];
+    const ReportedFinding& f = result.findings[0];
     return (f.severity == Severity::kError ? "error " : "warning ") + std::to_string(f.count);
   }
 };
@@ -65,7 +65,7 @@ TEST_F(Arguments, EndOfAnotherArgumentsBlockHasTwoReadings) {
   launch({{kA, 0}, {kBehind, 1}});
   launch({{kA + 4096, 0}, {kBehind, 1}}); // points inside
   EXPECT_EQ(verdict(), "warning 2");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.message,
             "The launch of sum(float const*, float const*, unsigned long) passes as parameter 2 the pointer "
             "0x7f32a0100000, memory that was already freed: 1.0 MiB of device memory allocated by cudaMalloc; or one "

@@ -54,7 +54,7 @@ TEST_F(HostPointers, HeapAndStackAsParametersAreErrors) {
   launch(kStack - 100);
   run();
   ASSERT_EQ(kinds(), "host-pointer");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.count, 2u);
   EXPECT_EQ(f.message, "The launch of k(float*, Rows) passes as parameter 1 the pointer 0x55d000000040, which is ordinary host "
@@ -72,7 +72,7 @@ TEST_F(HostPointers, FieldOfAStructureIsToldWhenTheContextDies) {
   EXPECT_EQ(kinds(), "");
   synchronize(700);
   run();
-  const Finding* f = find("host-pointer");
+  const ReportedFinding* f = find("host-pointer");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kWarning);
   EXPECT_EQ(f->count, 1u);
@@ -128,7 +128,7 @@ TEST_F(HostPointers, KernelsOfGraphNodesMadeByHand) {
   node(kHeap + 64, 0);
   run();
   ASSERT_NE(find("host-pointer"), nullptr);
-  const Finding& f = *find("host-pointer");
+  const ReportedFinding& f = *find("host-pointer");
   EXPECT_EQ(f.message.find("The graph's node for k(float*, Rows) passes as parameter 1 the pointer 0x55d000000040, "), 0u)
     << f.message;
   EXPECT_EQ(labels(f), "node made here");
@@ -197,7 +197,7 @@ TEST_F(HostPointers, UnregisteredMemoryIsTheHostsAgain) {
   memory(false);
   run();
   ASSERT_EQ(kinds(), "host-pointer");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.count, 1u);
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_NE(f.message.find("which is ordinary host memory that the GPU cannot read, as it is not registered any more."),
@@ -223,7 +223,7 @@ TEST_F(StaticVariables, GivenToAKernelAreErrors) {
   launch(kVariable + 0x2000);
   run();
   ASSERT_EQ(kinds(), "host-pointer");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.count, 2u);
   EXPECT_EQ(f.message, "The launch of k(float*, Rows) passes as parameter 1 the pointer 0x55c000003000, which is a "

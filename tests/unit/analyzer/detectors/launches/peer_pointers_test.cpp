@@ -71,7 +71,7 @@ TEST_F(PeerPointers, ToldWhenTheContextDies) {
             "The launch of k(float*, Rows) on device 0 passes in parameter 1 the pointer 0x7f32b0000010 into 1.0 MiB of device "
             "memory allocated by cudaMalloc on device 1, to which device 0 has no access; behind it cudaDeviceSynchronize "
             "reported an illegal address.");
-  const Finding& f = *find("peer-pointer");
+  const ReportedFinding& f = *find("peer-pointer");
   EXPECT_EQ(f.severity, Severity::kWarning);
   EXPECT_EQ(f.count, 1u);
   EXPECT_EQ(f.advice, "If cudaDeviceCanAccessPeer says that it can, call cudaDeviceEnablePeerAccess for device 1 with device 0 "

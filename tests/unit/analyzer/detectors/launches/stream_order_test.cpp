@@ -12,7 +12,7 @@ TEST_F(StreamOrders, UsedBeforeItsAllocation) {
   free_all();
   run();
   ASSERT_EQ(kinds(), "stream-order");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.message, "cudaMemsetAsync uses 1.0 MiB of stream-ordered device memory allocated by "
                        "cudaMallocAsync on stream 0x6600, but it was allocated on stream 0x5500 and nothing "

@@ -79,7 +79,7 @@ TEST_F(StreamUses, TheEndOfTheBlockBeforeMayBeMeant) {
   free_on(kS, kA + kMiB);
   run();
   ASSERT_EQ(kinds(), "stream-order stream-order"); // used early, freed in use
-  for (const Finding& f : result.findings) {
+  for (const ReportedFinding& f : result.findings) {
     EXPECT_EQ(f.severity, Severity::kWarning);
     EXPECT_NE(f.message.find("; unless the kernel's parameter 2 is only the end of 1.0 MiB of stream-ordered device "
                              "memory allocated by cudaMallocAsync, into which another one points."),

@@ -33,7 +33,7 @@ TEST_F(Costs, ChurnIsJudgedByCount) {
   pair(4096);
   run();
   ASSERT_EQ(kinds(), "churn");
-  const Finding& f = result.findings[0];
+  const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kWarning);
   EXPECT_EQ(f.count, 1000u);
   EXPECT_EQ(f.message,
@@ -43,6 +43,34 @@ TEST_F(Costs, ChurnIsJudgedByCount) {
   EXPECT_EQ(labels(f), "allocated here|freed here");
   EXPECT_EQ(address_of(f.stacks[0]), 0x100u);
   EXPECT_EQ(address_of(f.stacks[1]), 0x200u);
+}
+
+TEST_F(Costs, ChurnOfRegisteredMemory) {
+  for (int i = 0; i < 1000; ++i) {
+    log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .stack = {0x100}}, Family::kRegistered, kHost,
+                4096);
+    log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister", .stack = {0x200}},
+                  FreeFunction::kHostUnregister, kHost);
+  }
+  run();
+  ASSERT_EQ(kinds(), "churn");
+  EXPECT_EQ(result.findings[0].message,
+            "4.0 KiB of registered host memory was registered and unregistered 1,000 times from one place; how long "
+            "that took is not known.");
+  EXPECT_EQ(result.findings[0].advice, "Register it once and keep it registered: pinning memory is slow.");
+  EXPECT_EQ(labels(result.findings[0]), "registered here|unregistered here");
+}
+
+TEST_F(Costs, ChurnOfADriverProgramIsCuredByTheDriver) {
+  for (int i = 0; i < 1000; ++i) {
+    log().alloc({.api = "cuMemAlloc_v2", .stack = {0x100}}, Family::kDevice, kA, 4096);
+    log().release({.api = "cuMemFree_v2", .stack = {0x200}}, FreeFunction::kMemFree, kA);
+  }
+  run();
+  ASSERT_EQ(kinds(), "churn");
+  EXPECT_EQ(result.findings[0].advice,
+            "Allocate it once and use it again, or call cuMemAllocAsync and cuMemFreeAsync, which take it from a pool "
+            "and do not wait for the device.");
 }
 
 TEST_F(Costs, ChurnTellsItsTime) {
@@ -111,7 +139,7 @@ TEST_F(Costs, LargeCopiesFromPageableMemory) {
   EXPECT_EQ(find("pageable-copy"), nullptr);
   copy(32 * kMiB);
   run();
-  const Finding* f = find("pageable-copy");
+  const ReportedFinding* f = find("pageable-copy");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kWarning);
   EXPECT_EQ(f->message,
@@ -170,7 +198,7 @@ TEST_F(Costs, ManySmallCopies) {
   EXPECT_EQ(find("small-copies"), nullptr);
   cuda_memcpy(kA, kHost, 16);
   run();
-  const Finding* f = find("small-copies");
+  const ReportedFinding* f = find("small-copies");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->message,
             "cudaMemcpy made 1,000 copies of less than 4.0 KiB from one place with no kernel between "

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the reader of a report asked of the analysis.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "analyzer/coalescing/memory_access.h"
+#include "analyzer/detectors/policy.h"
+#include "analyzer/model/process.h"
+#include "analyzer/trace_reader/object_files.h"
+
+namespace gmt {
+
+using FindStatic = std::function<StaticVariable(const Module&, std::uint64_t address)>;
+
+struct AnalysisOptions {
+  bool group_by_range = false;
+  std::vector<PolicyRule> policies = {};
+  std::uint64_t coalescing_floor = MemoryAccess::kDefaultFloor; // bytes
+  FindCode find_code = {};     // of kernels that were measured; none: only offsets are known
+  FindStatic find_static = {}; // none: variables have no names
+};
+
+} // namespace gmt

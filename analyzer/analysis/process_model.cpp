@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the facts that records bring, see process_model.h.
+
+#include "analyzer/analysis/process_model.h"
+
+#include <string>
+
+#include "analyzer/analysis/owners.h"
+#include "analyzer/base/path.h"
+#include "analyzer/symbols/frame_trim.h"
+
+namespace gmt {
+
+ProcessModel::ProcessModel(const EventStream& stream, const AnalysisOptions& options)
+    : stream_(stream), trace_(stream.trace()), options_(options), names_(trace_.apis), clock_(trace_),
+      static_ranges_(trace_.modules), device_heaps_(names_, clock_),
+      may_be_running_(gmt::may_be_running(last_words_.ending(trace_), trace_.info)), known_calls_(trace_.apis.size()) {
+  device_heaps_.read(trace_.device_logs);
+  memory_access_.read(trace_.access_logs, trace_.asks_for("coalescing") || trace_.asks_for("counters"),
+                      options_.coalescing_floor);
+}
+
+EndOfTrace ProcessModel::end() {
+  const Ending ending = last_words_.ending(trace_);
+  may_be_running_ = gmt::may_be_running(ending, trace_.info);
+  memory_access_.join(options_.find_code, architectures());
+  return {.ending = ending,
+          .lost_records = lost_so_far(),
+          .device_contexts = device_heaps_.conclude(),
+          .memory_access = memory_access_};
+}
+
+void ProcessModel::note(const Event& e) {
+  names_.follow(e);
+  switch (e.kind) {
+  case trace::Kind::kName: note_name(e); break;
+  case trace::Kind::kKernel: note_kernel(e); break;
+  case trace::Kind::kDevice: note_device(e); break;
+  case trace::Kind::kRange: ranges_.on_range(e); break;
+  case trace::Kind::kExit: last_words_.follow(e); break;
+  default: break;
+  }
+}
+
+void ProcessModel::note_name(const Event& e) {
+  const trace::NameView name(e);
+  const auto kernel = kernels_.find(name.handle());
+  if (kernel != kernels_.end() && NameTable::is_whole(name)) kernel->second.name = names_.handle_name(name.handle());
+}
+
+// A handle may be given out again for another function: the newest description counts, its name follows it.
+void ProcessModel::note_kernel(const Event& e) {
+  const trace::KernelView view(e);
+  const trace::Payload words = view.parameters();
+  if (view.parameter_count() > words.size()) return;
+  Kernel& kernel = kernels_[view.function()];
+  kernel = {};
+  for (std::size_t i = 0; i < view.parameter_count(); ++i) {
+    const auto [offset, bytes] = trace::halves_of(words[i]);
+    kernel.parameters.push_back({offset, bytes});
+  }
+}
+
+void ProcessModel::note_device(const Event& e) {
+  const trace::DeviceView device(e);
+  devices_[static_cast<int>(device.ordinal())] = {
+    .name = std::string(text(device.name())),
+    .bytes = device.bytes(),
+    .texture_alignment = device.texture_alignment(),
+    .texture_pitch_alignment = device.texture_pitch_alignment(),
+    .surface_alignment = device.surface_alignment(),
+    .largest_pitch = device.largest_pitch(),
+    .compute_capability = static_cast<std::uint32_t>(device.compute_capability()),
+    .reads_pageable_memory = device.reads_pageable_memory() != 0,
+    .uses_host_page_tables = device.uses_host_page_tables() != 0,
+    .concurrent_managed = device.concurrent_managed() != 0};
+}
+
+// In which ranges blocks are allocated.
+void ProcessModel::follow_blocks(const Heap& heap) {
+  for (const Touch& touch : heap.touched()) ranges_.on_touch(touch);
+}
+
+const Kernel* ProcessModel::kernel(std::uint64_t function) const {
+  const auto found = kernels_.find(function);
+  return found == kernels_.end() ? nullptr : &found->second;
+}
+
+const DeviceFacts* ProcessModel::device(int ordinal) const {
+  const auto found = devices_.find(ordinal);
+  return found == devices_.end() ? nullptr : &found->second;
+}
+
+std::vector<unsigned> ProcessModel::architectures() const {
+  std::vector<unsigned> result;
+  for (const auto& [ordinal, facts] : devices_) result.push_back(facts.compute_capability);
+  return result;
+}
+
+Caller ProcessModel::caller(StackId stack) const {
+  const Module* module = calling_module(trace_.modules, stream_.stacks().frames(stack));
+  return module == nullptr ? Caller() : Caller{module->path, owner_of_module(module->path)};
+}
+
+// Network cards, disks and the host that read and write device memory themselves, and ray tracing, whose
+// launches take the driver's inner entries.
+std::string_view ProcessModel::unseen_user() const {
+  static constexpr std::string_view kUsers[] = {"libibverbs", "libcufile", "libgdrapi", "libnvoptix"};
+  for (const Module& module : trace_.modules) {
+    const std::string_view file = base_name(module.path);
+    for (const std::string_view user : kUsers) {
+      if (file.starts_with(user) && file.substr(user.size()).starts_with(".so")) return user;
+    }
+  }
+  return {};
+}
+
+StaticVariable ProcessModel::static_variable(std::uint64_t address) const {
+  const Module* module = static_ranges_.find(address, now_);
+  return module != nullptr && options_.find_static ? options_.find_static(*module, address) : StaticVariable{};
+}
+
+std::uint64_t ProcessModel::missing_records() const {
+  return is_judged_for_gaps() ? gaps_.missing(stream_.stats().total, exit_recorded()) : 0;
+}
+
+std::uint64_t ProcessModel::lost_so_far() const { return stream_.stats().lost() + missing_records(); }
+
+} // namespace gmt

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// See totals.h.
+
+#include "analyzer/analysis/totals.h"
+
+#include <algorithm>
+
+namespace gmt {
+namespace {
+
+using trace::Kind;
+
+// Neither what was only looked up, nor parts of what is counted already.
+bool counts(trace::Family family) { return can_leak(family) && family != trace::Family::kSubAllocation; }
+
+// An address, array or function of 0, in the first word of what is counted.
+bool names_nothing(const Event& e) { return trace::RecordView(e).word(trace::AllocWord::address) == 0; }
+
+} // namespace
+
+void count(Totals& totals, const Event& e) {
+  if (!is_call(e.kind)) return;
+  ++totals.events;
+  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0 || names_nothing(e)) return;
+  switch (e.kind) {
+  case Kind::kAlloc:
+    if (!counts(trace::AllocView(e).memory_kind())) break;
+    ++totals.allocations;
+    totals.allocated_bytes += trace::AllocView(e).bytes();
+    break;
+  case Kind::kFree:
+    if (trace::FreeView(e).function() != trace::FreeFunction::kRegionUnregister) ++totals.frees;
+    break;
+  case Kind::kCopy:
+    ++totals.copies;
+    totals.copied_bytes += trace::CopyView(e).bytes();
+    break;
+  case Kind::kLaunch: ++totals.launches; break;
+  default: break;
+  }
+}
+
+void note_peak_range(Totals& totals, const Event& e, const Heap& heap, const Ranges& ranges) {
+  if (e.kind == Kind::kAlloc && heap.peak_order() == e.order) totals.peak_range = ranges.text(ranges.here());
+}
+
+void finish_totals(Totals& totals, const Heap& heap, const EndOfTrace& end) {
+  totals.peak_bytes = heap.peak_device_bytes();
+  totals.peak_order = heap.peak_order();
+  heap.for_each_live([&totals](const Block& block) {
+    if (!counts(block.family)) return;
+    ++totals.live_blocks;
+    totals.live_bytes += block.bytes;
+  });
+  for (const auto& context : end.device_contexts) {
+    totals.device_heap_calls += context->heap.records();
+    totals.device_heap_peak_bytes = std::max(totals.device_heap_peak_bytes, context->heap.peak_bytes());
+    totals.device_heap_live_bytes += context->heap.live_bytes();
+  }
+}
+
+} // namespace gmt

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// See wording.h.
+
+#include "analyzer/detectors/shared/wording.h"
+
+#include <iterator>
+#include <utility>
+
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+// What pinned memory was asked to be (cuda.h on cuMemHostAlloc): " (mapped)"; empty if nothing.
+std::string pinned_words(const Block& block) {
+  if (block.family != trace::Family::kPinned) return {};
+  static constexpr std::string_view kWords[] = {"portable", "mapped", "write-combined"}; // bits 0 to 2
+  std::string words;
+  for (unsigned bit = 0; bit < std::size(kWords); ++bit) {
+    if ((block.shape().flags >> bit & 1) != 0) words += cat({words.empty() ? " (" : ", ", kWords[bit]});
+  }
+  return words.empty() ? words : words + ")";
+}
+
+} // namespace
+
+std::string why_uses_are_unseen(const EndOfTrace& end, const ProcessFacts& facts, const Heap& heap) {
+  if (end.lost_records != 0)
+    return "records were lost, and among them may be the calls that used the memory";
+  if (heap.unseen_allocations() != 0 || heap.unseen_frees() != 0)
+    return "some calls were not seen, and among them may be those that used the memory";
+  if (const std::string_view library = facts.unseen_user(); !library.empty())
+    return cat({library, " is loaded, which reaches device memory by ways that are not recorded"});
+  return {};
+}
+
+std::string describe_bytes(std::uint64_t bytes, trace::Family family) {
+  if (bytes == 0) return cat({family_noun(family), " of unknown size"});
+  return cat({format_bytes(bytes), " of ", family_noun(family)});
+}
+
+std::string_view allocated_word(const Block& block) {
+  if (block.family == trace::Family::kRegistered) return "registered";
+  return is_static(block.family) ? "found" : "allocated";
+}
+
+Text describe_block(const Block& block, const TraceNames& names) {
+  return {describe_bytes(block.bytes, block.family), pinned_words(block), " ", allocated_word(block), " by ",
+          CallName{names.api_name(block.api)}};
+}
+
+FindingStack stack_as(StackRole role, StackId stack, std::string_view api, StackOrder order) {
+  FindingStack result;
+  result.stack = stack;
+  result.api = api;
+  result.role = role;
+  result.order = order;
+  return result;
+}
+
+FindingStack allocation_stack(const Block& block, const TraceNames& names) {
+  StackRole role = StackRole::kAllocated;
+  if (block.family == trace::Family::kRegistered) role = StackRole::kRegistered;
+  if (is_static(block.family)) role = StackRole::kLookedUp;
+  return stack_as(role, block.allocated, names.api_name(block.api));
+}
+
+StackRole release_role(trace::FreeFunction function) {
+  switch (function) {
+  case trace::FreeFunction::kHostUnregister: return StackRole::kUnregistered;
+  case trace::FreeFunction::kMemRelease: return StackRole::kReleased;
+  case trace::FreeFunction::kMemUnmap:
+  case trace::FreeFunction::kUnmapGraphics: return StackRole::kUnmapped;
+  case trace::FreeFunction::kIpcClose: return StackRole::kClosed;
+  default: return StackRole::kFreed;
+  }
+}
+
+StackRole release_role(trace::Family family) {
+  switch (family) {
+  case trace::Family::kRegistered: return StackRole::kUnregistered;
+  case trace::Family::kVmmHandle:
+  case trace::Family::kMulticast: return StackRole::kReleased;
+  case trace::Family::kVmmMapping: return StackRole::kUnmapped;
+  case trace::Family::kIpc: return StackRole::kClosed;
+  default: return StackRole::kFreed;
+  }
+}
+
+std::string_view released_word(trace::FreeFunction function) { return words_of(release_role(function)); }
+
+std::string_view released_word(trace::Family family) { return words_of(release_role(family)); }
+
+ApiWord right_release_for(const Block& block, std::string_view api) {
+  return {is_runtime_name(api), right_release(block.family, false), right_release(block.family, true)};
+}
+
+std::string why_not_a_leak(const Ending& ending) {
+  switch (ending.how) {
+  case Ending::How::kExited: return {};
+  case Ending::How::kSignalled:
+    return cat({"the program was killed by signal ", std::to_string(ending.signal)});
+  case Ending::How::kExec: return "the program replaced itself by another one (exec)";
+  case Ending::How::kRunning: return "the program is still running";
+  case Ending::How::kUnknown: break;
+  }
+  return "how the program ended is not known";
+}
+
+} // namespace gmt

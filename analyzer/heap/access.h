@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which live blocks a call used, and how.
+#pragma once
+
+#include <cstdint>
+
+#include "analyzer/heap/block.h"
+
+namespace gmt {
+
+// A live block that an accepted call touched (or bore, or ended), with the part of it.
+struct Touch {
+  enum class Access : std::uint8_t { kRead, kWrite, kArgument, kBound, kBorn, kEnded };
+  const Block* block = nullptr; // valid until the next apply()
+  Access access = Access::kRead;
+  std::uint8_t parameter = trace::kNoParameter; // kArgument: which one
+  std::uint64_t address = 0, bytes = 0;         // bytes 0: unknown
+};
+
+} // namespace gmt

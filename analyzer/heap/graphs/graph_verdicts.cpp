@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// See graph_verdicts.h.
+
+#include "analyzer/heap/graphs/graph_verdicts.h"
+
+#include <algorithm>
+
+#include "trace/cuda_results.h"
+
+namespace gmt {
+namespace {
+
+using trace::Family;
+
+// Left out is memory that comes back by itself: a graph's at every launch, static memory with its module.
+// Host memory may belong to malloc again, from which a copy may read, and a kernel may not.
+bool is_looked_at(const GraphWork& work, const Block& dead) {
+  if (dead.family == Family::kGraph || is_static(dead.family)) return false;
+  if (dead.family != Family::kPinned && dead.family != Family::kManaged) return true;
+  return work.kind == GraphWork::Kind::kKernel || (dead.born < work.order && work.order < dead.died);
+}
+
+bool is_array(const GraphWork& work, std::uint64_t word) {
+  return work.kind == GraphWork::Kind::kCopy &&
+         trace::argument_parameter(word) >= GraphWork::kDestinationArray &&
+         trace::argument_parameter(word) != trace::kNoParameter;
+}
+
+Judgement::Side side_of(const GraphWork& work, std::uint64_t word) {
+  if (work.kind == GraphWork::Kind::kKernel) return Judgement::Side::kNone;
+  const bool reads = (trace::argument_parameter(word) & 1) == GraphWork::kSource;
+  return reads ? Judgement::Side::kSource : Judgement::Side::kDestination;
+}
+
+} // namespace
+
+bool GraphVerdicts::is_judged(const Event& e) const {
+  if (e.from_runtime() || (!e.succeeded() && e.result != cuda::CUDA_ERROR_INVALID_VALUE)) return false;
+  return !cuda_.contexts.is_dead(e.context) && cuda_.captures.of(e, trace::SyncView(e).stream()) == 0;
+}
+
+bool GraphVerdicts::is_all_alive(const ExecutableGraph& graph) const {
+  return graph.is_watched && std::ranges::all_of(graph.watched, [this](const Watched& w) {
+    const Id id = store_.find_exact(w.space, w.address);
+    return id != BlockStore::kNone && store_[id].born == w.born;
+  });
+}
+
+GraphVerdicts::Answer GraphVerdicts::judge_pointer(const GraphWork& work, std::uint64_t word,
+                                                   CallVerdicts& verdicts) const {
+  const std::uint64_t address = trace::argument_address(word);
+  const bool array = is_array(work, word);
+  const Id id = array ? arrays_.find(address) : store_.find_id(Space::kAddress, address);
+  if (id != BlockStore::kNone) {
+    const Block& block = store_[id];
+    return {.watched = Watched{space_of(block.family), block.address, block.born}};
+  }
+  if (!array && store_.find_id(Space::kRegistered, address) != BlockStore::kNone) return {};
+  const Block* dead = array ? arrays_.find_dead(address) : store_.find_dead(Space::kAddress, address);
+  if (dead == nullptr) return {.is_settled = true};
+  if (!is_looked_at(work, *dead) || verdicts.is_full()) return {}; // at the next launch
+  Judgement judgement{.verdict = Verdict::kUseAfterFree,
+                      .side = side_of(work, word),
+                      .block = dead,
+                      .work = &work,
+                      .offset = address - dead->address,
+                      .range_begin = address};
+  if (work.kind == GraphWork::Kind::kKernel) {
+    judgement.parameter = static_cast<std::uint8_t>(trace::argument_parameter(word));
+    if (!readings_.is_mistake(judgement, work.function, work.pointers, verdicts)) return {.is_settled = true};
+  }
+  verdicts.add(judgement);
+  return {.is_settled = true};
+}
+
+} // namespace gmt

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// On which device a block lies. Most memory is of its context's device; physical memory (VMM) and pools name
+// their own device when they are made, and stream-ordered memory comes from a pool: the one that the call names,
+// else the one that the stream's device was given (cuDeviceSetMemPool), else the device's default pool.
+#pragma once
+
+#include <cstdint>
+
+#include "analyzer/cuda_state/cuda_state.h"
+#include "analyzer/heap/block.h"
+
+namespace gmt {
+
+struct Placed {
+  std::uint16_t slot = 0;           // Block::place
+  PoolTable::Handle pool = 0; // 0: the default one of the device
+};
+
+Placed place_of_physical(const trace::AllocView& alloc);
+Placed place_of_stream_ordered(const Block& block, PoolTable::Handle named_pool, const CudaState& cuda);
+
+// Of a new block that the call describes.
+inline Placed place_of(const Block& block, const trace::AllocView& alloc, const CudaState& cuda) {
+  if (block.family == trace::Family::kStreamOrdered) return place_of_stream_ordered(block, alloc.pool(), cuda);
+  if (block.family == trace::Family::kVmmHandle) return place_of_physical(alloc);
+  return {0, alloc.pool()};
+}
+
+} // namespace gmt

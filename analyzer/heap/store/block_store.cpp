@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// See block_store.h for the ideas: live blocks close together, dead ones
+// written in sequence, and an index of dead ones that is only brought up to date when somebody asks.
+
+#include "analyzer/heap/store/block_store.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gmt {
+namespace {
+
+// One open of an IPC handle, one retain of a VMM handle: the same address again is one more reference.
+bool counts_references(trace::Family family) {
+  return family == trace::Family::kIpc || family == trace::Family::kVmmHandle;
+}
+
+// Allocations that say nothing about a missed release: look-ups of static variables, addresses that graphs and
+// other APIs hand out again.
+bool is_reborn_quietly(trace::Family family) {
+  return is_static(family) || family == trace::Family::kGraph || family == trace::Family::kGraphics;
+}
+
+} // namespace
+
+BlockStore::Id BlockStore::create(const Block& block) {
+  if (free_ids_.empty()) return pool_.add(block);
+  const Id id = free_ids_.back();
+  free_ids_.pop_back();
+  pool_[id] = block;
+  return id;
+}
+
+void BlockStore::discard(Id id) {
+  forget(pool_[id]);
+  pool_[id].end = Block::End::kReborn; // near_ may remember the number
+  free_ids_.push_back(id);
+}
+
+void BlockStore::forget(Block& dead) {
+  if (dead.detail == nullptr) return;
+  free_details_.push_back(const_cast<BlockDetail*>(dead.detail)); // ours: see detail_of()
+  dead.detail = nullptr;
+}
+
+BlockDetail& BlockStore::detail_of(Block& block) {
+  if (block.detail == nullptr) {
+    if (free_details_.empty()) {
+      details_.emplace_back();
+      free_details_.push_back(&details_.back());
+    }
+    BlockDetail* detail = free_details_.back();
+    free_details_.pop_back();
+    *detail = {};
+    block.detail = detail;
+  }
+  return const_cast<BlockDetail&>(*block.detail);
+}
+
+bool BlockStore::insert_live(Id id) {
+  const Block& block = pool_[id];
+  if (!live_[index_of(space_of(block.family))].insert(block.address, end_of(block), id)) return false;
+  if (space_of(block.family) == Space::kAddress) near_[near(block.address)] = id;
+  use_.born(block);
+  return true;
+}
+
+BlockStore::Id BlockStore::make_live(Id id) {
+  while (!insert_live(id)) {
+    const Block& block = pool_[id];
+    const Id other = find_exact(space_of(block.family), block.address);
+    if (pool_[other].family == block.family && counts_references(block.family)) {
+      ++detail_of(pool_[other]).references;
+      discard(id);
+      return other;
+    }
+    end_unseen(other, block);
+  }
+  return id;
+}
+
+BlockStore::Id BlockStore::take_live(Id id) {
+  const Block& block = pool_[id];
+  return live_[index_of(space_of(block.family))].take(block.address, end_of(block));
+}
+
+const Block* BlockStore::live_containing(std::uint64_t address) const {
+  for (const Space space : {Space::kAddress, Space::kRegistered, Space::kReservation}) {
+    if (const Id id = find_id(space, address); id != kNone) return &pool_[id];
+  }
+  return nullptr;
+}
+
+BlockStore::Id BlockStore::search(Space space, std::uint64_t address) const {
+  if (!live_[index_of(space)].may_contain(address)) return kNone;
+  if (const Id id = find_exact(space, address); id != kNone) return id;
+  const LiveIndex::Ranges& ranges = ordered(space);
+  if (space != Space::kAddress) return ranges.find(address).value;
+  Id& last = near_[near(address)];
+  if (contains(last, address)) return last;
+  const Id id = ranges.find(address).value;
+  if (id != kNone) last = id;
+  return id;
+}
+
+// Lets the blocks born since the last call into the ordered index.
+void BlockStore::settle(Space space) {
+  LiveIndex& live = live_[index_of(space)];
+  live.take_unindexed(unsettled_);
+  for (const Id id : unsettled_) {
+    const std::uint64_t base = pool_[id].address, end = end_of(pool_[id]);
+    if (live.find_exact(base) != id) continue; // ended by another of these
+    while (!live.index(base, end, id)) {
+      const Range other = live.ranges().first_ending_after(base);
+      if (!other || other.begin >= end || other.value == id) break; // here already, or an empty range
+      const bool is_newer = pool_[id].born >= pool_[other.value].born;
+      end_unseen(is_newer ? other.value : id, pool_[is_newer ? id : other.value]);
+      if (!is_newer) break;
+    }
+  }
+}
+
+void BlockStore::end_unseen(Id older, const Block& newer) {
+  if (!is_reborn_quietly(newer.family) && !is_reborn_quietly(pool_[older].family)) ++unseen_frees_;
+  retire(older, Block::End::kReborn, By{newer.allocated, newer.api, newer.born});
+}
+
+const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
+  Block& block = pool_[id];
+  use_.expect(block.allocated);
+  take_live(id);
+  use_.died(block, how);
+  const Block* kept = nullptr;
+  block.end = how;
+  block.freed = by.stack;
+  block.freed_api = by.api;
+  block.died = by.order & trace::kOrderMask;
+  if (how == Block::End::kContextEnded) {
+    index_pending(); // what died before it comes first
+    const Id at = ended_.add(block);
+    index_dead(kEnded + at);
+    kept = &ended_[at];
+  } else if (retired_ < kMaxFreedBlocks) {
+    kept = &ring_[ring_.add(block)];
+    ++retired_;
+  } else {
+    prefetch(&ring_[static_cast<Id>((retired_ + kDeathsAhead) % kMaxFreedBlocks)]);
+    Block& oldest = ring_[static_cast<Id>(retired_ % kMaxFreedBlocks)];
+    forget(oldest);
+    oldest = block;
+    kept = &oldest;
+    ++retired_;
+  }
+  block.detail = nullptr; // it went with the copy
+  free_ids_.push_back(id);
+  return kept;
+}
+
+void BlockStore::index_dead(Id number) const {
+  const Block& block = dead_block(number);
+  const unsigned space = index_of(space_of(block.family));
+  dead_[space].overwrite(block.address, end_of(block), number);
+  if (dead_[space].size() > std::max(sweep_at_[space], 2 * kMaxFreedBlocks)) {
+    sweep(dead_[space]);
+    sweep_at_[space] = 2 * dead_[space].size();
+  }
+}
+
+void BlockStore::index_pending() const {
+  if (retired_ - indexed_ > kMaxFreedBlocks) indexed_ = retired_ - kMaxFreedBlocks;
+  for (; indexed_ != retired_; ++indexed_) index_dead(static_cast<Id>(indexed_ % kMaxFreedBlocks));
+}
+
+// A range whose place in the ring has gone to a later block. If that one covers the range too, the answer "a
+// freed block contains this address" is still true, so no generation number is needed.
+bool BlockStore::is_stale(const Dead::Range& range) const {
+  const Block& block = dead_block(range.value);
+  return block.address > range.begin || end_of(block) < range.end;
+}
+
+void BlockStore::sweep(Dead& map) const {
+  Dead kept;
+  map.for_each([&](const Dead::Range& range) {
+    if (!is_stale(range)) kept.insert(range.begin, range.end, range.value);
+  });
+  map = std::move(kept);
+}
+
+const Block* BlockStore::find_dead(Space space, std::uint64_t address) const {
+  index_pending();
+  const Dead::Range range = dead_[index_of(space)].find(address);
+  return range && !is_stale(range) ? &dead_block(range.value) : nullptr;
+}
+
+void BlockStore::correct_to_freed(Space space, std::uint64_t base) {
+  const Id number = dead_[index_of(space)].find(base).value;
+  if (number != Dead::kNone && number >= kEnded) ended_[number - kEnded].end = Block::End::kFreed;
+}
+
+} // namespace gmt

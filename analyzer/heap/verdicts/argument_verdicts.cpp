@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// See argument_verdicts.h.
+
+#include "analyzer/heap/verdicts/argument_verdicts.h"
+
+namespace gmt {
+
+using trace::Family;
+
+NamedMemory ArgumentVerdicts::judge(const Event& e, std::uint64_t word, Id block, CallVerdicts& verdicts) const {
+  NamedMemory named{.block = block, .address = trace::argument_address(word)};
+  if (block != BlockStore::kNone && user_pools_.has_regions()) {
+    const PoolVerdicts::Use use{.range = {.address = named.address},
+                                .parameter = trace::argument_parameter(word),
+                                .arguments = trace::LaunchView(e).arguments()};
+    named.region = pools_.judge_use(e, store_.range_of(block), use, verdicts).region;
+  }
+  if (block == BlockStore::kNone) named.block = store_.find_id(Space::kRegistered, named.address);
+  if (named.block == BlockStore::kNone) judge_freed(e, word, verdicts);
+  return named;
+}
+
+// Pinned and managed memory too: who has got its addresses since then has memory that a kernel cannot read, or
+// CUDA knows it.
+void ArgumentVerdicts::judge_freed(const Event& e, std::uint64_t word, CallVerdicts& verdicts) const {
+  if (is_sticky(e.result)) return;
+  const std::uint64_t address = trace::argument_address(word);
+  const trace::LaunchView launch(e);
+  const ArgumentWords all = launch.arguments();
+  const Block* dead = store_.find_dead(Space::kAddress, address);
+  if (dead == nullptr) {
+    if (e.succeeded()) readings_.note_end(launch.function(), all, word, verdicts);
+    return;
+  }
+  // A graph's memory comes back at every launch, static memory with its module.
+  if (dead->family == Family::kGraph || dead->family == Family::kModuleGlobal) return;
+  Judgement judgement{.verdict = Verdict::kUseAfterFree,
+                      .parameter = static_cast<std::uint8_t>(trace::argument_parameter(word)),
+                      .block = dead,
+                      .offset = address - dead->address,
+                      .range_begin = address};
+  if (readings_.is_mistake(judgement, launch.function(), all, verdicts)) verdicts.add(judgement);
+}
+
+} // namespace gmt

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// See pointer_readings.h.
+
+#include "analyzer/heap/verdicts/pointer_readings.h"
+
+namespace gmt {
+
+// The live block that ends at the address, if a word of the same arguments points into it.
+bool PointerReadings::explain_as_end(Judgement& judgement, ArgumentWords all) const {
+  const std::uint64_t address = judgement.range_begin;
+  for (const Space space : {Space::kSubAllocation, Space::kAddress, Space::kRegistered}) {
+    if (space == Space::kSubAllocation && !user_pools_.has_regions()) continue;
+    const BlockStore::Id id = store_.find_id(space, address - 1);
+    if (id == BlockStore::kNone || store_[id].bytes == 0 || BlockStore::end_of(store_[id]) != address) continue;
+    const Block& block = store_[id];
+    for (const std::uint64_t word : all) {
+      if (trace::argument_address(word) - block.address >= block.bytes) continue;
+      judgement.reading = Judgement::Reading::kEnd;
+      judgement.neighbour = &block;
+      judgement.neighbour_parameter = static_cast<std::uint8_t>(trace::argument_parameter(word));
+      return true;
+    }
+  }
+  return false;
+}
+
+// Somewhere inside a freed block, an end is nothing else: a live block has taken the memory before it.
+bool PointerReadings::is_mistake(Judgement& judgement, std::uint64_t function, ArgumentWords all,
+                                 CallVerdicts& verdicts) const {
+  if (explain_as_end(judgement, all)) {
+    if (judgement.offset != 0) verdicts.add_end(function, judgement.parameter);
+    return judgement.offset == 0;
+  }
+  judgement.neighbour = live_just_behind(judgement.range_begin);
+  if (judgement.neighbour != nullptr) judgement.reading = Judgement::Reading::kBefore;
+  return true;
+}
+
+void PointerReadings::note_end(std::uint64_t function, ArgumentWords all, std::uint64_t word,
+                               CallVerdicts& verdicts) const {
+  const unsigned parameter = trace::argument_parameter(word);
+  Judgement judgement{.range_begin = trace::argument_address(word)};
+  if (parameter < trace::kNoParameter && explain_as_end(judgement, all)) verdicts.add_end(function, parameter);
+}
+
+const Block* PointerReadings::live_just_behind(std::uint64_t address) const {
+  for (const Space space : {Space::kSubAllocation, Space::kAddress, Space::kRegistered}) {
+    if (space == Space::kSubAllocation && !user_pools_.has_regions()) continue;
+    const LiveIndex::Ranges& live = store_.ordered(space);
+    auto next = live.first_ending_after(address);
+    if (next && next.begin <= address) next = live.first_ending_after(next.end); // that one contains it
+    if (next && next.begin > address && next.begin - address <= kLargestElement) return &store_[next.value];
+  }
+  return nullptr;
+}
+
+} // namespace gmt

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// See pool_verdicts.h.
+
+#include "analyzer/heap/verdicts/pool_verdicts.h"
+
+namespace gmt {
+
+// A call on the whole block, or the whole pool, is the pool's own.
+PoolVerdicts::Answer PoolVerdicts::judge_use(const Event& e, const BlockStore::Range& backing, const Use& use,
+                                             CallVerdicts& verdicts) const {
+  if (is_sticky(e.result)) return {};
+  const std::uint64_t address = use.range.address, bytes = use.range.bytes;
+  const UserPool* pool = pools_.find_at(address);
+  if (address == backing.begin && bytes >= backing.end - backing.begin) return {};
+  if (pool != nullptr && address == pool->begin && bytes >= pool->bytes) return {};
+  if (const auto region = store_.find(Space::kSubAllocation, address)) {
+    bounds_.judge_end(e, region, use.range, verdicts);
+    return {.is_of_region = true, .region = region.value};
+  }
+  const Block* dead = pool != nullptr ? store_.find_dead(Space::kSubAllocation, address) : nullptr;
+  // Of another block at this address, if it ended before this one was born.
+  const bool is_freed =
+    dead != nullptr && dead->end == Block::End::kFreed && dead->died >= store_[backing.value].born;
+  const bool is_launch = !use.arguments.empty();
+  if (!is_freed) {
+    if (pool != nullptr && is_launch && e.succeeded()) {
+      readings_.note_end(trace::LaunchView(e).function(), use.arguments,
+                         trace::argument_word(address, use.parameter), verdicts);
+    }
+    return {};
+  }
+  Judgement judgement{.verdict = Verdict::kUseAfterFree,
+                      .side = use.range.side,
+                      .parameter = static_cast<std::uint8_t>(use.parameter),
+                      .block = dead,
+                      .offset = address - dead->address,
+                      .range_begin = address,
+                      .range_bytes = bytes};
+  if (!is_launch || readings_.is_mistake(judgement, trace::LaunchView(e).function(), use.arguments, verdicts)) {
+    verdicts.add(judgement);
+  }
+  return {.is_of_region = true};
+}
+
+// What was registered before the trace began is unknown.
+void PoolVerdicts::judge_release(const Event& e, CallVerdicts& verdicts) const {
+  const std::uint64_t address = trace::FreeView(e).address();
+  Verdict verdict = Verdict::kUnseenAllocation;
+  const Block* block = nullptr;
+  if (const auto range = store_.find(Space::kSubAllocation, address)) {
+    verdict = Verdict::kInvalidFreeInside;
+    block = &store_[range.value];
+  } else if (const Block* dead = store_.find_dead(Space::kSubAllocation, address);
+             dead != nullptr && dead->address == address) {
+    verdict = dead->end == Block::End::kContextEnded ? Verdict::kInvalidFreeEnded : Verdict::kDoubleFree;
+    block = dead;
+  }
+  verdicts.add({.verdict = verdict,
+                .block = block,
+                .offset = block != nullptr ? address - block->address : 0,
+                .range_begin = address});
+}
+
+} // namespace gmt

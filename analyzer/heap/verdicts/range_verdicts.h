@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verdicts on copies, sets and other uses: whether what they name lives, and whether they stay inside of it.
+//
+// Host memory is judged with care: once freed or unregistered, its addresses may belong to malloc again, so only a call
+// that CUDA refused is called a use after free there.
+#pragma once
+
+#include <cstdint>
+
+#include "analyzer/heap/arrays.h"
+#include "analyzer/heap/verdicts/bounds.h"
+#include "analyzer/heap/verdicts/pool_verdicts.h"
+
+namespace gmt {
+
+// The live memory that one side of a call names, with the part of it.
+struct NamedMemory {
+  BlockStore::Id block = BlockStore::kNone;
+  BlockStore::Id region = BlockStore::kNone; // of an NVTX pool, inside the block
+  std::uint64_t address = 0, bytes = 0;
+};
+
+class RangeVerdicts {
+public:
+  using Id = BlockStore::Id;
+  using Side = Judgement::Side;
+  using Verdict = Judgement::Verdict;
+  static constexpr Id kNone = BlockStore::kNone;
+
+  RangeVerdicts(const BlockStore& store, const ContextTable& contexts, const UserPools& user_pools,
+                const Arrays& arrays, const Bounds& bounds, const PoolVerdicts& pools)
+      : store_(store), contexts_(contexts), user_pools_(user_pools), arrays_(arrays), bounds_(bounds), pools_(pools) {}
+
+  NamedMemory judge_copy_side(const Event& copy, Side side, CallVerdicts& verdicts) const;
+  NamedMemory judge_set(const Event& set, CallVerdicts& verdicts) const;
+  NamedMemory judge_use(const Event& use, CallVerdicts& verdicts) const;
+  // A graph's node: what it copies or sets past the end of its memory is a mistake when the node is made, whatever CUDA
+  // answers.
+  void judge_node(const Event& use, CallVerdicts& verdicts) const;
+
+private:
+  NamedMemory judge_range(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const;
+  void judge_freed(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const;
+  void judge_node_side(const Event& work, Side side, CallVerdicts& verdicts) const;
+
+  const BlockStore& store_;
+  const ContextTable& contexts_;
+  const UserPools& user_pools_;
+  const Arrays& arrays_;
+  const Bounds& bounds_;
+  const PoolVerdicts& pools_;
+};
+
+} // namespace gmt

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// See vmm_mappings.h.
+
+#include "analyzer/heap/vmm_mappings.h"
+
+namespace gmt {
+
+using trace::Family;
+
+// An imported handle is as large as what is mapped of it: no call tells its size.
+std::uint64_t VmmMappings::on_mapped(Block& mapping, std::uint64_t handle) {
+  const Id id = store_.find_exact(Space::kHandle, handle);
+  if (id == BlockStore::kNone) return 0;
+  Block& physical = store_[id];
+  mapping.place = physical.place;
+  if (mapping.bytes > physical.bytes) {
+    store_.use().grew(physical, mapping.bytes - physical.bytes, mapping.born);
+    physical.bytes = mapping.bytes;
+  }
+  ++mapped_[physical.born].mappings;
+  return physical.born;
+}
+
+void VmmMappings::on_unmapped(const Block& dead) {
+  const auto at = mapped_.find(dead.shape().physical);
+  if (at == mapped_.end() || --at->second.mappings != 0) return;
+  if (at->second.is_released) store_.use().died(at->second.released, Block::End::kFreed);
+  mapped_.erase(at);
+}
+
+void VmmMappings::on_released(const Block& dead_handle) {
+  const auto at = mapped_.find(dead_handle.born);
+  if (at == mapped_.end()) return;
+  at->second.is_released = true;
+  at->second.released = dead_handle;
+  store_.use().outlived(dead_handle);
+}
+
+void VmmMappings::on_access(const Event& e) {
+  if (!e.succeeded() || (e.flags & (trace::kUseReads | trace::kUseWrites)) == 0) return;
+  const trace::UseView use(e);
+  const std::uint64_t begin = use.address();
+  for (std::uint64_t at = begin; at - begin < use.bytes();) {
+    const Id id = store_.find_id(Space::kAddress, at);
+    if (id == BlockStore::kNone || store_[id].family != Family::kVmmMapping) return;
+    store_[id].marks |= kHadAccess;
+    at = BlockStore::end_of(store_[id]);
+  }
+}
+
+std::vector<VmmMappings::Id> VmmMappings::mappings_in(std::uint64_t begin, std::uint64_t bytes) const {
+  const std::uint64_t end = begin > UINT64_MAX - bytes ? UINT64_MAX : begin + bytes;
+  std::vector<Id> found;
+  for (std::uint64_t at = begin; at < end;) {
+    const Id id = store_.find_exact(Space::kAddress, at);
+    if (id == BlockStore::kNone || store_[id].family != Family::kVmmMapping) break;
+    found.push_back(id);
+    at = BlockStore::end_of(store_[id]);
+  }
+  return found;
+}
+
+} // namespace gmt

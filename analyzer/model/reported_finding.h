@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finding in words, as a person reads it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/model/finding.h"
+
+namespace gmt {
+
+struct LabelledStack : CallStack {
+  std::string label;      // "allocated here", "first freed here", "freed again here", ...
+  bool shows_call = true; // beside the label: neither message nor label names the call
+};
+
+struct ReportedFinding : FindingFacts {
+  std::string message;      // one sentence: what happened, with numbers
+  std::string advice;       // what to do
+  std::string owner;        // the library that did it for itself: "cuBLAS"; empty if it is the program's own
+  std::string owner_clause; // the end of the message that says so: "; cuBLAS holds it: its ..."; may be empty
+  Measure measure = Measure::kMistakes;
+  std::vector<LabelledStack> stacks; // the call at fault first, then backwards in time
+  std::size_t process = 0;           // index into Report::processes
+};
+
+} // namespace gmt

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens all logs of a trace and adds up what reading them cost.
+
+#include "analyzer/trace_reader/event_stream.h"
+
+#include <algorithm>
+
+namespace gmt {
+namespace {
+
+constexpr std::size_t kMaxOpenLogs = 400; // well under the usual 1,024 descriptors
+
+void add_saturating(std::uint64_t& sum, std::uint64_t n) {
+  if (__builtin_add_overflow(sum, n, &sum)) sum = UINT64_MAX;
+}
+
+} // namespace
+
+std::uint64_t ReadStats::lost() const {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t n : total.lost) add_saturating(sum, n);
+  return sum;
+}
+
+EventStream::EventStream(TraceDir trace) : trace_(std::move(trace)) {
+  std::vector<std::unique_ptr<LogReader>> logs;
+  const bool keep_open = trace_.logs.size() <= kMaxOpenLogs;
+  for (const std::filesystem::path& log : trace_.logs) {
+    logs.push_back(
+      std::make_unique<LogReader>(log, static_cast<std::uint32_t>(logs.size()), stacks_, keep_open));
+  }
+  merge_ = std::make_unique<Merge>(std::move(logs));
+}
+
+// A thread that made no call, but only said how the process ends, is none that reports speak of.
+void EventStream::note_thread(const Event& e) {
+  if (!is_call(e.kind)) return;
+  recent_threads_[e.thread % kRecentThreads] = e.thread;
+  if (merge_->logs()[e.log]->stats().tells_threads) threads_.insert(e.thread);
+}
+
+// A log that does not tell its threads apart counts as one.
+std::uint64_t EventStream::threads() const {
+  const auto silent = [](const auto& log) { return !log->stats().tells_threads; };
+  return threads_.size() + static_cast<std::uint64_t>(std::ranges::count_if(merge_->logs(), silent));
+}
+
+ReadStats EventStream::stats() const {
+  ReadStats all;
+  for (const auto& log : merge_->logs()) {
+    const LogStats& s = log->stats();
+    all.total.records += s.records;
+    all.total.torn += s.torn;
+    all.total.damaged += s.damaged;
+    all.total.unknown_kinds += s.unknown_kinds;
+    for (std::size_t i = 0; i < s.lost.size(); ++i) add_saturating(all.total.lost[i], s.lost[i]);
+  }
+  for (std::size_t i = 0; i < trace_.logs.size(); ++i) {
+    const std::string& why = merge_->logs()[i]->stats().skipped;
+    if (!why.empty()) all.skipped_logs.emplace_back(trace_.logs[i], why);
+  }
+  return all;
+}
+
+} // namespace gmt

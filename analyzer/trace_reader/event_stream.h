@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One trace as a merged stream of events. Reads records and counts what could not be read; what the records say is for
+// others to model.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "analyzer/trace_reader/log_merge.h"
+#include "analyzer/trace_reader/stack_table.h"
+#include "analyzer/trace_reader/trace_dir.h"
+
+namespace gmt {
+
+// What reading the logs cost in records, all logs together.
+struct ReadStats {
+  LogStats total;                                                          // `skipped` unused
+  std::vector<std::pair<std::filesystem::path, std::string>> skipped_logs; // and why
+  std::uint64_t lost() const;
+};
+
+class EventStream {
+public:
+  explicit EventStream(TraceDir trace);
+
+  // The next record in merged order, null after the last; valid until the next call. Besides calls these are
+  // what stands before kAlloc in trace/format.h, stacks excepted.
+  const Event* next() {
+    const Event* e = merge_->next();
+    if (e != nullptr && e->thread != recent_threads_[e->thread % kRecentThreads]) note_thread(*e);
+    return e;
+  }
+  // After the last record: the process may have written more since, and next() goes on with it. Its new logs are not
+  // looked for, and calls that were in flight are not read again.
+  void read_on() { merge_->read_on(); }
+  // A record that next() will return soon, n calls after this one, or null; n up to Merge::kAhead.
+  const Event* ahead(std::size_t n) const { return merge_->ahead(n); }
+
+  const TraceDir& trace() const { return trace_; }
+  const StackTable& stacks() const { return stacks_; }
+  StackTable take_stacks() { return std::move(stacks_); } // after the last event
+  ReadStats stats() const;                                // of what has been read so far
+  std::uint64_t threads() const;                          // whose calls have been seen so far
+
+private:
+  void note_thread(const Event& e);
+
+  TraceDir trace_;
+  StackTable stacks_;
+  std::unique_ptr<Merge> merge_;
+  std::unordered_set<std::uint32_t> threads_; // numbers, where logs tell of threads
+  static constexpr std::uint32_t kRecentThreads = 64; // events of several threads alternate
+  std::vector<std::uint32_t> recent_threads_ = std::vector(kRecentThreads, ~std::uint32_t{0});
+};
+
+} // namespace gmt

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The slots of a log as whole records: the one place that says which slots are torn and which are damaged
+// (trace/FORMAT.md, "Slots").
+//
+// Trusts nothing: a file may end anywhere, and any slot may hold anything. A record is whole if all its slots are there.
+// Damage is counted once for each record that is not whole, and once for each row of continuations without a first
+// slot. Files are read, not mapped, so that one cut short by somebody else meanwhile is only short.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/base/prefetch.h"
+#include "trace/records.h"
+
+namespace gmt {
+
+struct LogStats {
+  std::uint64_t records = 0;           // good ones, stacks included
+  std::uint64_t torn = 0;              // slots reserved and never finished
+  std::uint64_t damaged = 0;           // records whose bytes make no sense
+  std::uint64_t unknown_kinds = 0;     // records of a later minor
+  std::array<std::uint64_t, 8> lost{}; // by trace::LossCause
+  std::string skipped;                 // why nothing of the file was read; empty if it was
+  bool tells_threads = false;          // by kThread records: since 1.5
+};
+
+void note_loss(const trace::LossView& loss, LogStats& stats);
+
+// A whole record, by the index of its first slot in memory.
+struct SlotRecord {
+  trace::Head head;
+  std::size_t slot;
+};
+
+// What a zero head before a written one means.
+enum class ZeroHeads {
+  kTorn, // a record that was never finished; continuations behind it are its own
+  kHoles // nothing: the file could not be written there, which its header counts
+};
+
+// Walks over slots that are in memory. More of them may be added behind, and dropped in front, between two calls.
+class SlotScan {
+public:
+  explicit SlotScan(LogStats& stats, ZeroHeads zero_heads = ZeroHeads::kTorn)
+      : stats_(stats), zero_heads_(zero_heads) {}
+
+  // The next whole record. False if there is none, or if its rest is to be read yet, which it never is at the `is_end`.
+  bool next(std::span<const trace::Slot> slots, bool is_end, SlotRecord& record) {
+    while (at_ < slots.size()) {
+      const std::uint64_t word = slots[at_].head;
+      if (word == 0) {
+        ++zeros_;
+        ++at_;
+        continue;
+      }
+      if (zeros_ != 0) note_zeros();
+      record = {trace::unpack(word), at_};
+      if (record.head.slots == 1 && record.head.kind > trace::Kind::kAbandoned) {
+        in_orphans_ = false;
+        ++at_;
+        return true;
+      }
+      const Step step = next_odd(slots, is_end, record.head);
+      if (step == Step::kSkipped) continue;
+      return step == Step::kRecord;
+    }
+    return false;
+  }
+
+  std::size_t position() const { return at_; }               // the first slot that was not looked at
+  // Zero heads behind the last record, holes included: they may be written yet.
+  std::uint64_t zeros() const { return zeros_; }
+  void forget_zeros(std::size_t position); // and looks at the slot of this position next
+  void dropped(std::size_t slots) { at_ -= slots; }          // in front
+  void passed_zeros(std::uint64_t slots) { zeros_ += slots; } // a hole of the file, which need not be read
+
+private:
+  enum class Step { kRecord, kSkipped, kNotRead };
+  Step next_odd(std::span<const trace::Slot> slots, bool is_end, const trace::Head& head);
+  void skip_abandoned(std::span<const trace::Slot> slots, unsigned count);
+  void note_zeros();
+
+  LogStats& stats_;
+  ZeroHeads zero_heads_;
+  std::size_t at_ = 0;
+  std::uint64_t zeros_ = 0; // zero heads since the last written one
+  bool in_orphans_ = false; // continuations that follow are counted already
+};
+
+// Reads a log batch by batch.
+class SlotFile {
+public:
+  static constexpr std::size_t kBatch = 256; // slots read at once
+
+  // Reads the header; stats.skipped says why there is nothing to read. With keep_open false the file is opened anew for
+  // every batch: traces of more threads than there are file descriptors.
+  SlotFile(std::filesystem::path path, LogStats& stats, ZeroHeads zero_heads = ZeroHeads::kTorn, bool keep_open = true);
+  SlotFile(std::vector<trace::Slot> slots, LogStats& stats, ZeroHeads zero_heads); // no file: these slots
+  ~SlotFile();
+  SlotFile(const SlotFile&) = delete;
+  SlotFile& operator=(const SlotFile&) = delete;
+
+  // The next whole record of those in memory; false if there is none.
+  bool next(SlotRecord& record) { return scan_.next({raw_.data(), available_}, at_end_, record); }
+  // The same, reading on as long as there is anything to read; slots of earlier records are dropped.
+  bool read(SlotRecord& record);
+
+  bool is_at_end() const { return at_end_; } // all that there is is in memory
+  void read_more();
+  // At the end, when all records have been taken: the file may have grown since. Reading goes on behind the last record,
+  // where slots were not written yet.
+  void read_on();
+  // Drops slots before `first`, at most those that were looked at; all indices sink by the number returned.
+  std::size_t drop_before(std::size_t first);
+
+  std::size_t position() const { return scan_.position(); }
+  const trace::Slot& operator[](std::size_t slot) const { return raw_[slot]; }
+  void expect(std::size_t slot) const { prefetch(&raw_[slot]); }
+  void words_of(const SlotRecord& record, std::vector<std::uint64_t>& words) const; // its payload
+
+private:
+  bool open_file();
+  void close_file();
+  void read_header();
+  void skip_hole(std::size_t slots_read);
+
+  std::filesystem::path path_;
+  LogStats& stats_;
+  SlotScan scan_;
+  int fd_ = -1;
+  bool keep_open_ = true;
+  bool at_end_ = true;
+  std::uint64_t offset_ = 0;
+  std::vector<trace::Slot> raw_;
+  std::size_t available_ = 0; // slots in raw_
+};
+
+} // namespace gmt

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// See wording.h.
+#include "analyzer/wording/wording.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer/base/text_format.h"
+#include "analyzer/detectors/detector.h"
+
+namespace gmt {
+namespace {
+
+std::string_view spelled(const Text& text, const Text::Mark& mark, const CallNames& names) {
+  const std::string_view recorded = std::string_view(text.recorded()).substr(mark.begin, mark.size);
+  if (mark.runtime.empty()) return names.of(recorded);
+  return names.is_runtime ? std::string_view(mark.runtime) : recorded;
+}
+
+std::string spelled(const Text& text, const CallNames& names) {
+  const std::string_view recorded = text.recorded();
+  std::string words;
+  std::size_t at = 0;
+  for (const Text::Mark& mark : text.marks()) {
+    words += recorded.substr(at, mark.begin - at);
+    words += spelled(text, mark, names);
+    at = mark.begin + mark.size;
+  }
+  words += recorded.substr(at);
+  return words;
+}
+
+bool names_call(const Text& text, std::string_view call, const CallNames& names) {
+  return std::ranges::any_of(text.marks(), [&](const Text::Mark& mark) {
+    return mark.runtime.empty() && spelled(text, mark, names) == call;
+  });
+}
+
+LabelledStack labelled(FindingStack stack, const Text& message, const CallNames& names) {
+  LabelledStack result;
+  result.label = stack_label(stack.role, stack.order, stack.amount);
+  const bool is_in_label = stack.api == "free"; // "freed here"
+  result.shows_call = !stack.api.empty() && !is_in_label && !names_call(message, stack.api, names);
+  static_cast<CallStack&>(result) = std::move(stack);
+  return result;
+}
+
+void excuse(ReportedFinding& finding, const OwnerExcuse& excuse, const Owner& owner) {
+  if (excuse.clause != nullptr) finding.owner_clause = cat({"; ", excuse.clause(owner)});
+  if (excuse.advice != nullptr) finding.advice = excuse.advice(owner);
+}
+
+} // namespace
+
+ReportedFinding in_words(Finding finding, const CallNames& names) {
+  ReportedFinding result;
+  const DetectorInfo* kind = detector_of(finding.kind);
+  if (kind != nullptr) result.measure = kind->measure;
+  result.advice = spelled(finding.advice, names);
+  if (kind != nullptr && !finding.owner.name.empty()) excuse(result, kind->owner_excuse, finding.owner);
+  result.message = spelled(finding.message, names);
+  if (!result.message.empty()) result.message += cat({result.owner_clause, "."});
+  for (FindingStack& stack : finding.stacks) {
+    result.stacks.push_back(labelled(std::move(stack), finding.message, names));
+  }
+  result.owner = std::move(finding.owner.name);
+  static_cast<FindingFacts&>(result) = std::move(finding);
+  return result;
+}
+
+} // namespace gmt

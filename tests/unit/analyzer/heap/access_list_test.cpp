@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call leaves behind on the blocks that it used.
+
+#include "analyzer/heap/access_list.h"
+
+#include "tests/unit/analyzer/support/store_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+class Accesses : public StoreTest {
+protected:
+  AccessList list{store};
+};
+
+TEST_F(Accesses, MarkTheirBlock) {
+  const Id id = live(kBase, kSize);
+  const Event call = make(Made<trace::CopyFields>());
+  list.add(call, id, Touch::Access::kWrite, kBase + 8, 16);
+  list.add(call, id, Touch::Access::kArgument, kBase, 0, 3);
+  EXPECT_EQ(store[id].marks, unsigned{kWasWritten | kWasArgument});
+  ASSERT_EQ(list.all().size(), 2u);
+  EXPECT_EQ(list.all()[0].block, &store[id]);
+  EXPECT_EQ(list.all()[0].address, kBase + 8);
+  EXPECT_EQ(list.all()[0].bytes, 16u);
+  EXPECT_EQ(list.all()[1].parameter, 3);
+  list.clear();
+  EXPECT_TRUE(list.all().empty());
+}
+
+TEST_F(Accesses, ARefusedCallHasOnlyTried) {
+  const Id id = live(kBase, kSize);
+  list.add(make(Made<trace::CopyFields>(), {.result = 1}), id, Touch::Access::kWrite, kBase, 16);
+  EXPECT_EQ(store[id].marks, unsigned{kWasTried});
+  EXPECT_TRUE(list.all().empty());
+}
+
+TEST_F(Accesses, BirthsAndEndsLeaveNoMark) {
+  const Id id = live(kBase, kSize);
+  list.add_birth(store[id]);
+  list.add_end(*free_block(kBase));
+  ASSERT_EQ(list.all().size(), 2u);
+  EXPECT_EQ(list.all()[0].access, Touch::Access::kBorn);
+  EXPECT_EQ(list.all()[1].access, Touch::Access::kEnded);
+  EXPECT_EQ(list.all()[1].bytes, kSize);
+  EXPECT_EQ(list.all()[1].block->marks, 0u);
+}
+
+} // namespace
+} // namespace gmt::test

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What words of a kernel's arguments may mean: memory, freed memory, the end of another argument's block, a pointer that
+// counts from 1. Nothing in the heap changes.
+
+#include "analyzer/heap/verdicts/argument_verdicts.h"
+
+#include "tests/unit/analyzer/support/store_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+using trace::Family;
+
+constexpr std::uint64_t kFunction = 0xf0;
+
+class Arguments : public StoreTest {
+protected:
+  // Judges the last of the words, each in a parameter of its own.
+  NamedMemory judge(const std::vector<std::uint64_t>& addresses) {
+    verdicts.clear();
+    std::vector<std::uint64_t> words;
+    for (unsigned i = 0; i < addresses.size(); ++i) words.push_back(trace::argument_word(addresses[i], i));
+    const Event e = make(Made<trace::LaunchFields>().function(kFunction), {}, words);
+    return arguments.judge(e, words.back(), store.find_id(Space::kAddress, addresses.back()), verdicts);
+  }
+
+  UserPools user_pools{store};
+  const PointerReadings readings{store, user_pools};
+  const Bounds bounds{store, cuda.contexts};
+  const PoolVerdicts pools{store, user_pools, bounds, readings};
+  const ArgumentVerdicts arguments{store, user_pools, pools, readings};
+};
+
+TEST_F(Arguments, LiveMemory) {
+  const Id device = live(kBase, kSize), host = live(kBase + kSize, kSize, Family::kRegistered);
+  EXPECT_EQ(judge({kBase + 8}).block, device);
+  EXPECT_EQ(judge({kBase + kSize}).block, host);
+  EXPECT_EQ(judge({0x1234}).block, kNone);
+  EXPECT_TRUE(verdicts.empty());
+}
+
+TEST_F(Arguments, FreedMemory) {
+  live(kBase, kSize);
+  free_block(kBase);
+  judge({kBase + 8});
+  ASSERT_EQ(verdicts.all().size(), 1u);
+  EXPECT_EQ(verdicts.all()[0].verdict, Verdict::kUseAfterFree);
+  EXPECT_EQ(verdicts.all()[0].reading, Judgement::Reading::kNone);
+}
+
+TEST_F(Arguments, TheBaseOfAFreedBlockMayBeTheEndOfAnother) {
+  const Id before = live(kBase, kSize);
+  live(kBase + kSize, kSize);
+  free_block(kBase + kSize);
+  judge({kBase, kBase + kSize});
+  ASSERT_EQ(verdicts.all().size(), 1u);
+  EXPECT_EQ(verdicts.all()[0].reading, Judgement::Reading::kEnd);
+  EXPECT_EQ(verdicts.all()[0].neighbour, &store[before]);
+  EXPECT_EQ(verdicts.all()[0].neighbour_parameter, 0);
+}
+
+TEST_F(Arguments, AnEndWithNothingBehindItTellsWhatTheParameterTakes) {
+  live(kBase, kSize);
+  judge({kBase, kBase + kSize});
+  EXPECT_TRUE(verdicts.empty());
+  ASSERT_EQ(verdicts.ends().size(), 1u);
+  EXPECT_EQ(verdicts.ends()[0].parameter, 1u);
+  EndParameters ends;
+  ends.add(verdicts.ends()[0]);
+  EXPECT_TRUE(ends.contains(kFunction, 1));
+  EXPECT_FALSE(ends.contains(kFunction, 0));
+  EXPECT_FALSE(ends.contains(0xf1, 1));
+}
+
+TEST_F(Arguments, AnEndInsideAFreedBlockIsNothingElse) {
+  live(kBase, 4 * kSize);
+  free_block(kBase);
+  live(kBase, kSize); // took the first part of it
+  judge({kBase, kBase + kSize});
+  EXPECT_TRUE(verdicts.empty());
+  EXPECT_EQ(verdicts.ends().size(), 1u);
+}
+
+TEST_F(Arguments, APointerThatCountsFrom1) {
+  live(kBase, kSize);
+  free_block(kBase);
+  const Id behind = live(kBase + kSize, kSize);
+  judge({kBase + kSize - 8});
+  ASSERT_EQ(verdicts.all().size(), 1u);
+  EXPECT_EQ(verdicts.all()[0].reading, Judgement::Reading::kBefore);
+  EXPECT_EQ(verdicts.all()[0].neighbour, &store[behind]);
+  EXPECT_EQ(readings.live_just_behind(kBase + kSize - 65), nullptr);
+}
+
+TEST_F(Arguments, GraphMemoryComesBackByItself) {
+  live(kBase, kSize, Family::kGraph);
+  free_block(kBase);
+  judge({kBase});
+  EXPECT_TRUE(verdicts.empty());
+}
+
+} // namespace
+} // namespace gmt::test
