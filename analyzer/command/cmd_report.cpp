@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <iterator>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"

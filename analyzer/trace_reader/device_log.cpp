@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <fstream>
+#include <utility>
 
 #include "analyzer/trace_reader/ring_rest.h"
 

@@ -17,6 +17,7 @@
 #include <fstream>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyzer/command/run/child_process.h"

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <tuple>
+#include <utility>
 
 #include "analyzer/base/text_lines.h"
 #include "trace/format.h"
