@@ -91,7 +91,7 @@ enum class AccessTrouble : std::uint8_t {
 inline constexpr std::uint64_t kUnknownCount = ~std::uint64_t{0};
 
 // What an allocation is; decides which free function fits (analyzer/heap) and how a leak is named.
-enum class Family : std::uint8_t {
+enum class MemoryKind : std::uint8_t {
   kUnknown = 0,
   kDevice = 1,        // cuMemAlloc
   kPitched = 2,       // cuMemAllocPitch (also cudaMalloc3D)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The payload of records by name: trace/records.def as types. For a record that it calls Alloc there are
 //
-//   AllocView alloc(event);              // reads: alloc.address(), alloc.memory_kind() == Family::kDevice
+//   AllocView alloc(event);              // reads: alloc.address(), alloc.memory_kind() == MemoryKind::kDevice
 //   AllocFields(record).address(p).bytes(n); // writes, by record.set(word, value)
 //   AllocWord::address, AllocWord::kCount    // numbers of words, and how many have a name (record_words.h)
 //   AllocView::kKind, AllocColumn::address   // the kind; the column's name in `dump`
@@ -76,7 +76,7 @@ template <class T> struct Enumeration {
   static constexpr Type of(std::uint64_t word) { return static_cast<T>(word < kLargest ? word : kLargest); }
   static constexpr std::uint64_t word(Type value) { return static_cast<std::uint64_t>(value); }
 };
-using Family = Enumeration<trace::Family>;
+using MemoryKind = Enumeration<trace::MemoryKind>;
 using FreeFunction = Enumeration<trace::FreeFunction>;
 using ObjectClass = Enumeration<trace::ObjectClass>;
 using LifeOp = Enumeration<trace::LifeOp>;

@@ -63,7 +63,7 @@ void TraceAnalysis::replay() {
     prefetch();
     model_.follow(*e);
     count(process_.totals, *e);
-    const std::span<const Judgement> verdicts = heap_.apply(*e);
+    const std::span<const Verdict> verdicts = heap_.apply(*e);
     model_.follow_call(*e, heap_);
     if (model_.ranges().any()) note_peak_range(process_.totals, *e, heap_, model_.ranges());
     if (e->kind == trace::Kind::kCopy) copies_.add(*e, heap_);

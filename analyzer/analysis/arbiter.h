@@ -16,7 +16,7 @@ public:
   Arbiter(const Heap& heap, const DeviceHeaps& device_heaps) : heap_(heap), device_heaps_(device_heaps) {}
 
   // `verdicts` are the heap's on this event.
-  std::span<const Judgement> settle(const Event& e, std::span<const Judgement> verdicts) const {
+  std::span<const Verdict> settle(const Event& e, std::span<const Verdict> verdicts) const {
     if (verdicts.empty() || !belongs_to_device_heap(e)) return verdicts;
     return {};
   }

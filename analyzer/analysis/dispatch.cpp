@@ -40,9 +40,9 @@ Dispatch::Dispatch(const ProcessFacts& facts) {
   sort_by_kind();
 }
 
-void Dispatch::on_refused_or_flagged(const Event& e, std::span<const Judgement> verdicts, const Heap& heap,
+void Dispatch::on_refused_or_flagged(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                                      Findings& findings) {
-  const bool is_mistake = std::ranges::any_of(verdicts, [](const Judgement& v) { return v.is_mistake(); });
+  const bool is_mistake = std::ranges::any_of(verdicts, [](const Verdict& v) { return v.is_mistake(); });
   Wants happened = wants(e.kind);
   if (e.result != 0) happened |= kWantsFailures;
   if (is_mistake) happened |= kWantsMistakes;

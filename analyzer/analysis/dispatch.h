@@ -19,7 +19,7 @@ public:
   Dispatch& operator=(const Dispatch&) = delete;
 
   // `verdicts` are those that stand.
-  void on_event(const Event& e, std::span<const Judgement> verdicts, const Heap& heap, Findings& findings) {
+  void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap, Findings& findings) {
     if (e.result == 0 && verdicts.empty()) {
       for (Detector* detector : by_kind_[static_cast<std::size_t>(e.kind)]) {
         detector->on_event(e, verdicts, heap, findings);
@@ -32,7 +32,7 @@ public:
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings);
 
 private:
-  void on_refused_or_flagged(const Event& e, std::span<const Judgement> verdicts, const Heap& heap, Findings& findings);
+  void on_refused_or_flagged(const Event& e, std::span<const Verdict> verdicts, const Heap& heap, Findings& findings);
   void sort_by_kind();
 
   std::vector<std::unique_ptr<Detector>> detectors_; // those that want unclaimed refusals last

@@ -13,13 +13,13 @@
 namespace gmt {
 namespace {
 
-void add_families(const MemoryUse& use, MemoryTables& tables) {
+void add_memory_kinds(const MemoryUse& use, MemoryTables& tables) {
   for (const MemoryUse::Device& device : use.devices()) {
-    for (std::size_t i = 0; i < device.families.size(); ++i) {
-      const MemoryUse::Family& sum = device.families[i];
-      const auto family = static_cast<trace::Family>(i);
-      if (sum.allocations == 0 || !can_leak(family)) continue; // static variables are looked up only
-      tables.families.push_back({.family = std::string(family_noun(family)),
+    for (std::size_t i = 0; i < device.memory_kinds.size(); ++i) {
+      const MemoryUse::KindSums& sum = device.memory_kinds[i];
+      const auto memory_kind = static_cast<trace::MemoryKind>(i);
+      if (sum.allocations == 0 || !can_leak(memory_kind)) continue; // static variables are looked up only
+      tables.memory_kinds.push_back({.memory_kind = std::string(memory_noun(memory_kind)),
                                  .device = device.number,
                                  .allocations = sum.allocations,
                                  .allocated_bytes = sum.allocated_bytes,
@@ -33,7 +33,7 @@ void add_families(const MemoryUse& use, MemoryTables& tables) {
     }
   }
   std::ranges::stable_sort(tables.devices, {}, &MemoryTables::Device::device);
-  std::ranges::stable_sort(tables.families, [](const auto& a, const auto& b) { // devices first
+  std::ranges::stable_sort(tables.memory_kinds, [](const auto& a, const auto& b) { // devices first
     return std::tuple(a.device == kNoDevice, a.device) < std::tuple(b.device == kNoDevice, b.device);
   });
 }
@@ -70,7 +70,7 @@ void add_holders(const MemoryUse& use, const TraceNames& names, MemoryTables& ta
 
 MemoryTables memory_tables(const Heap& heap, const CopyUse& copies, const TraceNames& names) {
   MemoryTables tables;
-  add_families(heap.use(), tables);
+  add_memory_kinds(heap.use(), tables);
   add_copies(copies, tables);
   add_holders(heap.use(), names, tables);
   return tables;
@@ -84,7 +84,7 @@ std::vector<StackUse> use_by_stack(const Heap& heap) {
     uses[i] = {StackId{i}, stack.allocations, stack.allocated_bytes, use.bytes_at_peak(stack), 0};
   }
   heap.for_each_live([&](const Block& block) {
-    if (can_leak(block.family)) uses[block.allocated.value].live_bytes += block.bytes;
+    if (can_leak(block.memory_kind)) uses[block.allocated.value].live_bytes += block.bytes;
   });
   std::erase_if(uses, [](const StackUse& u) { return u.allocations == 0; });
   return uses;

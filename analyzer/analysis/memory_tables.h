@@ -21,8 +21,8 @@ struct Module;
 inline constexpr std::size_t kMaxHolders = 10;
 
 struct MemoryTables {
-  struct Family {
-    std::string family; // "pinned host memory"
+  struct KindRow {
+    std::string memory_kind; // "pinned host memory"
     int device = -1;    // of its context; -1 for host memory, and where it is not known
     std::uint64_t allocations = 0, allocated_bytes = 0, frees = 0;
     std::uint64_t live_blocks = 0, live_bytes = 0, peak_bytes = 0; // at the end; of this row alone
@@ -46,7 +46,7 @@ struct MemoryTables {
     std::uint64_t peak_bytes = 0; // of device memory, at the process's peak
     std::uint64_t live_bytes = 0; // at the end, of any memory
   };
-  std::vector<Family> families;
+  std::vector<KindRow> memory_kinds;
   std::vector<Device> devices;
   std::vector<Copies> copies;
   std::vector<Holder> holders;      // the kMaxHolders largest

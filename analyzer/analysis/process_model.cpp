@@ -78,7 +78,7 @@ void ProcessModel::note_device(const Event& e) {
 
 // In which ranges blocks are allocated.
 void ProcessModel::follow_blocks(const Heap& heap) {
-  for (const Touch& touch : heap.touched()) ranges_.on_touch(touch);
+  for (const Access& access : heap.accesses()) ranges_.on_access(access);
 }
 
 const Kernel* ProcessModel::kernel(std::uint64_t function) const {

@@ -23,10 +23,10 @@ struct Totals {
   std::uint64_t copies = 0;
   std::uint64_t copied_bytes = 0;
   std::uint64_t launches = 0;
-  std::uint64_t peak_bytes = 0; // device memory alive at the peak (host families not counted)
+  std::uint64_t peak_bytes = 0; // device memory alive at the peak (host kinds of memory not counted)
   std::uint64_t peak_order = 0;
   std::string peak_range; // NVTX ranges that were open then, "epoch 2 / forward"; empty if none
-  std::uint64_t live_bytes = 0; // alive at the end, all families that can leak
+  std::uint64_t live_bytes = 0; // alive at the end, all kinds of memory that can leak
   std::uint64_t live_blocks = 0;
   // What kernels did with malloc and free, in none of the above: calls, the most that one context's heap held, and the end.
   std::uint64_t device_heap_calls = 0, device_heap_peak_bytes = 0, device_heap_live_bytes = 0;

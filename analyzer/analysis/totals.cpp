@@ -11,7 +11,7 @@ namespace {
 using trace::Kind;
 
 // Neither what was only looked up, nor parts of what is counted already.
-bool counts(trace::Family family) { return can_leak(family) && family != trace::Family::kSubAllocation; }
+bool counts(trace::MemoryKind memory_kind) { return can_leak(memory_kind) && memory_kind != trace::MemoryKind::kSubAllocation; }
 
 // An address, array or function of 0, in the first word of what is counted.
 bool names_nothing(const Event& e) { return trace::RecordView(e).word(trace::AllocWord::address) == 0; }
@@ -48,7 +48,7 @@ void finish_totals(Totals& totals, const Heap& heap, const EndOfTrace& end) {
   totals.peak_bytes = heap.peak_device_bytes();
   totals.peak_order = heap.peak_order();
   heap.for_each_live([&totals](const Block& block) {
-    if (!counts(block.family)) return;
+    if (!counts(block.memory_kind)) return;
     ++totals.live_blocks;
     totals.live_bytes += block.bytes;
   });

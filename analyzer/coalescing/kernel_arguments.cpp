@@ -12,12 +12,12 @@ namespace {
 using trace::Kind;
 
 // The one block that a launch's pointers lead into; null if they lead into several or none.
-const Touch* only_argument(const Heap& heap) {
-  const Touch* only = nullptr;
-  for (const Touch& touch : heap.touched()) {
-    if (touch.access != Touch::Access::kArgument) continue;
-    if (only != nullptr && only->block != touch.block) return nullptr;
-    if (only == nullptr || only->address % kSectorBytes == 0) only = &touch;
+const Access* only_argument(const Heap& heap) {
+  const Access* only = nullptr;
+  for (const Access& access : heap.accesses()) {
+    if (access.kind != Access::Kind::kArgument) continue;
+    if (only != nullptr && only->block != access.block) return nullptr;
+    if (only == nullptr || only->address % kSectorBytes == 0) only = &access;
   }
   return only;
 }
@@ -38,30 +38,30 @@ void KernelUses::on_launch(const Event& e, const Heap& heap, const TraceNames& n
     use.first = e.stack;
     use.api = e.via != trace::kNoApi ? e.via : e.api;
   }
-  const Touch* only = (e.flags & trace::kLaunchScanned) != 0 ? only_argument(heap) : nullptr;
+  const Access* only = (e.flags & trace::kLaunchScanned) != 0 ? only_argument(heap) : nullptr;
   if (is_first && only != nullptr) {
     use.memory = *only->block;
     use.memory->detail = nullptr;
     use.argument_off = only->address % kSectorBytes;
-  } else if (only == nullptr || (use.memory && only->block->born != use.memory->born)) {
+  } else if (only == nullptr || (use.memory && only->block->allocated_at != use.memory->allocated_at)) {
     use.memory.reset();
   }
 }
 
 void KernelUses::on_rows(const Event& e, const Heap& heap) {
-  for (const auto side : {Judgement::Side::kDestination, Judgement::Side::kSource}) {
+  for (const auto side : {Verdict::Side::kDestination, Verdict::Side::kSource}) {
     const Rows rows = rows_of(e, side);
     if (rows.pitch % kSectorBytes == 0 || rows.count() < 2) continue;
-    for (const Touch& touch : heap.touched()) {
-      if (touch.block->address <= rows.address && rows.address - touch.block->address < touch.block->bytes) {
-        pitches_[touch.block->born] = rows.pitch;
+    for (const Access& access : heap.accesses()) {
+      if (access.block->address <= rows.address && rows.address - access.block->address < access.block->bytes) {
+        pitches_[access.block->allocated_at] = rows.pitch;
       }
     }
   }
 }
 
 std::uint64_t KernelUses::odd_pitch(const Block& memory) const {
-  const auto found = pitches_.find(memory.born);
+  const auto found = pitches_.find(memory.allocated_at);
   return found == pitches_.end() ? 0 : found->second;
 }
 

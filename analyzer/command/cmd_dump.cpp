@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dump`: every event of one trace in the merged order, one line each, and each call stack once, before its
 // first use; then what kernels wrote, log by log in the order of their reading, and what their instructions
-// did to memory. For people, grep and bug reports: it shows what was recorded, before any judgement.
+// did to memory. For people, grep and bug reports: it shows what was recorded, before any verdict.
 
 #include <unistd.h>
 

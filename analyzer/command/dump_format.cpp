@@ -15,7 +15,7 @@ namespace {
 
 using ValueNames = std::span<const std::string_view>; // by value
 
-constexpr std::string_view kFamilies[] = {
+constexpr std::string_view kMemoryKinds[] = {
     "unknown",  "device",    "pitched",       "managed",     "pinned",      "registered", "stream-ordered",
     "array",    "mipmapped", "vmm-handle",    "vmm-reserve", "vmm-mapping", "ipc",        "pool-import",
     "external", "graph",     "module-global", "graphics",    "multicast",   "region",     "managed-variable"};
@@ -70,7 +70,7 @@ namespace forms {
 
 constexpr Shown Hex{Form::kHex}, Decimal{Form::kDecimal}, Handle{Form::kHandle}, Text{Form::kText};
 constexpr Shown Grid{Form::kGrid}, Block{Form::kBlock}, BlockIndex{Form::kHex}, Halves{Form::kHex};
-constexpr Shown Family{Form::kName, kFamilies}, FreeFunction{Form::kName, kFrees};
+constexpr Shown MemoryKind{Form::kName, kMemoryKinds}, FreeFunction{Form::kName, kFrees};
 constexpr Shown ObjectClass{Form::kName, kClasses}, LifeOp{Form::kName, kLifeOps};
 constexpr Shown SyncOp{Form::kName, kSyncOps}, UseClass{Form::kName, kUses}, GraphOp{Form::kName, kGraphOps};
 constexpr Shown RangeOp{Form::kName, kRangeOps}, ExitWay{Form::kName, kExitWays};

@@ -47,7 +47,7 @@ class Detector {
 public:
   virtual ~Detector() = default;
   // Called for every event that wants() covers, with the verdicts on it that stand.
-  virtual void on_event(const Event&, std::span<const Judgement>, const Heap&, Findings&) {}
+  virtual void on_event(const Event&, std::span<const Verdict>, const Heap&, Findings&) {}
   // Called for a refused call when all detectors have seen it, none has claimed it and no verdict calls it a mistake.
   virtual void on_unclaimed(const Event&, const Heap&, Findings&) {}
   // Called once, behind the last event.

@@ -250,7 +250,7 @@ std::uint64_t DeviceHeaps::misused_by(const Event& e, const Heap& heap) const {
   case Kind::kSet: return if_heap(trace::SetView(e).destination());
   case Kind::kUse: return if_heap(trace::UseView(e).address());
   case Kind::kCopy:
-    for (const auto side : {Judgement::Side::kSource, Judgement::Side::kDestination}) {
+    for (const auto side : {Verdict::Side::kSource, Verdict::Side::kDestination}) {
       if (declared_side(e, side) == trace::Side::kArray) continue;
       if (const std::uint64_t address = if_heap(address_of(e, side)); address != 0) return address;
     }

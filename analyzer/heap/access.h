@@ -9,10 +9,10 @@
 namespace gmt {
 
 // A live block that an accepted call touched (or bore, or ended), with the part of it.
-struct Touch {
-  enum class Access : std::uint8_t { kRead, kWrite, kArgument, kBound, kBorn, kEnded };
+struct Access {
+  enum class Kind : std::uint8_t { kRead, kWrite, kArgument, kBound, kAllocated, kEnded };
   const Block* block = nullptr; // valid until the next apply()
-  Access access = Access::kRead;
+  Kind kind = Kind::kRead;
   std::uint8_t parameter = trace::kNoParameter; // kArgument: which one
   std::uint64_t address = 0, bytes = 0;         // bytes 0: unknown
 };

@@ -19,31 +19,31 @@ public:
   explicit AccessList(BlockStore& store) : store_(store) {}
 
   void clear() { all_.clear(); }
-  std::span<const Touch> all() const { return all_; }
+  std::span<const Access> all() const { return all_; }
 
   // The call names this block. A call that was refused has only tried.
-  void add(const Event& e, Id id, Touch::Access access, std::uint64_t address, std::uint64_t bytes,
+  void add(const Event& e, Id id, Access::Kind access, std::uint64_t address, std::uint64_t bytes,
            unsigned parameter = trace::kNoParameter) {
-    static constexpr std::uint16_t kMarks[] = {kWasRead, kWasWritten, kWasArgument, kWasBound, 0, 0}; // by access
+    static constexpr std::uint16_t kFlags[] = {kWasRead, kWasWritten, kWasArgument, kWasBound, 0, 0}; // by access
     Block& block = store_[id];
     if (!e.succeeded()) {
-      block.marks |= kWasTried;
+      block.flags |= kWasTried;
       return;
     }
-    block.marks |= kMarks[static_cast<unsigned>(access)];
+    block.flags |= kFlags[static_cast<unsigned>(access)];
     all_.push_back({&block, access, static_cast<std::uint8_t>(parameter), address, bytes});
   }
-  void add_birth(const Block& block) {
+  void add_allocation(const Block& block) {
     all_.push_back(
-      {.block = &block, .access = Touch::Access::kBorn, .address = block.address, .bytes = block.bytes});
+      {.block = &block, .kind = Access::Kind::kAllocated, .address = block.address, .bytes = block.bytes});
   }
   void add_end(const Block& dead) {
-    all_.push_back({.block = &dead, .access = Touch::Access::kEnded, .address = dead.address, .bytes = dead.bytes});
+    all_.push_back({.block = &dead, .kind = Access::Kind::kEnded, .address = dead.address, .bytes = dead.bytes});
   }
 
 private:
   BlockStore& store_;
-  std::vector<Touch> all_;
+  std::vector<Access> all_;
 };
 
 } // namespace gmt

@@ -83,7 +83,7 @@ ArrayPart Arrays::part(std::uint64_t handle) const {
   if (id == BlockStore::kNone) return {};
   ArrayPart part{.block = &store_[id]};
   const BlockDetail& shape = part.block->shape();
-  const bool mipmapped = part.block->family == trace::Family::kMipmappedArray;
+  const bool mipmapped = part.block->memory_kind == trace::MemoryKind::kMipmappedArray;
   const auto view = views_.find(handle);
   const bool is_view = part.block->address != handle && view != views_.end();
   if (is_view) part.level = view->second.level;
@@ -107,7 +107,7 @@ void Arrays::judge_side(const Event& copy, Side side, CallVerdicts& verdicts) co
   const std::uint64_t fitting = inside(box->x, box->width, part.width) *
                                 inside(box->y, box->height, part.height) *
                                 inside(box->z, box->depth, part.depth);
-  verdicts.add({.verdict = Verdict::kOutOfBounds,
+  verdicts.add({.kind = Verdict::Kind::kOutOfBounds,
                 .side = side,
                 .block = part.block,
                 .bytes_past = bytes > fitting ? bytes - fitting : 0,
@@ -120,7 +120,7 @@ bool Arrays::judge_freed(const Event& e, std::uint64_t handle, std::uint64_t byt
   if (handle == 0 || e.succeeded() || contexts_.is_dead(e.context) || is_sticky(e.result)) return false;
   const Block* dead = find_dead(handle);
   if (dead == nullptr) return false;
-  verdicts.add({.verdict = Verdict::kUseAfterFree,
+  verdicts.add({.kind = Verdict::Kind::kUseAfterFree,
                 .side = side,
                 .block = dead,
                 .range_begin = handle,

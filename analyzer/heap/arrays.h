@@ -16,8 +16,7 @@ namespace gmt {
 class Arrays {
 public:
   using Id = BlockStore::Id;
-  using Side = Judgement::Side;
-  using Verdict = Judgement::Verdict;
+  using Side = Verdict::Side;
 
   Arrays(const BlockStore& store, const ContextTable& contexts) : store_(store), contexts_(contexts) {}
 

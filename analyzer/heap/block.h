@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One allocation from birth to death, and what is known of it. Addresses are virtual and unified (UVA): device, managed
+// One allocation from allocation to death, and what is known of it. Addresses are virtual and unified (UVA): device, managed
 // and pinned memory share one address space. Of arrays and physical memory the address is a handle.
 #pragma once
 
@@ -17,11 +17,11 @@ struct BlockDetail {
   std::uint64_t flags = 0;
   std::uint32_t references = 1; // opens of one IPC handle, retains of one VMM handle: each needs its release
   StackId host_freed;           // free() of registered memory, which the C library allows
-  std::uint64_t physical = 0;   // of a mapping (VMM): birth of the physical memory behind it, 0 unknown
+  std::uint64_t physical = 0;   // of a mapping (VMM): allocation of the physical memory behind it, 0 unknown
 };
 
-// What has happened to a block since its birth: bits of Block::marks.
-enum Mark : std::uint16_t {
+// What has happened to a block since its allocation: bits of Block::flags.
+enum BlockFlag : std::uint16_t {
   kWasWritten = 1,   // by a copy or set
   kWasRead = 2,      // by a copy
   kWasArgument = 4,  // a kernel was given a pointer into it
@@ -37,7 +37,7 @@ enum Mark : std::uint16_t {
 inline constexpr std::size_t kMaxFreedBlocks = 1'000'000;
 
 // Physical memory and pools can be the host's as well.
-inline constexpr std::uint16_t kHostPlace = 0xffff;
+inline constexpr std::uint16_t kHostSlot = 0xffff;
 
 // In one cache line.
 struct alignas(64) Block {
@@ -45,22 +45,22 @@ struct alignas(64) Block {
     kAlive,
     kFreed,
     kContextEnded, // by its context's destruction or reset: still a leak, and says so
-    kReborn,       // its address was allocated again: its release went unseen
+    kReallocated,       // its address was allocated again: its release went unseen
   };
   std::uint64_t address = 0; // or handle
   std::uint64_t bytes = 0;   // as requested; pitch x height x depth when pitched; 0 unknown
   std::uint64_t stream = 0;  // as the call named it
-  std::uint64_t born : trace::kOrderBits = 0; // order
-  std::uint64_t marks : 16 = 0;               // Mark bits
-  std::uint64_t died : trace::kOrderBits = 0;
-  std::uint64_t place : 16 = 0; // ordinal + 1 of its device or kHostPlace; 0: its context's device
+  std::uint64_t allocated_at : trace::kOrderBits = 0; // order
+  std::uint64_t flags : 16 = 0;               // BlockFlag bits
+  std::uint64_t freed_at : trace::kOrderBits = 0;
+  std::uint64_t device_slot : 16 = 0; // ordinal + 1 of its device or kHostSlot; 0: its context's device
   const BlockDetail* detail = nullptr; // null if the allocation has none; see shape()
   StackId allocated;
   StackId freed;                           // the release, or the call that ended its context
-  std::uint16_t api = trace::kNoApi;       // how it was born: the runtime's name if one led there
+  std::uint16_t api = trace::kNoApi;       // how it was allocated: the runtime's name if one led there
   std::uint16_t freed_api = trace::kNoApi; // the same of `freed`
   std::uint16_t context = 0;
-  trace::Family family = trace::Family::kUnknown;
+  trace::MemoryKind memory_kind = trace::MemoryKind::kUnknown;
   End end = End::kAlive;
 
   const BlockDetail& shape() const;
@@ -68,36 +68,36 @@ struct alignas(64) Block {
 static_assert(sizeof(Block) == 64);
 
 // Counts in the device's peak.
-constexpr bool is_device_family(trace::Family family) {
-  switch (family) {
-  case trace::Family::kDevice:
-  case trace::Family::kPitched:
-  case trace::Family::kManaged:
-  case trace::Family::kStreamOrdered:
-  case trace::Family::kArray:
-  case trace::Family::kMipmappedArray:
-  case trace::Family::kVmmHandle:
-  case trace::Family::kGraph: return true;
+constexpr bool is_device_kind(trace::MemoryKind memory_kind) {
+  switch (memory_kind) {
+  case trace::MemoryKind::kDevice:
+  case trace::MemoryKind::kPitched:
+  case trace::MemoryKind::kManaged:
+  case trace::MemoryKind::kStreamOrdered:
+  case trace::MemoryKind::kArray:
+  case trace::MemoryKind::kMipmappedArray:
+  case trace::MemoryKind::kVmmHandle:
+  case trace::MemoryKind::kGraph: return true;
   default: return false;
   }
 }
 
 // A variable of the program's code: looked up, never allocated.
-constexpr bool is_static(trace::Family family) {
-  return family == trace::Family::kModuleGlobal || family == trace::Family::kManagedVariable;
+constexpr bool is_static(trace::MemoryKind memory_kind) {
+  return memory_kind == trace::MemoryKind::kModuleGlobal || memory_kind == trace::MemoryKind::kManagedVariable;
 }
 
 // Of a sparse array the memory is what is mapped into it (cuda.h on CUDA_ARRAY3D_SPARSE).
 inline bool is_sparse(const Block& block) {
   constexpr std::uint64_t kSparse = 0x40;
   const bool array =
-    block.family == trace::Family::kArray || block.family == trace::Family::kMipmappedArray;
+    block.memory_kind == trace::MemoryKind::kArray || block.memory_kind == trace::MemoryKind::kMipmappedArray;
   return array && block.detail != nullptr && (block.detail->flags & kSparse) != 0;
 }
 
-// A family of the device's that is known not to be the host's.
+// A kind of memory of the device's that is known not to be the host's.
 inline bool is_device_memory(const Block& block) {
-  return is_device_family(block.family) && block.place != kHostPlace && !is_sparse(block);
+  return is_device_kind(block.memory_kind) && block.device_slot != kHostSlot && !is_sparse(block);
 }
 
 inline const BlockDetail& Block::shape() const {

@@ -9,7 +9,7 @@
 namespace gmt {
 namespace {
 
-struct Place {
+struct CopySide {
   enum class Kind : std::uint8_t { kDevice, kPinned, kPageable };
   Kind kind = Kind::kDevice;
   int device = kNoDevice;
@@ -25,22 +25,22 @@ bool declares_device(const Event& e, bool destination) {
   return kind == 4 || kind == (destination ? 2 : 3);
 }
 
-Place place_of(const Event& e, const Heap& heap, bool destination) {
-  const auto access = destination ? Touch::Access::kWrite : Touch::Access::kRead;
-  for (const Touch& touch : heap.touched()) {
-    if (touch.access != access) continue;
-    const trace::Family family = touch.block->family;
-    if (is_host_family(family)) return {.kind = Place::Kind::kPinned};
-    return {.device = heap.device_of(*touch.block)};
+CopySide side_of(const Event& e, const Heap& heap, bool destination) {
+  const auto wanted = destination ? Access::Kind::kWrite : Access::Kind::kRead;
+  for (const Access& access : heap.accesses()) {
+    if (access.kind != wanted) continue;
+    const trace::MemoryKind memory_kind = access.block->memory_kind;
+    if (is_host_kind(memory_kind)) return {.kind = CopySide::Kind::kPinned};
+    return {.device = heap.device_of(*access.block)};
   }
-  return {.kind = declares_device(e, destination) ? Place::Kind::kDevice : Place::Kind::kPageable};
+  return {.kind = declares_device(e, destination) ? CopySide::Kind::kDevice : CopySide::Kind::kPageable};
 }
 
 } // namespace
 
 void CopyUse::add(const Event& e, const Heap& heap) {
   if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
-  const Place to = place_of(e, heap, true), from = place_of(e, heap, false);
+  const CopySide to = side_of(e, heap, true), from = side_of(e, heap, false);
   const bool peers = to.device != kNoDevice && from.device != kNoDevice && to.device != from.device;
   const Direction direction = from.is_host() ? (to.is_host() ? kHostToHost : kHostToDevice)
                               : to.is_host() ? kDeviceToHost
@@ -50,7 +50,7 @@ void CopyUse::add(const Event& e, const Heap& heap) {
   ++sum.copies;
   const std::uint64_t bytes = trace::CopyView(e).bytes();
   sum.bytes += bytes;
-  if (to.kind == Place::Kind::kPageable || from.kind == Place::Kind::kPageable) sum.pageable_bytes += bytes;
+  if (to.kind == CopySide::Kind::kPageable || from.kind == CopySide::Kind::kPageable) sum.pageable_bytes += bytes;
 }
 
 } // namespace gmt

@@ -23,9 +23,9 @@ std::span<const std::uint64_t> likely_addresses(const Event& e) {
 Heap::Heap() : replay_(std::make_unique<HeapReplay>()) {}
 Heap::~Heap() = default;
 
-std::span<const Judgement> Heap::apply(const Event& event) {
+std::span<const Verdict> Heap::apply(const Event& event) {
   replay_->apply(event);
-  touched_ = replay_->accesses().all();
+  accesses_ = replay_->accesses().all();
   return replay_->verdicts().all();
 }
 
@@ -58,7 +58,7 @@ void Heap::for_each_live(const std::function<void(const Block&)>& visit) const {
     replay_->store().for_each_live(space, [&](BlockStore::Id, const Block& block) { blocks.push_back(&block); });
   }
   std::ranges::sort(blocks, [](const Block* a, const Block* b) {
-    return a->born != b->born ? a->born < b->born : a->address < b->address;
+    return a->allocated_at != b->allocated_at ? a->allocated_at < b->allocated_at : a->address < b->address;
   });
   for (const Block* block : blocks) visit(*block);
 }
@@ -99,8 +99,8 @@ std::uint64_t Heap::last_blind_call() const { return replay_->last_blind_call();
 const Block* Heap::unfreed_of_graph(std::uint64_t executable) const { return replay_->graphs().unfreed_of(executable); }
 
 int Heap::device_of(const Block& block) const {
-  if (block.place == kHostPlace) return -1;
-  return block.place != 0 ? static_cast<int>(block.place) - 1 : device_of_context(block.context);
+  if (block.device_slot == kHostSlot) return -1;
+  return block.device_slot != 0 ? static_cast<int>(block.device_slot) - 1 : device_of_context(block.context);
 }
 
 int Heap::device_of_context(std::uint16_t context) const {
@@ -111,9 +111,9 @@ bool Heap::takes_end(std::uint64_t function, unsigned parameter) const {
   return replay_->ends().contains(function, parameter);
 }
 
-const Touch* Heap::argument_ending_at(std::uint64_t address) const {
-  for (const Touch& t : touched()) {
-    const bool is_sized = t.access == Touch::Access::kArgument && t.block->bytes != 0;
+const Access* Heap::argument_ending_at(std::uint64_t address) const {
+  for (const Access& t : accesses()) {
+    const bool is_sized = t.kind == Access::Kind::kArgument && t.block->bytes != 0;
     if (is_sized && BlockStore::end_of(*t.block) == address) return &t;
   }
   return nullptr;

@@ -12,41 +12,41 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 using trace::FreeFunction;
 using trace::Kind;
 
-Family known(Family family) { return family <= Family::kManagedVariable ? family : Family::kUnknown; }
+MemoryKind known(MemoryKind memory_kind) { return memory_kind <= MemoryKind::kManagedVariable ? memory_kind : MemoryKind::kUnknown; }
 
 // cuda.h on cuCtxDestroy: stream-ordered, pool and VMM memory outlives its context.
-bool dies_with_context(Family family) {
-  switch (family) {
-  case Family::kStreamOrdered:
-  case Family::kPoolImport:
-  case Family::kGraph:
-  case Family::kVmmHandle:
-  case Family::kVmmReservation:
-  case Family::kVmmMapping:
-  case Family::kMulticast: return false;
+bool dies_with_context(MemoryKind memory_kind) {
+  switch (memory_kind) {
+  case MemoryKind::kStreamOrdered:
+  case MemoryKind::kPoolImport:
+  case MemoryKind::kGraph:
+  case MemoryKind::kVmmHandle:
+  case MemoryKind::kVmmReservation:
+  case MemoryKind::kVmmMapping:
+  case MemoryKind::kMulticast: return false;
   default: return true;
   }
 }
 
 // Of the others the word says something else, see trace/records.def.
-bool names_stream(Family family) {
-  return family != Family::kVmmHandle && family != Family::kVmmMapping && family != Family::kGraph;
+bool names_stream(MemoryKind memory_kind) {
+  return memory_kind != MemoryKind::kVmmHandle && memory_kind != MemoryKind::kVmmMapping && memory_kind != MemoryKind::kGraph;
 }
 
 Block block_of(const Event& e, const trace::AllocView& alloc) {
   Block block;
   block.address = alloc.address();
   block.bytes = alloc.bytes();
-  block.family = known(alloc.memory_kind());
-  block.born = e.order & trace::kOrderMask;
+  block.memory_kind = known(alloc.memory_kind());
+  block.allocated_at = e.order & trace::kOrderMask;
   block.allocated = e.stack;
   block.api = e.via != trace::kNoApi ? e.via : e.api;
   block.context = e.context;
-  if (names_stream(block.family)) block.stream = alloc.stream();
+  if (names_stream(block.memory_kind)) block.stream = alloc.stream();
   return block;
 }
 
@@ -93,18 +93,18 @@ void HeapReplay::on_alloc(const Event& e) {
   if (!e.succeeded() || e.from_runtime() || alloc.address() == 0) return;
   store_.use().expect(e.stack);
   Block block = block_of(e, alloc);
-  const Placed placed = place_of(block, alloc, cuda_);
-  block.place = placed.slot;
-  if (block.family == Family::kStreamOrdered && cuda_.captures.of(e, block.stream) != 0) block.family = Family::kGraph;
+  const Placement placement = placement_of(block, alloc, cuda_);
+  block.device_slot = placement.slot;
+  if (block.memory_kind == MemoryKind::kStreamOrdered && cuda_.captures.of(e, block.stream) != 0) block.memory_kind = MemoryKind::kGraph;
   std::uint64_t physical = 0;
-  if (block.family == Family::kVmmMapping) physical = mappings_.on_mapped(block, alloc.stream());
-  if (block.family == Family::kSubAllocation) user_pools_.on_region();
+  if (block.memory_kind == MemoryKind::kVmmMapping) physical = mappings_.on_mapped(block, alloc.stream());
+  if (block.memory_kind == MemoryKind::kSubAllocation) user_pools_.on_region();
   const Id id = store_.create(block);
   if (alloc.has_second_slot()) describe(store_.detail_of(store_[id]), alloc);
-  if (placed.pool != 0) store_.detail_of(store_[id]).pool = placed.pool;
+  if (placement.pool != 0) store_.detail_of(store_[id]).pool = placement.pool;
   if (physical != 0) store_.detail_of(store_[id]).physical = physical;
-  if (block.family == Family::kGraph) graphs_.on_allocation(e, block, alloc.stream());
-  if (store_.make_live(id) == id) accesses_.add_birth(store_[id]); // else it is one more reference of a block
+  if (block.memory_kind == MemoryKind::kGraph) graphs_.on_allocation(e, block, alloc.stream());
+  if (store_.make_live(id) == id) accesses_.add_allocation(store_[id]); // else it is one more reference of a block
 }
 
 void HeapReplay::on_free(const Event& e) {
@@ -125,7 +125,7 @@ void HeapReplay::on_free(const Event& e) {
 void HeapReplay::on_host_free(const Event& e) {
   const Id id = store_.find_exact(Space::kRegistered, trace::FreeView(e).address());
   if (id == kNone) return release_verdicts_.judge_host_free(e, verdicts_);
-  store_[id].marks |= kWasHostFreed;
+  store_[id].flags |= kWasHostFreed;
   store_.detail_of(store_[id]).host_freed = e.stack;
 }
 
@@ -138,7 +138,7 @@ void HeapReplay::accept_free(const Event& e, bool count_unseen) {
   if (end_block(space, free.address(), e)) return;
   if (space == Space::kSubAllocation) {
     pool_verdicts_.judge_release(e, verdicts_);
-    if (verdicts_.all().back().verdict == Verdict::kUnseenAllocation) ++unseen_allocations_;
+    if (verdicts_.all().back().kind == Verdict::Kind::kUnseenAllocation) ++unseen_allocations_;
     return;
   }
   // CUDA accepts the destruction of a level or plane, and does nothing (measured on an H200, driver 580).
@@ -146,7 +146,7 @@ void HeapReplay::accept_free(const Event& e, bool count_unseen) {
   if (!count_unseen || function == FreeFunction::kUnmapGraphics) return;
   const Block* dead = store_.find_dead(space, free.address());
   if (dead != nullptr && dead->address == free.address()) {
-    if (dead->family == Family::kGraph) return; // every launch of the graph allocates it again
+    if (dead->memory_kind == MemoryKind::kGraph) return; // every launch of the graph allocates it again
     if (dead->end == Block::End::kContextEnded) return store_.correct_to_freed(space, free.address());
   }
   note_unseen(free.address());
@@ -154,7 +154,7 @@ void HeapReplay::accept_free(const Event& e, bool count_unseen) {
 
 void HeapReplay::note_unseen(std::uint64_t address) {
   ++unseen_allocations_;
-  verdicts_.add({.verdict = Verdict::kUnseenAllocation, .range_begin = address});
+  verdicts_.add({.kind = Verdict::Kind::kUnseenAllocation, .range_begin = address});
 }
 
 // Takes the block at this base out of the heap, or one reference of it.
@@ -163,8 +163,8 @@ bool HeapReplay::end_block(Space space, std::uint64_t address, const Event& e) {
   if (id == kNone) return false;
   if (store_.drop_reference(id)) return true;
   const Block* dead = store_.retire(id, Block::End::kFreed, e);
-  if (dead->family == Family::kVmmMapping) mappings_.on_unmapped(*dead);
-  if (dead->family == Family::kVmmHandle) mappings_.on_released(*dead);
+  if (dead->memory_kind == MemoryKind::kVmmMapping) mappings_.on_unmapped(*dead);
+  if (dead->memory_kind == MemoryKind::kVmmHandle) mappings_.on_released(*dead);
   accesses_.add_end(*dead);
   if (user_pools_.has_regions() && space == Space::kAddress) user_pools_.end_regions_inside(e, address, dead->bytes);
   return true;
@@ -180,20 +180,20 @@ void HeapReplay::unmap(const Event& e) {
 
 // ---- uses
 
-void HeapReplay::add_access(const Event& e, const NamedMemory& named, Access access, unsigned parameter) {
+void HeapReplay::add_access(const Event& e, const NamedMemory& named, Access::Kind access, unsigned parameter) {
   if (named.region != kNone) accesses_.add(e, named.region, access, named.address, named.bytes, parameter);
   if (named.block != kNone) accesses_.add(e, named.block, access, named.address, named.bytes, parameter);
 }
 
 void HeapReplay::on_copy(const Event& e) {
-  add_access(e, range_verdicts_.judge_copy_side(e, Side::kDestination, verdicts_), Access::kWrite);
-  add_access(e, range_verdicts_.judge_copy_side(e, Side::kSource, verdicts_), Access::kRead);
+  add_access(e, range_verdicts_.judge_copy_side(e, Side::kDestination, verdicts_), Access::Kind::kWrite);
+  add_access(e, range_verdicts_.judge_copy_side(e, Side::kSource, verdicts_), Access::Kind::kRead);
   if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts_.empty()) bounds_.judge_strays(e, verdicts_);
   if (cuda_.captures.any()) graphs_.on_captured_use(e, GraphWork::Kind::kCopy, accesses_.all());
 }
 
 void HeapReplay::on_set(const Event& e) {
-  add_access(e, range_verdicts_.judge_set(e, verdicts_), Access::kWrite);
+  add_access(e, range_verdicts_.judge_set(e, verdicts_), Access::Kind::kWrite);
   if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts_.empty()) bounds_.judge_strays(e, verdicts_);
   if (cuda_.captures.any()) graphs_.on_captured_use(e, GraphWork::Kind::kSet, accesses_.all());
 }
@@ -204,9 +204,9 @@ void HeapReplay::on_use(const Event& e) {
   if (graphs_.on_use(e, accesses_)) return;
   if (use == trace::UseClass::kAccess && !cuda_.contexts.is_dead(e.context)) mappings_.on_access(e);
   const NamedMemory named = range_verdicts_.judge_use(e, verdicts_);
-  add_access(e, named, Access::kBound);
+  add_access(e, named, Access::Kind::kBound);
   const bool exports = use == trace::UseClass::kExport && e.succeeded() && named.block != kNone;
-  if (exports && has_ranges(space_of(store_[named.block].family))) store_[named.block].marks |= kWasExported;
+  if (exports && has_ranges(space_of(store_[named.block].memory_kind))) store_[named.block].flags |= kWasExported;
   if (cuda_.captures.any()) graphs_.on_captured_use(e, GraphWork::Kind::kOther, accesses_.all());
 }
 
@@ -223,9 +223,9 @@ void HeapReplay::on_launch(const Event& e) {
       const unsigned parameter = trace::argument_parameter(word);
       const Id id = word == 0 ? kNone : store_.find_id(Space::kAddress, address);
       if (id != kNone && !user_pools_.has_regions()) { // nearly all
-        accesses_.add(e, id, Access::kArgument, address, 0, parameter);
+        accesses_.add(e, id, Access::Kind::kArgument, address, 0, parameter);
       } else if (word != 0) {
-        add_access(e, argument_verdicts_.judge(e, word, id, verdicts_), Access::kArgument, parameter);
+        add_access(e, argument_verdicts_.judge(e, word, id, verdicts_), Access::Kind::kArgument, parameter);
       }
       if (is_captured) argument_blocks_.push_back(id);
     }
@@ -264,7 +264,7 @@ void HeapReplay::on_user_heap(const Event& e) {
   user_pools_.on_life(e);
   if (life.op() != trace::LifeOp::kCreate) return;
   const Id backing = store_.find_id(Space::kAddress, life.address());
-  if (backing != kNone) accesses_.add(e, backing, Access::kBound, life.address(), life.bytes()); // it is not unused
+  if (backing != kNone) accesses_.add(e, backing, Access::Kind::kBound, life.address(), life.bytes()); // it is not unused
 }
 
 void HeapReplay::end_contexts(const Event& e, const ContextEnd& end) {
@@ -272,14 +272,14 @@ void HeapReplay::end_contexts(const Event& e, const ContextEnd& end) {
   for (const Space space : kAllSpaces) {
     if (has_ranges(space)) store_.ordered(space); // what was overlapped has ended before
     store_.for_each_live(space, [&](Id id, const Block& block) {
-      const bool dies = dies_with_context(block.family) && cuda_.contexts.is_ended_by(block.context, end);
+      const bool dies = dies_with_context(block.memory_kind) && cuda_.contexts.is_ended_by(block.context, end);
       if (dies) ended.push_back(id);
     });
   }
-  std::ranges::sort(ended, {}, [this](Id id) { return store_[id].born; });
+  std::ranges::sort(ended, {}, [this](Id id) { return store_[id].allocated_at; });
   for (const Id id : ended) {
     const Block* dead = store_.retire(id, Block::End::kContextEnded, e);
-    const bool may_hold_regions = user_pools_.has_regions() && space_of(dead->family) == Space::kAddress;
+    const bool may_hold_regions = user_pools_.has_regions() && space_of(dead->memory_kind) == Space::kAddress;
     if (may_hold_regions) user_pools_.end_regions_inside(e, dead->address, dead->bytes);
   }
 }

@@ -40,9 +40,7 @@ public:
 
 private:
   using Id = BlockStore::Id;
-  using Side = Judgement::Side;
-  using Verdict = Judgement::Verdict;
-  using Access = Touch::Access;
+  using Side = Verdict::Side;
   static constexpr Id kNone = BlockStore::kNone;
 
   void on_alloc(const Event& e);
@@ -61,7 +59,7 @@ private:
   void on_life(const Event& e);
   void on_user_heap(const Event& e);
   void end_contexts(const Event& e, const ContextEnd& end);
-  void add_access(const Event& e, const NamedMemory& named, Access access, unsigned parameter = trace::kNoParameter);
+  void add_access(const Event& e, const NamedMemory& named, Access::Kind access, unsigned parameter = trace::kNoParameter);
 
 
   CudaState cuda_;

@@ -10,7 +10,7 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 using trace::FreeFunction;
 
 constexpr std::uint64_t saturating_mul(std::uint64_t a, std::uint64_t b) {
@@ -34,80 +34,80 @@ std::uint64_t extent_of(const Rows& rows) {
 
 } // namespace
 
-std::string_view family_noun(Family family) {
-  switch (family) {
-  case Family::kUnknown: return "memory";
-  case Family::kDevice: return "device memory";
-  case Family::kPitched: return "pitched device memory";
-  case Family::kManaged: return "managed memory";
-  case Family::kPinned: return "pinned host memory";
-  case Family::kRegistered: return "registered host memory";
-  case Family::kStreamOrdered: return "stream-ordered device memory";
-  case Family::kArray: return "CUDA array memory";
-  case Family::kMipmappedArray: return "mipmapped array memory";
-  case Family::kVmmHandle: return "physical memory (VMM handle)";
-  case Family::kVmmReservation: return "reserved address space (VMM)";
-  case Family::kVmmMapping: return "mapped memory (VMM)";
-  case Family::kIpc: return "another process's memory (IPC)";
-  case Family::kPoolImport: return "imported pool memory";
-  case Family::kExternal: return "mapped external memory";
-  case Family::kGraph: return "graph memory";
-  case Family::kModuleGlobal: return "static device memory";
-  case Family::kGraphics: return "mapped graphics memory";
-  case Family::kMulticast: return "multicast object memory";
-  case Family::kSubAllocation: return "memory of a pool";
-  case Family::kManagedVariable: return "static managed memory";
+std::string_view memory_noun(MemoryKind memory_kind) {
+  switch (memory_kind) {
+  case MemoryKind::kUnknown: return "memory";
+  case MemoryKind::kDevice: return "device memory";
+  case MemoryKind::kPitched: return "pitched device memory";
+  case MemoryKind::kManaged: return "managed memory";
+  case MemoryKind::kPinned: return "pinned host memory";
+  case MemoryKind::kRegistered: return "registered host memory";
+  case MemoryKind::kStreamOrdered: return "stream-ordered device memory";
+  case MemoryKind::kArray: return "CUDA array memory";
+  case MemoryKind::kMipmappedArray: return "mipmapped array memory";
+  case MemoryKind::kVmmHandle: return "physical memory (VMM handle)";
+  case MemoryKind::kVmmReservation: return "reserved address space (VMM)";
+  case MemoryKind::kVmmMapping: return "mapped memory (VMM)";
+  case MemoryKind::kIpc: return "another process's memory (IPC)";
+  case MemoryKind::kPoolImport: return "imported pool memory";
+  case MemoryKind::kExternal: return "mapped external memory";
+  case MemoryKind::kGraph: return "graph memory";
+  case MemoryKind::kModuleGlobal: return "static device memory";
+  case MemoryKind::kGraphics: return "mapped graphics memory";
+  case MemoryKind::kMulticast: return "multicast object memory";
+  case MemoryKind::kSubAllocation: return "memory of a pool";
+  case MemoryKind::kManagedVariable: return "static managed memory";
   }
   return "memory";
 }
 
-std::string_view right_release(Family family, bool runtime) {
-  switch (family) {
-  case Family::kUnknown:
-  case Family::kDevice:
-  case Family::kPitched:
-  case Family::kManaged:
-  case Family::kPoolImport:
-  case Family::kExternal: return runtime ? "cudaFree" : "cuMemFree";
-  case Family::kStreamOrdered:
-  case Family::kGraph: return runtime ? "cudaFreeAsync" : "cuMemFreeAsync";
-  case Family::kPinned: return runtime ? "cudaFreeHost" : "cuMemFreeHost";
-  case Family::kRegistered: return runtime ? "cudaHostUnregister" : "cuMemHostUnregister";
-  case Family::kArray: return runtime ? "cudaFreeArray" : "cuArrayDestroy";
-  case Family::kMipmappedArray: return runtime ? "cudaFreeMipmappedArray" : "cuMipmappedArrayDestroy";
-  case Family::kVmmHandle:
-  case Family::kMulticast: return "cuMemRelease";
-  case Family::kVmmReservation: return "cuMemAddressFree";
-  case Family::kVmmMapping: return "cuMemUnmap";
-  case Family::kIpc: return runtime ? "cudaIpcCloseMemHandle" : "cuIpcCloseMemHandle";
-  case Family::kModuleGlobal:
-  case Family::kManagedVariable: return runtime ? "nothing: it lives as long as its module" : "cuModuleUnload";
-  case Family::kGraphics: return runtime ? "cudaGraphicsUnmapResources" : "cuGraphicsUnmapResources";
-  case Family::kSubAllocation: return "the pool's own release function";
+std::string_view right_release(MemoryKind memory_kind, bool runtime) {
+  switch (memory_kind) {
+  case MemoryKind::kUnknown:
+  case MemoryKind::kDevice:
+  case MemoryKind::kPitched:
+  case MemoryKind::kManaged:
+  case MemoryKind::kPoolImport:
+  case MemoryKind::kExternal: return runtime ? "cudaFree" : "cuMemFree";
+  case MemoryKind::kStreamOrdered:
+  case MemoryKind::kGraph: return runtime ? "cudaFreeAsync" : "cuMemFreeAsync";
+  case MemoryKind::kPinned: return runtime ? "cudaFreeHost" : "cuMemFreeHost";
+  case MemoryKind::kRegistered: return runtime ? "cudaHostUnregister" : "cuMemHostUnregister";
+  case MemoryKind::kArray: return runtime ? "cudaFreeArray" : "cuArrayDestroy";
+  case MemoryKind::kMipmappedArray: return runtime ? "cudaFreeMipmappedArray" : "cuMipmappedArrayDestroy";
+  case MemoryKind::kVmmHandle:
+  case MemoryKind::kMulticast: return "cuMemRelease";
+  case MemoryKind::kVmmReservation: return "cuMemAddressFree";
+  case MemoryKind::kVmmMapping: return "cuMemUnmap";
+  case MemoryKind::kIpc: return runtime ? "cudaIpcCloseMemHandle" : "cuIpcCloseMemHandle";
+  case MemoryKind::kModuleGlobal:
+  case MemoryKind::kManagedVariable: return runtime ? "nothing: it lives as long as its module" : "cuModuleUnload";
+  case MemoryKind::kGraphics: return runtime ? "cudaGraphicsUnmapResources" : "cuGraphicsUnmapResources";
+  case MemoryKind::kSubAllocation: return "the pool's own release function";
   }
   return "cuMemFree";
 }
 
-bool release_fits(FreeFunction function, Family family) {
+bool release_fits(FreeFunction function, MemoryKind memory_kind) {
   switch (function) {
   case FreeFunction::kMemFree:
-    return family == Family::kDevice || family == Family::kPitched || family == Family::kManaged ||
-           family == Family::kStreamOrdered || family == Family::kPoolImport || family == Family::kGraph ||
-           family == Family::kExternal;
+    return memory_kind == MemoryKind::kDevice || memory_kind == MemoryKind::kPitched || memory_kind == MemoryKind::kManaged ||
+           memory_kind == MemoryKind::kStreamOrdered || memory_kind == MemoryKind::kPoolImport || memory_kind == MemoryKind::kGraph ||
+           memory_kind == MemoryKind::kExternal;
   case FreeFunction::kMemFreeAsync: // classic device memory too, as measured
-    return family == Family::kStreamOrdered || family == Family::kDevice || family == Family::kPitched ||
-           family == Family::kPoolImport || family == Family::kGraph;
-  case FreeFunction::kMemFreeHost: return family == Family::kPinned;
-  case FreeFunction::kHostUnregister: return family == Family::kRegistered;
-  case FreeFunction::kArrayDestroy: return family == Family::kArray;
-  case FreeFunction::kMipmappedArrayDestroy: return family == Family::kMipmappedArray;
-  case FreeFunction::kMemRelease: return family == Family::kVmmHandle || family == Family::kMulticast;
-  case FreeFunction::kAddressFree: return family == Family::kVmmReservation;
-  case FreeFunction::kMemUnmap: return family == Family::kVmmMapping;
-  case FreeFunction::kIpcClose: return family == Family::kIpc;
-  case FreeFunction::kUnmapGraphics: return family == Family::kGraphics;
-  case FreeFunction::kGraphFreeNode: return family == Family::kGraph;
-  case FreeFunction::kRegionUnregister: return family == Family::kSubAllocation;
+    return memory_kind == MemoryKind::kStreamOrdered || memory_kind == MemoryKind::kDevice || memory_kind == MemoryKind::kPitched ||
+           memory_kind == MemoryKind::kPoolImport || memory_kind == MemoryKind::kGraph;
+  case FreeFunction::kMemFreeHost: return memory_kind == MemoryKind::kPinned;
+  case FreeFunction::kHostUnregister: return memory_kind == MemoryKind::kRegistered;
+  case FreeFunction::kArrayDestroy: return memory_kind == MemoryKind::kArray;
+  case FreeFunction::kMipmappedArrayDestroy: return memory_kind == MemoryKind::kMipmappedArray;
+  case FreeFunction::kMemRelease: return memory_kind == MemoryKind::kVmmHandle || memory_kind == MemoryKind::kMulticast;
+  case FreeFunction::kAddressFree: return memory_kind == MemoryKind::kVmmReservation;
+  case FreeFunction::kMemUnmap: return memory_kind == MemoryKind::kVmmMapping;
+  case FreeFunction::kIpcClose: return memory_kind == MemoryKind::kIpc;
+  case FreeFunction::kUnmapGraphics: return memory_kind == MemoryKind::kGraphics;
+  case FreeFunction::kGraphFreeNode: return memory_kind == MemoryKind::kGraph;
+  case FreeFunction::kRegionUnregister: return memory_kind == MemoryKind::kSubAllocation;
   case FreeFunction::kHostFree: return false;
   case FreeFunction::kUnknown: return true;
   }
@@ -115,7 +115,7 @@ bool release_fits(FreeFunction function, Family family) {
 }
 
 // Graphics resources end with the other API's object, and unmapping names the resource, not the address.
-bool can_leak(Family family) { return !is_static(family) && family != Family::kGraphics; }
+bool can_leak(MemoryKind memory_kind) { return !is_static(memory_kind) && memory_kind != MemoryKind::kGraphics; }
 
 std::uint64_t Rows::count() const { return saturating_mul(height, depth); }
 
@@ -134,10 +134,10 @@ Rows rows_of_set(const trace::SetView& set) {
 
 } // namespace
 
-Rows rows_of(const Event& call, Judgement::Side side) {
+Rows rows_of(const Event& call, Verdict::Side side) {
   if (call.kind != trace::Kind::kCopy) return rows_of_set(trace::SetView(call));
   const trace::CopyView copy(call);
-  const bool source = side == Judgement::Side::kSource;
+  const bool source = side == Verdict::Side::kSource;
   Rows rows;
   rows.address = address_of(call, side);
   if (!copy.has_second_slot()) {
@@ -153,19 +153,19 @@ Rows rows_of(const Event& call, Judgement::Side side) {
   return rows;
 }
 
-trace::Side declared_side(const Event& copy, Judgement::Side side) {
-  return side == Judgement::Side::kSource ? trace::source_side(copy.flags) : trace::destination_side(copy.flags);
+trace::Side declared_side(const Event& copy, Verdict::Side side) {
+  return side == Verdict::Side::kSource ? trace::source_side(copy.flags) : trace::destination_side(copy.flags);
 }
 
-std::uint64_t address_of(const Event& call, Judgement::Side side) {
+std::uint64_t address_of(const Event& call, Verdict::Side side) {
   if (call.kind != trace::Kind::kCopy) return trace::SetView(call).destination();
   const trace::CopyView copy(call);
-  return side == Judgement::Side::kSource ? copy.source() : copy.destination();
+  return side == Verdict::Side::kSource ? copy.source() : copy.destination();
 }
 
-std::optional<Box> box_of(const Event& call, Judgement::Side side) {
+std::optional<Box> box_of(const Event& call, Verdict::Side side) {
   const trace::CopyView copy(call);
-  const bool source = side == Judgement::Side::kSource;
+  const bool source = side == Verdict::Side::kSource;
   if (!copy.has(source ? trace::CopyWord::source_z : trace::CopyWord::destination_z)) return std::nullopt;
   return Box{.x = source ? copy.source_x() : copy.destination_x(),
              .y = source ? copy.source_y() : copy.destination_y(),
@@ -192,14 +192,14 @@ std::optional<Event> work_of_node(const Event& e) {
   return work;
 }
 
-std::uint64_t copy_extent(const Event& copy, Judgement::Side side) {
+std::uint64_t copy_extent(const Event& copy, Verdict::Side side) {
   const trace::CopyView view(copy);
   return !view.has_second_slot() ? view.bytes() : extent_of(rows_of(copy, side));
 }
 
 std::uint64_t set_extent(const Event& set) {
   const trace::SetView view(set);
-  return !view.has_second_slot() ? view.bytes() : extent_of(rows_of(set, Judgement::Side::kDestination));
+  return !view.has_second_slot() ? view.bytes() : extent_of(rows_of(set, Verdict::Side::kDestination));
 }
 
 } // namespace gmt

@@ -9,10 +9,10 @@ namespace gmt {
 
 void MemoryUse::grew(const Block& block, std::uint64_t more, std::uint64_t order) {
   Device& device = device_of(block);
-  Family& family = device.families[static_cast<std::size_t>(block.family)];
-  family.allocated_bytes += more;
-  family.live_bytes += more;
-  family.peak_bytes = std::max(family.peak_bytes, family.live_bytes);
+  KindSums& memory_kind = device.memory_kinds[static_cast<std::size_t>(block.memory_kind)];
+  memory_kind.allocated_bytes += more;
+  memory_kind.live_bytes += more;
+  memory_kind.peak_bytes = std::max(memory_kind.peak_bytes, memory_kind.live_bytes);
   Stack& stack = stack_of(block.allocated);
   stack.allocated_bytes += more;
   if (!is_device_memory(block)) return;
@@ -28,9 +28,9 @@ void MemoryUse::grew(const Block& block, std::uint64_t more, std::uint64_t order
 }
 
 void MemoryUse::describe_context(std::uint16_t id, int device) {
-  if (places_.size() <= id) places_.resize(id + std::size_t{1}, kUnset);
-  if (places_[id] != kUnset) return; // a block ends where it was allocated
-  places_[id] = static_cast<std::uint8_t>(device < 0 ? 0 : at_number(device));
+  if (slots_.size() <= id) slots_.resize(id + std::size_t{1}, kUnset);
+  if (slots_[id] != kUnset) return; // a block ends where it was allocated
+  slots_[id] = static_cast<std::uint8_t>(device < 0 ? 0 : at_number(device));
 }
 
 std::size_t MemoryUse::introduce(int number) {
@@ -43,8 +43,8 @@ std::size_t MemoryUse::introduce(int number) {
 }
 
 MemoryUse::Device& MemoryUse::without_device(const Block& block) {
-  if (places_.size() <= block.context) places_.resize(block.context + std::size_t{1}, kUnset);
-  places_[block.context] = 0;
+  if (slots_.size() <= block.context) slots_.resize(block.context + std::size_t{1}, kUnset);
+  slots_[block.context] = 0;
   return devices_[0];
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who uses how much memory: sums by family and device and by call stack, kept up to date at every birth and
+// Who uses how much memory: sums by kind and device and by call stack, kept up to date at every allocation and
 // death of a block in constant time.
 //
 // What each stack held at the peak of device memory is exact without ever copying the table: each stack
@@ -18,22 +18,22 @@ namespace gmt {
 
 inline constexpr int kNoDevice = -1;
 
-constexpr bool is_host_family(trace::Family family) {
-  return family == trace::Family::kPinned || family == trace::Family::kRegistered;
+constexpr bool is_host_kind(trace::MemoryKind memory_kind) {
+  return memory_kind == trace::MemoryKind::kPinned || memory_kind == trace::MemoryKind::kRegistered;
 }
 
 class MemoryUse {
 public:
-  struct Family {
+  struct KindSums {
     std::uint64_t allocations = 0, allocated_bytes = 0, frees = 0;
     std::uint64_t live_blocks = 0, live_bytes = 0, peak_bytes = 0;
   };
-  static constexpr std::size_t kFamilies = static_cast<std::size_t>(trace::Family::kManagedVariable) + 1;
+  static constexpr std::size_t kMemoryKinds = static_cast<std::size_t>(trace::MemoryKind::kManagedVariable) + 1;
 
   struct Device { // or the host, whose number is kNoDevice; so is that of a device that is not known
     int number = kNoDevice;
     std::uint64_t live_bytes = 0, peak_bytes = 0; // of device memory
-    std::array<Family, kFamilies> families;       // by trace::Family
+    std::array<KindSums, kMemoryKinds> memory_kinds;       // by trace::MemoryKind
   };
 
   // One cache line, since each allocation and each free touches one of many.
@@ -45,21 +45,21 @@ public:
     std::uint16_t api = trace::kNoApi;                  // the last call from here
   };
 
-  void describe_context(std::uint16_t id, int device); // what was born before it stays without a device
+  void describe_context(std::uint16_t id, int device); // what was allocated before it stays without a device
 
-  // Fetches what born() or died() are going to touch: it is seldom in the cache.
+  // Fetches what on_allocated() or on_freed() are going to touch: it is seldom in the cache.
   void expect(StackId id) const {
     if (id.value < stacks_.size()) prefetch(&stacks_[id.value]);
   }
 
-  void born(const Block& block) {
+  void on_allocated(const Block& block) {
     Device& device = device_of(block);
-    Family& family = device.families[static_cast<std::size_t>(block.family)];
-    ++family.allocations;
-    family.allocated_bytes += block.bytes;
-    ++family.live_blocks;
-    family.live_bytes += block.bytes;
-    if (family.live_bytes > family.peak_bytes) family.peak_bytes = family.live_bytes;
+    KindSums& memory_kind = device.memory_kinds[static_cast<std::size_t>(block.memory_kind)];
+    ++memory_kind.allocations;
+    memory_kind.allocated_bytes += block.bytes;
+    ++memory_kind.live_blocks;
+    memory_kind.live_bytes += block.bytes;
+    if (memory_kind.live_bytes > memory_kind.peak_bytes) memory_kind.peak_bytes = memory_kind.live_bytes;
     Stack& stack = stack_of(block.allocated);
     ++stack.allocations;
     stack.allocated_bytes += block.bytes;
@@ -73,17 +73,17 @@ public:
     live_bytes_ += block.bytes;
     if (live_bytes_ > peak_bytes_) {
       peak_bytes_ = live_bytes_;
-      peak_order_ = block.born;
+      peak_order_ = block.allocated_at;
       ++peak_number_;
     }
   }
 
-  void died(const Block& block, Block::End how) {
+  void on_freed(const Block& block, Block::End how) {
     Device& device = device_of(block);
-    Family& family = device.families[static_cast<std::size_t>(block.family)];
-    if (how != Block::End::kContextEnded) ++family.frees;
-    --family.live_blocks;
-    family.live_bytes -= block.bytes;
+    KindSums& memory_kind = device.memory_kinds[static_cast<std::size_t>(block.memory_kind)];
+    if (how != Block::End::kContextEnded) ++memory_kind.frees;
+    --memory_kind.live_blocks;
+    memory_kind.live_bytes -= block.bytes;
     if (!is_device_memory(block)) return;
     Stack& stack = stack_of(block.allocated);
     remember(stack);
@@ -93,13 +93,13 @@ public:
     live_bytes_ -= block.bytes;
   }
 
-  // Device memory that outlives its block: takes the death back that was just counted. died() comes once more.
+  // Device memory that outlives its block: takes back the end that was just counted. on_freed() comes once more.
   void outlived(const Block& block) {
     Device& device = device_of(block);
-    Family& family = device.families[static_cast<std::size_t>(block.family)];
-    --family.frees;
-    ++family.live_blocks;
-    family.live_bytes += block.bytes;
+    KindSums& memory_kind = device.memory_kinds[static_cast<std::size_t>(block.memory_kind)];
+    --memory_kind.frees;
+    ++memory_kind.live_blocks;
+    memory_kind.live_bytes += block.bytes;
     if (!is_device_memory(block)) return;
     Stack& stack = stack_of(block.allocated);
     remember(stack);
@@ -129,10 +129,10 @@ public:
 
 private:
   Device& device_of(const Block& block) {
-    if (is_host_family(block.family) || block.place == kHostPlace) return devices_[0];
-    if (block.place != 0) return devices_[at_number(static_cast<int>(block.place) - 1)];
-    if (block.context >= places_.size() || places_[block.context] == kUnset) return without_device(block);
-    return devices_[places_[block.context]];
+    if (is_host_kind(block.memory_kind) || block.device_slot == kHostSlot) return devices_[0];
+    if (block.device_slot != 0) return devices_[at_number(static_cast<int>(block.device_slot) - 1)];
+    if (block.context >= slots_.size() || slots_[block.context] == kUnset) return without_device(block);
+    return devices_[slots_[block.context]];
   }
   std::size_t at_number(int number) {
     const auto i = static_cast<std::size_t>(number);
@@ -153,7 +153,7 @@ private:
 
   std::vector<Device> devices_{1};
   static constexpr std::uint8_t kUnset = 255;
-  std::vector<std::uint8_t> places_; // by context: its device in devices_, fixed by the first block
+  std::vector<std::uint8_t> slots_; // by context: its device in devices_, fixed by the first block
   std::vector<std::uint8_t> by_number_; // by ordinal: the same
   std::vector<Stack> stacks_{1};
   std::uint64_t live_bytes_ = 0, peak_bytes_ = 0, peak_order_ = 0;

@@ -51,11 +51,11 @@ void Ranges::on_range(const Event& e) {
   }
 }
 
-void Ranges::on_touch(const Touch& touch) {
-  if (touch.access == Touch::Access::kBorn) {
-    if (const Path path = here(); path != 0) births_[touch.block->born] = path;
-  } else if (touch.access == Touch::Access::kEnded) {
-    births_.erase(touch.block->born);
+void Ranges::on_access(const Access& access) {
+  if (access.kind == Access::Kind::kAllocated) {
+    if (const Path path = here(); path != 0) allocation_paths_[access.block->allocated_at] = path;
+  } else if (access.kind == Access::Kind::kEnded) {
+    allocation_paths_.erase(access.block->allocated_at);
   }
 }
 
@@ -79,9 +79,9 @@ Ranges::Path Ranges::inside(Path parent, const Open& range) const {
   return at->second;
 }
 
-Ranges::Path Ranges::birth_of(const Block& block) const {
-  const auto found = births_.find(block.born);
-  return found == births_.end() ? 0 : found->second;
+Ranges::Path Ranges::path_of_allocation(const Block& block) const {
+  const auto found = allocation_paths_.find(block.allocated_at);
+  return found == allocation_paths_.end() ? 0 : found->second;
 }
 
 std::string Ranges::text(Path path) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's NVTX ranges as a reader of the trace follows them: which are open where, as one number a path
-// ("epoch 2 / forward"), and in which a block was born. Fed by EventStream (kRange records) and the analysis
-// (births and deaths), read by detectors and grouping through ProcessFacts::ranges().
+// ("epoch 2 / forward"), and in which a block was allocated. Fed by EventStream (kRange records) and the analysis
+// (allocations and deaths), read by detectors and grouping through ProcessFacts::ranges().
 //
 // A path is the process's ranges (nvtxRangeStart) in the order of their starts, then the thread's own (push
 // and pop). Programs without NVTX pay one test an event; paths are numbered only where somebody asks.
@@ -18,7 +18,7 @@
 namespace gmt {
 
 struct Block;
-struct Touch;
+struct Access;
 
 class Ranges {
 public:
@@ -29,11 +29,11 @@ public:
 
   void on_range(const Event& e); // a kRange record
   void follow(const Event& e) { thread_ = e.thread; }
-  void on_touch(const Touch& touch); // births and ends of blocks, by the event that is followed
+  void on_access(const Access& access); // allocations and ends of blocks, by the event that is followed
 
   bool any() const { return any_; }
   Path here() const; // open in the event that is followed
-  Path birth_of(const Block& block) const;
+  Path path_of_allocation(const Block& block) const;
   std::string text(Path path) const; // "epoch 2 / forward"; empty for none
   // Whether a range of the path has this name; one of a domain is also "domain: name".
   bool contains(Path path, std::string_view glob) const;
@@ -89,7 +89,7 @@ private:
   mutable std::unordered_map<std::uint32_t, Thread> threads_;
   mutable std::vector<Node> nodes_;     // by path - 1
   mutable std::unordered_map<Key, Path, HashKey> paths_;
-  std::unordered_map<std::uint64_t, Path> births_; // of live blocks born inside ranges, by Block::born
+  std::unordered_map<std::uint64_t, Path> allocation_paths_; // of live blocks allocated inside ranges, by Block::allocated_at
   std::unordered_map<std::uint64_t, std::uint64_t> domains_;      // handle -> text
   std::unordered_map<std::uint64_t, std::uint64_t> thread_names_; // thread id -> text
 };

@@ -7,7 +7,7 @@ namespace gmt {
 namespace {
 
 constexpr std::uint16_t slot_of_device(std::int64_t device) {
-  return static_cast<std::uint16_t>(device >= 0 && device < kHostPlace - 1 ? device + 1 : 0);
+  return static_cast<std::uint16_t>(device >= 0 && device < kHostSlot - 1 ? device + 1 : 0);
 }
 
 // Where the stream's work runs. Calls that name no context are of a time when there was but one.
@@ -19,13 +19,13 @@ std::uint16_t slot_of_work(std::uint64_t stream, std::uint16_t context, const Cu
 
 } // namespace
 
-Placed place_of_physical(const trace::AllocView& alloc) {
+Placement placement_of_physical(const trace::AllocView& alloc) {
   return {static_cast<std::uint16_t>(alloc.location()), alloc.pool()};
 }
 
-Placed place_of_stream_ordered(const Block& block, PoolTable::Handle named, const CudaState& cuda) {
+Placement placement_of_stream_ordered(const Block& block, PoolTable::Handle named, const CudaState& cuda) {
   if (const Pool* pool = cuda.pools.find(named); pool != nullptr && pool->is_alive()) {
-    return {pool->device < 0 ? kHostPlace : slot_of_device(pool->device), named};
+    return {pool->device < 0 ? kHostSlot : slot_of_device(pool->device), named};
   }
   const std::uint16_t slot = slot_of_work(block.stream, block.context, cuda);
   if (named != 0 || slot == 0) return {slot, named};

@@ -11,18 +11,18 @@
 
 namespace gmt {
 
-struct Placed {
-  std::uint16_t slot = 0;           // Block::place
+struct Placement {
+  std::uint16_t slot = 0;           // Block::device_slot
   PoolTable::Handle pool = 0; // 0: the default one of the device
 };
 
-Placed place_of_physical(const trace::AllocView& alloc);
-Placed place_of_stream_ordered(const Block& block, PoolTable::Handle named_pool, const CudaState& cuda);
+Placement placement_of_physical(const trace::AllocView& alloc);
+Placement placement_of_stream_ordered(const Block& block, PoolTable::Handle named_pool, const CudaState& cuda);
 
 // Of a new block that the call describes.
-inline Placed place_of(const Block& block, const trace::AllocView& alloc, const CudaState& cuda) {
-  if (block.family == trace::Family::kStreamOrdered) return place_of_stream_ordered(block, alloc.pool(), cuda);
-  if (block.family == trace::Family::kVmmHandle) return place_of_physical(alloc);
+inline Placement placement_of(const Block& block, const trace::AllocView& alloc, const CudaState& cuda) {
+  if (block.memory_kind == trace::MemoryKind::kStreamOrdered) return placement_of_stream_ordered(block, alloc.pool(), cuda);
+  if (block.memory_kind == trace::MemoryKind::kVmmHandle) return placement_of_physical(alloc);
   return {0, alloc.pool()};
 }
 

@@ -22,9 +22,9 @@ void UserPools::on_life(const Event& e) {
   }
 }
 
-// In the order of their births, whatever order they were found in.
+// In the order of their allocations, whatever order they were found in.
 void UserPools::end(const Event& e, Block::End how, std::vector<Id> regions) {
-  std::ranges::sort(regions, {}, [this](Id id) { return store_[id].born; });
+  std::ranges::sort(regions, {}, [this](Id id) { return store_[id].allocated_at; });
   for (const Id id : regions) store_.retire(id, how, e);
 }
 

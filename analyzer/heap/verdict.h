@@ -16,15 +16,15 @@ namespace gmt {
 inline constexpr std::uint64_t kLargestElement = 64;
 
 // One mistake of a call, or one release of what was never seen allocated.
-struct Judgement {
-  enum class Verdict : std::uint8_t {
+struct Verdict {
+  enum class Kind : std::uint8_t {
     kNone,               // nothing to say: not a memory call, or all is well
     kDoubleFree,         // block: the freed one
     kMismatchedFree,     // block: the live one
     kInvalidFreeInside,  // block: the live one that contains the address
     kInvalidFreeEnded,   // block: ended with its context
     kInvalidFreeUnknown, // no block, or the freed one that the address lies inside of
-    kUnseenAllocation,   // the driver freed what we never saw born: not a mistake
+    kUnseenAllocation,   // the driver freed what we never saw allocated: not a mistake
     kUseAfterFree,       // block: the freed one that the range starts in (see `side`)
     // block: the live one; bytes_past lie outside of it. The range begins inside of it, or bytes_before it, or
     // at its end or behind (offset). Of an array: see Heap::find_array and box_of.
@@ -35,7 +35,7 @@ struct Judgement {
   // argument points into, as the second of a pair of iterators is; or a few bytes before a live block, as a
   // pointer that counts from 1 is.
   enum class Reading : std::uint8_t { kNone, kEnd, kBefore };
-  Verdict verdict = Verdict::kNone;
+  Kind kind = Kind::kNone;
   Side side = Side::kNone;
   std::uint8_t parameter = trace::kNoParameter;   // of a kernel, where a launch was judged
   Reading reading = Reading::kNone;
@@ -47,7 +47,7 @@ struct Judgement {
   std::uint64_t bytes_past = 0, bytes_before = 0; // kOutOfBounds
   std::uint64_t range_begin = 0, range_bytes = 0; // the range judged; 0 bytes: length unknown
 
-  bool is_mistake() const { return verdict != Verdict::kNone && verdict != Verdict::kUnseenAllocation; }
+  bool is_mistake() const { return kind != Kind::kNone && kind != Kind::kUnseenAllocation; }
 };
 
 // What judging one call gave. More mistakes than fit in say nothing new.
@@ -62,18 +62,18 @@ public:
     count_ = 0;
     ends_.clear();
   }
-  void add(const Judgement& judgement) {
-    if (count_ < judgements_.size()) judgements_[count_++] = judgement;
+  void add(const Verdict& verdict) {
+    if (count_ < verdicts_.size()) verdicts_[count_++] = verdict;
   }
   void add_end(std::uint64_t function, unsigned parameter) { ends_.push_back({function, parameter}); }
 
-  std::span<const Judgement> all() const { return {judgements_.data(), count_}; }
+  std::span<const Verdict> all() const { return {verdicts_.data(), count_}; }
   std::span<const End> ends() const { return ends_; }
   bool empty() const { return count_ == 0; }
-  bool is_full() const { return count_ == judgements_.size(); }
+  bool is_full() const { return count_ == verdicts_.size(); }
 
 private:
-  std::array<Judgement, 8> judgements_;
+  std::array<Verdict, 8> verdicts_;
   std::size_t count_ = 0;
   std::vector<End> ends_;
 };

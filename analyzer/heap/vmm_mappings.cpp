@@ -5,31 +5,31 @@
 
 namespace gmt {
 
-using trace::Family;
+using trace::MemoryKind;
 
 // An imported handle is as large as what is mapped of it: no call tells its size.
 std::uint64_t VmmMappings::on_mapped(Block& mapping, std::uint64_t handle) {
   const Id id = store_.find_exact(Space::kHandle, handle);
   if (id == BlockStore::kNone) return 0;
   Block& physical = store_[id];
-  mapping.place = physical.place;
+  mapping.device_slot = physical.device_slot;
   if (mapping.bytes > physical.bytes) {
-    store_.use().grew(physical, mapping.bytes - physical.bytes, mapping.born);
+    store_.use().grew(physical, mapping.bytes - physical.bytes, mapping.allocated_at);
     physical.bytes = mapping.bytes;
   }
-  ++mapped_[physical.born].mappings;
-  return physical.born;
+  ++mapped_[physical.allocated_at].mappings;
+  return physical.allocated_at;
 }
 
 void VmmMappings::on_unmapped(const Block& dead) {
   const auto at = mapped_.find(dead.shape().physical);
   if (at == mapped_.end() || --at->second.mappings != 0) return;
-  if (at->second.is_released) store_.use().died(at->second.released, Block::End::kFreed);
+  if (at->second.is_released) store_.use().on_freed(at->second.released, Block::End::kFreed);
   mapped_.erase(at);
 }
 
 void VmmMappings::on_released(const Block& dead_handle) {
-  const auto at = mapped_.find(dead_handle.born);
+  const auto at = mapped_.find(dead_handle.allocated_at);
   if (at == mapped_.end()) return;
   at->second.is_released = true;
   at->second.released = dead_handle;
@@ -42,8 +42,8 @@ void VmmMappings::on_access(const Event& e) {
   const std::uint64_t begin = use.address();
   for (std::uint64_t at = begin; at - begin < use.bytes();) {
     const Id id = store_.find_id(Space::kAddress, at);
-    if (id == BlockStore::kNone || store_[id].family != Family::kVmmMapping) return;
-    store_[id].marks |= kHadAccess;
+    if (id == BlockStore::kNone || store_[id].memory_kind != MemoryKind::kVmmMapping) return;
+    store_[id].flags |= kHadAccess;
     at = BlockStore::end_of(store_[id]);
   }
 }
@@ -53,7 +53,7 @@ std::vector<VmmMappings::Id> VmmMappings::mappings_in(std::uint64_t begin, std::
   std::vector<Id> found;
   for (std::uint64_t at = begin; at < end;) {
     const Id id = store_.find_exact(Space::kAddress, at);
-    if (id == BlockStore::kNone || store_[id].family != Family::kVmmMapping) break;
+    if (id == BlockStore::kNone || store_[id].memory_kind != MemoryKind::kVmmMapping) break;
     found.push_back(id);
     at = BlockStore::end_of(store_[id]);
   }

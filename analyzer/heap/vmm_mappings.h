@@ -18,7 +18,7 @@ public:
   explicit VmmMappings(BlockStore& store) : store_(store) {}
 
   // A mapping of the physical memory with this handle, before it becomes a block. It lies where that memory lies. Returns
-  // the memory's birth (BlockDetail::physical), 0 if the handle is not known.
+  // the memory's allocation (BlockDetail::physical), 0 if the handle is not known.
   std::uint64_t on_mapped(Block& mapping, std::uint64_t handle);
   void on_unmapped(const Block& dead);
   void on_released(const Block& dead_handle);
@@ -37,7 +37,7 @@ private:
   };
 
   BlockStore& store_;
-  std::unordered_map<std::uint64_t, Physical> mapped_; // by the handle's birth
+  std::unordered_map<std::uint64_t, Physical> mapped_; // by the handle's allocation
 };
 
 } // namespace gmt

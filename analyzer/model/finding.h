@@ -162,7 +162,7 @@ struct FindingFacts {
   std::uint64_t bytes = 0;
   std::uint64_t count = 1;
   std::optional<std::uint64_t> address; // an example, where one address matters
-  std::string range;                    // NVTX ranges open at the example (a leak's birth), "epoch 2 / forward"; empty if none
+  std::string range;                    // NVTX ranges open at the example (a leak's allocation), "epoch 2 / forward"; empty if none
   std::string api;                      // the call at fault as the program wrote it; empty if none is
   std::optional<HeldMemory> held;       // out-of-memory alone
   std::optional<AccessFigures> access = {}; // those of memory accesses alone
@@ -176,7 +176,7 @@ struct Finding : FindingFacts {
   std::vector<FindingStack> stacks; // the call at fault first, then backwards in time
 
   // Findings of one kind with equal keys are merged by grouping: counts and bytes add up, the first stays the
-  // example. A detector puts here what must be equal besides kind, api and stacks (a family, an error code).
+  // example. A detector puts here what must be equal besides kind, api and stacks (a kind of memory, an error code).
   std::string group;
 };
 

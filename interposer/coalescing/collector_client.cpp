@@ -152,7 +152,7 @@ DriverCall describe(const Record& r, std::uint16_t row) noexcept {
       return on_stream(async ? What::kWork : What::kWorkAndWait, trace::SetView(r).stream());
     }
     case Kind::kAlloc:
-      if (trace::AllocView(r).memory_kind() != trace::Family::kStreamOrdered) return {};
+      if (trace::AllocView(r).memory_kind() != trace::MemoryKind::kStreamOrdered) return {};
       return on_stream(What::kWork, trace::AllocView(r).stream());
     case Kind::kFree: // cuMemFree and its like wait for the device
       if ((r.flags & trace::kSetAsync) == 0) return {What::kSynchronized};

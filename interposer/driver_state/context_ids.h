@@ -23,10 +23,10 @@ inline bool needs_context(const Record& r, std::uint16_t result) noexcept {
   if (result != 0) return false;
   if (r.kind == trace::Kind::kLife) return trace::LifeView(r).object() == trace::ObjectClass::kStream;
   if (r.kind != trace::Kind::kAlloc) return false;
-  const trace::Family memory = trace::AllocView(r).memory_kind();
-  if (memory == trace::Family::kStreamOrdered) return has_several_contexts();
-  return memory != trace::Family::kVmmHandle && memory != trace::Family::kVmmReservation &&
-         memory != trace::Family::kVmmMapping;
+  const trace::MemoryKind memory = trace::AllocView(r).memory_kind();
+  if (memory == trace::MemoryKind::kStreamOrdered) return has_several_contexts();
+  return memory != trace::MemoryKind::kVmmHandle && memory != trace::MemoryKind::kVmmReservation &&
+         memory != trace::MemoryKind::kVmmMapping;
 }
 
 std::uint64_t current_context_handle() noexcept; // CUcontext, 0 if there is none

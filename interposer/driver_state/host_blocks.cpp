@@ -58,11 +58,11 @@ void follow_host_memory(const Record& record) noexcept {
     remove_host_block(trace::FreeView(record).address());
     return;
   }
-  const trace::Family memory = trace::AllocView(record).memory_kind();
+  const trace::MemoryKind memory = trace::AllocView(record).memory_kind();
   const std::uint64_t address = trace::AllocView(record).address();
   if ((address & kRegistered) != 0) return;
-  if (memory == trace::Family::kPinned || memory == trace::Family::kManaged) add_host_block(address);
-  if (memory == trace::Family::kRegistered) add_host_block(address | kRegistered);
+  if (memory == trace::MemoryKind::kPinned || memory == trace::MemoryKind::kManaged) add_host_block(address);
+  if (memory == trace::MemoryKind::kRegistered) add_host_block(address | kRegistered);
 }
 
 void forget_host_memory() noexcept {

@@ -23,8 +23,8 @@ extern std::atomic<std::uint32_t> followed_host_blocks;
 inline bool concerns_host_memory(const Record& record) noexcept {
   if (record.kind == trace::Kind::kFree) return followed_host_blocks.load(std::memory_order_relaxed) != 0;
   if (record.kind != trace::Kind::kAlloc) return false;
-  const trace::Family memory = trace::AllocView(record).memory_kind();
-  return memory == trace::Family::kPinned || memory == trace::Family::kManaged || memory == trace::Family::kRegistered;
+  const trace::MemoryKind memory = trace::AllocView(record).memory_kind();
+  return memory == trace::MemoryKind::kPinned || memory == trace::MemoryKind::kManaged || memory == trace::MemoryKind::kRegistered;
 }
 void follow_host_memory(const Record& record) noexcept; // a call that concerns it
 void forget_host_memory() noexcept;                     // a forked child has none of it

@@ -8,7 +8,7 @@
 
 namespace gmt::interposer {
 
-template <Family F, int Out, int Descriptor, int Levels = -1> struct AllocArray : AllocBase {
+template <MemoryKind F, int Out, int Descriptor, int Levels = -1> struct AllocArray : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
     start(r, F, kAllWords);
     const auto* descriptor = std::get<Descriptor>(a);
@@ -28,7 +28,7 @@ template <int Out, int Array, int Level> struct ArrayView : LifeOut<ObjectClass:
 
 template <int Out, int Descriptor> struct AllocExternalArray : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, Family::kMipmappedArray, kAllWords);
+    start(r, MemoryKind::kMipmappedArray, kAllWords);
     const auto* descriptor = std::get<Descriptor>(a);
     if (descriptor != nullptr) describe_array(r, descriptor->arrayDesc, descriptor->numLevels);
   }

@@ -18,7 +18,7 @@
 
 namespace gmt::interposer {
 
-using trace::Family;
+using trace::MemoryKind;
 using trace::FreeFunction;
 using trace::Kind;
 using trace::LifeOp;
@@ -37,18 +37,18 @@ struct Recorder {
 
 struct AllocBase : Recorder {
   static constexpr unsigned kAllWords = trace::AllocWord::kCount;
-  static void start(Record& r, Family family, unsigned words = trace::kFirstPayloadWords) {
+  static void start(Record& r, MemoryKind memory_kind, unsigned words = trace::kFirstPayloadWords) {
     r.kind = Kind::kAlloc;
     r.order_at = OrderAt::kAfter;
     r.droppable = false;
     r.use(words);
-    trace::AllocFields(r).memory_kind(family);
+    trace::AllocFields(r).memory_kind(memory_kind);
   }
 };
 
 // Address comes out of Out, the requested size goes in by Size.
-template <Family F, int Out, int Size, int Stream = -1, int Flags = -1> struct Alloc : AllocBase {
-  static constexpr Kind kFrequent = F == Family::kStreamOrdered ? Kind::kAlloc : Kind::kNone;
+template <MemoryKind F, int Out, int Size, int Stream = -1, int Flags = -1> struct Alloc : AllocBase {
+  static constexpr Kind kFrequent = F == MemoryKind::kStreamOrdered ? Kind::kAlloc : Kind::kNone;
   template <class T> static void before(Record& r, const T& a) {
     start(r, F, Flags >= 0 ? kAllWords : trace::kFirstPayloadWords);
     trace::AllocFields(r).bytes(arg<Size>(a)).stream(arg<Stream>(a));
@@ -58,7 +58,7 @@ template <Family F, int Out, int Size, int Stream = -1, int Flags = -1> struct A
 };
 
 // The caller chooses the address (registration, mapping).
-template <Family F, int Address, int Size, int Handle = -1, int Flags = -1> struct AllocAt : AllocBase {
+template <MemoryKind F, int Address, int Size, int Handle = -1, int Flags = -1> struct AllocAt : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
     start(r, F, Flags >= 0 ? kAllWords : trace::kFirstPayloadWords);
     trace::AllocFields(r).address(arg<Address>(a)).bytes(arg<Size>(a)).stream(arg<Handle>(a));
@@ -67,7 +67,7 @@ template <Family F, int Address, int Size, int Handle = -1, int Flags = -1> stru
 };
 
 // Address and size both come out.
-template <Family F, int Out, int SizeOut> struct AllocOut : AllocBase {
+template <MemoryKind F, int Out, int SizeOut> struct AllocOut : AllocBase {
   template <class T> static void before(Record& r, const T&) { start(r, F); }
   template <class T> static void after(Record& r, const T& a) {
     trace::AllocFields(r).address(out<Out>(a)).bytes(out<SizeOut>(a));
@@ -76,7 +76,7 @@ template <Family F, int Out, int SizeOut> struct AllocOut : AllocBase {
 
 template <int Out, int Size, int Pool, int Stream> struct AllocFromPool : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, Family::kStreamOrdered, kAllWords);
+    start(r, MemoryKind::kStreamOrdered, kAllWords);
     trace::AllocFields(r).bytes(arg<Size>(a)).stream(arg<Stream>(a)).pool(arg<Pool>(a));
   }
   template <class T> static void after(Record& r, const T& a) { trace::AllocFields(r).address(out<Out>(a)); }
@@ -85,7 +85,7 @@ template <int Out, int Size, int Pool, int Stream> struct AllocFromPool : AllocB
 // Recorded as pitch x height: what lies past it is out of bounds, the padding is not.
 template <int Out, int PitchOut, int Width, int Height, int Element> struct AllocPitch : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, Family::kPitched, kAllWords);
+    start(r, MemoryKind::kPitched, kAllWords);
     trace::AllocFields(r)
         .bytes(arg<Width>(a) * arg<Height>(a))
         .width(arg<Width>(a))
@@ -101,7 +101,7 @@ template <int Out, int PitchOut, int Width, int Height, int Element> struct Allo
 
 template <int Out, int Descriptor> struct AllocExternal : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, Family::kExternal);
+    start(r, MemoryKind::kExternal);
     const auto* descriptor = std::get<Descriptor>(a);
     if (descriptor != nullptr) trace::AllocFields(r).bytes(descriptor->size);
   }

@@ -54,7 +54,7 @@ inline void set_node_operation(Record& r, const CUstreamBatchMemOpParams& p, std
 
 // The node's address is fixed when the node is made; the driver writes it into the parameters.
 template <class Params> void set_node_alloc(Record& r, const Params& p, std::uint64_t graph) {
-  AllocBase::start(r, Family::kGraph);
+  AllocBase::start(r, MemoryKind::kGraph);
   trace::AllocFields(r).bytes(p.bytesize).graph(graph);
 }
 

@@ -12,14 +12,14 @@ namespace gmt::interposer {
 
 // A variable of a module, or of a library. The runtime asks for its address alone. Modules hand out __managed__ variables
 // by the same call as all others.
-template <VariableOf Owner> struct Variable : AllocOut<Family::kModuleGlobal, 0, 1> {
+template <VariableOf Owner> struct Variable : AllocOut<MemoryKind::kModuleGlobal, 0, 1> {
   template <class T> static void after(Record& r, const T& a) {
-    AllocOut<Family::kModuleGlobal, 0, 1>::after(r, a);
+    AllocOut<MemoryKind::kModuleGlobal, 0, 1>::after(r, a);
     trace::AllocFields alloc(r);
     if (arg<1>(a) == 0) alloc.bytes(ask_bytes_of_variable(Owner, arg<2>(a), std::get<3>(a)));
     const std::uint64_t address = trace::AllocView(r).address();
     if (Owner == VariableOf::kLibraryManaged || (address != 0 && ask_is_managed(address))) {
-      alloc.memory_kind(Family::kManagedVariable);
+      alloc.memory_kind(MemoryKind::kManagedVariable);
     }
   }
 };
@@ -47,18 +47,18 @@ template <int Address, int Size, int List, int Count> struct GrantAccess : Recor
   }
 };
 
-template <int Out, int Size, int Properties> struct AllocPhysical : Alloc<Family::kVmmHandle, Out, Size> {
+template <int Out, int Size, int Properties> struct AllocPhysical : Alloc<MemoryKind::kVmmHandle, Out, Size> {
   template <class T> static void before(Record& r, const T& a) {
-    Alloc<Family::kVmmHandle, Out, Size>::before(r, a);
+    Alloc<MemoryKind::kVmmHandle, Out, Size>::before(r, a);
     const auto* properties = std::get<Properties>(a);
     if (properties != nullptr) trace::AllocFields(r).location(location_of(properties->location));
   }
 };
 
 // A handle of physical memory that was made elsewhere: the driver knows where it lies, but not its size.
-template <int Out> struct AllocPhysicalAgain : Alloc<Family::kVmmHandle, Out, -1> {
+template <int Out> struct AllocPhysicalAgain : Alloc<MemoryKind::kVmmHandle, Out, -1> {
   template <class T> static void after(Record& r, const T& a) {
-    Alloc<Family::kVmmHandle, Out, -1>::after(r, a);
+    Alloc<MemoryKind::kVmmHandle, Out, -1>::after(r, a);
     CUmemLocation location{};
     if (ask_location(trace::AllocView(r).address(), location)) trace::AllocFields(r).location(location_of(location));
   }
@@ -105,7 +105,7 @@ template <int Location, int Pool> struct PoolUse : Recorder {
 };
 
 // Memory of another process: the call names no size, but the driver knows it.
-template <Family F, int Out> struct AllocOpened : Alloc<F, Out, -1> {
+template <MemoryKind F, int Out> struct AllocOpened : Alloc<F, Out, -1> {
   template <class T> static void after(Record& r, const T& a) {
     Alloc<F, Out, -1>::after(r, a);
     trace::AllocFields(r).bytes(ask_bytes(trace::AllocView(r).address()));
@@ -121,7 +121,7 @@ template <LifeOp Op, int Peer> struct PeerAccess : Recorder {
 
 template <int Out, int Properties> struct AllocMulticast : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    start(r, Family::kMulticast);
+    start(r, MemoryKind::kMulticast);
     const auto* properties = std::get<Properties>(a);
     if (properties != nullptr) trace::AllocFields(r).bytes(properties->size);
   }

@@ -101,7 +101,7 @@ template <int Stream = -1> struct RuntimeSet3D : Recorder {
 struct RuntimeAlloc3D : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
     const auto& extent = std::get<1>(a);
-    start(r, Family::kPitched, kAllWords);
+    start(r, MemoryKind::kPitched, kAllWords);
     trace::AllocFields alloc(r);
     alloc.bytes(extent.width * extent.height * extent.depth);
     alloc.width(extent.width).height(extent.height).depth(extent.depth);

@@ -90,7 +90,7 @@ std::string pack_trace(const std::string& directory) {
 }
 
 std::string seed_input() {
-  using trace::Family;
+  using trace::MemoryKind;
   using trace::FreeFunction;
   using trace::Kind;
   TraceWriter trace;
@@ -102,7 +102,7 @@ std::string seed_input() {
     const std::uint64_t at = 0x7f0000000000 + i % 3 * 4096;
     log.context(1, 0xc1, 0, true);
     log.alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {i % 5, 2, 3, 4, 5}},
-              static_cast<Family>(1 + i), at, 4096, 0, {512, 400, 8, 1, 4, 0, 0});
+              static_cast<MemoryKind>(1 + i), at, 4096, 0, {512, 400, 8, 1, 4, 0, 0});
     log.copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy"}, at, 0x560000000000, 4090 + i);
     log.record(Kind::kCopy, {.api = "cuMemcpy2D_v2"}, std::vector<std::uint64_t>(17, i));
     log.record(Kind::kLaunch, {.api = "cuLaunchKernel"}, {0xf, 0, 1, 1, at, at + 8, 0, 0, 0, 0});

@@ -107,7 +107,7 @@ inline ReportedFinding warning() {
 // Every table, with rows of every shape.
 inline MemoryTables tables() {
   MemoryTables t;
-  t.families = {{"device memory", 0, 4001, 10'000'000'000, 3990, 11, 4096, 1'288'490'189},
+  t.memory_kinds = {{"device memory", 0, 4001, 10'000'000'000, 3990, 11, 4096, 1'288'490'189},
                 {"stream-ordered device memory", 1, 90, 522'669'875, 90, 0, 0, 1 << 20},
                 {"pinned host memory", -1, 10, 4096, 5, 5, 67'104'768, 67'104'768}};
   t.devices = {{0, 1'288'490'189, 4096}, {1, 1 << 20, 0}};
@@ -341,7 +341,7 @@ inline Report hostile() {
   r.processes[0].tables = tables();
   r.processes[0].tables.modules[0].path = r.processes[0].tables.modules[1].owner = bad;
   r.processes[0].tables.holders[1].stack.frames[0].file = bad;
-  r.processes[0].tables.families[0].peak_bytes = UINT64_MAX;
+  r.processes[0].tables.memory_kinds[0].peak_bytes = UINT64_MAX;
   r.processes[0].ended = {Ending::How::kSignalled, 0, 999};
   r.findings[0].message = r.findings[0].advice = bad;
   r.findings[0].api = bad;

@@ -8,7 +8,7 @@ from interposed_case import InterposedCase
 from trace_schema import argument_word, enumeration, pack_block_extents, pack_grid
 
 SIMULATED = os.environ["GMT_SIMULATED"]
-Family, FreeFunction, GraphOp = enumeration("Family"), enumeration("FreeFunction"), enumeration("GraphOp")
+MemoryKind, FreeFunction, GraphOp = enumeration("MemoryKind"), enumeration("FreeFunction"), enumeration("GraphOp")
 LifeOp, ObjectClass, SyncOp = enumeration("LifeOp"), enumeration("ObjectClass"), enumeration("SyncOp")
 UseClass = enumeration("UseClass")
 COPY_NODE, SET_NODE = 1, 2  # CUgraphNodeType
@@ -243,7 +243,7 @@ class Graphs(Records):
         )
         alloc, free = self.trace.calls_of("cuGraphAddNode_v2")
         address = int(self.said["address"], 16)
-        self.assertEqual((alloc.kind, alloc.a), ("alloc", [address, 5000, Family.GRAPH, graph]))
+        self.assertEqual((alloc.kind, alloc.a), ("alloc", [address, 5000, MemoryKind.GRAPH, graph]))
         self.assertEqual((free.kind, free["address":"graph"]), ("free", [address, FreeFunction.GRAPH_FREE_NODE, graph]))
         self.assertEqual(self.only("cuStreamEndCapture")["graph"], int(self.said["captured"], 16))
 
@@ -360,9 +360,11 @@ class Memory(Records):
         self.play("physical", GPUMEMTRACE_SIM_DEVICES="2")
         made, again = self.only("cuMemCreate"), self.only("cuMemRetainAllocationHandle")
         imported = self.only("cuMemImportFromShareableHandle")
-        self.assertEqual(made["bytes":], [2 << 20, Family.VMM_HANDLE, 1 + 1])
-        self.assertEqual(again.a, [made["address"], 0, Family.VMM_HANDLE, 1 + 1])
-        self.assertEqual(imported["bytes":], [0, Family.VMM_HANDLE, 0 + 1], "an import is of the first device there")
+        self.assertEqual(made["bytes":], [2 << 20, MemoryKind.VMM_HANDLE, 1 + 1])
+        self.assertEqual(again.a, [made["address"], 0, MemoryKind.VMM_HANDLE, 1 + 1])
+        self.assertEqual(
+            imported["bytes":], [0, MemoryKind.VMM_HANDLE, 0 + 1], "an import is of the first device there"
+        )
 
 
 class RuntimeShapes(Records):
@@ -387,7 +389,7 @@ class RuntimeShapes(Records):
         nothing = self.only("cudaMalloc3D")
         self.assertEqual(
             (nothing.kind, nothing.result, nothing["address":"memory_kind"], nothing["height":"depth"]),
-            ("alloc", 0, [0, 0, Family.PITCHED], [10, 10]),
+            ("alloc", 0, [0, 0, MemoryKind.PITCHED], [10, 10]),
         )
 
 

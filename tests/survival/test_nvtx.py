@@ -10,7 +10,7 @@ from trace_schema import enumeration
 
 LifeOp = enumeration("LifeOp")
 PUSH, POP, START, END, MARK, NAME_DOMAIN, NAME_THREAD, NAME_RESOURCE, THREAD = enumeration("RangeOp")
-USER_HEAP, REGION = enumeration("ObjectClass").USER_HEAP, enumeration("Family").SUB_ALLOCATION
+USER_HEAP, REGION = enumeration("ObjectClass").USER_HEAP, enumeration("MemoryKind").SUB_ALLOCATION
 UNREGISTER = enumeration("FreeFunction").REGION_UNREGISTER
 
 

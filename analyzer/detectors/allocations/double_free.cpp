@@ -14,10 +14,10 @@ class DoubleFree : public Detector {
 public:
   explicit DoubleFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
+  void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap&,
                 Findings& findings) override {
-    for (const Judgement& j : judgements) {
-      if (j.verdict == Judgement::Verdict::kDoubleFree) findings.add(finding(e, *j.block));
+    for (const Verdict& j : verdicts) {
+      if (j.kind == Verdict::Kind::kDoubleFree) findings.add(finding(e, *j.block));
     }
   }
 
@@ -29,15 +29,15 @@ private:
     Finding f;
     f.kind = "double-free";
     f.message = {CallName{call}, " of ", format_address(free.address()), ", which was already ",
-                 released_word(block.family), ": ", describe_block(block, facts_)};
+                 released_word(block.memory_kind), ": ", describe_block(block, facts_)};
     f.advice = cat({"Remove one of the two calls, or set the pointer to nullptr once it is ", word, "."});
     f.bytes = block.bytes;
     f.address = free.address();
     f.api = call;
     f.stacks.push_back(stack_as(release_role(free.function()), e.stack, call, StackOrder::kAgain));
-    const bool reborn = block.end == Block::End::kReborn; // its release went unseen
+    const bool reborn = block.end == Block::End::kReallocated; // its release went unseen
     if (!reborn) {
-      f.stacks.push_back(stack_as(release_role(block.family), block.freed, facts_.api_name(block.freed_api),
+      f.stacks.push_back(stack_as(release_role(block.memory_kind), block.freed, facts_.api_name(block.freed_api),
                                   StackOrder::kFirst));
     }
     f.stacks.push_back(allocation_stack(block, facts_));

@@ -17,7 +17,7 @@ class FreeInCallback : public Detector {
 public:
   explicit FreeInCallback(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
     runtime_.note(e);
     if (e.kind == trace::Kind::kSync) {
       has_callbacks_ |= trace::SyncView(e).op() == trace::SyncOp::kHostFunction;

@@ -21,7 +21,7 @@ class HeapMixed : public Detector {
 public:
   explicit HeapMixed(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
     const std::uint64_t address = facts_.device_heaps().misused_by(e, heap);
     if (address == 0) return;
     findings.claim_refusal();

@@ -9,18 +9,17 @@
 namespace gmt {
 namespace {
 
-using Verdict = Judgement::Verdict;
 
 class InvalidFree : public Detector {
 public:
   explicit InvalidFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
+  void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap&,
                 Findings& findings) override {
-    for (const Judgement& j : judgements) {
-      const bool of_static = j.verdict == Verdict::kMismatchedFree && is_static(j.block->family);
-      if (!of_static && j.verdict != Verdict::kInvalidFreeInside && j.verdict != Verdict::kInvalidFreeEnded &&
-          j.verdict != Verdict::kInvalidFreeUnknown) {
+    for (const Verdict& j : verdicts) {
+      const bool of_static = j.kind == Verdict::Kind::kMismatchedFree && is_static(j.block->memory_kind);
+      if (!of_static && j.kind != Verdict::Kind::kInvalidFreeInside && j.kind != Verdict::Kind::kInvalidFreeEnded &&
+          j.kind != Verdict::Kind::kInvalidFreeUnknown) {
         continue;
       }
       Finding f;
@@ -32,9 +31,9 @@ public:
       f.stacks.push_back(stack_as(host ? StackRole::kHostMemoryFreed : StackRole::kFreed, e.stack, f.api));
       const Text what = {CallName{f.api}, " of ", format_address(free.address()), ", which "};
       if (of_static) static_variable(f, what, *j.block);
-      if (j.verdict == Verdict::kInvalidFreeInside) inside(f, what, j);
-      if (j.verdict == Verdict::kInvalidFreeEnded) ended(f, what, j);
-      if (j.verdict == Verdict::kInvalidFreeUnknown) unknown(f, what, j);
+      if (j.kind == Verdict::Kind::kInvalidFreeInside) inside(f, what, j);
+      if (j.kind == Verdict::Kind::kInvalidFreeEnded) ended(f, what, j);
+      if (j.kind == Verdict::Kind::kInvalidFreeUnknown) unknown(f, what, j);
       findings.add(std::move(f));
     }
   }
@@ -47,7 +46,7 @@ private:
     add_allocation(f, block);
   }
 
-  void inside(Finding& f, const Text& what, const Judgement& j) const {
+  void inside(Finding& f, const Text& what, const Verdict& j) const {
     const Block& block = *j.block;
     f.message = {what, "is ", format_exact_bytes(j.offset), " inside a block that begins at ",
                  format_address(block.address), ": ", describe_block(block, facts_)};
@@ -57,10 +56,10 @@ private:
     add_allocation(f, block);
   }
 
-  void ended(Finding& f, const Text& what, const Judgement& j) const {
+  void ended(Finding& f, const Text& what, const Verdict& j) const {
     const Block& block = *j.block;
     const std::string_view end_api = facts_.api_name(block.freed_api);
-    const bool is_of_pool = block.family == trace::Family::kSubAllocation;
+    const bool is_of_pool = block.memory_kind == trace::MemoryKind::kSubAllocation;
     f.message = {what, "ended with its ", is_of_pool ? "pool" : "context", ": ", CallName{end_api},
                  " had already released ", describe_block(block, facts_)};
     f.advice = {"Free memory before ", CallName{end_api}, ", or not at all after it."};
@@ -69,7 +68,7 @@ private:
     add_allocation(f, block);
   }
 
-  void unknown(Finding& f, const Text& what, const Judgement& j) const {
+  void unknown(Finding& f, const Text& what, const Verdict& j) const {
     f.group = "unknown";
     if (j.block == nullptr) {
       f.message = {what, "no CUDA call of this program allocated"};
@@ -82,7 +81,7 @@ private:
     f.message = {what, "is not allocated: it lies ", format_exact_bytes(j.offset),
                  " inside memory that was freed earlier, ", describe_block(block, facts_)};
     f.advice = "Check where the pointer comes from: it points into freed memory.";
-    f.stacks.push_back(stack_as(release_role(block.family), block.freed, facts_.api_name(block.freed_api),
+    f.stacks.push_back(stack_as(release_role(block.memory_kind), block.freed, facts_.api_name(block.freed_api),
                                 StackOrder::kFirst));
     add_allocation(f, block);
   }

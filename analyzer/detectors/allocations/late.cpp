@@ -15,9 +15,9 @@ class Late : public Detector {
 public:
   explicit Late(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
-    if (e.kind != trace::Kind::kFree || e.result != cuda::CUDA_ERROR_DEINITIALIZED || heap.touched().empty()) return;
-    const Block& block = *heap.touched().front().block;
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
+    if (e.kind != trace::Kind::kFree || e.result != cuda::CUDA_ERROR_DEINITIALIZED || heap.accesses().empty()) return;
+    const Block& block = *heap.accesses().front().block;
     const std::string_view call = facts_.call_name(e);
     Finding f;
     f.kind = "late";
@@ -30,7 +30,7 @@ public:
     f.bytes = block.bytes;
     f.address = block.address;
     f.api = call;
-    f.stacks.push_back(stack_as(release_role(block.family), e.stack, call, StackOrder::kTooLate));
+    f.stacks.push_back(stack_as(release_role(block.memory_kind), e.stack, call, StackOrder::kTooLate));
     f.stacks.push_back(allocation_stack(block, facts_));
     findings.add(std::move(f));
   }

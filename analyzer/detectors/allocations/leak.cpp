@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// leak: what is alive when the program has ended, grouped by allocation stack and family, and what its
+// leak: what is alive when the program has ended, grouped by allocation stack and kind of memory, and what its
 // context's end took with it. Called a leak only if the program had the chance to free it: after a signal, a
 // sticky error of its context or an unknown end it is listed under "not checked".
 
@@ -20,7 +20,7 @@ class Leak : public Detector {
 public:
   explicit Leak(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     linkage_.note(e);
     if (!e.succeeded() || e.from_runtime()) return;
     if (e.kind == trace::Kind::kSync) {
@@ -44,13 +44,13 @@ public:
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     Groups alive, alive_in_dead, ended, ended_in_dead;
     heap.for_each_live([&](const Block& block) {
-      if (!can_leak(block.family)) return;
+      if (!can_leak(block.memory_kind)) return;
       // Before the first launch of its graph and after the free there is an address without memory.
-      if (block.family == trace::Family::kGraph && (block.marks & kGraphRan) == 0) return;
+      if (block.memory_kind == trace::MemoryKind::kGraph && (block.flags & kGraphRan) == 0) return;
       (heap.is_dead(block.context) ? alive_in_dead : alive).add(block, group_of(block), pool_end(block, heap));
     });
     heap.for_each_ended_with_context([&](const Block& block) {
-      if (!can_leak(block.family)) return;
+      if (!can_leak(block.memory_kind)) return;
       (heap.is_dead(block.context) ? ended_in_dead : ended).add(block, group_of(block), nullptr);
     });
     const std::string dead =
@@ -93,7 +93,7 @@ private:
   static const LifeCall* pool_end(const Block& block, const Heap& heap) {
     if (block.shape().pool == 0) return nullptr;
     const Pool* pool = heap.cuda().pools.find(block.shape().pool);
-    const bool is_gone = pool != nullptr && pool->destroyed && pool->destroyed->order > block.born;
+    const bool is_gone = pool != nullptr && pool->destroyed && pool->destroyed->order > block.allocated_at;
     return is_gone ? &*pool->destroyed : nullptr;
   }
 
@@ -114,8 +114,8 @@ private:
       const StackId host_freed = block.shape().host_freed;
       for (const std::uint64_t part :
            {std::uint64_t{block.allocated.value}, std::uint64_t{block.api},
-            static_cast<std::uint64_t>(block.family), std::uint64_t{block.freed.value},
-            std::uint64_t{block.freed_api}, std::uint64_t{(block.marks & kWasHostFreed) != 0},
+            static_cast<std::uint64_t>(block.memory_kind), std::uint64_t{block.freed.value},
+            std::uint64_t{block.freed_api}, std::uint64_t{(block.flags & kWasHostFreed) != 0},
             std::uint64_t{host_freed.value}, std::uint64_t{range},
             std::uint64_t{pool_end != nullptr ? pool_end->order : 0}}) {
         key.append(reinterpret_cast<const char*>(&part), sizeof part);
@@ -128,7 +128,7 @@ private:
   };
 
   Ranges::Path group_of(const Block& block) const {
-    return facts_.groups_by_range() ? facts_.ranges().birth_of(block) : 0;
+    return facts_.groups_by_range() ? facts_.ranges().path_of_allocation(block) : 0;
   }
 
   void report(const Groups& groups, const std::string& excuse, std::string_view what,
@@ -155,24 +155,24 @@ private:
     const std::string_view end_api = facts_.api_name(block.freed_api);
     const std::string amount =
       group.blocks == 1
-        ? describe_bytes(group.bytes, block.family)
-        : cat({describe_bytes(group.bytes, block.family), " in ", format_plural(group.blocks, "block")});
+        ? describe_bytes(group.bytes, block.memory_kind)
+        : cat({describe_bytes(group.bytes, block.memory_kind), " in ", format_plural(group.blocks, "block")});
     Finding f;
     f.kind = "leak";
     f.bytes = group.bytes;
     f.count = group.blocks;
     f.address = block.address;
-    f.range = facts_.ranges().text(facts_.ranges().birth_of(block));
-    f.group = cat({family_noun(block.family), ended ? " ended" : ""});
+    f.range = facts_.ranges().text(facts_.ranges().path_of_allocation(block));
+    f.group = cat({memory_noun(block.memory_kind), ended ? " ended" : ""});
     f.stacks.push_back(allocation_stack(block, facts_));
-    const std::string_view word = released_word(block.family);
+    const std::string_view word = released_word(block.memory_kind);
     if (ended) {
-      const bool is_of_pool = block.family == trace::Family::kSubAllocation;
+      const bool is_of_pool = block.memory_kind == trace::MemoryKind::kSubAllocation;
       f.message = {amount, " was still not ", word, " when ", CallName{end_api}, " ended its ",
                    is_of_pool ? "pool" : "context"};
       f.advice = {"Call ", release, " before ", CallName{end_api}, "."};
       f.stacks.push_back(stack_as(is_of_pool ? StackRole::kPoolEnded : StackRole::kContextEnded, block.freed, end_api));
-    } else if ((block.marks & kWasHostFreed) != 0) {
+    } else if ((block.flags & kWasHostFreed) != 0) {
       f.message = {amount, " was never ", word, ", though the host freed the memory behind it"};
       f.advice = {"Call ", release, " before the memory is freed."};
       f.stacks.push_back(stack_as(StackRole::kHostMemoryFreed, block.shape().host_freed, "free"));
@@ -190,7 +190,7 @@ private:
       f.advice = {"Call ", release, group.blocks == 1 ? " for it" : " for each block",
                   " when it is no longer needed, at the latest before the program ends."};
       // Refused by such a runtime itself, so that no record shows it.
-      if (linkage_.is_static() && last_callback_ > block.born) {
+      if (linkage_.is_static() && last_callback_ > block.allocated_at) {
         f.advice += " A host callback was given to a stream after the allocation, and may have tried to free it: "
                     "CUDA does not allow that, and a static runtime refuses it before it can be seen.";
       }

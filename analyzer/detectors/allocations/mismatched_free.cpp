@@ -13,11 +13,11 @@ class MismatchedFree : public Detector {
 public:
   explicit MismatchedFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap&,
+  void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap&,
                 Findings& findings) override {
-    for (const Judgement& j : judgements) {
-      if (j.verdict != Judgement::Verdict::kMismatchedFree) continue;
-      if (is_static(j.block->family)) continue; // no function frees it: invalid-free
+    for (const Verdict& j : verdicts) {
+      if (j.kind != Verdict::Kind::kMismatchedFree) continue;
+      if (is_static(j.block->memory_kind)) continue; // no function frees it: invalid-free
       const bool host = trace::FreeView(e).function() == trace::FreeFunction::kHostFree;
       findings.add(finding(e, *j.block, host));
     }
@@ -36,7 +36,7 @@ private:
     f.bytes = block.bytes;
     f.address = address;
     f.api = call;
-    f.group = family_noun(block.family);
+    f.group = memory_noun(block.memory_kind);
     f.stacks.push_back(stack_as(host ? StackRole::kHostMemoryFreed : StackRole::kFreed, e.stack, call));
     f.stacks.push_back(allocation_stack(block, facts_));
     return f;

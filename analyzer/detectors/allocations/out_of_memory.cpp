@@ -20,8 +20,8 @@ namespace {
 constexpr std::size_t kHolders = 5;
 constexpr int kAnyDevice = -1;
 
-bool is_page_locked(trace::Family family) {
-  return family == trace::Family::kPinned || family == trace::Family::kRegistered;
+bool is_page_locked(trace::MemoryKind memory_kind) {
+  return memory_kind == trace::MemoryKind::kPinned || memory_kind == trace::MemoryKind::kRegistered;
 }
 
 // Which pool's addresses a block has. Arrays, managed and virtual memory lie elsewhere.
@@ -33,16 +33,16 @@ public:
   explicit Pools(const PoolTable& pools) : pools_(pools) {}
 
   static bool covers(const Block& block) {
-    return block.family == trace::Family::kDevice || block.family == trace::Family::kPitched ||
-           block.family == trace::Family::kStreamOrdered;
+    return block.memory_kind == trace::MemoryKind::kDevice || block.memory_kind == trace::MemoryKind::kPitched ||
+           block.memory_kind == trace::MemoryKind::kStreamOrdered;
   }
   Key key(const Block& block) const {
-    return block.family == trace::Family::kStreamOrdered ? pools_.made_or_default(block.shape().pool)
+    return block.memory_kind == trace::MemoryKind::kStreamOrdered ? pools_.made_or_default(block.shape().pool)
                                                                : kOutside;
   }
   // The pool has given back to the device what was freed before.
   bool was_trimmed_since(const Block& freed, Key key) const {
-    return freed.died < pools_.emptied(key);
+    return freed.freed_at < pools_.emptied(key);
   }
   HeldMemory::Pool described(Key key) const {
     HeldMemory::Pool pool;
@@ -94,7 +94,7 @@ public:
   Stock of_host() {
     stock_.held.is_host = true;
     heap_.for_each_live([this](const Block& block) {
-      if (is_page_locked(block.family)) count(block);
+      if (is_page_locked(block.memory_kind)) count(block);
     });
     return finished();
   }
@@ -199,7 +199,7 @@ class OutOfMemory : public Detector {
 public:
   explicit OutOfMemory(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if (e.kind == trace::Kind::kMemoryInfo) return on_memory_info(e, heap);
     if (e.kind != trace::Kind::kAlloc || e.result != cuda::CUDA_ERROR_OUT_OF_MEMORY || (e.flags & trace::kFlagNested) != 0)
       return;
@@ -225,7 +225,7 @@ private:
   struct Failure {
     std::string_view call;
     StackId stack;
-    trace::Family family;
+    trace::MemoryKind memory_kind;
     std::uint64_t requested = 0;
     std::string range;
     Stock stock; // at the first failure
@@ -235,13 +235,13 @@ private:
   Failure first(const Event& e, const Heap& heap) const {
     StockTaking taking(heap, facts_);
     const trace::AllocView alloc(e);
-    const trace::Family family = alloc.memory_kind();
+    const trace::MemoryKind memory_kind = alloc.memory_kind();
     return {.call = facts_.call_name(e),
             .stack = e.stack,
-            .family = family,
+            .memory_kind = memory_kind,
             .requested = alloc.bytes(),
             .range = facts_.ranges().text(facts_.ranges().here()),
-            .stock = is_page_locked(family) ? taking.of_host() : taking.of_device(kAnyDevice)};
+            .stock = is_page_locked(memory_kind) ? taking.of_host() : taking.of_device(kAnyDevice)};
   }
 
   void on_memory_info(const Event& e, const Heap& heap) {
@@ -249,7 +249,7 @@ private:
     if (at == awaiting_.end()) return;
     Failure& failure = failures_[at->second];
     awaiting_.erase(at);
-    if (is_page_locked(failure.family)) return;
+    if (is_page_locked(failure.memory_kind)) return;
     const int device = heap.device_of_context(e.context);
     if (device != kAnyDevice) failure.stock = StockTaking(heap, facts_).of_device(device);
     const trace::MemoryInfoView info(e);
@@ -269,7 +269,7 @@ private:
     f.bytes = failure.bytes;
     f.count = failure.count;
     f.range = std::move(failure.range);
-    f.message = {CallName{failure.call}, " of ", describe_bytes(failure.requested, failure.family),
+    f.message = {CallName{failure.call}, " of ", describe_bytes(failure.requested, failure.memory_kind),
                  " failed for lack of memory; this program held ", format_bytes(held.bytes), " of ",
                  held.is_host ? "host" : "device", " memory in ", format_plural(held.blocks, "block")};
     if (largest != 0) f.message += cat({", and the largest piece it had freed is ", format_bytes(largest)});

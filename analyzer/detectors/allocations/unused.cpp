@@ -16,20 +16,20 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 
 constexpr std::uint16_t kAnyUse =
   kWasWritten | kWasRead | kWasArgument | kWasBound | kWasExported | kWasTried;
 
 // Memory that only CUDA's calls and kernels can use. The host uses managed and pinned memory unseen; handles,
 // reservations and graph memory are used through others.
-bool is_device_only(Family family) {
-  switch (family) {
-  case Family::kDevice:
-  case Family::kPitched:
-  case Family::kStreamOrdered:
-  case Family::kArray:
-  case Family::kMipmappedArray: return true;
+bool is_device_only(MemoryKind memory_kind) {
+  switch (memory_kind) {
+  case MemoryKind::kDevice:
+  case MemoryKind::kPitched:
+  case MemoryKind::kStreamOrdered:
+  case MemoryKind::kArray:
+  case MemoryKind::kMipmappedArray: return true;
   default: return false;
   }
 }
@@ -46,11 +46,11 @@ public:
   void note(const Block& block) {
     if (is_known(block.context)) return;
     std::erase(expected_, block.context);
-    first_.push_back({block.context, block.born});
+    first_.push_back({block.context, block.allocated_at});
   }
   bool is_one(const Block& block) const {
     return block.bytes <= kMostBytes && std::ranges::any_of(first_, [&](const First& f) {
-             return f.context == block.context && f.born == block.born;
+             return f.context == block.context && f.allocated_at == block.allocated_at;
            });
   }
   bool all_known() const { return expected_.empty() && !first_.empty(); }
@@ -58,7 +58,7 @@ public:
 private:
   struct First {
     std::uint16_t context;
-    std::uint64_t born;
+    std::uint64_t allocated_at;
   };
   bool is_known(std::uint16_t context) const {
     return std::ranges::any_of(first_, [context](const First& f) { return f.context == context; });
@@ -76,23 +76,23 @@ public:
 
   struct Primer {
     std::size_t group;
-    std::uint64_t bytes, died;
+    std::uint64_t bytes, freed_at;
   };
 
   void note_used(const Block& block) {
     Pool& pool = pool_of(block);
-    if (block.born >= pool.first_used) return;
-    pool.first_used = block.born;
+    if (block.allocated_at >= pool.first_used) return;
+    pool.first_used = block.allocated_at;
     pool.first_bytes = block.bytes;
   }
-  void note_unused(const Block& block, std::size_t group, std::uint64_t died) {
+  void note_unused(const Block& block, std::size_t group, std::uint64_t freed_at) {
     Pool& pool = pool_of(block);
-    if (pool.candidates.size() < kMost) pool.candidates.push_back({group, block.bytes, died});
+    if (pool.candidates.size() < kMost) pool.candidates.push_back({group, block.bytes, freed_at});
   }
   template <typename Visit> void for_each(Visit&& visit) const {
     for (const Pool& pool : pools_) {
       for (const Primer& p : pool.candidates) {
-        if (pool.first_used != kNever && p.died < pool.first_used && p.bytes >= pool.first_bytes) visit(p);
+        if (pool.first_used != kNever && p.freed_at < pool.first_used && p.bytes >= pool.first_bytes) visit(p);
       }
     }
   }
@@ -100,17 +100,17 @@ public:
 private:
   static constexpr std::uint64_t kNever = UINT64_MAX;
   struct Pool {
-    std::uint64_t handle, place; // 0: the default pool of the device
+    std::uint64_t handle, device_slot; // 0: the default pool of the device
     std::uint64_t first_used = kNever, first_bytes = 0;
     std::vector<Primer> candidates = {};
   };
   Pool& pool_of(const Block& block) {
     const std::uint64_t handle = block.shape().pool;
-    const auto is_it = [&](const Pool& p) { return p.handle == handle && p.place == block.place; };
+    const auto is_it = [&](const Pool& p) { return p.handle == handle && p.device_slot == block.device_slot; };
     if (last_ < pools_.size() && is_it(pools_[last_])) return pools_[last_];
     const auto found = std::ranges::find_if(pools_, is_it);
     last_ = static_cast<std::size_t>(found - pools_.begin());
-    if (found == pools_.end()) pools_.push_back({.handle = handle, .place = block.place});
+    if (found == pools_.end()) pools_.push_back({.handle = handle, .device_slot = block.device_slot});
     return pools_[last_];
   }
   std::vector<Pool> pools_;
@@ -124,15 +124,15 @@ class Unused : public Detector {
 public:
   explicit Unused(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if (e.kind == trace::Kind::kContext) {
       starters_.expect(e.context);
       return watch(starters_.all_known() ? kEnds : kFirsts);
     }
     if (!e.succeeded()) return;
-    for (const Touch& touch : heap.touched()) {
-      if (touch.access == Touch::Access::kEnded) consider(*touch.block, heap, e.order & trace::kOrderMask);
-      if (touch.access == Touch::Access::kBorn) starters_.note(*touch.block);
+    for (const Access& access : heap.accesses()) {
+      if (access.kind == Access::Kind::kEnded) consider(*access.block, heap, e.order & trace::kOrderMask);
+      if (access.kind == Access::Kind::kAllocated) starters_.note(*access.block);
     }
     if (e.kind == trace::Kind::kAlloc && starters_.all_known()) watch(kEnds);
   }
@@ -142,7 +142,7 @@ public:
     // A program that was cut short had no time to use what it has.
     const bool judge_live = end.ending.how == Ending::How::kExited && !heap.sticky_error();
     heap.for_each_live([&](const Block& block) {
-      if (judge_live || (block.marks & kAnyUse) != 0) consider(block, heap, kAlive);
+      if (judge_live || (block.flags & kAnyUse) != 0) consider(block, heap, kAlive);
     });
     primers_.for_each([this](const Primers::Primer& primer) {
       groups_[primer.group].bytes -= primer.bytes;
@@ -164,7 +164,7 @@ private:
   struct Key {
     std::uint32_t stack;
     std::uint16_t api;
-    Family family;
+    MemoryKind memory_kind;
     bool kernels_ran;
     bool operator==(const Key&) const = default;
   };
@@ -176,24 +176,24 @@ private:
   struct Hash {
     std::size_t operator()(const Key& key) const {
       return (std::size_t{key.stack} << 32 | std::size_t{key.api} << 16 |
-              static_cast<std::size_t>(key.family) << 1 | (key.kernels_ran ? 1 : 0)) *
+              static_cast<std::size_t>(key.memory_kind) << 1 | (key.kernels_ran ? 1 : 0)) *
              0x9e3779b97f4a7c15u;
     }
   };
 
-  void consider(const Block& block, const Heap& heap, std::uint64_t died) {
-    const bool in_pool = block.family == Family::kStreamOrdered;
-    if ((block.marks & kAnyUse) != 0) {
+  void consider(const Block& block, const Heap& heap, std::uint64_t freed_at) {
+    const bool in_pool = block.memory_kind == MemoryKind::kStreamOrdered;
+    if ((block.flags & kAnyUse) != 0) {
       if (in_pool) primers_.note_used(block);
       return;
     }
-    if (!is_device_only(block.family) || starters_.is_one(block)) return;
-    if (block.born < heap.last_blind_call()) return; // may have been given to it
-    const bool kernels_ran = block.born < heap.last_kernel();
-    const std::size_t group = group_of({block.allocated.value, block.api, block.family, kernels_ran}, block);
+    if (!is_device_only(block.memory_kind) || starters_.is_one(block)) return;
+    if (block.allocated_at < heap.last_blind_call()) return; // may have been given to it
+    const bool kernels_ran = block.allocated_at < heap.last_kernel();
+    const std::size_t group = group_of({block.allocated.value, block.api, block.memory_kind, kernels_ran}, block);
     groups_[group].bytes += block.bytes;
     ++groups_[group].blocks;
-    if (in_pool && died != kAlive) primers_.note_unused(block, group, died);
+    if (in_pool && freed_at != kAlive) primers_.note_unused(block, group, freed_at);
   }
 
   // Nearly always the one that its stack had last.
@@ -226,21 +226,21 @@ private:
     bool alike = true;
     for (const Group& group : groups_) {
       const auto same = std::ranges::find_if(stacks, [&](const Group& p) {
-        return p.key.stack == group.key.stack && p.key.api == group.key.api && p.key.family == group.key.family;
+        return p.key.stack == group.key.stack && p.key.api == group.key.api && p.key.memory_kind == group.key.memory_kind;
       });
       Group& stack = same != stacks.end() ? *same : stacks.emplace_back(Group{group.key, group.example});
       stack.bytes += group.bytes;
       stack.blocks += group.blocks;
       f.bytes += group.bytes;
       blocks += group.blocks;
-      alike = alike && group.key.family == groups_.front().key.family;
+      alike = alike && group.key.memory_kind == groups_.front().key.memory_kind;
     }
     std::ranges::stable_sort(stacks, std::greater{}, &Group::bytes);
     f.kind = "unused";
     f.severity = Severity::kNote;
     f.count = blocks;
     f.message = {"The program ", failure, ": ",
-                 alike ? describe_bytes(f.bytes, groups_.front().key.family)
+                 alike ? describe_bytes(f.bytes, groups_.front().key.memory_kind)
                        : cat({format_bytes(f.bytes), " of memory"}),
                  " in ", format_plural(f.count, "block"),
                  stacks.size() == 1 ? "" : cat({" from ", format_plural(stacks.size(), "place")}),
@@ -259,7 +259,7 @@ private:
     Finding f;
     f.kind = "unused";
     f.severity = group.key.kernels_ran ? Severity::kNote : Severity::kWarning;
-    f.message = {describe_bytes(group.bytes, block.family),
+    f.message = {describe_bytes(group.bytes, block.memory_kind),
                  group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
                  " allocated by ", CallName{facts_.api_name(block.api)},
                  " was never used: no copy, set, texture or kernel "
@@ -269,7 +269,7 @@ private:
     f.bytes = group.bytes;
     f.count = group.blocks;
     f.address = block.address;
-    f.group = cat({family_noun(block.family), group.key.kernels_ran ? " note" : ""});
+    f.group = cat({memory_noun(block.memory_kind), group.key.kernels_ran ? " note" : ""});
     f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }

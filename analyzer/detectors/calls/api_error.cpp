@@ -97,7 +97,7 @@ public:
   explicit ApiError(const ProcessFacts& facts) : facts_(facts) {}
 
   // A sticky error is the context's, whatever others say of the call that reports it.
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if (e.succeeded()) {
       forgive_retry(e);
     } else if (is_sticky(e.result) && is_judged(e)) {
@@ -188,8 +188,8 @@ private:
   static const Block* closed_mapping(const Heap& heap, std::uint64_t begin, std::uint64_t bytes) {
     for (std::uint64_t at = begin; at - begin < bytes;) {
       const Block* block = heap.find_live(at);
-      if (block == nullptr || block->family != trace::Family::kVmmMapping) return nullptr;
-      if ((block->marks & kHadAccess) == 0) return block;
+      if (block == nullptr || block->memory_kind != trace::MemoryKind::kVmmMapping) return nullptr;
+      if ((block->flags & kHadAccess) == 0) return block;
       if (block->bytes == 0) return nullptr; // size unknown
       at = block->address + block->bytes;
     }
@@ -197,7 +197,7 @@ private:
   }
 
   void explain_access(const Event& e, const Heap& heap, Finding& f) const {
-    using Side = Judgement::Side;
+    using Side = Verdict::Side;
     const bool copy = e.kind == trace::Kind::kCopy;
     if (e.result != cuda::CUDA_ERROR_INVALID_VALUE && e.result != cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return;
     if (!copy && e.kind != trace::Kind::kSet) return;

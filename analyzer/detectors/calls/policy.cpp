@@ -12,18 +12,18 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 using trace::Kind;
 using trace::RangeOp;
 
 // Gives memory out, whatever pool it comes from. Registering, mapping and importing do not.
-bool allocates(Family family) {
-  return is_device_family(family) || family == Family::kPinned;
+bool allocates(MemoryKind memory_kind) {
+  return is_device_kind(memory_kind) || memory_kind == MemoryKind::kPinned;
 }
 
 // Asks the driver for memory that no pool of CUDA's holds.
-bool is_direct(Family family) {
-  return allocates(family) && family != Family::kStreamOrdered && family != Family::kGraph;
+bool is_direct(MemoryKind memory_kind) {
+  return allocates(memory_kind) && memory_kind != MemoryKind::kStreamOrdered && memory_kind != MemoryKind::kGraph;
 }
 
 class Policy : public Detector {
@@ -32,7 +32,7 @@ public:
     for (const PolicyRule& rule : facts.policies()) rules_.push_back({.rule = rule});
   }
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
     if (!e.succeeded() || e.from_runtime() || (e.flags & trace::kFlagNested) != 0) return;
     switch (e.kind) {
     case Kind::kRange: on_range(e); break;
@@ -77,14 +77,14 @@ private:
 
   void on_alloc(const Event& e, const Heap& heap, Findings& findings) {
     const trace::AllocView alloc(e);
-    const Family family = alloc.memory_kind();
-    if (alloc.address() == 0 || !allocates(family)) return;
+    const MemoryKind memory_kind = alloc.memory_kind();
+    if (alloc.address() == 0 || !allocates(memory_kind)) return;
     ++allocations_;
     for (State& state : rules_) {
       const PolicyRule& rule = state.rule;
       switch (rule.kind) {
       case PolicyRule::Kind::kNoDirectMalloc:
-        if (is_direct(family) && (rule.name.empty() || state.seen)) findings.add(direct(e, rule));
+        if (is_direct(memory_kind) && (rule.name.empty() || state.seen)) findings.add(direct(e, rule));
         break;
       case PolicyRule::Kind::kNoAllocIn:
         if (facts_.ranges().contains(facts_.ranges().here(), rule.name)) findings.add(inside(e, rule));

@@ -15,7 +15,7 @@ class UnfinishedCall : public Detector {
 public:
   explicit UnfinishedCall(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap&, Findings&) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings&) override {
     if (!e.in_flight() || (e.flags & trace::kFlagNested) != 0 || calls_.size() >= kMaxCalls) return;
     // free() is recorded before it runs and never patched; it ends, or glibc ends the process, and that is a
     // finding of its own.

@@ -22,8 +22,8 @@
 namespace gmt {
 namespace {
 
-using Side = Judgement::Side;
-using trace::Family;
+using Side = Verdict::Side;
+using trace::MemoryKind;
 
 
 // cudaMemcpyKind (driver_types.h): names, and what each says of destination and source.
@@ -53,13 +53,13 @@ trace::Side declared(const Event& e, Side side) {
 
 // Surely out of the host's reach. Mappings, imports and explicit pools may lie on the host.
 bool is_device_only(const Block& block, bool accepted) {
-  switch (block.family) {
-  case Family::kDevice:
-  case Family::kPitched:
-  case Family::kGraph:
-  case Family::kIpc:
-  case Family::kModuleGlobal: return true;
-  case Family::kStreamOrdered: return block.shape().pool == 0 || !accepted;
+  switch (block.memory_kind) {
+  case MemoryKind::kDevice:
+  case MemoryKind::kPitched:
+  case MemoryKind::kGraph:
+  case MemoryKind::kIpc:
+  case MemoryKind::kModuleGlobal: return true;
+  case MemoryKind::kStreamOrdered: return block.shape().pool == 0 || !accepted;
   default: return false;
   }
 }
@@ -68,12 +68,12 @@ class CopyDirection : public Detector {
 public:
   explicit CopyDirection(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+  void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
     if ((e.flags & trace::kFlagNested) != 0 || heap.sticky_error()) return;
-    if (e.kind == trace::Kind::kUse) return judge_node(e, judgements, heap, findings);
+    if (e.kind == trace::Kind::kUse) return judge_node(e, verdicts, heap, findings);
     if (e.succeeded()) return judge_accepted(e, heap, findings);
-    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(judgements)) judge_refused(e, heap, findings);
+    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(verdicts)) judge_refused(e, heap, findings);
   }
 
 private:
@@ -84,18 +84,18 @@ private:
   };
 
   // What CUDA refused for another reason than a direction.
-  static bool has_mistake(std::span<const Judgement> judgements) {
-    for (const Judgement& j : judgements) {
+  static bool has_mistake(std::span<const Verdict> verdicts) {
+    for (const Verdict& j : verdicts) {
       if (j.is_mistake()) return true;
     }
     return false;
   }
 
-  void judge_node(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+  void judge_node(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                   Findings& findings) const {
     std::optional<Event> work = work_of_node(e);
     if (!work) return;
-    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(judgements)) judge_refused(*work, heap, findings, true);
+    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(verdicts)) judge_refused(*work, heap, findings, true);
     if (!e.succeeded()) return;
     const Wrong to = judge_node_side(*work, Side::kDestination, heap);
     const Wrong from = work->kind == trace::Kind::kCopy ? judge_node_side(*work, Side::kSource, heap) : Wrong{};
@@ -118,12 +118,12 @@ private:
     if (e.kind != trace::Kind::kCopy) return;
     Wrong to, from;
     bool knows_to = false, knows_from = false; // CUDA's memory
-    for (const Touch& touch : heap.touched()) {
-      const bool source = touch.access == Touch::Access::kRead;
+    for (const Access& access : heap.accesses()) {
+      const bool source = access.kind == Access::Kind::kRead;
       (source ? knows_from : knows_to) = true;
-      if (!is_device_only(*touch.block, true)) continue;
+      if (!is_device_only(*access.block, true)) continue;
       if (declared(e, source ? Side::kSource : Side::kDestination) != trace::Side::kHost) continue;
-      (source ? from : to) = {true, touch.block};
+      (source ? from : to) = {true, access.block};
     }
     if (!knows_to) to = shadow_at(address_of(e, Side::kDestination));
     if (!knows_from) from = shadow_at(address_of(e, Side::kSource));

@@ -13,18 +13,18 @@ class CopyOutOfBounds : public Detector {
 public:
   explicit CopyOutOfBounds(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+  void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
-    for (const Judgement& j : judgements) {
-      if (j.verdict == Judgement::Verdict::kOutOfBounds) findings.add(finding(e, j, heap));
+    for (const Verdict& j : verdicts) {
+      if (j.kind == Verdict::Kind::kOutOfBounds) findings.add(finding(e, j, heap));
     }
   }
 
 private:
-  Finding finding(const Event& e, const Judgement& j, const Heap& heap) const {
+  Finding finding(const Event& e, const Verdict& j, const Heap& heap) const {
     const Block& block = *j.block;
     const std::string_view call = facts_.call_name(e);
-    const bool source = j.side == Judgement::Side::kSource;
+    const bool source = j.side == Verdict::Side::kSource;
     Finding f;
     f.kind = "copy-out-of-bounds";
     f.message = {CallName{call}, source ? " reads " : " writes "};
@@ -47,20 +47,20 @@ private:
   }
 
   static bool is_array(const Block& block) {
-    return block.family == trace::Family::kArray || block.family == trace::Family::kMipmappedArray;
+    return block.memory_kind == trace::MemoryKind::kArray || block.memory_kind == trace::MemoryKind::kMipmappedArray;
   }
 
   // "a block of 1,000 bytes of device memory allocated by cudaMalloc"
   Text block_words(const Block& block) const {
-    return {"a block of ", size_of(block), " of ", family_noun(block.family), " ", allocated_word(block), " by ",
+    return {"a block of ", size_of(block), " of ", memory_noun(block.memory_kind), " ", allocated_word(block), " by ",
             CallName{facts_.api_name(block.api)}};
   }
 
-  void describe_end(Finding& f, const Event& e, const Judgement& j) const {
+  void describe_end(Finding& f, const Event& e, const Verdict& j) const {
     const Block& block = *j.block;
     const std::string at = j.offset == 0 ? std::string() : cat({" at offset ", format_count(j.offset)});
     f.message += {format_exact_bytes(j.bytes_past), " past the end of its ",
-                  j.side == Judgement::Side::kSource ? "source" : "destination", ": ",
+                  j.side == Verdict::Side::kSource ? "source" : "destination", ": ",
                   format_exact_bytes(j.range_bytes), at, " of ", block_words(block)};
     f.advice =
       block.shape().pitch != 0 || e.payload.size() > trace::kFirstPayloadWords
@@ -70,7 +70,7 @@ private:
   }
 
   // The range begins in no memory.
-  void describe_begin(Finding& f, const Judgement& j) const {
+  void describe_begin(Finding& f, const Verdict& j) const {
     const Block& block = *j.block;
     const std::uint64_t behind = j.bytes_before == 0 ? j.offset - block.bytes : 0;
     std::string begins = "exactly at the end of ";
@@ -83,7 +83,7 @@ private:
   }
 
   // "cudaMemcpy2DToArray writes 8 rows of 256 bytes at row 60, past the extent of its destination: an array of ..."
-  void describe_extents(Finding& f, const Event& call, const Judgement& j, const Heap& heap) const {
+  void describe_extents(Finding& f, const Event& call, const Verdict& j, const Heap& heap) const {
     const Heap::ArrayPart part = heap.find_array(j.range_begin);
     const Box box = box_of(call, j.side).value_or(Box{});
     std::string at;
@@ -93,10 +93,10 @@ private:
     add("byte", box.x);
     add("row", box.y);
     add("slice", box.z);
-    const bool is_level = j.block->family == trace::Family::kMipmappedArray;
+    const bool is_level = j.block->memory_kind == trace::MemoryKind::kMipmappedArray;
     const std::string whole = extent(part.width, part.height, part.depth);
     f.message += {extent(box.width, box.height, box.depth), at, ", past the extent of its ",
-                  j.side == Judgement::Side::kSource ? "source: " : "destination: ",
+                  j.side == Verdict::Side::kSource ? "source: " : "destination: ",
                   is_level ? cat({"level ", std::to_string(part.level), " (", whole, ") of a mipmapped array"})
                            : cat({"an array of ", whole}),
                   " allocated by ", CallName{facts_.api_name(j.block->api)}};

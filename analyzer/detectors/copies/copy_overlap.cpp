@@ -14,7 +14,7 @@
 namespace gmt {
 namespace {
 
-using Side = Judgement::Side;
+using Side = Verdict::Side;
 
 // Rows of unequal pitches are compared one by one; copies of more rows than these are left alone.
 constexpr std::uint64_t kMostRows = 1 << 16;
@@ -74,7 +74,7 @@ class CopyOverlap : public Detector {
 public:
   explicit CopyOverlap(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
     if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
     if (e.kind == trace::Kind::kCopy) return judge(e, e, heap, findings);
     const std::optional<Event> copy = work_of_node(e);

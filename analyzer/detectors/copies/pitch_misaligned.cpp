@@ -23,7 +23,7 @@
 namespace gmt {
 namespace {
 
-using Side = Judgement::Side;
+using Side = Verdict::Side;
 
 constexpr std::uint64_t kSector = 32, kLine = 128;
 constexpr std::uint64_t kRequest = 128; // bytes that a warp reads at a time
@@ -86,8 +86,8 @@ Cost cost_of(const Rows& rows) {
 }
 
 // Memory that the program could have asked for with a pitch.
-bool is_on_device(trace::Family family) {
-  return is_device_family(family) || family == trace::Family::kVmmMapping;
+bool is_on_device(trace::MemoryKind memory_kind) {
+  return is_device_kind(memory_kind) || memory_kind == trace::MemoryKind::kVmmMapping;
 }
 
 std::string percent(std::uint64_t part, std::uint64_t whole) {
@@ -101,7 +101,7 @@ class PitchMisaligned : public Detector {
 public:
   explicit PitchMisaligned(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
     if (!trace::RecordView(e).has_second_slot() || (e.flags & trace::kFlagNested) != 0) return;
     if (e.kind == trace::Kind::kUse) {
       judge_texture(e, heap, findings);
@@ -123,7 +123,7 @@ private:
     if (rows.pitch % kLine == 0 && !odd_element) return;
     if (rows.count() < 2 || (rows.width < kSmallestRow && !odd_element)) return;
     const Block* block = heap.find_live(rows.address);
-    if (block == nullptr || !is_on_device(block->family)) return;
+    if (block == nullptr || !is_on_device(block->memory_kind)) return;
     const std::uint64_t own_pitch = block->shape().pitch;
     if (own_pitch != 0 && own_pitch != rows.pitch) return; // pitch-mismatch
     const Cost cost = cost_of(rows);

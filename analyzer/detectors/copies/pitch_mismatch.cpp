@@ -17,20 +17,20 @@
 namespace gmt {
 namespace {
 
-using Side = Judgement::Side;
+using Side = Verdict::Side;
 
 
 class PitchMismatch : public Detector {
 public:
   explicit PitchMismatch(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+  void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
     if ((e.flags & trace::kFlagNested) != 0) return;
     runtime_.note(e);
     if (e.kind == trace::Kind::kLife) return;
     of_node_ = e.kind == trace::Kind::kUse;
-    if (of_node_) return judge_node(e, judgements, heap, findings);
+    if (of_node_) return judge_node(e, verdicts, heap, findings);
     const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
     shaped_call_ |= shaped;
     // The runtime looks at the pitch before any driver call (measured).
@@ -38,7 +38,7 @@ public:
       if (shaped) judge_refused(e, heap, findings);
       return;
     }
-    if (!e.succeeded() || e.from_runtime() || !judgements.empty() || !touches_pitched(heap)) return;
+    if (!e.succeeded() || e.from_runtime() || !verdicts.empty() || !touches_pitched(heap)) return;
     judge_side(e, Side::kDestination, heap, findings);
     if (e.kind == trace::Kind::kCopy) judge_side(e, Side::kSource, heap, findings);
   }
@@ -52,9 +52,9 @@ public:
   }
 
 private:
-  void judge_node(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+  void judge_node(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                   Findings& findings) const {
-    if (!e.succeeded() || e.from_runtime() || !judgements.empty()) return;
+    if (!e.succeeded() || e.from_runtime() || !verdicts.empty()) return;
     const std::optional<Event> work = work_of_node(e);
     if (!work) return;
     judge_side(*work, Side::kDestination, heap, findings);
@@ -100,8 +100,8 @@ private:
   }
 
   static bool touches_pitched(const Heap& heap) {
-    for (const Touch& touch : heap.touched()) {
-      if (touch.block->family == trace::Family::kPitched) return true;
+    for (const Access& access : heap.accesses()) {
+      if (access.block->memory_kind == trace::MemoryKind::kPitched) return true;
     }
     return false;
   }
@@ -111,13 +111,13 @@ private:
     const std::uint64_t address = address_of(e, side);
     if (of_node_) {
       const Block* block = heap.find_live(address);
-      const bool pitched = block != nullptr && block->family == trace::Family::kPitched;
+      const bool pitched = block != nullptr && block->memory_kind == trace::MemoryKind::kPitched;
       return pitched && block->shape().pitch != 0 ? block : nullptr;
     }
-    for (const Touch& touch : heap.touched()) {
-      if (touch.address == address && touch.block->family == trace::Family::kPitched &&
-          touch.block->shape().pitch != 0) {
-        return touch.block;
+    for (const Access& access : heap.accesses()) {
+      if (access.address == address && access.block->memory_kind == trace::MemoryKind::kPitched &&
+          access.block->shape().pitch != 0) {
+        return access.block;
       }
     }
     return nullptr;

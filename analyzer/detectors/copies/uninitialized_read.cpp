@@ -5,7 +5,7 @@
 // Arrays are kept likewise, as if their rows lay one behind another. Each byte is reported once.
 //
 // It is an error where the copy goes to the host and no kernel can have written the block after all: none was launched
-// since its birth, and those from before are done when the copy reads (it is ordered behind them, or the host has waited
+// since its allocation, and those from before are done when the copy reads (it is ordered behind them, or the host has waited
 // for them), or were given device memory only, as their arguments show, that nothing wrote to while they ran and the
 // block was there, in a program without __managed__ variables (RunningKernels). It is a note otherwise.
 //
@@ -25,7 +25,7 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 
 // A block written in more separate pieces than these is taken for written: it is being filled piece by piece.
 constexpr std::size_t kMostRanges = 64;
@@ -63,12 +63,12 @@ private:
 // Ours alone: not the host's to write, not another process's, no pool that may lie on the host.
 bool is_private(const Block& block, const ProcessFacts& facts) {
   constexpr std::uint64_t kDeferredMapping = 0x80; // CUDA_ARRAY3D_DEFERRED_MAPPING
-  switch (block.family) {
-  case Family::kDevice:
-  case Family::kPitched: return true;
-  case Family::kStreamOrdered: return block.shape().pool == 0;
-  case Family::kArray:
-  case Family::kMipmappedArray:
+  switch (block.memory_kind) {
+  case MemoryKind::kDevice:
+  case MemoryKind::kPitched: return true;
+  case MemoryKind::kStreamOrdered: return block.shape().pool == 0;
+  case MemoryKind::kArray:
+  case MemoryKind::kMipmappedArray:
     return !is_sparse(block) && (block.shape().flags & kDeferredMapping) == 0 &&
            facts.api_name(block.api).find("External") == std::string_view::npos; // another API's memory
   default: return false;
@@ -76,14 +76,14 @@ bool is_private(const Block& block, const ProcessFacts& facts) {
 }
 
 bool is_array(const Block& block) {
-  return block.family == Family::kArray || block.family == Family::kMipmappedArray;
+  return block.memory_kind == MemoryKind::kArray || block.memory_kind == MemoryKind::kMipmappedArray;
 }
 
 // One side of a copy in an array; of width 0 where it is not known.
-Rows rows_in_array(const Event& copy, const Touch& touch, const Heap& heap) {
-  const bool reads = touch.access == Touch::Access::kRead;
-  const auto side = reads ? Judgement::Side::kSource : Judgement::Side::kDestination;
-  const Heap::ArrayPart part = heap.find_array(touch.address);
+Rows rows_in_array(const Event& copy, const Access& access, const Heap& heap) {
+  const bool reads = access.kind == Access::Kind::kRead;
+  const auto side = reads ? Verdict::Side::kSource : Verdict::Side::kDestination;
+  const Heap::ArrayPart part = heap.find_array(access.address);
   const std::optional<Box> box = box_of(copy, side);
   if (part.width == 0 || !box) return {};
   return {.address = part.offset + (box->z * part.height + box->y) * part.width + box->x,
@@ -101,20 +101,20 @@ std::uint64_t end_of(const Rows& rows) {
 // What a copy reads of a block, row by row: padding between rows is no data, and no copy writes it.
 class Reading {
 public:
-  Reading(const Event& copy, const Touch& touch, const Heap& heap)
-      : begin_(touch.address),
-        end_(std::min(touch.address + touch.bytes, touch.block->address + touch.block->bytes)),
-        rows_(rows_of(copy, Judgement::Side::kSource)) {
-    if (is_array(*touch.block)) {
-      rows_ = rows_in_array(copy, touch, heap);
+  Reading(const Event& copy, const Access& access, const Heap& heap)
+      : begin_(access.address),
+        end_(std::min(access.address + access.bytes, access.block->address + access.block->bytes)),
+        rows_(rows_of(copy, Verdict::Side::kSource)) {
+    if (is_array(*access.block)) {
+      rows_ = rows_in_array(copy, access, heap);
       begin_ = rows_.width != 0 ? rows_.address : 0;
-      end_ = rows_.width != 0 ? std::min(end_of(rows_), touch.block->bytes) : 0;
+      end_ = rows_.width != 0 ? std::min(end_of(rows_), access.block->bytes) : 0;
       return;
     }
-    const BlockDetail& shape = touch.block->shape();
+    const BlockDetail& shape = access.block->shape();
     if (rows_.pitch != 0 || shape.pitch == 0) return;
-    rows_ = {.address = touch.block->address, .pitch = shape.pitch, .width = shape.width};
-    rows_.height = rows_.slice = touch.block->bytes / shape.pitch; // of all slices
+    rows_ = {.address = access.block->address, .pitch = shape.pitch, .width = shape.width};
+    rows_.height = rows_.slice = access.block->bytes / shape.pitch; // of all slices
   }
 
   std::uint64_t begin() const { return begin_; }
@@ -150,11 +150,11 @@ private:
 // Whether the data leaves the device. A side that the heap does not know is the host's unless declared
 // otherwise.
 bool goes_to_host(const Event& copy, const Heap& heap) {
-  for (const Touch& touch : heap.touched()) {
-    if (touch.access != Touch::Access::kWrite) continue;
-    return touch.block->family == Family::kPinned || touch.block->family == Family::kRegistered;
+  for (const Access& access : heap.accesses()) {
+    if (access.kind != Access::Kind::kWrite) continue;
+    return access.block->memory_kind == MemoryKind::kPinned || access.block->memory_kind == MemoryKind::kRegistered;
   }
-  const trace::Side declared = declared_side(copy, Judgement::Side::kDestination);
+  const trace::Side declared = declared_side(copy, Verdict::Side::kDestination);
   return declared == trace::Side::kHost || declared == trace::Side::kUnified;
 }
 
@@ -162,7 +162,7 @@ class UninitializedRead : public Detector {
 public:
   explicit UninitializedRead(const ProcessFacts& facts) : facts_(facts), kernels_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if (e.kind != trace::Kind::kCopy && e.kind != trace::Kind::kSet) return kernels_.follow(e, heap);
     follow_bytes(e, heap);
     kernels_.follow(e, heap);
@@ -170,11 +170,11 @@ public:
 
   void follow_bytes(const Event& e, const Heap& heap) {
     if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
-    for (const Touch& touch : heap.touched()) { // before what the same copy writes
-      if (touch.access == Touch::Access::kRead && may_judge(*touch.block, heap)) judge(e, touch, heap);
+    for (const Access& access : heap.accesses()) { // before what the same copy writes
+      if (access.kind == Access::Kind::kRead && may_judge(*access.block, heap)) judge(e, access, heap);
     }
-    for (const Touch& touch : heap.touched()) {
-      if (touch.access == Touch::Access::kWrite && may_judge(*touch.block, heap)) note_write(e, touch, heap);
+    for (const Access& access : heap.accesses()) {
+      if (access.kind == Access::Kind::kWrite && may_judge(*access.block, heap)) note_write(e, access, heap);
     }
   }
 
@@ -189,7 +189,7 @@ public:
 
 private:
   struct Entry {
-    std::uint64_t born = 0;
+    std::uint64_t allocated_at = 0;
     bool of_array = false;
     Ranges ranges;
   };
@@ -197,31 +197,31 @@ private:
   using Key = std::array<std::uint64_t, 4>; // what equal findings have in common
 
   bool may_judge(const Block& block, const Heap& heap) const {
-    return (block.marks & (kWasArgument | kWasBound | kWasExported)) == 0 && is_private(block, facts_) &&
-           block.born > heap.last_blind_call();
+    return (block.flags & (kWasArgument | kWasBound | kWasExported)) == 0 && is_private(block, facts_) &&
+           block.allocated_at > heap.last_blind_call();
   }
 
-  void note_write(const Event& e, const Touch& touch, const Heap& heap) {
-    Ranges& ranges = written(*touch.block, heap);
-    if (is_array(*touch.block)) {
-      const Rows rows = rows_in_array(e, touch, heap);
+  void note_write(const Event& e, const Access& access, const Heap& heap) {
+    Ranges& ranges = written(*access.block, heap);
+    if (is_array(*access.block)) {
+      const Rows rows = rows_in_array(e, access, heap);
       const bool known = rows.width != 0 && end_of(rows) > rows.address;
       ranges.add(known ? rows.address : 0, known ? end_of(rows) : UINT64_MAX);
       return;
     }
-    const auto side = Judgement::Side::kDestination;
+    const auto side = Verdict::Side::kDestination;
     const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
     const Rows rows = shaped ? rows_of(e, side) : Rows{};
     const bool padded = rows.count() > 1 && rows.pitch > rows.width; // what is behind the last row is no data
     const std::uint64_t padding = padded ? rows.pitch - rows.width : 0;
-    const std::uint64_t end = touch.address + touch.bytes + padding;
-    if (touch.bytes != 0 && end > touch.address) ranges.add(touch.address, end);
+    const std::uint64_t end = access.address + access.bytes + padding;
+    if (access.bytes != 0 && end > access.address) ranges.add(access.address, end);
   }
 
   Ranges& written(const Block& block, const Heap& heap) {
     if (blocks_.size() >= sweep_at_) sweep(heap);
     Entry& entry = blocks_[block.address];
-    if (entry.born != block.born) entry = {block.born, is_array(block), {}};
+    if (entry.allocated_at != block.allocated_at) entry = {block.allocated_at, is_array(block), {}};
     return entry.ranges;
   }
 
@@ -229,21 +229,21 @@ private:
     std::erase_if(blocks_, [&](const auto& entry) {
       const Block* block =
         entry.second.of_array ? heap.find_array(entry.first).block : heap.find_live(entry.first);
-      return block == nullptr || block->born != entry.second.born || !may_judge(*block, heap);
+      return block == nullptr || block->allocated_at != entry.second.allocated_at || !may_judge(*block, heap);
     });
     sweep_at_ = std::max(kFirstSweep, 2 * blocks_.size());
   }
 
-  void judge(const Event& e, const Touch& touch, const Heap& heap) {
+  void judge(const Event& e, const Access& access, const Heap& heap) {
     if (heap.is_capturing(e, trace::CopyView(e).stream())) return; // reads when its graph is launched
-    const Block& block = *touch.block;
-    const Reading reading(e, touch, heap);
+    const Block& block = *access.block;
+    const Reading reading(e, access, heap);
     Ranges& ranges = written(block, heap);
     const Reading::Bytes bytes = reading.bytes(ranges);
     if (bytes.missing == 0) return;
     ranges.add(reading.begin(), reading.end()); // reported once
     Writer writer = Writer::kNone;
-    if (heap.last_kernel() > block.born) writer = Writer::kLaterKernel;
+    if (heap.last_kernel() > block.allocated_at) writer = Writer::kLaterKernel;
     else if (kernels_.may_write(block, e, heap)) writer = Writer::kEarlierKernel;
     // Growing a buffer moves its unused part along: only what leaves the device is surely a mistake.
     const bool sure = writer == Writer::kNone && goes_to_host(e, heap);
@@ -255,7 +255,7 @@ private:
     const auto [at, is_new] = by_stacks_.try_emplace(key, found_.size());
     if (is_new) {
       found_.push_back(finding(e, block, bytes, sure, writer));
-      found_.back().address = is_array(block) ? touch.address : reading.begin();
+      found_.back().address = is_array(block) ? access.address : reading.begin();
     } else {
       ++found_[at->second].count;
       found_[at->second].bytes += bytes.missing;

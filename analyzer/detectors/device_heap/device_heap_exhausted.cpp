@@ -21,7 +21,7 @@ public:
   explicit DeviceHeapExhausted(const ProcessFacts& facts) : facts_(facts) {}
 
   // A refused limit is part of the finding.
-  void on_event(const Event& e, std::span<const Judgement>, const Heap&, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings& findings) override {
     if (facts_.device_heaps().is_refused_limit(e)) findings.claim_refusal();
   }
 

@@ -36,14 +36,14 @@ private:
     if (is_in_one_grid(block)) return false;
     // A later launch of the same kernel: its own.
     if (kernel_of(block.allocated, context) == kernel_of(block.freed, context)) return true;
-    const KernelLaunch* birth = context.launches.find(block.allocated.grid);
+    const KernelLaunch* allocation = context.launches.find(block.allocated.grid);
     const KernelLaunch* end = context.launches.find(block.freed.grid);
-    return birth != nullptr && end != nullptr && is_ordered(*birth, *end);
+    return allocation != nullptr && end != nullptr && is_ordered(*allocation, *end);
   }
 
   Finding finding(const ForeignFree& pair, const DeviceContext& context) const {
     const DeviceBlock& block = pair.example;
-    const std::string birth = kernel_of(block.allocated, context), end = kernel_of(block.freed, context);
+    const std::string allocation = kernel_of(block.allocated, context), end = kernel_of(block.freed, context);
     const bool same_grid = is_in_one_grid(block);
     Finding f;
     f.kind = "device-heap-freed-elsewhere";
@@ -55,8 +55,8 @@ private:
     f.address = block.address;
     f.message = same_grid
                   ? cat({format_plural(pair.count, "block"), " of the device heap that one thread block of ",
-                         birth, " allocated", pair.count == 1 ? " was" : " were", " freed by another"})
-                  : cat({format_plural(pair.count, "block"), " of the device heap allocated in ", birth,
+                         allocation, " allocated", pair.count == 1 ? " was" : " were", " freed by another"})
+                  : cat({format_plural(pair.count, "block"), " of the device heap allocated in ", allocation,
                          pair.count == 1 ? " was" : " were", " freed in ", end});
     f.advice =
       same_grid

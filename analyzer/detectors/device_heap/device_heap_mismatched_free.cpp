@@ -25,14 +25,14 @@ public:
 
 private:
   Finding finding(const DeviceMistake& mistake, const DeviceContext& context) const {
-    const trace::DeviceOp born = mistake.block.allocated.op;
+    const trace::DeviceOp allocated_with = mistake.block.allocated.op;
     Finding f;
     f.kind = "device-heap-mismatched-free";
     f.api = device_call(mistake.at.op);
     f.message = {CallName{f.api}, " in ", kernel_of(mistake.at, context), " of ",
                  describe_block(mistake.block, context)};
-    f.advice = cat({"Free what ", device_call(born), " gave with ", device_call(device_release(born)), "."});
-    f.group = device_call(born);
+    f.advice = cat({"Free what ", device_call(allocated_with), " gave with ", device_call(device_release(allocated_with)), "."});
+    f.group = device_call(allocated_with);
     f.bytes = mistake.bytes;
     f.count = mistake.count;
     f.address = mistake.address;

@@ -33,7 +33,7 @@ class HostPointer : public Detector {
 public:
   explicit HostPointer(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
     if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
     if (e.kind == trace::Kind::kCopy) return remember(e, heap);
@@ -41,7 +41,7 @@ public:
     const trace::Payload words = arguments_of(e);
     if (words.empty()) return;
     const auto zeros = static_cast<std::size_t>(std::count(words.begin(), words.end(), 0));
-    if (words.size() - zeros > heap.touched().size()) judge(e, heap, findings);
+    if (words.size() - zeros > heap.accesses().size()) judge(e, heap, findings);
   }
 
 private:
@@ -53,13 +53,13 @@ private:
   };
 
   void remember(const Event& e, const Heap& heap) {
-    for (const auto side : {Judgement::Side::kDestination, Judgement::Side::kSource}) {
-      const bool to = side == Judgement::Side::kDestination;
+    for (const auto side : {Verdict::Side::kDestination, Verdict::Side::kSource}) {
+      const bool to = side == Verdict::Side::kDestination;
       const trace::Side declared = declared_side(e, side);
       if (declared != trace::Side::kHost && declared != trace::Side::kUnified) continue;
-      const auto access = to ? Touch::Access::kWrite : Touch::Access::kRead;
-      const auto touched = heap.touched();
-      if (std::any_of(touched.begin(), touched.end(), [&](const Touch& t) { return t.access == access; })) {
+      const auto access = to ? Access::Kind::kWrite : Access::Kind::kRead;
+      const auto accesses = heap.accesses();
+      if (std::any_of(accesses.begin(), accesses.end(), [&](const Access& t) { return t.kind == access; })) {
         continue;
       }
       const std::uint64_t begin = address_of(e, side), bytes = copy_extent(e, side);

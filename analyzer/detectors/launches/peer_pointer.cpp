@@ -22,7 +22,7 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 
 constexpr Wants kSearchesSecondDevice = wants(trace::Kind::kContext) | wants(trace::Kind::kLife);
 constexpr Wants kHasSeveralDevices =
@@ -32,7 +32,7 @@ class PeerPointer : public Detector {
 public:
   explicit PeerPointer(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
     if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) {
       if (heap.cuda().peers.has_several_devices() && facts_.tells_access()) watch(kHasSeveralDevices);
     }
@@ -70,25 +70,25 @@ private:
     const int device = device_of(e, heap);
     if (device < 0 || heap.is_capturing(e, launch.stream())) return;
     unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are one mistake
-    for (const Touch& touch : heap.touched()) {
-      const Block& block = *touch.block;
-      if (block.family != Family::kDevice && block.family != Family::kPitched) continue;
+    for (const Access& access : heap.accesses()) {
+      const Block& block = *access.block;
+      if (block.memory_kind != MemoryKind::kDevice && block.memory_kind != MemoryKind::kPitched) continue;
       const int owner = heap.device_of(block);
       if (owner < 0 || owner == device || peers.is_open(device, owner)) continue;
-      if (touch.parameter == last || is_of_library(e.stack)) continue;
-      if (touch.address == block.address && heap.takes_end(launch.function(), touch.parameter)) continue;
-      last = touch.parameter;
-      Suspect suspect{launch.function(), touch.address, launch.stream(), touch.parameter,     e.context, device,
-                      owner,             block,         facts_.call_name(e), e.stack, end_of(touch, heap)};
+      if (access.parameter == last || is_of_library(e.stack)) continue;
+      if (access.address == block.address && heap.takes_end(launch.function(), access.parameter)) continue;
+      last = access.parameter;
+      Suspect suspect{launch.function(), access.address, launch.stream(), access.parameter,     e.context, device,
+                      owner,             block,         facts_.call_name(e), e.stack, end_of(access, heap)};
       suspect.block.detail = nullptr; // may go with the block
       if (!facts_.simulated()) suspects_[next_suspect_++ % suspects_.size()] = suspect;
       else if (pointers_.contain(suspect.function, suspect.parameter)) findings.add(finding(suspect));
     }
   }
 
-  Text end_of(const Touch& touch, const Heap& heap) const {
-    const bool is_base = touch.address == touch.block->address;
-    const Touch* other = is_base ? heap.argument_ending_at(touch.address) : nullptr;
+  Text end_of(const Access& access, const Heap& heap) const {
+    const bool is_base = access.address == access.block->address;
+    const Access* other = is_base ? heap.argument_ending_at(access.address) : nullptr;
     return other != nullptr ? describe_block(*other->block, facts_) : Text();
   }
 

@@ -25,7 +25,7 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 using trace::FreeFunction;
 using trace::Kind;
 using trace::Ordering;
@@ -34,7 +34,7 @@ using Point = StreamClock::Point;
 // Larger structures often hold words that their kernel never reads.
 constexpr std::uint32_t kLargestParameter = 64;
 
-bool is_tracked(Family family) { return family == Family::kStreamOrdered || family == Family::kPoolImport; }
+bool is_tracked(MemoryKind memory_kind) { return memory_kind == MemoryKind::kStreamOrdered || memory_kind == MemoryKind::kPoolImport; }
 
 // The stream that a call's work goes to; none if it makes no work.
 std::optional<std::uint64_t> stream_of(const Event& e) {
@@ -65,7 +65,7 @@ class StreamOrder : public Detector {
 public:
   explicit StreamOrder(const ProcessFacts& facts) : facts_(facts), orderings_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     switch (e.kind) {
     case Kind::kLife: clock_.on_life(e); break;
     case Kind::kSync: clock_.on_capture(e, heap); break;
@@ -137,7 +137,7 @@ private:
     Text other = {}; // what it is then
   };
   struct Tracked {
-    Point born;
+    Point allocated_at;
     bool imported = false; // by another process, in its own order
     std::vector<Use> uses; // one a stream; what may be another's comes behind, for itself
   };
@@ -145,44 +145,44 @@ private:
   enum class Mistake : std::uint8_t { kUsedEarly, kFreedEarly, kFreedInUse, kFreedWithoutWait };
 
   void on_alloc(const Event& e, const Heap& heap) {
-    if (heap.touched().empty() || clock_.is_full()) return;
-    const Block& block = *heap.touched().front().block;
-    if (!is_tracked(block.family)) return;
+    if (heap.accesses().empty() || clock_.is_full()) return;
+    const Block& block = *heap.accesses().front().block;
+    if (!is_tracked(block.memory_kind)) return;
     watch(kAwake);
     Tracked& tracked = blocks_[block.address];
-    tracked = {.born = {}, .imported = block.family == Family::kPoolImport, .uses = {}};
-    if (!tracked.imported) tracked.born = clock_.work(e, block.stream, heap);
+    tracked = {.allocated_at = {}, .imported = block.memory_kind == MemoryKind::kPoolImport, .uses = {}};
+    if (!tracked.imported) tracked.allocated_at = clock_.work(e, block.stream, heap);
   }
 
   void on_work(const Event& e, std::uint64_t stream, const Heap& heap) {
     if (heap.is_capturing(e, stream)) return; // it will run when its graph is launched
     const Point now = clock_.work(e, stream, heap);
     if (clock_.is_full()) return;
-    for (const Touch& touch : heap.touched()) {
-      if (is_tracked(touch.block->family) && is_meant(e, touch)) use(used_by(e, now, touch, heap), *touch.block);
+    for (const Access& access : heap.accesses()) {
+      if (is_tracked(access.block->memory_kind) && is_meant(e, access)) use(used_by(e, now, access, heap), *access.block);
     }
     if (e.kind == Kind::kCopy && copy_waits(e, heap)) clock_.host_waits(now);
     if (e.kind == Kind::kCopy && is_peer_copy(e)) clock_.host_waits(e);
-    const bool device_set = !heap.touched().empty() && touches_only_device(heap);
+    const bool device_set = !heap.accesses().empty() && touches_only_device(heap);
     if (e.kind == Kind::kSet && (e.flags & trace::kSetAsync) == 0 && !device_set) clock_.host_waits(now);
   }
 
   // Of a launch's arguments, words of large structures are not.
-  bool is_meant(const Event& e, const Touch& touch) const {
-    if (touch.access != Touch::Access::kArgument) return true;
+  bool is_meant(const Event& e, const Access& access) const {
+    if (access.kind != Access::Kind::kArgument) return true;
     const Kernel* kernel = facts_.kernel(trace::LaunchView(e).function());
-    if (kernel == nullptr || touch.parameter >= kernel->parameters.size()) return false;
-    return kernel->parameters[touch.parameter].bytes <= kLargestParameter;
+    if (kernel == nullptr || access.parameter >= kernel->parameters.size()) return false;
+    return kernel->parameters[access.parameter].bytes <= kLargestParameter;
   }
 
-  Use used_by(const Event& e, Point now, const Touch& touch, const Heap& heap) const {
+  Use used_by(const Event& e, Point now, const Access& access, const Heap& heap) const {
     Use use{now, e.stack, e.via != trace::kNoApi ? e.via : e.api};
-    if (touch.access != Touch::Access::kArgument) return use;
-    const Block& block = *touch.block;
-    const bool is_base = touch.address == block.address;
-    const Touch* before = is_base ? heap.argument_ending_at(touch.address) : nullptr;
-    const std::uint64_t rest = block.address + block.bytes - touch.address;
-    const Block* behind = !is_base && rest <= Heap::kLargestElement ? heap.live_just_behind(touch.address) : nullptr;
+    if (access.kind != Access::Kind::kArgument) return use;
+    const Block& block = *access.block;
+    const bool is_base = access.address == block.address;
+    const Access* before = is_base ? heap.argument_ending_at(access.address) : nullptr;
+    const std::uint64_t rest = block.address + block.bytes - access.address;
+    const Block* behind = !is_base && rest <= Heap::kLargestElement ? heap.live_just_behind(access.address) : nullptr;
     if (before != nullptr) {
       use.other = {"the end of ", describe_block(*before->block, facts_), ", into which another one points"};
     } else if (behind != nullptr && behind != &block) {
@@ -190,7 +190,7 @@ private:
     } else {
       return use;
     }
-    use.neighbour_parameter = touch.parameter + 1u;
+    use.neighbour_parameter = access.parameter + 1u;
     use.function = trace::LaunchView(e).function();
     return use;
   }
@@ -207,16 +207,16 @@ private:
       return;
     }
     tracked.uses.insert(newest.neighbour_parameter != 0 ? tracked.uses.end() : tracked.uses.begin(), newest);
-    if (!tracked.imported && !clock_.is_ordered(tracked.born, newest.work)) {
+    if (!tracked.imported && !clock_.is_ordered(tracked.allocated_at, newest.work)) {
       found(Mistake::kUsedEarly, newest, tracked, newest, block);
     }
   }
 
   void on_free(const Event& e, const Heap& heap) {
     const FreeFunction function = trace::FreeView(e).function();
-    const auto touched = heap.touched();
-    const Block* block = touched.empty() ? nullptr : touched.front().block;
-    if (block != nullptr && is_tracked(block->family)) {
+    const auto accesses = heap.accesses();
+    const Block* block = accesses.empty() ? nullptr : accesses.front().block;
+    if (block != nullptr && is_tracked(block->memory_kind)) {
       const auto at = blocks_.find(block->address);
       if (at == blocks_.end()) return;
       if (function == FreeFunction::kMemFreeAsync) free_in_order(e, *block, at->second, heap);
@@ -240,7 +240,7 @@ private:
       if (clock_.is_ordered(use.work, freed.work)) continue;
       return found(Mistake::kFreedInUse, freed, tracked, use, block);
     }
-    if (!tracked.imported && !clock_.is_ordered(tracked.born, freed.work)) {
+    if (!tracked.imported && !clock_.is_ordered(tracked.allocated_at, freed.work)) {
       found(Mistake::kFreedEarly, freed, tracked, freed, block);
     }
   }
@@ -257,17 +257,17 @@ private:
   bool copy_waits(const Event& e, const Heap& heap) const {
     const bool async = (e.flags & trace::kCopyAsync) != 0;
     bool to_known = false;
-    for (const Touch& touch : heap.touched()) to_known |= touch.access == Touch::Access::kWrite;
-    if (!async) return !(to_known && heap.touched().size() == 2 && touches_only_device(heap));
+    for (const Access& access : heap.accesses()) to_known |= access.kind == Access::Kind::kWrite;
+    if (!async) return !(to_known && heap.accesses().size() == 2 && touches_only_device(heap));
     return !to_known; // to pageable host memory
   }
 
   static bool touches_only_device(const Heap& heap) {
-    for (const Touch& touch : heap.touched()) {
-      const Family family = touch.block->family;
-      const bool device = is_device_family(family) || family == Family::kPoolImport ||
-                          family == Family::kVmmMapping || family == Family::kIpc;
-      if (!device || family == Family::kManaged) return false;
+    for (const Access& access : heap.accesses()) {
+      const MemoryKind memory_kind = access.block->memory_kind;
+      const bool device = is_device_kind(memory_kind) || memory_kind == MemoryKind::kPoolImport ||
+                          memory_kind == MemoryKind::kVmmMapping || memory_kind == MemoryKind::kIpc;
+      if (!device || memory_kind == MemoryKind::kManaged) return false;
     }
     return true;
   }
@@ -278,12 +278,12 @@ private:
            facts_.api_name(e.api).find("Peer") != std::string_view::npos;
   }
 
-  static bool is_before_birth(Mistake mistake) {
+  static bool is_before_allocation(Mistake mistake) {
     return mistake == Mistake::kUsedEarly || mistake == Mistake::kFreedEarly;
   }
 
   void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use, const Block& block) {
-    const Point& earlier = is_before_birth(mistake) ? tracked.born : use.work;
+    const Point& earlier = is_before_allocation(mistake) ? tracked.allocated_at : use.work;
     if (last_unknown_.order > earlier.order) { // it may be what orders the two
       ++unsure_;
       unsure_because_of_ = last_unknown_.api;
@@ -310,8 +310,8 @@ private:
     const bool runtime = is_runtime_name(name);
     const Text what = describe_block(block, facts_);
     const std::string here = call.work.stream == StreamClock::kNoStream ? "" : clock_.name(call.work.stream);
-    const bool before = is_before_birth(mistake);
-    const std::string there = clock_.name(before ? tracked.born.stream : use.work.stream);
+    const bool before = is_before_allocation(mistake);
+    const std::string there = clock_.name(before ? tracked.allocated_at.stream : use.work.stream);
     const std::string record = cat({runtime ? "cudaEventRecord on " : "cuEventRecord on ", there});
     const std::string wait = cat({runtime ? "cudaStreamWaitEvent on " : "cuStreamWaitEvent on ", here});
     Finding f;

@@ -23,11 +23,11 @@ class UseAfterFree : public Detector {
 public:
   explicit UseAfterFree(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement> judgements, const Heap& heap,
+  void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
-    for (const Judgement& j : judgements) {
-      if (j.verdict != Judgement::Verdict::kUseAfterFree) continue;
-      if (j.reading == Judgement::Reading::kEnd) suspect(e, j, heap);
+    for (const Verdict& j : verdicts) {
+      if (j.kind != Verdict::Kind::kUseAfterFree) continue;
+      if (j.reading == Verdict::Reading::kEnd) suspect(e, j, heap);
       else findings.add(finding(e, j, heap));
     }
   }
@@ -42,7 +42,7 @@ private:
   // Kernel, parameter and all else in which two findings differ.
   using Key = std::array<std::uint64_t, 6>;
 
-  void suspect(const Event& e, const Judgement& j, const Heap& heap) {
+  void suspect(const Event& e, const Verdict& j, const Heap& heap) {
     const Key key{function_of(e, j),     j.parameter,
                   e.stack.value,         j.work != nullptr ? j.work->made.value : 0,
                   j.block->freed.value,  j.block->allocated.value};
@@ -55,7 +55,7 @@ private:
     at->second.range = facts_.ranges().text(facts_.ranges().here());
   }
 
-  Finding finding(const Event& e, const Judgement& j, const Heap& heap) {
+  Finding finding(const Event& e, const Verdict& j, const Heap& heap) {
     const Block& block = *j.block;
     const std::string_view call = facts_.call_name(e);
     const std::string where = j.offset == 0 ? std::string() : cat({format_exact_bytes(j.offset), " into "});
@@ -63,7 +63,7 @@ private:
     Finding f;
     f.kind = "use-after-free";
     f.message = {does(e, j, call), format_address(j.range_begin), ", ", where, "memory that ",
-                 ended ? "ended with its context" : cat({"was already ", released_word(block.family)}),
+                 ended ? "ended with its context" : cat({"was already ", released_word(block.memory_kind)}),
                  ": ", describe_block(block, facts_), other_reading(j)};
     f.advice = "Free the memory after its last use, or do not use the pointer after the free.";
     if (const std::string excuse = excuse_of(e, j, heap); !excuse.empty()) {
@@ -73,7 +73,7 @@ private:
     f.bytes = j.range_bytes;
     f.address = j.range_begin;
     f.api = call;
-    f.group = cat({j.side == Judgement::Side::kSource ? "source" : "destination",
+    f.group = cat({j.side == Verdict::Side::kSource ? "source" : "destination",
                    f.severity == Severity::kWarning ? " maybe" : ""});
     f.stacks.push_back(stack_as(role(e, j), e.stack, call));
     if (j.work != nullptr) {
@@ -81,7 +81,7 @@ private:
                                   facts_.api_name(j.work->api)));
     }
     f.stacks.push_back(
-      stack_as(ended ? StackRole::kContextEnded : release_role(block.family), block.freed,
+      stack_as(ended ? StackRole::kContextEnded : release_role(block.memory_kind), block.freed,
                facts_.api_name(block.freed_api)));
     f.stacks.push_back(allocation_stack(block, facts_));
     if (j.neighbour != nullptr) f.stacks.push_back(neighbour_stack(*j.neighbour));
@@ -89,12 +89,12 @@ private:
   }
 
   // Why it may be no mistake, as further sentences of the advice; empty if it is one.
-  std::string excuse_of(const Event& e, const Judgement& j, const Heap& heap) {
+  std::string excuse_of(const Event& e, const Verdict& j, const Heap& heap) {
     std::string excuse;
-    if (j.reading == Judgement::Reading::kEnd) {
+    if (j.reading == Verdict::Reading::kEnd) {
       excuse += " It is no mistake if the kernel takes the pointer for that end and reads nothing there.";
     }
-    if (j.reading == Judgement::Reading::kBefore) {
+    if (j.reading == Verdict::Reading::kBefore) {
       excuse += " It is no mistake if the kernel counts from 1 and reads nothing before that memory.";
     }
     if (j.work != nullptr && j.work->may_run) {
@@ -106,7 +106,7 @@ private:
     } else if (is_number(e, j)) {
       excuse += " It is a mistake only if the kernel takes the number for an address.";
     }
-    const bool is_host = j.block->family == trace::Family::kPinned || j.block->family == trace::Family::kManaged;
+    const bool is_host = j.block->memory_kind == trace::MemoryKind::kPinned || j.block->memory_kind == trace::MemoryKind::kManaged;
     const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
     if (is_host && device != nullptr && device->reads_pageable_memory) {
       excuse += " It is no mistake if malloc has got these addresses since, whose memory this GPU reads.";
@@ -114,15 +114,15 @@ private:
     return excuse;
   }
 
-  Text other_reading(const Judgement& j) const {
+  Text other_reading(const Verdict& j) const {
     switch (j.reading) {
-    case Judgement::Reading::kNone: return {};
-    case Judgement::Reading::kEnd:
+    case Verdict::Reading::kNone: return {};
+    case Verdict::Reading::kEnd:
       return {"; or one past the end of ", describe_block(*j.neighbour, facts_), ", ",
               j.neighbour_parameter == trace::kNoParameter
                 ? "into which another parameter points"
                 : cat({"into which parameter ", std::to_string(j.neighbour_parameter + 1), " points"})};
-    case Judgement::Reading::kBefore: {
+    case Verdict::Reading::kBefore: {
       const std::uint64_t before = j.neighbour->address - j.range_begin;
       return {"; or, as a pointer that counts from 1, ", format_exact_bytes(before), " before ",
               describe_block(*j.neighbour, facts_)};
@@ -137,28 +137,28 @@ private:
     return stack;
   }
 
-  static bool is_argument(const Event& e, const Judgement& j) {
+  static bool is_argument(const Event& e, const Verdict& j) {
     return e.kind == trace::Kind::kLaunch ||
            (j.work != nullptr && j.work->kind == GraphWork::Kind::kKernel);
   }
-  static std::uint64_t function_of(const Event& e, const Judgement& j) {
+  static std::uint64_t function_of(const Event& e, const Verdict& j) {
     return j.work != nullptr ? j.work->function : trace::LaunchView(e).function();
   }
 
   // The words of a structure passed by value count too, but a field that the kernel does not use may hold
   // an old pointer.
-  bool is_whole_parameter(const Event& e, const Judgement& j) const {
+  bool is_whole_parameter(const Event& e, const Verdict& j) const {
     const Kernel* kernel = facts_.kernel(function_of(e, j));
     if (kernel == nullptr || j.parameter >= kernel->parameters.size()) return false;
     return kernel->parameters[j.parameter].bytes == sizeof(std::uint64_t);
   }
 
-  bool is_number(const Event& e, const Judgement& j) {
+  bool is_number(const Event& e, const Verdict& j) {
     return pointers_.of(function_of(e, j), j.parameter) == Declared::kNumber;
   }
 
   // The parameters are counted from 1, as people count.
-  std::string passes(const Event& e, const Judgement& j) {
+  std::string passes(const Event& e, const Verdict& j) {
     const std::string name = demangle(facts_.handle_name(function_of(e, j)));
     const std::string kernel = name.empty() ? "a kernel" : shorten_function(name, kLongestName);
     const std::string does =
@@ -169,19 +169,19 @@ private:
                 std::to_string(j.parameter + 1), is_number(e, j) ? " the number " : " the pointer "});
   }
 
-  Text does(const Event& e, const Judgement& j, std::string_view call) {
+  Text does(const Event& e, const Verdict& j, std::string_view call) {
     if (is_argument(e, j)) return passes(e, j);
-    const bool reads = j.side == Judgement::Side::kSource;
+    const bool reads = j.side == Verdict::Side::kSource;
     if (j.work != nullptr) {
       if (j.work->kind == GraphWork::Kind::kSet) return "The graph that is launched sets ";
       if (j.work->kind != GraphWork::Kind::kCopy) return "The graph that is launched uses ";
       return reads ? "The graph that is launched copies from " : "The graph that is launched copies to ";
     }
-    if (j.side == Judgement::Side::kNone) return {CallName{call}, " uses "};
+    if (j.side == Verdict::Side::kNone) return {CallName{call}, " uses "};
     return {CallName{call}, reads ? " reads " : " writes ", format_bytes(j.range_bytes), reads ? " from " : " to "};
   }
 
-  static StackRole role(const Event& e, const Judgement& j) {
+  static StackRole role(const Event& e, const Verdict& j) {
     if (j.work != nullptr) return StackRole::kGraphLaunched;
     if (e.kind == trace::Kind::kCopy) return StackRole::kCopied;
     if (is_argument(e, j)) return StackRole::kLaunched;

@@ -16,22 +16,22 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 
 constexpr std::uint32_t kPairs = 1000;
 // A pair from a pool takes 1 us, one that has to map memory more than 50 (measured on an H200).
 constexpr double kSlowPoolPair = 20'000; // ns
 
-bool costs_much(Family family) {
-  switch (family) {
-  case Family::kDevice:
-  case Family::kPitched:
-  case Family::kManaged:
-  case Family::kPinned:
-  case Family::kRegistered:
-  case Family::kArray:
-  case Family::kMipmappedArray:
-  case Family::kStreamOrdered: return true;
+bool costs_much(MemoryKind memory_kind) {
+  switch (memory_kind) {
+  case MemoryKind::kDevice:
+  case MemoryKind::kPitched:
+  case MemoryKind::kManaged:
+  case MemoryKind::kPinned:
+  case MemoryKind::kRegistered:
+  case MemoryKind::kArray:
+  case MemoryKind::kMipmappedArray:
+  case MemoryKind::kStreamOrdered: return true;
   default: return false;
   }
 }
@@ -40,17 +40,17 @@ class Churn : public Detector {
 public:
   explicit Churn(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
-    if (!e.succeeded() || heap.touched().empty()) return;
-    const Touch& touch = heap.touched().front();
-    const Block& block = *touch.block;
-    if (!block.allocated || !costs_much(block.family)) return;
-    if (touch.access == Touch::Access::kBorn) {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
+    if (!e.succeeded() || heap.accesses().empty()) return;
+    const Access& access = heap.accesses().front();
+    const Block& block = *access.block;
+    if (!block.allocated || !costs_much(block.memory_kind)) return;
+    if (access.kind == Access::Kind::kAllocated) {
       if (Pairs* pairs = known(block)) {
         pairs->ticks_of_allocations += e.ticks;
         ++pairs->allocations;
       }
-    } else if (touch.access == Touch::Access::kEnded) {
+    } else if (access.kind == Access::Kind::kEnded) {
       count(block, e.ticks);
     }
   }
@@ -87,7 +87,7 @@ private:
     std::uint32_t frees = 0;
     StackId freed; // the second
     std::uint16_t api = 0, freed_api = 0;
-    Family family = Family::kUnknown;
+    MemoryKind memory_kind = MemoryKind::kUnknown;
   };
 
   // The slot of a block's size among those of its stack; kSizes if it has none.
@@ -129,7 +129,7 @@ private:
       pairs = {.freed = block.freed,
                .api = block.api,
                .freed_api = block.freed_api,
-               .family = block.family};
+               .memory_kind = block.memory_kind};
     }
     pairs.ticks_of_frees += ticks;
   }
@@ -143,10 +143,10 @@ private:
 
   void judge(StackId stack, const Pairs& pairs, Findings& findings) const {
     const double time = time_of(pairs);
-    if (pairs.family == Family::kStreamOrdered && time < kSlowPoolPair) return;
+    if (pairs.memory_kind == MemoryKind::kStreamOrdered && time < kSlowPoolPair) return;
     const std::string_view api = facts_.api_name(pairs.api);
     const std::string_view freed_api = facts_.api_name(pairs.freed_api);
-    const bool registered = pairs.family == Family::kRegistered;
+    const bool registered = pairs.memory_kind == MemoryKind::kRegistered;
     Finding f;
     f.kind = "churn";
     f.severity = Severity::kWarning;
@@ -157,7 +157,7 @@ private:
     const std::string spent = time == 0 ? std::string("; how long that took is not known")
                                         : cat({", which took ", format_duration(time * pairs.frees), " (",
                                                format_duration(time), " a pair)"});
-    f.message = cat({describe_bytes(pairs.bytes, pairs.family),
+    f.message = cat({describe_bytes(pairs.bytes, pairs.memory_kind),
                      registered ? " was registered and unregistered " : " was allocated and freed ",
                      format_count(pairs.frees), " times from one place", spent});
     f.advice = advice(pairs, is_runtime_name(api));
@@ -167,18 +167,18 @@ private:
   }
 
   static Text advice(const Pairs& pairs, bool runtime) {
-    switch (pairs.family) {
-    case Family::kDevice:
+    switch (pairs.memory_kind) {
+    case MemoryKind::kDevice:
       return {"Allocate it once and use it again, or call ",
               ApiWord{runtime, "cuMemAllocAsync and cuMemFreeAsync", "cudaMallocAsync and cudaFreeAsync"},
               ", which take it from a pool and do not wait for the device."};
-    case Family::kStreamOrdered:
+    case MemoryKind::kStreamOrdered:
       return {"Let the pool keep freed memory: call ",
               ApiWord{runtime, "cuMemPoolSetAttribute with CU_MEMPOOL_ATTR_RELEASE_THRESHOLD",
                       "cudaMemPoolSetAttribute with cudaMemPoolAttrReleaseThreshold"},
               " before the first allocation; by default it gives it back at every synchronisation."};
-    case Family::kPinned: return "Allocate it once and use it again: pinning memory is slow.";
-    case Family::kRegistered: return "Register it once and keep it registered: pinning memory is slow.";
+    case MemoryKind::kPinned: return "Allocate it once and use it again: pinning memory is slow.";
+    case MemoryKind::kRegistered: return "Register it once and keep it registered: pinning memory is slow.";
     default: return "Allocate it once and use it again.";
     }
   }

@@ -16,11 +16,11 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 
-bool is_plain_device_memory(Family family) {
-  return family == Family::kDevice || family == Family::kPitched || family == Family::kStreamOrdered ||
-         family == Family::kVmmMapping;
+bool is_plain_device_memory(MemoryKind memory_kind) {
+  return memory_kind == MemoryKind::kDevice || memory_kind == MemoryKind::kPitched || memory_kind == MemoryKind::kStreamOrdered ||
+         memory_kind == MemoryKind::kVmmMapping;
 }
 
 constexpr Wants kOneDevice =
@@ -31,7 +31,7 @@ class CopyStaged : public Detector {
 public:
   explicit CopyStaged(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if ((e.flags & trace::kFlagNested) != 0) return;
     // Copies matter from the second device on.
     if (heap.cuda().peers.has_several_devices()) watch(kSeveralDevices);
@@ -76,37 +76,37 @@ private:
 
   // Whether the device reaches the block, which is another's. One direction is enough for the copy engine.
   bool reaches(int device, const Block& block, int own, const CudaState& cuda) const {
-    if (block.family == Family::kStreamOrdered) {
+    if (block.memory_kind == MemoryKind::kStreamOrdered) {
       const auto at = pools_.find({cuda.pools.made_or_default(block.shape().pool), device});
       return at != pools_.end() && at->second;
     }
-    if (block.family != Family::kVmmMapping) {
+    if (block.memory_kind != MemoryKind::kVmmMapping) {
       return cuda.peers.is_open(device, own);
     }
     auto at = mappings_.upper_bound({device, block.address});
     if (at == mappings_.begin() || (--at)->first.first != device) return false;
     const Grant& grant = at->second;
-    if (grant.end <= block.address || grant.order < block.born) return false;
+    if (grant.end <= block.address || grant.order < block.allocated_at) return false;
     return grant.granted;
   }
 
   void judge_copy(const Event& e, const Heap& heap) {
     const Block *to = nullptr, *from = nullptr;
-    for (const Touch& touch : heap.touched()) {
-      (touch.access == Touch::Access::kRead ? from : to) = touch.block;
+    for (const Access& access : heap.accesses()) {
+      (access.kind == Access::Kind::kRead ? from : to) = access.block;
     }
     if (to == nullptr || from == nullptr || heap.cuda().peers.is_unknown()) return;
-    if (!is_plain_device_memory(to->family) || !is_plain_device_memory(from->family)) return;
+    if (!is_plain_device_memory(to->memory_kind) || !is_plain_device_memory(from->memory_kind)) return;
     const int into = heap.device_of(*to), out_of = heap.device_of(*from);
     if (into < 0 || out_of < 0 || into == out_of) return;
     if (reaches(into, *from, out_of, heap.cuda()) || reaches(out_of, *to, into, heap.cuda())) return;
-    add(e, into, out_of, remedy(from->family, to->family));
+    add(e, into, out_of, remedy(from->memory_kind, to->memory_kind));
   }
 
-  static std::string_view remedy(Family from, Family to) {
-    if (from == Family::kVmmMapping || to == Family::kVmmMapping)
+  static std::string_view remedy(MemoryKind from, MemoryKind to) {
+    if (from == MemoryKind::kVmmMapping || to == MemoryKind::kVmmMapping)
       return "give the other device access to the mapping (cuMemSetAccess)";
-    if (from == Family::kStreamOrdered || to == Family::kStreamOrdered)
+    if (from == MemoryKind::kStreamOrdered || to == MemoryKind::kStreamOrdered)
       return "give the other device access to the pool (cudaMemPoolSetAccess)";
     return "call cudaDeviceEnablePeerAccess once";
   }

@@ -24,7 +24,7 @@ class PageableCopy : public Detector {
 public:
   explicit PageableCopy(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     constexpr std::uint16_t kLeftOut = trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
     const trace::CopyView copy(e);
     if (copy.bytes() < kLarge || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack) return;
@@ -58,13 +58,13 @@ private:
   static std::optional<bool> pageable_to_device(const Event& e, const Heap& heap) {
     const Block* to = nullptr;
     const Block* from = nullptr;
-    for (const Touch& touch : heap.touched()) {
-      (touch.access == Touch::Access::kWrite ? to : from) = touch.block;
+    for (const Access& access : heap.accesses()) {
+      (access.kind == Access::Kind::kWrite ? to : from) = access.block;
     }
     const auto is_device = [](const Block* block, unsigned declared) {
       const auto side = static_cast<trace::Side>(declared & 3);
       if (block != nullptr)
-        return block->family != trace::Family::kPinned && block->family != trace::Family::kRegistered;
+        return block->memory_kind != trace::MemoryKind::kPinned && block->memory_kind != trace::MemoryKind::kRegistered;
       return side == trace::Side::kDevice || side == trace::Side::kArray;
     };
     const auto is_pageable = [](const Block* block, unsigned declared) {

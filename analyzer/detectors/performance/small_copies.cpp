@@ -21,7 +21,7 @@ class SmallCopies : public Detector {
 public:
   explicit SmallCopies(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Judgement>, const Heap& heap, Findings&) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     constexpr std::uint16_t kLeftOut = trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
     const trace::CopyView copy(e);
     const std::uint64_t bytes = copy.bytes();

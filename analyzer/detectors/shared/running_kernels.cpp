@@ -8,7 +8,7 @@
 
 namespace gmt {
 
-using trace::Family;
+using trace::MemoryKind;
 using trace::Kind;
 using trace::SyncOp;
 using trace::UseClass;
@@ -17,19 +17,19 @@ namespace {
 
 // Nobody but this device's work reaches it.
 bool is_device_only(const Block& block) {
-  switch (block.family) {
-  case Family::kDevice:
-  case Family::kPitched:
-  case Family::kArray:
-  case Family::kMipmappedArray: return true;
-  case Family::kStreamOrdered: return block.shape().pool == 0;
+  switch (block.memory_kind) {
+  case MemoryKind::kDevice:
+  case MemoryKind::kPitched:
+  case MemoryKind::kArray:
+  case MemoryKind::kMipmappedArray: return true;
+  case MemoryKind::kStreamOrdered: return block.shape().pool == 0;
   default: return false;
   }
 }
 
 // Where a kernel may look for news without having been given anything of the host's.
 bool may_be_polled(const Block& block) {
-  return (block.marks & kWasArgument) != 0 || block.family == Family::kModuleGlobal;
+  return (block.flags & kWasArgument) != 0 || block.memory_kind == MemoryKind::kModuleGlobal;
 }
 
 } // namespace
@@ -56,9 +56,9 @@ void RunningKernels::follow(const Event& e, const Heap& heap) {
 // Traces before 1.5 tell managed variables from others by the call alone.
 void RunningKernels::on_alloc(const Event& e) {
   if (has_managed_variables_) return;
-  const Family family = trace::AllocView(e).memory_kind();
-  const bool may_be_one = family == Family::kModuleGlobal || family == Family::kManaged;
-  has_managed_variables_ = family == Family::kManagedVariable ||
+  const MemoryKind memory_kind = trace::AllocView(e).memory_kind();
+  const bool may_be_one = memory_kind == MemoryKind::kModuleGlobal || memory_kind == MemoryKind::kManaged;
+  has_managed_variables_ = memory_kind == MemoryKind::kManagedVariable ||
                            (may_be_one && facts_.api_name(e.api) == "cuLibraryGetManaged");
 }
 
@@ -112,13 +112,13 @@ StreamClock::Point RunningKernels::work(const Event& e, std::uint64_t stream, co
 // Words that are no memory we know may be the host's own, where kernels can read that.
 bool RunningKernels::is_told(const Event& launch, const Heap& heap) const {
   if ((launch.flags & trace::kLaunchScanned) == 0 || has_managed_variables_) return true;
-  const auto touched = heap.touched();
-  for (const Touch& touch : touched) {
-    if (!is_device_only(*touch.block)) return true;
+  const auto accesses = heap.accesses();
+  for (const Access& access : accesses) {
+    if (!is_device_only(*access.block)) return true;
   }
   std::size_t words = 0;
   for (const std::uint64_t word : trace::LaunchView(launch).arguments()) words += word != 0 ? 1 : 0;
-  if (words <= touched.size()) return false;
+  if (words <= accesses.size()) return false;
   const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(launch.context)));
   return device != nullptr && device->reads_pageable_memory;
 }
@@ -131,9 +131,9 @@ void RunningKernels::on_write(const Event& e, const Heap& heap) {
   if (heap.is_capturing(e, stream) || (is_use && !memory_operation)) return;
   bool host = false, news = memory_operation;
   std::size_t device = 0;
-  for (const Touch& touch : heap.touched()) {
-    news |= touch.access == Touch::Access::kWrite && may_be_polled(*touch.block);
-    host |= !is_device_only(*touch.block);
+  for (const Access& access : heap.accesses()) {
+    news |= access.kind == Access::Kind::kWrite && may_be_polled(*access.block);
+    host |= !is_device_only(*access.block);
     ++device;
   }
   host |= device < 2;
@@ -164,7 +164,7 @@ bool RunningKernels::may_write(const Block& block, const Event& copy, const Heap
   for (const Launches& on : launches_) {
     if (on.newest_told.order != 0 && !clock_.is_ordered(on.newest_told, now)) return true;
   }
-  return written_ > block.born && is_any_running(now);
+  return written_ > block.allocated_at && is_any_running(now);
 }
 
 } // namespace gmt

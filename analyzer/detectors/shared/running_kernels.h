@@ -27,7 +27,7 @@ public:
   explicit RunningKernels(const ProcessFacts& facts) : facts_(facts) {}
 
   void follow(const Event& e, const Heap& heap); // behind Heap::apply()
-  // Whether a kernel from before the block's birth may write to it before the copy reads it.
+  // Whether a kernel from before the block's allocation may write to it before the copy reads it.
   bool may_write(const Block& block, const Event& copy, const Heap& heap);
 
 private:

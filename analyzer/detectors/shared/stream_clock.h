@@ -96,7 +96,7 @@ private:
   // Calls that name no context are the first one's.
   static constexpr std::uint16_t kFirstContext = 1;
   static std::uint16_t context_of(const Event& e) { return e.context != 0 ? e.context : kFirstContext; }
-  int place_of(std::uint16_t context, const Heap& heap) const;
+  int scope_of(std::uint16_t context, const Heap& heap) const;
   Stream find(const Event& e, std::uint64_t handle, const Heap& heap);
   Stream add(const Event& e, std::uint64_t key, std::uint64_t handle, const Created& created);
   Stream legacy_of(const Event& e, int device);

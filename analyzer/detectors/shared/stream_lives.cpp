@@ -95,7 +95,7 @@ void StreamClock::on_graph_use(const Event& e, const Heap& heap) {
 
 // Where default streams are apart. Contexts of one device count as one unless in doubt work is not ordered: fewer streams
 // look unordered that way.
-int StreamClock::place_of(std::uint16_t context, const Heap& heap) const {
+int StreamClock::scope_of(std::uint16_t context, const Heap& heap) const {
   if (context == 0) context = kFirstContext;
   return strict_ ? context : std::max(0, heap.device_of_context(context));
 }
@@ -119,14 +119,14 @@ void StreamClock::on_thread(const Event& e) {
 }
 
 StreamClock::Stream StreamClock::find(const Event& e, std::uint64_t handle, const Heap& heap) {
-  const int device = place_of(e.context, heap);
+  const int device = scope_of(e.context, heap);
   last_device_ = std::max(last_device_, device);
   const std::uint64_t key = key_of(handle, device, e.thread);
   if (const auto at = by_key_.find(key); at != by_key_.end()) return at->second;
   if (handle <= cuda::kStreamLegacy) return legacy_of(e, device);
   // Of a stream whose creation went unseen it is in doubt whether it is a blocking one: those are ordered with more.
   const gmt::Stream* made = heap.cuda().streams.find(handle);
-  if (made != nullptr) return add(e, key, handle, {made->is_blocking, place_of(made->context, heap)});
+  if (made != nullptr) return add(e, key, handle, {made->is_blocking, scope_of(made->context, heap)});
   const bool default_one = handle == cuda::kStreamPerThread; // a blocking one (CUDA's manual, stream synchronization behavior)
   return add(e, key, handle, {default_one || !strict_, device});
 }

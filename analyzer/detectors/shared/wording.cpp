@@ -13,7 +13,7 @@ namespace {
 
 // What pinned memory was asked to be (cuda.h on cuMemHostAlloc): " (mapped)"; empty if nothing.
 std::string pinned_words(const Block& block) {
-  if (block.family != trace::Family::kPinned) return {};
+  if (block.memory_kind != trace::MemoryKind::kPinned) return {};
   static constexpr std::string_view kWords[] = {"portable", "mapped", "write-combined"}; // bits 0 to 2
   std::string words;
   for (unsigned bit = 0; bit < std::size(kWords); ++bit) {
@@ -34,18 +34,18 @@ std::string why_uses_are_unseen(const EndOfTrace& end, const ProcessFacts& facts
   return {};
 }
 
-std::string describe_bytes(std::uint64_t bytes, trace::Family family) {
-  if (bytes == 0) return cat({family_noun(family), " of unknown size"});
-  return cat({format_bytes(bytes), " of ", family_noun(family)});
+std::string describe_bytes(std::uint64_t bytes, trace::MemoryKind memory_kind) {
+  if (bytes == 0) return cat({memory_noun(memory_kind), " of unknown size"});
+  return cat({format_bytes(bytes), " of ", memory_noun(memory_kind)});
 }
 
 std::string_view allocated_word(const Block& block) {
-  if (block.family == trace::Family::kRegistered) return "registered";
-  return is_static(block.family) ? "found" : "allocated";
+  if (block.memory_kind == trace::MemoryKind::kRegistered) return "registered";
+  return is_static(block.memory_kind) ? "found" : "allocated";
 }
 
 Text describe_block(const Block& block, const TraceNames& names) {
-  return {describe_bytes(block.bytes, block.family), pinned_words(block), " ", allocated_word(block), " by ",
+  return {describe_bytes(block.bytes, block.memory_kind), pinned_words(block), " ", allocated_word(block), " by ",
           CallName{names.api_name(block.api)}};
 }
 
@@ -60,8 +60,8 @@ FindingStack stack_as(StackRole role, StackId stack, std::string_view api, Stack
 
 FindingStack allocation_stack(const Block& block, const TraceNames& names) {
   StackRole role = StackRole::kAllocated;
-  if (block.family == trace::Family::kRegistered) role = StackRole::kRegistered;
-  if (is_static(block.family)) role = StackRole::kLookedUp;
+  if (block.memory_kind == trace::MemoryKind::kRegistered) role = StackRole::kRegistered;
+  if (is_static(block.memory_kind)) role = StackRole::kLookedUp;
   return stack_as(role, block.allocated, names.api_name(block.api));
 }
 
@@ -76,23 +76,23 @@ StackRole release_role(trace::FreeFunction function) {
   }
 }
 
-StackRole release_role(trace::Family family) {
-  switch (family) {
-  case trace::Family::kRegistered: return StackRole::kUnregistered;
-  case trace::Family::kVmmHandle:
-  case trace::Family::kMulticast: return StackRole::kReleased;
-  case trace::Family::kVmmMapping: return StackRole::kUnmapped;
-  case trace::Family::kIpc: return StackRole::kClosed;
+StackRole release_role(trace::MemoryKind memory_kind) {
+  switch (memory_kind) {
+  case trace::MemoryKind::kRegistered: return StackRole::kUnregistered;
+  case trace::MemoryKind::kVmmHandle:
+  case trace::MemoryKind::kMulticast: return StackRole::kReleased;
+  case trace::MemoryKind::kVmmMapping: return StackRole::kUnmapped;
+  case trace::MemoryKind::kIpc: return StackRole::kClosed;
   default: return StackRole::kFreed;
   }
 }
 
 std::string_view released_word(trace::FreeFunction function) { return words_of(release_role(function)); }
 
-std::string_view released_word(trace::Family family) { return words_of(release_role(family)); }
+std::string_view released_word(trace::MemoryKind memory_kind) { return words_of(release_role(memory_kind)); }
 
 ApiWord right_release_for(const Block& block, std::string_view api) {
-  return {is_runtime_name(api), right_release(block.family, false), right_release(block.family, true)};
+  return {is_runtime_name(api), right_release(block.memory_kind, false), right_release(block.memory_kind, true)};
 }
 
 std::string why_not_a_leak(const Ending& ending) {

@@ -20,15 +20,15 @@ std::string why_uses_are_unseen(const EndOfTrace& end, const ProcessFacts& facts
 Text describe_block(const Block& block, const TraceNames& names);
 std::string_view allocated_word(const Block& block); // "allocated", "registered", "found" for a static variable
 // "1.0 MiB of device memory"; "device memory of unknown size"
-std::string describe_bytes(std::uint64_t bytes, trace::Family family);
+std::string describe_bytes(std::uint64_t bytes, trace::MemoryKind memory_kind);
 FindingStack stack_as(StackRole role, StackId stack, std::string_view api, StackOrder order = StackOrder::kOnly);
 // Where the block came from: allocated, host memory registered, or a static variable looked up.
 FindingStack allocation_stack(const Block& block, const TraceNames& names);
 // What the right release of such memory does, and what this release does: "freed", "unregistered", "unmapped", ...
-StackRole release_role(trace::Family family);
+StackRole release_role(trace::MemoryKind memory_kind);
 StackRole release_role(trace::FreeFunction function);
 std::string_view released_word(trace::FreeFunction function);
-std::string_view released_word(trace::Family family);
+std::string_view released_word(trace::MemoryKind memory_kind);
 // The right release as the caller of `api` would write it.
 ApiWord right_release_for(const Block& block, std::string_view api);
 // Why memory that is alive at the end is no leak: the program was killed, or the like. Empty if it is one.

@@ -13,7 +13,7 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 
 GraphWork work_of(const Event& e, GraphWork::Kind kind, bool captured) {
   return {.kind = kind,
@@ -53,7 +53,7 @@ void GraphReplay::on_kernel(const Event& e, AccessList& accesses, CallVerdicts& 
     Id id = store_.find_id(Space::kAddress, address);
     if (id == BlockStore::kNone) id = store_.find_id(Space::kRegistered, address);
     if (id != BlockStore::kNone) {
-      accesses.add(e, id, Touch::Access::kArgument, address, 0, trace::argument_parameter(word));
+      accesses.add(e, id, Access::Kind::kArgument, address, 0, trace::argument_parameter(word));
       kernel.pointers.push_back(word);
     } else if (store_.find_dead(Space::kAddress, address) != nullptr) {
       kernel.pointers.push_back(word); // a mistake only if the graph is launched so
@@ -81,7 +81,7 @@ bool GraphReplay::on_use(const Event& e, AccessList& accesses) {
     const bool is_known = id != BlockStore::kNone || store_.find_dead(Space::kAddress, address) != nullptr;
     if (is_known) work.pointers.push_back(trace::argument_word(address, part_of(reads, false)));
   }
-  if (id != BlockStore::kNone) accesses.add(e, id, Touch::Access::kBound, address, use.bytes());
+  if (id != BlockStore::kNone) accesses.add(e, id, Access::Kind::kBound, address, use.bytes());
   table_.set_work(use.graph(), use.node(), {std::move(work)}, kind, use.part() != 0);
   return true;
 }
@@ -123,16 +123,16 @@ void GraphReplay::on_captured_kernel(const Event& e, std::span<const Id> blocks)
 }
 
 // Of the uses, memory operations are what streams do.
-void GraphReplay::on_captured_use(const Event& e, GraphWork::Kind kind, std::span<const Touch> used) {
+void GraphReplay::on_captured_use(const Event& e, GraphWork::Kind kind, std::span<const Access> used) {
   using trace::UseClass;
   const UseClass use = trace::UseView(e).use();
   if (e.kind == trace::Kind::kUse && use != UseClass::kMemOp && use != UseClass::kMemOpWait) return;
   const CaptureTable::Capture capture = cuda_.captures.of(e, named_stream(e));
   if (!e.succeeded() || capture == 0) return;
   GraphWork work = work_of(e, kind, true);
-  for (const Touch& t : used) {
-    const bool reads = t.access == Touch::Access::kRead;
-    const bool array = !has_ranges(space_of(t.block->family));
+  for (const Access& t : used) {
+    const bool reads = t.kind == Access::Kind::kRead;
+    const bool array = !has_ranges(space_of(t.block->memory_kind));
     work.pointers.push_back(trace::argument_word(t.address, part_of(reads, array)));
   }
   if (!work.pointers.empty()) table_.of_capture(capture).work[0].push_back(std::move(work));
@@ -153,21 +153,21 @@ void GraphReplay::on_launch(const Event& e, CallVerdicts& verdicts) {
 void GraphReplay::run(const Graph& graph, std::uint64_t order) {
   for (const Block& allocation : graph.allocations) {
     Id id = store_.find_exact(Space::kAddress, allocation.address);
-    if (id == BlockStore::kNone || store_[id].family != Family::kGraph) id = allocate_again(allocation, order);
-    store_[id].marks |= kGraphRan;
+    if (id == BlockStore::kNone || store_[id].memory_kind != MemoryKind::kGraph) id = allocate_again(allocation, order);
+    store_[id].flags |= kGraphRan;
   }
   for (const std::uint64_t address : graph.frees) {
     const Id id = store_.find_exact(Space::kAddress, address);
-    if (id != BlockStore::kNone) store_[id].marks &= static_cast<std::uint16_t>(~kGraphRan);
+    if (id != BlockStore::kNone) store_[id].flags &= static_cast<std::uint16_t>(~kGraphRan);
   }
 }
 
 // Freed since the last launch: the same block at the same address, used as before.
 GraphReplay::Id GraphReplay::allocate_again(const Block& allocation, std::uint64_t order) {
   Block block = allocation;
-  block.born = order & trace::kOrderMask;
+  block.allocated_at = order & trace::kOrderMask;
   const Block* dead = store_.find_dead(Space::kAddress, block.address);
-  if (dead != nullptr && dead->family == Family::kGraph) block.marks = dead->marks;
+  if (dead != nullptr && dead->memory_kind == MemoryKind::kGraph) block.flags = dead->flags;
   return store_.make_live(store_.create(block));
 }
 
@@ -196,7 +196,7 @@ const Block* GraphReplay::unfreed_of(GraphTable::Handle handle) const {
   if (graph == nullptr) return nullptr;
   for (const Block& allocation : graph->allocations) {
     const Id id = store_.find_exact(Space::kAddress, allocation.address);
-    if (id != BlockStore::kNone && (store_[id].marks & kGraphRan) != 0) return &store_[id];
+    if (id != BlockStore::kNone && (store_[id].flags & kGraphRan) != 0) return &store_[id];
   }
   return nullptr;
 }

@@ -22,7 +22,7 @@ namespace gmt {
 
 // What a graph does at each launch.
 struct Graph {
-  std::vector<Block> allocations;   // as they were born
+  std::vector<Block> allocations;   // as they were allocated
   std::vector<std::uint64_t> frees; // addresses
   // By node, a child graph's under the node that runs it. Under 0 those whose node's handle is not known:
   // captured ones, and what was copied from another graph.
@@ -38,7 +38,7 @@ struct Graph {
 struct ExecutableGraph : Graph {
   struct Watched {
     Space space;
-    std::uint64_t address, born;
+    std::uint64_t address, allocated_at;
     friend auto operator<=>(const Watched&, const Watched&) = default;
   };
   std::set<std::uint64_t> disabled; // nodes

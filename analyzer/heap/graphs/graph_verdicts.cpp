@@ -10,14 +10,14 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 
 // Left out is memory that comes back by itself: a graph's at every launch, static memory with its module.
 // Host memory may belong to malloc again, from which a copy may read, and a kernel may not.
 bool is_looked_at(const GraphWork& work, const Block& dead) {
-  if (dead.family == Family::kGraph || is_static(dead.family)) return false;
-  if (dead.family != Family::kPinned && dead.family != Family::kManaged) return true;
-  return work.kind == GraphWork::Kind::kKernel || (dead.born < work.order && work.order < dead.died);
+  if (dead.memory_kind == MemoryKind::kGraph || is_static(dead.memory_kind)) return false;
+  if (dead.memory_kind != MemoryKind::kPinned && dead.memory_kind != MemoryKind::kManaged) return true;
+  return work.kind == GraphWork::Kind::kKernel || (dead.allocated_at < work.order && work.order < dead.freed_at);
 }
 
 bool is_array(const GraphWork& work, std::uint64_t word) {
@@ -26,10 +26,10 @@ bool is_array(const GraphWork& work, std::uint64_t word) {
          trace::argument_parameter(word) != trace::kNoParameter;
 }
 
-Judgement::Side side_of(const GraphWork& work, std::uint64_t word) {
-  if (work.kind == GraphWork::Kind::kKernel) return Judgement::Side::kNone;
+Verdict::Side side_of(const GraphWork& work, std::uint64_t word) {
+  if (work.kind == GraphWork::Kind::kKernel) return Verdict::Side::kNone;
   const bool reads = (trace::argument_parameter(word) & 1) == GraphWork::kSource;
-  return reads ? Judgement::Side::kSource : Judgement::Side::kDestination;
+  return reads ? Verdict::Side::kSource : Verdict::Side::kDestination;
 }
 
 } // namespace
@@ -42,7 +42,7 @@ bool GraphVerdicts::is_judged(const Event& e) const {
 bool GraphVerdicts::is_all_alive(const ExecutableGraph& graph) const {
   return graph.is_watched && std::ranges::all_of(graph.watched, [this](const Watched& w) {
     const Id id = store_.find_exact(w.space, w.address);
-    return id != BlockStore::kNone && store_[id].born == w.born;
+    return id != BlockStore::kNone && store_[id].allocated_at == w.allocated_at;
   });
 }
 
@@ -53,23 +53,23 @@ GraphVerdicts::Answer GraphVerdicts::judge_pointer(const GraphWork& work, std::u
   const Id id = array ? arrays_.find(address) : store_.find_id(Space::kAddress, address);
   if (id != BlockStore::kNone) {
     const Block& block = store_[id];
-    return {.watched = Watched{space_of(block.family), block.address, block.born}};
+    return {.watched = Watched{space_of(block.memory_kind), block.address, block.allocated_at}};
   }
   if (!array && store_.find_id(Space::kRegistered, address) != BlockStore::kNone) return {};
   const Block* dead = array ? arrays_.find_dead(address) : store_.find_dead(Space::kAddress, address);
   if (dead == nullptr) return {.is_settled = true};
   if (!is_looked_at(work, *dead) || verdicts.is_full()) return {}; // at the next launch
-  Judgement judgement{.verdict = Verdict::kUseAfterFree,
+  Verdict verdict{.kind = Verdict::Kind::kUseAfterFree,
                       .side = side_of(work, word),
                       .block = dead,
                       .work = &work,
                       .offset = address - dead->address,
                       .range_begin = address};
   if (work.kind == GraphWork::Kind::kKernel) {
-    judgement.parameter = static_cast<std::uint8_t>(trace::argument_parameter(word));
-    if (!readings_.is_mistake(judgement, work.function, work.pointers, verdicts)) return {.is_settled = true};
+    verdict.parameter = static_cast<std::uint8_t>(trace::argument_parameter(word));
+    if (!readings_.is_mistake(verdict, work.function, work.pointers, verdicts)) return {.is_settled = true};
   }
-  verdicts.add(judgement);
+  verdicts.add(verdict);
   return {.is_settled = true};
 }
 

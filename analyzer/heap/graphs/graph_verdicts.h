@@ -16,8 +16,7 @@ namespace gmt {
 class GraphVerdicts {
 public:
   using Id = BlockStore::Id;
-  using Verdict = Judgement::Verdict;
-  using Side = Judgement::Side;
+  using Side = Verdict::Side;
   using Watched = ExecutableGraph::Watched;
 
   GraphVerdicts(const BlockStore& store, const CudaState& cuda, const Arrays& arrays, const PointerReadings& readings)

@@ -11,14 +11,14 @@ namespace gmt {
 namespace {
 
 // One open of an IPC handle, one retain of a VMM handle: the same address again is one more reference.
-bool counts_references(trace::Family family) {
-  return family == trace::Family::kIpc || family == trace::Family::kVmmHandle;
+bool counts_references(trace::MemoryKind memory_kind) {
+  return memory_kind == trace::MemoryKind::kIpc || memory_kind == trace::MemoryKind::kVmmHandle;
 }
 
 // Allocations that say nothing about a missed release: look-ups of static variables, addresses that graphs and
 // other APIs hand out again.
-bool is_reborn_quietly(trace::Family family) {
-  return is_static(family) || family == trace::Family::kGraph || family == trace::Family::kGraphics;
+bool is_reallocated_quietly(trace::MemoryKind memory_kind) {
+  return is_static(memory_kind) || memory_kind == trace::MemoryKind::kGraph || memory_kind == trace::MemoryKind::kGraphics;
 }
 
 } // namespace
@@ -33,7 +33,7 @@ BlockStore::Id BlockStore::create(const Block& block) {
 
 void BlockStore::discard(Id id) {
   forget(pool_[id]);
-  pool_[id].end = Block::End::kReborn; // near_ may remember the number
+  pool_[id].end = Block::End::kReallocated; // near_ may remember the number
   free_ids_.push_back(id);
 }
 
@@ -59,17 +59,17 @@ BlockDetail& BlockStore::detail_of(Block& block) {
 
 bool BlockStore::insert_live(Id id) {
   const Block& block = pool_[id];
-  if (!live_[index_of(space_of(block.family))].insert(block.address, end_of(block), id)) return false;
-  if (space_of(block.family) == Space::kAddress) near_[near(block.address)] = id;
-  use_.born(block);
+  if (!live_[index_of(space_of(block.memory_kind))].insert(block.address, end_of(block), id)) return false;
+  if (space_of(block.memory_kind) == Space::kAddress) near_[near(block.address)] = id;
+  use_.on_allocated(block);
   return true;
 }
 
 BlockStore::Id BlockStore::make_live(Id id) {
   while (!insert_live(id)) {
     const Block& block = pool_[id];
-    const Id other = find_exact(space_of(block.family), block.address);
-    if (pool_[other].family == block.family && counts_references(block.family)) {
+    const Id other = find_exact(space_of(block.memory_kind), block.address);
+    if (pool_[other].memory_kind == block.memory_kind && counts_references(block.memory_kind)) {
       ++detail_of(pool_[other]).references;
       discard(id);
       return other;
@@ -81,7 +81,7 @@ BlockStore::Id BlockStore::make_live(Id id) {
 
 BlockStore::Id BlockStore::take_live(Id id) {
   const Block& block = pool_[id];
-  return live_[index_of(space_of(block.family))].take(block.address, end_of(block));
+  return live_[index_of(space_of(block.memory_kind))].take(block.address, end_of(block));
 }
 
 const Block* BlockStore::live_containing(std::uint64_t address) const {
@@ -103,7 +103,7 @@ BlockStore::Id BlockStore::search(Space space, std::uint64_t address) const {
   return id;
 }
 
-// Lets the blocks born since the last call into the ordered index.
+// Lets the blocks allocated since the last call into the ordered index.
 void BlockStore::settle(Space space) {
   LiveIndex& live = live_[index_of(space)];
   live.take_unindexed(unsettled_);
@@ -113,7 +113,7 @@ void BlockStore::settle(Space space) {
     while (!live.index(base, end, id)) {
       const Range other = live.ranges().first_ending_after(base);
       if (!other || other.begin >= end || other.value == id) break; // here already, or an empty range
-      const bool is_newer = pool_[id].born >= pool_[other.value].born;
+      const bool is_newer = pool_[id].allocated_at >= pool_[other.value].allocated_at;
       end_unseen(is_newer ? other.value : id, pool_[is_newer ? id : other.value]);
       if (!is_newer) break;
     }
@@ -121,20 +121,20 @@ void BlockStore::settle(Space space) {
 }
 
 void BlockStore::end_unseen(Id older, const Block& newer) {
-  if (!is_reborn_quietly(newer.family) && !is_reborn_quietly(pool_[older].family)) ++unseen_frees_;
-  retire(older, Block::End::kReborn, By{newer.allocated, newer.api, newer.born});
+  if (!is_reallocated_quietly(newer.memory_kind) && !is_reallocated_quietly(pool_[older].memory_kind)) ++unseen_frees_;
+  retire(older, Block::End::kReallocated, By{newer.allocated, newer.api, newer.allocated_at});
 }
 
 const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
   Block& block = pool_[id];
   use_.expect(block.allocated);
   take_live(id);
-  use_.died(block, how);
+  use_.on_freed(block, how);
   const Block* kept = nullptr;
   block.end = how;
   block.freed = by.stack;
   block.freed_api = by.api;
-  block.died = by.order & trace::kOrderMask;
+  block.freed_at = by.order & trace::kOrderMask;
   if (how == Block::End::kContextEnded) {
     index_pending(); // what died before it comes first
     const Id at = ended_.add(block);
@@ -144,7 +144,7 @@ const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
     kept = &ring_[ring_.add(block)];
     ++retired_;
   } else {
-    prefetch(&ring_[static_cast<Id>((retired_ + kDeathsAhead) % kMaxFreedBlocks)]);
+    prefetch(&ring_[static_cast<Id>((retired_ + kFreesAhead) % kMaxFreedBlocks)]);
     Block& oldest = ring_[static_cast<Id>(retired_ % kMaxFreedBlocks)];
     forget(oldest);
     oldest = block;
@@ -158,7 +158,7 @@ const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
 
 void BlockStore::index_dead(Id number) const {
   const Block& block = dead_block(number);
-  const unsigned space = index_of(space_of(block.family));
+  const unsigned space = index_of(space_of(block.memory_kind));
   dead_[space].overwrite(block.address, end_of(block), number);
   if (dead_[space].size() > std::max(sweep_at_[space], 2 * kMaxFreedBlocks)) {
     sweep(dead_[space]);

@@ -6,7 +6,7 @@
 // has used, and a dying block is copied to the ring's end, so freed memory is only ever written in sequence.
 // And dead blocks go into their index lazily, at the first question about freed memory: a program without
 // mistakes pays nothing for it. The newest dead block that contains an address is by construction the one
-// that was not reborn there, since live blocks are looked for first.
+// that was not allocated again there, since live blocks are looked for first.
 #pragma once
 
 #include <array>
@@ -38,9 +38,9 @@ inline constexpr std::array<Space, kSpaces> kAllSpaces{Space::kAddress,        S
                                                        Space::kArray,          Space::kMipmappedArray,
                                                        Space::kHandle};
 
-constexpr Space space_of(trace::Family family) {
-  using enum trace::Family;
-  switch (family) {
+constexpr Space space_of(trace::MemoryKind memory_kind) {
+  using enum trace::MemoryKind;
+  switch (memory_kind) {
   case kRegistered: return Space::kRegistered;
   case kVmmReservation: return Space::kReservation;
   case kSubAllocation: return Space::kSubAllocation;
@@ -118,7 +118,7 @@ public:
   Id find_id(Space space, std::uint64_t address) const {
     if (space == Space::kAddress) {
       const Id id = near_[near(address)];
-      // Before all births are in order, a block with this base may be on top of the one that contains it.
+      // Before all allocations are in order, a block with this base may be on top of the one that contains it.
       const bool is_sure = !live_[index_of(space)].has_unindexed();
       if (contains(id, address) && (is_sure || pool_[id].address == address)) return id;
     }
@@ -132,10 +132,10 @@ public:
   void expect_block(std::uint64_t address) const {
     if (const Id id = near_[near(address)]; id < pool_.size()) prefetch(&pool_[id]);
   }
-  // Fetches what the birth or end of a block with this base needs besides.
+  // Fetches what the allocation or end of a block with this base needs besides.
   void expect_base(std::uint64_t base) const { live_[index_of(Space::kAddress)].expect(base); }
   Range range_of(Id id) const { return {pool_[id].address, end_of(pool_[id]), id}; }
-  // All live blocks of a space by address. Overlaps, births on top of blocks whose release went unseen, are
+  // All live blocks of a space by address. Overlaps, allocations on top of blocks whose release went unseen, are
   // resolved here: the older block ends as reborn.
   const LiveIndex::Ranges& ordered(Space space) const {
     if (live_[index_of(space)].has_unindexed()) const_cast<BlockStore*>(this)->settle(space); // see above
@@ -146,7 +146,7 @@ public:
   }
   // A handle is a point; a block of unknown size is known at its base only.
   static std::uint64_t end_of(const Block& block) {
-    const std::uint64_t bytes = has_ranges(space_of(block.family)) && block.bytes != 0 ? block.bytes : 1;
+    const std::uint64_t bytes = has_ranges(space_of(block.memory_kind)) && block.bytes != 0 ? block.bytes : 1;
     return block.address > UINT64_MAX - bytes ? UINT64_MAX : block.address + bytes;
   }
 
@@ -161,7 +161,7 @@ public:
   const Block* retire(Id id, Block::End how, const Event& by) {
     return retire(id, how, By{by.stack, by.via != trace::kNoApi ? by.via : by.api, by.order});
   }
-  void end_unseen(Id older, const Block& newer); // another one was born on top of it
+  void end_unseen(Id older, const Block& newer); // another one was allocated on top of it
 
   const Block* find_dead(Space space, std::uint64_t address) const;
   void correct_to_freed(Space space, std::uint64_t base); // a dead block: its context had not ended after all
@@ -180,7 +180,7 @@ public:
 
 private:
   static constexpr unsigned index_of(Space space) { return static_cast<unsigned>(space); }
-  // Programs name the same places again and again: the block that was born or found last near an address is
+  // Programs name the same places again and again: the block that was allocated or found last near an address is
   // tried before anything else. If it contains the address it is the answer, since live blocks are disjoint
   // once they are ordered.
   static std::size_t near(std::uint64_t address) {
@@ -191,7 +191,7 @@ private:
     if (id >= pool_.size()) return false;
     const Block& block = pool_[id];
     return block.address <= address && address < block.address + block.bytes &&
-           block.end == Block::End::kAlive && space_of(block.family) == Space::kAddress;
+           block.end == Block::End::kAlive && space_of(block.memory_kind) == Space::kAddress;
   }
   Id take_live(Id id); // back to what create() gave
   Id search(Space space, std::uint64_t address) const;
@@ -219,7 +219,7 @@ private:
 
   BlockPool ended_;
   BlockPool ring_;                    // once full, the oldest is overwritten
-  static constexpr std::uint64_t kDeathsAhead = 2; // the place of the next but one is fetched
+  static constexpr std::uint64_t kFreesAhead = 2; // the place of the next but one is fetched
   std::uint64_t retired_ = 0;         // into the ring, ever; the next position is this modulo kMaxFreedBlocks
   mutable std::uint64_t indexed_ = 0; // of retired_, how many are in dead_
   mutable std::array<Dead, kSpaces> dead_;

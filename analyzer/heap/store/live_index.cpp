@@ -69,7 +69,7 @@ void LiveIndex::take_unindexed(std::vector<std::uint32_t>& values) {
     for (const Entry& entry : table_) add(entry);
   } else {
     for (const std::uint64_t begin : recent_)
-      add(table_[slot_of(begin)]); // twice, if it was born there twice
+      add(table_[slot_of(begin)]); // twice, if it was allocated there twice
   }
   recent_.clear();
   too_many_ = false;

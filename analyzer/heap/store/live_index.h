@@ -2,7 +2,7 @@
 // The live blocks of one space by address. Most questions name a block's base and are answered by a hash
 // table; most others name memory that is none of CUDA's and are answered by counters of coarse granules. Only
 // what is left (pointers into the middle of a block) needs an ordered index, so blocks enter that one when
-// such a question comes, and one that was born and died in between never does.
+// such a question comes, and one that was allocated and died in between never does.
 //
 // Invariants: the hash table holds every live block; ranges_ holds exactly those whose entry is marked
 // indexed.
@@ -81,7 +81,7 @@ private:
   std::vector<Entry> table_; // open addressing, a power of two, at most half full
   unsigned shift_ = 58;      // 64 - log2(table_.size())
   std::size_t size_ = 0;
-  std::vector<std::uint64_t> recent_; // bases of births; most of them may be dead already
+  std::vector<std::uint64_t> recent_; // bases of allocations; most of them may be dead already
   bool too_many_ = false;             // more than recent_ is allowed to hold: look through the table instead
   Ranges ranges_;
   std::array<std::uint32_t, 4096> granules_{};

@@ -5,7 +5,7 @@
 
 namespace gmt {
 
-using trace::Family;
+using trace::MemoryKind;
 
 NamedMemory ArgumentVerdicts::judge(const Event& e, std::uint64_t word, Id block, CallVerdicts& verdicts) const {
   NamedMemory named{.block = block, .address = trace::argument_address(word)};
@@ -33,13 +33,13 @@ void ArgumentVerdicts::judge_freed(const Event& e, std::uint64_t word, CallVerdi
     return;
   }
   // A graph's memory comes back at every launch, static memory with its module.
-  if (dead->family == Family::kGraph || dead->family == Family::kModuleGlobal) return;
-  Judgement judgement{.verdict = Verdict::kUseAfterFree,
+  if (dead->memory_kind == MemoryKind::kGraph || dead->memory_kind == MemoryKind::kModuleGlobal) return;
+  Verdict verdict{.kind = Verdict::Kind::kUseAfterFree,
                       .parameter = static_cast<std::uint8_t>(trace::argument_parameter(word)),
                       .block = dead,
                       .offset = address - dead->address,
                       .range_begin = address};
-  if (readings_.is_mistake(judgement, launch.function(), all, verdicts)) verdicts.add(judgement);
+  if (readings_.is_mistake(verdict, launch.function(), all, verdicts)) verdicts.add(verdict);
 }
 
 } // namespace gmt

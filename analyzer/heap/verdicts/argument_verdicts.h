@@ -16,7 +16,6 @@ namespace gmt {
 class ArgumentVerdicts {
 public:
   using Id = BlockStore::Id;
-  using Verdict = Judgement::Verdict;
 
   ArgumentVerdicts(const BlockStore& store, const UserPools& user_pools, const PoolVerdicts& pools,
                    const PointerReadings& readings)

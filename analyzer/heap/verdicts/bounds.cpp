@@ -12,28 +12,28 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 
 // Of device memory, as the driver maps it (measured: blocks are carved out of 2 MiB), and of the host's.
 constexpr std::uint64_t kDevicePage = 2 << 20, kHostPage = 4096;
 
-bool is_of_host(Family family) {
-  return family == Family::kPinned || family == Family::kManaged || family == Family::kManagedVariable ||
-         family == Family::kRegistered;
+bool is_of_host(MemoryKind memory_kind) {
+  return memory_kind == MemoryKind::kPinned || memory_kind == MemoryKind::kManaged || memory_kind == MemoryKind::kManagedVariable ||
+         memory_kind == MemoryKind::kRegistered;
 }
 
-std::uint64_t page_of(const Block& block) { return is_of_host(block.family) ? kHostPage : kDevicePage; }
+std::uint64_t page_of(const Block& block) { return is_of_host(block.memory_kind) ? kHostPage : kDevicePage; }
 
 bool is_just_before(const Block& block, std::uint64_t distance) {
   const std::uint64_t most =
-    is_of_host(block.family) ? kHostPage : std::max<std::uint64_t>(kDevicePage, block.bytes);
+    is_of_host(block.memory_kind) ? kHostPage : std::max<std::uint64_t>(kDevicePage, block.bytes);
   return distance <= most;
 }
 
 bool is_just_behind(const Block& block, std::uint64_t end, std::uint64_t address) {
   if (block.bytes == 0) return false; // size unknown
   const std::uint64_t page = page_of(block);
-  if (address == end) return block.family != Family::kPinned || end % page != 0;
+  if (address == end) return block.memory_kind != MemoryKind::kPinned || end % page != 0;
   return address / page == (end - 1) / page;
 }
 
@@ -51,15 +51,15 @@ void Bounds::judge_end(const Event& e, const BlockStore::Range& range, const Nam
   const std::uint64_t last = end_of(named);
   std::uint64_t end = range.end;
   // Mappings and registered ranges that lie side by side are one piece of memory.
-  if (block.family == Family::kVmmMapping || block.family == Family::kRegistered) {
-    const auto& live = store_.ordered(space_of(block.family));
+  if (block.memory_kind == MemoryKind::kVmmMapping || block.memory_kind == MemoryKind::kRegistered) {
+    const auto& live = store_.ordered(space_of(block.memory_kind));
     for (auto next = live.find_exact(end); next && end < last; next = live.find_exact(end)) {
-      if (store_[next.value].family != block.family) break;
+      if (store_[next.value].memory_kind != block.memory_kind) break;
       end = next.end;
     }
   }
   if (end >= last) return;
-  verdicts.add({.verdict = Verdict::kOutOfBounds,
+  verdicts.add({.kind = Verdict::Kind::kOutOfBounds,
                 .side = named.side,
                 .block = &block,
                 .offset = named.address - block.address,
@@ -88,7 +88,7 @@ Bounds::Neighbour Bounds::neighbour_of(const Event& e, const NamedRange& range) 
   Neighbour nearest;
   const auto consider = [&](const Block& block, std::uint64_t distance, bool is_before) {
     // Work that was only written down has not been refused: it must reach into a block that is the device's alone.
-    if (e.succeeded() && (is_of_host(block.family) || !is_before)) return;
+    if (e.succeeded() && (is_of_host(block.memory_kind) || !is_before)) return;
     if (distance < nearest.distance) nearest = {&block, distance, is_before};
   };
   for (const Space space : {Space::kAddress, Space::kRegistered}) {
@@ -115,7 +115,7 @@ void Bounds::judge_stray(const Event& e, const NamedRange& range, CallVerdicts& 
   const auto [found, distance, is_before] = neighbour_of(e, range);
   if (found == nullptr) return;
   const std::uint64_t in_block = is_before ? std::min(end_of(range), BlockStore::end_of(*found)) - found->address : 0;
-  verdicts.add({.verdict = Verdict::kOutOfBounds,
+  verdicts.add({.kind = Verdict::Kind::kOutOfBounds,
                 .side = range.side,
                 .block = found,
                 .offset = is_before ? 0 : range.address - found->address,

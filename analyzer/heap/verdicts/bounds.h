@@ -14,14 +14,13 @@ namespace gmt {
 // What one side of a copy, set or use names.
 struct NamedRange {
   std::uint64_t address = 0, bytes = 0;
-  Judgement::Side side = Judgement::Side::kNone;
+  Verdict::Side side = Verdict::Side::kNone;
   trace::Side declared = trace::Side::kUnified; // by the call
 };
 
 class Bounds {
 public:
-  using Side = Judgement::Side;
-  using Verdict = Judgement::Verdict;
+  using Side = Verdict::Side;
 
   Bounds(const BlockStore& store, const ContextTable& contexts) : store_(store), contexts_(contexts) {}
 

@@ -6,8 +6,8 @@
 namespace gmt {
 
 // The live block that ends at the address, if a word of the same arguments points into it.
-bool PointerReadings::explain_as_end(Judgement& judgement, ArgumentWords all) const {
-  const std::uint64_t address = judgement.range_begin;
+bool PointerReadings::explain_as_end(Verdict& verdict, ArgumentWords all) const {
+  const std::uint64_t address = verdict.range_begin;
   for (const Space space : {Space::kSubAllocation, Space::kAddress, Space::kRegistered}) {
     if (space == Space::kSubAllocation && !user_pools_.has_regions()) continue;
     const BlockStore::Id id = store_.find_id(space, address - 1);
@@ -15,9 +15,9 @@ bool PointerReadings::explain_as_end(Judgement& judgement, ArgumentWords all) co
     const Block& block = store_[id];
     for (const std::uint64_t word : all) {
       if (trace::argument_address(word) - block.address >= block.bytes) continue;
-      judgement.reading = Judgement::Reading::kEnd;
-      judgement.neighbour = &block;
-      judgement.neighbour_parameter = static_cast<std::uint8_t>(trace::argument_parameter(word));
+      verdict.reading = Verdict::Reading::kEnd;
+      verdict.neighbour = &block;
+      verdict.neighbour_parameter = static_cast<std::uint8_t>(trace::argument_parameter(word));
       return true;
     }
   }
@@ -25,22 +25,22 @@ bool PointerReadings::explain_as_end(Judgement& judgement, ArgumentWords all) co
 }
 
 // Somewhere inside a freed block, an end is nothing else: a live block has taken the memory before it.
-bool PointerReadings::is_mistake(Judgement& judgement, std::uint64_t function, ArgumentWords all,
+bool PointerReadings::is_mistake(Verdict& verdict, std::uint64_t function, ArgumentWords all,
                                  CallVerdicts& verdicts) const {
-  if (explain_as_end(judgement, all)) {
-    if (judgement.offset != 0) verdicts.add_end(function, judgement.parameter);
-    return judgement.offset == 0;
+  if (explain_as_end(verdict, all)) {
+    if (verdict.offset != 0) verdicts.add_end(function, verdict.parameter);
+    return verdict.offset == 0;
   }
-  judgement.neighbour = live_just_behind(judgement.range_begin);
-  if (judgement.neighbour != nullptr) judgement.reading = Judgement::Reading::kBefore;
+  verdict.neighbour = live_just_behind(verdict.range_begin);
+  if (verdict.neighbour != nullptr) verdict.reading = Verdict::Reading::kBefore;
   return true;
 }
 
 void PointerReadings::note_end(std::uint64_t function, ArgumentWords all, std::uint64_t word,
                                CallVerdicts& verdicts) const {
   const unsigned parameter = trace::argument_parameter(word);
-  Judgement judgement{.range_begin = trace::argument_address(word)};
-  if (parameter < trace::kNoParameter && explain_as_end(judgement, all)) verdicts.add_end(function, parameter);
+  Verdict verdict{.range_begin = trace::argument_address(word)};
+  if (parameter < trace::kNoParameter && explain_as_end(verdict, all)) verdicts.add_end(function, parameter);
 }
 
 const Block* PointerReadings::live_just_behind(std::uint64_t address) const {

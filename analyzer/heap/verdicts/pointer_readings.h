@@ -39,13 +39,13 @@ public:
 
   // Whether a use after free is a mistake: false if the pointer means something else for sure. Sets what else it may
   // mean.
-  bool is_mistake(Judgement& use_after_free, std::uint64_t function, ArgumentWords all, CallVerdicts& verdicts) const;
+  bool is_mistake(Verdict& use_after_free, std::uint64_t function, ArgumentWords all, CallVerdicts& verdicts) const;
   // Nothing is known to be at this word: if it is the end of another argument's block, it is nothing else.
   void note_end(std::uint64_t function, ArgumentWords all, std::uint64_t word, CallVerdicts& verdicts) const;
   const Block* live_just_behind(std::uint64_t address) const; // begins at most an element behind it; null if none does
 
 private:
-  bool explain_as_end(Judgement& judgement, ArgumentWords all) const;
+  bool explain_as_end(Verdict& verdict, ArgumentWords all) const;
 
   const BlockStore& store_;
   const UserPools& user_pools_;

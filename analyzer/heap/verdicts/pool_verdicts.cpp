@@ -18,9 +18,9 @@ PoolVerdicts::Answer PoolVerdicts::judge_use(const Event& e, const BlockStore::R
     return {.is_of_region = true, .region = region.value};
   }
   const Block* dead = pool != nullptr ? store_.find_dead(Space::kSubAllocation, address) : nullptr;
-  // Of another block at this address, if it ended before this one was born.
+  // Of another block at this address, if it ended before this one was allocated.
   const bool is_freed =
-    dead != nullptr && dead->end == Block::End::kFreed && dead->died >= store_[backing.value].born;
+    dead != nullptr && dead->end == Block::End::kFreed && dead->freed_at >= store_[backing.value].allocated_at;
   const bool is_launch = !use.arguments.empty();
   if (!is_freed) {
     if (pool != nullptr && is_launch && e.succeeded()) {
@@ -29,15 +29,15 @@ PoolVerdicts::Answer PoolVerdicts::judge_use(const Event& e, const BlockStore::R
     }
     return {};
   }
-  Judgement judgement{.verdict = Verdict::kUseAfterFree,
+  Verdict verdict{.kind = Verdict::Kind::kUseAfterFree,
                       .side = use.range.side,
                       .parameter = static_cast<std::uint8_t>(use.parameter),
                       .block = dead,
                       .offset = address - dead->address,
                       .range_begin = address,
                       .range_bytes = bytes};
-  if (!is_launch || readings_.is_mistake(judgement, trace::LaunchView(e).function(), use.arguments, verdicts)) {
-    verdicts.add(judgement);
+  if (!is_launch || readings_.is_mistake(verdict, trace::LaunchView(e).function(), use.arguments, verdicts)) {
+    verdicts.add(verdict);
   }
   return {.is_of_region = true};
 }
@@ -45,17 +45,17 @@ PoolVerdicts::Answer PoolVerdicts::judge_use(const Event& e, const BlockStore::R
 // What was registered before the trace began is unknown.
 void PoolVerdicts::judge_release(const Event& e, CallVerdicts& verdicts) const {
   const std::uint64_t address = trace::FreeView(e).address();
-  Verdict verdict = Verdict::kUnseenAllocation;
+  Verdict::Kind verdict = Verdict::Kind::kUnseenAllocation;
   const Block* block = nullptr;
   if (const auto range = store_.find(Space::kSubAllocation, address)) {
-    verdict = Verdict::kInvalidFreeInside;
+    verdict = Verdict::Kind::kInvalidFreeInside;
     block = &store_[range.value];
   } else if (const Block* dead = store_.find_dead(Space::kSubAllocation, address);
              dead != nullptr && dead->address == address) {
-    verdict = dead->end == Block::End::kContextEnded ? Verdict::kInvalidFreeEnded : Verdict::kDoubleFree;
+    verdict = dead->end == Block::End::kContextEnded ? Verdict::Kind::kInvalidFreeEnded : Verdict::Kind::kDoubleFree;
     block = dead;
   }
-  verdicts.add({.verdict = verdict,
+  verdicts.add({.kind = verdict,
                 .block = block,
                 .offset = block != nullptr ? address - block->address : 0,
                 .range_begin = address});

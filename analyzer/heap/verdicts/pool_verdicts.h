@@ -14,7 +14,6 @@ namespace gmt {
 class PoolVerdicts {
 public:
   using Id = BlockStore::Id;
-  using Verdict = Judgement::Verdict;
 
   PoolVerdicts(const BlockStore& store, const UserPools& pools, const Bounds& bounds, const PointerReadings& readings)
       : store_(store), pools_(pools), bounds_(bounds), readings_(readings) {}

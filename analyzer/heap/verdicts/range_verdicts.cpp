@@ -7,7 +7,7 @@
 
 namespace gmt {
 
-using trace::Family;
+using trace::MemoryKind;
 
 NamedMemory RangeVerdicts::judge_copy_side(const Event& e, Side side, CallVerdicts& verdicts) const {
   const trace::Side declared = declared_side(e, side);
@@ -72,10 +72,10 @@ void RangeVerdicts::judge_freed(const Event& e, const NamedRange& range, CallVer
   if (dead == nullptr) return;
   const Block& block = *dead;
   // A graph's memory comes back at every launch, static memory with its module.
-  if (block.family == Family::kGraph || is_static(block.family)) return;
-  const bool is_of_host_too = block.family == Family::kPinned || block.family == Family::kManaged;
+  if (block.memory_kind == MemoryKind::kGraph || is_static(block.memory_kind)) return;
+  const bool is_of_host_too = block.memory_kind == MemoryKind::kPinned || block.memory_kind == MemoryKind::kManaged;
   if (is_of_host_too && e.succeeded()) return;
-  verdicts.add({.verdict = Verdict::kUseAfterFree,
+  verdicts.add({.kind = Verdict::Kind::kUseAfterFree,
                 .side = range.side,
                 .block = &block,
                 .offset = range.address - block.address,

@@ -23,8 +23,7 @@ struct NamedMemory {
 class RangeVerdicts {
 public:
   using Id = BlockStore::Id;
-  using Side = Judgement::Side;
-  using Verdict = Judgement::Verdict;
+  using Side = Verdict::Side;
   static constexpr Id kNone = BlockStore::kNone;
 
   RangeVerdicts(const BlockStore& store, const ContextTable& contexts, const UserPools& user_pools,

@@ -8,7 +8,7 @@
 namespace gmt {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 using trace::FreeFunction;
 
 // Codes of a refused release that say nothing about its address: no device, no or a lost context (the runtime
@@ -45,20 +45,20 @@ void ReleaseVerdicts::judge_refused(const Event& e, CallVerdicts& verdicts) cons
 
   if (const BlockStore::Id id = store_.find_exact(home, address); id != BlockStore::kNone) {
     const Block& block = store_[id];
-    if (!release_fits(function, block.family)) {
-      verdicts.add({.verdict = Verdict::kMismatchedFree, .block = &block, .range_begin = address});
+    if (!release_fits(function, block.memory_kind)) {
+      verdicts.add({.kind = Verdict::Kind::kMismatchedFree, .block = &block, .range_begin = address});
     }
     return; // the right function on a live block was refused for another reason: an api-error
   }
   for (const Space space : kAllSpaces) {
     if (space == home) continue;
     if (const BlockStore::Id id = store_.find_exact(space, address); id != BlockStore::kNone) {
-      return verdicts.add({.verdict = Verdict::kMismatchedFree, .block = &store_[id], .range_begin = address});
+      return verdicts.add({.kind = Verdict::Kind::kMismatchedFree, .block = &store_[id], .range_begin = address});
     }
   }
   if (has_ranges(home)) {
     if (const Block* block = store_.live_containing(address)) {
-      return verdicts.add({.verdict = Verdict::kInvalidFreeInside,
+      return verdicts.add({.kind = Verdict::Kind::kInvalidFreeInside,
                            .block = block,
                            .offset = address - block->address,
                            .range_begin = address});
@@ -79,14 +79,14 @@ void ReleaseVerdicts::judge_freed_address(const Event& e, Space home, CallVerdic
     const Block& block = *dead;
     const bool ended = block.end == Block::End::kContextEnded;
     if (block.address == address || ended) {
-      return verdicts.add({.verdict = ended ? Verdict::kInvalidFreeEnded : Verdict::kDoubleFree,
+      return verdicts.add({.kind = ended ? Verdict::Kind::kInvalidFreeEnded : Verdict::Kind::kDoubleFree,
                            .block = &block,
                            .offset = address - block.address,
                            .range_begin = address});
     }
     if (inside == nullptr) inside = &block;
   }
-  verdicts.add({.verdict = Verdict::kInvalidFreeUnknown,
+  verdicts.add({.kind = Verdict::Kind::kInvalidFreeUnknown,
                 .block = inside,
                 .offset = inside != nullptr ? address - inside->address : 0,
                 .range_begin = address});
@@ -95,11 +95,11 @@ void ReleaseVerdicts::judge_freed_address(const Event& e, Space home, CallVerdic
 void ReleaseVerdicts::judge_host_free(const Event& e, CallVerdicts& verdicts) const {
   const std::uint64_t address = trace::FreeView(e).address();
   const Block* block = store_.live_containing(address);
-  if (block == nullptr || block->family == Family::kVmmReservation) return;
+  if (block == nullptr || block->memory_kind == MemoryKind::kVmmReservation) return;
   const bool base = block->address == address;
   // Inside a registered range it may be a block of its own.
-  if (block->family == Family::kRegistered) return;
-  verdicts.add({.verdict = base ? Verdict::kMismatchedFree : Verdict::kInvalidFreeInside,
+  if (block->memory_kind == MemoryKind::kRegistered) return;
+  verdicts.add({.kind = base ? Verdict::Kind::kMismatchedFree : Verdict::Kind::kInvalidFreeInside,
                 .block = block,
                 .offset = address - block->address,
                 .range_begin = address});

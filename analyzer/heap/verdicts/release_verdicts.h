@@ -12,12 +12,11 @@ namespace gmt {
 
 class ReleaseVerdicts {
 public:
-  using Verdict = Judgement::Verdict;
 
   ReleaseVerdicts(const BlockStore& store, const ContextTable& contexts) : store_(store), contexts_(contexts) {}
 
   void judge_refused(const Event& e, CallVerdicts& verdicts) const;
-  // free() of what is not registered. Judged by birth alone, whatever it does afterwards (glibc may abort); most of what
+  // free() of what is not registered. Judged by allocation alone, whatever it does afterwards (glibc may abort); most of what
   // it frees is none of CUDA's business.
   void judge_host_free(const Event& e, CallVerdicts& verdicts) const;
 

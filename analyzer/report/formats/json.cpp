@@ -120,8 +120,8 @@ Json json_of(const CallStack& stack, const std::string& label, unsigned depth) {
 
 Json device_or_null(int device) { return device >= 0 ? Json(device) : Json(nullptr); }
 
-Json json_of(const MemoryTables::Family& f) {
-  return {{"family", f.family},
+Json json_of(const MemoryTables::KindRow& f) {
+  return {{"family", f.memory_kind},
           {"device", device_or_null(f.device)},
           {"allocations", f.allocations},
           {"allocated_bytes", f.allocated_bytes},
@@ -183,7 +183,7 @@ Json json_of(const MemoryTables& tables, unsigned depth) {
   for (const MemoryTables::Holder& h : tables.holders) {
     holders.push_back({{"bytes", h.bytes}, {"blocks", h.blocks}, {"stack", json_of(h.stack, stack_label(StackRole::kAllocated), depth)}});
   }
-  return {{"families", rows_of(tables.families)},
+  return {{"families", rows_of(tables.memory_kinds)},
           {"devices", rows_of(tables.devices)},
           {"copies", rows_of(tables.copies)},
           {"modules", rows_of(tables.modules)},

@@ -18,7 +18,7 @@
 namespace gmt::text {
 namespace {
 
-constexpr std::size_t kFamilies = 5, kModules = 3; // rows that are shown without being asked for
+constexpr std::size_t kMemoryKinds = 5, kModules = 3; // rows that are shown without being asked for
 constexpr std::size_t kWidestName = 44;
 
 // A name too long keeps its end, which tells paths apart.
@@ -41,16 +41,16 @@ bool several_devices(const MemoryTables& tables) {
   return std::ranges::count_if(tables.devices, [](const auto& device) { return device.device >= 0; }) > 1;
 }
 
-void add_families(std::string& out, const MemoryTables& tables, TableChoice choice) {
+void add_memory_kinds(std::string& out, const MemoryTables& tables, TableChoice choice) {
   Table table{{"memory", "allocations", "frees", "allocated", "peak", "live at end"}, {}};
-  for (const MemoryTables::Family& f : tables.families) {
+  for (const MemoryTables::KindRow& f : tables.memory_kinds) {
     const bool named = f.device >= 0 && several_devices(tables);
     const std::string where = named ? fmt::format(", device {}", f.device) : "";
-    table.rows.push_back({f.family + where, format_count(f.allocations), format_count(f.frees),
+    table.rows.push_back({f.memory_kind + where, format_count(f.allocations), format_count(f.frees),
                           format_bytes(f.allocated_bytes), format_bytes(f.peak_bytes),
                           format_bytes(f.live_bytes)});
   }
-  add_table(out, table, kFamilies, choice);
+  add_table(out, table, kMemoryKinds, choice);
 }
 
 void add_copies(std::string& out, const MemoryTables& tables, TableChoice choice) {
@@ -138,7 +138,7 @@ std::string tables(const Report& report, TableChoice choice) {
   const ProcessReport& process = *std::ranges::max_element(
       report.processes, {}, [](const ProcessReport& p) { return p.totals.peak_bytes; });
   std::string out;
-  add_families(out, process.tables, choice);
+  add_memory_kinds(out, process.tables, choice);
   add_copies(out, process.tables, choice);
   add_modules(out, process.tables, choice);
   add_holders(out, process, choice);

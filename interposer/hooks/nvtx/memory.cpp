@@ -55,7 +55,7 @@ void record_region(std::uint64_t address, std::uint64_t bytes, std::uint64_t hea
   record.kind = Kind::kAlloc;
   record.droppable = false;
   record.use(trace::AllocWord::kCount);
-  trace::AllocFields(record).address(address).bytes(bytes).memory_kind(trace::Family::kSubAllocation).pool(heap);
+  trace::AllocFields(record).address(address).bytes(bytes).memory_kind(trace::MemoryKind::kSubAllocation).pool(heap);
   record_call(record, api, caller.address, caller.frame);
 }
 

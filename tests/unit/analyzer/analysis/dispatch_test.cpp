@@ -16,7 +16,7 @@ constexpr Wants kLater = wants(Kind::kCopy) | kWantsFailures;
 // Claims refused frees, and asks for copies once it has seen a set.
 class Claiming : public Detector {
 public:
-  void on_event(const Event& e, std::span<const Judgement>, const Heap&, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings& findings) override {
     g_calls += e.kind == Kind::kCopy ? "copy " : "";
     if (e.kind == Kind::kSet) watch(kLater);
     if (e.kind == Kind::kFree && !e.succeeded()) findings.claim_refusal();

@@ -29,7 +29,7 @@ TEST_F(DeviceHeapTest, ExhaustedHeapNamesTheCallThatHelps) {
   EXPECT_EQ(labels(f), "failed here|launched here");
 }
 
-// The time of a malloc is taken when it ends, of a warp's lanes all at once: what had its memory before is born after.
+// The time of a malloc is taken when it ends, of a warp's lanes all at once: what had its memory before is allocated after.
 TEST_F(DeviceHeapTest, BlocksOfMallocsInProgressWereAliveWhenAnotherWasRefused) {
   run_kernel(kStep, 1);
   constexpr std::uint64_t t = 1'700'000'000'001'000'000;

@@ -191,7 +191,7 @@ TEST_F(GraphKernels, AnotherChildTakesItsPlace) {
 }
 
 TEST_F(GraphKernels, MemoryOfAChildGraph) {
-  log().alloc({.api = "cuGraphAddMemAllocNode"}, Family::kGraph, kA, 4096, kOther);
+  log().alloc({.api = "cuGraphAddMemAllocNode"}, MemoryKind::kGraph, kA, 4096, kOther);
   change(GraphOp::kChild, kGraph, kNode, kOther);
   instantiate();
   run();

@@ -16,9 +16,9 @@ protected:
 TEST_F(Accesses, MarkTheirBlock) {
   const Id id = live(kBase, kSize);
   const Event call = make(Made<trace::CopyFields>());
-  list.add(call, id, Touch::Access::kWrite, kBase + 8, 16);
-  list.add(call, id, Touch::Access::kArgument, kBase, 0, 3);
-  EXPECT_EQ(store[id].marks, unsigned{kWasWritten | kWasArgument});
+  list.add(call, id, Access::Kind::kWrite, kBase + 8, 16);
+  list.add(call, id, Access::Kind::kArgument, kBase, 0, 3);
+  EXPECT_EQ(store[id].flags, unsigned{kWasWritten | kWasArgument});
   ASSERT_EQ(list.all().size(), 2u);
   EXPECT_EQ(list.all()[0].block, &store[id]);
   EXPECT_EQ(list.all()[0].address, kBase + 8);
@@ -30,20 +30,20 @@ TEST_F(Accesses, MarkTheirBlock) {
 
 TEST_F(Accesses, ARefusedCallHasOnlyTried) {
   const Id id = live(kBase, kSize);
-  list.add(make(Made<trace::CopyFields>(), {.result = 1}), id, Touch::Access::kWrite, kBase, 16);
-  EXPECT_EQ(store[id].marks, unsigned{kWasTried});
+  list.add(make(Made<trace::CopyFields>(), {.result = 1}), id, Access::Kind::kWrite, kBase, 16);
+  EXPECT_EQ(store[id].flags, unsigned{kWasTried});
   EXPECT_TRUE(list.all().empty());
 }
 
 TEST_F(Accesses, BirthsAndEndsLeaveNoMark) {
   const Id id = live(kBase, kSize);
-  list.add_birth(store[id]);
+  list.add_allocation(store[id]);
   list.add_end(*free_block(kBase));
   ASSERT_EQ(list.all().size(), 2u);
-  EXPECT_EQ(list.all()[0].access, Touch::Access::kBorn);
-  EXPECT_EQ(list.all()[1].access, Touch::Access::kEnded);
+  EXPECT_EQ(list.all()[0].kind, Access::Kind::kAllocated);
+  EXPECT_EQ(list.all()[1].kind, Access::Kind::kEnded);
   EXPECT_EQ(list.all()[1].bytes, kSize);
-  EXPECT_EQ(list.all()[1].block->marks, 0u);
+  EXPECT_EQ(list.all()[1].block->flags, 0u);
 }
 
 } // namespace

@@ -19,12 +19,12 @@ protected:
   struct Shape {
     std::uint64_t width, height = 0, depth = 0, element = 4, flags = 0;
   };
-  void make(std::uint64_t handle, Shape s, Family family = Family::kArray, std::uint64_t bytes = 1 << 20,
+  void make(std::uint64_t handle, Shape s, MemoryKind memory_kind = MemoryKind::kArray, std::uint64_t bytes = 1 << 20,
             const char* via = "cudaMallocArray") {
-    log().alloc({.api = family == Family::kArray ? "cuArray3DCreate_v2" : "cuMipmappedArrayCreate",
+    log().alloc({.api = memory_kind == MemoryKind::kArray ? "cuArray3DCreate_v2" : "cuMipmappedArrayCreate",
                  .via = via,
                  .stack = {0x100}},
-                family, handle, bytes, 0, {0, s.width, s.height, s.depth, s.element, 0, s.flags});
+                memory_kind, handle, bytes, 0, {0, s.width, s.height, s.depth, s.element, 0, s.flags});
   }
   void destroy(std::uint64_t handle) {
     log().release({.api = "cuArrayDestroy", .via = "cudaFreeArray", .stack = {0x200}}, FreeFunction::kArrayDestroy,
@@ -99,7 +99,7 @@ TEST_F(Arrays, PastTheExtent) {
 }
 
 TEST_F(Arrays, PastTheExtentOfALevel) {
-  make(kMipmapped, {256, 64, 0, 4}, Family::kMipmappedArray);
+  make(kMipmapped, {256, 64, 0, 4}, MemoryKind::kMipmappedArray);
   for (const std::uint64_t number : {0u, 2u, 5u}) level(number);
   write({kLevel}, {256, 64});
   write({kLevel + 2}, {64, 16});
@@ -117,7 +117,7 @@ TEST_F(Arrays, PastTheExtentOfALevel) {
 
 TEST_F(Arrays, LayersDoNotShrink) {
   constexpr std::uint64_t kLayered = 1;
-  make(kMipmapped, {256, 64, 5, 4, kLayered}, Family::kMipmappedArray);
+  make(kMipmapped, {256, 64, 5, 4, kLayered}, MemoryKind::kMipmappedArray);
   level(1);
   write({kLevel + 1, 0, 0, 4}, {128, 32});
   write({kLevel + 1, 0, 0, 5}, {128, 32}, 1);
@@ -132,7 +132,7 @@ TEST_F(Arrays, LayersDoNotShrink) {
 TEST_F(Arrays, WhatIsNotKnownIsNotJudged) {
   make(kArray, {0, 64, 0, 0});
   write({kArray}, {5000, 64}, 1);
-  make(kMipmapped, {256, 64}, Family::kMipmappedArray);
+  make(kMipmapped, {256, 64}, MemoryKind::kMipmappedArray);
   log().record({.api = "cuMipmappedArrayGetLevel"},
                Made<trace::LifeFields>().handle(kLevel).object(ObjectClass::kArrayView).op(LifeOp::kCreate)
                    .extra(kMipmapped));
@@ -161,7 +161,7 @@ TEST_F(Arrays, UseAfterFree) {
 }
 
 TEST_F(Arrays, LevelOfAFreedArray) {
-  make(kMipmapped, {256, 64}, Family::kMipmappedArray);
+  make(kMipmapped, {256, 64}, MemoryKind::kMipmappedArray);
   level(1);
   log().release({.api = "cuMipmappedArrayDestroy"}, FreeFunction::kMipmappedArrayDestroy, kMipmapped);
   read({kLevel + 1}, {128, 32}, trace::kResultInFlight);
@@ -203,7 +203,7 @@ TEST_F(Arrays, Overlap) {
 }
 
 TEST_F(Arrays, CopyOfAPartOntoItselfIsANote) {
-  make(kArray, {256, 64, 4}, Family::kArray, 256 * 64 * 4);
+  make(kArray, {256, 64, 4}, MemoryKind::kArray, 256 * 64 * 4);
   move({kArray, 16, 8}, {kArray, 16, 8}, {128, 32});
   copy({kArray, 0, 0, 2}, Side::kArray, {kArray, 0, 0, 2}, Side::kArray, {128, 1}, 0, 0x777);
   run();
@@ -215,7 +215,7 @@ TEST_F(Arrays, CopyOfAPartOntoItselfIsANote) {
 }
 
 TEST_F(Arrays, OverlapInALevelByTwoHandles) {
-  make(kMipmapped, {256, 64}, Family::kMipmappedArray);
+  make(kMipmapped, {256, 64}, MemoryKind::kMipmappedArray);
   level(1);
   level(2);
   log().record({.api = "cuMipmappedArrayGetLevel"},
@@ -231,7 +231,7 @@ TEST_F(Arrays, OverlapInALevelByTwoHandles) {
 }
 
 TEST_F(Arrays, ReadOfWhatNothingWrote) {
-  make(kArray, {256, 64}, Family::kArray, 256 * 64);
+  make(kArray, {256, 64}, MemoryKind::kArray, 256 * 64);
   write({kArray}, {256, 32});
   read({kArray}, {256, 32});
   run();
@@ -252,7 +252,7 @@ TEST_F(Arrays, ReadOfWhatNothingWrote) {
 }
 
 TEST_F(Arrays, ReadOfALevelThatNothingWrote) {
-  make(kMipmapped, {256, 64}, Family::kMipmappedArray);
+  make(kMipmapped, {256, 64}, MemoryKind::kMipmappedArray);
   for (const std::uint64_t number : {0u, 1u}) level(number);
   write({kLevel}, {256, 64});
   read({kLevel}, {256, 64});
@@ -271,7 +271,7 @@ TEST_F(Arrays, OthersMayHaveWrittenIt) {
   read({kArray}, {256, 64});
   make(kOther, {256, 64, 0, 4, kSparse});
   read({kOther}, {256, 64});
-  make(kMipmapped, {256, 64}, Family::kMipmappedArray, 1 << 20, "cudaExternalMemoryGetMappedMipmappedArray");
+  make(kMipmapped, {256, 64}, MemoryKind::kMipmappedArray, 1 << 20, "cudaExternalMemoryGetMappedMipmappedArray");
   level(0);
   read({kLevel}, {256, 64});
   run();

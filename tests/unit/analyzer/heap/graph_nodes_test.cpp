@@ -161,7 +161,7 @@ TEST_F(GraphWorkTest, CapturedSetsAndMemoryOperations) {
 
 // Pinned memory that was there when the node was made: whoever has the address now, it is not what the node copies.
 TEST_F(GraphWorkTest, PinnedMemoryOfACopy) {
-  log().alloc({.api = "cuMemHostAlloc"}, Family::kPinned, kA, 4096);
+  log().alloc({.api = "cuMemHostAlloc"}, MemoryKind::kPinned, kA, 4096);
   copy_node(kGraph, kNode, kHost, kA);
   instantiate();
   log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kA);
@@ -170,7 +170,7 @@ TEST_F(GraphWorkTest, PinnedMemoryOfACopy) {
 }
 
 TEST_F(GraphWorkTest, PinnedMemoryThatWasGoneBefore) {
-  log().alloc({.api = "cuMemHostAlloc"}, Family::kPinned, kA, 4096);
+  log().alloc({.api = "cuMemHostAlloc"}, MemoryKind::kPinned, kA, 4096);
   log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kA);
   copy_node(kGraph, kNode, kHost, kA); // malloc() may have given it out
   instantiate();
@@ -193,7 +193,7 @@ TEST_F(GraphWorkTest, PastTheEnd) {
 
 TEST_F(GraphWorkTest, Arrays) {
   constexpr std::uint64_t kArray = 0x55550000;
-  log().alloc({.api = "cuArrayCreate_v2"}, Family::kArray, kArray, 4096);
+  log().alloc({.api = "cuArrayCreate_v2"}, MemoryKind::kArray, kArray, 4096);
   copy_node(kGraph, kNode, kHost, kArray);
   instantiate();
   launch();

@@ -28,7 +28,7 @@ protected:
   }
   void launch(std::uint64_t exec) { sync(SyncOp::kGraphLaunch, kStream, exec); }
   void alloc_node(std::uint64_t graph) {
-    log().alloc({.api = "cuGraphAddMemAllocNode", .stack = {0x100}}, Family::kGraph, kA, kMiB, graph);
+    log().alloc({.api = "cuGraphAddMemAllocNode", .stack = {0x100}}, MemoryKind::kGraph, kA, kMiB, graph);
   }
   void free_node(std::uint64_t graph) {
     log().release({.api = "cuGraphAddMemFreeNode"}, FreeFunction::kGraphFreeNode, kA, 0, graph);
@@ -117,8 +117,8 @@ TEST_F(Families, LaunchesOfOtherGraphsAllocateNothing) {
 
 TEST_F(Families, CapturedAllocationsAndFrees) {
   sync(SyncOp::kBeginCapture, kStream);
-  log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kA, kMiB, kStream);
-  log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kB, 2 * kMiB, kStream);
+  log().alloc({.api = "cuMemAllocAsync"}, MemoryKind::kStreamOrdered, kA, kMiB, kStream);
+  log().alloc({.api = "cuMemAllocAsync"}, MemoryKind::kStreamOrdered, kB, 2 * kMiB, kStream);
   free_on_stream(kA); // becomes a node
   sync(SyncOp::kEndCapture, kStream, kGraph);
   instantiate(kExec, kGraph);
@@ -136,11 +136,11 @@ TEST_F(Families, CapturedAllocationsAndFrees) {
 
 TEST_F(Families, AFailedCaptureMakesNoGraph) {
   sync(SyncOp::kBeginCapture, kStream);
-  log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kA, kMiB, kStream);
+  log().alloc({.api = "cuMemAllocAsync"}, MemoryKind::kStreamOrdered, kA, kMiB, kStream);
   log().record({.api = "cuStreamEndCapture", .result = 901},
                Made<trace::SyncFields>().stream(kStream).op(SyncOp::kEndCapture));
   launch(kExec);
-  log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kB, kMiB, kStream); // runs
+  log().alloc({.api = "cuMemAllocAsync"}, MemoryKind::kStreamOrdered, kB, kMiB, kStream); // runs
   run();
   ASSERT_EQ(find("leak") != nullptr, true);
   EXPECT_EQ(find("leak")->address, kB);
@@ -149,7 +149,7 @@ TEST_F(Families, AFailedCaptureMakesNoGraph) {
 
 TEST_F(Families, ABlockOutlivesItsPool) {
   life(ObjectClass::kPool, LifeOp::kCreate, 0x50);
-  log().alloc({.api = "cuMemAllocFromPoolAsync", .stack = {0x100}}, Family::kStreamOrdered, kA, kMiB, kStream,
+  log().alloc({.api = "cuMemAllocFromPoolAsync", .stack = {0x100}}, MemoryKind::kStreamOrdered, kA, kMiB, kStream,
               {0, 0, 0, 0, 0, 0x50, 0});
   life(ObjectClass::kPool, LifeOp::kDestroy, 0x50);
   run();
@@ -165,7 +165,7 @@ TEST_F(Families, ABlockOutlivesItsPool) {
 
 TEST_F(Families, CallsOnADestroyedPool) {
   const auto allocate = [this] {
-    log().alloc({.api = "cuMemAllocFromPoolAsync", .result = 1}, Family::kStreamOrdered, 0, kMiB, kStream,
+    log().alloc({.api = "cuMemAllocFromPoolAsync", .result = 1}, MemoryKind::kStreamOrdered, 0, kMiB, kStream,
                 {0, 0, 0, 0, 0, 0x50, 0});
   };
   life(ObjectClass::kPool, LifeOp::kCreate, 0x50);
@@ -211,7 +211,7 @@ TEST_F(Families, ExternalMemoryMustBeDestroyed) {
 }
 
 TEST_F(Families, OpenedMoreOftenThanClosed) {
-  for (int i = 0; i < 3; ++i) log().alloc({.api = "cuIpcOpenMemHandle_v2"}, Family::kIpc, kA, 0);
+  for (int i = 0; i < 3; ++i) log().alloc({.api = "cuIpcOpenMemHandle_v2"}, MemoryKind::kIpc, kA, 0);
   log().release({.api = "cuIpcCloseMemHandle"}, FreeFunction::kIpcClose, kA);
   run();
   ASSERT_EQ(kinds(), "leak");
@@ -228,9 +228,9 @@ TEST_F(Families, OpenedMoreOftenThanClosed) {
 
 TEST_F(Families, HalvesOfVirtualMemory) {
   const auto map = [this] {
-    log().alloc({.api = "cuMemCreate"}, Family::kVmmHandle, 0x70, 2 * kMiB);
-    log().alloc({.api = "cuMemAddressReserve"}, Family::kVmmReservation, kA, 2 * kMiB);
-    log().alloc({.api = "cuMemMap"}, Family::kVmmMapping, kA, 2 * kMiB, 0x70);
+    log().alloc({.api = "cuMemCreate"}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB);
+    log().alloc({.api = "cuMemAddressReserve"}, MemoryKind::kVmmReservation, kA, 2 * kMiB);
+    log().alloc({.api = "cuMemMap"}, MemoryKind::kVmmMapping, kA, 2 * kMiB, 0x70);
   };
   map();
   log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 0x70); // legal while it is mapped
@@ -245,8 +245,8 @@ TEST_F(Families, HalvesOfVirtualMemory) {
 
 TEST_F(Families, ReleasedPhysicalMemoryCountsWhileItIsMapped) {
   for (std::uint64_t i = 0; i < 4; ++i) {
-    log().alloc({.api = "cuMemCreate"}, Family::kVmmHandle, 0x70, 2 * kMiB);
-    log().alloc({.api = "cuMemMap"}, Family::kVmmMapping, kA + i * 2 * kMiB, 2 * kMiB, 0x70);
+    log().alloc({.api = "cuMemCreate"}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB);
+    log().alloc({.api = "cuMemMap"}, MemoryKind::kVmmMapping, kA + i * 2 * kMiB, 2 * kMiB, 0x70);
     log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 0x70);
   }
   log().release({.api = "cuMemUnmap"}, FreeFunction::kMemUnmap, kA, 8 * kMiB);
@@ -261,7 +261,7 @@ TEST_F(Families, AnErrorKillsItsContextAlone) {
   log().context(1, 0xc1, 0, true);
   log().context(2, 0xc2, 1, true);
   cuda_malloc(kA, kMiB);
-  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, Family::kDevice, kB, kMiB);
+  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, MemoryKind::kDevice, kB, kMiB);
   log().record({.api = "cuCtxSynchronize", .result = 700},
                Made<trace::SyncFields>().op(SyncOp::kContextSynchronize));
   log().release({.api = "cuMemFree_v2", .result = 700}, FreeFunction::kMemFree, kA);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums by family, device, stack and direction, held against a count by hand.
+// Sums by kind of memory, device, stack and direction, held against a count by hand.
 #include <map>
 #include <random>
 
@@ -10,9 +10,9 @@ namespace {
 
 class Usage : public AnalysisTest {
 protected:
-  const MemoryTables::Family* family(const std::string& name, int device = -1) const {
-    for (const MemoryTables::Family& row : result.process.tables.families) {
-      if (row.family == name && row.device == device) return &row;
+  const MemoryTables::KindRow* memory_kind(const std::string& name, int device = -1) const {
+    for (const MemoryTables::KindRow& row : result.process.tables.memory_kinds) {
+      if (row.memory_kind == name && row.device == device) return &row;
     }
     return nullptr;
   }
@@ -28,17 +28,17 @@ TEST_F(Usage, SumsByFamilyAndDevice) {
   log().context(1, 0xc1, 0, true);
   log().context(2, 0xc2, 1, true);
   for (const std::uint16_t context : {std::uint16_t{1}, std::uint16_t{2}}) {
-    log().alloc({.api = "cuMemAlloc_v2", .stack = {0x100}, .context = context}, Family::kDevice,
+    log().alloc({.api = "cuMemAlloc_v2", .stack = {0x100}, .context = context}, MemoryKind::kDevice,
                 kA + context * kMiB, context * 1000u);
   }
-  log().alloc({.api = "cuMemAlloc_v2", .stack = {0x100}}, Family::kDevice, kB, 500);
+  log().alloc({.api = "cuMemAlloc_v2", .stack = {0x100}}, MemoryKind::kDevice, kB, 500);
   cuda_free(kB);
-  log().alloc({.api = "cuMemAlloc_v2", .stack = {0x100}}, Family::kDevice, kB, 300);
+  log().alloc({.api = "cuMemAlloc_v2", .stack = {0x100}}, MemoryKind::kDevice, kB, 300);
   cuda_malloc_host(kC, 4096);
   run();
   const MemoryTables& tables = result.process.tables;
-  ASSERT_EQ(tables.families.size(), 3u);
-  const MemoryTables::Family* first = family("device memory", 0);
+  ASSERT_EQ(tables.memory_kinds.size(), 3u);
+  const MemoryTables::KindRow* first = memory_kind("device memory", 0);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->allocations, 3u);
   EXPECT_EQ(first->frees, 1u);
@@ -46,9 +46,9 @@ TEST_F(Usage, SumsByFamilyAndDevice) {
   EXPECT_EQ(first->peak_bytes, 1500u);
   EXPECT_EQ(first->live_blocks, 2u);
   EXPECT_EQ(first->live_bytes, 1300u);
-  ASSERT_NE(family("device memory", 1), nullptr);
-  EXPECT_EQ(family("device memory", 1)->live_bytes, 2000u);
-  ASSERT_NE(family("pinned host memory"), nullptr); // no device's
+  ASSERT_NE(memory_kind("device memory", 1), nullptr);
+  EXPECT_EQ(memory_kind("device memory", 1)->live_bytes, 2000u);
+  ASSERT_NE(memory_kind("pinned host memory"), nullptr); // no device's
   ASSERT_EQ(tables.devices.size(), 2u);
   EXPECT_EQ(tables.devices[0].peak_bytes, 1500u);
   EXPECT_EQ(tables.devices[1].peak_bytes, 2000u);
@@ -57,15 +57,15 @@ TEST_F(Usage, SumsByFamilyAndDevice) {
 
 // No call tells how large an imported handle is; what is mapped of it does.
 TEST_F(Usage, ImportedMemoryIsAsLargeAsItsMapping) {
-  log().alloc({.api = "cuMemImportFromShareableHandle", .context = 0}, Family::kVmmHandle, 0x70, 0, 0 + 1);
+  log().alloc({.api = "cuMemImportFromShareableHandle", .context = 0}, MemoryKind::kVmmHandle, 0x70, 0, 0 + 1);
   for (const std::uint64_t mapped : {2 * kMiB, 4 * kMiB, 2 * kMiB}) {
-    log().alloc({.api = "cuMemMap", .context = 0}, Family::kVmmMapping, kA, mapped, 0x70);
+    log().alloc({.api = "cuMemMap", .context = 0}, MemoryKind::kVmmMapping, kA, mapped, 0x70);
     log().release({.api = "cuMemUnmap"}, FreeFunction::kMemUnmap, kA, mapped);
   }
   run();
   ASSERT_EQ(kinds(), "leak");
   EXPECT_EQ(find("leak")->bytes, 4 * kMiB);
-  const MemoryTables::Family* row = family("physical memory (VMM handle)", 0);
+  const MemoryTables::KindRow* row = memory_kind("physical memory (VMM handle)", 0);
   ASSERT_NE(row, nullptr);
   EXPECT_EQ(row->allocations, 1u);
   EXPECT_EQ(row->allocated_bytes, 4 * kMiB);
@@ -74,14 +74,14 @@ TEST_F(Usage, ImportedMemoryIsAsLargeAsItsMapping) {
   log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 0x70);
   run();
   EXPECT_EQ(kinds(), "");
-  EXPECT_EQ(family("physical memory (VMM handle)", 0)->live_bytes, 0u);
+  EXPECT_EQ(memory_kind("physical memory (VMM handle)", 0)->live_bytes, 0u);
 }
 
 // What lies in a sparse array is physical memory, which counts by itself.
 TEST_F(Usage, SparseArraysHoldNoMemory) {
   constexpr std::uint64_t kSparse = 0x40; // CUDA_ARRAY3D_SPARSE
-  log().alloc({.api = "cuArray3DCreate_v2"}, Family::kArray, 0x5550, kMiB, 0, {0, 1024, 1024, 0, 1, 0, kSparse});
-  log().alloc({.api = "cuArray3DCreate_v2"}, Family::kArray, 0x5560, 1000, 0, {0, 1000, 0, 0, 1, 0, 0});
+  log().alloc({.api = "cuArray3DCreate_v2"}, MemoryKind::kArray, 0x5550, kMiB, 0, {0, 1024, 1024, 0, 1, 0, kSparse});
+  log().alloc({.api = "cuArray3DCreate_v2"}, MemoryKind::kArray, 0x5560, 1000, 0, {0, 1000, 0, 0, 1, 0, 0});
   run();
   EXPECT_EQ(result.process.totals.peak_bytes, 1000u);
   for (const std::uint64_t array : {0x5550u, 0x5560u}) {
@@ -99,9 +99,9 @@ TEST_F(Usage, BlocksDieInTheRowTheyWereBornIn) {
   cuda_free(kA);
   cuda_free(kB);
   run();
-  ASSERT_EQ(result.process.tables.families.size(), 1u);
-  EXPECT_EQ(family("device memory")->live_bytes, 0u);
-  EXPECT_EQ(family("device memory")->frees, 2u);
+  ASSERT_EQ(result.process.tables.memory_kinds.size(), 1u);
+  EXPECT_EQ(memory_kind("device memory")->live_bytes, 0u);
+  EXPECT_EQ(memory_kind("device memory")->frees, 2u);
 }
 
 TEST_F(Usage, EndedWithItsContextIsNotFreed) {
@@ -109,9 +109,9 @@ TEST_F(Usage, EndedWithItsContextIsNotFreed) {
   cuda_malloc(kA, 1000);
   log().life({.api = "cuCtxDestroy_v2"}, 0xc1, trace::ObjectClass::kContext, trace::LifeOp::kDestroy);
   run();
-  ASSERT_NE(family("device memory", 0), nullptr);
-  EXPECT_EQ(family("device memory", 0)->frees, 0u);
-  EXPECT_EQ(family("device memory", 0)->live_bytes, 0u);
+  ASSERT_NE(memory_kind("device memory", 0), nullptr);
+  EXPECT_EQ(memory_kind("device memory", 0)->frees, 0u);
+  EXPECT_EQ(memory_kind("device memory", 0)->live_bytes, 0u);
 }
 
 // Against a copy of all stacks' bytes at every new peak.
@@ -171,7 +171,7 @@ TEST_F(Usage, CopiesByWhatTheMemoryIs) {
   log().context(1, 0xc1, 0, true);
   log().context(2, 0xc2, 1, true);
   cuda_malloc(kA, kMiB);
-  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, Family::kDevice, kB, kMiB);
+  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, MemoryKind::kDevice, kB, kMiB);
   cuda_malloc_host(kC, kMiB);
   cuda_memcpy(kA, kHost, 100);
   cuda_memcpy(kA, kC, 1000, 0, Side::kUnified, Side::kUnified); // pinned, whatever is declared

@@ -73,7 +73,7 @@ TEST_F(Nvtx, ProcessRangesHoldForAllThreads) {
   range(RangeOp::kStart, "closed", 8);
   push("step", 1);
   range(RangeOp::kEnd, "", 8);
-  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {0x1}}, Family::kDevice, kA, 100);
+  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {0x1}}, MemoryKind::kDevice, kA, 100);
   range(RangeOp::kEnd, "", 7);
   EXPECT_EQ(leak_range(), "run / step");
 }

@@ -8,7 +8,7 @@
 namespace gmt::test {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 using trace::LifeOp;
 using trace::ObjectClass;
 
@@ -18,52 +18,52 @@ protected:
     describe_context(1, 0xc1, 0);
     describe_context(2, 0xc2, 1);
   }
-  Placed place(Family family, std::uint64_t stream, std::uint64_t pool = 0, std::uint16_t context = 1) {
-    const Event e = make(Made<trace::AllocFields>().memory_kind(family).stream(stream).pool(pool), {.context = context});
+  Placement place(MemoryKind memory_kind, std::uint64_t stream, std::uint64_t pool = 0, std::uint16_t context = 1) {
+    const Event e = make(Made<trace::AllocFields>().memory_kind(memory_kind).stream(stream).pool(pool), {.context = context});
     Block block;
-    block.family = family;
+    block.memory_kind = memory_kind;
     block.stream = stream;
     block.context = context;
-    return place_of(block, trace::AllocView(e), cuda);
+    return placement_of(block, trace::AllocView(e), cuda);
   }
 };
 
 TEST_F(PlaceOf, OrdinaryMemoryIsItsContexts) {
-  EXPECT_EQ(place(Family::kDevice, 0).slot, 0);
-  EXPECT_EQ(place(Family::kDevice, 0, 0x50).pool, 0x50u);
+  EXPECT_EQ(place(MemoryKind::kDevice, 0).slot, 0);
+  EXPECT_EQ(place(MemoryKind::kDevice, 0, 0x50).pool, 0x50u);
 }
 
 TEST_F(PlaceOf, PhysicalMemoryNamesItsDevice) {
-  EXPECT_EQ(place(Family::kVmmHandle, 1 + 1).slot, 2);
-  EXPECT_EQ(place(Family::kVmmHandle, ~std::uint64_t{0}).slot, kHostPlace);
+  EXPECT_EQ(place(MemoryKind::kVmmHandle, 1 + 1).slot, 2);
+  EXPECT_EQ(place(MemoryKind::kVmmHandle, ~std::uint64_t{0}).slot, kHostSlot);
 }
 
 TEST_F(PlaceOf, StreamOrderedMemoryIsThePoolsThenTheStreamsThenTheContexts) {
-  EXPECT_EQ(place(Family::kStreamOrdered, 0, 0, 2).slot, 2);
+  EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0, 0, 2).slot, 2);
   cuda.on_life(make(Made<trace::LifeFields>().handle(0x700).object(ObjectClass::kStream).op(LifeOp::kCreate),
                     {.context = 2}));
-  EXPECT_EQ(place(Family::kStreamOrdered, 0x700).slot, 2);
+  EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0x700).slot, 2);
   cuda.on_life(life(0x50, ObjectClass::kPool, LifeOp::kCreate, 0));
-  EXPECT_EQ(place(Family::kStreamOrdered, 0x700, 0x50).slot, 1);
+  EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0x700, 0x50).slot, 1);
 }
 
 TEST_F(PlaceOf, ADestroyedPoolSaysNothing) {
   cuda.on_life(life(0x50, ObjectClass::kPool, LifeOp::kCreate, 1));
-  EXPECT_EQ(place(Family::kStreamOrdered, 0, 0x50).slot, 2);
+  EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0, 0x50).slot, 2);
   cuda.on_life(life(0x50, ObjectClass::kPool, LifeOp::kDestroy));
-  EXPECT_EQ(place(Family::kStreamOrdered, 0, 0x50).slot, 1);
+  EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0, 0x50).slot, 1);
 }
 
 TEST_F(PlaceOf, TheDevicesCurrentPool) {
   cuda.on_life(life(0x50, ObjectClass::kPool, LifeOp::kCreate, 0));
   cuda.on_life(life(0x50, ObjectClass::kPool, LifeOp::kUse, 0));
-  EXPECT_EQ(place(Family::kStreamOrdered, 0).pool, 0x50u);
-  EXPECT_EQ(place(Family::kStreamOrdered, 0, 0, 2).pool, 0u); // of another device
-  EXPECT_EQ(place(Family::kStreamOrdered, 0, 0x51).pool, 0x51u);
+  EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0).pool, 0x50u);
+  EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0, 0, 2).pool, 0u); // of another device
+  EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0, 0x51).pool, 0x51u);
 }
 
 TEST_F(PlaceOf, CallsThatNameNoContextAreTheFirstOnes) {
-  EXPECT_EQ(place(Family::kStreamOrdered, 0, 0, 0).slot, 1);
+  EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0, 0, 0).slot, 1);
 }
 
 } // namespace

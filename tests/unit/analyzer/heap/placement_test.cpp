@@ -18,7 +18,7 @@ protected:
                  Made<trace::LifeFields>().handle(handle).object(object).op(op).extra(extra));
   }
   void take(std::uint64_t bytes, std::uint64_t stream = 0, std::uint64_t pool = 0, std::uint16_t context = 0) {
-    log().alloc({.api = "cuMemAllocAsync", .stack = {0x300}, .context = context}, Family::kStreamOrdered,
+    log().alloc({.api = "cuMemAllocAsync", .stack = {0x300}, .context = context}, MemoryKind::kStreamOrdered,
                 kA + ++taken_ * kMiB, bytes, stream, {0, 0, 0, 0, 0, pool, 0});
   }
   void two_contexts() {
@@ -79,17 +79,17 @@ TEST_F(Places, PoolsOfTheHost) {
   take(1000, 0, kPool, 1);
   run();
   EXPECT_EQ(result.process.totals.peak_bytes, 0u); // no device's memory
-  ASSERT_EQ(result.process.tables.families.size(), 1u);
-  EXPECT_EQ(result.process.tables.families[0].device, -1);
-  EXPECT_EQ(result.process.tables.families[0].live_bytes, 1000u);
+  ASSERT_EQ(result.process.tables.memory_kinds.size(), 1u);
+  EXPECT_EQ(result.process.tables.memory_kinds[0].device, -1);
+  EXPECT_EQ(result.process.tables.memory_kinds[0].live_bytes, 1000u);
 }
 
 TEST_F(Places, PhysicalMemorySaysItself) {
   log().context(1, 0xc1, 0, false);
-  log().alloc({.api = "cuMemCreate", .context = 0}, Family::kVmmHandle, 0x70, 2 * kMiB, 1 + 1);
-  log().alloc({.api = "cuMemCreate", .context = 0}, Family::kVmmHandle, 0x71, 4 * kMiB, 0 + 1);
-  log().alloc({.api = "cuMemCreate", .context = 0}, Family::kVmmHandle, 0x72, 8 * kMiB, kHostDevice);
-  log().alloc({.api = "cuMemCreate", .context = 0}, Family::kVmmHandle, 0x73, 16 * kMiB); // older traces
+  log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB, 1 + 1);
+  log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x71, 4 * kMiB, 0 + 1);
+  log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x72, 8 * kMiB, kHostDevice);
+  log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x73, 16 * kMiB); // older traces
   log().release({.api = "cuMemRelease", .context = 0}, FreeFunction::kMemRelease, 0x70);
   run();
   EXPECT_EQ(peak_of(1), 2 * kMiB);
@@ -100,18 +100,18 @@ TEST_F(Places, PhysicalMemorySaysItself) {
 
 TEST_F(Places, MappingsAreOfTheirMemorysDevice) {
   log().context(1, 0xc1, 0, false);
-  log().alloc({.api = "cuMemCreate", .context = 0}, Family::kVmmHandle, 0x70, 2 * kMiB, 1 + 1);
-  log().alloc({.api = "cuMemMap", .context = 0}, Family::kVmmMapping, kA, 2 * kMiB, 0x70);
+  log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB, 1 + 1);
+  log().alloc({.api = "cuMemMap", .context = 0}, MemoryKind::kVmmMapping, kA, 2 * kMiB, 0x70);
   run();
-  for (const MemoryTables::Family& row : result.process.tables.families) EXPECT_EQ(row.device, 1) << row.family;
+  for (const MemoryTables::KindRow& row : result.process.tables.memory_kinds) EXPECT_EQ(row.device, 1) << row.memory_kind;
 }
 
 TEST_F(Places, OutOfMemoryOfOneDevice) {
   two_contexts();
   life(ObjectClass::kPool, LifeOp::kCreate, kPool, 1);
   take(1000, 0, kPool, 1);
-  log().alloc({.api = "cuMemCreate", .context = 0}, Family::kVmmHandle, 0x70, 2 * kMiB, 0 + 1);
-  log().alloc({.api = "cuMemAlloc_v2", .result = 2, .stack = {0x100}, .context = 1}, Family::kDevice, 0, kMiB);
+  log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB, 0 + 1);
+  log().alloc({.api = "cuMemAlloc_v2", .result = 2, .stack = {0x100}, .context = 1}, MemoryKind::kDevice, 0, kMiB);
   log().record({.context = 1}, Made<trace::MemoryInfoFields>().free_bytes(100).total_bytes(3 * kMiB));
   run();
   const ReportedFinding* f = find("out-of-memory");

@@ -23,7 +23,7 @@ protected:
                      .bytes(op == trace::LifeOp::kCreate ? kMiB : 0).name(0));
   }
   void take(std::uint64_t address, std::uint64_t bytes, std::uint64_t from = 0x501) {
-    log().alloc({.api = "nvtxMemRegionsRegister", .stack = {from}}, Family::kSubAllocation, address, bytes, 0,
+    log().alloc({.api = "nvtxMemRegionsRegister", .stack = {from}}, MemoryKind::kSubAllocation, address, bytes, 0,
                 {0, 0, 0, 0, 0, kPool});
   }
   void give_back(std::uint64_t address) {

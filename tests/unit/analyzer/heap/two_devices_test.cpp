@@ -15,8 +15,8 @@ protected:
     on_device(kA, 1);
     on_device(kB, 2);
   }
-  void on_device(std::uint64_t address, std::uint16_t context, Family family = Family::kDevice) {
-    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x100}, .context = context}, family,
+  void on_device(std::uint64_t address, std::uint16_t context, MemoryKind memory_kind = MemoryKind::kDevice) {
+    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x100}, .context = context}, memory_kind,
                 address, kMiB);
     log().set({.api = "cuMemsetD8_v2"}, address, kMiB);
   }
@@ -90,11 +90,11 @@ TEST_F(TwoDevices, AccessOfUnknownContextsMayBeTheirs) {
 // Peer access of the contexts says nothing of a pool, and a pool's access nothing of other memory.
 TEST_F(TwoDevices, PoolsHaveAccessListsOfTheirOwn) {
   peer_access(0xc0, 0xc1, trace::LifeOp::kCreate);
-  on_device(kC, 2, Family::kStreamOrdered);
+  on_device(kC, 2, MemoryKind::kStreamOrdered);
   const auto copy = [this] {
     log().copy({.api = "cuMemcpyPeer"}, kC, kPooled, kMiB, Side::kDevice, Side::kDevice);
   };
-  on_device(kPooled, 1, Family::kStreamOrdered);
+  on_device(kPooled, 1, MemoryKind::kStreamOrdered);
   copy();
   grant(kDefaultPool, 0, 1, false);
   copy();
@@ -105,7 +105,7 @@ TEST_F(TwoDevices, PoolsHaveAccessListsOfTheirOwn) {
 }
 
 TEST_F(TwoDevices, AccessToAPool) {
-  on_device(kC, 2, Family::kStreamOrdered);
+  on_device(kC, 2, MemoryKind::kStreamOrdered);
   grant(kDefaultPool, 0, 0, true);
   log().copy({.api = "cuMemcpyPeer"}, kC, kA, kMiB, Side::kDevice, Side::kDevice);
   cuda_free(kC);
@@ -117,7 +117,7 @@ TEST_F(TwoDevices, AccessToAnotherPool) {
   log().record({.api = "cuMemPoolCreate"},
                Made<trace::LifeFields>().handle(0x90).object(trace::ObjectClass::kPool)
                    .op(trace::LifeOp::kCreate).extra(1));
-  on_device(kC, 2, Family::kStreamOrdered);
+  on_device(kC, 2, MemoryKind::kStreamOrdered);
   grant(0x90, 0, 0, true);
   log().copy({.api = "cuMemcpyPeer"}, kC, kA, kMiB, Side::kDevice, Side::kDevice);
   cuda_free(kC);
@@ -127,8 +127,8 @@ TEST_F(TwoDevices, AccessToAnotherPool) {
 
 TEST_F(TwoDevices, MappingsHaveAccessListsOfTheirOwn) {
   const auto map = [this] {
-    log().alloc({.api = "cuMemCreate"}, Family::kVmmHandle, 0x71, kMiB, 2); // device 1
-    log().alloc({.api = "cuMemMap"}, Family::kVmmMapping, kC, kMiB, 0x71);
+    log().alloc({.api = "cuMemCreate"}, MemoryKind::kVmmHandle, 0x71, kMiB, 2); // device 1
+    log().alloc({.api = "cuMemMap"}, MemoryKind::kVmmMapping, kC, kMiB, 0x71);
     log().copy({.api = "cuMemcpyDtoD_v2", .stack = {0x340}}, kC, kA, kMiB, Side::kDevice, Side::kDevice);
     grant(kC, kMiB, 0, true);
     log().copy({.api = "cuMemcpyDtoD_v2", .stack = {0x341}}, kC, kA, kMiB, Side::kDevice, Side::kDevice);

@@ -8,7 +8,7 @@
 namespace gmt::test {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 using trace::LifeOp;
 
 class NvtxPools : public StoreTest {
@@ -23,7 +23,7 @@ protected:
   }
   Id region(std::uint64_t address, std::uint64_t of = 0) {
     pools.on_region();
-    const Id id = live(address, 64, Family::kSubAllocation);
+    const Id id = live(address, 64, MemoryKind::kSubAllocation);
     if (of != 0) store.detail_of(store[id]).pool = of;
     return id;
   }

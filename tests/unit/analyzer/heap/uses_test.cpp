@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program did with its memory between birth and death: read before it was written.
+// What a program did with its memory between allocation and death: read before it was written.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -90,14 +90,14 @@ TEST_F(Uses, LaunchesWithUnknownArgumentsExcuseAll) {
 }
 
 TEST_F(Uses, MemoryThatOthersMayWrite) {
-  log().alloc({.api = "cuMemAllocManaged"}, Family::kManaged, kA, 1000);
+  log().alloc({.api = "cuMemAllocManaged"}, MemoryKind::kManaged, kA, 1000);
   read(kA, 1000);
   cuda_free(kA);
   cuda_malloc(kB, 1000);
   use(kB, trace::UseClass::kExport);
   read(kB, 1000);
   cuda_free(kB);
-  log().alloc({.api = "cuMemAllocFromPoolAsync"}, Family::kStreamOrdered, kC, 1000, 0,
+  log().alloc({.api = "cuMemAllocFromPoolAsync"}, MemoryKind::kStreamOrdered, kC, 1000, 0,
               {0, 0, 0, 0, 0, 0x90, 0});
   read(kC, 1000);
   cuda_free(kC);
@@ -107,7 +107,7 @@ TEST_F(Uses, MemoryThatOthersMayWrite) {
 
 TEST_F(Uses, PaddingIsNoData) {
   const auto pitched = [&](std::uint64_t address) {
-    log().alloc({.api = "cuMemAllocPitch_v2"}, Family::kPitched, address, 512 * 4, 0,
+    log().alloc({.api = "cuMemAllocPitch_v2"}, MemoryKind::kPitched, address, 512 * 4, 0,
                 {512, 400, 4, 1, 4, 0, 0});
   };
   pitched(kA);

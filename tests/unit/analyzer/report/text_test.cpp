@@ -85,11 +85,11 @@ peak 1.2 GiB of device memory)");
 TEST(ReportText, ShowsOfLargeTablesAFewRowsAndOfSmallOnesNone) {
   Report report = test::with_tables();
   MemoryTables& tables = report.processes[0].tables;
-  tables.families.assign(7, tables.families[0]);
+  tables.memory_kinds.assign(7, tables.memory_kinds[0]);
   expect_contains(text_of(report), "\n  2 more rows not shown: --tables all shows all\n");
   EXPECT_EQ(text_of(report, {.tables = TableChoice::kAll}).find("not shown"), std::string::npos);
   EXPECT_EQ(text_of(report, {.tables = TableChoice::kNone}), text_of(test::clean()));
-  tables.families.resize(1);
+  tables.memory_kinds.resize(1);
   tables.copies.resize(1);
   tables.modules.resize(1);
   tables.holders.resize(1);
@@ -100,7 +100,7 @@ TEST(ReportText, ShowsOfLargeTablesAFewRowsAndOfSmallOnesNone) {
 TEST(ReportText, ShowsTheTablesOfTheProcessWithTheHighestPeak) {
   Report report = test::with_tables();
   report.processes.push_back(test::process(4712));
-  report.processes[1].tables.families = {test::tables().families[0], test::tables().families[2]};
+  report.processes[1].tables.memory_kinds = {test::tables().memory_kinds[0], test::tables().memory_kinds[2]};
   report.processes[1].totals.peak_bytes *= 2;
   expect_contains(text_of(report), "\nof the process with the highest peak, pid 4712:\nmemory  ");
 }

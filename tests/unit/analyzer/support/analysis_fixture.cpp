@@ -12,11 +12,11 @@
 namespace gmt::test {
 
 void AnalysisTest::cuda_malloc(std::uint64_t address, std::uint64_t bytes, std::uint64_t from) {
-  log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {from}}, Family::kDevice, address, bytes);
+  log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {from}}, MemoryKind::kDevice, address, bytes);
 }
 
 void AnalysisTest::cuda_malloc_host(std::uint64_t address, std::uint64_t bytes, std::uint64_t from) {
-  log().alloc({.api = "cuMemHostAlloc", .via = "cudaMallocHost", .stack = {from}}, Family::kPinned, address,
+  log().alloc({.api = "cuMemHostAlloc", .via = "cudaMallocHost", .stack = {from}}, MemoryKind::kPinned, address,
               bytes);
 }
 

@@ -13,7 +13,7 @@
 
 namespace gmt::test {
 
-using trace::Family;
+using trace::MemoryKind;
 using trace::FreeFunction;
 using trace::Kind;
 using trace::Side;

@@ -16,22 +16,21 @@ namespace gmt::test {
 class StoreTest : public testing::Test {
 protected:
   using Id = BlockStore::Id;
-  using Side = Judgement::Side;
-  using Verdict = Judgement::Verdict;
+  using Side = Verdict::Side;
   static constexpr Id kNone = BlockStore::kNone;
   static constexpr std::uint64_t kBase = 0x7f0000000000, kSize = 4096;
 
-  Id live(std::uint64_t address, std::uint64_t bytes, trace::Family family = trace::Family::kDevice) {
+  Id live(std::uint64_t address, std::uint64_t bytes, trace::MemoryKind memory_kind = trace::MemoryKind::kDevice) {
     Block block;
     block.address = address;
     block.bytes = bytes;
-    block.family = family;
-    block.born = ++births & trace::kOrderMask;
+    block.memory_kind = memory_kind;
+    block.allocated_at = ++allocations & trace::kOrderMask;
     return store.make_live(store.create(block));
   }
   const Block* free_block(std::uint64_t address, Block::End how = Block::End::kFreed) {
     const Id id = store.find_exact(Space::kAddress, address);
-    return store.retire(id, how, BlockStore::By{StackId{9}, 3, ++births});
+    return store.retire(id, how, BlockStore::By{StackId{9}, 3, ++allocations});
   }
   void describe_context(std::uint16_t id, std::uint64_t handle, std::uint64_t device, bool primary = false) {
     cuda.contexts.describe(
@@ -46,7 +45,7 @@ protected:
   CudaState cuda;
   BlockStore store;
   CallVerdicts verdicts;
-  std::uint64_t births = 0;
+  std::uint64_t allocations = 0;
 };
 
 } // namespace gmt::test

@@ -30,7 +30,7 @@ protected:
   }
   void malloc_on(std::uint64_t s, std::uint64_t address = kA) {
     log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .stack = {0x100}},
-                Family::kStreamOrdered, address, kMiB, s);
+                MemoryKind::kStreamOrdered, address, kMiB, s);
   }
   void set_on(std::uint64_t s, std::uint64_t address = kA, unsigned thread = 0) {
     log(thread).record(

@@ -70,10 +70,10 @@ void LogWriter::record(Kind kind, const Call& call, const std::vector<std::uint6
   }
 }
 
-void LogWriter::alloc(const Call& call, trace::Family family, std::uint64_t address, std::uint64_t bytes,
+void LogWriter::alloc(const Call& call, trace::MemoryKind memory_kind, std::uint64_t address, std::uint64_t bytes,
                       std::uint64_t stream, std::initializer_list<std::uint64_t> shape) {
   Made<trace::AllocFields> made;
-  std::vector<std::uint64_t> words = words_of(made.address(address).bytes(bytes).memory_kind(family).stream(stream));
+  std::vector<std::uint64_t> words = words_of(made.address(address).bytes(bytes).memory_kind(memory_kind).stream(stream));
   words.insert(words.end(), shape.begin(), shape.end());
   record(Kind::kAlloc, call, words);
 }

@@ -34,7 +34,7 @@ class TraceWriter;
 
 class LogWriter {
 public:
-  void alloc(const Call& call, trace::Family family, std::uint64_t address, std::uint64_t bytes,
+  void alloc(const Call& call, trace::MemoryKind memory_kind, std::uint64_t address, std::uint64_t bytes,
              std::uint64_t stream = 0, std::initializer_list<std::uint64_t> shape = {});
   void release(const Call& call, trace::FreeFunction function, std::uint64_t address, std::uint64_t bytes = 0,
                std::uint64_t stream = 0);

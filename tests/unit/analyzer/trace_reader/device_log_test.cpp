@@ -9,7 +9,7 @@ namespace {
 TEST_F(DeviceHeapTest, RecordsOfSubRingsAreOrderedByTheDevicesClock) {
   run_kernel(kStep, 1);
   const std::uint64_t t = 1'800'000'000'000'000'000;
-  // One SM's records were read before those of the other, where the block was born and born again.
+  // One SM's records were read before those of the other, where the block was allocated and allocated again.
   device.device_free({.time = t + 64, .sub_ring = 1}, kP);
   device.device_free({.time = t + 192, .sub_ring = 1}, kP);
   device.device_malloc({.time = t + 32, .sub_ring = 0}, kP, 64);
@@ -38,7 +38,7 @@ TEST_F(DeviceHeapTest, ALongLogIsReadInWindows) {
   for (unsigned round = 0; round < 100; ++round) {
     for (unsigned i = 0; i < 1000; ++i) {
       const std::uint64_t at = kP + i * 64;
-      device.device_free({.time = t + 500'000 + i, .sub_ring = 1}, at); // read before the birth
+      device.device_free({.time = t + 500'000 + i, .sub_ring = 1}, at); // read before the allocation
       device.device_malloc({.time = t + i, .sub_ring = 0}, at, 64);
     }
     device.drained();

@@ -140,8 +140,8 @@ TEST_F(Logs, LossesByCause) {
 TEST_F(Logs, DamagedHeadersCostOneLog) {
   cuda_malloc(kA, kMiB);
   cuda_free(kA);
-  log(1).alloc({.api = "cuMemAlloc_v2"}, Family::kDevice, kB, 10);
-  log(2).alloc({.api = "cuMemAlloc_v2"}, Family::kDevice, kB, 10);
+  log(1).alloc({.api = "cuMemAlloc_v2"}, MemoryKind::kDevice, kB, 10);
+  log(2).alloc({.api = "cuMemAlloc_v2"}, MemoryKind::kDevice, kB, 10);
   log(1).header.magic[0] = 'X';
   log(2).header.major = 7;
   run();
@@ -179,7 +179,7 @@ TEST_F(Logs, SmallInversionsAreSorted) {
   std::uint64_t order = 1;
   for (std::uint64_t round = 0; round < 500; ++round) {
     for (std::uint64_t i = 8; i > 0; --i) {
-      log().alloc({.api = "cuMemAlloc_v2", .order = order + i}, Family::kDevice, kA + i * kMiB, 64);
+      log().alloc({.api = "cuMemAlloc_v2", .order = order + i}, MemoryKind::kDevice, kA + i * kMiB, 64);
     }
     order += 8;
     for (std::uint64_t i = 1; i <= 8; ++i) {
@@ -291,7 +291,7 @@ TEST_F(Logs, KindsOfOtherFilesAreNoEvents) {
 
 TEST_F(Logs, MoreThreadsThanDescriptors) {
   for (std::size_t i = 0; i < 1'500; ++i) {
-    log(i).alloc({.api = "cuMemAlloc_v2"}, Family::kDevice, kA + i * 1024, 512);
+    log(i).alloc({.api = "cuMemAlloc_v2"}, MemoryKind::kDevice, kA + i * 1024, 512);
     log(i).release({.api = "cuMemFree_v2"}, FreeFunction::kMemFree, kA + i * 1024);
   }
   run();
@@ -316,9 +316,9 @@ TEST_F(Logs, HolesAreJumpedOver) {
 }
 
 TEST_F(Logs, ContinuedOrdersAndGiantOnes) {
-  log(0).alloc({.api = "cuMemAlloc_v2", .order = UINT64_MAX}, Family::kDevice, kA, 64);
-  log(1).alloc({.api = "cuMemAlloc_v2", .order = UINT64_MAX}, Family::kDevice, kB, 64);
-  log(1).alloc({.api = "cuMemAlloc_v2", .order = 1}, Family::kDevice, kC, 64);
+  log(0).alloc({.api = "cuMemAlloc_v2", .order = UINT64_MAX}, MemoryKind::kDevice, kA, 64);
+  log(1).alloc({.api = "cuMemAlloc_v2", .order = UINT64_MAX}, MemoryKind::kDevice, kB, 64);
+  log(1).alloc({.api = "cuMemAlloc_v2", .order = 1}, MemoryKind::kDevice, kC, 64);
   run();
   EXPECT_EQ(result.process.totals.events, 3u);
 }
@@ -331,7 +331,7 @@ TEST_F(Logs, RandomDamageNeverCrashesOrHangs) {
     const std::uint64_t at = kA + i % 7 * kMiB;
     l.context(1, 0xc1, 0, true);
     l.alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {i % 5, 2, 3, 4, 5}},
-            static_cast<Family>(i % 19), at, 4096, 0, {512, 400, 8, 1, 4, 0, 0});
+            static_cast<MemoryKind>(i % 19), at, 4096, 0, {512, 400, 8, 1, 4, 0, 0});
     l.copy({.api = "cuMemcpyHtoD_v2"}, at, kHost, 4000 + i * 10);
     l.record(Kind::kCopy, {.api = "cuMemcpy2D_v2"}, std::vector<std::uint64_t>(17, i));
     l.release({.api = "cuMemFree_v2", .result = static_cast<std::uint16_t>(i % 3)},

@@ -18,7 +18,7 @@ protected:
 
   void pairs(std::size_t thread, int count) {
     for (int i = 0; i < count; ++i) {
-      log(thread).alloc({.api = "cuMemAlloc_v2"}, Family::kDevice, kA, 64);
+      log(thread).alloc({.api = "cuMemAlloc_v2"}, MemoryKind::kDevice, kA, 64);
       log(thread).release({.api = "cuMemFree_v2"}, FreeFunction::kMemFree, kA);
     }
   }

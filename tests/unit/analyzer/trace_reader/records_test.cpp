@@ -51,10 +51,10 @@ TEST(Records, WhatTheRecordDoesNotHaveIsZero) {
 }
 
 TEST(Records, DamagedWordIsNoOtherMember) {
-  std::vector<std::uint64_t> words = {0, 0, 0x100 + static_cast<std::uint64_t>(trace::Family::kManaged), 0};
-  EXPECT_GT(trace::AllocView(payload_of(words)).memory_kind(), trace::Family::kManagedVariable);
+  std::vector<std::uint64_t> words = {0, 0, 0x100 + static_cast<std::uint64_t>(trace::MemoryKind::kManaged), 0};
+  EXPECT_GT(trace::AllocView(payload_of(words)).memory_kind(), trace::MemoryKind::kManagedVariable);
   words[2] = 0x77;
-  EXPECT_EQ(trace::AllocView(payload_of(words)).memory_kind(), static_cast<trace::Family>(0x77));
+  EXPECT_EQ(trace::AllocView(payload_of(words)).memory_kind(), static_cast<trace::MemoryKind>(0x77));
 }
 
 TEST(Records, OnlyLaunchesHaveArguments) {

@@ -141,10 +141,10 @@ TEST_F(Traces, WithoutCallsSaysSo) {
 }
 
 TEST_F(Traces, DumpSeesEveryRecordInOrder) {
-  writer.log(0).alloc({.api = "cuMemAlloc_v2", .order = 3}, trace::Family::kDevice, 0x10, 1);
-  writer.log(1).alloc({.api = "cuMemAlloc_v2", .order = 1}, trace::Family::kDevice, 0x20, 1);
+  writer.log(0).alloc({.api = "cuMemAlloc_v2", .order = 3}, trace::MemoryKind::kDevice, 0x10, 1);
+  writer.log(1).alloc({.api = "cuMemAlloc_v2", .order = 1}, trace::MemoryKind::kDevice, 0x20, 1);
   writer.log(1).record(trace::Kind::kName, {}, {0xf, 5, 0x6c656e72656bULL}); // "kerne" of "kernel"
-  writer.log(1).alloc({.api = "cuMemAlloc_v2", .order = 4}, trace::Family::kDevice, 0x40, 1);
+  writer.log(1).alloc({.api = "cuMemAlloc_v2", .order = 4}, trace::MemoryKind::kDevice, 0x40, 1);
   writer.write(path());
   EventStream stream(open_trace(path()).value());
   NameTable names(stream.trace().apis);

@@ -63,7 +63,7 @@ TEST_F(FreeTimes, WhatAStaticRuntimeRefusesIsNotSeen) {
 TEST_F(FreeTimes, LeaksThatACallbackMayHaveTriedToPrevent) {
   expect_only({"leak"});
   const auto alloc = [this](std::uint64_t address, std::uint64_t from) {
-    log().alloc({.api = "cuMemAlloc_v2", .stack = {from}}, Family::kDevice, address, kMiB);
+    log().alloc({.api = "cuMemAlloc_v2", .stack = {from}}, MemoryKind::kDevice, address, kMiB);
   };
   log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, trace::ObjectClass::kPrimaryContext, trace::LifeOp::kRetain);
   alloc(kA, 0x100);

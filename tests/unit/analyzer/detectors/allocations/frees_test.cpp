@@ -73,7 +73,7 @@ TEST_F(Frees, ReusedAddressIsNoDoubleFree) {
 }
 
 TEST_F(Frees, UnregisterTwiceIsADoubleFreeInItsOwnWords) {
-  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, Family::kRegistered, kHost, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered, kHost, 4096);
   log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"}, FreeFunction::kHostUnregister,
                 kHost);
   log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister", .result = 713},
@@ -87,7 +87,7 @@ TEST_F(Frees, UnregisterTwiceIsADoubleFreeInItsOwnWords) {
 }
 
 TEST_F(Frees, FreeHostOfMemoryOnceRegisteredIsNoDoubleFree) {
-  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, Family::kRegistered, kHost, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered, kHost, 4096);
   log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"}, FreeFunction::kHostUnregister,
                 kHost);
   log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost", .result = 1}, FreeFunction::kMemFreeHost,
@@ -111,7 +111,7 @@ TEST_F(Frees, MismatchedFreeNamesTheRightCall) {
 
 TEST_F(Frees, PinnedMemoryIsNamedAsItWasAskedFor) {
   const auto pinned = [this](std::uint64_t address, std::uint64_t flags) {
-    log().alloc({.api = "cuMemHostAlloc", .via = "cudaHostAlloc"}, Family::kPinned, address, kMiB, 0,
+    log().alloc({.api = "cuMemHostAlloc", .via = "cudaHostAlloc"}, MemoryKind::kPinned, address, kMiB, 0,
                 {0, 0, 0, 0, 0, 0, flags});
     log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost"}, FreeFunction::kMemFreeHost, address);
     cuda_free(address, 1, 0x200 + flags);
@@ -135,10 +135,10 @@ TEST_F(Frees, FailedFreeLeavesTheBlockAlive) {
 }
 
 TEST_F(Frees, MismatchesAcrossFamilies) {
-  const auto mismatch = [this](Family family, FreeFunction function, std::uint16_t code, const char* right) {
+  const auto mismatch = [this](MemoryKind memory_kind, FreeFunction function, std::uint16_t code, const char* right) {
     TraceWriter fresh;
     std::swap(trace, fresh);
-    log().alloc({.api = "cudaAlloc"}, family, kA, 4096);
+    log().alloc({.api = "cudaAlloc"}, memory_kind, kA, 4096);
     log().release({.api = "cudaWrong", .result = code}, function, kA);
     run();
     ASSERT_NE(find("mismatched-free"), nullptr) << right;
@@ -146,20 +146,20 @@ TEST_F(Frees, MismatchesAcrossFamilies) {
       << find("mismatched-free")->advice;
     std::swap(trace, fresh);
   };
-  mismatch(Family::kDevice, FreeFunction::kMemFreeHost, 1, "cudaFree.");
-  mismatch(Family::kManaged, FreeFunction::kMemFreeAsync, 801, "cudaFree.");
-  mismatch(Family::kArray, FreeFunction::kMemFree, 1, "cudaFreeArray");
-  mismatch(Family::kDevice, FreeFunction::kArrayDestroy, 1, "cudaFree.");
-  mismatch(Family::kMipmappedArray, FreeFunction::kArrayDestroy, 1, "cudaFreeMipmappedArray");
-  mismatch(Family::kRegistered, FreeFunction::kMemFreeHost, 1, "cudaHostUnregister");
-  mismatch(Family::kPinned, FreeFunction::kHostUnregister, 1, "cudaFreeHost");
-  mismatch(Family::kIpc, FreeFunction::kMemFree, 1, "cudaIpcCloseMemHandle");
-  mismatch(Family::kVmmMapping, FreeFunction::kMemFree, 1, "cuMemUnmap");
-  mismatch(Family::kVmmReservation, FreeFunction::kMemFree, 1, "cuMemAddressFree");
+  mismatch(MemoryKind::kDevice, FreeFunction::kMemFreeHost, 1, "cudaFree.");
+  mismatch(MemoryKind::kManaged, FreeFunction::kMemFreeAsync, 801, "cudaFree.");
+  mismatch(MemoryKind::kArray, FreeFunction::kMemFree, 1, "cudaFreeArray");
+  mismatch(MemoryKind::kDevice, FreeFunction::kArrayDestroy, 1, "cudaFree.");
+  mismatch(MemoryKind::kMipmappedArray, FreeFunction::kArrayDestroy, 1, "cudaFreeMipmappedArray");
+  mismatch(MemoryKind::kRegistered, FreeFunction::kMemFreeHost, 1, "cudaHostUnregister");
+  mismatch(MemoryKind::kPinned, FreeFunction::kHostUnregister, 1, "cudaFreeHost");
+  mismatch(MemoryKind::kIpc, FreeFunction::kMemFree, 1, "cudaIpcCloseMemHandle");
+  mismatch(MemoryKind::kVmmMapping, FreeFunction::kMemFree, 1, "cuMemUnmap");
+  mismatch(MemoryKind::kVmmReservation, FreeFunction::kMemFree, 1, "cuMemAddressFree");
 }
 
 TEST_F(Frees, StaticVariablesHaveNoRightFunction) {
-  log().alloc({.api = "cuModuleGetGlobal_v2", .via = "cudaGetSymbolAddress"}, Family::kModuleGlobal, kA, 64);
+  log().alloc({.api = "cuModuleGetGlobal_v2", .via = "cudaGetSymbolAddress"}, MemoryKind::kModuleGlobal, kA, 64);
   cuda_free(kA, 1);
   run();
   ASSERT_EQ(kinds(), "invalid-free");
@@ -169,7 +169,7 @@ TEST_F(Frees, StaticVariablesHaveNoRightFunction) {
 TEST_F(Frees, DocumentedPairsAreClean) {
   cuda_malloc(kA, kMiB);
   log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
-  log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kB, kMiB);
+  log().alloc({.api = "cuMemAllocAsync"}, MemoryKind::kStreamOrdered, kB, kMiB);
   log().release({.api = "cuMemFree_v2"}, FreeFunction::kMemFree, kB);
   run();
   EXPECT_EQ(kinds(), "");
@@ -287,7 +287,7 @@ TEST_F(Frees, NestedCallsChangeNothing) {
 
 // To a second destruction of an array the driver answers that its context is gone (709).
 TEST_F(Frees, ALevelOfAnArrayIsNoArrayOfItsOwn) {
-  log().alloc({.api = "cuMipmappedArrayCreate"}, Family::kMipmappedArray, kA, 4096);
+  log().alloc({.api = "cuMipmappedArrayCreate"}, MemoryKind::kMipmappedArray, kA, 4096);
   log().record({.api = "cuMipmappedArrayGetLevel"},
                Made<trace::LifeFields>().handle(kB).object(trace::ObjectClass::kArrayView)
                    .op(trace::LifeOp::kCreate).extra(kA));
@@ -300,7 +300,7 @@ TEST_F(Frees, ALevelOfAnArrayIsNoArrayOfItsOwn) {
 }
 
 TEST_F(Frees, ArrayDestroyedTwice) {
-  log().alloc({.api = "cuArrayCreate_v2", .stack = {0x1}}, Family::kArray, kA, 4096);
+  log().alloc({.api = "cuArrayCreate_v2", .stack = {0x1}}, MemoryKind::kArray, kA, 4096);
   log().release({.api = "cuArrayDestroy", .stack = {0x2}}, FreeFunction::kArrayDestroy, kA);
   log().release({.api = "cuArrayDestroy", .result = 709, .stack = {0x3}}, FreeFunction::kArrayDestroy, kA);
   run();
@@ -310,7 +310,7 @@ TEST_F(Frees, ArrayDestroyedTwice) {
 // Registered host memory may lie over an allocation of CUDA's: each has its own life.
 TEST_F(Frees, RegisteredOverAnAllocation) {
   cuda_malloc_host(kA, 8192);
-  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kA + 4096, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2"}, MemoryKind::kRegistered, kA + 4096, 4096);
   cuda_memcpy(kA + 4096, kHost, 4096);
   log().release({.api = "cuMemHostUnregister"}, FreeFunction::kHostUnregister, kA + 4096);
   cuda_memcpy(kA + 4096, kHost, 4096);
@@ -323,7 +323,7 @@ TEST_F(Frees, HostFreeOfPinnedAndRegisteredMemory) {
   cuda_malloc_host(kA, 4096);
   log().release({.api = "free", .result = trace::kResultInFlight, .stack = {0x9}}, FreeFunction::kHostFree,
                 kA);
-  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, Family::kRegistered, kHost, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered, kHost, 4096);
   log().release({.api = "free", .stack = {0xa}}, FreeFunction::kHostFree, kHost);
   log().release({.api = "free"}, FreeFunction::kHostFree, 0x1234000); // ordinary memory
   run();
@@ -345,9 +345,9 @@ TEST_F(Frees, FreeInFlightIsNeitherLeakNorFreed) {
 }
 
 TEST_F(Frees, OrderAcrossThreadsDecides) {
-  log(0).alloc({.api = "cuMemAlloc_v2", .order = 10}, Family::kDevice, kA, 64);
+  log(0).alloc({.api = "cuMemAlloc_v2", .order = 10}, MemoryKind::kDevice, kA, 64);
   log(1).release({.api = "cuMemFree_v2", .order = 11}, FreeFunction::kMemFree, kA);
-  log(0).alloc({.api = "cuMemAlloc_v2", .order = 12}, Family::kDevice, kA, 64);
+  log(0).alloc({.api = "cuMemAlloc_v2", .order = 12}, MemoryKind::kDevice, kA, 64);
   log(1).release({.api = "cuMemFree_v2", .order = 13}, FreeFunction::kMemFree, kA);
   run();
   EXPECT_EQ(kinds(), "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaks: grouping, families, contexts, ways to end, references, graphs; owner rules.
+// Leaks: grouping, kinds of memory, contexts, ways to end, references, graphs; owner rules.
 
 #include "analyzer/detectors/shared/wording.h"
 #include "analyzer/wording/wording.h"
@@ -35,44 +35,44 @@ TEST_F(Leaks, GroupedByStackAndFamily) {
 }
 
 TEST_F(Leaks, SameStackInTwoThreadsIsOneGroup) {
-  log(0).alloc({.api = "cuMemAlloc_v2", .stack = {1, 2}}, Family::kDevice, kA, 10);
-  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {9}}, Family::kDevice, kC, 10);
-  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {1, 2}}, Family::kDevice, kB, 10);
+  log(0).alloc({.api = "cuMemAlloc_v2", .stack = {1, 2}}, MemoryKind::kDevice, kA, 10);
+  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {9}}, MemoryKind::kDevice, kC, 10);
+  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {1, 2}}, MemoryKind::kDevice, kB, 10);
   run();
   EXPECT_EQ(kinds(), "leak leak");
 }
 
 TEST_F(Leaks, EachFamilyInItsWords) {
-  const auto leak = [this](Family family, const char* words, const char* release) {
+  const auto leak = [this](MemoryKind memory_kind, const char* words, const char* release) {
     TraceWriter fresh;
     std::swap(trace, fresh);
-    log().alloc({.api = "cuSomething"}, family, kA, 4096);
+    log().alloc({.api = "cuSomething"}, memory_kind, kA, 4096);
     run();
     ASSERT_EQ(kinds(), "leak") << words;
     EXPECT_NE(result.findings[0].message.find(words), std::string::npos) << result.findings[0].message;
     EXPECT_NE(result.findings[0].advice.find(release), std::string::npos) << result.findings[0].advice;
     std::swap(trace, fresh);
   };
-  leak(Family::kPitched, "pitched device memory", "cuMemFree");
-  leak(Family::kManaged, "managed memory", "cuMemFree");
-  leak(Family::kPinned, "pinned host memory", "cuMemFreeHost");
-  leak(Family::kRegistered, "registered host memory was never unregistered", "cuMemHostUnregister");
-  leak(Family::kStreamOrdered, "stream-ordered device memory", "cuMemFreeAsync");
-  leak(Family::kArray, "CUDA array memory", "cuArrayDestroy");
-  leak(Family::kMipmappedArray, "mipmapped array memory", "cuMipmappedArrayDestroy");
-  leak(Family::kVmmHandle, "physical memory (VMM handle) was never released", "cuMemRelease");
-  leak(Family::kVmmReservation, "reserved address space (VMM)", "cuMemAddressFree");
-  leak(Family::kVmmMapping, "mapped memory (VMM) was never unmapped", "cuMemUnmap");
-  leak(Family::kIpc, "another process's memory (IPC) was never closed", "cuIpcCloseMemHandle");
-  leak(Family::kPoolImport, "imported pool memory", "cuMemFree");
-  leak(Family::kExternal, "mapped external memory", "cuMemFree");
+  leak(MemoryKind::kPitched, "pitched device memory", "cuMemFree");
+  leak(MemoryKind::kManaged, "managed memory", "cuMemFree");
+  leak(MemoryKind::kPinned, "pinned host memory", "cuMemFreeHost");
+  leak(MemoryKind::kRegistered, "registered host memory was never unregistered", "cuMemHostUnregister");
+  leak(MemoryKind::kStreamOrdered, "stream-ordered device memory", "cuMemFreeAsync");
+  leak(MemoryKind::kArray, "CUDA array memory", "cuArrayDestroy");
+  leak(MemoryKind::kMipmappedArray, "mipmapped array memory", "cuMipmappedArrayDestroy");
+  leak(MemoryKind::kVmmHandle, "physical memory (VMM handle) was never released", "cuMemRelease");
+  leak(MemoryKind::kVmmReservation, "reserved address space (VMM)", "cuMemAddressFree");
+  leak(MemoryKind::kVmmMapping, "mapped memory (VMM) was never unmapped", "cuMemUnmap");
+  leak(MemoryKind::kIpc, "another process's memory (IPC) was never closed", "cuIpcCloseMemHandle");
+  leak(MemoryKind::kPoolImport, "imported pool memory", "cuMemFree");
+  leak(MemoryKind::kExternal, "mapped external memory", "cuMemFree");
 }
 
 TEST_F(Leaks, StaticMemoryNever) {
-  log().alloc({.api = "cuModuleGetGlobal_v2"}, Family::kModuleGlobal, kA, 4096);
-  log().alloc({.api = "cuModuleGetGlobal_v2"}, Family::kModuleGlobal, kA, 4096);
-  log().alloc({.api = "cuLibraryGetManaged"}, Family::kManagedVariable, kB, 4096);
-  log().alloc({.api = "cuLibraryGetManaged"}, Family::kManagedVariable, kB, 4096);
+  log().alloc({.api = "cuModuleGetGlobal_v2"}, MemoryKind::kModuleGlobal, kA, 4096);
+  log().alloc({.api = "cuModuleGetGlobal_v2"}, MemoryKind::kModuleGlobal, kA, 4096);
+  log().alloc({.api = "cuLibraryGetManaged"}, MemoryKind::kManagedVariable, kB, 4096);
+  log().alloc({.api = "cuLibraryGetManaged"}, MemoryKind::kManagedVariable, kB, 4096);
   run();
   EXPECT_EQ(kinds(), "");
   EXPECT_TRUE(result.not_checked.empty());
@@ -80,9 +80,9 @@ TEST_F(Leaks, StaticMemoryNever) {
 }
 
 TEST_F(Leaks, FailedAndZeroSizedAllocationsAreNothing) {
-  log().alloc({.api = "cuMemAlloc_v2", .result = 1}, Family::kDevice, kA, 4096);
-  log().alloc({.api = "cuMemAlloc_v2", .result = trace::kResultInFlight}, Family::kDevice, kB, 4096);
-  log().alloc({.api = "cudaMalloc", .flags = trace::kFlagRuntime}, Family::kDevice, 0, 0);
+  log().alloc({.api = "cuMemAlloc_v2", .result = 1}, MemoryKind::kDevice, kA, 4096);
+  log().alloc({.api = "cuMemAlloc_v2", .result = trace::kResultInFlight}, MemoryKind::kDevice, kB, 4096);
+  log().alloc({.api = "cudaMalloc", .flags = trace::kFlagRuntime}, MemoryKind::kDevice, 0, 0);
   run();
   EXPECT_EQ(find("leak"), nullptr);
 }
@@ -91,8 +91,8 @@ TEST_F(Leaks, EndedWithTheirContextAndSaysSo) {
   log().context(1, 0xc1, 0, true);
   log().context(2, 0xc2, 0, false);
   cuda_malloc(kA, kMiB, 0x111);
-  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, Family::kDevice, kB, 2 * kMiB);
-  log().alloc({.api = "cuMemAllocAsync", .context = 2}, Family::kStreamOrdered, kC, 3 * kMiB);
+  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, MemoryKind::kDevice, kB, 2 * kMiB);
+  log().alloc({.api = "cuMemAllocAsync", .context = 2}, MemoryKind::kStreamOrdered, kC, 3 * kMiB);
   log().life({.api = "cuCtxDestroy_v2", .stack = {0x333}}, 0xc2, ObjectClass::kContext, LifeOp::kDestroy);
   cuda_free(kA);
   log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kC);
@@ -124,7 +124,7 @@ TEST_F(Leaks, ResetOfOneDeviceLeavesTheOther) {
   log().context(1, 0xc1, 0, true);
   log().context(2, 0xc2, 1, true);
   cuda_malloc(kA, kMiB);
-  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, Family::kDevice, kB, kMiB);
+  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, MemoryKind::kDevice, kB, kMiB);
   log().life({.api = "cuDevicePrimaryCtxReset"}, 1, ObjectClass::kPrimaryContext, LifeOp::kReset);
   cuda_free(kA);
   run();
@@ -177,8 +177,8 @@ TEST_F(Leaks, WaysToEnd) {
 
 TEST_F(Leaks, ReferencesOfIpcAndVmmHandles) {
   for (int i = 0; i < 2; ++i) {
-    log().alloc({.api = "cuIpcOpenMemHandle_v2"}, Family::kIpc, kA, 0);
-    log().alloc({.api = "cuMemRetainAllocationHandle"}, Family::kVmmHandle, 7, 2 * kMiB);
+    log().alloc({.api = "cuIpcOpenMemHandle_v2"}, MemoryKind::kIpc, kA, 0);
+    log().alloc({.api = "cuMemRetainAllocationHandle"}, MemoryKind::kVmmHandle, 7, 2 * kMiB);
   }
   log().release({.api = "cuIpcCloseMemHandle"}, FreeFunction::kIpcClose, kA);
   log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 7);
@@ -195,8 +195,8 @@ TEST_F(Leaks, ReferencesOfIpcAndVmmHandles) {
 TEST_F(Leaks, CapturedAllocationsAreGraphMemory) {
   log().record({.api = "cuStreamBeginCapture_v2"},
                Made<trace::SyncFields>().stream(7).op(trace::SyncOp::kBeginCapture));
-  log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kA, kMiB, 7);
-  log().alloc({.api = "cuMemAllocAsync"}, Family::kStreamOrdered, kB, kMiB, 8); // not captured
+  log().alloc({.api = "cuMemAllocAsync"}, MemoryKind::kStreamOrdered, kA, kMiB, 7);
+  log().alloc({.api = "cuMemAllocAsync"}, MemoryKind::kStreamOrdered, kB, kMiB, 8); // not captured
   log().record({.api = "cuStreamEndCapture"},
                Made<trace::SyncFields>().stream(7).op(trace::SyncOp::kEndCapture));
   log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kB);

@@ -16,7 +16,7 @@ protected:
   OutOfMemory() { expect_only({"leak", "out-of-memory"}); }
   void fail(std::uint64_t bytes, std::uint64_t from = 0x400, std::size_t thread = 0) {
     log(thread).alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .result = 2, .stack = {from}, .context = 0},
-                      Family::kDevice, 0, bytes);
+                      MemoryKind::kDevice, 0, bytes);
   }
   void driver_says(std::uint64_t free_bytes, std::uint64_t total, std::uint16_t context = 1,
                    std::size_t thread = 0) {
@@ -24,7 +24,7 @@ protected:
                        Made<trace::MemoryInfoFields>().free_bytes(free_bytes).total_bytes(total));
   }
   void take(std::uint64_t address, std::uint64_t bytes, std::uint64_t pool = 0) {
-    log().alloc({.api = "cuMemAllocFromPoolAsync", .stack = {0x300}}, Family::kStreamOrdered, address, bytes, 7,
+    log().alloc({.api = "cuMemAllocFromPoolAsync", .stack = {0x300}}, MemoryKind::kStreamOrdered, address, bytes, 7,
                 {0, 0, 0, 0, 0, pool, 0});
   }
   void give(std::uint64_t address) {
@@ -50,7 +50,7 @@ TEST_F(OutOfMemory, ModulesThatHeldIt) {
   cuda_malloc(kA, 3 * kMiB, 0x1100);
   cuda_malloc(kB, kMiB, 0x2100);
   cuda_malloc(kC, kMiB, 0x2200);
-  log().alloc({.api = "cuMemAlloc_v2", .stack = {0x3100, 0x2300}}, Family::kDevice, kC + kMiB, 4 * kMiB);
+  log().alloc({.api = "cuMemAlloc_v2", .stack = {0x3100, 0x2300}}, MemoryKind::kDevice, kC + kMiB, 4 * kMiB);
   fail(64 * kMiB);
   const HeldMemory& h = held();
   ASSERT_EQ(h.modules.size(), 2u);
@@ -81,7 +81,7 @@ TEST_F(OutOfMemory, WhatNobodyTracedHeldIsEstimated) {
   log().context(1, 0xc1, 0, true);
   log().context(2, 0xc2, 1, true);
   cuda_malloc(kA, 100 * kMiB);
-  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, Family::kDevice, kB, 30 * kMiB);
+  log().alloc({.api = "cuMemAlloc_v2", .context = 2}, MemoryKind::kDevice, kB, 30 * kMiB);
   fail(64 * kMiB);
   driver_says(20 * kMiB, 200 * kMiB, 2);
   const HeldMemory& h = held();
@@ -103,7 +103,7 @@ TEST_F(OutOfMemory, EnoughWasFreeButNotInOnePiece) {
 }
 
 TEST_F(OutOfMemory, ManagedMemoryMayBeMoreThanTheDeviceHas) {
-  log().alloc({.api = "cuMemAllocManaged"}, Family::kManaged, kA, 500 * kMiB);
+  log().alloc({.api = "cuMemAllocManaged"}, MemoryKind::kManaged, kA, 500 * kMiB);
   fail(10 * kMiB);
   driver_says(0, 121 * kMiB);
   EXPECT_EQ(held().untraced_bytes(), 0u);
@@ -192,7 +192,7 @@ TEST_F(OutOfMemory, DevicesDrawFromThePoolTheyWereGiven) {
 TEST_F(OutOfMemory, OfTheHostOnlyWhatIsPinnedCounts) {
   cuda_malloc(kA, kMiB);
   cuda_malloc_host(kB, 3 * kMiB);
-  log().alloc({.api = "cuMemHostAlloc", .via = "cudaMallocHost", .result = 2, .stack = {0x400}}, Family::kPinned,
+  log().alloc({.api = "cuMemHostAlloc", .via = "cudaMallocHost", .result = 2, .stack = {0x400}}, MemoryKind::kPinned,
               0, 64 * kMiB);
   driver_says(1, 2);
   const HeldMemory& h = held();

@@ -24,7 +24,7 @@ protected:
     log().record({.api = "cuIpcGetMemHandle"}, Made<trace::UseFields>().address(address).use(what));
   }
   void from_pool(std::uint64_t address, std::uint64_t bytes, std::uint64_t pool = 0) {
-    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .stack = {0x102}}, Family::kStreamOrdered, address,
+    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .stack = {0x102}}, MemoryKind::kStreamOrdered, address,
                 bytes, 0, {0, 0, 0, 0, 0, pool});
   }
   void back_to_pool(std::uint64_t address) {
@@ -67,8 +67,8 @@ TEST_F(Unused, AnyUseIsAUse) {
   use(next(), trace::UseClass::kExport);
   use(next(), trace::UseClass::kAttach);
   cuda_memcpy(next(), kHost, 10, 1); // tried
-  for (const Family family : {Family::kManaged, Family::kPinned, Family::kVmmMapping, Family::kGraph}) {
-    log().alloc({.api = "cuMemAllocManaged"}, family, address += kMiB, 1000);
+  for (const MemoryKind memory_kind : {MemoryKind::kManaged, MemoryKind::kPinned, MemoryKind::kVmmMapping, MemoryKind::kGraph}) {
+    log().alloc({.api = "cuMemAllocManaged"}, memory_kind, address += kMiB, 1000);
   }
   run();
   EXPECT_EQ(find("unused"), nullptr);
@@ -133,7 +133,7 @@ TEST_F(Unused, WhatStartsCudaServesItsPurpose) {
   cuda_malloc(kA, 1);
   cuda_free(kA);
   trace.log().context(2, 0x6000, 1, true);
-  log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .context = 2}, Family::kDevice, kB, 256);
+  log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .context = 2}, MemoryKind::kDevice, kB, 256);
   run();
   EXPECT_EQ(find("unused"), nullptr);
 }

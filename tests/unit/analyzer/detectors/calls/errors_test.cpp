@@ -43,7 +43,7 @@ TEST_F(Errors, ProbingIsNoError) {
 }
 
 TEST_F(Errors, RegisteringTwiceIsOne) {
-  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .result = 712}, Family::kRegistered,
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .result = 712}, MemoryKind::kRegistered,
               kHost, 64);
   run();
   EXPECT_EQ(kinds(), "api-error");
@@ -51,10 +51,10 @@ TEST_F(Errors, RegisteringTwiceIsOne) {
 
 TEST_F(Errors, RuntimesRetryIsForgiven) {
   for (const std::uint16_t code : std::initializer_list<std::uint16_t>{3, 201, 709}) {
-    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = code}, Family::kStreamOrdered,
+    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = code}, MemoryKind::kStreamOrdered,
                 0, 64);
     note({.api = "cuDevicePrimaryCtxRetain", .via = "cudaMallocAsync"});
-    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, Family::kStreamOrdered, kA, 64);
+    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, MemoryKind::kStreamOrdered, kA, 64);
     log().release({.api = "cuMemFreeAsync", .via = "cudaFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
   }
   run();
@@ -62,9 +62,9 @@ TEST_F(Errors, RuntimesRetryIsForgiven) {
 }
 
 TEST_F(Errors, RetryThatNeverSucceedsIsOne) {
-  log(0).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = 201}, Family::kStreamOrdered, 0,
+  log(0).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = 201}, MemoryKind::kStreamOrdered, 0,
                64);
-  log(1).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, Family::kStreamOrdered, kA,
+  log(1).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, MemoryKind::kStreamOrdered, kA,
                64); // another thread
   log(1).release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
   run();
@@ -97,7 +97,7 @@ protected:
     map(kA);
   }
   void map(std::uint64_t address) {
-    log().alloc({.api = "cuMemMap", .stack = {0x400}}, Family::kVmmMapping, address, kMiB, 0x71);
+    log().alloc({.api = "cuMemMap", .stack = {0x400}}, MemoryKind::kVmmMapping, address, kMiB, 0x71);
   }
   void access(std::uint64_t address, std::uint64_t bytes, std::uint16_t flags, std::uint16_t code = 0) {
     log().record({.api = "cuMemSetAccess", .result = code, .flags = flags},
@@ -190,7 +190,7 @@ TEST_F(Errors, OutOfMemoryNamesTheHolders) {
   for (std::uint64_t i = 0; i < 2; ++i) cuda_free(kC + i * kMiB);
   for (int i = 0; i < 3; ++i) {
     log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .result = 2, .stack = {0x4000}},
-                Family::kDevice, 0, 2048 * kMiB);
+                MemoryKind::kDevice, 0, 2048 * kMiB);
   }
   run();
   const ReportedFinding* f = find("out-of-memory");
@@ -212,7 +212,7 @@ TEST_F(Errors, FreedAndLiveAgainIsNoHole) {
   cuda_malloc(kA, 8 * kMiB);
   cuda_free(kA);
   cuda_malloc(kA + 2 * kMiB, kMiB); // leaves 2 and 5 MiB
-  log().alloc({.api = "cuMemAlloc_v2", .result = 2}, Family::kDevice, 0, 64 * kMiB);
+  log().alloc({.api = "cuMemAlloc_v2", .result = 2}, MemoryKind::kDevice, 0, 64 * kMiB);
   run();
   EXPECT_NE(find("out-of-memory")->message.find("largest piece it had freed is 5.0 MiB"), std::string::npos);
 }

@@ -14,7 +14,7 @@ protected:
   Policies() { expect_only({"policy"}); }
   void malloc_async(std::uint64_t address, std::uint64_t stream = 0, std::size_t thread = 0) {
     log(thread).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .stack = {0x120}},
-                      Family::kStreamOrdered, address, 100, stream);
+                      MemoryKind::kStreamOrdered, address, 100, stream);
   }
   void capture(trace::SyncOp op, std::uint64_t stream, std::size_t thread = 0) {
     log(thread).record({.api = "cuStreamBeginCapture_v2"}, Made<trace::SyncFields>().stream(stream).op(op));
@@ -106,7 +106,7 @@ TEST_F(Policies, ARangeThatNeverCame) {
 TEST_F(Policies, AllocationsDuringCapture) {
   capture(trace::SyncOp::kBeginCapture, 0x51);
   malloc_async(kA, 0x51, 1);
-  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {0x1}}, Family::kDevice, kB, 100); // another thread's business
+  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {0x1}}, MemoryKind::kDevice, kB, 100); // another thread's business
   cuda_malloc(kC, 100);
   capture(trace::SyncOp::kEndCapture, 0x51);
   cuda_malloc(kA + kMiB, 100, 0x102);

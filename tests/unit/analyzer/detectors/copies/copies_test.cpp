@@ -99,7 +99,7 @@ TEST_F(Copies, TwoDimensionalPastTheEnd) {
 }
 
 TEST_F(Copies, PastPitchTimesHeightOfPitchedMemory) {
-  log().alloc({.api = "cuMemAllocPitch_v2", .via = "cudaMallocPitch"}, Family::kPitched, kA, 512 * 4, 0,
+  log().alloc({.api = "cuMemAllocPitch_v2", .via = "cudaMallocPitch"}, MemoryKind::kPitched, kA, 512 * 4, 0,
               {512, 400, 4, 1, 4, 0, 0});
   copy_2d(kA, 512, kHost, 400, 512, 4); // whole pitches: fine
   copy_2d(kA, 512, kHost, 400, 400, 5);
@@ -191,7 +191,7 @@ TEST_F(Copies, TheRestOfAPartlyRebornBlockStaysFreed) {
 }
 
 TEST_F(Copies, SetAndPrefetchOfFreedMemory) {
-  log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, Family::kStreamOrdered, kA, kMiB, 7);
+  log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, MemoryKind::kStreamOrdered, kA, kMiB, 7);
   log().release({.api = "cuMemFreeAsync", .via = "cudaFreeAsync"}, FreeFunction::kMemFreeAsync, kA, 0, 7);
   log().set({.api = "cuMemsetD8Async", .via = "cudaMemsetAsync", .result = 1}, kA, 100);
   log().record({.api = "cuTexRefSetAddress", .result = 1},
@@ -217,7 +217,7 @@ TEST_F(Copies, FreedPinnedMemoryIsBlamedOnlyIfCudaRefused) {
 
 TEST_F(Copies, UnregisteredMemoryIsOrdinaryMemory) {
   cuda_malloc(kA, kMiB);
-  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kHost, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2"}, MemoryKind::kRegistered, kHost, 4096);
   log().release({.api = "cuMemHostUnregister"}, FreeFunction::kHostUnregister, kHost);
   cuda_memcpy(kA, kHost, 256, 0);
   cuda_free(kA);
@@ -238,7 +238,7 @@ TEST_F(Copies, PinnedHostSideIsBounded) {
 
 TEST_F(Copies, RegisteredRangeMayGoOnUnlessRefused) {
   cuda_malloc(kA, kMiB);
-  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kHost, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2"}, MemoryKind::kRegistered, kHost, 4096);
   cuda_memcpy(kA, kHost, 5000, 0);
   run();
   EXPECT_EQ(find("copy-out-of-bounds"), nullptr);
@@ -248,9 +248,9 @@ TEST_F(Copies, RegisteredRangeMayGoOnUnlessRefused) {
 }
 
 TEST_F(Copies, MappingsSideBySideAreOnePieceOfMemory) {
-  log().alloc({.api = "cuMemAddressReserve"}, Family::kVmmReservation, kA, 16 * kMiB);
-  log().alloc({.api = "cuMemMap"}, Family::kVmmMapping, kA, 2 * kMiB);
-  log().alloc({.api = "cuMemMap"}, Family::kVmmMapping, kA + 2 * kMiB, 2 * kMiB);
+  log().alloc({.api = "cuMemAddressReserve"}, MemoryKind::kVmmReservation, kA, 16 * kMiB);
+  log().alloc({.api = "cuMemMap"}, MemoryKind::kVmmMapping, kA, 2 * kMiB);
+  log().alloc({.api = "cuMemMap"}, MemoryKind::kVmmMapping, kA + 2 * kMiB, 2 * kMiB);
   cuda_memcpy(kA + kMiB, kHost, 3 * kMiB);
   cuda_memcpy(kA + kMiB, kHost, 3 * kMiB + 1, 1);
   log().release({.api = "cuMemUnmap"}, FreeFunction::kMemUnmap, kA, 4 * kMiB);

@@ -32,9 +32,9 @@ protected:
     cuda_malloc(kA, kMiB);
     cuda_malloc(kB, kMiB, 0x101);
     for (const std::uint64_t address : {kA, kB}) log().set({.api = "cuMemsetD8_v2"}, address, kMiB);
-    log().alloc({.api = "cuMemAllocManaged", .via = "cudaMallocManaged"}, Family::kManaged, kC, kMiB);
+    log().alloc({.api = "cuMemAllocManaged", .via = "cudaMallocManaged"}, MemoryKind::kManaged, kC, kMiB);
     cuda_malloc_host(kPinned, kMiB);
-    log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, Family::kRegistered, kRegistered,
+    log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered, kRegistered,
                 kMiB);
   }
   void free_memory() {
@@ -114,7 +114,7 @@ TEST_F(CopySides, RightDirections) {
   copy(kDefault, kHost, kA);
   copy(kHostToDevice, kA, kPinned);
   copy(kDeviceToHost, kRegistered, kA);
-  log().alloc({.api = "cuLibraryGetManaged"}, Family::kManagedVariable, kManagedVariable, kMiB);
+  log().alloc({.api = "cuLibraryGetManaged"}, MemoryKind::kManagedVariable, kManagedVariable, kMiB);
   for (const CopyKind kind : {kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice}) {
     copy(kind, kC, kC + 4096); // managed memory is both
     copy(kind, kManagedVariable, kManagedVariable + 4096);

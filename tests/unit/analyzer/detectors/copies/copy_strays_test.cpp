@@ -49,7 +49,7 @@ TEST_F(Strays, BeginsBehindABlock) {
 TEST_F(Strays, HostSidesBeforeAndBehind) {
   cuda_malloc(kA, kMiB);
   cuda_malloc_host(kB, 5000);
-  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kC, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2"}, MemoryKind::kRegistered, kC, 4096);
   cuda_memcpy(kA, kB - 16, 100, 1);
   cuda_memcpy(kA, kB + 5000, 100, 1);
   cuda_memcpy(kA, kC - 16, 100, 1);
@@ -68,7 +68,7 @@ TEST_F(Strays, HostSidesBeforeAndBehind) {
 TEST_F(Strays, OtherMemoryIsNotTakenForANeighbour) {
   expect_only({"copy-direction", "copy-out-of-bounds", "use-after-free"});
   cuda_malloc(kA, 1000);
-  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kHost, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2"}, MemoryKind::kRegistered, kHost, 4096);
   cuda_memcpy(kA - 16, kHost, 100);
   cuda_memcpy(kA + 1000, kHost, 100);
   cuda_memcpy(kA + 4 * kMiB, kHost, 100, 1);

@@ -78,7 +78,7 @@ TEST_F(GraphCopies, Overlap) {
 
 TEST_F(GraphCopies, OverlapInAnArray) {
   constexpr std::uint64_t kArray = 0x55550000;
-  log().alloc({.api = "cuArray3DCreate_v2"}, Family::kArray, kArray, 256 * 64, 0, {0, 256, 64, 0, 4, 0, 0});
+  log().alloc({.api = "cuArray3DCreate_v2"}, MemoryKind::kArray, kArray, 256 * 64, 0, {0, 256, 64, 0, 4, 0, 0});
   const auto copy = [&](std::uint64_t from_row, std::uint16_t code) {
     node({kArray, kArray, 256 * 40, 0, 0, 0, 256, 40, 1, 0, 0, 0, 0, 0, 0, from_row, 0},
          trace::copy_flags(Side::kArray, Side::kArray, false), code);
@@ -128,7 +128,7 @@ TEST_F(GraphCopies, RefusedNodesAreExplained) {
 
 TEST_F(GraphCopies, Pitches) {
   expect_only({"pitch-mismatch"});
-  log().alloc({.api = "cuMemAllocPitch_v2", .via = "cudaMallocPitch"}, Family::kPitched, kC, 512 * 64, 0,
+  log().alloc({.api = "cuMemAllocPitch_v2", .via = "cudaMallocPitch"}, MemoryKind::kPitched, kC, 512 * 64, 0,
               {512, 400, 64, 1, 4, 0, 0});
   const auto rows = [this](std::uint64_t pitch) {
     node({kC, kHeap, 400 * 64, 0, pitch, 400, 400, 64, 1, 64, 64},

@@ -33,7 +33,7 @@ protected:
   }
   void malloc_pitch(std::uint64_t address, std::uint64_t pitch, std::uint64_t width, std::uint64_t height,
                     std::uint64_t depth = 1) {
-    log().alloc({.api = "cuMemAllocPitch_v2", .via = "cudaMallocPitch", .stack = {0x120}}, Family::kPitched,
+    log().alloc({.api = "cuMemAllocPitch_v2", .via = "cudaMallocPitch", .stack = {0x120}}, MemoryKind::kPitched,
                 address, pitch * height * depth, 0, {pitch, width, height, depth, 4, 0, 0});
   }
   void h200() { // P0 ordinal, bytes, texture alignment, texture pitch alignment, surface alignment, ...
@@ -314,7 +314,7 @@ TEST_F(Pitch, RefusedForAnotherReason) {
 TEST_F(Pitch, StaticRuntimeIsNotChecked) {
   log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, trace::ObjectClass::kPrimaryContext,
              trace::LifeOp::kRetain);
-  log().alloc({.api = "cuMemAllocPitch_v2"}, Family::kPitched, kA, 512 * 64, 0, {512, 400, 64, 1, 4, 0, 0});
+  log().alloc({.api = "cuMemAllocPitch_v2"}, MemoryKind::kPitched, kA, 512 * 64, 0, {512, 400, 64, 1, 4, 0, 0});
   log().record({.api = "cuMemsetD2D8_v2"},
                Made<trace::SetFields>().destination(kA).bytes(400 * 64).pitch(512).width(400).height(64)
                    .element_bytes(1));

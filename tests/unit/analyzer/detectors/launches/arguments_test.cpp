@@ -144,7 +144,7 @@ TEST_F(Arguments, FieldsOfAStructureMayBeAnEnd) {
 
 TEST_F(Arguments, EndOfRegisteredMemoryBesideFreedPinned) {
   constexpr std::uint64_t kRegistered = 0x7f0000100000;
-  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, Family::kRegistered, kRegistered, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kRegistered, 4096);
   cuda_malloc_host(kRegistered + 4096, 4096);
   log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kRegistered + 4096);
   launch({{kRegistered, 0}, {kRegistered + 4096, 1}});
@@ -153,7 +153,7 @@ TEST_F(Arguments, EndOfRegisteredMemoryBesideFreedPinned) {
 
 TEST_F(Arguments, RegionsOfAPoolLieSideBySide) {
   const auto region = [&](std::uint64_t address) {
-    log().alloc({.api = "nvtxMemRegionsRegister"}, Family::kSubAllocation, address, 4096, 0, {0, 0, 0, 0, 0, 0x77, 0});
+    log().alloc({.api = "nvtxMemRegionsRegister"}, MemoryKind::kSubAllocation, address, 4096, 0, {0, 0, 0, 0, 0, 0x77, 0});
   };
   const auto give_back = [&](std::uint64_t address) {
     log().release({.api = "nvtxMemRegionsUnregister"}, FreeFunction::kRegionUnregister, address);
@@ -183,7 +183,7 @@ TEST_F(Arguments, FreedPinnedAndManagedMemory) {
   EXPECT_NE(result.findings[0].message.find("8 bytes into memory that was already freed: 4.0 KiB of pinned"),
             std::string::npos)
     << result.findings[0].message;
-  log().alloc({.api = "cuMemAllocManaged", .via = "cudaMallocManaged"}, Family::kManaged, kC, 4096);
+  log().alloc({.api = "cuMemAllocManaged", .via = "cudaMallocManaged"}, MemoryKind::kManaged, kC, 4096);
   cuda_free(kC, 0, 0x220);
   launch({{kC, 0}});
   run();
@@ -194,7 +194,7 @@ TEST_F(Arguments, FreedPinnedAndManagedMemory) {
 TEST_F(Arguments, HostMemoryThatCudaKnowsAgain) {
   cuda_malloc_host(kB, 4096);
   log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kB);
-  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kB, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2"}, MemoryKind::kRegistered, kB, 4096);
   launch({{kB, 0}});
   EXPECT_EQ(verdict(), "");
 }

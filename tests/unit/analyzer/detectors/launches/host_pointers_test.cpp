@@ -139,7 +139,7 @@ TEST_F(HostPointers, WhatCudaKnowsIsFine) {
   cuda_malloc(kA, 4096);
   cuda_memcpy(kA, kMapped, 4096);
   cuda_malloc_host(kMapped, 4096);
-  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, Family::kRegistered, kHeap, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kHeap, 4096);
   launch(kA, kMapped);
   launch(kMapped, kHeap);
   launch(12, 0);
@@ -151,7 +151,7 @@ TEST_F(HostPointers, WhatCudaKnowsIsFine) {
 TEST_F(HostPointers, EndOfAnArgumentsBlockIsNeverRead) {
   machine(false);
   kernel("_Z1kPf3Two");
-  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, Family::kRegistered, kHeap, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kHeap, 4096);
   launch(kHeap + 4096, kHeap);
   run();
   EXPECT_EQ(kinds(), "");
@@ -162,7 +162,7 @@ TEST_F(HostPointers, EndOfAnArgumentsBlockIsNeverRead) {
 
 TEST_F(HostPointers, PointerThatCountsFromOneIsAWarning) {
   machine(false);
-  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, Family::kRegistered, kHeap + 4096, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kHeap + 4096, 4096);
   launch(kHeap + 4096 - 8);
   run();
   ASSERT_EQ(kinds(), "host-pointer");
@@ -185,7 +185,7 @@ TEST_F(HostPointers, UnregisteredMemoryIsTheHostsAgain) {
   machine(false);
   const auto memory = [&](bool registered) {
     const Call call{.api = registered ? "cuMemHostRegister_v2" : "cuMemHostUnregister", .stack = {0x500}};
-    if (registered) log().alloc(call, Family::kRegistered, kMapped, 4096);
+    if (registered) log().alloc(call, MemoryKind::kRegistered, kMapped, 4096);
     else log().release(call, FreeFunction::kHostUnregister, kMapped);
   };
   memory(true);
@@ -233,7 +233,7 @@ TEST_F(StaticVariables, GivenToAKernelAreErrors) {
 
 TEST_F(StaticVariables, RegisteredOnesAreTheGpusToo) {
   machine(false);
-  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, Family::kRegistered, kVariable, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kVariable, 4096);
   launch(kVariable + 16);
   run();
   EXPECT_EQ(kinds(), "");

@@ -28,8 +28,8 @@ protected:
                  {trace::pack_halves({0, 8}), trace::pack_halves({8, 24})});
     log().name(kFunction, name);
   }
-  void on_device(std::uint64_t address, std::uint16_t context, Family family = Family::kDevice) {
-    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x100}, .context = context}, family, address, kMiB);
+  void on_device(std::uint64_t address, std::uint16_t context, MemoryKind memory_kind = MemoryKind::kDevice) {
+    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x100}, .context = context}, memory_kind, address, kMiB);
   }
   void launch(std::uint64_t first, std::uint64_t second = 0, std::uint16_t context = 1, std::uint64_t stream = 0) {
     log().record({.api = "cuLaunchKernel",
@@ -184,9 +184,9 @@ TEST_F(PeerPointers, AccessOfUnknownContextsMayBeTheirs) {
 
 TEST_F(PeerPointers, MemoryThatAllDevicesReachOrThatHasAListOfItsOwn) {
   std::uint64_t at = kC;
-  for (const Family family : {Family::kManaged, Family::kPinned, Family::kRegistered, Family::kStreamOrdered,
-                              Family::kVmmMapping, Family::kIpc}) {
-    on_device(at, 2, family);
+  for (const MemoryKind memory_kind : {MemoryKind::kManaged, MemoryKind::kPinned, MemoryKind::kRegistered, MemoryKind::kStreamOrdered,
+                              MemoryKind::kVmmMapping, MemoryKind::kIpc}) {
+    on_device(at, 2, memory_kind);
     launch(at);
     at += 16 * kMiB;
   }

@@ -51,7 +51,7 @@ TEST_F(RunningKernels, ThatShareMemoryWithTheHostMayBeTold) {
 }
 
 TEST_F(RunningKernels, ManagedMemoryIsSharedToo) {
-  log().alloc({.api = "cuMemAllocManaged"}, Family::kManaged, kB, 4096);
+  log().alloc({.api = "cuMemAllocManaged"}, MemoryKind::kManaged, kB, 4096);
   launch(kS, kB);
   cuda_malloc(kA, 1000);
   read(kDefault, false); // the default stream does not wait for a non-blocking one
@@ -143,7 +143,7 @@ TEST_F(RunningKernels, DeviceMemoryThatWasWrittenBefore) {
 }
 
 TEST_F(RunningKernels, ManagedVariablesAreSharedWithAll) {
-  log().alloc({.api = "cuLibraryGetManaged"}, Family::kModuleGlobal, kB, 8);
+  log().alloc({.api = "cuLibraryGetManaged"}, MemoryKind::kModuleGlobal, kB, 8);
   launch(kS, kDevice);
   cuda_malloc(kA, 1000);
   read(kT, true);
@@ -151,7 +151,7 @@ TEST_F(RunningKernels, ManagedVariablesAreSharedWithAll) {
 }
 
 TEST_F(RunningKernels, ManagedVariablesHaveAFamilyOfTheirOwnSince15) {
-  log().alloc({.api = "cuLibraryGetManaged"}, Family::kManagedVariable, kB, 8);
+  log().alloc({.api = "cuLibraryGetManaged"}, MemoryKind::kManagedVariable, kB, 8);
   launch(kS, kDevice);
   cuda_malloc(kA, 1000);
   read(kT, true);

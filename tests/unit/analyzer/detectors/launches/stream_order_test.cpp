@@ -42,7 +42,7 @@ TEST_F(StreamOrders, FreedOnAnotherStream) {
   set_on(kS);
   free_on(kT);
   malloc_on(kS, kB);
-  free_on(kT, kB); // never used, yet not born there
+  free_on(kT, kB); // never used, yet not allocated there
   run();
   ASSERT_EQ(kinds(), "stream-order stream-order");
   EXPECT_EQ(labels(result.findings[0]), "freed here|allocated here");

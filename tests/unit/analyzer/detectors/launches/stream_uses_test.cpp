@@ -207,7 +207,7 @@ TEST_F(StreamUses, ADestroyedStreamsHandleIsAnotherStream) {
 }
 
 TEST_F(StreamUses, ImportedMemoryWasAllocatedElsewhere) {
-  log().alloc({.api = "cuMemPoolImportPointer"}, Family::kPoolImport, kA, 0);
+  log().alloc({.api = "cuMemPoolImportPointer"}, MemoryKind::kPoolImport, kA, 0);
   log().record({.api = "cuMemsetD8Async", .flags = trace::kSetAsync},
                Made<trace::SetFields>().destination(kA).bytes(1).stream(kT));
   free_on(kT);

@@ -14,11 +14,11 @@ protected:
     trace.info.push_back("tsc=1000\nmonotonic_ns=0");
     trace.complete += "tsc=2000\nmonotonic_ns=2000\n";
   }
-  void pair(std::uint64_t bytes, Family family = Family::kDevice, std::uint64_t ticks = 0,
+  void pair(std::uint64_t bytes, MemoryKind memory_kind = MemoryKind::kDevice, std::uint64_t ticks = 0,
             std::uint64_t from = 0x100) {
-    const bool ordered = family == Family::kStreamOrdered;
+    const bool ordered = memory_kind == MemoryKind::kStreamOrdered;
     const char* malloc_name = ordered ? "cudaMallocAsync" : "cudaMalloc";
-    log().alloc({.api = "cuSomeAlloc", .via = malloc_name, .stack = {from}, .ticks = ticks}, family, kA,
+    log().alloc({.api = "cuSomeAlloc", .via = malloc_name, .stack = {from}, .ticks = ticks}, memory_kind, kA,
                 bytes);
     log().release(
       {.api = "cuSomeFree", .via = ordered ? "cudaFreeAsync" : "cudaFree", .stack = {0x200}, .ticks = ticks},
@@ -47,7 +47,7 @@ TEST_F(Costs, ChurnIsJudgedByCount) {
 
 TEST_F(Costs, ChurnOfRegisteredMemory) {
   for (int i = 0; i < 1000; ++i) {
-    log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .stack = {0x100}}, Family::kRegistered, kHost,
+    log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .stack = {0x100}}, MemoryKind::kRegistered, kHost,
                 4096);
     log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister", .stack = {0x200}},
                   FreeFunction::kHostUnregister, kHost);
@@ -63,7 +63,7 @@ TEST_F(Costs, ChurnOfRegisteredMemory) {
 
 TEST_F(Costs, ChurnOfADriverProgramIsCuredByTheDriver) {
   for (int i = 0; i < 1000; ++i) {
-    log().alloc({.api = "cuMemAlloc_v2", .stack = {0x100}}, Family::kDevice, kA, 4096);
+    log().alloc({.api = "cuMemAlloc_v2", .stack = {0x100}}, MemoryKind::kDevice, kA, 4096);
     log().release({.api = "cuMemFree_v2", .stack = {0x200}}, FreeFunction::kMemFree, kA);
   }
   run();
@@ -75,7 +75,7 @@ TEST_F(Costs, ChurnOfADriverProgramIsCuredByTheDriver) {
 
 TEST_F(Costs, ChurnTellsItsTime) {
   set_clock();
-  for (int i = 0; i < 2000; ++i) pair(4096, Family::kDevice, 10'000); // 20 us a call
+  for (int i = 0; i < 2000; ++i) pair(4096, MemoryKind::kDevice, 10'000); // 20 us a call
   run();
   ASSERT_EQ(kinds(), "churn");
   EXPECT_NE(result.findings[0].message.find("which took 80.0 ms (40.0 us a pair)"), std::string::npos)
@@ -101,7 +101,7 @@ TEST_F(Costs, ChurnAmongOtherSizes) {
 }
 
 TEST_F(Costs, ChurnFromDifferentPlacesIsNone) {
-  for (std::uint64_t i = 0; i < 3000; ++i) pair(4096, Family::kDevice, 0, 0x100 + i % 4);
+  for (std::uint64_t i = 0; i < 3000; ++i) pair(4096, MemoryKind::kDevice, 0, 0x100 + i % 4);
   run();
   EXPECT_EQ(kinds(), "");
 }
@@ -114,14 +114,14 @@ TEST_F(Costs, BlocksThatStayAreNoChurn) {
 
 TEST_F(Costs, PoolsAreTheCure) {
   set_clock();
-  for (int i = 0; i < 2000; ++i) pair(4096, Family::kStreamOrdered, 250);
+  for (int i = 0; i < 2000; ++i) pair(4096, MemoryKind::kStreamOrdered, 250);
   run();
   EXPECT_EQ(kinds(), "");
 }
 
 TEST_F(Costs, UnlessTheyGiveTheMemoryBack) {
   set_clock();
-  for (int i = 0; i < 2000; ++i) pair(4096, Family::kStreamOrdered, 25'000);
+  for (int i = 0; i < 2000; ++i) pair(4096, MemoryKind::kStreamOrdered, 25'000);
   run();
   ASSERT_EQ(kinds(), "churn");
   EXPECT_NE(result.findings[0].advice.find("cudaMemPoolAttrReleaseThreshold"), std::string::npos);
@@ -169,8 +169,8 @@ TEST_F(Costs, PageableDestinationsAndUndeclaredSides) {
 TEST_F(Costs, PinnedRegisteredAndManagedMemoryIsNotPageable) {
   cuda_malloc(kA, 64 * kMiB);
   cuda_malloc_host(kB, 64 * kMiB);
-  log().alloc({.api = "cuMemHostRegister_v2"}, Family::kRegistered, kHost, 64 * kMiB);
-  log().alloc({.api = "cuMemAllocManaged"}, Family::kManaged, kC, 64 * kMiB);
+  log().alloc({.api = "cuMemHostRegister_v2"}, MemoryKind::kRegistered, kHost, 64 * kMiB);
+  log().alloc({.api = "cuMemAllocManaged"}, MemoryKind::kManaged, kC, 64 * kMiB);
   for (const std::uint64_t host : {kB, kHost, kC}) {
     for (int i = 0; i < 10; ++i) cuda_memcpy(kA, host, 32 * kMiB);
   }

@@ -8,7 +8,7 @@
 namespace gmt::test {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 using trace::LifeOp;
 using trace::ObjectClass;
 using trace::SyncOp;
@@ -33,7 +33,7 @@ protected:
     return e;
   }
   void allocate(std::uint64_t address) { // by a node
-    const Id id = live(address, kSize, Family::kGraph);
+    const Id id = live(address, kSize, MemoryKind::kGraph);
     graphs.on_allocation(make(Made<trace::AllocFields>()), store[id], kGraph);
   }
 
@@ -76,7 +76,7 @@ TEST_F(GraphCalls, AKernelsMemoryIsJudgedWhenTheGraphIsLaunched) {
   free_block(kBase);
   launch();
   ASSERT_EQ(verdicts.all().size(), 1u);
-  EXPECT_EQ(verdicts.all()[0].verdict, Verdict::kUseAfterFree);
+  EXPECT_EQ(verdicts.all()[0].kind, Verdict::Kind::kUseAfterFree);
   EXPECT_EQ(verdicts.all()[0].offset, 16u);
   EXPECT_EQ(verdicts.all()[0].parameter, 0);
   EXPECT_NE(verdicts.all()[0].work, nullptr);
@@ -111,7 +111,7 @@ TEST_F(GraphCalls, CapturedWorkIsTheGraphs) {
   sync(SyncOp::kBeginCapture, kStream, 0);
   const Id id = live(kBase, kSize);
   const Event set = make(Made<trace::SetFields>().destination(kBase).bytes(8).stream(kStream));
-  accesses.add(set, id, Touch::Access::kWrite, kBase, 8);
+  accesses.add(set, id, Access::Kind::kWrite, kBase, 8);
   graphs.on_captured_use(set, GraphWork::Kind::kSet, accesses.all());
   const Event end = sync(SyncOp::kEndCapture, kStream, kGraph);
   graphs.on_end_of_capture(end, *CaptureTable::ended_by(end));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block store: live blocks by address, references, births on top of live blocks, and what stays of dead ones.
+// The block store: live blocks by address, references, allocations on top of live blocks, and what stays of dead ones.
 
 #include "tests/unit/analyzer/support/store_fixture.h"
 
 namespace gmt::test {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 
 class Store : public StoreTest {};
 
@@ -21,22 +21,22 @@ TEST_F(Store, FindsTheBlockAroundAnAddress) {
 }
 
 TEST_F(Store, AHandleIsAPoint) {
-  const Id id = live(0x70, kSize, Family::kVmmHandle);
+  const Id id = live(0x70, kSize, MemoryKind::kVmmHandle);
   EXPECT_EQ(store.find_exact(Space::kHandle, 0x70), id);
   EXPECT_EQ(store.find_id(Space::kHandle, 0x71), kNone);
   EXPECT_EQ(store.live_containing(0x70), nullptr); // no address
 }
 
 TEST_F(Store, MappingsBeforeTheirReservation) {
-  live(kBase, 4 * kSize, Family::kVmmReservation);
-  const Id mapping = live(kBase, kSize, Family::kVmmMapping);
+  live(kBase, 4 * kSize, MemoryKind::kVmmReservation);
+  const Id mapping = live(kBase, kSize, MemoryKind::kVmmMapping);
   EXPECT_EQ(store.live_containing(kBase), &store[mapping]);
-  EXPECT_EQ(store.live_containing(kBase + kSize)->family, Family::kVmmReservation);
+  EXPECT_EQ(store.live_containing(kBase + kSize)->memory_kind, MemoryKind::kVmmReservation);
 }
 
 TEST_F(Store, TheSameHandleAgainIsOneMoreReference) {
-  const Id first = live(0x70, kSize, Family::kVmmHandle);
-  EXPECT_EQ(live(0x70, kSize, Family::kVmmHandle), first);
+  const Id first = live(0x70, kSize, MemoryKind::kVmmHandle);
+  EXPECT_EQ(live(0x70, kSize, MemoryKind::kVmmHandle), first);
   EXPECT_EQ(store[first].shape().references, 2u);
   EXPECT_TRUE(store.drop_reference(first));
   EXPECT_FALSE(store.drop_reference(first));
@@ -59,12 +59,12 @@ TEST_F(Store, ABirthOnTopEndsTheOlderBlockAtTheFirstLookUpInside) {
   EXPECT_EQ(store.find_exact(Space::kAddress, kBase), kNone) << first;
   EXPECT_EQ(store.unseen_frees(), 1u);
   ASSERT_NE(store.find_dead(Space::kAddress, kBase + 8), nullptr);
-  EXPECT_EQ(store.find_dead(Space::kAddress, kBase + 8)->end, Block::End::kReborn);
+  EXPECT_EQ(store.find_dead(Space::kAddress, kBase + 8)->end, Block::End::kReallocated);
 }
 
 TEST_F(Store, GraphMemoryIsRebornQuietly) {
-  live(kBase, kSize, Family::kGraph);
-  live(kBase, kSize, Family::kGraph);
+  live(kBase, kSize, MemoryKind::kGraph);
+  live(kBase, kSize, MemoryKind::kGraph);
   EXPECT_EQ(store.unseen_frees(), 0u);
 }
 
@@ -83,10 +83,10 @@ TEST_F(Store, DeadBlocksKeepTheirStory) {
 TEST_F(Store, TheNewestDeadBlockAnswers) {
   live(kBase, 4 * kSize);
   free_block(kBase);
-  live(kBase, kSize, Family::kPitched);
+  live(kBase, kSize, MemoryKind::kPitched);
   free_block(kBase);
-  EXPECT_EQ(store.find_dead(Space::kAddress, kBase)->family, Family::kPitched);
-  EXPECT_EQ(store.find_dead(Space::kAddress, kBase + kSize)->family, Family::kDevice);
+  EXPECT_EQ(store.find_dead(Space::kAddress, kBase)->memory_kind, MemoryKind::kPitched);
+  EXPECT_EQ(store.find_dead(Space::kAddress, kBase + kSize)->memory_kind, MemoryKind::kDevice);
 }
 
 TEST_F(Store, WhatEndedWithItsContextCanBeCorrected) {

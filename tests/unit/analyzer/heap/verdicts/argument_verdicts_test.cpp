@@ -9,7 +9,7 @@
 namespace gmt::test {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 
 constexpr std::uint64_t kFunction = 0xf0;
 
@@ -32,7 +32,7 @@ protected:
 };
 
 TEST_F(Arguments, LiveMemory) {
-  const Id device = live(kBase, kSize), host = live(kBase + kSize, kSize, Family::kRegistered);
+  const Id device = live(kBase, kSize), host = live(kBase + kSize, kSize, MemoryKind::kRegistered);
   EXPECT_EQ(judge({kBase + 8}).block, device);
   EXPECT_EQ(judge({kBase + kSize}).block, host);
   EXPECT_EQ(judge({0x1234}).block, kNone);
@@ -44,8 +44,8 @@ TEST_F(Arguments, FreedMemory) {
   free_block(kBase);
   judge({kBase + 8});
   ASSERT_EQ(verdicts.all().size(), 1u);
-  EXPECT_EQ(verdicts.all()[0].verdict, Verdict::kUseAfterFree);
-  EXPECT_EQ(verdicts.all()[0].reading, Judgement::Reading::kNone);
+  EXPECT_EQ(verdicts.all()[0].kind, Verdict::Kind::kUseAfterFree);
+  EXPECT_EQ(verdicts.all()[0].reading, Verdict::Reading::kNone);
 }
 
 TEST_F(Arguments, TheBaseOfAFreedBlockMayBeTheEndOfAnother) {
@@ -54,7 +54,7 @@ TEST_F(Arguments, TheBaseOfAFreedBlockMayBeTheEndOfAnother) {
   free_block(kBase + kSize);
   judge({kBase, kBase + kSize});
   ASSERT_EQ(verdicts.all().size(), 1u);
-  EXPECT_EQ(verdicts.all()[0].reading, Judgement::Reading::kEnd);
+  EXPECT_EQ(verdicts.all()[0].reading, Verdict::Reading::kEnd);
   EXPECT_EQ(verdicts.all()[0].neighbour, &store[before]);
   EXPECT_EQ(verdicts.all()[0].neighbour_parameter, 0);
 }
@@ -87,13 +87,13 @@ TEST_F(Arguments, APointerThatCountsFrom1) {
   const Id behind = live(kBase + kSize, kSize);
   judge({kBase + kSize - 8});
   ASSERT_EQ(verdicts.all().size(), 1u);
-  EXPECT_EQ(verdicts.all()[0].reading, Judgement::Reading::kBefore);
+  EXPECT_EQ(verdicts.all()[0].reading, Verdict::Reading::kBefore);
   EXPECT_EQ(verdicts.all()[0].neighbour, &store[behind]);
   EXPECT_EQ(readings.live_just_behind(kBase + kSize - 65), nullptr);
 }
 
 TEST_F(Arguments, GraphMemoryComesBackByItself) {
-  live(kBase, kSize, Family::kGraph);
+  live(kBase, kSize, MemoryKind::kGraph);
   free_block(kBase);
   judge({kBase});
   EXPECT_TRUE(verdicts.empty());

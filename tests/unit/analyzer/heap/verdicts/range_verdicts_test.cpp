@@ -9,7 +9,7 @@
 namespace gmt::test {
 namespace {
 
-using trace::Family;
+using trace::MemoryKind;
 
 class NamedRanges : public StoreTest {
 protected:
@@ -26,10 +26,10 @@ protected:
                          {.result = result, .flags = trace::copy_flags(trace::Side::kHost, declared, false)});
     return ranges.judge_copy_side(e, Side::kSource, verdicts);
   }
-  Verdict verdict() const { return verdicts.empty() ? Verdict::kNone : verdicts.all().front().verdict; }
+  Verdict::Kind verdict() const { return verdicts.empty() ? Verdict::Kind::kNone : verdicts.all().front().kind; }
   Id region(std::uint64_t address) {
     user_pools.on_region();
-    return live(address, 64, Family::kSubAllocation);
+    return live(address, 64, MemoryKind::kSubAllocation);
   }
 
   UserPools user_pools{store};
@@ -48,20 +48,20 @@ TEST_F(NamedRanges, InsideOfALiveBlock) {
   EXPECT_EQ(named.bytes, 16u);
   EXPECT_EQ(named.region, kNone);
   EXPECT_TRUE(verdicts.empty());
-  EXPECT_EQ(store[id].marks, 0u); // whoever judges marks nothing
+  EXPECT_EQ(store[id].flags, 0u); // whoever judges marks nothing
 }
 
 TEST_F(NamedRanges, PastTheEnd) {
   const Id id = live(kBase, kSize);
   EXPECT_EQ(set(kBase + 8, kSize).block, id);
-  ASSERT_EQ(verdict(), Verdict::kOutOfBounds);
+  ASSERT_EQ(verdict(), Verdict::Kind::kOutOfBounds);
   EXPECT_EQ(verdicts.all()[0].bytes_past, 8u);
   EXPECT_EQ(verdicts.all()[0].offset, 8u);
 }
 
 TEST_F(NamedRanges, MappingsSideBySideAreOnePiece) {
-  live(kBase, kSize, Family::kVmmMapping);
-  live(kBase + kSize, kSize, Family::kVmmMapping);
+  live(kBase, kSize, MemoryKind::kVmmMapping);
+  live(kBase + kSize, kSize, MemoryKind::kVmmMapping);
   set(kBase, 2 * kSize);
   EXPECT_TRUE(verdicts.empty());
   set(kBase, 2 * kSize + 1);
@@ -72,32 +72,32 @@ TEST_F(NamedRanges, FreedMemory) {
   live(kBase, kSize);
   free_block(kBase);
   EXPECT_EQ(set(kBase, 8).block, kNone);
-  EXPECT_EQ(verdict(), Verdict::kUseAfterFree);
+  EXPECT_EQ(verdict(), Verdict::Kind::kUseAfterFree);
 }
 
 TEST_F(NamedRanges, FreedMemoryOfTheHostMayBeMallocsAgain) {
-  live(kBase, kSize, Family::kPinned);
+  live(kBase, kSize, MemoryKind::kPinned);
   free_block(kBase);
   copy_from(kBase, trace::Side::kUnified);
   EXPECT_TRUE(verdicts.empty());
   copy_from(kBase, trace::Side::kHost);
   EXPECT_TRUE(verdicts.empty());
   copy_from(kBase, trace::Side::kUnified, cuda::CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(verdict(), Verdict::kUseAfterFree);
+  EXPECT_EQ(verdict(), Verdict::Kind::kUseAfterFree);
 }
 
 TEST_F(NamedRanges, BehindARegisteredRangeOnlyARefusalIsAMistake) {
-  live(kBase, kSize, Family::kRegistered);
+  live(kBase, kSize, MemoryKind::kRegistered);
   set(kBase, kSize + 1);
   EXPECT_TRUE(verdicts.empty());
   set(kBase, kSize + 1, cuda::CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(verdict(), Verdict::kOutOfBounds);
+  EXPECT_EQ(verdict(), Verdict::Kind::kOutOfBounds);
 }
 
 TEST_F(NamedRanges, StraysNameTheBlockThatWasMeant) {
   const Id id = live(kBase, kSize);
   set(kBase - 8, 64, cuda::CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(verdict(), Verdict::kOutOfBounds);
+  ASSERT_EQ(verdict(), Verdict::Kind::kOutOfBounds);
   EXPECT_EQ(verdicts.all()[0].block, &store[id]);
   EXPECT_EQ(verdicts.all()[0].bytes_before, 8u);
   EXPECT_EQ(verdicts.all()[0].bytes_past, 8u);
@@ -113,7 +113,7 @@ TEST_F(NamedRanges, ARegionIsJudgedInPlaceOfTheBlockAroundIt) {
   const NamedMemory named = set(kBase + 64, 65);
   EXPECT_EQ(named.block, block);
   EXPECT_EQ(named.region, inner);
-  ASSERT_EQ(verdict(), Verdict::kOutOfBounds);
+  ASSERT_EQ(verdict(), Verdict::Kind::kOutOfBounds);
   EXPECT_EQ(verdicts.all()[0].block, &store[inner]);
 }
 
@@ -125,9 +125,9 @@ TEST_F(NamedRanges, ARegionThatWasGivenBack) {
                             .op(trace::LifeOp::kCreate)
                             .address(kBase)
                             .bytes(kSize)));
-  store.retire(region(kBase + 64), Block::End::kFreed, BlockStore::By{StackId{}, 0, ++births});
+  store.retire(region(kBase + 64), Block::End::kFreed, BlockStore::By{StackId{}, 0, ++allocations});
   set(kBase + 64, 8);
-  EXPECT_EQ(verdict(), Verdict::kUseAfterFree);
+  EXPECT_EQ(verdict(), Verdict::Kind::kUseAfterFree);
   set(kBase, kSize); // the whole pool is the pool's own
   EXPECT_TRUE(verdicts.empty());
 }
