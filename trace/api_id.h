@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table's rows as numbers and names, without any CUDA header. Ids are valid within one build; a trace carries
-// its own names in the file `apis`. The CUDA rows have entries and stubs; the names after them (other_api.def) do not.
+// The table's rows as numbers and names, without any CUDA header. Ids are valid within one build; a
+// trace carries its own names in the file `apis`. The CUDA rows have entries and stubs; the names
+// after them (other_api.def) do not.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ inline constexpr const char* kApiNames[] = {
 inline constexpr std::uint16_t kDriverApiCount = 0
 #define DRV(symbol, ...) +1
 #include "trace/cuda_api.def"
-    ;
+  ;
 
 // How the driver's rows order work, by row.
 inline constexpr Ordering kApiOrderings[kDriverApiCount] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's results by the vendor's names, for code that is built without CUDA's headers. Driver and runtime share all
-// numbers that both have.
+// CUDA's results by the vendor's names, for code that is built without CUDA's headers. Driver and
+// runtime share all numbers that both have.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of fat binaries: a wrapper that nvcc's start-up code hands over (fatbinary_section.h of the toolkit), a
-// container of entries, each a cubin (ELF) or PTX for one architecture, plain or compressed. NVIDIA documents the wrapper
-// alone; the rest was learnt from nvcc 11 to 13.
+// The layout of fat binaries: a wrapper that nvcc's start-up code hands over (fatbinary_section.h
+// of the toolkit), a container of entries, each a cubin (ELF) or PTX for one architecture, plain or
+// compressed. NVIDIA documents the wrapper alone; the rest was learnt from nvcc 11 to 13.
 //
 // C++17, includes nothing of ours and nothing of CUDA's.
 #pragma once
@@ -35,7 +35,7 @@ struct FatbinEntryHeader {
   std::uint64_t flags, zero, plain_bytes;
 };
 static_assert(sizeof(FatbinContainer) == 16 && sizeof(FatbinEntryHeader) == 64);
-inline constexpr std::uint16_t kFatbinPtx = 1, kFatbinCubin = 2;         // kind
+inline constexpr std::uint16_t kFatbinPtx = 1, kFatbinCubin = 2;          // kind
 inline constexpr std::uint64_t kFatbinLz4 = 0x2000, kFatbinZstd = 0x8000; // flags
 
 } // namespace gmt::trace

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace's slot format: the one schema that the interposer writes, the device ring publishes and the
-// analyzer reads. trace/FORMAT.md is the same in prose, with the guarantees after a crash.
+// The trace's slot format: the one schema that the interposer writes, the device ring publishes and
+// the analyzer reads. trace/FORMAT.md is the same in prose, with the guarantees after a crash.
 //
-// Invariants: a slot is 64 bytes, little endian; its head is stored last, with release order, so a zero head
-// is "never written"; words 4..7 of the first slot and words 1..7 of each following kMore slot are the payload.
-// C++17, includes nothing of ours and nothing of CUDA's, so that kernels, old compilers and readers can use it.
+// Invariants: a slot is 64 bytes, little endian; its head is stored last, with release order, so a
+// zero head is "never written"; words 4..7 of the first slot and words 1..7 of each following kMore
+// slot are the payload. C++17, includes nothing of ours and nothing of CUDA's, so that kernels, old
+// compilers and readers can use it.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +26,13 @@ inline constexpr std::uint32_t kFormatMinor = 5;
 
 inline constexpr std::size_t kSlotBytes = 64;
 inline constexpr std::size_t kLogHeaderBytes = 4096;
-inline constexpr unsigned kFirstPayloadWords = 4;  // a[0..3] of the first slot
-inline constexpr unsigned kMorePayloadWords = 7;   // words 1..7 of a kMore slot
+inline constexpr unsigned kFirstPayloadWords = 4;   // a[0..3] of the first slot
+inline constexpr unsigned kMorePayloadWords = 7;    // words 1..7 of a kMore slot
 inline constexpr unsigned kMaxSlotsPerRecord = 255; // as many as Head counts (32 before 1.1)
 inline constexpr unsigned kMaxStackFrames = 128;
 
-// What a record means. Its payload is fixed by the kind, never by the API: trace/records.def has the words of each.
+// What a record means. Its payload is fixed by the kind, never by the API: trace/records.def has
+// the words of each.
 enum class Kind : std::uint8_t {
   kNone = 0,      // never written (or torn, if a later slot is written)
   kMore = 1,      // continuation of the record before it
@@ -62,16 +64,19 @@ enum class Kind : std::uint8_t {
   kGraphKernel = 25, // a kernel that a graph's node runs (since 1.4)
   kGraphChange = 26, // any other change of what a graph runs (since 1.4)
 
-  // In-kernel allocations (since 1.2), in device-<n>.log only. All but kDeviceDrained are a DeviceSlot (trace/device_ring.h).
+  // In-kernel allocations (since 1.2), in device-<n>.log only. All but kDeviceDrained are a
+  // DeviceSlot (trace/device_ring.h).
   kDeviceAlloc = 32,
   kDeviceFree = 33, // written before the real call, which can kill the context
-  kDeviceSite = 34, // in the source, written by the first thread that names it, before any record that names it too
+  kDeviceSite = 34, // in the source, written by the first thread that names it, before any record
+                    // that names it too
   kDeviceGrid = 35, // about its first record
   kDeviceDrained = 36, // the drain, behind what it read at one time: an ordinary Slot
 
-  // What instructions did to memory (since 1.3), in access-<n>.log only: one context's sums, whose payload words are raised
-  // in place. kUnknownCount where the chip has no such metric.
-  kAccessFunction = 40, // a kernel that was launched, or a device function with measured instructions
+  // What instructions did to memory (since 1.3), in access-<n>.log only: one context's sums, whose
+  // payload words are raised in place. kUnknownCount where the chip has no such metric.
+  kAccessFunction = 40, // a kernel that was launched, or a device function with measured
+                        // instructions
   kAccessInstruction = 41,
   kAccessWindows = 42,  // the whole of it, first in the file
   kAccessCounters = 43, // of whole kernels (since 1.4)
@@ -93,8 +98,8 @@ inline constexpr std::uint64_t kUnknownCount = ~std::uint64_t{0};
 // What an allocation is; decides which free function fits (analyzer/heap) and how a leak is named.
 enum class MemoryKind : std::uint8_t {
   kUnknown = 0,
-  kDevice = 1,        // cuMemAlloc
-  kPitched = 2,       // cuMemAllocPitch (also cudaMalloc3D)
+  kDevice = 1,  // cuMemAlloc
+  kPitched = 2, // cuMemAllocPitch (also cudaMalloc3D)
   kManaged = 3,
   kPinned = 4,        // cuMemHostAlloc, cuMemAllocHost
   kRegistered = 5,    // cuMemHostRegister
@@ -111,62 +116,120 @@ enum class MemoryKind : std::uint8_t {
   kModuleGlobal = 16,   // __device__ and __constant__ variables: never a leak
   kGraphics = 17,       // mapped graphics resource
   kMulticast = 18,
-  kSubAllocation = 19, // a region of a pool that registered itself by NVTX
-  kManagedVariable = 20, // __managed__ variables (since 1.5; kModuleGlobal before): host and device reach them; never a leak
+  kSubAllocation = 19,   // a region of a pool that registered itself by NVTX
+  kManagedVariable = 20, // __managed__ variables (since 1.5; kModuleGlobal before): host and device
+                         // reach them; never a leak
 };
 
 // Which function family a release call belongs to.
 enum class FreeFunction : std::uint8_t {
   kUnknown = 0,
-  kMemFree = 1,       // cuMemFree
-  kMemFreeAsync = 2,  // cuMemFreeAsync
-  kMemFreeHost = 3,   // cuMemFreeHost
+  kMemFree = 1,      // cuMemFree
+  kMemFreeAsync = 2, // cuMemFreeAsync
+  kMemFreeHost = 3,  // cuMemFreeHost
   kHostUnregister = 4,
   kArrayDestroy = 5,
   kMipmappedArrayDestroy = 6,
-  kMemRelease = 7,     // VMM handle
-  kAddressFree = 8,    // VMM reservation
-  kMemUnmap = 9,       // VMM mapping
+  kMemRelease = 7,  // VMM handle
+  kAddressFree = 8, // VMM reservation
+  kMemUnmap = 9,    // VMM mapping
   kIpcClose = 10,
-  kHostFree = 11,      // free() of the C library
+  kHostFree = 11, // free() of the C library
   kUnmapGraphics = 12,
-  kGraphFreeNode = 13, // made, not run: every launch of the graph frees it
+  kGraphFreeNode = 13,    // made, not run: every launch of the graph frees it
   kRegionUnregister = 14, // nvtxMemRegionsUnregister
 };
 
 enum class ObjectClass : std::uint8_t {
-  kContext = 1, kPrimaryContext = 2, kStream = 3, kEvent = 4, kModule = 5, kLibrary = 6, kPool = 7,
-  kGraph = 8, kGraphExec = 9, kTexture = 10, kSurface = 11, kExternalMemory = 12, kExternalSemaphore = 13,
-  kGreenContext = 14, kPeerAccess = 15, kUserHeap = 16,
+  kContext = 1,
+  kPrimaryContext = 2,
+  kStream = 3,
+  kEvent = 4,
+  kModule = 5,
+  kLibrary = 6,
+  kPool = 7,
+  kGraph = 8,
+  kGraphExec = 9,
+  kTexture = 10,
+  kSurface = 11,
+  kExternalMemory = 12,
+  kExternalSemaphore = 13,
+  kGreenContext = 14,
+  kPeerAccess = 15,
+  kUserHeap = 16,
   kArrayView = 17, // a level or plane of an array: a handle with no memory of its own
 };
-enum class LifeOp : std::uint8_t { kCreate = 1, kDestroy = 2, kReset = 3, kRetain = 4, kRelease = 5, kUse = 6, kSet = 7, kTrim = 8 };
+enum class LifeOp : std::uint8_t {
+  kCreate = 1,
+  kDestroy = 2,
+  kReset = 3,
+  kRetain = 4,
+  kRelease = 5,
+  kUse = 6,
+  kSet = 7,
+  kTrim = 8
+};
 enum class SyncOp : std::uint8_t {
-  kStreamSynchronize = 1, kContextSynchronize = 2, kEventRecord = 3, kEventSynchronize = 4, kStreamWaitEvent = 5,
-  kStreamQuery = 6, kEventQuery = 7, kHostFunction = 8, kGraphLaunch = 9, kBeginCapture = 10, kEndCapture = 11,
+  kStreamSynchronize = 1,
+  kContextSynchronize = 2,
+  kEventRecord = 3,
+  kEventSynchronize = 4,
+  kStreamWaitEvent = 5,
+  kStreamQuery = 6,
+  kEventQuery = 7,
+  kHostFunction = 8,
+  kGraphLaunch = 9,
+  kBeginCapture = 10,
+  kEndCapture = 11,
   kExternalWait = 12, // the stream waits for something outside CUDA (external semaphore)
   kGraphUpload = 13,  // since 1.4
-  // Since 1.5: both events are done; the event stands for all work of the context; all later work of the context waits for
-  // the event; something outside CUDA learns that the stream's work so far is done.
-  kElapsedTime = 14, kContextRecord = 15, kContextWait = 16, kExternalSignal = 17,
+  // Since 1.5: both events are done; the event stands for all work of the context; all later work
+  // of the context waits for the event; something outside CUDA learns that the stream's work so far
+  // is done.
+  kElapsedTime = 14,
+  kContextRecord = 15,
+  kContextWait = 16,
+  kExternalSignal = 17,
 };
 // The event is the graph's, not the capture's: cudaEventRecordExternal, cudaEventWaitExternal.
 inline constexpr std::uint64_t kSyncExternal = 1;
 enum class UseClass : std::uint8_t {
-  kTexture = 1, kPrefetch = 2, kAdvise = 3, kAttach = 4, kMemOp = 5, kExport = 6, kDiscard = 7, kAccess = 8,
-  kMemOpWait = 9, kSurface = 10, kTensorMap = 11, kGraphNode = 12, // named by a graph's node: used at each launch
+  kTexture = 1,
+  kPrefetch = 2,
+  kAdvise = 3,
+  kAttach = 4,
+  kMemOp = 5,
+  kExport = 6,
+  kDiscard = 7,
+  kAccess = 8,
+  kMemOpWait = 9,
+  kSurface = 10,
+  kTensorMap = 11,
+  kGraphNode = 12, // named by a graph's node: used at each launch
 };
 enum class GraphOp : std::uint8_t {
   kChild = 1,  // the node runs what the other graph holds now
   kUpdate = 2, // the graph-exec takes the parameters of the other graph's nodes
   kRemove = 3, // the node is gone
   kEnable = 4, // whether the node runs in this graph-exec
-  // Since 1.5, what the node does: it records or waits for the event; the host hears of it, by a host function or the
-  // destructor of an object that the graph owns (node 0); as the SyncOps of these names.
-  kEventRecord = 5, kEventWait = 6, kHost = 7, kExternalSignal = 8, kExternalWait = 9,
+  // Since 1.5, what the node does: it records or waits for the event; the host hears of it, by a
+  // host function or the destructor of an object that the graph owns (node 0); as the SyncOps of
+  // these names.
+  kEventRecord = 5,
+  kEventWait = 6,
+  kHost = 7,
+  kExternalSignal = 8,
+  kExternalWait = 9,
 };
 enum class RangeOp : std::uint8_t {
-  kPush = 1, kPop = 2, kStart = 3, kEnd = 4, kMark = 5, kNameDomain = 6, kNameThread = 7, kNameResource = 8,
+  kPush = 1,
+  kPop = 2,
+  kStart = 3,
+  kEnd = 4,
+  kMark = 5,
+  kNameDomain = 6,
+  kNameThread = 7,
+  kNameResource = 8,
   kThread = 9, // what follows in this log is of that thread, which has no range open
 };
 enum class ExitWay : std::uint8_t { kExit = 1, kUnderscoreExit = 2, kExec = 3, kExecFailed = 4 };
@@ -175,7 +238,8 @@ enum class LossCause : std::uint8_t {
   kTraceLimit = 2, // --max-trace reached: launches and copies first, allocations and frees last
   kReentry = 3,    // a signal handler cut into a growing log
   kNoLog = 4,      // no log could be made for a thread
-  kNoRing = 5,     // modules whose kernels could be given no device ring (since 1.2): their malloc and free are not recorded
+  kNoRing = 5, // modules whose kernels could be given no device ring (since 1.2): their malloc and
+               // free are not recorded
 };
 
 // Where memory of a copy's side lives as the call declares it.
@@ -183,15 +247,17 @@ enum class Side : std::uint8_t { kUnified = 0, kHost = 1, kDevice = 2, kArray = 
 
 // Flags common to all kinds; the low 12 bits belong to the kind.
 inline constexpr std::uint16_t kCommonFlags = 0xf000;
-inline constexpr std::uint16_t kFlagNested = 1u << 12;   // called by the driver itself or by another recorded call
-inline constexpr std::uint16_t kFlagNoStack = 1u << 13;  // the stack could not be captured here
-inline constexpr std::uint16_t kFlagRuntime = 1u << 15;  // written by a runtime row: no driver call followed
+inline constexpr std::uint16_t kFlagNested = 1u << 12;  // called by the driver itself or by another
+                                                        // recorded call
+inline constexpr std::uint16_t kFlagNoStack = 1u << 13; // the stack could not be captured here
+inline constexpr std::uint16_t kFlagRuntime = 1u << 15; // written by a runtime row: no driver call
+                                                        // followed
 
-// kCopy: bits 0-1 destination Side, 2-3 source Side, 4 asynchronous, 8-11 cudaMemcpyKind + 1 as the runtime call
-// declared it, 0 if no runtime call is known.
+// kCopy: bits 0-1 destination Side, 2-3 source Side, 4 asynchronous, 8-11 cudaMemcpyKind + 1 as the
+// runtime call declared it, 0 if no runtime call is known.
 constexpr std::uint16_t copy_flags(Side destination, Side source, bool async) {
-  return static_cast<std::uint16_t>(static_cast<unsigned>(destination) | static_cast<unsigned>(source) << 2 |
-                                    (async ? 16u : 0u));
+  return static_cast<std::uint16_t>(static_cast<unsigned>(destination) |
+                                    static_cast<unsigned>(source) << 2 | (async ? 16u : 0u));
 }
 constexpr Side destination_side(std::uint16_t flags) { return static_cast<Side>(flags & 3); }
 constexpr Side source_side(std::uint16_t flags) { return static_cast<Side>(flags >> 2 & 3); }
@@ -199,26 +265,36 @@ inline constexpr std::uint16_t kCopyDeclaredKind = 0xf00; // the bits of the cud
 constexpr std::uint16_t declared_kind_flags(unsigned kind) {
   return kind < 15 ? static_cast<std::uint16_t>((kind + 1) << 8) : kCopyDeclaredKind;
 }
-constexpr unsigned declared_kind_plus_1(std::uint16_t flags) { return flags >> 8 & 15u; } // 0: none was declared
+constexpr unsigned declared_kind_plus_1(std::uint16_t flags) {
+  return flags >> 8 & 15u;
+} // 0: none was declared
 inline constexpr std::uint16_t kCopyAsync = 16;
-inline constexpr std::uint16_t kCopyBatched = 32;    // one of several copies of one call (since 1.1)
-inline constexpr std::uint16_t kSetAsync = 16;       // kSet, kFree: stream-ordered form
-inline constexpr std::uint16_t kUseReads = 1;        // kUse: the device reads there (since 1.1; neither flag: not known)
-inline constexpr std::uint16_t kUseWrites = 2;       // kUse: the device writes there
-inline constexpr std::uint16_t kUseToldBefore = 4;   // kUse: a record before tells all of the copy that this is a side of (since 1.5)
-inline constexpr std::uint16_t kLaunchScanned = 1;   // kLaunch: its arguments are all that could be pointers (since 1.1)
+inline constexpr std::uint16_t kCopyBatched = 32; // one of several copies of one call (since 1.1)
+inline constexpr std::uint16_t kSetAsync = 16;    // kSet, kFree: stream-ordered form
+inline constexpr std::uint16_t kUseReads = 1;  // kUse: the device reads there (since 1.1; neither
+                                               // flag: not known)
+inline constexpr std::uint16_t kUseWrites = 2; // kUse: the device writes there
+inline constexpr std::uint16_t kUseToldBefore = 4; // kUse: a record before tells all of the copy
+                                                   // that this is a side of (since 1.5)
+inline constexpr std::uint16_t kLaunchScanned = 1; // kLaunch: its arguments are all that could be
+                                                   // pointers (since 1.1)
 
 inline constexpr unsigned kNodeCopy = 11, kNodeCopyFlags = 28; // words of a kUse, see there
 
-// A word of a kernel's parameter block with the number of its parameter (kNoParameter from there on). Addresses have at most
-// 57 bits on every machine that CUDA runs on.
+// A word of a kernel's parameter block with the number of its parameter (kNoParameter from there
+// on). Addresses have at most 57 bits on every machine that CUDA runs on.
 inline constexpr unsigned kArgumentShift = 57;
 inline constexpr unsigned kNoParameter = 127;
 constexpr std::uint64_t argument_word(std::uint64_t address, unsigned parameter) {
-  return address | std::uint64_t{parameter < kNoParameter ? parameter : kNoParameter} << kArgumentShift;
+  return address | std::uint64_t{parameter < kNoParameter ? parameter : kNoParameter}
+                     << kArgumentShift;
 }
-constexpr std::uint64_t argument_address(std::uint64_t word) { return word & ((std::uint64_t{1} << kArgumentShift) - 1); }
-constexpr unsigned argument_parameter(std::uint64_t word) { return static_cast<unsigned>(word >> kArgumentShift); }
+constexpr std::uint64_t argument_address(std::uint64_t word) {
+  return word & ((std::uint64_t{1} << kArgumentShift) - 1);
+}
+constexpr unsigned argument_parameter(std::uint64_t word) {
+  return static_cast<unsigned>(word >> kArgumentShift);
+}
 
 struct Index3 {
   unsigned x, y, z;
@@ -227,15 +303,18 @@ constexpr bool operator==(Index3 a, Index3 b) { return a.x == b.x && a.y == b.y 
 
 // A launch's grid: x:32 y:16 z:16 (low to high).
 constexpr std::uint64_t pack_grid(Index3 grid) {
-  return std::uint64_t{grid.x} | std::uint64_t{grid.y & 0xffffu} << 32 | std::uint64_t{grid.z & 0xffffu} << 48;
+  return std::uint64_t{grid.x} | std::uint64_t{grid.y & 0xffffu} << 32 |
+         std::uint64_t{grid.z & 0xffffu} << 48;
 }
 constexpr Index3 grid_of(std::uint64_t word) {
-  return {static_cast<unsigned>(word), static_cast<unsigned>(word >> 32 & 0xffff), static_cast<unsigned>(word >> 48)};
+  return {static_cast<unsigned>(word), static_cast<unsigned>(word >> 32 & 0xffff),
+          static_cast<unsigned>(word >> 48)};
 }
 
 // The extents of its blocks: x:16 y:16 z:16.
 constexpr std::uint64_t pack_block_extents(Index3 block) {
-  return std::uint64_t{block.x & 0xffffu} | std::uint64_t{block.y & 0xffffu} << 16 | std::uint64_t{block.z & 0xffffu} << 32;
+  return std::uint64_t{block.x & 0xffffu} | std::uint64_t{block.y & 0xffffu} << 16 |
+         std::uint64_t{block.z & 0xffffu} << 32;
 }
 constexpr Index3 block_extents_of(std::uint64_t word) {
   return {static_cast<unsigned>(word & 0xffff), static_cast<unsigned>(word >> 16 & 0xffff),
@@ -247,13 +326,15 @@ struct Halves {
   std::uint32_t low, high;
 };
 constexpr bool operator==(Halves a, Halves b) { return a.low == b.low && a.high == b.high; }
-GMT_HOST_DEVICE constexpr std::uint64_t pack_halves(Halves halves) { return std::uint64_t{halves.low} | std::uint64_t{halves.high} << 32; }
+GMT_HOST_DEVICE constexpr std::uint64_t pack_halves(Halves halves) {
+  return std::uint64_t{halves.low} | std::uint64_t{halves.high} << 32;
+}
 constexpr Halves halves_of(std::uint64_t word) {
   return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
 }
 
-// Slot::order: the low 48 bits are the order; the high 16 (since 1.1) how long the call took in ticks of the time stamp
-// counter: mantissa:11 exponent:5, value = mantissa << exponent, 0 unknown.
+// Slot::order: the low 48 bits are the order; the high 16 (since 1.1) how long the call took in
+// ticks of the time stamp counter: mantissa:11 exponent:5, value = mantissa << exponent, 0 unknown.
 inline constexpr unsigned kOrderBits = 48;
 inline constexpr std::uint64_t kOrderMask = (std::uint64_t{1} << kOrderBits) - 1;
 constexpr std::uint64_t order_of(std::uint64_t word) { return word & kOrderMask; }
@@ -283,21 +364,25 @@ struct Head {
 static_assert(sizeof(Head) == 8);
 
 GMT_HOST_DEVICE constexpr std::uint64_t pack(Head h) {
-  return static_cast<std::uint64_t>(h.kind) | std::uint64_t{h.slots} << 8 | std::uint64_t{h.api} << 16 |
-         std::uint64_t{h.flags} << 32 | std::uint64_t{h.result} << 48;
+  return static_cast<std::uint64_t>(h.kind) | std::uint64_t{h.slots} << 8 |
+         std::uint64_t{h.api} << 16 | std::uint64_t{h.flags} << 32 | std::uint64_t{h.result} << 48;
 }
 // Of a packed head whose result is 0.
-constexpr std::uint64_t with_result(std::uint64_t head, std::uint16_t result) { return head | std::uint64_t{result} << 48; }
+constexpr std::uint64_t with_result(std::uint64_t head, std::uint16_t result) {
+  return head | std::uint64_t{result} << 48;
+}
 constexpr Head unpack(std::uint64_t w) {
-  return {static_cast<Kind>(w & 0xff), static_cast<std::uint8_t>(w >> 8), static_cast<std::uint16_t>(w >> 16),
-          static_cast<std::uint16_t>(w >> 32), static_cast<std::uint16_t>(w >> 48)};
+  return {static_cast<Kind>(w & 0xff), static_cast<std::uint8_t>(w >> 8),
+          static_cast<std::uint16_t>(w >> 16), static_cast<std::uint16_t>(w >> 32),
+          static_cast<std::uint16_t>(w >> 48)};
 }
 
 struct Slot {
-  std::uint64_t head;   // pack(Head), stored last
-  std::uint64_t order;  // process-wide counter: taken before frees, after allocations; see order_of()
-  std::uint64_t time;   // time stamp counter; calibration pairs in `info`, log headers and `complete`
-  std::uint32_t stack;  // kStack id of this log, 0 none
+  std::uint64_t head;  // pack(Head), stored last
+  std::uint64_t order; // process-wide counter: taken before frees, after allocations; see
+                       // order_of()
+  std::uint64_t time; // time stamp counter; calibration pairs in `info`, log headers and `complete`
+  std::uint32_t stack;   // kStack id of this log, 0 none
   std::uint16_t context; // kContext id of this process, 0 unknown
   std::uint16_t via;     // runtime row whose call led here, kNoApi if none
   std::uint64_t a[kFirstPayloadWords];
@@ -313,20 +398,21 @@ static_assert(sizeof(MoreSlot) == kSlotBytes);
 
 // First page of every log file. Slots start at kLogHeaderBytes.
 struct LogHeader {
-  char magic[8];        // kLogMagic
+  char magic[8]; // kLogMagic
   std::uint32_t major, minor;
   std::uint32_t pid, tid; // tid of the first thread that wrote here; kThread tells of the others
   std::uint64_t tsc;      // a calibration pair: time stamp counter and CLOCK_MONOTONIC at creation
   std::uint64_t monotonic_ns;
-  std::uint64_t lost[8];  // by LossCause; the owner's, but kNoLog in the first log counts for threads without one
+  std::uint64_t lost[8]; // by LossCause; the owner's, but kNoLog in the first log counts for
+                         // threads without one
 };
 static_assert(sizeof(LogHeader) <= kLogHeaderBytes);
 inline constexpr char kLogMagic[8] = {'G', 'M', 'T', 'L', 'O', 'G', '1', '\n'};
 
 GMT_HOST_DEVICE constexpr unsigned slots_for(unsigned payload_words) {
   return payload_words <= kFirstPayloadWords
-             ? 1u
-             : 1u + (payload_words - kFirstPayloadWords + kMorePayloadWords - 1) / kMorePayloadWords;
+           ? 1u
+           : 1u + (payload_words - kFirstPayloadWords + kMorePayloadWords - 1) / kMorePayloadWords;
 }
 
 } // namespace gmt::trace

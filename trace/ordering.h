@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether and how a driver call that succeeds orders work on the device: a column of trace/cuda_api.def.
-// C++17, includes nothing of ours and nothing of CUDA's.
+// Whether and how a driver call that succeeds orders work on the device: a column of
+// trace/cuda_api.def. C++17, includes nothing of ours and nothing of CUDA's.
 #pragma once
 
 #include <cstdint>

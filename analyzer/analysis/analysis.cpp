@@ -35,7 +35,8 @@ class TraceAnalysis {
 public:
   TraceAnalysis(const TraceDir& trace, const AnalysisOptions& options)
       : stream_(trace), model_(stream_, options), arbiter_(heap_, model_.device_heaps()),
-        findings_(model_.ranges(), options.group_by_range), detectors_(model_), process_(describe(trace)) {}
+        findings_(model_.ranges(), options.group_by_range), detectors_(model_),
+        process_(describe(trace)) {}
 
   void replay();
   void finish();

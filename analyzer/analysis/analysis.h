@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole pipeline for one trace: logs -> merged events -> heap -> detectors -> grouping. Symbols, suppressions and
-// rules of owners come after it.
+// The whole pipeline for one trace: logs -> merged events -> heap -> detectors -> grouping.
+// Symbols, suppressions and rules of owners come after it.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,8 @@ namespace gmt {
 
 struct Analysis {
   ProcessReport process;
-  std::vector<Finding> findings; // grouped, in the order of their first examples; frames not yet filled
+  std::vector<Finding> findings; // grouped, in the order of their first examples; frames not yet
+                                 // filled
   std::vector<NotChecked> not_checked;
   std::vector<StackUse> use_by_stack;
   StackTable stacks;

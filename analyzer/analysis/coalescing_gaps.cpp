@@ -12,8 +12,8 @@
 
 #include "analyzer/analysis/coalescing_left_out.h"
 #include "analyzer/base/path.h"
-#include "analyzer/symbols/demangle.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/symbols/demangle.h"
 #include "trace/costly_kernels.h"
 
 namespace gmt {
@@ -42,8 +42,10 @@ std::string_view profiler_of(const TraceDir& trace) {
 std::string_view about_machine(std::uint64_t result) {
   switch (result) {
   case 33: return "CUPTI cannot measure on a virtual GPU: run on a whole one";
-  case 40: return "the hypervisor does not let this virtual GPU be profiled: its administrator can allow it";
-  case 41: return "nothing can be profiled in the GPU's confidential computing mode: run without that";
+  case 40:
+    return "the hypervisor does not let this virtual GPU be profiled: its administrator can allow it";
+  case 41:
+    return "nothing can be profiled in the GPU's confidential computing mode: run without that";
   case 42: return "CUPTI cannot measure on mining processors (CMP)";
   case 43: return "CUPTI cannot measure on a part of a GPU (MIG): run on a whole one";
   case 44: return "CUPTI cannot measure on GPUs that are joined by SLI: take them apart";
@@ -54,8 +56,10 @@ std::string_view about_machine(std::uint64_t result) {
 
 std::string reason(AccessTrouble trouble, std::uint64_t result, const TraceDir& trace) {
   const std::string code = result == 0 ? "" : cat({" (CUptiResult ", std::to_string(result), ")"});
-  const bool refused = trouble == AccessTrouble::kNotSupported || trouble == AccessTrouble::kNotPermitted;
-  if (const std::string_view why = about_machine(result); refused && !why.empty()) return cat({why, code});
+  const bool refused =
+    trouble == AccessTrouble::kNotSupported || trouble == AccessTrouble::kNotPermitted;
+  if (const std::string_view why = about_machine(result); refused && !why.empty())
+    return cat({why, code});
   switch (trouble) {
   case AccessTrouble::kNoLibrary:
     return "CUPTI (libcupti.so) was not found, or is too old: it comes with the CUDA toolkit "
@@ -70,9 +74,10 @@ std::string reason(AccessTrouble trouble, std::uint64_t result, const TraceDir& 
                 ": run without it"});
   }
   case AccessTrouble::kNotPermitted:
-    return cat({"the driver keeps GPU counters from this user", code,
-                ": run as root, or load the NVIDIA driver with NVreg_RestrictProfilingToAdminUsers=0 "
-                "(https://developer.nvidia.com/ERR_NVGPUCTRPERM)"});
+    return cat(
+      {"the driver keeps GPU counters from this user", code,
+       ": run as root, or load the NVIDIA driver with NVreg_RestrictProfilingToAdminUsers=0 "
+       "(https://developer.nvidia.com/ERR_NVGPUCTRPERM)"});
   case AccessTrouble::kError: return cat({"CUPTI refused", code});
   case AccessTrouble::kNone: break;
   }
@@ -82,7 +87,8 @@ std::string reason(AccessTrouble trouble, std::uint64_t result, const TraceDir& 
 void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& findings) {
   const AccessWindows& windows = log.windows;
   if (!log.stats.skipped.empty()) {
-    findings.not_checked({kMemoryAccesses, cat({log.name, " could not be read: ", log.stats.skipped})});
+    findings.not_checked(
+      {kMemoryAccesses, cat({log.name, " could not be read: ", log.stats.skipped})});
     return;
   }
   if (std::string why = reason(windows.trouble, windows.code, trace); !why.empty()) {
@@ -94,29 +100,35 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
   }
   if (windows.launches_given_up != 0) {
     findings.not_checked(
-      {kMemoryAccesses, cat({"the figures of ", format_count(windows.launches_given_up), " measured ",
-                      windows.launches_given_up == 1 ? "launch is" : "launches are",
-                      " lost: a graph had to be launched among them, or their context ended before they "
-                      "could be read"})});
+      {kMemoryAccesses,
+       cat({"the figures of ", format_count(windows.launches_given_up), " measured ",
+            windows.launches_given_up == 1 ? "launch is" : "launches are",
+            " lost: a graph had to be launched among them, or their context ended before they "
+            "could be read"})});
   }
   if (windows.opened > windows.read && windows.opened - windows.read > windows.given_up) {
     findings.not_checked(
-      {kMemoryAccesses, "launches were being measured when the process ended: their figures are lost"});
+      {kMemoryAccesses,
+       "launches were being measured when the process ended: their figures are lost"});
   }
   if (windows.graphs_in_windows != 0) {
     findings.not_checked(
       {kMemoryAccesses,
-       cat({format_plural(windows.graphs_in_windows, "graph"), " had to be launched or uploaded while CUPTI "
-            "measured, because a measured kernel did not end for 30 s or the same thread was capturing "
-            "another graph. CUPTI can lose a graph's kernels then: what the program computed may be wrong; run it "
-            "without --coalescing, or choose other kernels with --kernel"})});
+       cat(
+         {format_plural(windows.graphs_in_windows, "graph"),
+          " had to be launched or uploaded while CUPTI "
+          "measured, because a measured kernel did not end for 30 s or the same thread was capturing "
+          "another graph. CUPTI can lose a graph's kernels then: what the program computed may be wrong; run it "
+          "without --coalescing, or choose other kernels with --kernel"})});
   }
   if (windows.unknown_graphs != 0) {
     const bool one = windows.unknown_graphs == 1;
     findings.not_checked(
-      {kMemoryAccesses, cat({format_count(windows.unknown_graphs), one ? " launch of a graph" : " launches of graphs",
-                      " whose kernels are not known (conditional nodes, or changed after it was made): numbers "
-                      "for all launches leave them out"})});
+      {kMemoryAccesses,
+       cat(
+         {format_count(windows.unknown_graphs), one ? " launch of a graph" : " launches of graphs",
+          " whose kernels are not known (conditional nodes, or changed after it was made): numbers "
+          "for all launches leave them out"})});
   }
 }
 
@@ -130,21 +142,26 @@ void explain_counters(const MemoryAccess& access, const TraceDir& trace, Finding
     switch (windows.counters_trouble) {
     case AccessTrouble::kNone: continue;
     case AccessTrouble::kNoLibrary:
-      findings.not_checked({kCounters, "CUPTI (libcupti.so) has no Range Profiler: it comes with CUDA 12.6"});
+      findings.not_checked(
+        {kCounters, "CUPTI (libcupti.so) has no Range Profiler: it comes with CUDA 12.6"});
       break;
     case AccessTrouble::kNotSupported:
-      findings.not_checked({kCounters, about_machine(windows.counters_code).empty()
-                                         ? "CUPTI cannot count these in two passes on this GPU"
-                                         : reason(windows.counters_trouble, windows.counters_code, trace)});
+      findings.not_checked(
+        {kCounters, about_machine(windows.counters_code).empty()
+                      ? "CUPTI cannot count these in two passes on this GPU"
+                      : reason(windows.counters_trouble, windows.counters_code, trace)});
       break;
-    default: findings.not_checked({kCounters, reason(windows.counters_trouble, windows.counters_code, trace)});
+    default:
+      findings.not_checked(
+        {kCounters, reason(windows.counters_trouble, windows.counters_code, trace)});
     }
     return;
   }
   if (lost != 0) {
-    findings.not_checked({kCounters, cat({"those of ", format_count(lost), " of ", format_count(counted),
-                                          counted == 1 ? " launch" : " launches",
-                                          " were dropped: others ran at the same time"})});
+    findings.not_checked(
+      {kCounters, cat({"those of ", format_count(lost), " of ", format_count(counted),
+                       counted == 1 ? " launch" : " launches",
+                       " were dropped: others ran at the same time"})});
   }
   std::map<std::string_view, bool> measured; // kernels by name; whether they have counters
   for (const MeasuredFunction& function : access.functions()) {
@@ -152,14 +169,16 @@ void explain_counters(const MemoryAccess& access, const TraceDir& trace, Finding
     bool& has_counters = measured[function.linked];
     has_counters = has_counters || function.counters.launches != 0;
   }
-  const auto alone = std::ranges::count(measured, false, [](const auto& kernel) { return kernel.second; });
+  const auto alone =
+    std::ranges::count(measured, false, [](const auto& kernel) { return kernel.second; });
   if (alone == 0) return;
   findings.not_checked(
-    {kCounters, cat({format_count(static_cast<std::uint64_t>(alone)), " of ",
-                     format_plural(measured.size(), "measured kernel"),
-                     alone == 1 ? " has none" : " have none",
-                     ": the first launch that is due is for a kernel's instructions, and no later one was "
-                     "counted"})});
+    {kCounters,
+     cat({format_count(static_cast<std::uint64_t>(alone)), " of ",
+          format_plural(measured.size(), "measured kernel"),
+          alone == 1 ? " has none" : " have none",
+          ": the first launch that is due is for a kernel's instructions, and no later one was "
+          "counted"})});
 }
 
 void explain_functions(const MemoryAccess& access, Findings& findings) {
@@ -173,23 +192,26 @@ void explain_functions(const MemoryAccess& access, Findings& findings) {
   if (!bulk.empty()) {
     findings.not_checked(
       {kMemoryAccesses,
-       cat({"bulk copies (the tensor memory accelerator) pass by what CUPTI counts for instructions: "
-            "those of ",
-            list_names(bulk), " are not in the figures"})});
+       cat(
+         {"bulk copies (the tensor memory accelerator) pass by what CUPTI counts for instructions: "
+          "those of ",
+          list_names(bulk), " are not in the figures"})});
   }
   if (!without_code.empty()) {
     findings.not_checked(
-      {kMemoryAccesses, cat({"the code of ", list_names(without_code),
-                      " was not found: what was measured there has no lines and fewer causes"})});
+      {kMemoryAccesses,
+       cat({"the code of ", list_names(without_code),
+            " was not found: what was measured there has no lines and fewer causes"})});
   }
 }
 
 // Whether only some kernels, or only those inside a range, were to be measured.
 bool has_choice(const TraceDir& trace) {
-  return std::ranges::any_of(std::array{"kernel", "coalescing_range"}, [&trace](const char* option) {
-    const auto found = trace.info.options.find(option);
-    return found != trace.info.options.end() && !found->second.empty();
-  });
+  return std::ranges::any_of(std::array{"kernel", "coalescing_range"},
+                             [&trace](const char* option) {
+                               const auto found = trace.info.options.find(option);
+                               return found != trace.info.options.end() && !found->second.empty();
+                             });
 }
 
 } // namespace
@@ -200,16 +222,19 @@ void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, Proc
   bool explained = false;
   for (const AccessLog& log : access.logs()) {
     explain_windows(log, trace, findings);
-    explained = explained || !log.stats.skipped.empty() || log.windows.trouble != AccessTrouble::kNone ||
-           log.windows.opened > log.windows.read;
+    explained = explained || !log.stats.skipped.empty() ||
+                log.windows.trouble != AccessTrouble::kNone ||
+                log.windows.opened > log.windows.read;
     process.torn += log.stats.torn;
     process.damaged += log.stats.damaged;
   }
-  const bool any = std::ranges::any_of(
-    access.functions(), [](const MeasuredFunction& f) { return f.measured != 0 || !f.instructions.empty(); });
+  const bool any = std::ranges::any_of(access.functions(), [](const MeasuredFunction& f) {
+    return f.measured != 0 || !f.instructions.empty();
+  });
   if (!has_choice(trace)) explained = explain_unmeasured(access, findings) || explained;
   if (!any && !explained) {
-    const char* why = process.totals.launches == 0 ? "no kernel was launched" : "no launch was measured";
+    const char* why =
+      process.totals.launches == 0 ? "no kernel was launched" : "no launch was measured";
     if (process.device == "simulated") why = "the simulated device runs no kernels";
     findings.not_checked({kMemoryAccesses, why});
   }
@@ -218,10 +243,12 @@ void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, Proc
   explain_shared(access, findings);
   explain_budget(access, trace, findings);
   const std::pair<bool, NotChecked> metrics[] = {
-    {access.lacks_global(), {"uncoalesced", "CUPTI does not count sectors of global memory on this GPU"}},
+    {access.lacks_global(),
+     {"uncoalesced", "CUPTI does not count sectors of global memory on this GPU"}},
     {access.lacks_shared(),
      {"bank-conflict", "CUPTI does not count wavefronts of shared memory on this GPU"}},
-    {access.lacks_local(), {"local-spill", "CUPTI does not count sectors of local memory on this GPU"}}};
+    {access.lacks_local(),
+     {"local-spill", "CUPTI does not count sectors of local memory on this GPU"}}};
   for (const auto& [lacks, what] : metrics) {
     if (lacks) findings.not_checked(what);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that were left out to save time, and what measuring took beyond its time. See coalescing_left_out.h; the rules
-// are those of interposer/coalescing/collector/sampling/sampling_policy.h.
+// Launches that were left out to save time, and what measuring took beyond its time. See
+// coalescing_left_out.h; the rules are those of
+// interposer/coalescing/collector/sampling/sampling_policy.h.
 
 #include "analyzer/analysis/coalescing_left_out.h"
 
@@ -8,13 +9,12 @@
 #include <cstdio>
 #include <string>
 
-#include "analyzer/symbols/demangle.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/symbols/demangle.h"
 #include "trace/costly_kernels.h"
 
 namespace gmt {
 namespace {
-
 
 std::string seconds(std::uint64_t nanoseconds) {
   char text[32];
@@ -73,28 +73,38 @@ bool explain_unmeasured(const MemoryAccess& access, Findings& findings) {
   const Unmeasured found = find_unmeasured(access);
   if (found.of_nccl != 0) {
     findings.not_checked(
-      {kMemoryAccesses, cat({format_count(found.of_nccl), found.of_nccl == 1 ? " launch" : " launches",
-                      " of NCCL's kernels: CUPTI takes up to half a minute to prepare one of them "
-                      "(--kernel nccl measures them all the same)"})});
+      {kMemoryAccesses,
+       cat({format_count(found.of_nccl), found.of_nccl == 1 ? " launch" : " launches",
+            " of NCCL's kernels: CUPTI takes up to half a minute to prepare one of them "
+            "(--kernel nccl measures them all the same)"})});
   }
   if (!found.costly.empty()) {
     std::string plain;
-    if (found.longest != 0) plain = cat({", where one takes up to ", seconds(found.longest), " by itself"});
+    if (found.longest != 0)
+      plain = cat({", where one takes up to ", seconds(found.longest), " by itself"});
     findings.not_checked(
-      {kMemoryAccesses, cat({"measuring a launch of ", list_names(found.costly), " would have taken longer than the 2 s and 30 % of "
-                      "the time that measuring may take", plain, ": it is up to 60 times slower "
-                      "(--coalescing-launches 1 measures one of each kernel all the same)"})});
+      {kMemoryAccesses,
+       cat({"measuring a launch of ", list_names(found.costly),
+            " would have taken longer than the 2 s and 30 % of "
+            "the time that measuring may take",
+            plain,
+            ": it is up to 60 times slower "
+            "(--coalescing-launches 1 measures one of each kernel all the same)"})});
   }
   if (!found.once.empty()) {
     findings.not_checked(
-      {kMemoryAccesses, cat({"kernels that were launched once and whose code and grid do not tell how long that takes were not "
-                      "measured: ", list_names(found.once),
-                      " (--coalescing-launches 1 measures one launch of each kernel all the same)"})});
+      {kMemoryAccesses,
+       cat(
+         {"kernels that were launched once and whose code and grid do not tell how long that takes were not "
+          "measured: ",
+          list_names(found.once),
+          " (--coalescing-launches 1 measures one launch of each kernel all the same)"})});
   }
   if (!found.others.empty() && found.any_measured) {
-    findings.not_checked({kMemoryAccesses, cat({"of ", format_plural(found.others.size(), "kernel"), " with ",
-                                         format_count(found.other_launches), found.other_launches == 1 ? " launch" : " launches",
-                                         " in all no launch was measured"})});
+    findings.not_checked({kMemoryAccesses, cat({"of ", format_plural(found.others.size(), "kernel"),
+                                                " with ", format_count(found.other_launches),
+                                                found.other_launches == 1 ? " launch" : " launches",
+                                                " in all no launch was measured"})});
   }
   return !found.costly.empty() || !found.once.empty();
 }
@@ -108,15 +118,19 @@ void explain_shared(const MemoryAccess& access, Findings& findings) {
     }
   }
   if (without.empty()) return;
-  findings.not_checked(
-    {"bank-conflict", cat({"shared memory of ", list_names(without), " was not measured, to save time "
-                           "(--coalescing-launches 1 measures it)"})});
+  findings.not_checked({"bank-conflict", cat({"shared memory of ", list_names(without),
+                                              " was not measured, to save time "
+                                              "(--coalescing-launches 1 measures it)"})});
 }
 
-// What measuring took beyond what it may take (interposer/coalescing/collector/sampling/sampling_policy.h), where the user set no number of launches.
+// What measuring took beyond what it may take
+// (interposer/coalescing/collector/sampling/sampling_policy.h), where the user set no number of
+// launches.
 void explain_budget(const MemoryAccess& access, const TraceDir& trace, Findings& findings) {
   const auto launches = trace.info.options.find("coalescing_launches");
-  if (launches != trace.info.options.end() && !launches->second.empty() && launches->second != "auto") return;
+  if (launches != trace.info.options.end() && !launches->second.empty() &&
+      launches->second != "auto")
+    return;
   std::uint64_t spent = 0, elapsed = 0;
   for (const AccessLog& log : access.logs()) {
     spent = std::max(spent, log.windows.measuring_nanoseconds);
@@ -125,16 +139,19 @@ void explain_budget(const MemoryAccess& access, const TraceDir& trace, Findings&
   constexpr std::uint64_t kFree = 2'000'000'000, kTold = 500'000'000;
   const std::uint64_t allowed = kFree + (elapsed > spent ? elapsed - spent : 0) * 3 / 10;
   if (spent < allowed + kTold) return;
-  const auto slowest = std::ranges::max_element(access.functions(), {}, &MeasuredFunction::longest_nanoseconds);
+  const auto slowest =
+    std::ranges::max_element(access.functions(), {}, &MeasuredFunction::longest_nanoseconds);
   std::string why;
   if (slowest != access.functions().end() && slowest->plain_nanoseconds != 0) {
     const std::uint64_t factor = slowest->longest_nanoseconds / slowest->plain_nanoseconds;
-    why = cat({": a launch of ", shorten_function(slowest->name, 40), " took ", seconds(slowest->longest_nanoseconds),
-               " while it was measured, ", format_count(factor), " times as long as by itself"});
+    why = cat({": a launch of ", shorten_function(slowest->name, 40), " took ",
+               seconds(slowest->longest_nanoseconds), " while it was measured, ",
+               format_count(factor), " times as long as by itself"});
   }
-  findings.not_checked({kMemoryAccesses, cat({"measuring took ", seconds(spent), ", which is ", seconds(spent - allowed),
-                                       " more than it may take", why,
-                                       ". All figures are good; --kernel leaves such a kernel out"})});
+  findings.not_checked(
+    {kMemoryAccesses, cat({"measuring took ", seconds(spent), ", which is ",
+                           seconds(spent - allowed), " more than it may take", why,
+                           ". All figures are good; --kernel leaves such a kernel out"})});
 }
 
 } // namespace gmt

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the mode --coalescing left out to save time, and what it took beyond its time, in the words of the report's "not
-// checked".
+// What the mode --coalescing left out to save time, and what it took beyond its time, in the words
+// of the report's "not checked".
 #pragma once
 
 #include <string>
@@ -11,11 +11,13 @@
 
 namespace gmt {
 
-inline constexpr const char* kMemoryAccesses = "memory accesses"; // the subject of its lines in "not checked"
+inline constexpr const char* kMemoryAccesses = "memory accesses"; // the subject of its lines in
+                                                                  // "not checked"
 
 std::string list_names(const std::vector<std::string>& names); // "a, b and 3 others"
 
-// Kernels that were launched and of which no launch was measured. Whether it said why for some kernel.
+// Kernels that were launched and of which no launch was measured. Whether it said why for some
+// kernel.
 bool explain_unmeasured(const MemoryAccess& access, Findings& findings);
 void explain_shared(const MemoryAccess& access, Findings& findings);
 void explain_budget(const MemoryAccess& access, const TraceDir& trace, Findings& findings);

@@ -29,8 +29,9 @@ private:
 Dispatch::Dispatch(const ProcessFacts& facts) {
   std::vector<const DetectorInfo*> all = detectors();
   // Not std::ranges's: clang 14 cannot compile its result with libstdc++ 12.
-  std::stable_partition(all.begin(), all.end(),
-                        [](const DetectorInfo* info) { return (info->wants & kWantsUnclaimed) == 0; });
+  std::stable_partition(all.begin(), all.end(), [](const DetectorInfo* info) {
+    return (info->wants & kWantsUnclaimed) == 0;
+  });
   for (const DetectorInfo* info : all) {
     std::unique_ptr<Detector> detector = info->make(facts);
     if (!detector) continue;
@@ -40,9 +41,10 @@ Dispatch::Dispatch(const ProcessFacts& facts) {
   sort_by_kind();
 }
 
-void Dispatch::on_refused_or_flagged(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
-                                     Findings& findings) {
-  const bool is_mistake = std::ranges::any_of(verdicts, [](const Verdict& v) { return v.is_mistake(); });
+void Dispatch::on_refused_or_flagged(const Event& e, std::span<const Verdict> verdicts,
+                                     const Heap& heap, Findings& findings) {
+  const bool is_mistake =
+    std::ranges::any_of(verdicts, [](const Verdict& v) { return v.is_mistake(); });
   Wants happened = wants(e.kind);
   if (e.result != 0) happened |= kWantsFailures;
   if (is_mistake) happened |= kWantsMistakes;

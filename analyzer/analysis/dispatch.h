@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls detectors by what they want (Detector::wants), since most events concern none of them. A refused call that no
-// detector claims is passed on once more, to those that want unclaimed refusals.
+// Calls detectors by what they want (Detector::wants), since most events concern none of them. A
+// refused call that no detector claims is passed on once more, to those that want unclaimed
+// refusals.
 #pragma once
 
 #include <array>
@@ -19,7 +20,8 @@ public:
   Dispatch& operator=(const Dispatch&) = delete;
 
   // `verdicts` are those that stand.
-  void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap, Findings& findings) {
+  void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
+                Findings& findings) {
     if (e.result == 0 && verdicts.empty()) {
       for (Detector* detector : by_kind_[static_cast<std::size_t>(e.kind)]) {
         detector->on_event(e, verdicts, heap, findings);
@@ -32,12 +34,13 @@ public:
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings);
 
 private:
-  void on_refused_or_flagged(const Event& e, std::span<const Verdict> verdicts, const Heap& heap, Findings& findings);
+  void on_refused_or_flagged(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
+                             Findings& findings);
   void sort_by_kind();
 
   std::vector<std::unique_ptr<Detector>> detectors_; // those that want unclaimed refusals last
   std::array<std::vector<Detector*>, kEventKinds> by_kind_; // those that want a call that went well
-  bool changed_ = false;                             // a detector asks for other events than before
+  bool changed_ = false; // a detector asks for other events than before
 };
 
 } // namespace gmt

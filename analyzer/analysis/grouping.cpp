@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key of a finding is a string of all that must be equal. Roles of stacks are not part of it, but how many stacks
-// there are is.
+// The key of a finding is a string of all that must be equal. Roles of stacks are not part of it,
+// but how many stacks there are is.
 
 #include "analyzer/analysis/grouping.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equal findings become one: same kind, call, group and stacks. Works while findings come in, so that a mistake made
-// a million times costs one entry.
+// Equal findings become one: same kind, call, group and stacks. Works while findings come in, so
+// that a mistake made a million times costs one entry.
 #pragma once
 
 #include <string>
@@ -13,8 +13,10 @@ namespace gmt {
 
 class Grouping : public Findings {
 public:
-  // Findings bear the range that is open where they are made; with `by_range` those of others stay apart.
-  explicit Grouping(const Ranges& ranges, bool by_range = false) : ranges_(ranges), by_range_(by_range) {}
+  // Findings bear the range that is open where they are made; with `by_range` those of others stay
+  // apart.
+  explicit Grouping(const Ranges& ranges, bool by_range = false)
+      : ranges_(ranges), by_range_(by_range) {}
   void add(Finding finding) override;
   void not_checked(NotChecked what) override;
   void at_end() { at_end_ = true; } // what comes now belongs to no event

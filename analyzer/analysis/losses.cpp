@@ -26,15 +26,16 @@ void explain_lost_rings(ReadStats& stats, Findings& findings) {
   const std::uint64_t modules =
     std::exchange(stats.total.lost[static_cast<std::size_t>(trace::LossCause::kNoRing)], 0);
   if (modules == 0) return;
-  findings.not_checked({"in-kernel malloc",
-                        cat({format_plural(modules, "module"), " with instrumented kernels could not be given a "
-                                                               "ring in shared memory, or not in time: what "
-                                                               "malloc and free did in them may be missing"})});
+  findings.not_checked({"in-kernel malloc", cat({format_plural(modules, "module"),
+                                                 " with instrumented kernels could not be given a "
+                                                 "ring in shared memory, or not in time: what "
+                                                 "malloc and free did in them may be missing"})});
 }
 
 void add_losses(const ReadStats& stats, ProcessReport& process) {
   for (std::size_t cause = 0; cause < stats.total.lost.size(); ++cause) {
-    if (const std::uint64_t n = stats.total.lost[cause]) process.lost[std::string(cause_in_words(cause))] += n;
+    if (const std::uint64_t n = stats.total.lost[cause])
+      process.lost[std::string(cause_in_words(cause))] += n;
   }
   process.torn = stats.total.torn;
   process.damaged = stats.total.damaged;
@@ -44,12 +45,13 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
   if (stats.lost() != 0) {
     std::string causes;
     for (const auto& [cause, n] : process.lost) causes += cat({causes.empty() ? "" : "; ", cause});
-    const std::string lost = cat(
-      {format_plural(stats.lost(), "record"), stats.lost() == 1 ? " was" : " were", " lost (", causes, ")"});
+    const std::string lost = cat({format_plural(stats.lost(), "record"),
+                                  stats.lost() == 1 ? " was" : " were", " lost (", causes, ")"});
     findings.not_checked(
       {"leak", cat({lost, ": a block listed as leaked may have been freed by one of them, and an "
                           "allocation among them is not listed"})});
-    findings.not_checked({"memory findings", cat({lost, ": mistakes in those calls were not seen"})});
+    findings.not_checked(
+      {"memory findings", cat({lost, ": mistakes in those calls were not seen"})});
   }
   if (process.torn != 0) {
     findings.not_checked(
@@ -61,18 +63,22 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
                                                   " in the trace damaged and left out"})});
   }
   if (stats.total.unknown_kinds != 0) {
-    findings.not_checked({"calls of a newer format", cat({format_plural(stats.total.unknown_kinds, "record"),
-                                                          " of kinds that this version does not know"})});
+    findings.not_checked(
+      {"calls of a newer format", cat({format_plural(stats.total.unknown_kinds, "record"),
+                                       " of kinds that this version does not know"})});
   }
-  // Where records were lost the last words may be among them. (A program that leaves by the system call
-  // exit_group alone says nothing either: then no more is missing than it did after its last call.)
-  if (process.ended.how == Ending::How::kExited && !process.exit_recorded && process.totals.events != 0 &&
-      stats.lost() == 0) {
+  // Where records were lost the last words may be among them. (A program that leaves by the system
+  // call exit_group alone says nothing either: then no more is missing than it did after its last
+  // call.)
+  if (process.ended.how == Ending::How::kExited && !process.exit_recorded &&
+      process.totals.events != 0 && stats.lost() == 0) {
     const std::string missing =
       "the end of the log is missing (the process exited, and no record tells of it): ";
-    findings.not_checked({"leak", cat({missing, "a block listed as leaked may have been freed there, and an "
-                                                "allocation there is not listed"})});
-    findings.not_checked({"memory findings", cat({missing, "mistakes in calls there were not seen"})});
+    findings.not_checked(
+      {"leak", cat({missing, "a block listed as leaked may have been freed there, and an "
+                             "allocation there is not listed"})});
+    findings.not_checked(
+      {"memory findings", cat({missing, "mistakes in calls there were not seen"})});
   }
   for (const auto& [log, why] : stats.skipped_logs) {
     findings.not_checked(
@@ -97,42 +103,48 @@ void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, Pro
       if (n != 0) process.lost[std::string(cause_in_words(cause))] += n;
     }
     if (!context->stats.skipped.empty()) {
-      findings.not_checked(
-        {"in-kernel malloc and free", cat({context->log, " could not be read: ", context->stats.skipped})});
+      findings.not_checked({"in-kernel malloc and free",
+                            cat({context->log, " could not be read: ", context->stats.skipped})});
     }
   }
   if (lost != 0) process.lost["ring of device records full"] += lost;
   process.torn += torn;
   process.damaged += damaged;
   const auto say = [&](std::uint64_t n, std::string_view noun, std::string_view what) {
-    if (n != 0) findings.not_checked({"in-kernel malloc and free", cat({format_plural(n, noun), what})});
+    if (n != 0)
+      findings.not_checked({"in-kernel malloc and free", cat({format_plural(n, noun), what})});
   };
-  say(lost, "record",
-      " of malloc or free in kernels found no room in the ring; a larger one (--device-ring-size), or "
-      "--device-ring-full=wait, loses none");
-  say(unjudged, "free",
-      " in kernels behind that loss could not be judged: the allocation may be among what was lost");
-  say(torn, "record", " of malloc or free in kernels never finished, because their context or process died");
+  say(
+    lost, "record",
+    " of malloc or free in kernels found no room in the ring; a larger one (--device-ring-size), or "
+    "--device-ring-full=wait, loses none");
+  say(
+    unjudged, "free",
+    " in kernels behind that loss could not be judged: the allocation may be among what was lost");
+  say(torn, "record",
+      " of malloc or free in kernels never finished, because their context or process died");
   say(damaged, "record", " of malloc or free in kernels damaged and left out");
   say(unseen, "block",
       " of a device heap replaced by a new one at the same address: the free was not seen, as in "
       "code that is not instrumented");
 }
 
-void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals, std::uint64_t nameless,
-                  Findings& findings) {
+void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals,
+                  std::uint64_t nameless, Findings& findings) {
   if (nameless != 0) {
     findings.not_checked(
-      {"names", cat({"the trace's file 'apis' is missing or damaged: ", format_plural(nameless, "call"),
-                     " without a name, shown as \"?\""})});
+      {"names", cat({"the trace's file 'apis' is missing or damaged: ",
+                     format_plural(nameless, "call"), " without a name, shown as \"?\""})});
   }
   if (trace.modules.empty() && totals.events != 0) {
-    findings.not_checked({"names", "the trace's file 'modules' is missing or damaged: stacks are bare "
-                                   "addresses, and whose code they are is not known"});
+    findings.not_checked({"names",
+                          "the trace's file 'modules' is missing or damaged: stacks are bare "
+                          "addresses, and whose code they are is not known"});
   }
   if (trace.damaged_lines != 0) {
-    findings.not_checked({"names and modules", cat({format_plural(trace.damaged_lines, "line"),
-                                                    " in the trace's text files damaged and left out"})});
+    findings.not_checked(
+      {"names and modules", cat({format_plural(trace.damaged_lines, "line"),
+                                 " in the trace's text files damaged and left out"})});
   }
   if (trace.logs.empty()) {
     findings.not_checked(
@@ -141,9 +153,10 @@ void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals,
     findings.not_checked({"everything", "the trace holds no CUDA call"});
   }
   if (const std::uint64_t n = heap.unseen_allocations(); n != 0) {
-    findings.not_checked({"memory from unseen calls", cat({"CUDA accepted ", format_plural(n, "release"),
-                                                           " of memory whose allocation was not "
-                                                           "seen: calls around it are not checked"})});
+    findings.not_checked(
+      {"memory from unseen calls", cat({"CUDA accepted ", format_plural(n, "release"),
+                                        " of memory whose allocation was not "
+                                        "seen: calls around it are not checked"})});
   }
   if (const std::uint64_t n = heap.unseen_frees(); n != 0) {
     findings.not_checked(

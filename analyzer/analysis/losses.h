@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says in words what a trace has lost, and what that means for the findings: lines of the report's "not checked".
+// Says in words what a trace has lost, and what that means for the findings: lines of the report's
+// "not checked".
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,11 @@
 
 namespace gmt {
 
-std::string_view cause_in_words(std::size_t cause); // trace::LossCause as a number; it may be damaged
+std::string_view cause_in_words(std::size_t cause); // trace::LossCause as a number; it may be
+                                                    // damaged
 
-// Takes modules whose kernels got no ring out of the losses: they say nothing about the host's calls.
+// Takes modules whose kernels got no ring out of the losses: they say nothing about the host's
+// calls.
 void explain_lost_rings(ReadStats& stats, Findings& findings);
 
 // Adds what reading the logs cost to the process's losses.
@@ -27,8 +30,9 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
 void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, ProcessReport& process,
                            Findings& findings);
 
-// What the trace never had: names, modules, calls around accepted releases. `nameless`: calls without a name.
-void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals, std::uint64_t nameless,
-                  Findings& findings);
+// What the trace never had: names, modules, calls around accepted releases. `nameless`: calls
+// without a name.
+void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals,
+                  std::uint64_t nameless, Findings& findings);
 
 } // namespace gmt

@@ -18,15 +18,16 @@ void add_memory_kinds(const MemoryUse& use, MemoryTables& tables) {
     for (std::size_t i = 0; i < device.memory_kinds.size(); ++i) {
       const MemoryUse::KindSums& sum = device.memory_kinds[i];
       const auto memory_kind = static_cast<trace::MemoryKind>(i);
-      if (sum.allocations == 0 || !can_leak(memory_kind)) continue; // static variables are looked up only
+      if (sum.allocations == 0 || !can_leak(memory_kind))
+        continue; // static variables are looked up only
       tables.memory_kinds.push_back({.memory_kind = std::string(memory_noun(memory_kind)),
-                                 .device = device.number,
-                                 .allocations = sum.allocations,
-                                 .allocated_bytes = sum.allocated_bytes,
-                                 .frees = sum.frees,
-                                 .live_blocks = sum.live_blocks,
-                                 .live_bytes = sum.live_bytes,
-                                 .peak_bytes = sum.peak_bytes});
+                                     .device = device.number,
+                                     .allocations = sum.allocations,
+                                     .allocated_bytes = sum.allocated_bytes,
+                                     .frees = sum.frees,
+                                     .live_blocks = sum.live_blocks,
+                                     .live_bytes = sum.live_bytes,
+                                     .peak_bytes = sum.peak_bytes});
     }
     if (device.peak_bytes != 0) {
       tables.devices.push_back({device.number, device.peak_bytes, device.live_bytes});
@@ -34,7 +35,8 @@ void add_memory_kinds(const MemoryUse& use, MemoryTables& tables) {
   }
   std::ranges::stable_sort(tables.devices, {}, &MemoryTables::Device::device);
   std::ranges::stable_sort(tables.memory_kinds, [](const auto& a, const auto& b) { // devices first
-    return std::tuple(a.device == kNoDevice, a.device) < std::tuple(b.device == kNoDevice, b.device);
+    return std::tuple(a.device == kNoDevice, a.device) <
+           std::tuple(b.device == kNoDevice, b.device);
   });
 }
 
@@ -43,7 +45,8 @@ void add_copies(const CopyUse& copies, MemoryTables& tables) {
                                            "device to another device", "host to host"};
   for (std::size_t i = 0; i < CopyUse::kDirections; ++i) {
     const CopyUse::Sum& sum = copies.sums()[i];
-    if (sum.copies != 0) tables.copies.push_back({kNames[i], sum.copies, sum.bytes, sum.pageable_bytes});
+    if (sum.copies != 0)
+      tables.copies.push_back({kNames[i], sum.copies, sum.bytes, sum.pageable_bytes});
   }
 }
 
@@ -62,7 +65,8 @@ void add_holders(const MemoryUse& use, const TraceNames& names, MemoryTables& ta
     }
     const MemoryUse::Stack& stack = use.stacks()[i];
     tables.holders.push_back({bytes(i), use.blocks_at_peak(stack), {}});
-    tables.holders.back().stack = stack_as(StackRole::kAllocated, StackId{i}, names.api_name(stack.api));
+    tables.holders.back().stack =
+      stack_as(StackRole::kAllocated, StackId{i}, names.api_name(stack.api));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which memory one process used, and how much, as the report shows it: rows without anything in them are left out,
-// and rows are in a fixed order. The report builder fills in what needs symbols and modules.
+// Which memory one process used, and how much, as the report shows it: rows without anything in
+// them are left out, and rows are in a fixed order. The report builder fills in what needs symbols
+// and modules.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ inline constexpr std::size_t kMaxHolders = 10;
 struct MemoryTables {
   struct KindRow {
     std::string memory_kind; // "pinned host memory"
-    int device = -1;    // of its context; -1 for host memory, and where it is not known
+    int device = -1;         // of its context; -1 for host memory, and where it is not known
     std::uint64_t allocations = 0, allocated_bytes = 0, frees = 0;
     std::uint64_t live_blocks = 0, live_bytes = 0, peak_bytes = 0; // at the end; of this row alone
   };
@@ -39,7 +40,7 @@ struct MemoryTables {
     std::uint64_t bytes = 0, blocks = 0;
     CallStack stack; // of the allocation
   };
-  struct Module { // that allocated: of the first frame that is not CUDA's
+  struct Module {      // that allocated: of the first frame that is not CUDA's
     std::string path;  // empty if unknown
     std::string owner; // "cuBLAS", empty if it is no known library
     std::uint64_t allocations = 0, allocated_bytes = 0;
@@ -49,10 +50,10 @@ struct MemoryTables {
   std::vector<KindRow> memory_kinds;
   std::vector<Device> devices;
   std::vector<Copies> copies;
-  std::vector<Holder> holders;      // the kMaxHolders largest
-  std::uint64_t other_holders = 0;  // stacks that held less
+  std::vector<Holder> holders;     // the kMaxHolders largest
+  std::uint64_t other_holders = 0; // stacks that held less
   std::uint64_t other_bytes = 0;
-  std::vector<Module> modules;      // those that allocated most first
+  std::vector<Module> modules; // those that allocated most first
 };
 
 // What one call stack did, before its module is known.
@@ -64,7 +65,8 @@ struct StackUse {
 // All but the modules. At the end of the analysis.
 MemoryTables memory_tables(const Heap& heap, const CopyUse& copies, const TraceNames& names);
 std::vector<StackUse> use_by_stack(const Heap& heap);
-std::vector<MemoryTables::Module> use_by_module(std::span<const StackUse> uses, const StackTable& stacks,
+std::vector<MemoryTables::Module> use_by_module(std::span<const StackUse> uses,
+                                                const StackTable& stacks,
                                                 std::span<const Module> modules);
 
 } // namespace gmt

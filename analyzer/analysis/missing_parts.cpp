@@ -35,11 +35,12 @@ std::vector<std::string> take_named(std::string_view prefix, std::vector<std::st
 
 } // namespace
 
-void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process, Findings& findings) {
+void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process,
+                     Findings& findings) {
   if (!model.is_judged_for_gaps()) return;
   std::vector<std::string> files = missing_logs(trace);
-  constexpr std::pair<const char*, const char*> kKinds[] = {{"device-", "in-kernel malloc and free"},
-                                                            {"access-", "memory accesses"}};
+  constexpr std::pair<const char*, const char*> kKinds[] = {
+    {"device-", "in-kernel malloc and free"}, {"access-", "memory accesses"}};
   for (const auto& [prefix, subject] : kKinds) {
     const std::vector<std::string> of_kind = take_named(prefix, files);
     if (of_kind.empty()) continue;
@@ -53,16 +54,19 @@ void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessRe
     findings.not_checked({"memory findings", "a record's place in the order of calls is damaged"});
   } else if (records != 0) {
     process.lost["missing from the trace"] += records;
-    calls = cat({format_plural(records, "record"), records == 1 ? " is" : " are",
-                 " missing from the trace (the order of the calls has a gap that nothing explains: was a log "
-                 "deleted, or not copied?)"});
+    calls = cat(
+      {format_plural(records, "record"), records == 1 ? " is" : " are",
+       " missing from the trace (the order of the calls has a gap that nothing explains: was a log "
+       "deleted, or not copied?)"});
   }
   if (!files.empty()) add_sentence(calls, lacks(files));
   if (calls.empty()) return;
   add_sentence(process.missing, calls);
-  findings.not_checked({"leak", cat({calls, ": a block listed as leaked may have been freed there, and an "
-                                            "allocation there is not listed"})});
-  findings.not_checked({"memory findings", cat({calls, ": mistakes in calls there were not seen"})});
+  findings.not_checked(
+    {"leak", cat({calls, ": a block listed as leaked may have been freed there, and an "
+                         "allocation there is not listed"})});
+  findings.not_checked(
+    {"memory findings", cat({calls, ": mistakes in calls there were not seen"})});
 }
 
 } // namespace gmt

@@ -9,6 +9,7 @@
 
 namespace gmt {
 
-void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process, Findings& findings);
+void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process,
+                     Findings& findings);
 
 } // namespace gmt

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which library or executable allocated: the first frame of each stack that is not CUDA's runtime, its driver
-// or the recorder. See memory_tables.h.
+// Which library or executable allocated: the first frame of each stack that is not CUDA's runtime,
+// its driver or the recorder. See memory_tables.h.
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 
-#include "analyzer/trace_reader/object_files.h"
-#include "analyzer/analysis/owners.h"
-#include "analyzer/trace_reader/stack_table.h"
 #include "analyzer/analysis/memory_tables.h"
+#include "analyzer/analysis/owners.h"
 #include "analyzer/symbols/frame_trim.h"
+#include "analyzer/trace_reader/object_files.h"
+#include "analyzer/trace_reader/stack_table.h"
 
 namespace gmt {
 
-std::vector<MemoryTables::Module> use_by_module(std::span<const StackUse> uses, const StackTable& stacks,
+std::vector<MemoryTables::Module> use_by_module(std::span<const StackUse> uses,
+                                                const StackTable& stacks,
                                                 std::span<const Module> modules) {
   std::map<std::string, MemoryTables::Module> by_path;
   for (const StackUse& use : uses) {
@@ -33,7 +34,8 @@ std::vector<MemoryTables::Module> use_by_module(std::span<const StackUse> uses, 
     rows.push_back(std::move(row));
   }
   std::ranges::stable_sort(rows, [](const auto& a, const auto& b) {
-    return std::tuple(a.peak_bytes, a.allocated_bytes) > std::tuple(b.peak_bytes, b.allocated_bytes);
+    return std::tuple(a.peak_bytes, a.allocated_bytes) >
+           std::tuple(b.peak_bytes, b.allocated_bytes);
   });
   return rows;
 }

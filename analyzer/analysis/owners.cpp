@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of owners and its matching. A rule needs the library's file; where a library also hands memory to
-// its callers, it needs the function of the part that keeps it as well. So that a stripped library without
-// function names still matches where the file alone says enough, "*" is used there.
+// The list of owners and its matching. A rule needs the library's file; where a library also hands
+// memory to its callers, it needs the function of the part that keeps it as well. So that a
+// stripped library without function names still matches where the file alone says enough, "*" is
+// used there.
 
 #include "analyzer/analysis/owners.h"
 
@@ -50,12 +51,17 @@ constexpr OwnerRule kRules[] = {
   {"NCCL", "*/libnccl.so*", "*", "its buffers live as long as the communicator"},
 };
 
-// Libraries whose kernels the user cannot change, besides those above that are known by their file alone.
+// Libraries whose kernels the user cannot change, besides those above that are known by their file
+// alone.
 constexpr struct {
   std::string_view name, module;
 } kLibraries[] = {
-  {"cuFFT", "*/libcufft*.so*"},       {"cuSPARSE", "*/libcusparse*.so*"}, {"cuSOLVER", "*/libcusolver*.so*"},
-  {"cuRAND", "*/libcurand.so*"},      {"NPP", "*/libnpp*.so*"},           {"nvJPEG", "*/libnvjpeg.so*"},
+  {"cuFFT", "*/libcufft*.so*"},
+  {"cuSPARSE", "*/libcusparse*.so*"},
+  {"cuSOLVER", "*/libcusolver*.so*"},
+  {"cuRAND", "*/libcurand.so*"},
+  {"NPP", "*/libnpp*.so*"},
+  {"nvJPEG", "*/libnvjpeg.so*"},
   {"PyTorch", "*/libtorch_cuda*.so*"},
 };
 
@@ -64,27 +70,28 @@ bool is_cuda_or_us(const Frame& frame) {
          glob_match("*/libgpumemtrace.so*", frame.module);
 }
 
-// A rule by function may match anywhere in the stack. One by file alone must match the frame that made the
-// CUDA call: a user's code that such a library calls back is no owner.
+// A rule by function may match anywhere in the stack. One by file alone must match the frame that
+// made the CUDA call: a user's code that such a library calls back is no owner.
 const OwnerRule* owner_of(const std::vector<Frame>& frames) {
   const auto caller = std::ranges::find_if_not(frames, is_cuda_or_us);
   for (auto frame = caller; frame != frames.end(); ++frame) {
     for (const OwnerRule& rule : kRules) {
       if (rule.function == "*" && frame != caller) continue;
-      if (glob_match(rule.module, frame->module) && glob_match(rule.function, frame->function)) return &rule;
+      if (glob_match(rule.module, frame->module) && glob_match(rule.function, frame->function))
+        return &rule;
     }
   }
   return nullptr;
 }
 
 std::string_view library_of_kernel(std::string_view path) {
-  const auto known =
-    std::ranges::find_if(kLibraries, [path](const auto& library) { return glob_match(library.module, path); });
+  const auto known = std::ranges::find_if(
+    kLibraries, [path](const auto& library) { return glob_match(library.module, path); });
   return known != std::end(kLibraries) ? known->name : owner_of_module(path);
 }
 
-// The accesses of a library's own kernels. A kernel that no file holds was loaded from memory (the trace keeps it as
-// "image-0"), by the library that launches it.
+// The accesses of a library's own kernels. A kernel that no file holds was loaded from memory (the
+// trace keeps it as "image-0"), by the library that launches it.
 void apply_to_accesses(Finding& finding) {
   if (finding.stacks.empty() || finding.stacks.front().frames.empty()) return;
   const std::string& module = finding.stacks.front().frames.front().module;
@@ -120,7 +127,8 @@ void apply_owner_rules(Finding& finding) {
     const OwnerRule* rule = owner_of(stack.frames);
     // What lists several places is a library's if all of them are.
     const bool is_one_of_several = stack.amount.has_value();
-    if (is_one_of_several && (rule == nullptr || (owner != nullptr && rule->owner != owner->owner))) return;
+    if (is_one_of_several && (rule == nullptr || (owner != nullptr && rule->owner != owner->owner)))
+      return;
     if (owner == nullptr) owner = rule;
   }
   if (owner == nullptr) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that keep memory until the process ends, on purpose: caching allocators, workspaces. A leak whose
-// allocation stack passes through one of them is a note, and so are churn and unused memory: the user can mend neither.
-// So are accesses of memory in a library's own kernels. Frames must be resolved. The list is shipped and closed: a
-// user's own library is no owner.
+// Libraries that keep memory until the process ends, on purpose: caching allocators, workspaces. A
+// leak whose allocation stack passes through one of them is a note, and so are churn and unused
+// memory: the user can mend neither. So are accesses of memory in a library's own kernels. Frames
+// must be resolved. The list is shipped and closed: a user's own library is no owner.
 #pragma once
 
 #include <span>
@@ -21,11 +21,13 @@ struct OwnerRule {
 
 std::span<const OwnerRule> owner_rules();
 
-// The library that the file of this path is, empty if it is none that a rule knows by its file alone.
+// The library that the file of this path is, empty if it is none that a rule knows by its file
+// alone.
 std::string_view owner_of_module(std::string_view path);
 
-// Names the owner and makes the finding a note, if its kind has an excuse for owners and a rule matches a frame of its
-// allocation stack; likewise a finding about memory accesses if the kernel is a known library's.
+// Names the owner and makes the finding a note, if its kind has an excuse for owners and a rule
+// matches a frame of its allocation stack; likewise a finding about memory accesses if the kernel
+// is a known library's.
 void apply_owner_rules(Finding& finding);
 
 } // namespace gmt

@@ -12,11 +12,13 @@
 namespace gmt {
 
 ProcessModel::ProcessModel(const EventStream& stream, const AnalysisOptions& options)
-    : stream_(stream), trace_(stream.trace()), options_(options), names_(trace_.apis), clock_(trace_),
-      static_ranges_(trace_.modules), device_heaps_(names_, clock_),
-      may_be_running_(gmt::may_be_running(last_words_.ending(trace_), trace_.info)), known_calls_(trace_.apis.size()) {
+    : stream_(stream), trace_(stream.trace()), options_(options), names_(trace_.apis),
+      clock_(trace_), static_ranges_(trace_.modules), device_heaps_(names_, clock_),
+      may_be_running_(gmt::may_be_running(last_words_.ending(trace_), trace_.info)),
+      known_calls_(trace_.apis.size()) {
   device_heaps_.read(trace_.device_logs);
-  memory_access_.read(trace_.access_logs, trace_.asks_for("coalescing") || trace_.asks_for("counters"),
+  memory_access_.read(trace_.access_logs,
+                      trace_.asks_for("coalescing") || trace_.asks_for("counters"),
                       options_.coalescing_floor);
 }
 
@@ -45,10 +47,12 @@ void ProcessModel::note(const Event& e) {
 void ProcessModel::note_name(const Event& e) {
   const trace::NameView name(e);
   const auto kernel = kernels_.find(name.handle());
-  if (kernel != kernels_.end() && NameTable::is_whole(name)) kernel->second.name = names_.handle_name(name.handle());
+  if (kernel != kernels_.end() && NameTable::is_whole(name))
+    kernel->second.name = names_.handle_name(name.handle());
 }
 
-// A handle may be given out again for another function: the newest description counts, its name follows it.
+// A handle may be given out again for another function: the newest description counts, its name
+// follows it.
 void ProcessModel::note_kernel(const Event& e) {
   const trace::KernelView view(e);
   const trace::Payload words = view.parameters();
@@ -102,10 +106,11 @@ Caller ProcessModel::caller(StackId stack) const {
   return module == nullptr ? Caller() : Caller{module->path, owner_of_module(module->path)};
 }
 
-// Network cards, disks and the host that read and write device memory themselves, and ray tracing, whose
-// launches take the driver's inner entries.
+// Network cards, disks and the host that read and write device memory themselves, and ray tracing,
+// whose launches take the driver's inner entries.
 std::string_view ProcessModel::unseen_user() const {
-  static constexpr std::string_view kUsers[] = {"libibverbs", "libcufile", "libgdrapi", "libnvoptix"};
+  static constexpr std::string_view kUsers[] = {"libibverbs", "libcufile", "libgdrapi",
+                                                "libnvoptix"};
   for (const Module& module : trace_.modules) {
     const std::string_view file = base_name(module.path);
     for (const std::string_view user : kUsers) {
@@ -117,13 +122,16 @@ std::string_view ProcessModel::unseen_user() const {
 
 StaticVariable ProcessModel::static_variable(std::uint64_t address) const {
   const Module* module = static_ranges_.find(address, now_);
-  return module != nullptr && options_.find_static ? options_.find_static(*module, address) : StaticVariable{};
+  return module != nullptr && options_.find_static ? options_.find_static(*module, address)
+                                                   : StaticVariable{};
 }
 
 std::uint64_t ProcessModel::missing_records() const {
   return is_judged_for_gaps() ? gaps_.missing(stream_.stats().total, exit_recorded()) : 0;
 }
 
-std::uint64_t ProcessModel::lost_so_far() const { return stream_.stats().lost() + missing_records(); }
+std::uint64_t ProcessModel::lost_so_far() const {
+  return stream_.stats().lost() + missing_records();
+}
 
 } // namespace gmt

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models of one recorded process, beside its heap: names, kernels, devices, NVTX ranges, object files, device heaps,
-// memory accesses, gaps in the order of records. Each event goes through follow(), then through the heap, then through
-// follow_call(); end() closes the models once there is no further event.
+// The models of one recorded process, beside its heap: names, kernels, devices, NVTX ranges, object
+// files, device heaps, memory accesses, gaps in the order of records. Each event goes through
+// follow(), then through the heap, then through follow_call(); end() closes the models once there
+// is no further event.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +16,19 @@
 #include "analyzer/detectors/process_facts.h"
 #include "analyzer/device_heap/device_heaps.h"
 #include "analyzer/heap/nvtx_ranges.h"
-#include "analyzer/trace_reader/facts/clock_pairs.h"
 #include "analyzer/trace_reader/event_stream.h"
+#include "analyzer/trace_reader/facts/clock_pairs.h"
 #include "analyzer/trace_reader/facts/last_words.h"
-#include "analyzer/trace_reader/missing_records.h"
 #include "analyzer/trace_reader/facts/name_table.h"
 #include "analyzer/trace_reader/facts/static_ranges.h"
+#include "analyzer/trace_reader/missing_records.h"
 
 namespace gmt {
 
 class ProcessModel final : public ProcessFacts {
 public:
-  // Reads the logs of kernels and of memory accesses. Stream and options must live as long as the model.
+  // Reads the logs of kernels and of memory accesses. Stream and options must live as long as the
+  // model.
   ProcessModel(const EventStream& stream, const AnalysisOptions& options);
   ProcessModel(const ProcessModel&) = delete;
   ProcessModel& operator=(const ProcessModel&) = delete;
@@ -46,15 +48,22 @@ public:
   }
   EndOfTrace end(); // once
 
-  bool exit_recorded() const { return last_words_.recorded(); } // a log goes on to the process's last words
-  // Whether records that are missing can be distinguished from those that are not written yet (since 1.5).
+  bool exit_recorded() const {
+    return last_words_.recorded();
+  } // a log goes on to the process's last words
+  // Whether records that are missing can be distinguished from those that are not written yet
+  // (since 1.5).
   bool is_judged_for_gaps() const { return trace_.info.minor >= 5 && !may_be_running_; }
   // Records that were made, and are not in the trace for no reason that it names.
   std::uint64_t missing_records() const;
-  std::uint64_t nameless_calls() const { return nameless_calls_; } // whose function the trace does not name
+  std::uint64_t nameless_calls() const {
+    return nameless_calls_;
+  } // whose function the trace does not name
 
   std::string_view api_name(std::uint16_t api) const override { return names_.api_name(api); }
-  std::string_view handle_name(std::uint64_t handle) const override { return names_.handle_name(handle); }
+  std::string_view handle_name(std::uint64_t handle) const override {
+    return names_.handle_name(handle);
+  }
   std::string_view text(std::uint64_t id) const override { return names_.text(id); }
   std::uint64_t realtime(const Event& e) const override { return clock_.realtime(e); }
   double nanoseconds(std::uint64_t ticks) const override { return clock_.nanoseconds(ticks); }
@@ -75,7 +84,9 @@ public:
     return (address >= info.heap_begin && address < info.heap_end) ||
            (address >= info.stack_begin && address < info.stack_end);
   }
-  bool is_static_memory(std::uint64_t address) const override { return static_ranges_.find(address, now_) != nullptr; }
+  bool is_static_memory(std::uint64_t address) const override {
+    return static_ranges_.find(address, now_) != nullptr;
+  }
   StaticVariable static_variable(std::uint64_t address) const override;
 
 private:

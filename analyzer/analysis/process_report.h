@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report says of one process beside its findings: how it ended, what was lost, how much memory it used.
+// What a report says of one process beside its findings: how it ended, what was lost, how much
+// memory it used.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,14 @@ struct Totals {
   std::uint64_t copies = 0;
   std::uint64_t copied_bytes = 0;
   std::uint64_t launches = 0;
-  std::uint64_t peak_bytes = 0; // device memory alive at the peak (host kinds of memory not counted)
+  std::uint64_t peak_bytes = 0; // device memory alive at the peak (host kinds of memory not
+                                // counted)
   std::uint64_t peak_order = 0;
   std::string peak_range; // NVTX ranges that were open then, "epoch 2 / forward"; empty if none
   std::uint64_t live_bytes = 0; // alive at the end, all kinds of memory that can leak
   std::uint64_t live_blocks = 0;
-  // What kernels did with malloc and free, in none of the above: calls, the most that one context's heap held, and the end.
+  // What kernels did with malloc and free, in none of the above: calls, the most that one context's
+  // heap held, and the end.
   std::uint64_t device_heap_calls = 0, device_heap_peak_bytes = 0, device_heap_live_bytes = 0;
 };
 
@@ -45,10 +48,11 @@ struct ProcessReport {
   Totals totals;
   MemoryTables tables;
   std::optional<AccessTables> accesses = {}; // if something was measured
-  std::map<std::string, std::uint64_t> lost; // by cause, in words: "disk full or file size limit", ...
+  std::map<std::string, std::uint64_t> lost; // by cause, in words: "disk full or file size limit",
+                                             // ...
   std::uint64_t torn = 0;                    // slots reserved and never finished
   std::uint64_t damaged = 0;                 // records whose bytes make no sense
-  std::string missing;                       // which part of the trace is gone, in a sentence; empty if none
+  std::string missing; // which part of the trace is gone, in a sentence; empty if none
 
   std::uint64_t lost_events() const {
     std::uint64_t sum = damaged;

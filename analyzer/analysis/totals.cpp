@@ -11,17 +11,23 @@ namespace {
 using trace::Kind;
 
 // Neither what was only looked up, nor parts of what is counted already.
-bool counts(trace::MemoryKind memory_kind) { return can_leak(memory_kind) && memory_kind != trace::MemoryKind::kSubAllocation; }
+bool counts(trace::MemoryKind memory_kind) {
+  return can_leak(memory_kind) && memory_kind != trace::MemoryKind::kSubAllocation;
+}
 
 // An address, array or function of 0, in the first word of what is counted.
-bool names_nothing(const Event& e) { return trace::RecordView(e).word(trace::AllocWord::address) == 0; }
+bool names_nothing(const Event& e) {
+  return trace::RecordView(e).word(trace::AllocWord::address) == 0;
+}
 
 } // namespace
 
 void count(Totals& totals, const Event& e) {
   if (!is_call(e.kind)) return;
   ++totals.events;
-  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0 || names_nothing(e)) return;
+  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0 ||
+      names_nothing(e))
+    return;
   switch (e.kind) {
   case Kind::kAlloc:
     if (!counts(trace::AllocView(e).memory_kind())) break;
@@ -41,7 +47,8 @@ void count(Totals& totals, const Event& e) {
 }
 
 void note_peak_range(Totals& totals, const Event& e, const Heap& heap, const Ranges& ranges) {
-  if (e.kind == Kind::kAlloc && heap.peak_order() == e.order) totals.peak_range = ranges.text(ranges.here());
+  if (e.kind == Kind::kAlloc && heap.peak_order() == e.order)
+    totals.peak_range = ranges.text(ranges.here());
 }
 
 void finish_totals(Totals& totals, const Heap& heap, const EndOfTrace& end) {
@@ -54,7 +61,8 @@ void finish_totals(Totals& totals, const Heap& heap, const EndOfTrace& end) {
   });
   for (const auto& context : end.device_contexts) {
     totals.device_heap_calls += context->heap.records();
-    totals.device_heap_peak_bytes = std::max(totals.device_heap_peak_bytes, context->heap.peak_bytes());
+    totals.device_heap_peak_bytes =
+      std::max(totals.device_heap_peak_bytes, context->heap.peak_bytes());
     totals.device_heap_live_bytes += context->heap.live_bytes();
   }
 }

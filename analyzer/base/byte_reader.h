@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads little-endian numbers and DWARF's from bytes that may be damaged. Once a read went beyond the end it and
-// all later ones give zero, and ok() is false.
+// Reads little-endian numbers and DWARF's from bytes that may be damaged. Once a read went beyond
+// the end it and all later ones give zero, and ok() is false.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ template <class Any> bool read_at(std::span<const char> from, std::uint64_t at, 
 }
 
 // That part of the bytes; empty unless it lies within.
-inline std::span<const char> part_of(std::span<const char> from, std::uint64_t at, std::uint64_t bytes) {
+inline std::span<const char> part_of(std::span<const char> from, std::uint64_t at,
+                                     std::uint64_t bytes) {
   if (at > from.size() || bytes > from.size() - at) return {};
   return from.subspan(at, bytes);
 }
@@ -72,7 +73,8 @@ public:
   // Up to a zero, which is taken too.
   std::string_view text() {
     const std::size_t begin = at_;
-    while (read<char>() != '\0') {}
+    while (read<char>() != '\0') {
+    }
     if (!ok_) return {};
     return {bytes_.data() + begin, at_ - begin - 1};
   }

@@ -6,8 +6,8 @@
 
 namespace gmt {
 
-// `*` is any run of characters, `?` any one; everything else stands for itself, brackets of C++ names
-// included. The whole text must match.
+// `*` is any run of characters, `?` any one; everything else stands for itself, brackets of C++
+// names included. The whole text must match.
 bool glob_match(std::string_view pattern, std::string_view text);
 
 } // namespace gmt

@@ -6,7 +6,10 @@
 
 namespace gmt {
 
-// What stands behind the last slash: "/usr/lib/libc.so.6" -> "libc.so.6". Empty for a path that ends with one.
-constexpr std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+// What stands behind the last slash: "/usr/lib/libc.so.6" -> "libc.so.6". Empty for a path that
+// ends with one.
+constexpr std::string_view base_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 } // namespace gmt

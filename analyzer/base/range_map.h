@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disjoint half-open address ranges with a 32-bit value each, ordered: the heap's one index, for exact bases
-// and for interior addresses alike. A two-level tree: one sorted array of the leaves' first addresses over
-// leaves of up to `Capacity` ranges, so that a look-up is two short binary searches in a few cache lines and
-// an insertion moves at most one leaf. Small leaves suit many changes, large ones suit millions of ranges.
+// Disjoint half-open address ranges with a 32-bit value each, ordered: the heap's one index, for
+// exact bases and for interior addresses alike. A two-level tree: one sorted array of the leaves'
+// first addresses over leaves of up to `Capacity` ranges, so that a look-up is two short binary
+// searches in a few cache lines and an insertion moves at most one leaf. Small leaves suit many
+// changes, large ones suit millions of ranges.
 //
-// Invariants: ranges never overlap and are never empty; no leaf is empty; first_[i] is leaf i's first begin.
+// Invariants: ranges never overlap and are never empty; no leaf is empty; first_[i] is leaf i's
+// first begin.
 #pragma once
 
 #include <algorithm>
@@ -90,7 +92,8 @@ public:
   // Makes [begin, end) one range, whatever was there: what it covers goes, what sticks out stays.
   void overwrite(std::uint64_t begin, std::uint64_t end, std::uint32_t value) {
     if (begin >= end) return;
-    for (Range old = first_ending_after(begin); old && old.begin < end; old = first_ending_after(begin)) {
+    for (Range old = first_ending_after(begin); old && old.begin < end;
+         old = first_ending_after(begin)) {
       if (old.begin == begin && old.end == end) {
         const Position at = at_or_before(begin);
         at.leaf->value[at.slot] = value;
@@ -105,7 +108,8 @@ public:
 
   template <class Visit> void for_each(Visit visit) const {
     for (const auto& leaf : leaves_) {
-      for (unsigned i = 0; i < leaf->count; ++i) visit(Range{leaf->begin[i], leaf->end[i], leaf->value[i]});
+      for (unsigned i = 0; i < leaf->count; ++i)
+        visit(Range{leaf->begin[i], leaf->end[i], leaf->value[i]});
     }
   }
 
@@ -132,14 +136,15 @@ private:
     return {at.leaf->begin[at.slot], at.leaf->end[at.slot], at.leaf->value[at.slot]};
   }
 
-  // How many of the sorted keys are <= key. Without branches that depend on data: addresses are random. In
-  // quarters, since three loads that wait for nothing cost as much as one.
+  // How many of the sorted keys are <= key. Without branches that depend on data: addresses are
+  // random. In quarters, since three loads that wait for nothing cost as much as one.
   static std::size_t count_not_above(const std::uint64_t* keys, std::size_t n, std::uint64_t key) {
     if (n == 0) return 0;
     const std::uint64_t* base = keys;
     while (n > 4) {
       const std::size_t quarter = n / 4;
-      const std::size_t skip = (base[quarter] <= key ? 1U : 0U) + (base[2 * quarter] <= key ? 1U : 0U) +
+      const std::size_t skip = (base[quarter] <= key ? 1U : 0U) +
+                               (base[2 * quarter] <= key ? 1U : 0U) +
                                (base[3 * quarter] <= key ? 1U : 0U);
       base += skip * quarter;
       n -= 3 * quarter;
@@ -182,7 +187,8 @@ private:
     if (slot == 0) first_[index] = r.begin;
   }
 
-  // Half of a full leaf goes into a new one; appending at the very end keeps leaves nearly full instead.
+  // Half of a full leaf goes into a new one; appending at the very end keeps leaves nearly full
+  // instead.
   void split(std::size_t index, bool appending) {
     auto upper = std::make_unique<Leaf>();
     Leaf& lower = *leaves_[index];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the text files of a trace have in common (trace/FORMAT.md): escapes, hexadecimal numbers, and how the command
-// replaces one.
+// What the text files of a trace have in common (trace/FORMAT.md): escapes, hexadecimal numbers,
+// and how the command replaces one.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,9 @@ struct WriteFailure {
   const char* what = ""; // "written to", "renamed to"
 };
 
-// Writes to a name of its own and renames, so that two reports at once, or one that is killed, never leave
-// half a file.
-WriteFailure replace_file(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
+// Writes to a name of its own and renames, so that two reports at once, or one that is killed,
+// never leave half a file.
+WriteFailure replace_file(const std::filesystem::path& path,
+                          const std::function<void(std::ostream&)>& write);
 
 } // namespace gmt

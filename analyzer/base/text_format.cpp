@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of CUDA's error codes. A table of our own, since the command builds without CUDA; numbers are the
-// same in driver and runtime for all that the two share (driver_types.h: "corresponds to CUresult").
+// Names of CUDA's error codes. A table of our own, since the command builds without CUDA; numbers
+// are the same in driver and runtime for all that the two share (driver_types.h: "corresponds to
+// CUresult").
 
 #include "analyzer/base/text_format.h"
 
@@ -27,14 +28,16 @@ constexpr ErrorName kErrors[] = {
 };
 
 constexpr bool out_of_order(const ErrorName& a, const ErrorName& b) { return a.code >= b.code; }
-static_assert(std::adjacent_find(std::begin(kErrors), std::end(kErrors), out_of_order) == std::end(kErrors),
+static_assert(std::adjacent_find(std::begin(kErrors), std::end(kErrors), out_of_order) ==
+                std::end(kErrors),
               "error_name() searches by halves");
 
 } // namespace
 
 std::string error_name(std::uint16_t code, bool runtime) {
-  const auto* found = std::lower_bound(std::begin(kErrors), std::end(kErrors), code,
-                                       [](const ErrorName& e, std::uint16_t c) { return e.code < c; });
+  const auto* found =
+    std::lower_bound(std::begin(kErrors), std::end(kErrors), code,
+                     [](const ErrorName& e, std::uint16_t c) { return e.code < c; });
   const bool known = found != std::end(kErrors) && found->code == code;
   const char* name = nullptr;
   if (known) name = runtime ? found->runtime : found->driver;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and error codes as a person reads them: the same wording in every detector and every output.
-// Formatting is inline, so that outputs need nothing but this header; error_name() lives in text_format.cpp.
+// Numbers and error codes as a person reads them: the same wording in every detector and every
+// output. Formatting is inline, so that outputs need nothing but this header; error_name() lives in
+// text_format.cpp.
 #pragma once
 
 #include <cstdint>
@@ -61,8 +62,8 @@ inline std::string format_duration(double nanoseconds) {
     ++unit;
   }
   char text[32];
-  std::snprintf(text, sizeof text, "%.*f %s", unit == 0 || nanoseconds >= 99.95 ? 0 : 1, nanoseconds,
-                kUnits[unit]);
+  std::snprintf(text, sizeof text, "%.*f %s", unit == 0 || nanoseconds >= 99.95 ? 0 : 1,
+                nanoseconds, kUnits[unit]);
   return text;
 }
 
@@ -72,11 +73,12 @@ inline std::string format_address(std::uint64_t address) {
   return text;
 }
 
-// "CUDA_ERROR_INVALID_VALUE (1)"; with `runtime` "cudaErrorInvalidValue (1)"; "error 1234" if unknown.
+// "CUDA_ERROR_INVALID_VALUE (1)"; with `runtime` "cudaErrorInvalidValue (1)"; "error 1234" if
+// unknown.
 std::string error_name(std::uint16_t code, bool runtime);
 
-// A call by the name that programs write, for a symbol such as cuMemcpyHtoDAsync_v2_ptsz: the headers of CUDA put the suffixes
-// there.
+// A call by the name that programs write, for a symbol such as cuMemcpyHtoDAsync_v2_ptsz: the
+// headers of CUDA put the suffixes there.
 std::string_view as_written(std::string_view symbol);
 
 // The program's own spelling tells which of the two APIs it uses: cudaMalloc, but cuMemAlloc.

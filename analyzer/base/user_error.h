@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one exception of the analyzer: thrown where something the user can mend is wrong, caught once in main().
-// The message says what failed, on which path, and what to do next; the statuses are the README's.
+// The one exception of the analyzer: thrown where something the user can mend is wrong, caught once
+// in main(). The message says what failed, on which path, and what to do next; the statuses are the
+// README's.
 #pragma once
 
 #include <stdexcept>
@@ -8,11 +9,18 @@
 
 namespace gmt {
 
-enum class ExitStatus : int { kClean = 0, kFindings = 1, kUsage = 2, kUnreadableTrace = 3, kInternal = 4 };
+enum class ExitStatus : int {
+  kClean = 0,
+  kFindings = 1,
+  kUsage = 2,
+  kUnreadableTrace = 3,
+  kInternal = 4
+};
 
 class UserError : public std::runtime_error {
 public:
-  UserError(const std::string& message, ExitStatus status) : std::runtime_error(message), status_(status) {}
+  UserError(const std::string& message, ExitStatus status)
+      : std::runtime_error(message), status_(status) {}
   ExitStatus status() const { return status_; }
 
 private:

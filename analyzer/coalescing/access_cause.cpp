@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures to causes, see access_cause.h. All formulas are for whole warps of 32 threads that access w bytes
-// each, the address of a thread d bytes behind that of its neighbour, from an aligned base:
+// Figures to causes, see access_cause.h. All formulas are for whole warps of 32 threads that access
+// w bytes each, the address of a thread d bytes behind that of its neighbour, from an aligned base:
 //   d = w           w sectors of 32 bytes (the ideal)
-//   d = w, off      w + 1 sectors, or w + w/4 where the hardware splits it into requests of 128 bytes
-//   w < d < 32      d sectors, since the warp spans 32 * d bytes without a gap of a whole sector
-//   d >= 32         32 sectors, one a thread
+//   d = w, off      w + 1 sectors, or w + w/4 where the hardware splits it into requests of 128
+//   bytes w < d < 32      d sectors, since the warp spans 32 * d bytes without a gap of a whole
+//   sector d >= 32         32 sectors, one a thread
 // So the sectors of one execution are the distance in bytes, up to 32.
 
 #include "analyzer/coalescing/access_cause.h"
@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/symbols/demangle.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/symbols/demangle.h"
 
 namespace gmt {
 namespace {
@@ -22,7 +22,8 @@ namespace {
 constexpr double kWholeWarp = 0.98 * kWarpThreads;
 
 double per_execution(std::uint64_t figure, const AccessCounts& sums) {
-  return sums.executions == 0 ? 0 : static_cast<double>(figure) / static_cast<double>(sums.executions);
+  return sums.executions == 0 ? 0
+                              : static_cast<double>(figure) / static_cast<double>(sums.executions);
 }
 
 bool is_near(double value, double target) {
@@ -43,20 +44,22 @@ bool has_coalesced_side(const AccessLine& line, const MemoryAccess& access) {
     if (other.source()->file != source->file || other.source()->line != source->line) return false;
     const Instruction& code = *other.worst->code;
     const bool opposite = (code.op == MemoryOp::kLoad) != (line.worst->code->op == MemoryOp::kLoad);
-    return opposite && other.worst->width() != 0 && has_whole_warps(other.sums, other.worst->width()) &&
+    return opposite && other.worst->width() != 0 &&
+           has_whole_warps(other.sums, other.worst->width()) &&
            is_near(per_execution(other.sums.sectors, other.sums), other.worst->width());
   };
   return std::ranges::any_of(access.global_lines(), is_side);
 }
 
 // Of threads of which each takes a sector of its own.
-AccessCause cause_of_far_threads(const AccessLine& line, const MemoryAccess& access, std::uint32_t object) {
+AccessCause cause_of_far_threads(const AccessLine& line, const MemoryAccess& access,
+                                 std::uint32_t object) {
   if (object != 0) return AccessCause::kStruct;
   return has_coalesced_side(line, access) ? AccessCause::kTransposed : AccessCause::kApart;
 }
 
-// The bytes that this and other instructions reach from the same address register, if they cost the same:
-// the members of one object. 0 if there are no others.
+// The bytes that this and other instructions reach from the same address register, if they cost the
+// same: the members of one object. 0 if there are no others.
 std::uint32_t object_bytes(const MeasuredInstruction& one, const MeasuredFunction& function) {
   constexpr std::int64_t kFar = 128; // farther apart they are elements of an unrolled loop
   if (!is_global(one) || one.code->address_register == Instruction::kNoRegister) return 0;
@@ -65,7 +68,8 @@ std::uint32_t object_bytes(const MeasuredInstruction& one, const MeasuredFunctio
   bool any = false;
   for (const MeasuredInstruction& other : function.instructions) {
     if (&other == &one || !is_global(other)) continue;
-    if (other.code->address_register != one.code->address_register || other.sums.sectors == 0) continue;
+    if (other.code->address_register != one.code->address_register || other.sums.sectors == 0)
+      continue;
     const std::int64_t at = other.code->address_offset;
     if (at == one.code->address_offset || std::abs(at - one.code->address_offset) >= kFar) continue;
     if (!is_near(per_execution(other.sums.sectors, other.sums), sectors)) continue;
@@ -119,14 +123,16 @@ double judged_ratio(const AccessLine& line) {
   const std::uint32_t width = line.worst->width();
   if (!has_whole_warps(line.sums, width)) {
     constexpr std::uint32_t kWidest = 16;
-    ideal = std::max(ideal, static_cast<double>(line.sums.executions) * (width != 0 ? width : kWidest));
+    ideal =
+      std::max(ideal, static_cast<double>(line.sums.executions) * (width != 0 ? width : kWidest));
   }
   return static_cast<double>(line.sums.sectors) / ideal;
 }
 
 double conflict_ratio(const AccessLine& line) {
   if (line.sums.ideal_wavefronts == 0) return 0;
-  return static_cast<double>(line.sums.wavefronts) / static_cast<double>(line.sums.ideal_wavefronts);
+  return static_cast<double>(line.sums.wavefronts) /
+         static_cast<double>(line.sums.ideal_wavefronts);
 }
 
 CauseFound cause_of(const AccessLine& line, const MemoryAccess& access) {
@@ -151,7 +157,8 @@ CauseFound cause_of(const AccessLine& line, const MemoryAccess& access) {
     found.is_least = true;
   } else if (is_whole && nearest > width && nearest % width <= (width > 1 ? 1u : 0u)) {
     found.bytes = nearest - nearest % width; // one more is a base off a sector
-    found.cause = object != 0 && object <= found.bytes ? AccessCause::kStruct : AccessCause::kStride;
+    found.cause =
+      object != 0 && object <= found.bytes ? AccessCause::kStruct : AccessCause::kStride;
   } else if (sectors > width) {
     found.cause = AccessCause::kScattered;
   }

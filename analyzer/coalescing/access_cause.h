@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the figures of one access of the source mean: whether it wastes traffic, and which pattern of addresses they
-// leave possible. Pure functions of the table. docs/findings.md states each formula.
+// What the figures of one access of the source mean: whether it wastes traffic, and which pattern
+// of addresses they leave possible. Pure functions of the table. docs/findings.md states each
+// formula.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "analyzer/model/finding.h"
 #include "analyzer/coalescing/memory_access.h"
+#include "analyzer/model/finding.h"
 
 namespace gmt {
 
-// Found from here on. A 4-byte access off its sectors takes 5 instead of 4: 1.25, and a little less where an
-// array's last warp has nothing behind it (1.2499981 measured on an H200).
+// Found from here on. A 4-byte access off its sectors takes 5 instead of 4: 1.25, and a little less
+// where an array's last warp has nothing behind it (1.2499981 measured on an H200).
 inline constexpr double kNoteRatio = 1.245;
 inline constexpr double kWarningRatio = 2; // above
 
-// How many times the ideal an access took, as far as its threads' own doing goes; 0 if it has no ideal. Where
-// warps are not whole, what a whole one would take is no waste: CUPTI's ideal is that of the active threads
-// alone, which a warp whose other threads sit out cannot reach.
+// How many times the ideal an access took, as far as its threads' own doing goes; 0 if it has no
+// ideal. Where warps are not whole, what a whole one would take is no waste: CUPTI's ideal is that
+// of the active threads alone, which a warp whose other threads sit out cannot reach.
 double judged_ratio(const AccessLine& line);   // global memory
 double conflict_ratio(const AccessLine& line); // shared memory
 
@@ -50,7 +51,8 @@ std::string brief(const CauseFound& cause);    // "stride of 8 or more"; empty f
 std::string_view advice_for(const CauseFound& cause, bool is_atomic);
 
 bool is_atomic(const AccessLine& line);
-std::string_view operation_of(const AccessLine& line); // "load", "store", ...; "access" if not known
+std::string_view operation_of(const AccessLine& line); // "load", "store", ...; "access" if not
+                                                       // known
 AccessFigures global_figures(const AccessLine& line, const MemoryAccess& access);
 AccessFigures shared_figures(const AccessLine& line, const MemoryAccess& access);
 

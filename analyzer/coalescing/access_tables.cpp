@@ -54,11 +54,13 @@ AccessTables access_tables(const MemoryAccess& access) {
   std::set<std::string_view> names;
   for (const AccessLog& log : access.logs()) tables.put_off += log.windows.put_off;
   for (const MeasuredFunction& function : access.functions()) {
-    if (function.is_kernel() && names.insert(function.linked).second) { // others of the name share its launches
+    if (function.is_kernel() && names.insert(function.linked).second) { // others of the name share
+                                                                        // its launches
       tables.launches += function.launches;
       tables.measured += function.measured;
     }
-    if (AccessTables::Kernel row = row_of(function); row.measured != 0 || row.sectors != 0 || row.counters.launches != 0) {
+    if (AccessTables::Kernel row = row_of(function);
+        row.measured != 0 || row.sectors != 0 || row.counters.launches != 0) {
       tables.wasted_bytes += row.wasted_bytes;
       tables.kernels.push_back(std::move(row));
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where memory traffic went in one process, as the report shows it: the source lines that waste most, and each
-// kernel with how much of it was measured.
+// Where memory traffic went in one process, as the report shows it: the source lines that waste
+// most, and each kernel with how much of it was measured.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "analyzer/trace_reader/access_log.h"
 #include "analyzer/model/finding.h"
+#include "analyzer/trace_reader/access_log.h"
 
 namespace gmt {
 
@@ -32,15 +32,18 @@ struct AccessTables {
     }
     // The share of its sectors that ideal accesses would have taken too, 0 to 1.
     double efficiency() const {
-      return sectors == 0 ? 1 : 1 - static_cast<double>(wasted_sectors) / static_cast<double>(sectors);
+      return sectors == 0 ? 1
+                          : 1 - static_cast<double>(wasted_sectors) / static_cast<double>(sectors);
     }
   };
-  std::vector<AccessFigures> lines; // the kMaxAccessLines that waste most of global memory's traffic
+  std::vector<AccessFigures> lines; // the kMaxAccessLines that waste most of global memory's
+                                    // traffic
   std::vector<Kernel> kernels;      // those that waste most first
   std::vector<const Kernel*> counted() const; // those with counters, those that move most first
   std::uint64_t moved_bytes = 0, wasted_bytes = 0; // of global memory, in all launches
-  std::uint64_t launches = 0, measured = 0;        // of all kernels, also of those that were never measured
-  std::uint64_t put_off = 0;                       // launches that were due and not measured, to save time
+  std::uint64_t launches = 0, measured = 0;        // of all kernels, also of those that were never
+                                                   // measured
+  std::uint64_t put_off = 0; // launches that were due and not measured, to save time
 };
 
 AccessTables access_tables(const MemoryAccess& access);

@@ -43,7 +43,8 @@ void KernelUses::on_launch(const Event& e, const Heap& heap, const TraceNames& n
     use.memory = *only->block;
     use.memory->detail = nullptr;
     use.argument_off = only->address % kSectorBytes;
-  } else if (only == nullptr || (use.memory && only->block->allocated_at != use.memory->allocated_at)) {
+  } else if (only == nullptr ||
+             (use.memory && only->block->allocated_at != use.memory->allocated_at)) {
     use.memory.reset();
   }
 }
@@ -53,7 +54,8 @@ void KernelUses::on_rows(const Event& e, const Heap& heap) {
     const Rows rows = rows_of(e, side);
     if (rows.pitch % kSectorBytes == 0 || rows.count() < 2) continue;
     for (const Access& access : heap.accesses()) {
-      if (access.block->address <= rows.address && rows.address - access.block->address < access.block->bytes) {
+      if (access.block->address <= rows.address &&
+          rows.address - access.block->address < access.block->bytes) {
         pitches_[access.block->allocated_at] = rows.pitch;
       }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host gave each kernel, by the kernel's name as linked: where it was launched first, and the one
-// allocation that its pointers led into, if there was only one at all of its launches. Followed for traces that were
-// made with --coalescing.
+// What the host gave each kernel, by the kernel's name as linked: where it was launched first, and
+// the one allocation that its pointers led into, if there was only one at all of its launches.
+// Followed for traces that were made with --coalescing.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "analyzer/model/event.h"
 #include "analyzer/heap/heap.h"
+#include "analyzer/model/event.h"
 
 namespace gmt {
 
@@ -21,10 +21,11 @@ struct KernelUse {
   StackId first;                     // where the first of them was made
   std::uint16_t api = trace::kNoApi; // as the program wrote it
 
-  // The only allocation, as of the first launch (no detail); nothing if there were several, none that is
-  // known, or arguments that were not read.
+  // The only allocation, as of the first launch (no detail); nothing if there were several, none
+  // that is known, or arguments that were not read.
   std::optional<Block> memory;
-  std::uint64_t argument_off = 0; // bytes behind a multiple of 32 that a pointer into it was, 0 if none was
+  std::uint64_t argument_off = 0; // bytes behind a multiple of 32 that a pointer into it was, 0 if
+                                  // none was
 };
 
 class KernelUses {
@@ -32,7 +33,8 @@ public:
   void follow(const Event& e, const Heap& heap, const TraceNames& names); // behind Heap::apply()
 
   const KernelUse* find(std::string_view linked) const; // null if it was never launched
-  // The distance of rows that copies and sets made of the memory, if it is no multiple of 32 bytes; else 0.
+  // The distance of rows that copies and sets made of the memory, if it is no multiple of 32 bytes;
+  // else 0.
   std::uint64_t odd_pitch(const Block& memory) const;
   const std::unordered_map<std::string, KernelUse>& all() const { return uses_; }
 
@@ -41,7 +43,8 @@ private:
   void on_rows(const Event& e, const Heap& heap);
 
   std::unordered_map<std::string, KernelUse> uses_;
-  std::unordered_map<std::uint64_t, std::uint64_t> pitches_; // of rows off a sector, by when their block was allocated
+  std::unordered_map<std::uint64_t, std::uint64_t> pitches_; // of rows off a sector, by when their
+                                                             // block was allocated
 };
 
 } // namespace gmt

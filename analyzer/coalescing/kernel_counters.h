@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from a kernel's counters: means of a launch and rates, each empty where it was not counted.
+// What follows from a kernel's counters: means of a launch and rates, each empty where it was not
+// counted.
 //
 // Not all figures are of the same launches (access_log.h), so rates are those of means.
 #pragma once
@@ -12,25 +13,35 @@
 namespace gmt {
 
 // `a` / `b`; empty for b 0.
-inline std::optional<double> ratio_of(double a, double b) { return b > 0 ? std::optional(a / b) : std::nullopt; }
+inline std::optional<double> ratio_of(double a, double b) {
+  return b > 0 ? std::optional(a / b) : std::nullopt;
+}
 
 // A launch.
 inline std::optional<double> mean(const KernelCounters::Figure& figure) {
   return ratio_of(static_cast<double>(figure.sum), static_cast<double>(figure.launches));
 }
-inline std::optional<double> rate(const KernelCounters::Figure& a, const KernelCounters::Figure& b) {
+inline std::optional<double> rate(const KernelCounters::Figure& a,
+                                  const KernelCounters::Figure& b) {
   const std::optional<double> of_a = mean(a), of_b = mean(b);
   return of_a && of_b ? ratio_of(*of_a, *of_b) : std::nullopt;
 }
 
-inline std::optional<double> l1_hit_rate(const KernelCounters& c) { return rate(c.l1_hits, c.l1_sectors); }
-// Hits and lookups are of different launches, so that there may be more of the former (Nsight Compute shows that too).
+inline std::optional<double> l1_hit_rate(const KernelCounters& c) {
+  return rate(c.l1_hits, c.l1_sectors);
+}
+// Hits and lookups are of different launches, so that there may be more of the former (Nsight
+// Compute shows that too).
 inline std::optional<double> l2_hit_rate(const KernelCounters& c) {
   const std::optional<double> hits = rate(c.l2_hits, c.l2_sectors);
   return hits ? std::optional(std::min(*hits, 1.0)) : std::nullopt;
 }
-inline std::optional<double> sectors_a_load(const KernelCounters& c) { return rate(c.load_sectors, c.loads); }
-inline std::optional<double> sectors_a_store(const KernelCounters& c) { return rate(c.store_sectors, c.stores); }
+inline std::optional<double> sectors_a_load(const KernelCounters& c) {
+  return rate(c.load_sectors, c.loads);
+}
+inline std::optional<double> sectors_a_store(const KernelCounters& c) {
+  return rate(c.store_sectors, c.stores);
+}
 
 // From and to the device's memory.
 inline std::optional<double> moved_bytes(const KernelCounters& c) {

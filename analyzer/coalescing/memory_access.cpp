@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up access logs, see memory_access.h. Numbers come from a file that may be damaged: sums stop at the
-// largest number instead of starting again at 0.
+// Adds up access logs, see memory_access.h. Numbers come from a file that may be damaged: sums stop
+// at the largest number instead of starting again at 0.
 
 #include "analyzer/coalescing/memory_access.h"
 
@@ -15,25 +15,30 @@
 namespace gmt {
 namespace {
 
-constexpr std::uint64_t kMostSectors = std::uint64_t{1} << 56; // sectors of that many are still bytes
+constexpr std::uint64_t kMostSectors = std::uint64_t{1} << 56; // sectors of that many are still
+                                                               // bytes
 
-void raise(std::uint64_t& sum, std::uint64_t by) { sum = std::min(sum + std::min(by, kMostSectors), kMostSectors); }
+void raise(std::uint64_t& sum, std::uint64_t by) {
+  sum = std::min(sum + std::min(by, kMostSectors), kMostSectors);
+}
 
-constexpr std::uint64_t AccessCounts::*kFigures[] = {&AccessCounts::executions,
-                                                     &AccessCounts::thread_executions,
-                                                     &AccessCounts::sectors,
-                                                     &AccessCounts::ideal_sectors,
-                                                     &AccessCounts::bytes,
-                                                     &AccessCounts::wavefronts,
-                                                     &AccessCounts::ideal_wavefronts,
-                                                     &AccessCounts::shared_bytes,
-                                                     &AccessCounts::local_sectors};
+constexpr std::uint64_t AccessCounts::* kFigures[] = {&AccessCounts::executions,
+                                                      &AccessCounts::thread_executions,
+                                                      &AccessCounts::sectors,
+                                                      &AccessCounts::ideal_sectors,
+                                                      &AccessCounts::bytes,
+                                                      &AccessCounts::wavefronts,
+                                                      &AccessCounts::ideal_wavefronts,
+                                                      &AccessCounts::shared_bytes,
+                                                      &AccessCounts::local_sectors};
 
 void raise(AccessCounts& sums, const AccessCounts& by) {
   for (const auto figure : kFigures) raise(sums.*figure, by.*figure);
 }
 
-std::uint64_t excess(std::uint64_t actual, std::uint64_t ideal) { return actual - std::min(actual, ideal); }
+std::uint64_t excess(std::uint64_t actual, std::uint64_t ideal) {
+  return actual - std::min(actual, ideal);
+}
 
 // What instructions of one function must share to be one access.
 using LineKey = std::tuple<std::string, std::uint32_t, unsigned, std::uint32_t, std::uint32_t>;
@@ -43,7 +48,8 @@ LineKey key_of(const MeasuredInstruction& instruction) {
     return {std::string(), 0, 0, 0, instruction.offset};
   }
   const SourceLine& line = instruction.code->lines.front();
-  return {line.file, line.line, static_cast<unsigned>(instruction.code->op), instruction.width(), 0};
+  return {line.file, line.line, static_cast<unsigned>(instruction.code->op), instruction.width(),
+          0};
 }
 
 void add_launches(const MeasuredFunction& from, MeasuredFunction& to) {
@@ -64,10 +70,12 @@ void set_launches(const MeasuredFunction& from, MeasuredFunction& to) {
   to.longest_nanoseconds = from.longest_nanoseconds;
 }
 
-// Launches are counted by name: kernels of one name whose code differs share them, and the row of a context
-// that never measured its kernel holds launches alone. Leaves the functions in the order of their names.
+// Launches are counted by name: kernels of one name whose code differs share them, and the row of a
+// context that never measured its kernel holds launches alone. Leaves the functions in the order of
+// their names.
 void share_launches(std::vector<MeasuredFunction>& functions) {
-  std::ranges::sort(functions, {}, [](const MeasuredFunction& f) { return std::tie(f.linked, f.identity); });
+  std::ranges::sort(functions, {},
+                    [](const MeasuredFunction& f) { return std::tie(f.linked, f.identity); });
   std::vector<MeasuredFunction> shared;
   for (std::size_t first = 0, last = 0; first < functions.size(); first = last) {
     MeasuredFunction all;
@@ -97,12 +105,15 @@ std::uint64_t scale(std::uint64_t figure, std::uint64_t launches, std::uint64_t 
   if (measured == 0 || launches <= measured) return figure;
   const double by = static_cast<double>(launches) / static_cast<double>(measured);
   const double all = static_cast<double>(figure) * by;
-  return all < static_cast<double>(kMostSectors) ? static_cast<std::uint64_t>(all + 0.5) : kMostSectors;
+  return all < static_cast<double>(kMostSectors) ? static_cast<std::uint64_t>(all + 0.5)
+                                                 : kMostSectors;
 }
 
 } // namespace
 
-std::uint64_t MeasuredInstruction::wasted_sectors() const { return excess(sums.sectors, sums.ideal_sectors); }
+std::uint64_t MeasuredInstruction::wasted_sectors() const {
+  return excess(sums.sectors, sums.ideal_sectors);
+}
 
 std::uint64_t MeasuredInstruction::wasted_wavefronts() const {
   return excess(sums.wavefronts, sums.ideal_wavefronts);
@@ -119,27 +130,33 @@ std::uint32_t MeasuredInstruction::width() const {
 }
 
 bool MeasuredFunction::has_bulk_copies() const {
-  return code != nullptr && std::ranges::any_of(code->instructions, [](const Instruction& instruction) {
+  return code != nullptr &&
+         std::ranges::any_of(code->instructions, [](const Instruction& instruction) {
            return instruction.op == MemoryOp::kBulkCopy;
          });
 }
 
-std::uint64_t MeasuredFunction::scaled(std::uint64_t figure) const { return scale(figure, launches, measured); }
+std::uint64_t MeasuredFunction::scaled(std::uint64_t figure) const {
+  return scale(figure, launches, measured);
+}
 std::uint64_t MeasuredFunction::scaled_shared(std::uint64_t figure) const {
   return scale(figure, launches, shared_measured);
 }
 
 const SourceLine* AccessLine::source() const {
-  return worst->code == nullptr || worst->code->lines.empty() ? nullptr : &worst->code->lines.front();
+  return worst->code == nullptr || worst->code->lines.empty() ? nullptr
+                                                              : &worst->code->lines.front();
 }
 
-void MemoryAccess::read(const std::vector<std::filesystem::path>& logs, bool asked, std::uint64_t floor) {
+void MemoryAccess::read(const std::vector<std::filesystem::path>& logs, bool asked,
+                        std::uint64_t floor) {
   asked_ = asked || !logs.empty();
   floor_ = floor;
   std::map<std::pair<std::string, std::uint64_t>, std::size_t> known;
   for (const std::filesystem::path& path : logs) {
     AccessLog log = read_access_log(path);
-    // The same function in several contexts is one; another cubin's function of that name is another.
+    // The same function in several contexts is one; another cubin's function of that name is
+    // another.
     for (const AccessFunction& from : log.functions) {
       const auto [at, is_new] = known.try_emplace({from.name, from.identity}, functions_.size());
       if (is_new) {
@@ -166,21 +183,23 @@ void MemoryAccess::add(const AccessFunction& from, MeasuredFunction& to) {
   add_counters(from.counters, to.counters);
   raise(to.launches, from.launches == 0 ? 0 : std::max(from.launches, from.measured));
   raise(to.measured, from.measured);
-  raise(to.shared_measured, std::min(from.shared_measured, from.measured)); // damage may say otherwise
+  raise(to.shared_measured, std::min(from.shared_measured, from.measured)); // damage may say
+                                                                            // otherwise
   raise(to.too_costly, from.too_costly);
   to.plain_nanoseconds = std::max(to.plain_nanoseconds, from.plain_nanoseconds);
   to.longest_nanoseconds = std::max(to.longest_nanoseconds, from.longest_nanoseconds);
   std::unordered_map<std::uint32_t, std::size_t> by_offset;
   for (std::size_t i = 0; i < to.instructions.size(); ++i) by_offset[to.instructions[i].offset] = i;
   for (const AccessFunction::Instruction& instruction : from.instructions) {
-    const auto [known_at, is_new] = by_offset.try_emplace(instruction.offset, to.instructions.size());
+    const auto [known_at, is_new] =
+      by_offset.try_emplace(instruction.offset, to.instructions.size());
     if (is_new) to.instructions.push_back({.offset = instruction.offset, .sums = {}});
     raise(to.instructions[known_at->second].sums, known(instruction.counts));
   }
 }
 
-// Figures that there is no metric for count as 0, and it is remembered that they do. An ideal of nothing
-// would make all of the rest waste: what has no ideal cannot be judged.
+// Figures that there is no metric for count as 0, and it is remembered that they do. An ideal of
+// nothing would make all of the rest waste: what has no ideal cannot be judged.
 AccessCounts MemoryAccess::known(const AccessCounts& counts) {
   AccessCounts known = counts;
   const auto is_unknown = [](std::uint64_t figure) { return figure == trace::kUnknownCount; };
@@ -205,7 +224,8 @@ void MemoryAccess::join(const FindCode& find, std::span<const unsigned> architec
     for (const MeasuredInstruction& i : function.instructions) {
       if (i.sums.accessed_memory()) offsets.push_back(i.offset);
     }
-    function.code = find && !offsets.empty() ? find(function.linked, offsets, architectures) : nullptr;
+    function.code =
+      find && !offsets.empty() ? find(function.linked, offsets, architectures) : nullptr;
     if (function.code == nullptr) continue;
     const std::vector<Instruction>& code = function.code->instructions;
     for (MeasuredInstruction& instruction : function.instructions) {

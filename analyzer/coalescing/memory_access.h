@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the instructions of one process's kernels did to memory, all contexts together: per function and
-// instruction the sums of what was measured, joined with the code and the lines of the source. Detectors
-// reach it through ProcessFacts::memory_access(); empty unless the trace was made with --coalescing.
+// What the instructions of one process's kernels did to memory, all contexts together: per function
+// and instruction the sums of what was measured, joined with the code and the lines of the source.
+// Detectors reach it through ProcessFacts::memory_access(); empty unless the trace was made with
+// --coalescing.
 //
-// Only some launches are measured. Figures are of those; scaled() makes of them what all launches of the
-// kernel would have done, if those that were measured are like the others. A device function that was not
-// inlined has figures of its own, which belong to no kernel that is known, and are not scaled.
+// Only some launches are measured. Figures are of those; scaled() makes of them what all launches
+// of the kernel would have done, if those that were measured are like the others. A device function
+// that was not inlined has figures of its own, which belong to no kernel that is known, and are not
+// scaled.
 #pragma once
 
 #include <filesystem>
@@ -15,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/trace_reader/access_log.h"
-#include "analyzer/device_code/instruction.h"
 #include "analyzer/coalescing/kernel_arguments.h"
+#include "analyzer/device_code/instruction.h"
+#include "analyzer/trace_reader/access_log.h"
 
 namespace gmt {
 
@@ -25,9 +27,9 @@ inline constexpr std::uint64_t kSectorBytes = 32;     // what a GPU moves at lea
 inline constexpr std::uint64_t kWavefrontBytes = 128; // what shared memory delivers at a time
 inline constexpr std::uint32_t kWarpThreads = 32;
 
-// The code of a function by its name as linked, the offsets of its instructions that accessed memory and the
-// architectures of the devices (90 for compute capability 9.0); null if none fits. What it points to outlives
-// the table.
+// The code of a function by its name as linked, the offsets of its instructions that accessed
+// memory and the architectures of the devices (90 for compute capability 9.0); null if none fits.
+// What it points to outlives the table.
 using FindCode = std::function<const FunctionCode*(std::string_view, std::span<const std::uint32_t>,
                                                    std::span<const unsigned>)>;
 
@@ -51,8 +53,8 @@ struct MeasuredFunction {
   std::uint64_t longest_nanoseconds = 0;    // of a launch that was measured; 0 unknown
   std::uint64_t too_costly = 0;             // launches that were due and put off
   KernelCounters counters;
-  const FunctionCode* code = nullptr;       // null if unknown
-  std::vector<MeasuredInstruction> instructions;      // by offset
+  const FunctionCode* code = nullptr;            // null if unknown
+  std::vector<MeasuredInstruction> instructions; // by offset
 
   bool is_kernel() const { return launches != 0; }
   bool has_lines() const { return code != nullptr && code->has_lines; }
@@ -61,8 +63,8 @@ struct MeasuredFunction {
   std::uint64_t scaled_shared(std::uint64_t figure) const;
 };
 
-// The instructions of a function that are one access of the source: of one line, operation and width. What
-// has no line stands alone.
+// The instructions of a function that are one access of the source: of one line, operation and
+// width. What has no line stands alone.
 struct AccessLine {
   const MeasuredFunction* function = nullptr;
   const MeasuredInstruction* worst = nullptr;      // the one that wastes most
@@ -72,7 +74,9 @@ struct AccessLine {
   bool shared = false;      // memory
 
   const SourceLine* source() const; // null without line information
-  std::uint64_t wasted_in_all() const { return shared ? function->scaled_shared(wasted) : function->scaled(wasted); }
+  std::uint64_t wasted_in_all() const {
+    return shared ? function->scaled_shared(wasted) : function->scaled(wasted);
+  }
 };
 
 class MemoryAccess {
@@ -83,10 +87,13 @@ public:
 
   static constexpr std::uint64_t kDefaultFloor = 1 << 20;
 
-  // `asked`: the trace was made with --coalescing, whatever came of it. Findings of fewer wasted bytes than
-  // `floor` are not made.
-  void read(const std::vector<std::filesystem::path>& logs, bool asked, std::uint64_t floor = kDefaultFloor);
-  void follow(const Event& e, const Heap& heap, const TraceNames& names) { uses_.follow(e, heap, names); }
+  // `asked`: the trace was made with --coalescing, whatever came of it. Findings of fewer wasted
+  // bytes than `floor` are not made.
+  void read(const std::vector<std::filesystem::path>& logs, bool asked,
+            std::uint64_t floor = kDefaultFloor);
+  void follow(const Event& e, const Heap& heap, const TraceNames& names) {
+    uses_.follow(e, heap, names);
+  }
   void join(const FindCode& find, std::span<const unsigned> architectures); // at the end
 
   bool asked() const { return asked_; }

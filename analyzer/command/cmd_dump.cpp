@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dump`: every event of one trace in the merged order, one line each, and each call stack once, before its
-// first use; then what kernels wrote, log by log in the order of their reading, and what their instructions
-// did to memory. For people, grep and bug reports: it shows what was recorded, before any verdict.
+// `dump`: every event of one trace in the merged order, one line each, and each call stack once,
+// before its first use; then what kernels wrote, log by log in the order of their reading, and what
+// their instructions did to memory. For people, grep and bug reports: it shows what was recorded,
+// before any verdict.
 
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
 #include "analyzer/command/dump_format.h"
 #include "analyzer/command/run/leftover_rings.h"
-#include "analyzer/base/text_format.h"
 #include "analyzer/trace_reader/event_stream.h"
 #include "analyzer/trace_reader/facts/name_table.h"
 
@@ -23,23 +24,25 @@ constexpr std::size_t kFlushBytes = 1 << 16;
 
 std::string stack_line(StackId id, const EventStream& stream) {
   std::string line = "stack " + std::to_string(id.value) + ":";
-  for (const std::uint64_t address : stream.stacks().frames(id)) line += " " + format_address(address);
+  for (const std::uint64_t address : stream.stacks().frames(id))
+    line += " " + format_address(address);
   return line + "\n";
 }
 
 // What a reader must know before believing the lines above it to be all.
 std::string last_line(const ReadStats& stats) {
-  return "end: " + std::to_string(stats.total.records) + " records, " + std::to_string(stats.lost()) +
-         " lost, " + std::to_string(stats.total.torn) + " torn slots, " +
-         std::to_string(stats.total.damaged) + " damaged, " + std::to_string(stats.total.unknown_kinds) +
-         " of unknown kinds\n";
+  return "end: " + std::to_string(stats.total.records) + " records, " +
+         std::to_string(stats.lost()) + " lost, " + std::to_string(stats.total.torn) +
+         " torn slots, " + std::to_string(stats.total.damaged) + " damaged, " +
+         std::to_string(stats.total.unknown_kinds) + " of unknown kinds\n";
 }
 
 } // namespace
 
 int command_dump(const Settings& settings) {
   if (settings.words.size() != 1) {
-    throw UserError("dump takes one trace: 'gpumemtrace dump gpumemtrace.app.host.4711'", ExitStatus::kUsage);
+    throw UserError("dump takes one trace: 'gpumemtrace dump gpumemtrace.app.host.4711'",
+                    ExitStatus::kUsage);
   }
   const std::string problem = collect_rings(settings.words[0]);
   if (!problem.empty()) say(problem);

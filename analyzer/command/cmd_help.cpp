@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `help`: everything here is printed from the registries (commands, detectors, formats, options) and from
-// docs/findings.md, so that it cannot fall behind them. Goes to stdout with status 0.
+// `help`: everything here is printed from the registries (commands, detectors, formats, options)
+// and from docs/findings.md, so that it cannot fall behind them. Goes to stdout with status 0.
 
 #include <unistd.h>
 
@@ -8,8 +8,8 @@
 
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
-#include "analyzer/detectors/detector.h"
 #include "analyzer/command/findings_text.h"
+#include "analyzer/detectors/detector.h"
 #include "analyzer/report/output_format.h"
 
 namespace gmt {
@@ -35,24 +35,24 @@ std::string_view severity_name(Severity severity) {
 
 std::string overview() {
   std::string text =
-      "gpumemtrace runs a CUDA program, unchanged, and says what is wrong with its memory.\n\n"
-      "  gpumemtrace ./app\n  gpumemtrace check ./app              in CI: fails when an error is found\n"
-      "  gpumemtrace --device simulated ./app  on a machine with no GPU\n\nCommands\n";
+    "gpumemtrace runs a CUDA program, unchanged, and says what is wrong with its memory.\n\n"
+    "  gpumemtrace ./app\n  gpumemtrace check ./app              in CI: fails when an error is found\n"
+    "  gpumemtrace --device simulated ./app  on a machine with no GPU\n\nCommands\n";
   for (const CommandInfo& command : commands())
     text += "  " + padded(command.name, 8) + std::string(command.summary) + "\n";
   text +=
-      "\nA first word that is no command is the program to run. Options end at the program's name;\n"
-      "what follows is the program's own.\n\n"
-      "  gpumemtrace help check       a command, with examples and options\n"
-      "  gpumemtrace help findings    what can be found\n"
-      "  gpumemtrace help options     all options, environment variables and report formats\n";
+    "\nA first word that is no command is the program to run. Options end at the program's name;\n"
+    "what follows is the program's own.\n\n"
+    "  gpumemtrace help check       a command, with examples and options\n"
+    "  gpumemtrace help findings    what can be found\n"
+    "  gpumemtrace help options     all options, environment variables and report formats\n";
   return text;
 }
 
 std::string help_of(const CommandInfo& command) {
-  std::string text = "gpumemtrace " + std::string(command.name) + ": " + std::string(command.summary) +
-                     "\n\n  gpumemtrace " + std::string(command.usage) + "\n\nExamples\n" +
-                     std::string(command.examples);
+  std::string text = "gpumemtrace " + std::string(command.name) + ": " +
+                     std::string(command.summary) + "\n\n  gpumemtrace " +
+                     std::string(command.usage) + "\n\nExamples\n" + std::string(command.examples);
   if (command.id == CommandId::kNvcc) return text; // the compiler's options
   return text + "\nOptions\n" + options_text(command.id);
 }
@@ -71,15 +71,15 @@ std::string help_finding(const DetectorInfo& detector) {
   std::string text = std::string(detector.id) + "\n\n";
   const std::string section = finding_section(detector.id);
   text += section.empty() ? std::string(detector.title) + "\n" : section;
-  return text + "\nTo leave some of them out: --suppressions FILE with lines '" + std::string(detector.id) +
-         ":GLOB'.\n";
+  return text + "\nTo leave some of them out: --suppressions FILE with lines '" +
+         std::string(detector.id) + ":GLOB'.\n";
 }
 
 std::string help_options() {
   std::string text =
-      "Options of run, check and record that reach the program's process (flag, and variable in its\n"
-      "environment, where the value is a plain number)\n" +
-      shim_options_text();
+    "Options of run, check and record that reach the program's process (flag, and variable in its\n"
+    "environment, where the value is a plain number)\n" +
+    shim_options_text();
   for (const std::string_view name : {"check", "report"})
     text += "\nOptions of " + std::string(name) + "\n" + options_text(find_command(name)->id);
   text += "\nReport formats (--format)\n";
@@ -114,7 +114,8 @@ int command_help(const Settings& settings) {
   }
   const std::string& topic = settings.words[0];
   if (settings.words.size() > 1) {
-    throw UserError("help takes one word, and '" + settings.words[1] + "' is one more; write 'gpumemtrace help " + topic + "'",
+    throw UserError("help takes one word, and '" + settings.words[1] +
+                      "' is one more; write 'gpumemtrace help " + topic + "'",
                     ExitStatus::kUsage);
   }
   std::vector<std::string> topics = {"findings", "options"};
@@ -138,9 +139,9 @@ int command_help(const Settings& settings) {
   }
   const std::string near = nearest(topic, topics);
   throw UserError(
-      "no help on '" + topic + "'; " +
-          (near.empty() ? "see 'gpumemtrace help'" : "did you mean 'gpumemtrace help " + near + "'?"),
-      ExitStatus::kUsage);
+    "no help on '" + topic + "'; " +
+      (near.empty() ? "see 'gpumemtrace help'" : "did you mean 'gpumemtrace help " + near + "'?"),
+    ExitStatus::kUsage);
 }
 
 } // namespace gmt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `report`: analyses traces made earlier, here or on another machine. Returns 0 if nothing at or above --fail-on was
-// found, 1 if something was, 3 if no call could be read and so nothing was checked, or if a part of a trace is gone;
-// everything else is a UserError.
+// `report`: analyses traces made earlier, here or on another machine. Returns 0 if nothing at or
+// above --fail-on was found, 1 if something was, 3 if no call could be read and so nothing was
+// checked, or if a part of a trace is gone; everything else is a UserError.
 
 #include <unistd.h>
 
@@ -14,9 +14,9 @@
 
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
-#include "analyzer/command/run/run_traces.h"
-#include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/command/report_options.h"
+#include "analyzer/command/run/leftover_rings.h"
+#include "analyzer/command/run/run_traces.h"
 #include "analyzer/trace_reader/trace_dir.h"
 
 namespace gmt {
@@ -31,7 +31,8 @@ void add_newest(const fs::path& folder, std::vector<TraceHead>& chosen) {
   if (traces.empty()) return;
   for (TraceHead& trace : traces) trace.path = trace.path.lexically_normal();
   std::string text = "reading the newest trace, " + traces.front().path.string();
-  if (traces.size() > 1) text += ", and " + std::to_string(traces.size() - 1) + " more of the same run";
+  if (traces.size() > 1)
+    text += ", and " + std::to_string(traces.size() - 1) + " more of the same run";
   say(text);
   std::ranges::move(traces, std::back_inserter(chosen));
 }
@@ -47,9 +48,10 @@ void add_traces(const fs::path& path, std::vector<TraceHead>& chosen) {
   if (!is_trace(path)) add_newest(path, chosen);
   if (chosen.size() != before) return;
   if (is_other_folder(path)) {
-    throw UserError("no trace in " + (path == "." ? "the current directory" : path.string()) +
-                        "; name a folder gpumemtrace.<program>.<host>.<pid>, or one that holds such folders",
-                    ExitStatus::kUnreadableTrace);
+    throw UserError(
+      "no trace in " + (path == "." ? "the current directory" : path.string()) +
+        "; name a folder gpumemtrace.<program>.<host>.<pid>, or one that holds such folders",
+      ExitStatus::kUnreadableTrace);
   }
   chosen.push_back(read_head(path)); // a trace, or an error that names it
 }
@@ -72,9 +74,11 @@ std::vector<TraceHead> chosen_traces(const std::vector<std::string>& words) {
   return traces;
 }
 
-// A program that made no call has nothing to be checked; where the logs end too early that is not known.
+// A program that made no call has nothing to be checked; where the logs end too early that is not
+// known.
 bool read_nothing(const Report& report) {
-  return report.no_cuda_calls && !std::ranges::all_of(report.processes, &ProcessReport::exit_recorded);
+  return report.no_cuda_calls &&
+         !std::ranges::all_of(report.processes, &ProcessReport::exit_recorded);
 }
 
 } // namespace
@@ -92,7 +96,7 @@ int command_report(const Settings& settings) {
   output.write(render(report, settings, output.descriptor()));
   if (has_finding(report, settings.fail_on)) return static_cast<int>(ExitStatus::kFindings);
   const auto incomplete = std::ranges::find_if(
-      report.processes, [](const ProcessReport& process) { return !process.missing.empty(); });
+    report.processes, [](const ProcessReport& process) { return !process.missing.empty(); });
   if (incomplete != report.processes.end()) {
     say(incomplete->trace + " is not complete: " + incomplete->missing);
     return static_cast<int>(ExitStatus::kUnreadableTrace);

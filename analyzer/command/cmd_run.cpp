@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `run`, `check` and `record`: starts the program under the interposer, waits, finishes its traces and reports.
-// Everything that can be wrong with the options is found before the program starts; whatever goes wrong after it,
-// the program's own status is the one returned.
+// `run`, `check` and `record`: starts the program under the interposer, waits, finishes its traces
+// and reports. Everything that can be wrong with the options is found before the program starts;
+// whatever goes wrong after it, the program's own status is the one returned.
 
 #include <unistd.h>
 
@@ -10,10 +10,10 @@
 
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
+#include "analyzer/command/report_options.h"
 #include "analyzer/command/run/environment.h"
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/command/run/program_check.h"
-#include "analyzer/command/report_options.h"
 #include "analyzer/command/run_facts.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/trace_reader/trace_dir.h"
@@ -25,9 +25,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kNoDriver =
-    "no NVIDIA driver on this machine: nothing was checked; '--device simulated' checks the program's host "
-    "side "
-    "on a simulated device";
+  "no NVIDIA driver on this machine: nothing was checked; '--device simulated' checks the program's host "
+  "side "
+  "on a simulated device";
 
 // Why nothing can be checked here, in one sentence; empty if it can.
 std::string why_untouched(const Settings& settings, const ProgramCheck& check) {
@@ -36,8 +36,8 @@ std::string why_untouched(const Settings& settings, const ProgramCheck& check) {
   return {};
 }
 
-Instrumentation instrument(const Settings& settings, const std::string& path, const ProgramCheck& check,
-                           RunFacts& facts) {
+Instrumentation instrument(const Settings& settings, const std::string& path,
+                           const ProgramCheck& check, RunFacts& facts) {
   Instrumentation in;
   in.simulated = settings.device == DeviceChoice::kSimulated;
   in.install = find_install(in.simulated);
@@ -58,14 +58,16 @@ Instrumentation instrument(const Settings& settings, const std::string& path, co
   return in;
 }
 
-// Their libraries, which they preload into all that they start, wait for ever in the first CUDA call of a program that
-// gpumemtrace starts, even of one that is not checked (ncu 2025.3 and compute-sanitizer of CUDA 13.0).
+// Their libraries, which they preload into all that they start, wait for ever in the first CUDA
+// call of a program that gpumemtrace starts, even of one that is not checked (ncu 2025.3 and
+// compute-sanitizer of CUDA 13.0).
 void refuse_inside_nvidia_tool() {
   if (std::getenv("NVIDIA-PROCESS-TRACKING-CONFIGURATION") == nullptr) return;
-  throw UserError("ncu or compute-sanitizer started gpumemtrace, and a program that is started inside both never gets "
-                  "past its first CUDA call: nothing was run. Run one after the other, or the tool inside: "
-                  "'gpumemtrace compute-sanitizer ./app'",
-                  ExitStatus::kUsage);
+  throw UserError(
+    "ncu or compute-sanitizer started gpumemtrace, and a program that is started inside both never gets "
+    "past its first CUDA call: nothing was run. Run one after the other, or the tool inside: "
+    "'gpumemtrace compute-sanitizer ./app'",
+    ExitStatus::kUsage);
 }
 
 // Runs the program and gathers all that is known about the run.
@@ -103,7 +105,8 @@ RunFacts run_program(const Settings& settings) {
   return facts;
 }
 
-// One damaged trace of a child must not cost the report on all the others: it is named and left out.
+// One damaged trace of a child must not cost the report on all the others: it is named and left
+// out.
 std::vector<TraceDir> readable_traces(RunFacts& facts) {
   std::vector<TraceDir> traces;
   for (const TraceHead& trace : facts.traces) {
@@ -129,12 +132,14 @@ Report make_report(RunFacts& facts, const Settings& settings) {
   return report;
 }
 
-// The report, and what the tool itself has to say about the run: 0, or the status of a failed check.
+// The report, and what the tool itself has to say about the run: 0, or the status of a failed
+// check.
 int report_on(RunFacts& facts, const Settings& settings, OutputFile& output) {
   Report report = make_report(facts, settings);
   std::string reason;
   if (settings.command == CommandId::kCheck) reason = reason_to_fail(facts, report);
-  if (!reason.empty() && reason != facts.unchecked) report.remarks.push_back("the check fails: " + reason);
+  if (!reason.empty() && reason != facts.unchecked)
+    report.remarks.push_back("the check fails: " + reason);
   output.write(render(report, settings, output.descriptor()));
   if (output.is_file()) say(count_text(report) + "; the report is in '" + settings.output + "'");
   if (output.is_file() && !reason.empty()) say("the check fails: " + reason);

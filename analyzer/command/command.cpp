@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of subcommands and the choice of one. A first word that is no command means `run`: `gpumemtrace ./app`
-// is the whole of the everyday use.
+// The table of subcommands and the choice of one. A first word that is no command means `run`:
+// `gpumemtrace ./app` is the whole of the everyday use.
 
 #include "analyzer/command/command.h"
 
@@ -19,40 +19,40 @@ namespace gmt {
 namespace {
 
 constexpr CommandInfo kCommands[] = {
-    {"run", CommandId::kRun, "[run] [options] PROGRAM [ARGUMENT...]",
-     "run a program and print what is wrong with its memory",
-     "  gpumemtrace ./app --epochs 1             the report goes to stderr, the status is the program's\n"
-     "  gpumemtrace --device simulated ./app     on a machine with no GPU; kernels are not executed\n"
-     "  gpumemtrace bash -c './a && ./b'         children are followed; one report for all\n",
-     command_run},
-    {"check", CommandId::kCheck, "check [options] PROGRAM [ARGUMENT...]",
-     "the same for CI: fails when something is wrong",
-     "  gpumemtrace check ./app                  23 if an error was found, else the program's status\n"
-     "  gpumemtrace check --fail-on warning --suppressions known.supp ctest\n"
-     "  gpumemtrace check --format json --output report.json ./app\n",
-     command_run},
-    {"record", CommandId::kRecord, "record [options] PROGRAM [ARGUMENT...]",
-     "run a program and keep the trace for a later report",
-     "  gpumemtrace record --trace-dir /data ./app\n"
-     "  gpumemtrace record --stack-depth 64 --max-trace 8G ./app\n",
-     command_run},
-    {"report", CommandId::kReport, "report [options] [TRACE...]",
-     "report on traces: 0 clean, 1 findings, 2 usage, 3 unreadable, 4 internal",
-     "  gpumemtrace report                       the newest run in the current directory\n"
-     "  gpumemtrace report /data                 the newest run in that one\n"
-     "  gpumemtrace report --format json --output report.json gpumemtrace.app.host.4711\n",
-     command_report},
-    {"dump", CommandId::kDump, "dump TRACE", "print every event of a trace as one line",
-     "  gpumemtrace dump gpumemtrace.app.host.4711 | grep cuMemFree\n", command_dump},
-    {"nvcc", CommandId::kNvcc, "nvcc [COMPILER] [ARGUMENT...]",
-     "compile so that malloc and free in kernels are checked",
-     "  gpumemtrace nvcc -O2 -c kernels.cu       nvcc with one more include; all words are nvcc's own\n"
-     "  gpumemtrace nvcc /opt/cuda/bin/nvcc -c kernels.cu\n"
-     "  cmake -DCMAKE_CUDA_COMPILER_LAUNCHER='gpumemtrace;nvcc' .\n",
-     command_nvcc},
-    {"help", CommandId::kHelp, "help [COMMAND|FINDING|findings|options]",
-     "explain a command, a finding, all findings or all options",
-     "  gpumemtrace help check\n  gpumemtrace help leak\n", command_help},
+  {"run", CommandId::kRun, "[run] [options] PROGRAM [ARGUMENT...]",
+   "run a program and print what is wrong with its memory",
+   "  gpumemtrace ./app --epochs 1             the report goes to stderr, the status is the program's\n"
+   "  gpumemtrace --device simulated ./app     on a machine with no GPU; kernels are not executed\n"
+   "  gpumemtrace bash -c './a && ./b'         children are followed; one report for all\n",
+   command_run},
+  {"check", CommandId::kCheck, "check [options] PROGRAM [ARGUMENT...]",
+   "the same for CI: fails when something is wrong",
+   "  gpumemtrace check ./app                  23 if an error was found, else the program's status\n"
+   "  gpumemtrace check --fail-on warning --suppressions known.supp ctest\n"
+   "  gpumemtrace check --format json --output report.json ./app\n",
+   command_run},
+  {"record", CommandId::kRecord, "record [options] PROGRAM [ARGUMENT...]",
+   "run a program and keep the trace for a later report",
+   "  gpumemtrace record --trace-dir /data ./app\n"
+   "  gpumemtrace record --stack-depth 64 --max-trace 8G ./app\n",
+   command_run},
+  {"report", CommandId::kReport, "report [options] [TRACE...]",
+   "report on traces: 0 clean, 1 findings, 2 usage, 3 unreadable, 4 internal",
+   "  gpumemtrace report                       the newest run in the current directory\n"
+   "  gpumemtrace report /data                 the newest run in that one\n"
+   "  gpumemtrace report --format json --output report.json gpumemtrace.app.host.4711\n",
+   command_report},
+  {"dump", CommandId::kDump, "dump TRACE", "print every event of a trace as one line",
+   "  gpumemtrace dump gpumemtrace.app.host.4711 | grep cuMemFree\n", command_dump},
+  {"nvcc", CommandId::kNvcc, "nvcc [COMPILER] [ARGUMENT...]",
+   "compile so that malloc and free in kernels are checked",
+   "  gpumemtrace nvcc -O2 -c kernels.cu       nvcc with one more include; all words are nvcc's own\n"
+   "  gpumemtrace nvcc /opt/cuda/bin/nvcc -c kernels.cu\n"
+   "  cmake -DCMAKE_CUDA_COMPILER_LAUNCHER='gpumemtrace;nvcc' .\n",
+   command_nvcc},
+  {"help", CommandId::kHelp, "help [COMMAND|FINDING|findings|options]",
+   "explain a command, a finding, all findings or all options",
+   "  gpumemtrace help check\n  gpumemtrace help leak\n", command_help},
 };
 
 } // namespace
@@ -67,8 +67,9 @@ const CommandInfo* find_command(std::string_view name) {
 
 int dispatch(std::vector<std::string> arguments) {
   if (arguments.empty()) {
-    throw UserError("no program to run; write 'gpumemtrace ./app', or 'gpumemtrace help' for all commands",
-                    ExitStatus::kUsage);
+    throw UserError(
+      "no program to run; write 'gpumemtrace ./app', or 'gpumemtrace help' for all commands",
+      ExitStatus::kUsage);
   }
   const std::string& first = arguments.front();
   if (first == "--help" || first == "-h") {
@@ -78,7 +79,8 @@ int dispatch(std::vector<std::string> arguments) {
   }
   if (first == "--version") {
     if (arguments.size() > 1)
-      throw UserError("'--version' stands alone, and '" + arguments[1] + "' is one word more", ExitStatus::kUsage);
+      throw UserError("'--version' stands alone, and '" + arguments[1] + "' is one word more",
+                      ExitStatus::kUsage);
     write_output(STDOUT_FILENO, "standard output", "gpumemtrace " + tool_version() + "\n");
     return 0;
   }

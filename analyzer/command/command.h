@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command's table of subcommands and what they share. main() calls dispatch(); every subcommand is one
-// cmd_*.cpp with one entry function and one row of commands(). `help` is printed from the same rows.
-// Messages go to stderr as one line "gpumemtrace: ..."; what a person can mend is a UserError, caught in
-// main().
+// The command's table of subcommands and what they share. main() calls dispatch(); every subcommand
+// is one cmd_*.cpp with one entry function and one row of commands(). `help` is printed from the
+// same rows. Messages go to stderr as one line "gpumemtrace: ..."; what a person can mend is a
+// UserError, caught in main().
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/command/options.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/command/options.h"
 
 namespace gmt {
 

@@ -18,7 +18,7 @@ namespace {
 
 UserError cannot_write(std::string_view name, const std::error_code& error) {
   return UserError("cannot write the report to " + std::string(name) + ": " + error.message() +
-                       "; free some space or name another place with --output",
+                     "; free some space or name another place with --output",
                    ExitStatus::kInternal);
 }
 
@@ -37,7 +37,8 @@ std::error_code write_all(int descriptor, std::string_view text) {
 }
 
 bool write_output(int descriptor, std::string_view name, std::string_view text) {
-  std::signal(SIGPIPE, SIG_IGN); // NOLINT: only after the program, which has inherited its own, is gone
+  std::signal(SIGPIPE, SIG_IGN); // NOLINT: only after the program, which has inherited its own, is
+                                 // gone
   const std::error_code error = write_all(descriptor, text);
   if (error == std::errc::broken_pipe) return false;
   if (error) throw cannot_write(name, error);
@@ -52,8 +53,9 @@ OutputFile::OutputFile(const std::string& path, int otherwise)
   }
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) {
-    throw UserError("cannot open '" + path + "' for the report: " + std::generic_category().message(errno) +
-                        "; name a writable file with --output",
+    throw UserError("cannot open '" + path +
+                      "' for the report: " + std::generic_category().message(errno) +
+                      "; name a writable file with --output",
                     ExitStatus::kUsage);
   }
 }
@@ -68,10 +70,12 @@ void OutputFile::write(std::string_view text) {
     return;
   }
   struct stat status = {};
-  if (::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode) && ::ftruncate(descriptor_, 0) != 0)
+  if (::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode) &&
+      ::ftruncate(descriptor_, 0) != 0)
     throw cannot_write(name_, {errno, std::generic_category()});
   if (const std::error_code error = write_all(descriptor_, text)) throw cannot_write(name_, error);
-  // Network file systems tell of a full disk only when asked to finish; special files refuse to be asked.
+  // Network file systems tell of a full disk only when asked to finish; special files refuse to be
+  // asked.
   if (S_ISREG(status.st_mode) && ::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS)
     throw cannot_write(name_, {errno, std::generic_category()});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing to descriptors and files with every error seen: a report on a full disk must fail loudly, and one piped
-// into `head` must end quietly.
+// Writing to descriptors and files with every error seen: a report on a full disk must fail loudly,
+// and one piped into `head` must end quietly.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace gmt {
 // Writes all of it, through interruptions and short writes. No error or the first one.
 std::error_code write_all(int descriptor, std::string_view text);
 
-// Writes to an open stream named `name`. False if the reader has gone (EPIPE): then the caller stops and
-// nothing is said. Any other failure is a UserError.
+// Writes to an open stream named `name`. False if the reader has gone (EPIPE): then the caller
+// stops and nothing is said. Any other failure is a UserError.
 bool write_output(int descriptor, std::string_view name, std::string_view text);
 
-// The file of --output. Opened before the program starts, so that a wrong path costs no run; emptied only
-// when there is something to put in. An empty path is the stream given instead.
+// The file of --output. Opened before the program starts, so that a wrong path costs no run;
+// emptied only when there is something to put in. An empty path is the stream given instead.
 class OutputFile {
 public:
   OutputFile(const std::string& path, int otherwise);

@@ -15,7 +15,8 @@ namespace gmt {
 // "order thread call (via) name=value... = result context=n stack=n"; `thread` is the log's name.
 std::string dump_line(const Event& event, const NameTable& names, std::string_view thread);
 
-// The same of a record that a kernel wrote, or the drain about what it moved; `log` is the device log's name.
+// The same of a record that a kernel wrote, or the drain about what it moved; `log` is the device
+// log's name.
 std::string dump_line(const DeviceRecord& record, std::string_view log);
 
 // All of one access log, a line for each of its records; ends with a newline unless there are none.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Markdown of the few forms that docs/findings.md uses: paragraphs, **bold** beginnings, `code`, blocks in
-// fences or indented, comments for the tests. Paragraphs are wrapped anew, blocks stay as they are.
+// Markdown of the few forms that docs/findings.md uses: paragraphs, **bold** beginnings, `code`,
+// blocks in fences or indented, comments for the tests. Paragraphs are wrapped anew, blocks stay as
+// they are.
 
 #include "analyzer/command/findings_text.h"
 
@@ -55,8 +56,8 @@ std::string wrapped(std::string_view text) {
 } // namespace
 
 std::string finding_section(std::string_view id) {
-  std::string_view left =
-    section_of({gmt_findings_begin, static_cast<std::size_t>(gmt_findings_end - gmt_findings_begin)}, id);
+  std::string_view left = section_of(
+    {gmt_findings_begin, static_cast<std::size_t>(gmt_findings_end - gmt_findings_begin)}, id);
   std::string result, paragraph;
   bool fenced = false;
   const auto end_paragraph = [&] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the command starts, and the only place that turns an exception into words and an exit status:
-// a UserError is what the user can mend, anything else is a fault of ours (status 4).
-// Runs fully static, so nothing here or below may load a library or look up a user or host name service.
+// Where the command starts, and the only place that turns an exception into words and an exit
+// status: a UserError is what the user can mend, anything else is a fault of ours (status 4). Runs
+// fully static, so nothing here or below may load a library or look up a user or host name service.
 
 #include <cstdlib>
 #include <exception>
@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     gmt::say("out of host memory; give fewer traces at a time, or use a machine with more memory");
   } catch (const std::exception& error) {
-    gmt::say(std::string("internal error: ") + error.what() + "; please report this with the trace");
+    gmt::say(std::string("internal error: ") + error.what() +
+             "; please report this with the trace");
   }
   return static_cast<int>(gmt::ExitStatus::kInternal);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Option values; see option_values.h. Every wrong value is a UserError of status 2 that lists the right ones.
+// Option values; see option_values.h. Every wrong value is a UserError of status 2 that lists the
+// right ones.
 
 #include "analyzer/command/option_values.h"
 
@@ -13,8 +14,8 @@
 #include <sstream>
 
 #include "analyzer/base/text_lines.h"
-#include "analyzer/report/output_format.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/report/output_format.h"
 
 namespace gmt {
 
@@ -22,7 +23,8 @@ namespace {
 
 using Last = std::function<std::optional<std::string>(const std::string&)>;
 
-[[noreturn]] void wrong_value(const std::string& name, const std::string& value, const std::string& allowed) {
+[[noreturn]] void wrong_value(const std::string& name, const std::string& value,
+                              const std::string& allowed) {
   throw UserError("'" + value + "' is no value of option '--" + name + "'; it takes " + allowed,
                   ExitStatus::kUsage);
 }
@@ -42,9 +44,10 @@ std::uint64_t number(const std::string& name, const std::string& text, std::uint
                      std::uint64_t most) {
   const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
   if (!value || *value < least || *value > most) {
-    const std::string range = most > std::numeric_limits<std::uint32_t>::max()
-                                  ? "a number"
-                                  : "a number from " + std::to_string(least) + " to " + std::to_string(most);
+    const std::string range =
+      most > std::numeric_limits<std::uint32_t>::max()
+        ? "a number"
+        : "a number from " + std::to_string(least) + " to " + std::to_string(most);
     wrong_value(name, text, range);
   }
   return *value;
@@ -70,7 +73,8 @@ Choice choice(const std::string& name, const std::string& text,
 std::string shown(ShimType type, std::uint64_t value) {
   if (type == ShimType::kBool) return value ? "on" : "off";
   if (type == ShimType::kSize) {
-    for (const auto& [shift, suffix] : {std::pair{30, "G"}, std::pair{20, "M"}, std::pair{10, "K"}}) {
+    for (const auto& [shift, suffix] :
+         {std::pair{30, "G"}, std::pair{20, "M"}, std::pair{10, "K"}}) {
       if (value != 0 && value % (std::uint64_t{1} << shift) == 0)
         return std::to_string(value >> shift) + suffix;
     }
@@ -88,8 +92,8 @@ std::string as_flag(std::string name) {
   return name;
 }
 
-ShimOption make_text(ShimType type, const char* name, const char* environment, const std::string& value,
-                     const char* sentence) {
+ShimOption make_text(ShimType type, const char* name, const char* environment,
+                     const std::string& value, const char* sentence) {
   const std::string variable = std::string("GPUMEMTRACE_") + environment;
   return {type, as_flag(name), variable, value.empty() ? "any" : value, sentence, {}};
 }
@@ -127,11 +131,13 @@ std::string launches(const std::string& name, const std::string& text) {
   return text;
 }
 
-// A thread's log takes 64 KiB at once, and an eighth of the limit is kept for allocations and releases.
+// A thread's log takes 64 KiB at once, and an eighth of the limit is kept for allocations and
+// releases.
 std::string trace_limit(const std::string& name, const std::string& text) {
   constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;
   const std::uint64_t limit = size(name, text);
-  if (limit < kLeast) wrong_value(name, text, "a size of 1M or more, as little as holds a few threads' logs");
+  if (limit < kLeast)
+    wrong_value(name, text, "a size of 1M or more, as little as holds a few threads' logs");
   return std::to_string(limit);
 }
 
@@ -172,27 +178,29 @@ void read_report_values(const Last& last, Settings& s) {
   }
   if (const auto v = last("fail-on")) {
     s.fail_on = choice<Severity>(
-        "fail-on", *v,
-        {{"note", Severity::kNote}, {"warning", Severity::kWarning}, {"error", Severity::kError}});
+      "fail-on", *v,
+      {{"note", Severity::kNote}, {"warning", Severity::kWarning}, {"error", Severity::kError}});
   }
   if (const auto v = last("color")) {
-    s.color = choice<ColorChoice>(
-        "color", *v,
-        {{"auto", ColorChoice::kAuto}, {"always", ColorChoice::kAlways}, {"never", ColorChoice::kNever}});
+    s.color = choice<ColorChoice>("color", *v,
+                                  {{"auto", ColorChoice::kAuto},
+                                   {"always", ColorChoice::kAlways},
+                                   {"never", ColorChoice::kNever}});
   }
   if (const auto v = last("group-by"))
     s.group_by_range = choice<bool>("group-by", *v, {{"stack", false}, {"range", true}});
   if (const auto v = last("tables")) {
     s.tables = choice<TableChoice>(
-        "tables", *v,
-        {{"auto", TableChoice::kAuto}, {"all", TableChoice::kAll}, {"none", TableChoice::kNone}});
+      "tables", *v,
+      {{"auto", TableChoice::kAuto}, {"all", TableChoice::kAll}, {"none", TableChoice::kNone}});
   }
   if (const auto v = last("output")) s.output = *v;
   if (const auto v = last("error-exitcode"))
     s.error_exitcode = static_cast<int>(number("error-exitcode", *v, 1, 255));
   if (const auto v = last("min-bytes")) s.min_bytes = size("min-bytes", *v);
   if (const auto v = last("coalescing-floor")) s.coalescing_floor = size("coalescing-floor", *v);
-  if (const auto v = last("limit")) s.limit = number("limit", *v, 0, std::numeric_limits<std::size_t>::max());
+  if (const auto v = last("limit"))
+    s.limit = number("limit", *v, 0, std::numeric_limits<std::size_t>::max());
   if (const auto v = last("stack-depth"))
     s.stack_depth = static_cast<unsigned>(number("stack-depth", *v, 0, 128));
 }
@@ -205,14 +213,14 @@ std::span<const ShimOption> shim_options() {
 #define GMT_TYPE_UINT kUint
 #define GMT_TYPE_SIZE kSize
 #define GMT_TYPE_BOOL kBool
-#define GMT_OPTION(type, name, environment, value, sentence) \
+#define GMT_OPTION(type, name, environment, value, sentence)                                       \
   make_shim(GMT_TYPE_##type, #name, #environment, value, sentence),
 #define GMT_TYPE_LAUNCHES kLaunches
 #define GMT_TYPE_PATTERN kPattern
 #define GMT_TYPE_NAME kName
-#define GMT_TEXT(name, environment, value, form, sentence) \
+#define GMT_TEXT(name, environment, value, form, sentence)                                         \
   make_text(GMT_TYPE_##form, #name, #environment, value, sentence),
-#define GMT_CHOICE(name, environment, value, words, sentence) \
+#define GMT_CHOICE(name, environment, value, words, sentence)                                      \
   make_shim(kChoice, #name, #environment, value, sentence, words),
 #include "trace/shim_options.def"
 #undef GMT_TYPE_UINT
@@ -227,7 +235,8 @@ std::span<const ShimOption> shim_options() {
 
 std::string format_list() {
   std::string list;
-  for (const OutputInfo* output : outputs()) list += (list.empty() ? "" : ", ") + std::string(output->id);
+  for (const OutputInfo* output : outputs())
+    list += (list.empty() ? "" : ", ") + std::string(output->id);
   return list.empty() ? "text" : list;
 }
 
@@ -240,7 +249,8 @@ void read_values(const Last& last, Settings& settings) {
                                             {"simulated", DeviceChoice::kSimulated}});
   }
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
-  if (settings.command == CommandId::kReport) return; // its --stack-depth is about showing, not keeping
+  if (settings.command == CommandId::kReport)
+    return; // its --stack-depth is about showing, not keeping
   for (const ShimOption& option : shim_options()) {
     if (const auto v = last(option.flag))
       settings.shim.emplace_back(option.environment, shim_value(option, *v));

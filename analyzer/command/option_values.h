@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind an option: words to values, with the message that lists what is allowed. Separate from
-// options.h so that the table of options and the reading of values each fit a page.
+// What stands behind an option: words to values, with the message that lists what is allowed.
+// Separate from options.h so that the table of options and the reading of values each fit a page.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,8 @@ struct ShimOption {
 std::span<const ShimOption> shim_options();
 std::string format_list(); // "json, text"
 
-// Fills in every option that `last` has a value for; `last` gives the last value written, by option name.
+// Fills in every option that `last` has a value for; `last` gives the last value written, by option
+// name.
 void read_values(const std::function<std::optional<std::string>(const std::string&)>& last,
                  Settings& settings);
 

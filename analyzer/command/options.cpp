@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of every subcommand. One table of rows says which command takes which option; the rows of
-// trace/shim_options.def are appended to it. Boost.Program_options stores the values and lays out the help;
-// where the options end is decided here, because everything behind the program's name is the program's.
+// The command line of every subcommand. One table of rows says which command takes which option;
+// the rows of trace/shim_options.def are appended to it. Boost.Program_options stores the values
+// and lays out the help; where the options end is decided here, because everything behind the
+// program's name is the program's.
 
 #include "analyzer/command/options.h"
 
@@ -11,8 +12,8 @@
 #include <sstream>
 
 #include "analyzer/command/command.h"
-#include "analyzer/detectors/detector.h"
 #include "analyzer/command/option_values.h"
+#include "analyzer/detectors/detector.h"
 #include "analyzer/report/suppressions.h"
 
 namespace gmt {
@@ -22,8 +23,10 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr unsigned bit(CommandId id) { return static_cast<unsigned>(id); }
-constexpr unsigned kPrograms = bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kRecord);
-constexpr unsigned kReports = bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
+constexpr unsigned kPrograms =
+  bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kRecord);
+constexpr unsigned kReports =
+  bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
 constexpr unsigned kAll = kPrograms | kReports | bit(CommandId::kDump) | bit(CommandId::kHelp);
 
 struct Row {
@@ -49,40 +52,43 @@ const char* shim_placeholder(ShimType type) {
 std::vector<Row> make_rows() {
   const unsigned verdicts = bit(CommandId::kCheck) | bit(CommandId::kReport);
   std::vector<Row> rows = {
-      {"format", "FORMAT", kReports, "form of the report: " + format_list() + " (default text)"},
-      {"output", "FILE", kReports, "write the report to a file", "o"},
-      {"fail-on", "SEVERITY", verdicts,
-       "the least severity that fails: note, warning or error (default error)"},
-      {"error-exitcode", "N", bit(CommandId::kCheck),
-       "exit status when a finding fails the check (default 23)"},
-      {"min-bytes", "SIZE", kReports,
-       "leave out leaks, warnings, notes of fewer bytes, and say how many; errors stay"},
-      {"limit", "N", kReports, "show at most this many findings; the rest are counted (default 0: all)"},
-      {"only", "KIND", kReports,
-       "report only this kind of finding ('*' stands for anything); may be repeated"},
-      {"skip", "KIND", kReports, "leave out this kind of finding; may be repeated"},
-      {"group-by", "WHAT", kReports,
-       "stack: equal call stacks are one finding (default); range: only within equal NVTX ranges"},
-      {"policy", "RULE", kReports,
-       "a rule that the program must keep, as in --policy 'max-device-bytes 2G' (see 'gpumemtrace help "
-       "policy'); may be repeated"},
-      {"policy-file", "FILE", kReports, "a file of such rules, one a line; may be repeated"},
-      {"coalescing-floor", "SIZE", kReports,
-       "with --coalescing: leave out accesses of which all launches waste less (default 1M)"},
-      {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
-      {"print-suppressions", "", kReports, "print a suppression rule for each finding, ready to paste"},
-      {"tables", "WHICH", kReports,
-       "who used how much memory, in the text report: auto (what says more than the totals), all or none "
-       "(default auto)"},
-      {"no-symbols", "", kReports, "show modules and offsets instead of functions and lines"},
-      {"color", "WHEN", kReports,
-       "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"},
-      {"stack-depth", "N", bit(CommandId::kReport), "frames shown of each call stack (default 0: all)"},
-      {"device", "DEVICE", kPrograms,
-       "auto: check only where there is a driver; real: in any case; simulated: no GPU needed, kernels are "
-       "not executed (default auto)"},
-      {"trace-dir", "DIR", kPrograms, "where traces are made (default: the current directory)"},
-      {"help", "", kAll, "explain the command and its options", "h"},
+    {"format", "FORMAT", kReports, "form of the report: " + format_list() + " (default text)"},
+    {"output", "FILE", kReports, "write the report to a file", "o"},
+    {"fail-on", "SEVERITY", verdicts,
+     "the least severity that fails: note, warning or error (default error)"},
+    {"error-exitcode", "N", bit(CommandId::kCheck),
+     "exit status when a finding fails the check (default 23)"},
+    {"min-bytes", "SIZE", kReports,
+     "leave out leaks, warnings, notes of fewer bytes, and say how many; errors stay"},
+    {"limit", "N", kReports,
+     "show at most this many findings; the rest are counted (default 0: all)"},
+    {"only", "KIND", kReports,
+     "report only this kind of finding ('*' stands for anything); may be repeated"},
+    {"skip", "KIND", kReports, "leave out this kind of finding; may be repeated"},
+    {"group-by", "WHAT", kReports,
+     "stack: equal call stacks are one finding (default); range: only within equal NVTX ranges"},
+    {"policy", "RULE", kReports,
+     "a rule that the program must keep, as in --policy 'max-device-bytes 2G' (see 'gpumemtrace help "
+     "policy'); may be repeated"},
+    {"policy-file", "FILE", kReports, "a file of such rules, one a line; may be repeated"},
+    {"coalescing-floor", "SIZE", kReports,
+     "with --coalescing: leave out accesses of which all launches waste less (default 1M)"},
+    {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
+    {"print-suppressions", "", kReports,
+     "print a suppression rule for each finding, ready to paste"},
+    {"tables", "WHICH", kReports,
+     "who used how much memory, in the text report: auto (what says more than the totals), all or none "
+     "(default auto)"},
+    {"no-symbols", "", kReports, "show modules and offsets instead of functions and lines"},
+    {"color", "WHEN", kReports,
+     "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"},
+    {"stack-depth", "N", bit(CommandId::kReport),
+     "frames shown of each call stack (default 0: all)"},
+    {"device", "DEVICE", kPrograms,
+     "auto: check only where there is a driver; real: in any case; simulated: no GPU needed, kernels are "
+     "not executed (default auto)"},
+    {"trace-dir", "DIR", kPrograms, "where traces are made (default: the current directory)"},
+    {"help", "", kAll, "explain the command and its options", "h"},
   };
   for (const ShimOption& option : shim_options()) {
     const bool is_switch = option.type == ShimType::kBool;
@@ -113,10 +119,8 @@ po::options_description describe(CommandId command) {
       description.add_options()(names.c_str(), row.sentence.c_str());
     } else {
       auto* value = po::value<std::vector<std::string>>()->composing();
-      if (row.shim_switch)
-        value = value->implicit_value({"1"}, "1")->value_name("0|1");
-      else
-        value = value->value_name(row.value);
+      if (row.shim_switch) value = value->implicit_value({"1"}, "1")->value_name("0|1");
+      else value = value->value_name(row.value);
       description.add_options()(names.c_str(), value, row.sentence.c_str());
     }
   }
@@ -129,21 +133,25 @@ std::string command_name(CommandId id) {
   return "?";
 }
 
-[[noreturn]] void usage_error(const std::string& message) { throw UserError(message, ExitStatus::kUsage); }
+[[noreturn]] void usage_error(const std::string& message) {
+  throw UserError(message, ExitStatus::kUsage);
+}
 
-[[noreturn]] void unknown_option(const std::string& written, const std::string& name, CommandId command) {
+[[noreturn]] void unknown_option(const std::string& written, const std::string& name,
+                                 CommandId command) {
   std::string owners;
   for (const CommandInfo& other : commands())
     if (find_row(name, other.id)) owners += (owners.empty() ? "" : ", ") + std::string(other.name);
   const std::string mine = "'gpumemtrace " + command_name(command) + "'";
-  if (!owners.empty()) usage_error(mine + " takes no option '" + written + "'; it belongs to: " + owners);
+  if (!owners.empty())
+    usage_error(mine + " takes no option '" + written + "'; it belongs to: " + owners);
   std::vector<std::string> names;
   for (const Row& row : rows())
     if (row.commands & bit(command)) names.push_back("--" + row.name);
   const std::string near = nearest("--" + name, names);
   const std::string hint = near.empty() ? "" : "did you mean '" + near + "'? ";
-  usage_error("unknown option '" + written + "'; " + hint + "see 'gpumemtrace help " + command_name(command) +
-              "'");
+  usage_error("unknown option '" + written + "'; " + hint + "see 'gpumemtrace help " +
+              command_name(command) + "'");
 }
 
 // A pattern that can match nothing would hide findings, or keep them, against the user's will.
@@ -154,14 +162,17 @@ void check_kinds(const std::string& option, const std::vector<std::string>& patt
     for (const DetectorInfo* detector : detectors()) ids.emplace_back(detector->id);
     const std::string near = nearest(pattern, ids);
     usage_error("'" + pattern + "' of option '--" + option + "' is no kind of finding; " +
-                (near.empty() ? "" : "did you mean '" + near + "'? ") + "see 'gpumemtrace help findings'");
+                (near.empty() ? "" : "did you mean '" + near + "'? ") +
+                "see 'gpumemtrace help findings'");
   }
 }
 
-// What may follow a switch of the interposer as a word of its own. A program of that name can follow "--".
+// What may follow a switch of the interposer as a word of its own. A program of that name can
+// follow "--".
 bool is_switch_value(std::string_view word) { return word == "0" || word == "1"; }
 
-// The options before the first other word (anywhere, for commands that run no program), in the one form
+// The options before the first other word (anywhere, for commands that run no program), in the one
+// form
 // "--name" or "--name=value"; the other words go to `words`.
 std::vector<std::string> split(CommandId command, std::span<const std::string> arguments,
                                std::vector<std::string>& words) {
@@ -170,13 +181,15 @@ std::vector<std::string> split(CommandId command, std::span<const std::string> a
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     if (word == "--") {
-      words.insert(words.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, arguments.end());
+      words.insert(words.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                   arguments.end());
       break;
     }
     if (word.size() < 2 || word[0] != '-') {
       words.push_back(word);
       if (!runs_program) continue;
-      words.insert(words.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, arguments.end());
+      words.insert(words.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                   arguments.end());
       break;
     }
     const bool is_long = word[1] == '-';
@@ -189,8 +202,10 @@ std::vector<std::string> split(CommandId command, std::span<const std::string> a
     if (!row) unknown_option(word.substr(0, equals), name, command);
     const std::string flag = "--" + name;
     if (equals != std::string::npos) {
-      if (row->value.empty() && !row->shim_switch) usage_error("option '" + flag + "' takes no value");
-      if (equals + 1 == word.size()) usage_error("option '" + flag + "' needs a value after the '='");
+      if (row->value.empty() && !row->shim_switch)
+        usage_error("option '" + flag + "' takes no value");
+      if (equals + 1 == word.size())
+        usage_error("option '" + flag + "' needs a value after the '='");
       options.push_back(word);
     } else if (row->shim_switch && i + 1 < arguments.size() && is_switch_value(arguments[i + 1])) {
       options.push_back(flag + "=" + arguments[++i]);
@@ -214,7 +229,8 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   po::variables_map values;
   try {
     const po::options_description description = describe(command);
-    const int style = po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent;
+    const int style =
+      po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent;
     po::store(po::command_line_parser(options).options(description).style(style).run(), values);
   } catch (const po::error& error) {
     usage_error(error.what());
@@ -223,7 +239,8 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   settings.print_suppressions = values.count("print-suppressions") != 0;
   settings.symbols = values.count("no-symbols") == 0;
   const auto all = [&](const std::string& name) {
-    return values.count(name) ? values[name].as<std::vector<std::string>>() : std::vector<std::string>();
+    return values.count(name) ? values[name].as<std::vector<std::string>>()
+                              : std::vector<std::string>();
   };
   settings.suppressions = all("suppressions");
   settings.only = all("only");
@@ -257,8 +274,8 @@ std::string options_text(CommandId command) {
 std::string shim_options_text() {
   std::string text;
   for (const ShimOption& option : shim_options()) {
-    text += "  --" + option.flag + ", " + option.environment + "\n      " + option.sentence + " (default " +
-            option.shown_default + ")\n";
+    text += "  --" + option.flag + ", " + option.environment + "\n      " + option.sentence +
+            " (default " + option.shown_default + ")\n";
   }
   return text;
 }

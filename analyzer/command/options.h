@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of every subcommand, parsed: which options each takes, where they end, and their values. The
-// program's own words are never looked at: options end at the first word that is none. A wrong option, value or
-// count of words is a UserError of status 2 that says what to write instead.
+// The command line of every subcommand, parsed: which options each takes, where they end, and their
+// values. The program's own words are never looked at: options end at the first word that is none.
+// A wrong option, value or count of words is a UserError of status 2 that says what to write
+// instead.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +14,22 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/detectors/policy.h"
 #include "analyzer/model/finding.h"
 #include "analyzer/report/output_format.h"
-#include "analyzer/detectors/policy.h"
 
 namespace gmt {
 
 // Bits, so that one option can belong to several commands.
-enum class CommandId : unsigned { kRun = 1, kCheck = 2, kRecord = 4, kReport = 8, kDump = 16, kHelp = 32, kNvcc = 64 };
+enum class CommandId : unsigned {
+  kRun = 1,
+  kCheck = 2,
+  kRecord = 4,
+  kReport = 8,
+  kDump = 16,
+  kHelp = 32,
+  kNvcc = 64
+};
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };
 enum class ColorChoice : std::uint8_t { kAuto, kAlways, kNever };

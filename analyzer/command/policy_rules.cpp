@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads rules; see policy.h. Part of the command: a wrong rule must be found before the program runs.
+// Reads rules; see policy.h. Part of the command: a wrong rule must be found before the program
+// runs.
 
 #include "analyzer/detectors/policy.h"
 
@@ -9,8 +10,8 @@
 #include <system_error>
 
 #include "analyzer/base/text_lines.h"
-#include "analyzer/command/options.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/command/options.h"
 
 namespace gmt {
 
@@ -28,11 +29,13 @@ struct RuleForm {
 };
 
 constexpr RuleForm kForms[] = {
-    {"no-direct-malloc", RuleKind::kNoDirectMalloc, Takes::kAfterMark, "no-direct-malloc [after MARK]"},
-    {"no-alloc-in", RuleKind::kNoAllocIn, Takes::kName, "no-alloc-in RANGE"},
-    {"no-alloc-during-capture", RuleKind::kNoAllocDuringCapture, Takes::kNothing, "no-alloc-during-capture"},
-    {"max-device-bytes", RuleKind::kMaxDeviceBytes, Takes::kSize, "max-device-bytes SIZE"},
-    {"max-allocations", RuleKind::kMaxAllocations, Takes::kCount, "max-allocations N"},
+  {"no-direct-malloc", RuleKind::kNoDirectMalloc, Takes::kAfterMark,
+   "no-direct-malloc [after MARK]"},
+  {"no-alloc-in", RuleKind::kNoAllocIn, Takes::kName, "no-alloc-in RANGE"},
+  {"no-alloc-during-capture", RuleKind::kNoAllocDuringCapture, Takes::kNothing,
+   "no-alloc-during-capture"},
+  {"max-device-bytes", RuleKind::kMaxDeviceBytes, Takes::kSize, "max-device-bytes SIZE"},
+  {"max-allocations", RuleKind::kMaxAllocations, Takes::kCount, "max-allocations N"},
 };
 
 constexpr std::string_view kBlanks = " \t\r";
@@ -80,7 +83,8 @@ std::uint64_t size(std::string_view text) {
 }
 
 [[noreturn]] void cannot_read(const std::filesystem::path& file, int error) {
-  throw UserError("cannot read the policies in '" + file.string() + "': " + std::strerror(error), ExitStatus::kUsage);
+  throw UserError("cannot read the policies in '" + file.string() + "': " + std::strerror(error),
+                  ExitStatus::kUsage);
 }
 
 } // namespace
@@ -120,7 +124,8 @@ std::vector<PolicyRule> read_policy_file(const std::filesystem::path& file) {
   errno = 0;
   std::ifstream stream(file);
   std::error_code ignored;
-  if (!stream || std::filesystem::is_directory(file, ignored)) cannot_read(file, errno != 0 ? errno : EISDIR);
+  if (!stream || std::filesystem::is_directory(file, ignored))
+    cannot_read(file, errno != 0 ? errno : EISDIR);
   std::vector<PolicyRule> rules;
   std::string line;
   for (unsigned number = 1; std::getline(stream, line); ++number) {
@@ -129,7 +134,8 @@ std::vector<PolicyRule> read_policy_file(const std::filesystem::path& file) {
     try {
       rules.push_back(parse_policy(rule));
     } catch (const UserError& error) {
-      throw UserError(file.string() + ":" + std::to_string(number) + ": " + error.what(), error.status());
+      throw UserError(file.string() + ":" + std::to_string(number) + ": " + error.what(),
+                      error.status());
     }
   }
   if (stream.bad()) cannot_read(file, EIO);

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/base/user_error.h"
 #include "analyzer/report/output_format.h"
 #include "analyzer/report/suppressions.h"
-#include "analyzer/base/user_error.h"
 
 namespace gmt {
 
@@ -21,10 +21,13 @@ ReportOptions report_options(const Settings& settings) {
   options.skip = settings.skip;
   options.analysis.group_by_range = settings.group_by_range;
   options.analysis.policies = settings.policies;
-  options.analysis.coalescing_floor = settings.coalescing_floor.value_or(MemoryAccess::kDefaultFloor);
+  options.analysis.coalescing_floor =
+    settings.coalescing_floor.value_or(MemoryAccess::kDefaultFloor);
   options.symbols = settings.symbols;
-  options.write_symbols =
-      settings.symbols && settings.command != CommandId::kReport; // the binaries are here now
+  options.write_symbols = settings.symbols && settings.command != CommandId::kReport; // the
+                                                                                      // binaries
+                                                                                      // are here
+                                                                                      // now
   return options;
 }
 
@@ -38,13 +41,15 @@ std::string render(const Report& report, const Settings& settings, int descripto
   options.color = use_color(settings.color, descriptor);
   options.limit = settings.limit;
   options.tables = settings.tables;
-  if (settings.command == CommandId::kReport) options.stack_depth = settings.stack_depth.value_or(0);
+  if (settings.command == CommandId::kReport)
+    options.stack_depth = settings.stack_depth.value_or(0);
   for (const OutputInfo* output : outputs()) {
     if (output->id != settings.format) continue;
     output->write(report, options, text);
     return text.str();
   }
-  throw UserError("this build has no report format '" + settings.format + "'", ExitStatus::kInternal);
+  throw UserError("this build has no report format '" + settings.format + "'",
+                  ExitStatus::kInternal);
 }
 
 bool has_finding(const Report& report, Severity least) {

@@ -12,7 +12,8 @@ namespace gmt {
 
 ReportOptions report_options(const Settings& settings);
 
-// The report as --format, --limit, --stack-depth and --color ask; `descriptor` is where it is going.
+// The report as --format, --limit, --stack-depth and --color ask; `descriptor` is where it is
+// going.
 std::string render(const Report& report, const Settings& settings, int descriptor);
 
 bool has_finding(const Report& report, Severity least);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's facts in sentences; see run_facts.h. The wording is stable, so that CI logs can be searched for it.
+// A run's facts in sentences; see run_facts.h. The wording is stable, so that CI logs can be
+// searched for it.
 
 #include "analyzer/command/run_facts.h"
 
@@ -20,13 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kNoCallReasons =
-    "the program made none, or the checker did not reach it: a statically linked or set-user-id program "
-    "among its "
-    "children, a launcher that drops LD_PRELOAD, or a library opened with RTLD_DEEPBIND";
+  "the program made none, or the checker did not reach it: a statically linked or set-user-id program "
+  "among its "
+  "children, a launcher that drops LD_PRELOAD, or a library opened with RTLD_DEEPBIND";
 
 bool saw_calls(const Report& report) {
-  return !report.no_cuda_calls && std::any_of(report.processes.begin(), report.processes.end(),
-                                              [](const ProcessReport& p) { return p.totals.events != 0; });
+  return !report.no_cuda_calls &&
+         std::any_of(report.processes.begin(), report.processes.end(),
+                     [](const ProcessReport& p) { return p.totals.events != 0; });
 }
 
 // As short as it can be pasted: without the folder if that is where the reader stands.
@@ -63,8 +65,8 @@ ProcessReport bare_process(const RunFacts& facts) {
   return process;
 }
 
-// What a process could not record at all, if the note is about that. The interposer has EDQUOT for its own
-// limit only.
+// What a process could not record at all, if the note is about that. The interposer has EDQUOT for
+// its own limit only.
 std::string gap_sentence(const Note& note) {
   if (note.word == "nodir") return "no trace could be made for it: " + note.text;
   if (note.word != "nolog") return {};
@@ -77,8 +79,10 @@ std::string gap_sentence(const Note& note) {
 
 // Whether calls were made that no trace holds.
 bool knows_of_lost_calls(const RunFacts& facts, const Report& report) {
-  return std::ranges::any_of(facts.notes, [](const Note& note) { return !gap_sentence(note).empty(); }) ||
-         std::ranges::any_of(report.processes, [](const ProcessReport& p) { return p.lost_events() != 0; });
+  return std::ranges::any_of(facts.notes,
+                             [](const Note& note) { return !gap_sentence(note).empty(); }) ||
+         std::ranges::any_of(report.processes,
+                             [](const ProcessReport& p) { return p.lost_events() != 0; });
 }
 
 void add_notes(const RunFacts& facts, Report& report) {
@@ -90,18 +94,20 @@ void add_notes(const RunFacts& facts, Report& report) {
       report.not_checked.push_back({process, gap});
     if (note.word == "nounwinder")
       report.not_checked.push_back(
-          {process, "its call stacks are short: '" + note.text + "' could not be loaded"});
+        {process, "its call stacks are short: '" + note.text + "' could not be loaded"});
     if (note.word == "nocollector")
-      report.not_checked.push_back({"coalescing", "'" + note.text + "' could not be loaded in " + process});
+      report.not_checked.push_back(
+        {"coalescing", "'" + note.text + "' could not be loaded in " + process});
     if (note.word == "nonvtx")
-      report.remarks.push_back("the library named by NVTX_INJECTION64_PATH was not loaded in " + process +
-                               ": " + note.text);
+      report.remarks.push_back("the library named by NVTX_INJECTION64_PATH was not loaded in " +
+                               process + ": " + note.text);
     if (note.word == "moved")
       report.remarks.push_back("the folder for traces could not be written by " + process +
                                ": its trace is in " + note.text);
   }
   for (const auto& [program, times] : unhooked) {
-    report.remarks.push_back("'" + program + "' was started without the checker (LD_PRELOAD was dropped)" +
+    report.remarks.push_back("'" + program +
+                             "' was started without the checker (LD_PRELOAD was dropped)" +
                              (times > 1 ? ", " + std::to_string(times) + " times" : "") +
                              ": what it and its children do is not in this report");
   }
@@ -112,7 +118,8 @@ void add_running(const RunFacts& facts, Report& report) {
     report.remarks.push_back("process " + std::to_string(running.pid) + " (" + running.name +
                              ") is still running: what it does from now on is not in this report");
     for (ProcessReport& process : report.processes)
-      if (static_cast<pid_t>(process.pid) == running.pid && process.ended.how == Ending::How::kUnknown)
+      if (static_cast<pid_t>(process.pid) == running.pid &&
+          process.ended.how == Ending::How::kUnknown)
         process.ended.how = Ending::How::kRunning;
   }
 }
@@ -132,7 +139,8 @@ void add_run_facts(const RunFacts& facts, Report& report) {
   add_notes(facts, report);
   add_running(facts, report);
   if (!facts.traces.empty())
-    report.remarks.push_back("trace: " + where(facts.traces) + " ('gpumemtrace report' reads it again)");
+    report.remarks.push_back("trace: " + where(facts.traces) +
+                             " ('gpumemtrace report' reads it again)");
 }
 
 std::string reason_to_fail(const RunFacts& facts, const Report& report) {
@@ -144,7 +152,8 @@ std::string reason_to_fail(const RunFacts& facts, const Report& report) {
   }
   for (const ProcessReport& process : report.processes) {
     if (!process.missing.empty())
-      return "process " + std::to_string(process.pid) + " was not checked to the end: " + process.missing;
+      return "process " + std::to_string(process.pid) +
+             " was not checked to the end: " + process.missing;
   }
   if (report.no_cuda_calls) return "no CUDA call was seen, so nothing was checked";
   return {};
@@ -160,12 +169,14 @@ std::vector<std::string> record_lines(const RunFacts& facts) {
   }
   if (facts.traces.empty()) {
     if (facts.unchecked.empty() && lines.empty())
-      lines.push_back("no CUDA call was seen, so there is no trace: " + std::string(kNoCallReasons));
+      lines.push_back("no CUDA call was seen, so there is no trace: " +
+                      std::string(kNoCallReasons));
     return lines;
   }
   std::uint64_t lost = 0;
   for (const TraceHead& trace : facts.traces) lost += lost_records(trace.path);
-  const std::string losses = lost ? " (" + std::to_string(lost) + " records lost, see the report)" : "";
+  const std::string losses =
+    lost ? " (" + std::to_string(lost) + " records lost, see the report)" : "";
   lines.push_back("trace: " + where(facts.traces) + losses);
   lines.push_back("next: " + again(facts.traces));
   return lines;

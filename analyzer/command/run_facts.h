@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command knows about a run that no trace can tell: why the program was not checked, which processes
-// escaped, which still run, where the traces are. Turns that into the report's remarks and into check's verdict.
+// What the command knows about a run that no trace can tell: why the program was not checked, which
+// processes escaped, which still run, where the traces are. Turns that into the report's remarks
+// and into check's verdict.
 #pragma once
 
 #include <string>
@@ -15,7 +16,8 @@ namespace gmt {
 struct RunFacts {
   std::vector<std::string> arguments; // the program's, argv[0] first
   std::string path;
-  std::string unchecked; // one sentence: why the program ran untouched; empty if it was instrumented
+  std::string unchecked;            // one sentence: why the program ran untouched; empty if it was
+                                    // instrumented
   std::vector<std::string> remarks; // sentences from before the start
   bool simulated = false;
   std::string trace_dir;
@@ -25,7 +27,8 @@ struct RunFacts {
   Outcome outcome;
 };
 
-// Adds to the report (of no traces at all, if there were none) everything above that a reader must know.
+// Adds to the report (of no traces at all, if there were none) everything above that a reader must
+// know.
 void add_run_facts(const RunFacts& facts, Report& report);
 
 // Why a check of this run fails beside its findings; empty if it does not.

@@ -16,7 +16,8 @@ using trace::SyncOp;
 std::optional<CaptureTable::Capture> CaptureTable::ended_by(const Event& e) {
   const trace::SyncView sync(e);
   if (e.kind != trace::Kind::kSync || sync.op() != SyncOp::kEndCapture) return std::nullopt;
-  if (e.in_flight() || e.result == cuda::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) return std::nullopt;
+  if (e.in_flight() || e.result == cuda::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+    return std::nullopt;
   return e.own_stream(sync.stream());
 }
 
@@ -53,7 +54,8 @@ void CaptureTable::on_life(const Event& e) {
   if (life.object() == ObjectClass::kGraph) graphs_.erase(life.handle());
   if (life.object() != ObjectClass::kGraphExec) return;
   executables_.erase(life.handle());
-  if (life.op() == LifeOp::kCreate && graphs_.contains(life.parent())) executables_.insert(life.handle());
+  if (life.op() == LifeOp::kCreate && graphs_.contains(life.parent()))
+    executables_.insert(life.handle());
 }
 
 bool CaptureTable::has_begun_in(std::uint32_t thread) const {

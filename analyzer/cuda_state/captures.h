@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream captures under way: which streams take part in which. A stream that waits for an event of a capture joins it
-// (CUDA C++ programming guide, cross-stream dependencies and events). Work on such a stream becomes a graph's nodes.
+// Stream captures under way: which streams take part in which. A stream that waits for an event of
+// a capture joins it (CUDA C++ programming guide, cross-stream dependencies and events). Work on
+// such a stream becomes a graph's nodes.
 //
 // A capture has the number of the stream where it began, see Event::own_stream().
 #pragma once
@@ -30,16 +31,20 @@ public:
   }
   bool has_begun_in(std::uint32_t thread) const; // one that has not ended
 
-  // The capture that the call ends, whether it becomes a graph or not: any answer ends it, except that to a wrong thread.
+  // The capture that the call ends, whether it becomes a graph or not: any answer ends it, except
+  // that to a wrong thread.
   static std::optional<Capture> ended_by(const Event& e);
 
   // Made of a graph that was captured, not built node by node.
-  bool is_executable_of_capture(std::uint64_t executable) const { return executables_.contains(executable); }
+  bool is_executable_of_capture(std::uint64_t executable) const {
+    return executables_.contains(executable);
+  }
 
 private:
   std::unordered_map<std::uint64_t, Capture> of_stream_, of_event_;
-  std::unordered_map<Capture, std::uint32_t> begun_in_; // the thread
-  std::unordered_set<std::uint64_t> graphs_, executables_; // that captures became, and what was made of those
+  std::unordered_map<Capture, std::uint32_t> begun_in_;    // the thread
+  std::unordered_set<std::uint64_t> graphs_, executables_; // that captures became, and what was
+                                                           // made of those
 };
 
 } // namespace gmt

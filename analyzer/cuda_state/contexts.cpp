@@ -44,7 +44,8 @@ void ContextTable::describe(const Event& e) {
 
 void ContextTable::note_first(const trace::LifeView& life) {
   if (first_context_ != 0) return;
-  if (life.object() == ObjectClass::kContext && life.op() == LifeOp::kCreate) first_context_ = life.handle();
+  if (life.object() == ObjectClass::kContext && life.op() == LifeOp::kCreate)
+    first_context_ = life.handle();
   if (life.object() == ObjectClass::kPrimaryContext && life.op() == LifeOp::kRetain) {
     first_context_ = life.context();
     first_device_ = static_cast<std::int32_t>(life.device());
@@ -55,13 +56,15 @@ std::optional<ContextEnd> ContextTable::on_life(const Event& e) {
   const trace::LifeView life(e);
   const LifeOp op = life.op();
   note_first(life);
-  if (life.object() == ObjectClass::kContext && op == LifeOp::kDestroy) return ContextEnd{.handle = life.handle()};
+  if (life.object() == ObjectClass::kContext && op == LifeOp::kDestroy)
+    return ContextEnd{.handle = life.handle()};
   if (life.object() != ObjectClass::kPrimaryContext) return std::nullopt;
   const ContextEnd end{.device = static_cast<std::int32_t>(life.device())};
   if (op == LifeOp::kReset) return end;
   if (op == LifeOp::kRetain) ++retained_[life.device()];
   if (op != LifeOp::kRelease) return std::nullopt;
-  // The last release resets. One too many for what we saw means that a retain went unseen: nothing is known.
+  // The last release resets. One too many for what we saw means that a retain went unseen: nothing
+  // is known.
   const auto count = retained_.find(life.device());
   if (count == retained_.end() || count->second == 0 || --count->second != 0) return std::nullopt;
   last_release_ = e.order;
@@ -78,18 +81,22 @@ void ContextTable::on_sticky_error(const Event& e) {
 }
 
 bool ContextTable::is_ended_by(std::uint16_t id, const ContextEnd& end) const {
-  if (!is_known(id)) return contexts_.empty() && id == 0; // no context was ever described: there is but this one
+  if (!is_known(id))
+    return contexts_.empty() && id == 0; // no context was ever described: there is but this one
   const Context& context = contexts_[id];
   if (end.device < 0) return context.handle == end.handle;
   return context.is_primary && context.device == end.device;
 }
 
 bool ContextTable::is_ended_by(std::uint16_t id, const Event& newest) const {
-  if (newest.kind != trace::Kind::kLife || !newest.succeeded() || newest.from_runtime() || !is_known(id)) return false;
+  if (newest.kind != trace::Kind::kLife || !newest.succeeded() || newest.from_runtime() ||
+      !is_known(id))
+    return false;
   const trace::LifeView life(newest);
   const LifeOp op = life.op();
   const bool is_primary = life.object() == ObjectClass::kPrimaryContext;
-  if (is_primary && (op == LifeOp::kReset || (op == LifeOp::kRelease && last_release_ == newest.order))) {
+  if (is_primary &&
+      (op == LifeOp::kReset || (op == LifeOp::kRelease && last_release_ == newest.order))) {
     return is_ended_by(id, ContextEnd{.device = static_cast<std::int32_t>(life.device())});
   }
   const bool destroys = life.object() == ObjectClass::kContext && op == LifeOp::kDestroy;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contexts of one process: device, whether an error has killed it, and which call ends which of them.
+// The contexts of one process: device, whether an error has killed it, and which call ends which of
+// them.
 //
-// A context has a number in the trace (Event::context) and a handle. Calls of number 0 name no context.
+// A context has a number in the trace (Event::context) and a handle. Calls of number 0 name no
+// context.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +15,8 @@
 
 namespace gmt {
 
-bool is_sticky(std::uint16_t result); // the context is dead after this code (contexts.cpp lists them)
+bool is_sticky(std::uint16_t result); // the context is dead after this code (contexts.cpp lists
+                                      // them)
 
 // Contexts that a call ends: one by its handle, or the primary context of a device.
 struct ContextEnd {
@@ -30,7 +33,9 @@ public:
   std::int64_t device_of(std::uint16_t context) const { // -1 unknown
     return context < contexts_.size() ? contexts_[context].device : -1;
   }
-  std::int64_t first_device() const { return first_device_; } // of the context that came first, -1 unknown
+  std::int64_t first_device() const {
+    return first_device_;
+  } // of the context that came first, -1 unknown
 
   // Died of an error; where the context is not known, whether any did.
   bool is_dead(std::uint16_t context) const {
@@ -50,13 +55,16 @@ private:
     bool is_known = false;
     bool is_dead = false;
   };
-  bool is_known(std::uint16_t context) const { return context < contexts_.size() && contexts_[context].is_known; }
+  bool is_known(std::uint16_t context) const {
+    return context < contexts_.size() && contexts_[context].is_known;
+  }
   void note_first(const trace::LifeView& life);
 
   std::vector<Context> contexts_;                             // by number
-  std::unordered_map<std::uint64_t, std::uint64_t> retained_; // primary contexts: device -> seen retains
-  std::uint64_t last_release_ = 0;                            // order of the last release of a primary context
-  std::uint64_t first_context_ = 0;                           // its handle
+  std::unordered_map<std::uint64_t, std::uint64_t> retained_; // primary contexts: device -> seen
+                                                              // retains
+  std::uint64_t last_release_ = 0;  // order of the last release of a primary context
+  std::uint64_t first_context_ = 0; // its handle
   std::int64_t first_device_ = -1;
   std::uint16_t sticky_code_ = 0;
 };

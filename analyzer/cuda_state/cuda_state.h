@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of one process say about CUDA's objects: contexts, streams, pools, captures and peer access as
-// they are now. The heap feeds it with each call that it applies; all others read it.
+// What the calls of one process say about CUDA's objects: contexts, streams, pools, captures and
+// peer access as they are now. The heap feeds it with each call that it applies; all others read
+// it.
 #pragma once
 
 #include <optional>

@@ -17,12 +17,17 @@ void PoolTable::on_life(const Event& e) {
   const auto device = static_cast<std::int32_t>(life.on_device());
   switch (life.op()) {
   case LifeOp::kCreate:
-    pools_[handle] = {.device = device < 0 ? -1 : device, .created = call, .destroyed = std::nullopt};
-    if (const auto at = settings_.find(handle); at != settings_.end()) at->second.release_threshold.reset();
+    pools_[handle] = {
+      .device = device < 0 ? -1 : device, .created = call, .destroyed = std::nullopt};
+    if (const auto at = settings_.find(handle); at != settings_.end())
+      at->second.release_threshold.reset();
     break;
   case LifeOp::kDestroy:
     pools_[handle].destroyed = call;
-    std::erase_if(current_, [&](const auto& entry) { return entry.second == handle; }); // the default one is back
+    std::erase_if(current_, [&](const auto& entry) { return entry.second == handle; }); // the
+                                                                                        // default
+                                                                                        // one is
+                                                                                        // back
     break;
   case LifeOp::kUse: current_[device] = handle; break;
   case LifeOp::kSet:
@@ -31,7 +36,8 @@ void PoolTable::on_life(const Event& e) {
     }
     break;
   case LifeOp::kTrim:
-    if (life.kept_bytes() == 0) settings_[made_or_default(handle)].emptied = e.order & trace::kOrderMask;
+    if (life.kept_bytes() == 0)
+      settings_[made_or_default(handle)].emptied = e.order & trace::kOrderMask;
     break;
   default: break;
   }

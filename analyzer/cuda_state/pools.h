@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's memory pools: those that the program made, on which device each lies, which one a device takes memory from,
-// and what became of them. A destroyed pool is remembered until its handle is used again.
+// CUDA's memory pools: those that the program made, on which device each lies, which one a device
+// takes memory from, and what became of them. A destroyed pool is remembered until its handle is
+// used again.
 //
-// Pools that CUDA made itself, a default one for each device, count as one: blocks do not name them.
+// Pools that CUDA made itself, a default one for each device, count as one: blocks do not name
+// them.
 #pragma once
 
 #include <cstdint>
@@ -51,15 +53,18 @@ public:
     const Pool* known = find(pool);
     return known != nullptr && known->created ? pool : kDefault;
   }
-  // The pool that the program gave the device to allocate from; 0 while that is the device's default one.
+  // The pool that the program gave the device to allocate from; 0 while that is the device's
+  // default one.
   Handle current_of(std::int64_t device) const {
     const auto at = current_.find(device);
     return at != current_.end() ? at->second : 0;
   }
 
   // Of a pool as made_or_default() names it:
-  std::optional<std::uint64_t> release_threshold(Handle pool) const; // nothing if the program never set it
-  std::uint64_t emptied(Handle pool) const; // order of the last call that made it give all free memory back, 0 none
+  std::optional<std::uint64_t> release_threshold(Handle pool) const; // nothing if the program never
+                                                                     // set it
+  std::uint64_t emptied(Handle pool) const; // order of the last call that made it give all free
+                                            // memory back, 0 none
 
 private:
   struct Settings {

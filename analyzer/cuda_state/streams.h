@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The streams that the program has made and not destroyed, by handle. Default streams are not among them.
+// The streams that the program has made and not destroyed, by handle. Default streams are not among
+// them.
 #pragma once
 
 #include <cstdint>

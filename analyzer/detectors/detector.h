@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole interface between the analysis and a detector. A detector is one file in detectors/ that
-// registers itself by one object at its bottom:
+// The whole interface between the analysis and a detector. A detector is one file in detectors/
+// that registers itself by one object at its bottom:
 //   const DetectorRegistration kLeak{{.id = "leak", ..., .make = [](const ProcessFacts& facts)
 //     -> std::unique_ptr<Detector> { return std::make_unique<Leak>(facts); }}};
 // The registry is sorted by id before use, so that nothing depends on link order.
@@ -31,24 +31,26 @@ public:
   virtual void claim_refusal() {}
 };
 
-// Which events a detector is called for: bits of kinds, or of what happened. Calls cost time at millions of
-// events a second, so a detector that lives on verdicts alone asks for kWantsMistakes.
+// Which events a detector is called for: bits of kinds, or of what happened. Calls cost time at
+// millions of events a second, so a detector that lives on verdicts alone asks for kWantsMistakes.
 using Wants = std::uint64_t;
 inline constexpr unsigned kEventKinds = static_cast<unsigned>(trace::kLastEventKind) + 1;
 static_assert(kEventKinds <= 32, "the bits from 32 on mean what happened");
 constexpr Wants wants(trace::Kind kind) { return Wants{1} << static_cast<unsigned>(kind); }
 inline constexpr Wants kWantsMistakes = Wants{1} << 32;  // a verdict calls it a mistake
 inline constexpr Wants kWantsFailures = Wants{1} << 33;  // refused, or in flight at the end
-inline constexpr Wants kWantsUnclaimed = Wants{1} << 34; // on_unclaimed(): from the beginning, or never
+inline constexpr Wants kWantsUnclaimed = Wants{1} << 34; // on_unclaimed(): from the beginning, or
+                                                         // never
 inline constexpr Wants kWantsAll = ~kWantsUnclaimed;     // on_event() for all events
-inline constexpr Wants kWantsNothing = 0; // finish() only
+inline constexpr Wants kWantsNothing = 0;                // finish() only
 
 class Detector {
 public:
   virtual ~Detector() = default;
   // Called for every event that wants() covers, with the verdicts on it that stand.
   virtual void on_event(const Event&, std::span<const Verdict>, const Heap&, Findings&) {}
-  // Called for a refused call when all detectors have seen it, none has claimed it and no verdict calls it a mistake.
+  // Called for a refused call when all detectors have seen it, none has claimed it and no verdict
+  // calls it a mistake.
   virtual void on_unclaimed(const Event&, const Heap&, Findings&) {}
   // Called once, behind the last event.
   virtual void finish(const EndOfTrace&, const Heap&, Findings&) {}
@@ -61,7 +63,8 @@ public:
   Wants wants() const { return wants_; }
 
 protected:
-  // What on_event is called for from the next event on. A detector that waits for something rare asks for that alone.
+  // What on_event is called for from the next event on. A detector that waits for something rare
+  // asks for that alone.
   void watch(Wants wants) {
     if (wants == wants_) return;
     wants_ = wants;
@@ -73,19 +76,20 @@ private:
   bool* changed_ = nullptr;
 };
 
-// What a kind of finding says where it is the doing of a library that is known to do it on purpose: such a finding is
-// a note.
+// What a kind of finding says where it is the doing of a library that is known to do it on purpose:
+// such a finding is a note.
 struct OwnerExcuse {
-  std::string (*clause)(const Owner&) = nullptr; // ends the message: "cuBLAS does that itself"; null: nothing does
+  std::string (*clause)(const Owner&) = nullptr; // ends the message: "cuBLAS does that itself";
+                                                 // null: nothing does
   std::string (*advice)(const Owner&) = nullptr; // null: no library excuses such a finding
 };
 
 struct DetectorInfo {
-  std::string_view id;    // the finding's id
-  Severity severity;      // default
-  std::string_view title; // half a line for `help findings`
+  std::string_view id;                                    // the finding's id
+  Severity severity;                                      // default
+  std::string_view title;                                 // half a line for `help findings`
   std::unique_ptr<Detector> (*make)(const ProcessFacts&); // null: not needed for this trace
-  Wants wants = kWantsAll;                                // until it asks for others (Detector::watch)
+  Wants wants = kWantsAll; // until it asks for others (Detector::watch)
   Measure measure = Measure::kMistakes;
   OwnerExcuse owner_excuse = {};
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known only when the last event has passed by: Detector::finish() alone is given it. The last words of a process
-// may stand in its last record, a launch that a kernel's record belongs to may follow that, and a loss may be noted late.
+// What is known only when the last event has passed by: Detector::finish() alone is given it. The
+// last words of a process may stand in its last record, a launch that a kernel's record belongs to
+// may follow that, and a loss may be noted late.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ namespace gmt {
 struct EndOfTrace {
   Ending ending;
   std::uint64_t lost_records;            // for whatever reason
-  const DeviceContexts& device_contexts; // of instrumented kernels, whose records are matched with launches
+  const DeviceContexts& device_contexts; // of instrumented kernels, whose records are matched with
+                                         // launches
   const MemoryAccess& memory_access;     // of --coalescing, joined with the kernels' code
 };
 

@@ -2,9 +2,9 @@
 // Rules that a program is to keep, as given by --policy and --policy-file for CI. The command
 // parses them before the program starts.
 //
-//   no-direct-malloc [after MARK]   no allocation past the pool; from the NVTX mark on, else from the start
-//   no-alloc-in RANGE               no allocation inside NVTX ranges of that name (a glob)
-//   no-alloc-during-capture         no allocation by a thread that captures a stream
+//   no-direct-malloc [after MARK]   no allocation past the pool; from the NVTX mark on, else from
+//   the start no-alloc-in RANGE               no allocation inside NVTX ranges of that name (a
+//   glob) no-alloc-during-capture         no allocation by a thread that captures a stream
 //   max-device-bytes SIZE           never more device memory alive at once
 //   max-allocations N               not more allocations in all
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the recorded process while its events pass by: as of the newest event, and never of later ones.
-// What only the end of the trace tells is in end_of_trace.h.
+// What is known of the recorded process while its events pass by: as of the newest event, and never
+// of later ones. What only the end of the trace tells is in end_of_trace.h.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace gmt {
 class ProcessFacts : public TraceNames, public TraceClock {
 public:
   virtual const Kernel* kernel(std::uint64_t function) const = 0; // null if not described
-  virtual const DeviceFacts* device(int ordinal) const = 0;       // null if not described (older traces)
-  virtual Caller caller(StackId stack) const = 0;                 // walks all modules: not for every event
+  virtual const DeviceFacts* device(int ordinal) const = 0; // null if not described (older traces)
+  virtual Caller caller(StackId stack) const = 0; // walks all modules: not for every event
   virtual const Ranges& ranges() const = 0;
   virtual const DeviceHeaps& device_heaps() const = 0;
 
@@ -28,15 +28,19 @@ public:
   virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
 
   virtual bool simulated() const = 0;
-  virtual bool tells_access() const = 0; // whom cuMemSetAccess gave access, each launch's context: since 1.4
+  virtual bool tells_access() const = 0; // whom cuMemSetAccess gave access, each launch's context:
+                                         // since 1.4
   virtual std::uint64_t lost_so_far() const = 0; // records; more may turn out to be lost later
-  // A loaded library that reaches device memory by ways that are not recorded ("libibverbs"); empty if none.
+  // A loaded library that reaches device memory by ways that are not recorded ("libibverbs"); empty
+  // if none.
   virtual std::string_view unseen_user() const = 0;
-  // In the program's heap or the main thread's stack, where nothing is the GPU's unless it was registered.
+  // In the program's heap or the main thread's stack, where nothing is the GPU's unless it was
+  // registered.
   virtual bool is_plain_host_memory(std::uint64_t address) const = 0;
   // Where an object file that is loaded now has its variables: since 1.5.
   virtual bool is_static_memory(std::uint64_t address) const = 0;
-  virtual StaticVariable static_variable(std::uint64_t address) const = 0; // reads files: for findings alone
+  virtual StaticVariable static_variable(std::uint64_t address) const = 0; // reads files: for
+                                                                           // findings alone
 };
 
 } // namespace gmt

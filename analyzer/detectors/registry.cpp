@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of detectors: a list built by static constructors, read after main has begun. The head is
-// constant-initialised, so the order of those constructors does not matter.
+// The registry of detectors: a list built by static constructors, read after main has begun. The
+// head is constant-initialised, so the order of those constructors does not matter.
 
 #include "analyzer/detectors/detector.h"
 
@@ -13,7 +13,8 @@ constinit const DetectorRegistration* g_first = nullptr;
 
 } // namespace
 
-DetectorRegistration::DetectorRegistration(const DetectorInfo& registered) : info(registered), next(g_first) {
+DetectorRegistration::DetectorRegistration(const DetectorInfo& registered)
+    : info(registered), next(g_first) {
   g_first = this;
 }
 

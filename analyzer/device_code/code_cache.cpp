@@ -8,16 +8,18 @@
 #include <ostream>
 #include <vector>
 
-#include "analyzer/base/text_lines.h"
 #include "analyzer/base/text_files.h"
+#include "analyzer/base/text_lines.h"
 
 namespace gmt {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uintmax_t kLargestFile = 512u << 20;
-constexpr std::array<std::string_view, 6> kOps{"load", "store", "atomic", "reduction", "copy", "bulk-copy"};
-constexpr std::array<std::string_view, 5> kSpaces{"global", "shared", "local", "generic", "constant"};
+constexpr std::array<std::string_view, 6> kOps{"load",      "store", "atomic",
+                                               "reduction", "copy",  "bulk-copy"};
+constexpr std::array<std::string_view, 5> kSpaces{"global", "shared", "local", "generic",
+                                                  "constant"};
 
 template <class Enum, std::size_t N>
 bool read_word(const std::array<std::string_view, N>& words, std::string_view text, Enum& into) {
@@ -57,7 +59,8 @@ private:
   bool begin(const std::vector<std::string_view>& fields) {
     finish();
     code_ = {};
-    if (fields.size() < 4 || (fields[1] != "0" && fields[1] != "1") || fields[2].empty()) return false;
+    if (fields.size() < 4 || (fields[1] != "0" && fields[1] != "1") || fields[2].empty())
+      return false;
     code_.has_lines = fields[1] == "1";
     code_.name = unescape(fields[2]);
     code_.module = unescape(fields[3]);
@@ -66,10 +69,11 @@ private:
 
   bool access(const std::vector<std::string_view>& fields) {
     Instruction read;
-    const bool sound = fields.size() >= 7 && read_number(fields[1], read.offset, 16) &&
-                       read_word(kOps, fields[2], read.op) && read_word(kSpaces, fields[3], read.space) &&
-                       read_number(fields[4], read.bytes) && read_number(fields[5], read.address_register) &&
-                       read_number(fields[6], read.address_offset);
+    const bool sound =
+      fields.size() >= 7 && read_number(fields[1], read.offset, 16) &&
+      read_word(kOps, fields[2], read.op) && read_word(kSpaces, fields[3], read.space) &&
+      read_number(fields[4], read.bytes) && read_number(fields[5], read.address_register) &&
+      read_number(fields[6], read.address_offset);
     std::vector<Instruction>& all = code_.instructions;
     if (!sound || (!all.empty() && all.back().offset >= read.offset)) return false;
     all.push_back(std::move(read));
@@ -78,7 +82,8 @@ private:
 
   bool source_line(const std::vector<std::string_view>& fields) {
     SourceLine read;
-    if (fields.size() < 4 || code_.instructions.empty() || !read_number(fields[1], read.line)) return false;
+    if (fields.size() < 4 || code_.instructions.empty() || !read_number(fields[1], read.line))
+      return false;
     read.function = unescape(fields[2]);
     read.file = unescape(fields[3]);
     std::vector<SourceLine>& lines = code_.instructions.back().lines;
@@ -93,14 +98,15 @@ private:
 };
 
 void write_function(std::ostream& out, const FunctionCode& code) {
-  out << "function\t" << (code.has_lines ? 1 : 0) << '\t' << escape(code.name) << '\t' << escape(code.module)
-      << '\n';
+  out << "function\t" << (code.has_lines ? 1 : 0) << '\t' << escape(code.name) << '\t'
+      << escape(code.module) << '\n';
   for (const Instruction& i : code.instructions) {
     out << "access\t" << hex(i.offset) << '\t' << kOps[static_cast<std::size_t>(i.op)] << '\t'
-        << kSpaces[static_cast<std::size_t>(i.space)] << '\t' << i.bytes << '\t' << i.address_register << '\t'
-        << i.address_offset << '\n';
+        << kSpaces[static_cast<std::size_t>(i.space)] << '\t' << i.bytes << '\t'
+        << i.address_register << '\t' << i.address_offset << '\n';
     for (const SourceLine& line : i.lines)
-      out << "place\t" << line.line << '\t' << escape(line.function) << '\t' << escape(line.file) << '\n';
+      out << "place\t" << line.line << '\t' << escape(line.function) << '\t' << escape(line.file)
+          << '\n';
   }
 }
 
@@ -120,7 +126,8 @@ CodeFile CodeFile::read(const fs::path& trace) {
   return result;
 }
 
-const FunctionCode* CodeFile::find(std::string_view name, std::span<const std::uint32_t> offsets) const {
+const FunctionCode* CodeFile::find(std::string_view name,
+                                   std::span<const std::uint32_t> offsets) const {
   const auto [first, last] = by_name_.equal_range(name);
   const auto found = std::find_if(first, last, [offsets](const auto& entry) {
     const std::vector<Instruction>& all = entry.second->instructions;
@@ -142,8 +149,9 @@ std::optional<std::string> CodeFile::write(const fs::path& trace) const {
     for (const FunctionCode& code : functions_) write_function(out, code);
   });
   if (!failure.code) return std::nullopt;
-  return std::string("The code of the measured kernels could not be ") + failure.what + " " + path.string() +
-         " (" + failure.code.message() + "): this trace needs the program's binaries to name their lines.";
+  return std::string("The code of the measured kernels could not be ") + failure.what + " " +
+         path.string() + " (" + failure.code.message() +
+         "): this trace needs the program's binaries to name their lines.";
 }
 
 } // namespace gmt

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace's `code` file (trace/FORMAT.md): instructions and lines of the functions that were measured,
-// found once where the binaries were, so that a report made elsewhere shows the same. Read and written by
-// TraceCode. A file that is missing, damaged or from another hand is no error: lines that make no sense are
-// left out and counted, and a function that lost some of its own is left out whole.
+// The trace's `code` file (trace/FORMAT.md): instructions and lines of the functions that were
+// measured, found once where the binaries were, so that a report made elsewhere shows the same.
+// Read and written by TraceCode. A file that is missing, damaged or from another hand is no error:
+// lines that make no sense are left out and counted, and a function that lost some of its own is
+// left out whole.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ public:
 
   std::uint64_t damaged_lines() const { return damaged_lines_; }
 
-  // The function of that name in which every offset is an access of memory; nullptr if there is none. What it points
-  // to stays until the file is destroyed.
+  // The function of that name in which every offset is an access of memory; nullptr if there is
+  // none. What it points to stays until the file is destroyed.
   const FunctionCode* find(std::string_view name, std::span<const std::uint32_t> offsets) const;
   void add(FunctionCode code);
 

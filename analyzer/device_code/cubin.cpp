@@ -16,13 +16,15 @@ namespace gmt {
 namespace {
 
 constexpr std::string_view kText = ".text.";
-constexpr unsigned char kNewLayout = 8; // ABI version since CUDA 13: the architecture has moved in the flags
+constexpr unsigned char kNewLayout = 8; // ABI version since CUDA 13: the architecture has moved in
+                                        // the flags
 
 } // namespace
 
 std::optional<Cubin> Cubin::open(std::span<const char> bytes) {
   std::optional<ElfImage> image = ElfImage::open(bytes);
-  if (!image || image->header().e_machine != EM_CUDA || image->sections().empty()) return std::nullopt;
+  if (!image || image->header().e_machine != EM_CUDA || image->sections().empty())
+    return std::nullopt;
   return Cubin(std::move(*image));
 }
 
@@ -88,16 +90,19 @@ CubinLines Cubin::lines_of(std::size_t section, std::span<const Symbol> symbols)
     Elf64_Rel without;
     if (relocated.type == SHT_RELA) {
       for (std::uint64_t at = 0; read_at(relocated.data, at, with_addend); at += sizeof with_addend)
-        add(with_addend.r_offset, with_addend.r_info, static_cast<std::uint64_t>(with_addend.r_addend));
+        add(with_addend.r_offset, with_addend.r_info,
+            static_cast<std::uint64_t>(with_addend.r_addend));
     } else if (relocated.type == SHT_REL) {
       for (std::uint64_t at = 0; read_at(relocated.data, at, without); at += sizeof without) {
         std::uint64_t addend = 0;
-        if (read_at(table->data, without.r_offset, addend)) add(without.r_offset, without.r_info, addend);
+        if (read_at(table->data, without.r_offset, addend))
+          add(without.r_offset, without.r_info, addend);
       }
     }
   }
   const Section* names = image_.find(".debug_str");
-  return {table->data, names != nullptr ? names->data : std::span<const char>{}, relocations, section};
+  return {table->data, names != nullptr ? names->data : std::span<const char>{}, relocations,
+          section};
 }
 
 std::optional<FunctionCode> Cubin::function(std::string_view name) const {
@@ -105,14 +110,17 @@ std::optional<FunctionCode> Cubin::function(std::string_view name) const {
   const std::vector<Symbol> symbols = this->symbols();
   Symbol wanted;
   if (const Section* own = image_.find(std::string(kText) + std::string(name)); own != nullptr) {
-    wanted = {name, static_cast<std::size_t>(own - image_.sections().data()), 0, own->data.size(), true, false};
+    wanted = {name, static_cast<std::size_t>(own - image_.sections().data()),
+              0,    own->data.size(),
+              true, false};
   } else {
     const auto inner = std::ranges::find(symbols, name, &Symbol::inner);
     if (inner == symbols.end()) return std::nullopt;
     wanted = *inner;
   }
   if (wanted.section >= image_.sections().size()) return std::nullopt;
-  const std::span<const char> code = part_of(image_.sections()[wanted.section].data, wanted.offset, wanted.bytes);
+  const std::span<const char> code =
+    part_of(image_.sections()[wanted.section].data, wanted.offset, wanted.bytes);
   const CubinLines lines = lines_of(wanted.section, symbols);
   FunctionCode result;
   result.name = name;

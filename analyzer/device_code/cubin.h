@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cubin: the ELF file of device code that a GPU loads, for one architecture. Gives the instructions of a
-// function that access memory, with the lines they came from.
+// One cubin: the ELF file of device code that a GPU loads, for one architecture. Gives the
+// instructions of a function that access memory, with the lines they came from.
 //
-// Reads the layouts of nvcc 11 to 13 from memory. Trusts nothing: what lies outside the image is not there.
+// Reads the layouts of nvcc 11 to 13 from memory. Trusts nothing: what lies outside the image is
+// not there.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ public:
 
   unsigned architecture() const { return architecture_; } // 90 for sm_90 and sm_90a
 
-  // Names as linked: of kernels and functions with a section of their own, and of functions in the section of
-  // the kernel that calls them. The latter may occur several times.
+  // Names as linked: of kernels and functions with a section of their own, and of functions in the
+  // section of the kernel that calls them. The latter may occur several times.
   std::vector<std::string_view> functions() const;
 
   struct Variable {

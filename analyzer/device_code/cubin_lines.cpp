@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the line number programs of a cubin, see cubin_lines.h. A damaged table ends where it is damaged: the
-// sequences before that point count.
+// Runs the line number programs of a cubin, see cubin_lines.h. A damaged table ends where it is
+// damaged: the sequences before that point count.
 #include "analyzer/device_code/cubin_lines.h"
 
 #include <algorithm>
@@ -60,7 +60,8 @@ CubinLines::Header CubinLines::read_header(ByteReader& unit) {
     const std::uint64_t directory = reader.unsigned_leb();
     reader.unsigned_leb(); // time
     reader.unsigned_leb(); // size
-    header.files.push_back(path_of(directory < directories.size() ? directories[directory] : "", name));
+    header.files.push_back(
+      path_of(directory < directories.size() ? directories[directory] : "", name));
   }
   header.usable = reader.ok() && unit.ok() && header.line_range != 0;
   return header;
@@ -71,7 +72,8 @@ CubinLines::CubinLines(std::span<const char> debug_line, std::span<const char> d
     : names_(debug_str) {
   ByteReader reader(debug_line);
   while (!reader.at_end()) {
-    ByteReader unit = reader.part(reader.read<std::uint32_t>()); // 64-bit DWARF is not written by nvcc
+    ByteReader unit = reader.part(reader.read<std::uint32_t>()); // 64-bit DWARF is not written by
+                                                                 // nvcc
     Header header = read_header(unit);
     if (!header.usable) continue;
     run(unit, header, relocations, section);
@@ -147,7 +149,8 @@ std::vector<SourceLine> CubinLines::lines(std::uint64_t offset, std::string_view
       SourceLine& line = result.emplace_back();
       if (row.file - 1 < files.size()) line.file = files[static_cast<std::size_t>(row.file - 1)];
       line.line = row.line;
-      const bool inlined = row.caller != 0 && row.caller < number; // upwards only, so that this ends
+      const bool inlined = row.caller != 0 && row.caller < number; // upwards only, so that this
+                                                                   // ends
       if (inlined && row.callee < names_.size()) {
         ByteReader name(names_.subspan(static_cast<std::size_t>(row.callee)));
         line.function = name.text();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line table of a cubin (.debug_line): from offsets in a function's section to the lines of CUDA source, through
-// the functions that were inlined there.
+// The line table of a cubin (.debug_line): from offsets in a function's section to the lines of
+// CUDA source, through the functions that were inlined there.
 //
-// DWARF version 2 to 4, plus NVIDIA's extended opcode 0x90: two numbers for the rows that follow, the row of
-// the call (counted from 1 in its sequence, 0 for none) and the callee's name as an offset in .debug_str.
-// Learnt from nvcc 13; without it no function counts as inlined.
+// DWARF version 2 to 4, plus NVIDIA's extended opcode 0x90: two numbers for the rows that follow,
+// the row of the call (counted from 1 in its sequence, 0 for none) and the callee's name as an
+// offset in .debug_str. Learnt from nvcc 13; without it no function counts as inlined.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ public:
 
   bool empty() const { return sequences_.empty(); }
 
-  // Innermost inlined function first; the last one is in `function`. Empty if no row covers the offset.
+  // Innermost inlined function first; the last one is in `function`. Empty if no row covers the
+  // offset.
   std::vector<SourceLine> lines(std::uint64_t offset, std::string_view function) const;
 
 private:
@@ -54,7 +55,8 @@ private:
   struct Header;
 
   static Header read_header(ByteReader& unit);
-  void run(ByteReader& program, const Header& header, const Relocations& relocations, std::size_t section);
+  void run(ByteReader& program, const Header& header, const Relocations& relocations,
+           std::size_t section);
 
   std::span<const char> names_;
   std::vector<std::vector<std::string>> files_; // paths by unit, number 1 first

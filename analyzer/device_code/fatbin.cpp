@@ -28,7 +28,8 @@ FatbinEntry described(const Entry& entry, std::span<const char> code, std::size_
   const bool packed = result.packing != FatbinEntry::Packing::kPlain;
   result.architecture = entry.architecture;
   result.container = container;
-  result.bytes = packed ? code.first(std::min<std::size_t>(code.size(), entry.compressed_bytes)) : code;
+  result.bytes =
+    packed ? code.first(std::min<std::size_t>(code.size(), entry.compressed_bytes)) : code;
   result.plain_bytes = packed ? entry.plain_bytes : code.size();
   return result;
 }
@@ -73,8 +74,9 @@ std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer
   buffer.resize(static_cast<std::size_t>(entry.plain_bytes));
   if (entry.packing == FatbinEntry::Packing::kLz4) {
     if (entry.bytes.size() > INT_MAX) return {};
-    const int bytes = LZ4_decompress_safe(entry.bytes.data(), buffer.data(), static_cast<int>(entry.bytes.size()),
-                                          static_cast<int>(buffer.size()));
+    const int bytes =
+      LZ4_decompress_safe(entry.bytes.data(), buffer.data(), static_cast<int>(entry.bytes.size()),
+                          static_cast<int>(buffer.size()));
     if (bytes < 0 || static_cast<std::size_t>(bytes) != buffer.size()) return {};
     return buffer;
   }

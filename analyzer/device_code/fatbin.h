@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device code in an executable or library: section .nv_fatbin, containers of entries, each a cubin (ELF)
-// or PTX for one architecture, plain or compressed. Used to find kernels' code and what kernels call.
+// The device code in an executable or library: section .nv_fatbin, containers of entries, each a
+// cubin (ELF) or PTX for one architecture, plain or compressed. Used to find kernels' code and what
+// kernels call.
 //
-// NVIDIA does not document the layout; it was learnt from nvcc 11 to 13. Trusts nothing and gives up in time:
-// what cannot be read is passed over.
+// NVIDIA does not document the layout; it was learnt from nvcc 11 to 13. Trusts nothing and gives
+// up in time: what cannot be read is passed over.
 #pragma once
 
 #include <chrono>
@@ -35,7 +36,8 @@ struct FatbinEntry {
 void visit_entries(std::span<const char> section, Deadline deadline,
                    const std::function<bool(const FatbinEntry&)>& visit);
 
-// The entry's code: what is stored, or unpacked into `buffer`. Empty if it is damaged or larger than 256 MiB.
+// The entry's code: what is stored, or unpacked into `buffer`. Empty if it is damaged or larger
+// than 256 MiB.
 std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer);
 
 // Empty if the file has none. Belongs to its bytes.

@@ -8,7 +8,8 @@
 
 namespace gmt {
 
-inline constexpr std::size_t kMostInlined = 256; // functions inlined into one another; more is damage
+inline constexpr std::size_t kMostInlined = 256; // functions inlined into one another; more is
+                                                 // damage
 
 enum class MemoryOp : std::uint8_t {
   kLoad,
@@ -16,7 +17,8 @@ enum class MemoryOp : std::uint8_t {
   kAtomic,    // with the old value returned
   kReduction, // without
   kCopy,      // global to shared memory through L1 (cp.async)
-  kBulkCopy,  // by the tensor memory accelerator, whose traffic CUPTI's instruction metrics do not see
+  kBulkCopy,  // by the tensor memory accelerator, whose traffic CUPTI's instruction metrics do not
+              // see
 };
 enum class MemorySpace : std::uint8_t { kGlobal, kShared, kLocal, kGeneric, kConstant };
 

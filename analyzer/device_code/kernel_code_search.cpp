@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for kernels' code, see kernel_code_search.h. Of a library's fat binaries only what is for the right
-// architecture is unpacked, and only functions whose names are wanted are decoded.
+// Looks for kernels' code, see kernel_code_search.h. Of a library's fat binaries only what is for
+// the right architecture is unpacked, and only functions whose names are wanted are decoded.
 #include "analyzer/device_code/kernel_code_search.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uintmax_t kLargestImage = std::uintmax_t{512} << 20;
 
-// What the driver takes of a container for a device: the same architecture, else the nearest before it in
-// the same generation. 0 if there is none and PTX must do.
+// What the driver takes of a container for a device: the same architecture, else the nearest before
+// it in the same generation. 0 if there is none and PTX must do.
 unsigned chosen_architecture(std::span<const FatbinEntry> entries, unsigned device) {
   unsigned best = 0;
   for (const FatbinEntry& entry : entries) {
@@ -40,8 +40,8 @@ const Instruction* at_offset(const FunctionCode& code, std::uint32_t offset) {
 
 KernelCodeSearch::KernelCodeSearch(std::span<const WantedFunction> wanted,
                                    std::span<const unsigned> architectures, Deadline deadline)
-    : wanted_(wanted), architectures_(architectures.begin(), architectures.end()), deadline_(deadline),
-      found_(wanted.size()) {
+    : wanted_(wanted), architectures_(architectures.begin(), architectures.end()),
+      deadline_(deadline), found_(wanted.size()) {
   for (std::size_t i = 0; i < wanted.size(); ++i) by_name_.emplace(wanted[i].name, i);
 }
 
@@ -77,9 +77,11 @@ void KernelCodeSearch::look_in_fatbin(std::span<const char> section, const std::
   look_in_container(container, path);
 }
 
-void KernelCodeSearch::look_in_container(std::span<const FatbinEntry> entries, const std::string& path) {
+void KernelCodeSearch::look_in_container(std::span<const FatbinEntry> entries,
+                                         const std::string& path) {
   std::vector<unsigned> chosen;
-  for (const unsigned device : architectures_) chosen.push_back(chosen_architecture(entries, device));
+  for (const unsigned device : architectures_)
+    chosen.push_back(chosen_architecture(entries, device));
   for (const FatbinEntry& entry : entries) {
     const bool wanted = std::ranges::find(chosen, entry.architecture) != chosen.end();
     if (entry.kind != FatbinEntry::Kind::kCubin || !wanted) continue;
@@ -104,8 +106,8 @@ void KernelCodeSearch::look_in_cubin(std::span<const char> image, const std::str
 }
 
 bool KernelCodeSearch::fits(const FunctionCode& code, const WantedFunction& wanted) {
-  return std::ranges::all_of(wanted.offsets,
-                             [&](std::uint32_t offset) { return at_offset(code, offset) != nullptr; });
+  return std::ranges::all_of(
+    wanted.offsets, [&](std::uint32_t offset) { return at_offset(code, offset) != nullptr; });
 }
 
 void KernelCodeSearch::merge(FunctionCode& known, FunctionCode other) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the code of measured functions: in what the program gave the driver from memory (the trace's images)
-// and in the fat binaries of the files that it had loaded. Asked once for a trace, at the end.
+// Finds the code of measured functions: in what the program gave the driver from memory (the
+// trace's images) and in the fat binaries of the files that it had loaded. Asked once for a trace,
+// at the end.
 //
-// A name alone does not say which code ran: it must be for the device's architecture, as the driver chooses,
-// and every measured offset must be an instruction that accesses memory. Where several fit, those with lines
-// are preferred, and what they do not agree on is left out: better no line than a wrong one.
+// A name alone does not say which code ran: it must be for the device's architecture, as the driver
+// chooses, and every measured offset must be an instruction that accesses memory. Where several
+// fit, those with lines are preferred, and what they do not agree on is left out: better no line
+// than a wrong one.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +34,8 @@ public:
   KernelCodeSearch(std::span<const WantedFunction> wanted, std::span<const unsigned> architectures,
                    Deadline deadline);
 
-  void look_in_image(const std::filesystem::path& path); // a cubin, a fat binary or PTX, which has no code
+  void look_in_image(const std::filesystem::path& path); // a cubin, a fat binary or PTX, which has
+                                                         // no code
   void look_in_module(const Module& module);             // unless it is another build by now
 
   bool timed_out() const;

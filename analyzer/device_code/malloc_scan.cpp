@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for device malloc in fat binaries, see malloc_scan.h. In a cubin malloc and free are undefined
-// functions, in PTX they are declared by name; new and delete are calls of the two. An entry is one compiled
-// file, or all that nvcc -rdc linked, where files that log nothing cannot be distinguished from those that do.
+// Looks for device malloc in fat binaries, see malloc_scan.h. In a cubin malloc and free are
+// undefined functions, in PTX they are declared by name; new and delete are calls of the two. An
+// entry is one compiled file, or all that nvcc -rdc linked, where files that log nothing cannot be
+// distinguished from those that do.
 
 #include "analyzer/device_code/malloc_scan.h"
 
@@ -19,20 +20,22 @@
 namespace gmt {
 namespace {
 
-constexpr std::size_t kMaxSection = std::size_t{256} << 20; // bounds what is looked at in one module
+constexpr std::size_t kMaxSection = std::size_t{256} << 20; // bounds what is looked at in one
+                                                            // module
 constexpr std::size_t kMaxEntry = std::size_t{32} << 20;    // decompressed
 
 bool contains(std::span<const char> text, std::string_view what) {
   return std::string_view(text.data(), text.size()).find(what) != std::string_view::npos;
 }
 
-// A name stands between zeros in a cubin's string table; in PTX a declaration ends its line with it. The last
-// name is what __nv_aligned_device_malloc calls.
+// A name stands between zeros in a cubin's string table; in PTX a declaration ends its line with
+// it. The last name is what __nv_aligned_device_malloc calls.
 DeviceMalloc device_malloc_in_code(std::span<const char> code, bool ptx) {
   if (contains(code, trace::kControlSymbol)) return DeviceMalloc::kLogged;
   const std::string zero(1, '\0');
   for (const std::string name : {"malloc", "free", "__cuda_syscall_aligned_malloc"}) {
-    const bool called = ptx ? contains(code, " " + name + "\n") : contains(code, zero + name + zero);
+    const bool called =
+      ptx ? contains(code, " " + name + "\n") : contains(code, zero + name + zero);
     if (called) return DeviceMalloc::kCalled;
   }
   return DeviceMalloc::kNone;

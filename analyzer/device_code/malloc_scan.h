@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the device code in an executable or library calls malloc or free. Such calls are not checked unless the
-// code is instrumented, and a report must say so. What cannot be read in time counts as "does not call".
+// Whether the device code in an executable or library calls malloc or free. Such calls are not
+// checked unless the code is instrumented, and a report must say so. What cannot be read in time
+// counts as "does not call".
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace gmt {
 
-// kLogged: all that calls them was built with gpumemtrace/device.h, which records them. kCalled: some was
-// not.
+// kLogged: all that calls them was built with gpumemtrace/device.h, which records them. kCalled:
+// some was not.
 enum class DeviceMalloc : std::uint8_t { kNone, kLogged, kCalled };
 
 DeviceMalloc device_malloc_in(std::span<const char> nv_fatbin, Deadline deadline);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of opcodes that access memory, see sass.h. Bits are numbered from the lowest of 128: 0..8 opcode,
-// 24..31 address register (255 is RZ), 40..63 the offset unless a row says otherwise, 73.. the type. Later
-// architectures added opcodes and moved a few fields; no opcode has come back with another meaning.
+// The table of opcodes that access memory, see sass.h. Bits are numbered from the lowest of 128:
+// 0..8 opcode, 24..31 address register (255 is RZ), 40..63 the offset unless a row says
+// otherwise, 73.. the type. Later architectures added opcodes and moved a few fields; no opcode has
+// come back with another meaning.
 #include "analyzer/device_code/sass.h"
 
 #include <algorithm>
@@ -12,21 +13,22 @@ namespace gmt {
 namespace {
 
 enum class Type : std::uint8_t {
-  kAccess,    // 3 bits: 8 to 128 bits
-  kWide,      // always 256 bits
-  kInteger,   // 3 bits of atomics; before sm_90 floats too
-  kFloat,     // 4 bits and bit 87 of atomics since sm_90
-  kMatrix,    // 2 bits from 72: 1, 2 or 4 registers of a warp's matrix; of 16-bit elements only
-  kCopy,      // kAccess before sm_100, then 2 bits from 74: 32 to 128 bits
-  kBarrier,   // 64 bits: an mbarrier
-  kUnknown,   // moved in bulk
+  kAccess,  // 3 bits: 8 to 128 bits
+  kWide,    // always 256 bits
+  kInteger, // 3 bits of atomics; before sm_90 floats too
+  kFloat,   // 4 bits and bit 87 of atomics since sm_90
+  kMatrix,  // 2 bits from 72: 1, 2 or 4 registers of a warp's matrix; of 16-bit elements only
+  kCopy,    // kAccess before sm_100, then 2 bits from 74: 32 to 128 bits
+  kBarrier, // 64 bits: an mbarrier
+  kUnknown, // moved in bulk
 };
 enum class Offset : std::uint8_t {
   kUsual,
-  kGeneric,   // 32 bits from 32 if there is no uniform register and no descriptor
-  kAtomic,    // with a descriptor or uniform register 23 bits since sm_100: bit 63 is the register's width
-  kCopy,      // 12 bits from 32: of the global side
-  kWideLoad,  // 17 bits, in units of 32 bytes
+  kGeneric,  // 32 bits from 32 if there is no uniform register and no descriptor
+  kAtomic,   // with a descriptor or uniform register 23 bits since sm_100: bit 63 is the register's
+             // width
+  kCopy,     // 12 bits from 32: of the global side
+  kWideLoad, // 17 bits, in units of 32 bytes
   kWideStore, // 19 bits, in units of 32 bytes
   kNone,      // addresses in uniform registers only
 };
@@ -41,8 +43,8 @@ struct Opcode {
 using enum MemoryOp;
 using enum MemorySpace;
 
-// Sorted by code: the lower 9 bits of an opcode. The upper 3 say what kinds of operands follow, which is given
-// by other bits again.
+// Sorted by code: the lower 9 bits of an opcode. The upper 3 say what kinds of operands follow,
+// which is given by other bits again.
 constexpr std::array kOpcodes{
   Opcode{0x03b, kLoad, kShared, Type::kMatrix, Offset::kUsual},       // LDSM
   Opcode{0x044, kStore, kShared, Type::kMatrix, Offset::kUsual},      // STSM
@@ -63,7 +65,7 @@ constexpr std::array kOpcodes{
   Opcode{0x18e, kReduction, kGlobal, Type::kInteger, Offset::kUsual}, // RED, REDG
   Opcode{0x1a2, kAtomic, kGeneric, Type::kFloat, Offset::kAtomic},    // ATOM
   Opcode{0x1a3, kAtomic, kGlobal, Type::kFloat, Offset::kAtomic},     // ATOMG
-  Opcode{0x1a5, kLoad, kGlobal, Type::kFloat, Offset::kUsual},        // LDGMC: reduced from several GPUs
+  Opcode{0x1a5, kLoad, kGlobal, Type::kFloat, Offset::kUsual}, // LDGMC: reduced from several GPUs
   Opcode{0x1a6, kReduction, kGlobal, Type::kFloat, Offset::kUsual},   // REDG
   Opcode{0x1a7, kAtomic, kShared, Type::kBarrier, Offset::kUsual},    // SYNCS
   Opcode{0x1a8, kAtomic, kGlobal, Type::kInteger, Offset::kAtomic},   // ATOMG
@@ -84,8 +86,8 @@ std::uint32_t bytes_of(Type type, std::uint64_t high, unsigned architecture) {
   using Sizes = std::array<std::uint8_t, 8>;
   static constexpr Sizes kPlain{1, 1, 2, 2, 4, 8, 16, 0};
   static constexpr Sizes kOldInteger{4, 4, 8, 4, 4, 8, 8, 0}, kInteger{4, 4, 8, 8, 16, 0, 0, 0};
-  static constexpr std::array<std::uint8_t, 32> kFloat{4, 8, 16, 4, 8, 16, 0, 0, 0, 4, 8, 16, 4, 8, 16, 8,
-                                                       0, 4, 8,  16, 4, 8, 16};
+  static constexpr std::array<std::uint8_t, 32> kFloat{4, 8, 16, 4, 8, 16, 0, 0,  0, 4, 8, 16,
+                                                       4, 8, 16, 8, 0, 4,  8, 16, 4, 8, 16};
   static constexpr std::array<std::uint8_t, 4> kMatrix{4, 8, 16, 0}, kCopied{4, 8, 16, 0};
   const auto field = [high](unsigned from, unsigned bits) { // numbered in the whole instruction
     return static_cast<std::size_t>(high >> (from - 64) & ((1u << bits) - 1));
@@ -93,7 +95,8 @@ std::uint32_t bytes_of(Type type, std::uint64_t high, unsigned architecture) {
   switch (type) {
   case Type::kAccess: return kPlain[field(73, 3)];
   case Type::kWide: return 32;
-  case Type::kInteger: return architecture < 90 ? kOldInteger[field(73, 3)] : kInteger[field(73, 3)];
+  case Type::kInteger:
+    return architecture < 90 ? kOldInteger[field(73, 3)] : kInteger[field(73, 3)];
   case Type::kFloat: return kFloat[field(73, 4) | field(87, 1) << 4];
   case Type::kMatrix: return field(75, 3) == 0 && field(79, 1) == 0 ? kMatrix[field(72, 2)] : 0;
   case Type::kCopy: return architecture < 100 ? kPlain[field(73, 3)] : kCopied[field(74, 2)];
@@ -103,9 +106,11 @@ std::uint32_t bytes_of(Type type, std::uint64_t high, unsigned architecture) {
   return 0;
 }
 
-std::int32_t offset_of(Offset offset, std::uint64_t low, std::uint64_t high, unsigned architecture) {
+std::int32_t offset_of(Offset offset, std::uint64_t low, std::uint64_t high,
+                       unsigned architecture) {
   const auto field = [low](unsigned from, unsigned bits) { // signed
-    return static_cast<std::int32_t>(static_cast<std::int64_t>(low << (64 - from - bits)) >> (64 - bits));
+    return static_cast<std::int32_t>(static_cast<std::int64_t>(low << (64 - from - bits)) >>
+                                     (64 - bits));
   };
   const bool uniform = (high >> (91 - 64) & 1) != 0; // takes a uniform register or a descriptor
   switch (offset) {
@@ -122,7 +127,8 @@ std::int32_t offset_of(Offset offset, std::uint64_t low, std::uint64_t high, uns
 
 } // namespace
 
-std::optional<Instruction> decode_instruction(std::uint64_t low, std::uint64_t high, unsigned architecture) {
+std::optional<Instruction> decode_instruction(std::uint64_t low, std::uint64_t high,
+                                              unsigned architecture) {
   const auto code = static_cast<std::uint16_t>(low & 0x1ff);
   const auto row = std::ranges::lower_bound(kOpcodes, code, {}, &Opcode::code);
   if (row == kOpcodes.end() || row->code != code) return std::nullopt;
@@ -130,7 +136,8 @@ std::optional<Instruction> decode_instruction(std::uint64_t low, std::uint64_t h
   result.op = row->op;
   result.space = row->space;
   result.bytes = bytes_of(row->type, high, architecture);
-  if (row->offset != Offset::kNone) result.address_register = static_cast<std::uint32_t>(low >> 24 & 0xff);
+  if (row->offset != Offset::kNone)
+    result.address_register = static_cast<std::uint32_t>(low >> 24 & 0xff);
   result.address_offset = offset_of(row->offset, low, high, architecture);
   return result;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// See static_variables.h. nvcc gives the host a variable of the same name and size for each __device__ and
-// __constant__ one, which only serves as a key. Its linked name may differ (the host's is static), so the
-// readable names are compared; the device's may stand in one more namespace, that of its compiled file.
+// See static_variables.h. nvcc gives the host a variable of the same name and size for each
+// __device__ and
+// __constant__ one, which only serves as a key. Its linked name may differ (the host's is static),
+// so the readable names are compared; the device's may stand in one more namespace, that of its
+// compiled file.
 #include "analyzer/device_code/static_variables.h"
 
 #include <algorithm>
@@ -25,10 +27,12 @@ bool is_same_name(std::string_view host, std::string_view device) {
 }
 
 bool is_identifier(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         c == '$';
 }
 
-// nvcc -rdc makes a static name the program's own: "__nv_static_<n>_<n characters of the file>_<linked name>".
+// nvcc -rdc makes a static name the program's own: "__nv_static_<n>_<n characters of the
+// file>_<linked name>".
 std::string readable(std::string_view device) {
   constexpr std::string_view kStatic = "__nv_static_";
   if (!device.starts_with(kStatic)) return demangle(device);
@@ -41,20 +45,24 @@ std::string readable(std::string_view device) {
   return demangle(rest.size() > file + 2 ? rest.substr(file + 2) : device);
 }
 
-// A line of PTX that declares a variable: ".visible .global .align 4 .b8 name[bytes];". Of a managed one the
-// host has a pointer.
+// A line of PTX that declares a variable: ".visible .global .align 4 .b8 name[bytes];". Of a
+// managed one the host has a pointer.
 std::optional<DataSymbol> declared_in(std::string_view line) {
-  const bool is_variable = line.starts_with('.') && (line.find(".global ") != std::string_view::npos ||
-                                                     line.find(".const ") != std::string_view::npos);
+  const bool is_variable =
+    line.starts_with('.') && (line.find(".global ") != std::string_view::npos ||
+                              line.find(".const ") != std::string_view::npos);
   const std::size_t stop = line.find_first_of("[;=");
-  if (!is_variable || stop == std::string_view::npos || line.find(".managed") != std::string_view::npos) return {};
+  if (!is_variable || stop == std::string_view::npos ||
+      line.find(".managed") != std::string_view::npos)
+    return {};
   std::size_t end = stop;
   while (end > 0 && line[end - 1] == ' ') --end;
   std::size_t begin = end;
   while (begin > 0 && is_identifier(line[begin - 1])) --begin;
   DataSymbol variable{.name = std::string(line.substr(begin, end - begin))};
   const bool counts_bytes = line[stop] == '[' && line.find(".b8 ") < stop;
-  for (std::size_t at = stop + 1; counts_bytes && at < line.size() && line[at] >= '0' && line[at] <= '9'; ++at) {
+  for (std::size_t at = stop + 1;
+       counts_bytes && at < line.size() && line[at] >= '0' && line[at] <= '9'; ++at) {
     variable.bytes = variable.bytes * 10 + static_cast<std::uint64_t>(line[at] - '0');
   }
   return variable;
@@ -65,7 +73,8 @@ std::vector<DataSymbol> variables_in(const FatbinEntry& entry, std::span<const c
   if (entry.kind == FatbinEntry::Kind::kCubin) {
     const std::optional<Cubin> cubin = Cubin::open(code);
     if (!cubin) return found;
-    for (const auto& [name, bytes] : cubin->variables()) found.push_back({.name = std::string(name), .bytes = bytes});
+    for (const auto& [name, bytes] : cubin->variables())
+      found.push_back({.name = std::string(name), .bytes = bytes});
   } else if (entry.kind == FatbinEntry::Kind::kPtx) {
     std::string_view text(code.data(), code.size());
     while (!text.empty()) {
@@ -105,12 +114,14 @@ StaticVariables::File StaticVariables::read(const Module& module) {
   return file;
 }
 
-// Where a second variable of the host has that name and size, which of them is the shadow is not known.
+// Where a second variable of the host has that name and size, which of them is the shadow is not
+// known.
 StaticVariable StaticVariables::describe(const File& file, const DataSymbol& variable) {
   const auto [first, last] = file.device.equal_range(unscoped_function(variable.name));
   const bool is_devices = std::any_of(first, last, [&](const auto& entry) {
     const DataSymbol& device = entry.second;
-    return (device.bytes == 0 || device.bytes == variable.bytes) && is_same_name(variable.name, device.name);
+    return (device.bytes == 0 || device.bytes == variable.bytes) &&
+           is_same_name(variable.name, device.name);
   });
   if (!is_devices) {
     return {.kind = file.knows_all ? StaticVariable::Kind::kHost : StaticVariable::Kind::kUnknown,
@@ -119,7 +130,8 @@ StaticVariable StaticVariables::describe(const File& file, const DataSymbol& var
   const auto alike = std::ranges::count_if(file.variables, [&](const auto& entry) {
     return entry.second.name == variable.name && entry.second.bytes == variable.bytes;
   });
-  return {.kind = alike == 1 ? StaticVariable::Kind::kShadow : StaticVariable::Kind::kUnknown, .name = variable.name};
+  return {.kind = alike == 1 ? StaticVariable::Kind::kShadow : StaticVariable::Kind::kUnknown,
+          .name = variable.name};
 }
 
 StaticVariable StaticVariables::find(const Module& module, std::uint64_t address) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which variable of an executable or library is at an address, and whether it is what the host has in place of a
-// variable of the device. A file is read once, at the first question about it.
+// Which variable of an executable or library is at an address, and whether it is what the host has
+// in place of a variable of the device. A file is read once, at the first question about it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ public:
 
 private:
   struct File {
-    std::map<std::uint64_t, DataSymbol> variables; // by address
+    std::map<std::uint64_t, DataSymbol> variables;   // by address
     std::map<std::uint64_t, StaticVariable> answers; // likewise, those that were asked for
     // Of the device's variables, by readable name without scopes; bytes 0: not known.
     std::multimap<std::string, DataSymbol, std::less<>> device;

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "analyzer/trace_reader/access_log.h"
 #include "analyzer/device_code/kernel_code_search.h"
+#include "analyzer/trace_reader/access_log.h"
 
 namespace gmt {
 namespace fs = std::filesystem;
@@ -54,14 +54,15 @@ const FunctionCode* TraceCode::find(std::string_view name, std::span<const std::
   return file_.find(name, offsets);
 }
 
-// Whoever wrote the file searched as well as this would; only a damaged one is worth another search.
+// Whoever wrote the file searched as well as this would; only a damaged one is worth another
+// search.
 void TraceCode::read_or_search(std::span<const unsigned> architectures) {
   std::error_code error;
   if (fs::exists(trace_.path / "code", error)) {
     file_ = CodeFile::read(trace_.path);
     if (file_.damaged_lines() == 0) return;
-    not_checked_.push_back(
-      {"lines of kernels", "'code' in " + trace_.path.string() + " is damaged: kernels may be without lines"});
+    not_checked_.push_back({"lines of kernels", "'code' in " + trace_.path.string() +
+                                                  " is damaged: kernels may be without lines"});
   }
   search(architectures);
 }
@@ -78,16 +79,19 @@ void TraceCode::search(std::span<const unsigned> architectures) {
     search.look_in_module(module);
   }
   if (search.timed_out()) {
-    not_checked_.push_back({"lines of kernels", "the search in the program's libraries was given up after " +
-                                                  std::to_string(kSearch.count()) + " seconds"});
+    not_checked_.push_back(
+      {"lines of kernels", "the search in the program's libraries was given up after " +
+                             std::to_string(kSearch.count()) + " seconds"});
   }
   for (FunctionCode& code : search.take()) {
-    const FunctionCode* same = file_.find(code.name, {}); // contexts may have measured different parts
+    const FunctionCode* same = file_.find(code.name, {}); // contexts may have measured different
+                                                          // parts
     const bool known = same != nullptr && same->instructions == code.instructions;
     if (!code.instructions.empty() && !known) file_.add(std::move(code));
   }
   if (!write_) return;
-  if (std::optional<std::string> failure = file_.write(trace_.path)) remarks_.push_back(std::move(*failure));
+  if (std::optional<std::string> failure = file_.write(trace_.path))
+    remarks_.push_back(std::move(*failure));
 }
 
 } // namespace gmt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of one trace's measured functions: from its `code` file, else searched for in its images and in the files
-// that it had loaded. Reads all of them at the first question, and keeps the code in the trace if wanted.
+// The code of one trace's measured functions: from its `code` file, else searched for in its images
+// and in the files that it had loaded. Reads all of them at the first question, and keeps the code
+// in the trace if wanted.
 #pragma once
 
 #include <span>
@@ -20,8 +21,9 @@ public:
   TraceCode(const TraceDir& trace, bool write) : trace_(trace), write_(write) {}
   TraceCode(TraceDir&&, bool) = delete;
 
-  // The function of that name in which every offset is an access of memory, on devices of these architectures (90
-  // for compute capability 9.0). nullptr if there is none. What it points to lives as long as this.
+  // The function of that name in which every offset is an access of memory, on devices of these
+  // architectures (90 for compute capability 9.0). nullptr if there is none. What it points to
+  // lives as long as this.
   const FunctionCode* find(std::string_view name, std::span<const std::uint32_t> offsets,
                            std::span<const unsigned> architectures);
 

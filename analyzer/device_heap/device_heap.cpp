@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of one context's device heap, see device_heap.h. Blocks are known by the pointers that kernels
-// were given; the allocator's own headers and padding are not seen.
+// The model of one context's device heap, see device_heap.h. Blocks are known by the pointers that
+// kernels were given; the allocator's own headers and padding are not seen.
 
 #include "analyzer/device_heap/device_heap.h"
 
@@ -17,8 +17,8 @@ using trace::DeviceOp;
 using trace::Kind;
 using What = DeviceMistake::What;
 
-// How long a record may take from its time stamp to the ring. Kernels publish within microseconds; one whose
-// context is switched off the device in between takes a time slice longer.
+// How long a record may take from its time stamp to the ring. Kernels publish within microseconds;
+// one whose context is switched off the device in between takes a time slice longer.
 constexpr std::uint64_t kPublished = 5'000'000;
 constexpr std::size_t kWorthReleasing = 1 << 16;
 constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
@@ -60,7 +60,8 @@ void DeviceHeap::read(DeviceLogReader& log) {
     switch (record->head.kind) {
     case Kind::kDeviceSite: {
       const std::uint64_t id = trace::DeviceSiteView(*record).id();
-      if (id != 0 && id < trace::kMaxDeviceSites * 2) sites_[static_cast<std::uint32_t>(id)] = gmt::site_of(*record);
+      if (id != 0 && id < trace::kMaxDeviceSites * 2)
+        sites_[static_cast<std::uint32_t>(id)] = gmt::site_of(*record);
       break;
     }
     case Kind::kDeviceGrid: on_grid(*record); break;
@@ -76,11 +77,13 @@ void DeviceHeap::finish_grids() {
   // Grids whose table entry was displaced are noted again.
   std::stable_sort(grids_.begin(), grids_.end(),
                    [](const DeviceGrid& a, const DeviceGrid& b) { return a.id < b.id; });
-  const auto again = std::unique(grids_.begin(), grids_.end(),
-                                 [](const DeviceGrid& a, const DeviceGrid& b) { return a.id == b.id; });
+  const auto again =
+    std::unique(grids_.begin(), grids_.end(),
+                [](const DeviceGrid& a, const DeviceGrid& b) { return a.id == b.id; });
   grids_.erase(again, grids_.end());
   for (DeviceGrid& grid : grids_) {
-    if (const auto at = site_of_grid_.find(grid.id); at != site_of_grid_.end()) grid.site = at->second;
+    if (const auto at = site_of_grid_.find(grid.id); at != site_of_grid_.end())
+      grid.site = at->second;
   }
   site_of_grid_.clear();
 }
@@ -126,9 +129,12 @@ void DeviceHeap::hold(const DeviceRecord& record) {
   const DeviceOp op = record.op();
   if (is_free_op(op) != is_free) return; // damaged, or a call that this version does not know
   note_site(record);
-  const trace::DeviceAllocView call(record); // the words of a release are the same, as far as it has them
-  const bool refused = !is_free && (record.head.result == trace::kDeviceOutOfMemory || call.pointer() == 0);
-  if (call.pointer() == 0 && (is_free || call.bytes() == 0)) return; // free(NULL) does nothing, malloc(0) gives none
+  const trace::DeviceAllocView call(record); // the words of a release are the same, as far as it
+                                             // has them
+  const bool refused =
+    !is_free && (record.head.result == trace::kDeviceOutOfMemory || call.pointer() == 0);
+  if (call.pointer() == 0 && (is_free || call.bytes() == 0))
+    return; // free(NULL) does nothing, malloc(0) gives none
   newest_ = std::max(newest_, record.slot.time);
   pending_.push_back({.time = record.slot.time,
                       .ticket = record.slot.ticket,
@@ -159,7 +165,8 @@ void DeviceHeap::release(std::uint64_t until) {
   enough_ = std::max(kWorthReleasing, 2 * pending_.size());
 }
 
-// Records of one time: the frees that have a live block, then the allocations, then the other frees.
+// Records of one time: the frees that have a live block, then the allocations, then the other
+// frees.
 void DeviceHeap::apply_tie(std::size_t begin, std::size_t end) {
   if (end - begin == 1) {
     const Pending& r = pending_[begin];
@@ -206,7 +213,8 @@ void DeviceHeap::on_allocated(const Pending& r) {
     blocks_.emplace_back();
   }
   const std::uint32_t id = free_ids_.back();
-  if (!live_.insert(r.pointer, end, id)) return; // a block of no bytes at the very end of the addresses
+  if (!live_.insert(r.pointer, end, id))
+    return; // a block of no bytes at the very end of the addresses
   free_ids_.pop_back();
   blocks_[id] = block;
   lowest_ = std::min(lowest_, r.pointer);
@@ -308,9 +316,11 @@ template <class Visit> void DeviceHeap::for_each_at(std::uint64_t address, Visit
 
 const DeviceBlock* DeviceHeap::find(std::uint64_t address, std::uint64_t time) const {
   const DeviceBlock* best = nullptr;
-  std::pair<bool, std::uint64_t> least; // whether it surely came later, else how far its life is from that time
+  std::pair<bool, std::uint64_t> least; // whether it surely came later, else how far its life is
+                                        // from that time
   for_each_at(address, [&](const DeviceBlock& block) {
-    const std::uint64_t begin = block.allocated.time, end = block.is_freed ? block.freed.time : UINT64_MAX;
+    const std::uint64_t begin = block.allocated.time,
+                        end = block.is_freed ? block.freed.time : UINT64_MAX;
     const bool is_later = time != 0 && begin > time + kDeviceClockError;
     std::uint64_t apart = 0;
     if (time != 0 && !is_later) apart = begin > time ? begin - time : time - std::min(time, end);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels allocated and freed in one context, from the records that they left in its ring: which blocks of the
-// device's heap are alive, which calls were mistakes, what was refused.
+// What kernels allocated and freed in one context, from the records that they left in its ring:
+// which blocks of the device's heap are alive, which calls were mistakes, what was refused.
 //
-// Records come in the order in which rings were read, and are put in the order of the device's clock over a window.
-// A malloc's time is taken behind it, a free's before it, so that a block is always freed before its address is
-// given out again; where times are equal, what is possible came first. Memory grows with live blocks, grids and
-// lines of the source, and a bounded number of freed blocks (the newest kMaxFreed), never with events.
+// Records come in the order in which rings were read, and are put in the order of the device's
+// clock over a window. A malloc's time is taken behind it, a free's before it, so that a block is
+// always freed before its address is given out again; where times are equal, what is possible came
+// first. Memory grows with live blocks, grids and lines of the source, and a bounded number of
+// freed blocks (the newest kMaxFreed), never with events.
 #pragma once
 
 #include <array>
@@ -16,8 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/trace_reader/device_log.h"
 #include "analyzer/base/range_map.h"
+#include "analyzer/trace_reader/device_log.h"
 
 namespace gmt {
 
@@ -40,14 +41,14 @@ struct DeviceGrid {
   std::uint64_t id = 0;
   std::uint64_t extents = 0, block_extents = 0; // trace::block_of() has them
   std::uint64_t time = 0;                       // of its first record
-  std::uint32_t site = 0;                       // of its first malloc or free that has one; 0 unknown
+  std::uint32_t site = 0; // of its first malloc or free that has one; 0 unknown
 };
 
 // Equal mistakes (same kind, grids and sites in the source) as one, with the first as example.
 struct DeviceMistake {
   enum class What : std::uint8_t {
     kDoubleFree, // block: the freed one
-    kInside,     // block: the live one that the pointer lies inside of, `offset` bytes from its base
+    kInside, // block: the live one that the pointer lies inside of, `offset` bytes from its base
     kNeverAllocated,
     kShared,     // shared memory of the thread block
     kLocal,      // local memory of the thread
@@ -78,7 +79,8 @@ struct ForeignFree {
 class DeviceHeap {
 public:
   static constexpr std::size_t kMaxFreed = 1'000'000;
-  // Of equal mistakes, refusals and foreign frees, each. Those behind them are grouped without their grids, as many again.
+  // Of equal mistakes, refusals and foreign frees, each. Those behind them are grouped without
+  // their grids, as many again.
   static constexpr std::size_t kMaxGroups = 10'000;
   static constexpr std::size_t kMaxGrids = 1'000'000;
 
@@ -88,17 +90,18 @@ public:
   const DeviceSite& site(std::uint64_t who) const;
   const std::vector<DeviceGrid>& grids() const { return grids_; } // by id
 
-  // The block that contained the address at that time of the host's clock, as far as two clocks can tell; else the one freed
-  // last before, else one allocated later. If the time is 0: a live one, else the newest freed one. May look through
-  // all freed ones.
+  // The block that contained the address at that time of the host's clock, as far as two clocks can
+  // tell; else the one freed last before, else one allocated later. If the time is 0: a live one,
+  // else the newest freed one. May look through all freed ones.
   const DeviceBlock* find(std::uint64_t address, std::uint64_t time) const;
   // Whether the address lies between the first and the last byte that the heap ever gave out.
   bool spans(std::uint64_t address) const { return address >= lowest_ && address < highest_; }
-  void for_each_live(const std::function<void(const DeviceBlock&)>& visit) const; // in the order of addresses
+  void for_each_live(const std::function<void(const DeviceBlock&)>& visit) const; // in the order of
+                                                                                  // addresses
 
   const std::vector<DeviceMistake>& mistakes() const { return mistakes_; }
-  // Frees behind the first loss of pointers that no block begins at: mistakes (kNeverAllocated) only if the pointer is known
-  // to be none of this heap's.
+  // Frees behind the first loss of pointers that no block begins at: mistakes (kNeverAllocated)
+  // only if the pointer is known to be none of this heap's.
   const std::vector<DeviceMistake>& undecided() const { return undecided_; }
   const std::vector<DeviceRefusal>& refusals() const { return refusals_; }
   const std::vector<ForeignFree>& foreign_frees() const { return foreign_; }
@@ -112,8 +115,12 @@ public:
   std::uint64_t wanted_bytes() const { return wanted_bytes_; }
   std::uint64_t lost() const { return lost_; } // records that found the ring full
   std::uint64_t torn() const { return torn_; }
-  std::uint64_t unseen_frees() const { return unseen_frees_; } // blocks replaced by a new one on top of them
-  std::uint64_t unjudged() const { return unjudged_; } // frees that a lost record may explain, but for undecided()
+  std::uint64_t unseen_frees() const {
+    return unseen_frees_;
+  } // blocks replaced by a new one on top of them
+  std::uint64_t unjudged() const {
+    return unjudged_;
+  } // frees that a lost record may explain, but for undecided()
 
 private:
   struct Pending {
@@ -123,7 +130,9 @@ private:
     trace::DeviceSpace space;
     bool is_free, refused;
 
-    DeviceCall call() const { return {.time = time, .grid = grid, .block = block, .who = who, .op = op}; }
+    DeviceCall call() const {
+      return {.time = time, .grid = grid, .block = block, .who = who, .op = op};
+    }
   };
   struct Group {
     std::array<std::uint64_t, 4> sites = {};
@@ -165,7 +174,8 @@ private:
   std::vector<Pending> pending_, deferred_;
   std::size_t enough_ = 0; // pending records that make a release worth while
   std::uint64_t newest_ = 0,
-                newest_before_ = 0; // times: of all records, and of those before the drain's last round
+                newest_before_ = 0; // times: of all records, and of those before the drain's last
+                                    // round
 
   RangeMap<64> live_; // to indices of blocks_
   std::vector<DeviceBlock> blocks_;
@@ -181,11 +191,13 @@ private:
   Groups mistake_groups_, undecided_groups_, foreign_groups_, refusal_groups_;
 
   std::uint64_t records_ = 0, live_bytes_ = 0, peak_bytes_ = 0, wanted_bytes_ = 0;
-  std::uint64_t refused_grid_ = 0, refused_bytes_ = 0; // of the newest grid that was refused anything
-  std::vector<std::size_t> settling_;                  // refusals that mallocs in progress may have caused
+  std::uint64_t refused_grid_ = 0, refused_bytes_ = 0; // of the newest grid that was refused
+                                                       // anything
+  std::vector<std::size_t> settling_; // refusals that mallocs in progress may have caused
   DeviceCall peak_;
   std::uint64_t lost_ = 0, torn_ = 0, unseen_frees_ = 0, unjudged_ = 0;
-  std::uint64_t lost_after_ = UINT64_MAX; // time of the last record that surely came before the first loss
+  std::uint64_t lost_after_ = UINT64_MAX; // time of the last record that surely came before the
+                                          // first loss
 };
 
 // "malloc", "free", "__nv_aligned_device_malloc", "new", "new[]", "delete", "delete[]".

@@ -15,7 +15,9 @@ namespace {
 using trace::Kind;
 
 // Extents of a launch as the device's records have them.
-std::uint64_t pack(trace::Index3 extents) { return trace::pack_block(extents.x, extents.y, extents.z); }
+std::uint64_t pack(trace::Index3 extents) {
+  return trace::pack_block(extents.x, extents.y, extents.z);
+}
 
 std::uint16_t call_of(const Event& e) { return e.via != trace::kNoApi ? e.via : e.api; }
 
@@ -35,7 +37,8 @@ void DeviceHeaps::read(const std::vector<DeviceLogFiles>& files) {
     contexts_.push_back(std::move(context));
   }
   // As they were made: device-2 before device-10.
-  std::ranges::stable_sort(contexts_, {}, [](const auto& c) { return std::pair(c->log.size(), c->log); });
+  std::ranges::stable_sort(contexts_, {},
+                           [](const auto& c) { return std::pair(c->log.size(), c->log); });
 }
 
 void DeviceHeaps::follow(const Event& e, const Heap& heap) {
@@ -44,9 +47,7 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap) {
   case Kind::kNote:
     if (trace::NoteView(e).first() == cuda::kLimitMallocHeapSize && !e.in_flight()) on_limit(e);
     break;
-  case Kind::kSync:
-    on_sync(e);
-    break;
+  case Kind::kSync: on_sync(e); break;
   case Kind::kLife:
     if (!e.succeeded() || e.from_runtime()) break;
     on_context_end(e, heap);
@@ -72,7 +73,8 @@ void DeviceHeaps::on_sync(const Event& e) {
   if (op != trace::SyncOp::kGraphLaunch) return;
   const auto at = executable_graphs_.find(sync.executable_graph());
   if (at == executable_graphs_.end()) return;
-  at->second->add({.begun = clock_.realtime(e), .stream = sync.stream(), .stack = e.stack, .api = call_of(e)});
+  at->second->add(
+    {.begun = clock_.realtime(e), .stream = sync.stream(), .stack = e.stack, .api = call_of(e)});
 }
 
 void DeviceHeaps::end_capture(const Event& e, CaptureTable::Capture ended) {
@@ -118,7 +120,8 @@ std::vector<DeviceHeaps::Captured>* DeviceHeaps::graph_of(std::uint64_t node) {
 void DeviceHeaps::on_graph_kernel(const Event& e) {
   const trace::GraphKernelView view(e);
   if (executable_graphs_.contains(view.graph())) return;
-  std::vector<Captured>* kernels = view.graph() != 0 ? &graphs_[view.graph()] : graph_of(view.node());
+  std::vector<Captured>* kernels =
+    view.graph() != 0 ? &graphs_[view.graph()] : graph_of(view.node());
   if (kernels == nullptr) return;
   const KernelLaunch launch{.extents = pack(view.grid()),
                             .block_extents = pack(view.block()),
@@ -137,10 +140,13 @@ void DeviceHeaps::on_graph_change(const Event& e) {
   const trace::GraphOp op = change.op();
   const std::uint64_t node = change.node();
   if (op == trace::GraphOp::kRemove) {
-    if (auto* kernels = graph_of(node)) std::erase_if(*kernels, [&](const Captured& c) { return c.node == node; });
+    if (auto* kernels = graph_of(node))
+      std::erase_if(*kernels, [&](const Captured& c) { return c.node == node; });
   }
   const auto child = graphs_.find(change.other_graph());
-  if (op != trace::GraphOp::kChild || child == graphs_.end() || executable_graphs_.contains(change.graph())) return;
+  if (op != trace::GraphOp::kChild || child == graphs_.end() ||
+      executable_graphs_.contains(change.graph()))
+    return;
   std::vector<Captured> kernels = child->second;
   for (Captured& c : kernels) c.node = node;
   std::vector<Captured>& parent = graphs_[change.graph()];
@@ -176,15 +182,16 @@ void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view na
   }
 }
 
-// Its heap is the oldest that had begun by then, as far as two clocks can tell. The others belong to later lives of the
-// context, in which grids are counted from 1 again.
+// Its heap is the oldest that had begun by then, as far as two clocks can tell. The others belong
+// to later lives of the context, in which grids are counted from 1 again.
 void DeviceHeaps::on_context_end(const Event& e, const Heap& heap) {
   const std::uint64_t now = clock_.realtime(e);
   bool found = false;
   for (const auto& context : contexts_) {
     if (context->end || !heap.cuda().contexts.is_ended_by(context->heap.context(), e)) continue;
     const auto& grids = context->heap.grids();
-    const bool has_begun = now == 0 || grids.empty() || grids.front().time <= now + kDeviceClockError;
+    const bool has_begun =
+      now == 0 || grids.empty() || grids.front().time <= now + kDeviceClockError;
     if (!found && has_begun) {
       context->end = {call_of(e), e.stack};
     } else {
@@ -206,7 +213,8 @@ void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op) {
   const std::uint64_t begun = e.ticks != 0 ? clock_.realtime(e) : 0;
   const std::uint64_t until = begun + static_cast<std::uint64_t>(clock_.nanoseconds(e.ticks));
   const std::uint64_t stream = trace::SyncView(e).stream();
-  const bool for_stream = op == trace::SyncOp::kStreamSynchronize && stream != cuda::kStreamPerThread;
+  const bool for_stream =
+    op == trace::SyncOp::kStreamSynchronize && stream != cuda::kStreamPerThread;
   if (begun == 0 || (!for_all && !for_stream)) return;
   for (const auto& [handle, launches] : executable_graphs_) {
     if (!for_all) launches->wait_for_stream(stream, until);
@@ -221,7 +229,9 @@ void DeviceHeaps::on_limit(const Event& e) {
   for (const auto& context : contexts_) {
     if (!is_of(*context, e.context) || context->end) continue;
     if (e.succeeded()) context->limit = bytes;
-    else context->refused.push_back({bytes, e.result, call_of(e), e.stack, context->launches.count() != 0});
+    else
+      context->refused.push_back(
+        {bytes, e.result, call_of(e), e.stack, context->launches.count() != 0});
   }
 }
 
@@ -266,9 +276,11 @@ bool DeviceHeaps::spans(std::uint64_t address) const {
   return false;
 }
 
-// A pointer is rather of the context's own present life than of another context, and rather of either than of a life that
-// has ended, or is to come. Lives of one context, in whose order they stand here, have their heaps at the same addresses.
-DeviceHeaps::Found DeviceHeaps::find(std::uint64_t address, std::uint16_t id, std::uint64_t now) const {
+// A pointer is rather of the context's own present life than of another context, and rather of
+// either than of a life that has ended, or is to come. Lives of one context, in whose order they
+// stand here, have their heaps at the same addresses.
+DeviceHeaps::Found DeviceHeaps::find(std::uint64_t address, std::uint16_t id,
+                                     std::uint64_t now) const {
   struct Candidate {
     int rank;
     std::ptrdiff_t order; // the newest first of those that have ended
@@ -284,7 +296,8 @@ DeviceHeaps::Found DeviceHeaps::find(std::uint64_t address, std::uint16_t id, st
   }
   std::ranges::sort(candidates, {}, [](const Candidate& c) { return std::pair(c.rank, c.order); });
   for (const Candidate& c : candidates) {
-    if (const DeviceBlock* block = contexts_[c.context]->heap.find(address, now)) return {c.context, block};
+    if (const DeviceBlock* block = contexts_[c.context]->heap.find(address, now))
+      return {c.context, block};
   }
   return {candidates.empty() ? kNoContext : candidates.front().context, nullptr};
 }

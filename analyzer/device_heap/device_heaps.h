@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device heaps of one process, one for each context that had instrumented kernels, with the launches
-// that their records belong to and the limits that were set. A primary context that is reset has another heap
-// afterwards.
+// The device heaps of one process, one for each context that had instrumented kernels, with the
+// launches that their records belong to and the limits that were set. A primary context that is
+// reset has another heap afterwards.
 //
-// read() takes all device logs before the first host event, so that a host call on a device-heap pointer
-// finds its block; follow() then sees the host's events. Programs without instrumented kernels pay one test
-// an event.
+// read() takes all device logs before the first host event, so that a host call on a device-heap
+// pointer finds its block; follow() then sees the host's events. Programs without instrumented
+// kernels pay one test an event.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,8 @@ struct HeapLimitCall {
 };
 
 struct DeviceContext {
-  static constexpr std::uint64_t kDefaultLimit = 8 << 20; // CUDA programming guide, "Heap memory allocation"
+  static constexpr std::uint64_t kDefaultLimit = 8 << 20; // CUDA programming guide, "Heap memory
+                                                          // allocation"
 
   std::string log; // name of the files
   DeviceHeap heap;
@@ -55,7 +56,8 @@ struct DeviceContext {
   std::optional<End> end; // by a call, while the program went on
 };
 
-using DeviceContexts = std::vector<std::unique_ptr<DeviceContext>>; // in the order in which they were made
+using DeviceContexts = std::vector<std::unique_ptr<DeviceContext>>; // in the order in which they
+                                                                    // were made
 
 class DeviceHeaps {
 public:
@@ -67,14 +69,16 @@ public:
   bool any() const { return !contexts_.empty(); }
 
   void follow(const Event& e, const Heap& heap); // every host event, after the heap has applied it
-  // No event follows: matches what is left with launches. The contexts are only whole now, and not to be had before.
+  // No event follows: matches what is left with launches. The contexts are only whole now, and not
+  // to be had before.
   const DeviceContexts& conclude();
 
-  // The block of a device heap that a host call of now, in that context, means by the address, with the block's own
-  // context; a null block if the address lies among a device heap's blocks but belongs to none that is remembered.
-  // `now`: DeviceHeap::find()'s time.
+  // The block of a device heap that a host call of now, in that context, means by the address, with
+  // the block's own context; a null block if the address lies among a device heap's blocks but
+  // belongs to none that is remembered. `now`: DeviceHeap::find()'s time.
   struct Found {
-    std::size_t context = kNoContext; // in DeviceContexts; kNoContext if it is no device-heap pointer
+    std::size_t context = kNoContext; // in DeviceContexts; kNoContext if it is no device-heap
+                                      // pointer
     const DeviceBlock* block = nullptr;
   };
   static constexpr std::size_t kNoContext = SIZE_MAX;
@@ -82,11 +86,12 @@ public:
   Found find(std::uint64_t address, std::uint16_t context, std::uint64_t now) const;
   bool spans(std::uint64_t address) const; // a quick answer to whether there is something to find
 
-  // What a host call on the device heap (heap-mixed) is about: its side that points there, an address of 0 if
-  // none does. Only kFree, kCopy, kSet and kUse can.
+  // What a host call on the device heap (heap-mixed) is about: its side that points there, an
+  // address of 0 if none does. Only kFree, kCopy, kSet and kUse can.
   std::uint64_t misused_by(const Event& e, const Heap& heap) const;
 
-  // Whether the call was refused, and asked for another size of a heap that kernels then found full.
+  // Whether the call was refused, and asked for another size of a heap that kernels then found
+  // full.
   bool is_refused_limit(const Event& e) const;
 
 private:
@@ -113,7 +118,7 @@ private:
   const TraceClock& clock_;
   DeviceContexts contexts_;
   std::unordered_map<CaptureTable::Capture, std::vector<Captured>> captures_; // under way
-  std::unordered_map<std::uint64_t, std::vector<Captured>> graphs_; // by handle
+  std::unordered_map<std::uint64_t, std::vector<Captured>> graphs_;           // by handle
   std::deque<GraphLaunches> graph_launches_;
   std::unordered_map<std::uint64_t, GraphLaunches*> executable_graphs_; // by handle
 };

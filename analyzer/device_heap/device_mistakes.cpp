@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistakes, refusals and frees elsewhere, equal ones as one, while records are applied. A helper function, new and
-// delete are one site for all kernels, so grids are part of what must be equal; detectors merge those of one kernel.
-// See device_heap.h.
+// Mistakes, refusals and frees elsewhere, equal ones as one, while records are applied. A helper
+// function, new and delete are one site for all kernels, so grids are part of what must be equal;
+// detectors merge those of one kernel. See device_heap.h.
 
 #include "analyzer/device_heap/device_heap.h"
 
@@ -12,13 +12,14 @@ namespace {
 
 using What = DeviceMistake::What;
 
-// How long a malloc may take from the moment it has its memory to its time stamp, while others wait too: 27 us
-// were seen on an H200 with 32 callers.
+// How long a malloc may take from the moment it has its memory to its time stamp, while others wait
+// too: 27 us were seen on an H200 with 32 callers.
 constexpr std::uint64_t kInProgress = 100'000;
 
 } // namespace
 
-// Of the group's entry in a list whose next one is `next`, which a new group gets; none if there are too many.
+// Of the group's entry in a list whose next one is `next`, which a new group gets; none if there
+// are too many.
 std::optional<std::size_t> DeviceHeap::index_of(Groups& groups, Group group, std::size_t next) {
   if (const auto at = groups.find(group); at != groups.end()) return at->second;
   if (groups.size() >= kMaxGroups) group.grids = {};
@@ -28,8 +29,8 @@ std::optional<std::size_t> DeviceHeap::index_of(Groups& groups, Group group, std
   return next;
 }
 
-// A malloc in progress may have got its block before another was refused. Its time is taken when it ends, so it is applied
-// after the refusal, though the block was alive then.
+// A malloc in progress may have got its block before another was refused. Its time is taken when it
+// ends, so it is applied after the refusal, though the block was alive then.
 void DeviceHeap::settle(const Pending& r) {
   std::erase_if(settling_, [&](std::size_t i) {
     const DeviceCall& first = refusals_[i].first;
@@ -48,8 +49,10 @@ void DeviceHeap::refuse(const Pending& r) {
   if (const auto index = index_of(refusal_groups_, group, refusals_.size())) {
     if (*index == refusals_.size()) {
       settling_.push_back(*index);
-      refusals_.push_back(
-        {.first = r.call(), .asked = r.bytes, .live_bytes = live_bytes_, .live_blocks = live_.size()});
+      refusals_.push_back({.first = r.call(),
+                           .asked = r.bytes,
+                           .live_bytes = live_bytes_,
+                           .live_blocks = live_.size()});
     }
     ++refusals_[*index].count;
     refusals_[*index].bytes += r.bytes;
@@ -62,10 +65,9 @@ void DeviceHeap::refuse(const Pending& r) {
 
 void DeviceHeap::note_foreign(const DeviceBlock& block) {
   const DeviceCall &allocated = block.allocated, &freed = block.freed;
-  const Group group{
-    .sites = {trace::site_of(allocated.who), trace::site_of(freed.who), allocated.grid != freed.grid,
-              allocated.block != freed.block},
-    .grids = {allocated.grid, freed.grid, 0}};
+  const Group group{.sites = {trace::site_of(allocated.who), trace::site_of(freed.who),
+                              allocated.grid != freed.grid, allocated.block != freed.block},
+                    .grids = {allocated.grid, freed.grid, 0}};
   const auto index = index_of(foreign_groups_, group, foreign_.size());
   if (!index) return;
   if (*index == foreign_.size()) foreign_.push_back({.example = block});
@@ -79,9 +81,10 @@ void DeviceHeap::add(const DeviceMistake& mistake) {
   const DeviceBlock& block = mistake.block;
   const Group group{
     .sites = {static_cast<std::uint64_t>(mistake.what) << 32 | trace::site_of(mistake.at.who),
-               by_address ? mistake.address : trace::site_of(block.allocated.who),
-               block.is_freed ? trace::site_of(block.freed.who) : 0,
-               static_cast<std::uint64_t>(mistake.at.op) << 8 | static_cast<std::uint64_t>(block.allocated.op)},
+              by_address ? mistake.address : trace::site_of(block.allocated.who),
+              block.is_freed ? trace::site_of(block.freed.who) : 0,
+              static_cast<std::uint64_t>(mistake.at.op) << 8 |
+                static_cast<std::uint64_t>(block.allocated.op)},
     .grids = {mistake.at.grid, block.allocated.grid, block.freed.grid}};
   const auto index = index_of(mistake_groups_, group, mistakes_.size());
   if (!index) return;
@@ -95,7 +98,7 @@ void DeviceHeap::add(const DeviceMistake& mistake) {
 
 void DeviceHeap::add_undecided(const DeviceMistake& mistake) {
   const Group group{.sites = {trace::site_of(mistake.at.who), mistake.address,
-                               static_cast<std::uint64_t>(mistake.at.op), 0},
+                              static_cast<std::uint64_t>(mistake.at.op), 0},
                     .grids = {mistake.at.grid, 0, 0}};
   const auto index = index_of(undecided_groups_, group, undecided_.size());
   if (!index) ++unjudged_;

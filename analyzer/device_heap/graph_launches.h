@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launches of one executable graph. Its kernels keep one grid id over all of them, so which launch a kernel's
-// record belongs to is known only as far as times tell: a launch begins when the one before of the same graph has
-// ended (CUDA programming guide, "Graph launch"), none runs before the host asks for it, none after the host has
-// waited for it.
+// The launches of one executable graph. Its kernels keep one grid id over all of them, so which
+// launch a kernel's record belongs to is known only as far as times tell: a launch begins when the
+// one before of the same graph has ended (CUDA programming guide, "Graph launch"), none runs before
+// the host asks for it, none after the host has waited for it.
 //
 // Answers are final when all launches have been added.
 #pragma once
@@ -36,7 +36,8 @@ public:
 
   std::uint64_t count() const { return count_; }
 
-  // Those which can have run at that time of the device's clock, numbered from 1: at least one of them.
+  // Those which can have run at that time of the device's clock, numbered from 1: at least one of
+  // them.
   struct Range {
     std::uint64_t first = 0, last = 0;
     bool is_one() const { return first == last; }

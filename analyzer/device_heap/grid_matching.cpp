@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matches grids and launches, see grid_matching.h. Both come in rising order and are matched in it, so a
-// launch once passed over is asked about again only by slide().
+// Matches grids and launches, see grid_matching.h. Both come in rising order and are matched in it,
+// so a launch once passed over is asked about again only by slide().
 
 #include "analyzer/device_heap/grid_matching.h"
 
@@ -12,14 +12,15 @@
 namespace gmt {
 namespace {
 
-constexpr std::uint64_t kLookBack = 4096;        // launches that one grid is compared with
-constexpr std::size_t kMaxWindow = 1'000'000;    // launches kept
+constexpr std::uint64_t kLookBack = 4096;     // launches that one grid is compared with
+constexpr std::size_t kMaxWindow = 1'000'000; // launches kept
 // cuda.h: CU_STREAM_LEGACY, as 0; CU_STREAM_PER_THREAD, one for each thread.
 
 } // namespace
 
 bool is_ordered(const KernelLaunch& earlier, const KernelLaunch& later) {
-  const bool same_stream = earlier.stream == later.stream && earlier.stream != cuda::kStreamPerThread;
+  const bool same_stream =
+    earlier.stream == later.stream && earlier.stream != cuda::kStreamPerThread;
   const bool with_legacy = (earlier.stream <= cuda::kStreamLegacy && later.is_blocking) ||
                            (later.stream <= cuda::kStreamLegacy && earlier.is_blocking);
   return same_stream || with_legacy || earlier.waits < later.waits;
@@ -63,7 +64,8 @@ std::uint32_t DeviceLaunches::name_of(std::string_view linked) {
 
 void DeviceLaunches::trim() {
   const std::uint64_t matched = matches_.empty() ? 0 : matches_.back().launch.index;
-  while (window_.size() > kMaxWindow || (!window_.empty() && window_.front().index + kLookBack < matched)) {
+  while (window_.size() > kMaxWindow ||
+         (!window_.empty() && window_.front().index + kLookBack < matched)) {
     window_.pop_front();
   }
 }
@@ -81,7 +83,8 @@ void DeviceLaunches::align(bool at_end) {
 
 bool DeviceLaunches::take_newest(std::size_t grid, std::uint64_t last_possible) {
   const std::uint64_t first = matches_.empty() ? 1 : matches_.back().launch.index + 1;
-  const std::uint64_t stop = last_possible > kLookBack ? std::max(first, last_possible - kLookBack) : first;
+  const std::uint64_t stop =
+    last_possible > kLookBack ? std::max(first, last_possible - kLookBack) : first;
   for (std::uint64_t i = last_possible; i >= stop && i != 0; --i) {
     if (!fits(i, grid)) continue;
     match(grid, window_[i - window_.front().index]);
@@ -90,8 +93,9 @@ bool DeviceLaunches::take_newest(std::size_t grid, std::uint64_t last_possible) 
   return false;
 }
 
-// Nothing is left for this grid: earlier grids may each have taken the launch behind their own, because ids
-// that were taken before them were not known of. Moves them one fitting launch back, if one of them has room.
+// Nothing is left for this grid: earlier grids may each have taken the launch behind their own,
+// because ids that were taken before them were not known of. Moves them one fitting launch back, if
+// one of them has room.
 bool DeviceLaunches::slide(std::size_t grid) {
   if (matches_.empty() || !fits(matches_.back().launch.index, grid)) return false;
   std::size_t k = matches_.size();
@@ -101,7 +105,8 @@ bool DeviceLaunches::slide(std::size_t grid) {
     while (room > before && looked < kLookBack && !fits(room, matches_[k].grid)) --room, ++looked;
     if (room > before && fits(room, matches_[k].grid)) {
       const KernelLaunch newest = matches_.back().launch;
-      for (std::size_t i = matches_.size() - 1; i > k; --i) matches_[i].launch = matches_[i - 1].launch;
+      for (std::size_t i = matches_.size() - 1; i > k; --i)
+        matches_[i].launch = matches_[i - 1].launch;
       matches_[k].launch = window_[room - window_.front().index];
       match(grid, newest);
       return true;
@@ -112,14 +117,16 @@ bool DeviceLaunches::slide(std::size_t grid) {
 }
 
 bool DeviceLaunches::fits(std::uint64_t index, std::size_t grid) const {
-  if (window_.empty() || index < window_.front().index || index > window_.back().index) return false;
+  if (window_.empty() || index < window_.front().index || index > window_.back().index)
+    return false;
   return fits(window_[index - window_.front().index], grid);
 }
 
 bool DeviceLaunches::fits(const KernelLaunch& launch, std::size_t grid) const {
   const DeviceGrid& g = heap_.grids()[grid];
   if (launch.extents != g.extents || launch.block_extents != g.block_extents) return false;
-  if (launch.realtime != 0 && g.time != 0 && launch.realtime > g.time + kDeviceClockError) return false;
+  if (launch.realtime != 0 && g.time != 0 && launch.realtime > g.time + kDeviceClockError)
+    return false;
   const std::string& function = heap_.site(g.site).function;
   return !bases_.contains(function) || names_[launch.kernel].base == function;
 }
@@ -130,10 +137,9 @@ void DeviceLaunches::match(std::size_t grid, const KernelLaunch& launch) {
 }
 
 const KernelLaunch* DeviceLaunches::find(std::uint64_t grid) const {
-  const auto at =
-    std::lower_bound(matches_.begin(), matches_.end(), grid, [this](const Match& match, std::uint64_t id) {
-      return heap_.grids()[match.grid].id < id;
-    });
+  const auto at = std::lower_bound(
+    matches_.begin(), matches_.end(), grid,
+    [this](const Match& match, std::uint64_t id) { return heap_.grids()[match.grid].id < id; });
   return at != matches_.end() && heap_.grids()[at->grid].id == grid ? &at->launch : nullptr;
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which launch of the host a grid on the device is. Kernels know only a grid's id (%gridid), which counts launches
-// from 1 over all streams (measured on an H100, driver 580), and those of another context of the device with them
-// (H200). These and things that the host's records do not show as launches (large sets, copies between devices) take
-// ids. So ids run ahead of the recorded launches by a number that only grows. A grid is the newest launch that could
-// have its id, has its extents and, where the record's function is a kernel, its name. Kernels of a graph take their
-// ids when the graph is instantiated.
+// Which launch of the host a grid on the device is. Kernels know only a grid's id (%gridid), which
+// counts launches from 1 over all streams (measured on an H100, driver 580), and those of another
+// context of the device with them (H200). These and things that the host's records do not show as
+// launches (large sets, copies between devices) take ids. So ids run ahead of the recorded launches
+// by a number that only grows. A grid is the newest launch that could have its id, has its extents
+// and, where the record's function is a kernel, its name. Kernels of a graph take their ids when
+// the graph is instantiated.
 //
 // Launches of one context are added in their order. A grid that fits no launch stays unknown.
 #pragma once
@@ -18,8 +19,8 @@
 #include <vector>
 
 #include "analyzer/device_heap/device_heap.h"
-#include "analyzer/model/event.h"
 #include "analyzer/device_heap/graph_launches.h"
+#include "analyzer/model/event.h"
 
 namespace gmt {
 
@@ -33,14 +34,14 @@ struct KernelLaunch {
   StackId stack;
   std::uint32_t kernel = 0; // into DeviceLaunches' names
   std::uint16_t api = trace::kNoApi;
-  bool captured = false;    // into a graph: its grid runs at each launch of that
-  bool by_hand = false;     // the node was made by a call of its own
+  bool captured = false;                // into a graph: its grid runs at each launch of that
+  bool by_hand = false;                 // the node was made by a call of its own
   const GraphLaunches* graph = nullptr; // of the graph's
-  bool is_blocking = true;  // its stream and the legacy stream wait for each other
+  bool is_blocking = true;              // its stream and the legacy stream wait for each other
 };
 
-// Whether the one surely ended before the other began: the same stream ran both, or the legacy stream one of
-// them and a stream that waits for it the other, or the host waited in between.
+// Whether the one surely ended before the other began: the same stream ran both, or the legacy
+// stream one of them and a stream that waits for it the other, or the host waited in between.
 // Events are not followed: false says nothing.
 bool is_ordered(const KernelLaunch& earlier, const KernelLaunch& later);
 
@@ -54,10 +55,11 @@ public:
   void restart();  // the launches so far were another life's of the context
   void forget();   // they were another context's
 
-  std::uint64_t count() const { return count_; } // of launches in this life of the context
+  std::uint64_t count() const { return count_; }      // of launches in this life of the context
   const KernelLaunch* find(std::uint64_t grid) const; // null if it is not known
   const std::string& kernel(const KernelLaunch& launch) const { return names_[launch.kernel].full; }
-  // Of its kernel's launches in this life of the context: how many there were, and how many came after it.
+  // Of its kernel's launches in this life of the context: how many there were, and how many came
+  // after it.
   std::uint64_t launches(const KernelLaunch& launch) const {
     return names_[launch.kernel].launches - names_[launch.kernel].before;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one call did with live blocks, in the order in which it named them. Marks the blocks with it.
+// What one call did with live blocks, in the order in which it named them. Marks the blocks with
+// it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ public:
   // The call names this block. A call that was refused has only tried.
   void add(const Event& e, Id id, Access::Kind access, std::uint64_t address, std::uint64_t bytes,
            unsigned parameter = trace::kNoParameter) {
-    static constexpr std::uint16_t kFlags[] = {kWasRead, kWasWritten, kWasArgument, kWasBound, 0, 0}; // by access
+    static constexpr std::uint16_t kFlags[] = {kWasRead,  kWasWritten, kWasArgument,
+                                               kWasBound, 0,           0}; // by access
     Block& block = store_[id];
     if (!e.succeeded()) {
       block.flags |= kWasTried;
@@ -34,11 +36,14 @@ public:
     all_.push_back({&block, access, static_cast<std::uint8_t>(parameter), address, bytes});
   }
   void add_allocation(const Block& block) {
-    all_.push_back(
-      {.block = &block, .kind = Access::Kind::kAllocated, .address = block.address, .bytes = block.bytes});
+    all_.push_back({.block = &block,
+                    .kind = Access::Kind::kAllocated,
+                    .address = block.address,
+                    .bytes = block.bytes});
   }
   void add_end(const Block& dead) {
-    all_.push_back({.block = &dead, .kind = Access::Kind::kEnded, .address = dead.address, .bytes = dead.bytes});
+    all_.push_back(
+      {.block = &dead, .kind = Access::Kind::kEnded, .address = dead.address, .bytes = dead.bytes});
   }
 
 private:

@@ -9,7 +9,8 @@
 namespace gmt {
 namespace {
 
-constexpr std::uint64_t kLayered = 0x1, kCubemap = 0x4; // CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_CUBEMAP of cuda.h
+constexpr std::uint64_t kLayered = 0x1, kCubemap = 0x4; // CUDA_ARRAY3D_LAYERED,
+                                                        // CUDA_ARRAY3D_CUBEMAP of cuda.h
 
 // No array is larger; damaged records are, and their products would overflow.
 constexpr std::uint64_t kMostArrayBytes = std::uint64_t{1} << 48;
@@ -42,12 +43,14 @@ std::uint64_t inside(std::uint64_t begin, std::uint64_t count, std::uint64_t end
   return begin < end ? std::min(count, end - begin) : 0;
 }
 
-// Some calls name a run of bytes that goes on from row to row (cudaMemcpyToArray, cuMemcpyHtoA): whether those of one
-// row do is not known of the runtime's own records, nor of calls that CUDA accepted.
+// Some calls name a run of bytes that goes on from row to row (cudaMemcpyToArray, cuMemcpyHtoA):
+// whether those of one row do is not known of the runtime's own records, nor of calls that CUDA
+// accepted.
 bool is_past(const Event& copy, const Box& box, const ArrayPart& part) {
   const bool one_row = box.height == 1 && box.depth == 1 && part.height * part.depth > 1;
   const bool may_run_on = one_row && (copy.from_runtime() || copy.succeeded());
-  if (ends_past(box.y, box.height, part.height) || ends_past(box.z, box.depth, part.depth)) return true;
+  if (ends_past(box.y, box.height, part.height) || ends_past(box.z, box.depth, part.depth))
+    return true;
   if (!may_run_on) return ends_past(box.x, box.width, part.width);
   const std::uint64_t rows_left = (part.depth - box.z) * part.height - box.y;
   return ends_past(box.x, box.width, rows_left * part.width);
@@ -57,13 +60,15 @@ bool is_past(const Event& copy, const Box& box, const ArrayPart& part) {
 
 void Arrays::on_life(const Event& e) {
   const trace::LifeView life(e);
-  if (life.object() != trace::ObjectClass::kArrayView || life.op() != trace::LifeOp::kCreate) return;
+  if (life.object() != trace::ObjectClass::kArrayView || life.op() != trace::LifeOp::kCreate)
+    return;
   views_[life.handle()] = {life.parent(), life.level(), life.has_second_slot()};
 }
 
 Arrays::Id Arrays::find(std::uint64_t handle) const {
   const auto view = views_.find(handle);
-  for (const std::uint64_t candidate : {handle, view != views_.end() ? view->second.array : handle}) {
+  for (const std::uint64_t candidate :
+       {handle, view != views_.end() ? view->second.array : handle}) {
     for (const Space space : {Space::kArray, Space::kMipmappedArray}) {
       if (const Id id = store_.find_exact(space, candidate); id != BlockStore::kNone) return id;
     }
@@ -88,7 +93,8 @@ ArrayPart Arrays::part(std::uint64_t handle) const {
   const bool is_view = part.block->address != handle && view != views_.end();
   if (is_view) part.level = view->second.level;
   // A plane is not shaped like the array; a mipmapped array is copied by its levels alone.
-  if (!is_sane(shape) || is_view != mipmapped || (is_view && !view->second.tells_level)) return part;
+  if (!is_sane(shape) || is_view != mipmapped || (is_view && !view->second.tells_level))
+    return part;
   constexpr std::uint64_t kMostLevels = 32;
   for (std::uint64_t level = 0; level <= std::min(part.level, kMostLevels); ++level) {
     part.offset += level == 0 ? 0 : part.width * part.height * part.depth;
@@ -117,7 +123,8 @@ void Arrays::judge_side(const Event& copy, Side side, CallVerdicts& verdicts) co
 
 bool Arrays::judge_freed(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side,
                          CallVerdicts& verdicts) const {
-  if (handle == 0 || e.succeeded() || contexts_.is_dead(e.context) || is_sticky(e.result)) return false;
+  if (handle == 0 || e.succeeded() || contexts_.is_dead(e.context) || is_sticky(e.result))
+    return false;
   const Block* dead = find_dead(handle);
   if (dead == nullptr) return false;
   verdicts.add({.kind = Verdict::Kind::kUseAfterFree,

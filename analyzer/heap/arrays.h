@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA arrays and their levels and planes: which array a handle names, how large that part is, and whether a copy
-// stays inside of it or names an array that is gone. The handle is a pointer of the driver's own, which may be given
-// to another array later, so a dead one is blamed only where CUDA did not accept the call.
+// CUDA arrays and their levels and planes: which array a handle names, how large that part is, and
+// whether a copy stays inside of it or names an array that is gone. The handle is a pointer of the
+// driver's own, which may be given to another array later, so a dead one is blamed only where CUDA
+// did not accept the call.
 #pragma once
 
 #include <cstdint>
 #include <unordered_map>
 
 #include "analyzer/cuda_state/contexts.h"
-#include "analyzer/heap/store/block_store.h"
 #include "analyzer/heap/memory_kinds.h"
+#include "analyzer/heap/store/block_store.h"
 
 namespace gmt {
 
@@ -18,7 +19,8 @@ public:
   using Id = BlockStore::Id;
   using Side = Verdict::Side;
 
-  Arrays(const BlockStore& store, const ContextTable& contexts) : store_(store), contexts_(contexts) {}
+  Arrays(const BlockStore& store, const ContextTable& contexts)
+      : store_(store), contexts_(contexts) {}
 
   void on_life(const Event& e); // of any object, accepted
 
@@ -30,10 +32,11 @@ public:
 
   void judge_side(const Event& copy, Side side, CallVerdicts& verdicts) const;
   // True if it is a mistake.
-  bool judge_freed(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side, CallVerdicts& verdicts) const;
+  bool judge_freed(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side,
+                   CallVerdicts& verdicts) const;
 
 private:
-  struct View { // a level or plane
+  struct View {              // a level or plane
     std::uint64_t array = 0; // its handle
     std::uint64_t level = 0;
     bool tells_level = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One allocation from allocation to death, and what is known of it. Addresses are virtual and unified (UVA): device, managed
-// and pinned memory share one address space. Of arrays and physical memory the address is a handle.
+// One allocation from allocation to death, and what is known of it. Addresses are virtual and
+// unified (UVA): device, managed and pinned memory share one address space. Of arrays and physical
+// memory the address is a handle.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +16,23 @@ struct BlockDetail {
   std::uint64_t pitch = 0, width = 0, height = 0, depth = 0, element = 0; // width in bytes
   std::uint64_t pool = 0;
   std::uint64_t flags = 0;
-  std::uint32_t references = 1; // opens of one IPC handle, retains of one VMM handle: each needs its release
+  std::uint32_t references = 1; // opens of one IPC handle, retains of one VMM handle: each needs
+                                // its release
   StackId host_freed;           // free() of registered memory, which the C library allows
-  std::uint64_t physical = 0;   // of a mapping (VMM): allocation of the physical memory behind it, 0 unknown
+  std::uint64_t physical = 0; // of a mapping (VMM): allocation of the physical memory behind it, 0
+                              // unknown
 };
 
 // What has happened to a block since its allocation: bits of Block::flags.
 enum BlockFlag : std::uint16_t {
-  kWasWritten = 1,   // by a copy or set
-  kWasRead = 2,      // by a copy
-  kWasArgument = 4,  // a kernel was given a pointer into it
-  kWasBound = 8,     // to a texture, surface, tensor map or graph node, or named by a memory operation
+  kWasWritten = 1,  // by a copy or set
+  kWasRead = 2,     // by a copy
+  kWasArgument = 4, // a kernel was given a pointer into it
+  kWasBound = 8, // to a texture, surface, tensor map or graph node, or named by a memory operation
   kWasExported = 16, // another process or API may touch it
   kWasHostFreed = 32,
-  kGraphRan = 64, // graph memory that a launch allocated and nothing has freed since
-  kWasTried = 128, // a copy, set, bind or launch that CUDA refused named it
+  kGraphRan = 64,   // graph memory that a launch allocated and nothing has freed since
+  kWasTried = 128,  // a copy, set, bind or launch that CUDA refused named it
   kHadAccess = 256, // a mapping that cuMemSetAccess has given to some device or the host
 };
 
@@ -45,19 +48,20 @@ struct alignas(64) Block {
     kAlive,
     kFreed,
     kContextEnded, // by its context's destruction or reset: still a leak, and says so
-    kReallocated,       // its address was allocated again: its release went unseen
+    kReallocated,  // its address was allocated again: its release went unseen
   };
   std::uint64_t address = 0; // or handle
   std::uint64_t bytes = 0;   // as requested; pitch x height x depth when pitched; 0 unknown
   std::uint64_t stream = 0;  // as the call named it
   std::uint64_t allocated_at : trace::kOrderBits = 0; // order
-  std::uint64_t flags : 16 = 0;               // BlockFlag bits
+  std::uint64_t flags : 16 = 0;                       // BlockFlag bits
   std::uint64_t freed_at : trace::kOrderBits = 0;
-  std::uint64_t device_slot : 16 = 0; // ordinal + 1 of its device or kHostSlot; 0: its context's device
+  std::uint64_t device_slot : 16 = 0;  // ordinal + 1 of its device or kHostSlot; 0: its context's
+                                       // device
   const BlockDetail* detail = nullptr; // null if the allocation has none; see shape()
   StackId allocated;
-  StackId freed;                           // the release, or the call that ended its context
-  std::uint16_t api = trace::kNoApi;       // how it was allocated: the runtime's name if one led there
+  StackId freed;                     // the release, or the call that ended its context
+  std::uint16_t api = trace::kNoApi; // how it was allocated: the runtime's name if one led there
   std::uint16_t freed_api = trace::kNoApi; // the same of `freed`
   std::uint16_t context = 0;
   trace::MemoryKind memory_kind = trace::MemoryKind::kUnknown;
@@ -84,14 +88,15 @@ constexpr bool is_device_kind(trace::MemoryKind memory_kind) {
 
 // A variable of the program's code: looked up, never allocated.
 constexpr bool is_static(trace::MemoryKind memory_kind) {
-  return memory_kind == trace::MemoryKind::kModuleGlobal || memory_kind == trace::MemoryKind::kManagedVariable;
+  return memory_kind == trace::MemoryKind::kModuleGlobal ||
+         memory_kind == trace::MemoryKind::kManagedVariable;
 }
 
 // Of a sparse array the memory is what is mapped into it (cuda.h on CUDA_ARRAY3D_SPARSE).
 inline bool is_sparse(const Block& block) {
   constexpr std::uint64_t kSparse = 0x40;
-  const bool array =
-    block.memory_kind == trace::MemoryKind::kArray || block.memory_kind == trace::MemoryKind::kMipmappedArray;
+  const bool array = block.memory_kind == trace::MemoryKind::kArray ||
+                     block.memory_kind == trace::MemoryKind::kMipmappedArray;
   return array && block.detail != nullptr && (block.detail->flags & kSparse) != 0;
 }
 

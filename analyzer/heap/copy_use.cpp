@@ -19,9 +19,11 @@ struct CopySide {
 
 // cudaMemcpyKind as the runtime's call declared it: 1 and 0 read host memory, 2 and 0 write to it.
 bool declares_device(const Event& e, bool destination) {
-  const trace::Side declared = destination ? trace::destination_side(e.flags) : trace::source_side(e.flags);
+  const trace::Side declared =
+    destination ? trace::destination_side(e.flags) : trace::source_side(e.flags);
   if (declared != trace::Side::kUnified) return declared != trace::Side::kHost;
-  const unsigned kind = trace::declared_kind_plus_1(e.flags); // cudaMemcpyDefault (4) leaves it to the address
+  const unsigned kind = trace::declared_kind_plus_1(e.flags); // cudaMemcpyDefault (4) leaves it to
+                                                              // the address
   return kind == 4 || kind == (destination ? 2 : 3);
 }
 
@@ -33,7 +35,8 @@ CopySide side_of(const Event& e, const Heap& heap, bool destination) {
     if (is_host_kind(memory_kind)) return {.kind = CopySide::Kind::kPinned};
     return {.device = heap.device_of(*access.block)};
   }
-  return {.kind = declares_device(e, destination) ? CopySide::Kind::kDevice : CopySide::Kind::kPageable};
+  return {.kind =
+            declares_device(e, destination) ? CopySide::Kind::kDevice : CopySide::Kind::kPageable};
 }
 
 } // namespace
@@ -50,7 +53,8 @@ void CopyUse::add(const Event& e, const Heap& heap) {
   ++sum.copies;
   const std::uint64_t bytes = trace::CopyView(e).bytes();
   sum.bytes += bytes;
-  if (to.kind == CopySide::Kind::kPageable || from.kind == CopySide::Kind::kPageable) sum.pageable_bytes += bytes;
+  if (to.kind == CopySide::Kind::kPageable || from.kind == CopySide::Kind::kPageable)
+    sum.pageable_bytes += bytes;
 }
 
 } // namespace gmt

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What successful copies moved, by direction: by what the memory is where the heap knows it (managed memory counts as
-// device memory), else by what the call declares.
+// What successful copies moved, by direction: by what the memory is where the heap knows it
+// (managed memory counts as device memory), else by what the call declares.
 #pragma once
 
 #include <array>
@@ -15,7 +15,13 @@ class Heap;
 
 class CopyUse {
 public:
-  enum Direction : std::uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice, kPeer, kHostToHost };
+  enum Direction : std::uint8_t {
+    kHostToDevice,
+    kDeviceToHost,
+    kDeviceToDevice,
+    kPeer,
+    kHostToHost
+  };
   static constexpr std::size_t kDirections = kHostToHost + 1;
   struct Sum {
     std::uint64_t copies = 0, bytes = 0;

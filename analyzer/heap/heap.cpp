@@ -11,8 +11,8 @@
 namespace gmt {
 namespace {
 
-// The words of a call that may be addresses. Of all calls but launches the first two, without a look at the
-// kind: what is fetched in vain costs less than a branch that nobody can predict.
+// The words of a call that may be addresses. Of all calls but launches the first two, without a
+// look at the kind: what is fetched in vain costs less than a branch that nobody can predict.
 std::span<const std::uint64_t> likely_addresses(const Event& e) {
   if (e.kind == trace::Kind::kLaunch) return trace::LaunchView(e).arguments();
   return e.payload.first(trace::CopyWord::source + 1);
@@ -31,15 +31,21 @@ std::span<const Verdict> Heap::apply(const Event& event) {
 
 void Heap::expect(const Event& e) const {
   replay_->store().expect_base(trace::AllocView(e).address());
-  for (const std::uint64_t word : likely_addresses(e)) replay_->store().expect(trace::argument_address(word));
+  for (const std::uint64_t word : likely_addresses(e))
+    replay_->store().expect(trace::argument_address(word));
 }
 
 void Heap::expect_block(const Event& e) const {
-  for (const std::uint64_t word : likely_addresses(e)) replay_->store().expect_block(trace::argument_address(word));
+  for (const std::uint64_t word : likely_addresses(e))
+    replay_->store().expect_block(trace::argument_address(word));
 }
 
-const Block* Heap::find_live(std::uint64_t address) const { return replay_->store().live_containing(address); }
-Heap::ArrayPart Heap::find_array(std::uint64_t handle) const { return replay_->arrays().part(handle); }
+const Block* Heap::find_live(std::uint64_t address) const {
+  return replay_->store().live_containing(address);
+}
+Heap::ArrayPart Heap::find_array(std::uint64_t handle) const {
+  return replay_->arrays().part(handle);
+}
 
 const Block* Heap::find_freed(std::uint64_t address) const {
   return replay_->store().find_dead(Space::kAddress, address);
@@ -47,7 +53,8 @@ const Block* Heap::find_freed(std::uint64_t address) const {
 
 const Block* Heap::find_unregistered(std::uint64_t address) const {
   const Block* dead = replay_->store().find_dead(Space::kRegistered, address);
-  const bool is_live = dead != nullptr && replay_->store().find_id(Space::kRegistered, address) != BlockStore::kNone;
+  const bool is_live =
+    dead != nullptr && replay_->store().find_id(Space::kRegistered, address) != BlockStore::kNone;
   return is_live ? nullptr : dead;
 }
 
@@ -55,10 +62,12 @@ void Heap::for_each_live(const std::function<void(const Block&)>& visit) const {
   std::vector<const Block*> blocks;
   for (const Space space : kAllSpaces) {
     if (has_ranges(space)) replay_->store().ordered(space); // what was overlapped has ended
-    replay_->store().for_each_live(space, [&](BlockStore::Id, const Block& block) { blocks.push_back(&block); });
+    replay_->store().for_each_live(
+      space, [&](BlockStore::Id, const Block& block) { blocks.push_back(&block); });
   }
   std::ranges::sort(blocks, [](const Block* a, const Block* b) {
-    return a->allocated_at != b->allocated_at ? a->allocated_at < b->allocated_at : a->address < b->address;
+    return a->allocated_at != b->allocated_at ? a->allocated_at < b->allocated_at
+                                              : a->address < b->address;
   });
   for (const Block* block : blocks) visit(*block);
 }
@@ -72,16 +81,17 @@ void Heap::for_each_ended_with_context(const std::function<void(const Block&)>& 
 
 void Heap::for_each_freed(const VisitFreed& visit) const {
   const auto& live = replay_->store().ordered(Space::kAddress);
-  replay_->store().for_each_dead(Space::kAddress, [&](std::uint64_t at, std::uint64_t range_end, const Block& block) {
-    // What is live again is not free: walk the gaps inside the range.
-    while (at < range_end) {
-      const auto alive = live.first_ending_after(at);
-      const bool inside = alive && alive.begin < range_end;
-      const std::uint64_t stop = inside ? std::max(alive.begin, at) : range_end;
-      if (stop > at) visit(at, stop, block);
-      at = inside ? alive.end : range_end;
-    }
-  });
+  replay_->store().for_each_dead(
+    Space::kAddress, [&](std::uint64_t at, std::uint64_t range_end, const Block& block) {
+      // What is live again is not free: walk the gaps inside the range.
+      while (at < range_end) {
+        const auto alive = live.first_ending_after(at);
+        const bool inside = alive && alive.begin < range_end;
+        const std::uint64_t stop = inside ? std::max(alive.begin, at) : range_end;
+        if (stop > at) visit(at, stop, block);
+        at = inside ? alive.end : range_end;
+      }
+    });
 }
 
 const MemoryUse& Heap::use() const { return replay_->store().use(); }
@@ -96,11 +106,14 @@ std::uint64_t Heap::unseen_allocations() const { return replay_->unseen_allocati
 std::uint64_t Heap::unseen_frees() const { return replay_->store().unseen_frees(); }
 std::uint64_t Heap::last_kernel() const { return replay_->last_kernel(); }
 std::uint64_t Heap::last_blind_call() const { return replay_->last_blind_call(); }
-const Block* Heap::unfreed_of_graph(std::uint64_t executable) const { return replay_->graphs().unfreed_of(executable); }
+const Block* Heap::unfreed_of_graph(std::uint64_t executable) const {
+  return replay_->graphs().unfreed_of(executable);
+}
 
 int Heap::device_of(const Block& block) const {
   if (block.device_slot == kHostSlot) return -1;
-  return block.device_slot != 0 ? static_cast<int>(block.device_slot) - 1 : device_of_context(block.context);
+  return block.device_slot != 0 ? static_cast<int>(block.device_slot) - 1
+                                : device_of_context(block.context);
 }
 
 int Heap::device_of_context(std::uint16_t context) const {
@@ -119,6 +132,8 @@ const Access* Heap::argument_ending_at(std::uint64_t address) const {
   return nullptr;
 }
 
-const Block* Heap::live_just_behind(std::uint64_t address) const { return replay_->readings().live_just_behind(address); }
+const Block* Heap::live_just_behind(std::uint64_t address) const {
+  return replay_->readings().live_just_behind(address);
+}
 
 } // namespace gmt

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is allocated at a point of the merged order of one process, and the verdict on each call that uses memory.
-// Device, managed and pinned memory share one address space; registered host ranges and VMM reservations are layers of
-// their own, and handles (arrays, VMM handles) have spaces of their own.
+// What is allocated at a point of the merged order of one process, and the verdict on each call
+// that uses memory. Device, managed and pinned memory share one address space; registered host
+// ranges and VMM reservations are layers of their own, and handles (arrays, VMM handles) have
+// spaces of their own.
 //
 // Memory grows with live and a bounded number of freed blocks, never with events.
 #pragma once
@@ -37,15 +38,17 @@ public:
   // The span (a copy can be wrong on both sides) and its blocks are valid until the next apply().
   std::span<const Verdict> apply(const Event& event);
 
-  // Fetches what apply() is going to use, which is seldom in the cache: the index's entries for an event some
-  // calls ahead, the block of a release that is nearer and whose entry has come.
+  // Fetches what apply() is going to use, which is seldom in the cache: the index's entries for an
+  // event some calls ahead, the block of a release that is nearer and whose entry has come.
   void expect(const Event& event) const;
   void expect_block(const Event& event) const;
 
-  // What the last applied event touched; empty for calls that were refused. Valid until the next apply().
+  // What the last applied event touched; empty for calls that were refused. Valid until the next
+  // apply().
   std::span<const Access> accesses() const { return accesses_; }
 
-  // Live block that contains the address (a mapping before its reservation), also a registered host range.
+  // Live block that contains the address (a mapping before its reservation), also a registered host
+  // range.
   const Block* find_live(std::uint64_t address) const;
   // The live array behind its own handle or that of a level or plane.
   ArrayPart find_array(std::uint64_t handle) const;
@@ -53,38 +56,46 @@ public:
   const Block* find_freed(std::uint64_t address) const;
   // The same of host memory that was unregistered, where nothing is registered now.
   const Block* find_unregistered(std::uint64_t address) const;
-  void for_each_live(const std::function<void(const Block&)>& visit) const;               // by allocation
-  void for_each_ended_with_context(const std::function<void(const Block&)>& visit) const; // leaks too
+  void for_each_live(const std::function<void(const Block&)>& visit) const; // by allocation
+  void for_each_ended_with_context(const std::function<void(const Block&)>& visit) const; // leaks
+                                                                                          // too
 
   std::uint64_t live_device_bytes() const;
   std::uint64_t peak_device_bytes() const;
   std::uint64_t peak_order() const;
   const MemoryUse& use() const; // sums by kind of memory, device and stack
-  // Each piece of freed memory that nothing has taken again, by address, with the newest block that was there. The
-  // last piece and the next may touch. Walks all freed blocks: not for every event.
+  // Each piece of freed memory that nothing has taken again, by address, with the newest block that
+  // was there. The last piece and the next may touch. Walks all freed blocks: not for every event.
   using VisitFreed = std::function<void(std::uint64_t begin, std::uint64_t end, const Block&)>;
   void for_each_freed(const VisitFreed& visit) const;
-  const CudaState& cuda() const;     // contexts, streams, pools and captures, as of the newest event
-  bool sticky_error() const;         // a context died of an error
-  std::uint16_t sticky_code() const; // 700, 719, ... of the first such error
-  bool is_dead(std::uint16_t context) const; // died of an error, or any did if this one is not known
-  std::uint64_t unseen_allocations() const; // accepted releases of what we never saw allocated
-  std::uint64_t unseen_frees() const;       // allocations on top of live blocks
-  int device_of(const Block& block) const;  // ordinal, -1 unknown
+  const CudaState& cuda() const; // contexts, streams, pools and captures, as of the newest event
+  bool sticky_error() const;     // a context died of an error
+  std::uint16_t sticky_code() const;         // 700, 719, ... of the first such error
+  bool is_dead(std::uint16_t context) const; // died of an error, or any did if this one is not
+                                             // known
+  std::uint64_t unseen_allocations() const;  // accepted releases of what we never saw allocated
+  std::uint64_t unseen_frees() const;        // allocations on top of live blocks
+  int device_of(const Block& block) const;   // ordinal, -1 unknown
   int device_of_context(std::uint16_t context) const;
-  std::uint64_t last_kernel() const;              // order of the newest launch of a kernel or graph, 0 none
-  // Order of the newest call that may use memory which its record does not name: a graph's launch, a kernel's
-  // whose arguments were not read, any other unread call.
+  std::uint64_t last_kernel() const; // order of the newest launch of a kernel or graph, 0 none
+  // Order of the newest call that may use memory which its record does not name: a graph's launch,
+  // a kernel's whose arguments were not read, any other unread call.
   std::uint64_t last_blind_call() const;
-  const Block* unfreed_of_graph(std::uint64_t executable) const; // of its last launch; null if all is freed
+  const Block* unfreed_of_graph(std::uint64_t executable) const; // of its last launch; null if all
+                                                                 // is freed
   // Whether the work that the call gives to the stream becomes a graph instead of running.
-  bool is_capturing(const Event& e, std::uint64_t stream) const { return cuda().captures.of(e, stream) != 0; }
+  bool is_capturing(const Event& e, std::uint64_t stream) const {
+    return cuda().captures.of(e, stream) != 0;
+  }
 
-  // Whether the kernel was ever given in this parameter the end of another argument's block, where nothing lay behind
-  // that block: what lies behind it elsewhere is not meant then. Known for all launches in finish() alone.
+  // Whether the kernel was ever given in this parameter the end of another argument's block, where
+  // nothing lay behind that block: what lies behind it elsewhere is not meant then. Known for all
+  // launches in finish() alone.
   bool takes_end(std::uint64_t function, unsigned parameter) const;
-  const Access* argument_ending_at(std::uint64_t address) const;  // of the last applied launch; null if none does
-  const Block* live_just_behind(std::uint64_t address) const; // begins at most an element behind it; null if none does
+  const Access* argument_ending_at(std::uint64_t address) const; // of the last applied launch; null
+                                                                 // if none does
+  const Block* live_just_behind(std::uint64_t address) const;    // begins at most an element behind
+                                                                 // it; null if none does
 
 private:
   std::unique_ptr<HeapReplay> replay_;

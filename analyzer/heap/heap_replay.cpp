@@ -12,11 +12,13 @@
 namespace gmt {
 namespace {
 
-using trace::MemoryKind;
 using trace::FreeFunction;
 using trace::Kind;
+using trace::MemoryKind;
 
-MemoryKind known(MemoryKind memory_kind) { return memory_kind <= MemoryKind::kManagedVariable ? memory_kind : MemoryKind::kUnknown; }
+MemoryKind known(MemoryKind memory_kind) {
+  return memory_kind <= MemoryKind::kManagedVariable ? memory_kind : MemoryKind::kUnknown;
+}
 
 // cuda.h on cuCtxDestroy: stream-ordered, pool and VMM memory outlives its context.
 bool dies_with_context(MemoryKind memory_kind) {
@@ -34,7 +36,8 @@ bool dies_with_context(MemoryKind memory_kind) {
 
 // Of the others the word says something else, see trace/records.def.
 bool names_stream(MemoryKind memory_kind) {
-  return memory_kind != MemoryKind::kVmmHandle && memory_kind != MemoryKind::kVmmMapping && memory_kind != MemoryKind::kGraph;
+  return memory_kind != MemoryKind::kVmmHandle && memory_kind != MemoryKind::kVmmMapping &&
+         memory_kind != MemoryKind::kGraph;
 }
 
 Block block_of(const Event& e, const trace::AllocView& alloc) {
@@ -95,33 +98,40 @@ void HeapReplay::on_alloc(const Event& e) {
   Block block = block_of(e, alloc);
   const Placement placement = placement_of(block, alloc, cuda_);
   block.device_slot = placement.slot;
-  if (block.memory_kind == MemoryKind::kStreamOrdered && cuda_.captures.of(e, block.stream) != 0) block.memory_kind = MemoryKind::kGraph;
+  if (block.memory_kind == MemoryKind::kStreamOrdered && cuda_.captures.of(e, block.stream) != 0)
+    block.memory_kind = MemoryKind::kGraph;
   std::uint64_t physical = 0;
-  if (block.memory_kind == MemoryKind::kVmmMapping) physical = mappings_.on_mapped(block, alloc.stream());
+  if (block.memory_kind == MemoryKind::kVmmMapping)
+    physical = mappings_.on_mapped(block, alloc.stream());
   if (block.memory_kind == MemoryKind::kSubAllocation) user_pools_.on_region();
   const Id id = store_.create(block);
   if (alloc.has_second_slot()) describe(store_.detail_of(store_[id]), alloc);
   if (placement.pool != 0) store_.detail_of(store_[id]).pool = placement.pool;
   if (physical != 0) store_.detail_of(store_[id]).physical = physical;
   if (block.memory_kind == MemoryKind::kGraph) graphs_.on_allocation(e, block, alloc.stream());
-  if (store_.make_live(id) == id) accesses_.add_allocation(store_[id]); // else it is one more reference of a block
+  if (store_.make_live(id) == id)
+    accesses_.add_allocation(store_[id]); // else it is one more reference of a block
 }
 
 void HeapReplay::on_free(const Event& e) {
   const trace::FreeView free(e);
-  if (free.address() == 0) return; // releasing NULL is legal and a common way to force initialisation
+  if (free.address() == 0)
+    return; // releasing NULL is legal and a common way to force initialisation
   if (free.function() == FreeFunction::kHostFree) return on_host_free(e);
   if (free.function() == FreeFunction::kGraphFreeNode) {
     if (e.succeeded()) graphs_.on_free_node(free);
     return;
   }
   if (!e.from_runtime() && e.succeeded()) return accept_free(e, true);
-  // Died inside the call, or too late to matter: neither leaked nor freed for sure, so neither is claimed.
-  if ((!e.from_runtime() && e.in_flight()) || e.result == cuda::CUDA_ERROR_DEINITIALIZED) return accept_free(e, false);
+  // Died inside the call, or too late to matter: neither leaked nor freed for sure, so neither is
+  // claimed.
+  if ((!e.from_runtime() && e.in_flight()) || e.result == cuda::CUDA_ERROR_DEINITIALIZED)
+    return accept_free(e, false);
   if (!e.succeeded()) release_verdicts_.judge_refused(e, verdicts_);
 }
 
-// Registered memory is the C library's own: what is freed there stays registered, which only its end can make a mistake.
+// Registered memory is the C library's own: what is freed there stays registered, which only its
+// end can make a mistake.
 void HeapReplay::on_host_free(const Event& e) {
   const Id id = store_.find_exact(Space::kRegistered, trace::FreeView(e).address());
   if (id == kNone) return release_verdicts_.judge_host_free(e, verdicts_);
@@ -134,20 +144,25 @@ void HeapReplay::accept_free(const Event& e, bool count_unseen) {
   const FreeFunction function = free.function();
   const Space space = space_of(function);
   if (function == FreeFunction::kMemUnmap && free.bytes() != 0) return unmap(e);
-  if (function == FreeFunction::kMemFreeAsync && cuda_.captures.any() && graphs_.on_captured_free(e)) return;
+  if (function == FreeFunction::kMemFreeAsync && cuda_.captures.any() &&
+      graphs_.on_captured_free(e))
+    return;
   if (end_block(space, free.address(), e)) return;
   if (space == Space::kSubAllocation) {
     pool_verdicts_.judge_release(e, verdicts_);
     if (verdicts_.all().back().kind == Verdict::Kind::kUnseenAllocation) ++unseen_allocations_;
     return;
   }
-  // CUDA accepts the destruction of a level or plane, and does nothing (measured on an H200, driver 580).
+  // CUDA accepts the destruction of a level or plane, and does nothing (measured on an H200, driver
+  // 580).
   if (space == Space::kArray && arrays_.is_view(free.address())) return;
   if (!count_unseen || function == FreeFunction::kUnmapGraphics) return;
   const Block* dead = store_.find_dead(space, free.address());
   if (dead != nullptr && dead->address == free.address()) {
-    if (dead->memory_kind == MemoryKind::kGraph) return; // every launch of the graph allocates it again
-    if (dead->end == Block::End::kContextEnded) return store_.correct_to_freed(space, free.address());
+    if (dead->memory_kind == MemoryKind::kGraph)
+      return; // every launch of the graph allocates it again
+    if (dead->end == Block::End::kContextEnded)
+      return store_.correct_to_freed(space, free.address());
   }
   note_unseen(free.address());
 }
@@ -166,7 +181,8 @@ bool HeapReplay::end_block(Space space, std::uint64_t address, const Event& e) {
   if (dead->memory_kind == MemoryKind::kVmmMapping) mappings_.on_unmapped(*dead);
   if (dead->memory_kind == MemoryKind::kVmmHandle) mappings_.on_released(*dead);
   accesses_.add_end(*dead);
-  if (user_pools_.has_regions() && space == Space::kAddress) user_pools_.end_regions_inside(e, address, dead->bytes);
+  if (user_pools_.has_regions() && space == Space::kAddress)
+    user_pools_.end_regions_inside(e, address, dead->bytes);
   return true;
 }
 
@@ -180,21 +196,27 @@ void HeapReplay::unmap(const Event& e) {
 
 // ---- uses
 
-void HeapReplay::add_access(const Event& e, const NamedMemory& named, Access::Kind access, unsigned parameter) {
-  if (named.region != kNone) accesses_.add(e, named.region, access, named.address, named.bytes, parameter);
-  if (named.block != kNone) accesses_.add(e, named.block, access, named.address, named.bytes, parameter);
+void HeapReplay::add_access(const Event& e, const NamedMemory& named, Access::Kind access,
+                            unsigned parameter) {
+  if (named.region != kNone)
+    accesses_.add(e, named.region, access, named.address, named.bytes, parameter);
+  if (named.block != kNone)
+    accesses_.add(e, named.block, access, named.address, named.bytes, parameter);
 }
 
 void HeapReplay::on_copy(const Event& e) {
-  add_access(e, range_verdicts_.judge_copy_side(e, Side::kDestination, verdicts_), Access::Kind::kWrite);
+  add_access(e, range_verdicts_.judge_copy_side(e, Side::kDestination, verdicts_),
+             Access::Kind::kWrite);
   add_access(e, range_verdicts_.judge_copy_side(e, Side::kSource, verdicts_), Access::Kind::kRead);
-  if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts_.empty()) bounds_.judge_strays(e, verdicts_);
+  if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts_.empty())
+    bounds_.judge_strays(e, verdicts_);
   if (cuda_.captures.any()) graphs_.on_captured_use(e, GraphWork::Kind::kCopy, accesses_.all());
 }
 
 void HeapReplay::on_set(const Event& e) {
   add_access(e, range_verdicts_.judge_set(e, verdicts_), Access::Kind::kWrite);
-  if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts_.empty()) bounds_.judge_strays(e, verdicts_);
+  if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts_.empty())
+    bounds_.judge_strays(e, verdicts_);
   if (cuda_.captures.any()) graphs_.on_captured_use(e, GraphWork::Kind::kSet, accesses_.all());
 }
 
@@ -206,7 +228,8 @@ void HeapReplay::on_use(const Event& e) {
   const NamedMemory named = range_verdicts_.judge_use(e, verdicts_);
   add_access(e, named, Access::Kind::kBound);
   const bool exports = use == trace::UseClass::kExport && e.succeeded() && named.block != kNone;
-  if (exports && has_ranges(space_of(store_[named.block].memory_kind))) store_[named.block].flags |= kWasExported;
+  if (exports && has_ranges(space_of(store_[named.block].memory_kind)))
+    store_[named.block].flags |= kWasExported;
   if (cuda_.captures.any()) graphs_.on_captured_use(e, GraphWork::Kind::kOther, accesses_.all());
 }
 
@@ -225,7 +248,8 @@ void HeapReplay::on_launch(const Event& e) {
       if (id != kNone && !user_pools_.has_regions()) { // nearly all
         accesses_.add(e, id, Access::Kind::kArgument, address, 0, parameter);
       } else if (word != 0) {
-        add_access(e, argument_verdicts_.judge(e, word, id, verdicts_), Access::Kind::kArgument, parameter);
+        add_access(e, argument_verdicts_.judge(e, word, id, verdicts_), Access::Kind::kArgument,
+                   parameter);
       }
       if (is_captured) argument_blocks_.push_back(id);
     }
@@ -264,7 +288,9 @@ void HeapReplay::on_user_heap(const Event& e) {
   user_pools_.on_life(e);
   if (life.op() != trace::LifeOp::kCreate) return;
   const Id backing = store_.find_id(Space::kAddress, life.address());
-  if (backing != kNone) accesses_.add(e, backing, Access::Kind::kBound, life.address(), life.bytes()); // it is not unused
+  if (backing != kNone)
+    accesses_.add(e, backing, Access::Kind::kBound, life.address(), life.bytes()); // it is not
+                                                                                   // unused
 }
 
 void HeapReplay::end_contexts(const Event& e, const ContextEnd& end) {
@@ -272,14 +298,16 @@ void HeapReplay::end_contexts(const Event& e, const ContextEnd& end) {
   for (const Space space : kAllSpaces) {
     if (has_ranges(space)) store_.ordered(space); // what was overlapped has ended before
     store_.for_each_live(space, [&](Id id, const Block& block) {
-      const bool dies = dies_with_context(block.memory_kind) && cuda_.contexts.is_ended_by(block.context, end);
+      const bool dies =
+        dies_with_context(block.memory_kind) && cuda_.contexts.is_ended_by(block.context, end);
       if (dies) ended.push_back(id);
     });
   }
   std::ranges::sort(ended, {}, [this](Id id) { return store_[id].allocated_at; });
   for (const Id id : ended) {
     const Block* dead = store_.retire(id, Block::End::kContextEnded, e);
-    const bool may_hold_regions = user_pools_.has_regions() && space_of(dead->memory_kind) == Space::kAddress;
+    const bool may_hold_regions =
+      user_pools_.has_regions() && space_of(dead->memory_kind) == Space::kAddress;
     if (may_hold_regions) user_pools_.end_regions_inside(e, dead->address, dead->bytes);
   }
 }

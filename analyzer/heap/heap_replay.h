@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // All parts of the heap, and what each call does with them, in which order.
 //
-// Invariants: a failed call changes nothing; calls nested in another recorded driver call change nothing (the
-// outer one does); a live block is in exactly one live index. Verdicts are reached before the call changes anything that
-// they look at, and change nothing themselves.
+// Invariants: a failed call changes nothing; calls nested in another recorded driver call change
+// nothing (the outer one does); a live block is in exactly one live index. Verdicts are reached
+// before the call changes anything that they look at, and change nothing themselves.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ private:
   void on_life(const Event& e);
   void on_user_heap(const Event& e);
   void end_contexts(const Event& e, const ContextEnd& end);
-  void add_access(const Event& e, const NamedMemory& named, Access::Kind access, unsigned parameter = trace::kNoParameter);
-
+  void add_access(const Event& e, const NamedMemory& named, Access::Kind access,
+                  unsigned parameter = trace::kNoParameter);
 
   CudaState cuda_;
   BlockStore store_;
@@ -71,13 +71,15 @@ private:
   const PointerReadings readings_{store_, user_pools_};
   const Bounds bounds_{store_, cuda_.contexts};
   const PoolVerdicts pool_verdicts_{store_, user_pools_, bounds_, readings_};
-  const RangeVerdicts range_verdicts_{store_, cuda_.contexts, user_pools_, arrays_, bounds_, pool_verdicts_};
+  const RangeVerdicts range_verdicts_{store_,  cuda_.contexts, user_pools_,
+                                      arrays_, bounds_,        pool_verdicts_};
   const ArgumentVerdicts argument_verdicts_{store_, user_pools_, pool_verdicts_, readings_};
   const ReleaseVerdicts release_verdicts_{store_, cuda_.contexts};
   GraphReplay graphs_{store_, cuda_, arrays_, readings_};
   CallVerdicts verdicts_;
   AccessList accesses_{store_};
-  std::vector<Id> argument_blocks_; // of a launch during a capture: the block that each word points into
+  std::vector<Id> argument_blocks_; // of a launch during a capture: the block that each word points
+                                    // into
   std::uint64_t last_kernel_ = 0, last_blind_call_ = 0;
   std::uint64_t unseen_allocations_ = 0;
 };

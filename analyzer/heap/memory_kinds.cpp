@@ -10,8 +10,8 @@
 namespace gmt {
 namespace {
 
-using trace::MemoryKind;
 using trace::FreeFunction;
+using trace::MemoryKind;
 
 constexpr std::uint64_t saturating_mul(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product = 0;
@@ -74,15 +74,18 @@ std::string_view right_release(MemoryKind memory_kind, bool runtime) {
   case MemoryKind::kPinned: return runtime ? "cudaFreeHost" : "cuMemFreeHost";
   case MemoryKind::kRegistered: return runtime ? "cudaHostUnregister" : "cuMemHostUnregister";
   case MemoryKind::kArray: return runtime ? "cudaFreeArray" : "cuArrayDestroy";
-  case MemoryKind::kMipmappedArray: return runtime ? "cudaFreeMipmappedArray" : "cuMipmappedArrayDestroy";
+  case MemoryKind::kMipmappedArray:
+    return runtime ? "cudaFreeMipmappedArray" : "cuMipmappedArrayDestroy";
   case MemoryKind::kVmmHandle:
   case MemoryKind::kMulticast: return "cuMemRelease";
   case MemoryKind::kVmmReservation: return "cuMemAddressFree";
   case MemoryKind::kVmmMapping: return "cuMemUnmap";
   case MemoryKind::kIpc: return runtime ? "cudaIpcCloseMemHandle" : "cuIpcCloseMemHandle";
   case MemoryKind::kModuleGlobal:
-  case MemoryKind::kManagedVariable: return runtime ? "nothing: it lives as long as its module" : "cuModuleUnload";
-  case MemoryKind::kGraphics: return runtime ? "cudaGraphicsUnmapResources" : "cuGraphicsUnmapResources";
+  case MemoryKind::kManagedVariable:
+    return runtime ? "nothing: it lives as long as its module" : "cuModuleUnload";
+  case MemoryKind::kGraphics:
+    return runtime ? "cudaGraphicsUnmapResources" : "cuGraphicsUnmapResources";
   case MemoryKind::kSubAllocation: return "the pool's own release function";
   }
   return "cuMemFree";
@@ -91,17 +94,20 @@ std::string_view right_release(MemoryKind memory_kind, bool runtime) {
 bool release_fits(FreeFunction function, MemoryKind memory_kind) {
   switch (function) {
   case FreeFunction::kMemFree:
-    return memory_kind == MemoryKind::kDevice || memory_kind == MemoryKind::kPitched || memory_kind == MemoryKind::kManaged ||
-           memory_kind == MemoryKind::kStreamOrdered || memory_kind == MemoryKind::kPoolImport || memory_kind == MemoryKind::kGraph ||
+    return memory_kind == MemoryKind::kDevice || memory_kind == MemoryKind::kPitched ||
+           memory_kind == MemoryKind::kManaged || memory_kind == MemoryKind::kStreamOrdered ||
+           memory_kind == MemoryKind::kPoolImport || memory_kind == MemoryKind::kGraph ||
            memory_kind == MemoryKind::kExternal;
   case FreeFunction::kMemFreeAsync: // classic device memory too, as measured
-    return memory_kind == MemoryKind::kStreamOrdered || memory_kind == MemoryKind::kDevice || memory_kind == MemoryKind::kPitched ||
-           memory_kind == MemoryKind::kPoolImport || memory_kind == MemoryKind::kGraph;
+    return memory_kind == MemoryKind::kStreamOrdered || memory_kind == MemoryKind::kDevice ||
+           memory_kind == MemoryKind::kPitched || memory_kind == MemoryKind::kPoolImport ||
+           memory_kind == MemoryKind::kGraph;
   case FreeFunction::kMemFreeHost: return memory_kind == MemoryKind::kPinned;
   case FreeFunction::kHostUnregister: return memory_kind == MemoryKind::kRegistered;
   case FreeFunction::kArrayDestroy: return memory_kind == MemoryKind::kArray;
   case FreeFunction::kMipmappedArrayDestroy: return memory_kind == MemoryKind::kMipmappedArray;
-  case FreeFunction::kMemRelease: return memory_kind == MemoryKind::kVmmHandle || memory_kind == MemoryKind::kMulticast;
+  case FreeFunction::kMemRelease:
+    return memory_kind == MemoryKind::kVmmHandle || memory_kind == MemoryKind::kMulticast;
   case FreeFunction::kAddressFree: return memory_kind == MemoryKind::kVmmReservation;
   case FreeFunction::kMemUnmap: return memory_kind == MemoryKind::kVmmMapping;
   case FreeFunction::kIpcClose: return memory_kind == MemoryKind::kIpc;
@@ -114,8 +120,11 @@ bool release_fits(FreeFunction function, MemoryKind memory_kind) {
   return true;
 }
 
-// Graphics resources end with the other API's object, and unmapping names the resource, not the address.
-bool can_leak(MemoryKind memory_kind) { return !is_static(memory_kind) && memory_kind != MemoryKind::kGraphics; }
+// Graphics resources end with the other API's object, and unmapping names the resource, not the
+// address.
+bool can_leak(MemoryKind memory_kind) {
+  return !is_static(memory_kind) && memory_kind != MemoryKind::kGraphics;
+}
 
 std::uint64_t Rows::count() const { return saturating_mul(height, depth); }
 
@@ -154,7 +163,8 @@ Rows rows_of(const Event& call, Verdict::Side side) {
 }
 
 trace::Side declared_side(const Event& copy, Verdict::Side side) {
-  return side == Verdict::Side::kSource ? trace::source_side(copy.flags) : trace::destination_side(copy.flags);
+  return side == Verdict::Side::kSource ? trace::source_side(copy.flags)
+                                        : trace::destination_side(copy.flags);
 }
 
 std::uint64_t address_of(const Event& call, Verdict::Side side) {
@@ -166,7 +176,8 @@ std::uint64_t address_of(const Event& call, Verdict::Side side) {
 std::optional<Box> box_of(const Event& call, Verdict::Side side) {
   const trace::CopyView copy(call);
   const bool source = side == Verdict::Side::kSource;
-  if (!copy.has(source ? trace::CopyWord::source_z : trace::CopyWord::destination_z)) return std::nullopt;
+  if (!copy.has(source ? trace::CopyWord::source_z : trace::CopyWord::destination_z))
+    return std::nullopt;
   return Box{.x = source ? copy.source_x() : copy.destination_x(),
              .y = source ? copy.source_y() : copy.destination_y(),
              .z = source ? copy.source_z() : copy.destination_z(),
@@ -185,9 +196,11 @@ std::optional<Event> work_of_node(const Event& e) {
     work.payload = e.payload.first(trace::SetWord::kCount);
     return work;
   }
-  if (use.node_type() != cuda::kNodeTypeCopy || !use.has(trace::UseWord::flags_of_copy)) return std::nullopt;
+  if (use.node_type() != cuda::kNodeTypeCopy || !use.has(trace::UseWord::flags_of_copy))
+    return std::nullopt;
   work.kind = trace::Kind::kCopy;
-  work.flags = static_cast<std::uint16_t>((e.flags & trace::kCommonFlags) | (use.flags_of_copy() & ~std::uint64_t{trace::kCommonFlags}));
+  work.flags = static_cast<std::uint16_t>(
+    (e.flags & trace::kCommonFlags) | (use.flags_of_copy() & ~std::uint64_t{trace::kCommonFlags}));
   work.payload = e.payload.subspan(trace::UseWord::copy_destination, trace::CopyWord::kCount);
   return work;
 }
@@ -199,7 +212,8 @@ std::uint64_t copy_extent(const Event& copy, Verdict::Side side) {
 
 std::uint64_t set_extent(const Event& set) {
   const trace::SetView view(set);
-  return !view.has_second_slot() ? view.bytes() : extent_of(rows_of(set, Verdict::Side::kDestination));
+  return !view.has_second_slot() ? view.bytes()
+                                 : extent_of(rows_of(set, Verdict::Side::kDestination));
 }
 
 } // namespace gmt

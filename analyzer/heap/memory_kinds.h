@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's rules about kinds of memory as plain functions: names, which release fits which allocation, and which bytes a
-// copy or set reaches.
+// CUDA's rules about kinds of memory as plain functions: names, which release fits which
+// allocation, and which bytes a copy or set reaches.
 #pragma once
 
 #include <cstdint>
@@ -12,47 +12,53 @@
 
 namespace gmt {
 
-std::string_view memory_noun(trace::MemoryKind memory_kind); // "device memory", "pinned host memory", ...
-std::string_view right_release(trace::MemoryKind memory_kind, bool runtime); // "cudaFreeHost" / "cuMemFreeHost"
+std::string_view memory_noun(trace::MemoryKind memory_kind); // "device memory", "pinned host
+                                                             // memory", ...
+std::string_view right_release(trace::MemoryKind memory_kind, bool runtime); // "cudaFreeHost" /
+                                                                             // "cuMemFreeHost"
 bool release_fits(trace::FreeFunction function, trace::MemoryKind memory_kind);
 bool can_leak(trace::MemoryKind memory_kind);
 
-// Rows as a call describes them: one linear side of a copy or set, or what a texture binds. A flat call is
-// one row. Row i of slice z starts at address + (z * slice + i) * pitch.
+// Rows as a call describes them: one linear side of a copy or set, or what a texture binds. A flat
+// call is one row. Row i of slice z starts at address + (z * slice + i) * pitch.
 struct Rows {
   std::uint64_t address = 0;
   std::uint64_t pitch = 0; // 0: none given
   std::uint64_t width = 0; // in bytes
   std::uint64_t height = 1, depth = 1;
-  std::uint64_t slice = 1;   // rows from one slice to the next
-  std::uint64_t element = 0; // 0 unknown
+  std::uint64_t slice = 1;     // rows from one slice to the next
+  std::uint64_t element = 0;   // 0 unknown
   std::uint64_t count() const; // height x depth
 };
 Rows rows_of(const Event& call, Verdict::Side side); // the side matters for copies alone
 trace::Side declared_side(const Event& copy, Verdict::Side side);
 std::uint64_t address_of(const Event& call, Verdict::Side side); // of a copy or set
 
-// The part of an array that one side of a copy names: bytes of a row, rows and slices. A width of 0 is not known.
+// The part of an array that one side of a copy names: bytes of a row, rows and slices. A width of 0
+// is not known.
 struct Box {
   std::uint64_t x = 0, y = 0, z = 0;
   std::uint64_t width = 0, height = 1, depth = 1;
 };
-std::optional<Box> box_of(const Event& copy, Verdict::Side side); // nothing where the record has no such part
+std::optional<Box> box_of(const Event& copy, Verdict::Side side); // nothing where the record has no
+                                                                  // such part
 
-// What a handle of an array, or of a level or plane of one, names. The width is 0 where the extents are not known:
-// block-compressed and planar formats, levels in traces before 1.5.
+// What a handle of an array, or of a level or plane of one, names. The width is 0 where the extents
+// are not known: block-compressed and planar formats, levels in traces before 1.5.
 struct ArrayPart {
-  const Block* block = nullptr; // the live array
-  std::uint64_t level = 0;      // or plane
+  const Block* block = nullptr;                   // the live array
+  std::uint64_t level = 0;                        // or plane
   std::uint64_t width = 0, height = 1, depth = 1; // in bytes, rows and slices
   std::uint64_t offset = 0;                       // bytes of the levels before
 };
 
-// What a graph's node does when it runs, as the same call on a stream is recorded: its copy, from the record of the
-// destination, or its set. Nothing from other records, and of copies in traces before 1.5.
+// What a graph's node does when it runs, as the same call on a stream is recorded: its copy, from
+// the record of the destination, or its set. Nothing from other records, and of copies in traces
+// before 1.5.
 std::optional<Event> work_of_node(const Event& use);
 
-// Bytes from the first to the last byte that one side of a copy touches, padding of the last row left out.
+// Bytes from the first to the last byte that one side of a copy touches, padding of the last row
+// left out.
 std::uint64_t copy_extent(const Event& copy, Verdict::Side side);
 std::uint64_t set_extent(const Event& set);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who uses how much memory: sums by kind and device and by call stack, kept up to date at every allocation and
-// death of a block in constant time.
+// Who uses how much memory: sums by kind and device and by call stack, kept up to date at every
+// allocation and death of a block in constant time.
 //
-// What each stack held at the peak of device memory is exact without ever copying the table: each stack
-// remembers what it held before its first change since a peak, and the number of that peak. If it is the last
-// peak's number, the remembered value is what it held then; if not, it has not changed since.
+// What each stack held at the peak of device memory is exact without ever copying the table: each
+// stack remembers what it held before its first change since a peak, and the number of that peak.
+// If it is the last peak's number, the remembered value is what it held then; if not, it has not
+// changed since.
 #pragma once
 
 #include <array>
@@ -28,24 +29,28 @@ public:
     std::uint64_t allocations = 0, allocated_bytes = 0, frees = 0;
     std::uint64_t live_blocks = 0, live_bytes = 0, peak_bytes = 0;
   };
-  static constexpr std::size_t kMemoryKinds = static_cast<std::size_t>(trace::MemoryKind::kManagedVariable) + 1;
+  static constexpr std::size_t kMemoryKinds =
+    static_cast<std::size_t>(trace::MemoryKind::kManagedVariable) + 1;
 
-  struct Device { // or the host, whose number is kNoDevice; so is that of a device that is not known
+  struct Device { // or the host, whose number is kNoDevice; so is that of a device that is not
+                  // known
     int number = kNoDevice;
-    std::uint64_t live_bytes = 0, peak_bytes = 0; // of device memory
-    std::array<KindSums, kMemoryKinds> memory_kinds;       // by trace::MemoryKind
+    std::uint64_t live_bytes = 0, peak_bytes = 0;    // of device memory
+    std::array<KindSums, kMemoryKinds> memory_kinds; // by trace::MemoryKind
   };
 
   // One cache line, since each allocation and each free touches one of many.
   struct alignas(64) Stack {
-    std::uint64_t bytes = 0, bytes_before = 0; // of device memory: now, and before the first change since
+    std::uint64_t bytes = 0, bytes_before = 0; // of device memory: now, and before the first change
+                                               // since
     std::uint32_t blocks = 0, blocks_before = 0;
-    std::uint64_t peak_number = 0;             // this peak
+    std::uint64_t peak_number = 0;                      // this peak
     std::uint64_t allocations = 0, allocated_bytes = 0; // of any memory
     std::uint16_t api = trace::kNoApi;                  // the last call from here
   };
 
-  void describe_context(std::uint16_t id, int device); // what was allocated before it stays without a device
+  void describe_context(std::uint16_t id, int device); // what was allocated before it stays without
+                                                       // a device
 
   // Fetches what on_allocated() or on_freed() are going to touch: it is seldom in the cache.
   void expect(StackId id) const {
@@ -59,7 +64,8 @@ public:
     memory_kind.allocated_bytes += block.bytes;
     ++memory_kind.live_blocks;
     memory_kind.live_bytes += block.bytes;
-    if (memory_kind.live_bytes > memory_kind.peak_bytes) memory_kind.peak_bytes = memory_kind.live_bytes;
+    if (memory_kind.live_bytes > memory_kind.peak_bytes)
+      memory_kind.peak_bytes = memory_kind.live_bytes;
     Stack& stack = stack_of(block.allocated);
     ++stack.allocations;
     stack.allocated_bytes += block.bytes;
@@ -93,7 +99,8 @@ public:
     live_bytes_ -= block.bytes;
   }
 
-  // Device memory that outlives its block: takes back the end that was just counted. on_freed() comes once more.
+  // Device memory that outlives its block: takes back the end that was just counted. on_freed()
+  // comes once more.
   void outlived(const Block& block) {
     Device& device = device_of(block);
     KindSums& memory_kind = device.memory_kinds[static_cast<std::size_t>(block.memory_kind)];
@@ -131,7 +138,8 @@ private:
   Device& device_of(const Block& block) {
     if (is_host_kind(block.memory_kind) || block.device_slot == kHostSlot) return devices_[0];
     if (block.device_slot != 0) return devices_[at_number(static_cast<int>(block.device_slot) - 1)];
-    if (block.context >= slots_.size() || slots_[block.context] == kUnset) return without_device(block);
+    if (block.context >= slots_.size() || slots_[block.context] == kUnset)
+      return without_device(block);
     return devices_[slots_[block.context]];
   }
   std::size_t at_number(int number) {

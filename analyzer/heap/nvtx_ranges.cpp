@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// See nvtx_ranges.h. Records of ranges come from programs that may pop more than they push, and logs that may have
-// lost some: whatever does not fit is left out.
+// See nvtx_ranges.h. Records of ranges come from programs that may pop more than they push, and
+// logs that may have lost some: whatever does not fit is left out.
 
 #include "analyzer/heap/nvtx_ranges.h"
 
 #include <algorithm>
 
 #include "analyzer/base/glob.h"
-#include "analyzer/heap/heap.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/heap/heap.h"
 
 namespace gmt {
 
@@ -22,9 +22,7 @@ void Ranges::on_range(const Event& e) {
   const Open range{view.domain(), view.text()};
   Thread& thread = this->thread(e.thread);
   switch (view.op()) {
-  case RangeOp::kThread:
-    thread = {.open = {}, .id = view.thread()};
-    break;
+  case RangeOp::kThread: thread = {.open = {}, .id = view.thread()}; break;
   case RangeOp::kPush:
     thread.open.push_back(range);
     thread.version = 0;
@@ -34,8 +32,8 @@ void Ranges::on_range(const Event& e) {
     thread.version = 0;
     break;
   case RangeOp::kStart: {
-    const bool known =
-      std::ranges::any_of(started_, [&](const Started& started) { return started.id == view.id(); });
+    const bool known = std::ranges::any_of(
+      started_, [&](const Started& started) { return started.id == view.id(); });
     if (!known) started_.push_back({view.id(), range});
     ++version_;
     break;
@@ -111,7 +109,8 @@ std::string Ranges::name_of(const Open& range) const {
   const std::string_view shown = name.empty() ? "(unnamed range)" : name;
   if (range.domain == 0) return std::string(shown);
   const auto domain = domains_.find(range.domain);
-  return domain == domains_.end() ? std::string(shown) : cat({text_of(domain->second), ": ", shown});
+  return domain == domains_.end() ? std::string(shown)
+                                  : cat({text_of(domain->second), ": ", shown});
 }
 
 std::string_view Ranges::text_of(std::uint64_t id) const {

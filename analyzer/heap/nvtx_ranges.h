@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's NVTX ranges as a reader of the trace follows them: which are open where, as one number a path
-// ("epoch 2 / forward"), and in which a block was allocated. Fed by EventStream (kRange records) and the analysis
-// (allocations and deaths), read by detectors and grouping through ProcessFacts::ranges().
+// The program's NVTX ranges as a reader of the trace follows them: which are open where, as one
+// number a path
+// ("epoch 2 / forward"), and in which a block was allocated. Fed by EventStream (kRange records)
+// and the analysis (allocations and deaths), read by detectors and grouping through
+// ProcessFacts::ranges().
 //
-// A path is the process's ranges (nvtxRangeStart) in the order of their starts, then the thread's own (push
-// and pop). Programs without NVTX pay one test an event; paths are numbered only where somebody asks.
+// A path is the process's ranges (nvtxRangeStart) in the order of their starts, then the thread's
+// own (push and pop). Programs without NVTX pay one test an event; paths are numbered only where
+// somebody asks.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +25,15 @@ struct Access;
 
 class Ranges {
 public:
-  using Path = std::uint32_t; // 0: no range is open
+  using Path = std::uint32_t;                                   // 0: no range is open
   using Texts = std::unordered_map<std::uint64_t, std::string>; // of kText records, by id
 
   explicit Ranges(const Texts& texts) : texts_(texts) {}
 
   void on_range(const Event& e); // a kRange record
   void follow(const Event& e) { thread_ = e.thread; }
-  void on_access(const Access& access); // allocations and ends of blocks, by the event that is followed
+  void on_access(const Access& access); // allocations and ends of blocks, by the event that is
+                                        // followed
 
   bool any() const { return any_; }
   Path here() const; // open in the event that is followed
@@ -72,7 +76,8 @@ private:
   };
   struct HashKey {
     std::size_t operator()(const Key& k) const {
-      return ((k.parent * 0x9e3779b97f4a7c15 ^ k.domain) * 0x9e3779b97f4a7c15 ^ k.text) * 0x9e3779b97f4a7c15;
+      return ((k.parent * 0x9e3779b97f4a7c15 ^ k.domain) * 0x9e3779b97f4a7c15 ^ k.text) *
+             0x9e3779b97f4a7c15;
     }
   };
 
@@ -87,9 +92,10 @@ private:
   std::vector<Started> started_;
   std::uint64_t version_ = 1; // of started_
   mutable std::unordered_map<std::uint32_t, Thread> threads_;
-  mutable std::vector<Node> nodes_;     // by path - 1
+  mutable std::vector<Node> nodes_; // by path - 1
   mutable std::unordered_map<Key, Path, HashKey> paths_;
-  std::unordered_map<std::uint64_t, Path> allocation_paths_; // of live blocks allocated inside ranges, by Block::allocated_at
+  std::unordered_map<std::uint64_t, Path> allocation_paths_;      // of live blocks allocated inside
+                                                                  // ranges, by Block::allocated_at
   std::unordered_map<std::uint64_t, std::uint64_t> domains_;      // handle -> text
   std::unordered_map<std::uint64_t, std::uint64_t> thread_names_; // thread id -> text
 };

@@ -14,7 +14,8 @@ constexpr std::uint16_t slot_of_device(std::int64_t device) {
 std::uint16_t slot_of_work(std::uint64_t stream, std::uint16_t context, const CudaState& cuda) {
   const Stream* made = cuda.streams.find(stream);
   if (made != nullptr && made->device >= 0) return slot_of_device(made->device);
-  return slot_of_device(context != 0 ? cuda.contexts.device_of(context) : cuda.contexts.first_device());
+  return slot_of_device(context != 0 ? cuda.contexts.device_of(context)
+                                     : cuda.contexts.first_device());
 }
 
 } // namespace
@@ -23,7 +24,8 @@ Placement placement_of_physical(const trace::AllocView& alloc) {
   return {static_cast<std::uint16_t>(alloc.location()), alloc.pool()};
 }
 
-Placement placement_of_stream_ordered(const Block& block, PoolTable::Handle named, const CudaState& cuda) {
+Placement placement_of_stream_ordered(const Block& block, PoolTable::Handle named,
+                                      const CudaState& cuda) {
   if (const Pool* pool = cuda.pools.find(named); pool != nullptr && pool->is_alive()) {
     return {pool->device < 0 ? kHostSlot : slot_of_device(pool->device), named};
   }

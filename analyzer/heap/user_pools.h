@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools that register themselves by NVTX's memory extension: where they lie, and the end of their regions. Regions are
-// blocks in a space of their own, inside blocks of the address space.
+// Pools that register themselves by NVTX's memory extension: where they lie, and the end of their
+// regions. Regions are blocks in a space of their own, inside blocks of the address space.
 //
-// A region ends when the pool takes it back, when the pool is reset, and, as something that was never given
-// back, when the pool is unregistered or the memory behind it goes.
+// A region ends when the pool takes it back, when the pool is reset, and, as something that was
+// never given back, when the pool is unregistered or the memory behind it goes.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,10 @@ public:
 
   void on_life(const Event& e); // of a pool, accepted
   void on_region() { has_regions_ = true; }
-  void end_regions_inside(const Event& e, std::uint64_t begin, std::uint64_t bytes); // that memory has gone
+  void end_regions_inside(const Event& e, std::uint64_t begin, std::uint64_t bytes); // that memory
+                                                                                     // has gone
 
-  bool has_regions() const { return has_regions_; }          // there has been one
+  bool has_regions() const { return has_regions_; }     // there has been one
   const UserPool* find_at(std::uint64_t address) const; // null if no pool lies there
 
 private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the heap says about one call: mistakes, and parameters of kernels that take the end of a block.
+// What the heap says about one call: mistakes, and parameters of kernels that take the end of a
+// block.
 #pragma once
 
 #include <array>
@@ -26,22 +27,23 @@ struct Verdict {
     kInvalidFreeUnknown, // no block, or the freed one that the address lies inside of
     kUnseenAllocation,   // the driver freed what we never saw allocated: not a mistake
     kUseAfterFree,       // block: the freed one that the range starts in (see `side`)
-    // block: the live one; bytes_past lie outside of it. The range begins inside of it, or bytes_before it, or
-    // at its end or behind (offset). Of an array: see Heap::find_array and box_of.
+    // block: the live one; bytes_past lie outside of it. The range begins inside of it, or
+    // bytes_before it, or at its end or behind (offset). Of an array: see Heap::find_array and
+    // box_of.
     kOutOfBounds,
   };
   enum class Side : std::uint8_t { kNone, kDestination, kSource };
-  // What else a kernel's pointer into freed memory may be: one past the end of a live block that another
-  // argument points into, as the second of a pair of iterators is; or a few bytes before a live block, as a
-  // pointer that counts from 1 is.
+  // What else a kernel's pointer into freed memory may be: one past the end of a live block that
+  // another argument points into, as the second of a pair of iterators is; or a few bytes before a
+  // live block, as a pointer that counts from 1 is.
   enum class Reading : std::uint8_t { kNone, kEnd, kBefore };
   Kind kind = Kind::kNone;
   Side side = Side::kNone;
-  std::uint8_t parameter = trace::kNoParameter;   // of a kernel, where a launch was judged
+  std::uint8_t parameter = trace::kNoParameter; // of a kernel, where a launch was judged
   Reading reading = Reading::kNone;
   std::uint8_t neighbour_parameter = trace::kNoParameter; // kEnd: which one points into `neighbour`
-  const Block* block = nullptr;                   // valid until the next apply()
-  const Block* neighbour = nullptr;               // the live block of `reading`; likewise
+  const Block* block = nullptr;                           // valid until the next apply()
+  const Block* neighbour = nullptr;                       // the live block of `reading`; likewise
   const GraphWork* work = nullptr;                // of the graph whose launch was judged; likewise
   std::uint64_t offset = 0;                       // of the address inside block
   std::uint64_t bytes_past = 0, bytes_before = 0; // kOutOfBounds
@@ -65,7 +67,9 @@ public:
   void add(const Verdict& verdict) {
     if (count_ < verdicts_.size()) verdicts_[count_++] = verdict;
   }
-  void add_end(std::uint64_t function, unsigned parameter) { ends_.push_back({function, parameter}); }
+  void add_end(std::uint64_t function, unsigned parameter) {
+    ends_.push_back({function, parameter});
+  }
 
   std::span<const Verdict> all() const { return {verdicts_.data(), count_}; }
   std::span<const End> ends() const { return ends_; }

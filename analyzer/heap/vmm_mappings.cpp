@@ -48,7 +48,8 @@ void VmmMappings::on_access(const Event& e) {
   }
 }
 
-std::vector<VmmMappings::Id> VmmMappings::mappings_in(std::uint64_t begin, std::uint64_t bytes) const {
+std::vector<VmmMappings::Id> VmmMappings::mappings_in(std::uint64_t begin,
+                                                      std::uint64_t bytes) const {
   const std::uint64_t end = begin > UINT64_MAX - bytes ? UINT64_MAX : begin + bytes;
   std::vector<Id> found;
   for (std::uint64_t at = begin; at < end;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual memory (VMM): which mapping holds which physical memory, so that memory whose handle was released lives
-// on while it is mapped, and whether any device was ever given access to a mapping.
+// Virtual memory (VMM): which mapping holds which physical memory, so that memory whose handle was
+// released lives on while it is mapped, and whether any device was ever given access to a mapping.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,15 @@ public:
 
   explicit VmmMappings(BlockStore& store) : store_(store) {}
 
-  // A mapping of the physical memory with this handle, before it becomes a block. It lies where that memory lies. Returns
-  // the memory's allocation (BlockDetail::physical), 0 if the handle is not known.
+  // A mapping of the physical memory with this handle, before it becomes a block. It lies where
+  // that memory lies. Returns the memory's allocation (BlockDetail::physical), 0 if the handle is
+  // not known.
   std::uint64_t on_mapped(Block& mapping, std::uint64_t handle);
   void on_unmapped(const Block& dead);
   void on_released(const Block& dead_handle);
 
-  // Access was given, or taken. One cuMemSetAccess may cover several mappings that lie side by side.
+  // Access was given, or taken. One cuMemSetAccess may cover several mappings that lie side by
+  // side.
   void on_access(const Event& use);
 
   // Live mappings that lie side by side in the range: one cuMemUnmap may cover several.

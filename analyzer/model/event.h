@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One decoded record of a trace, in the merged order of one process. An Event is a view: it lives until the next one
-// is asked for.
+// One decoded record of a trace, in the merged order of one process. An Event is a view: it lives
+// until the next one is asked for.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace gmt {
 
-// Index into the process's StackTable: the same call stack has the same id in every log. 0 is "no stack".
+// Index into the process's StackTable: the same call stack has the same id in every log. 0 is "no
+// stack".
 struct StackId {
   std::uint32_t value = 0;
   friend constexpr bool operator==(StackId, StackId) = default;
@@ -20,20 +21,23 @@ struct StackId {
 
 struct Event {
   trace::Kind kind;
-  std::uint16_t api;     // index into the trace's names; kNoApi if damaged
-  std::uint16_t via;     // runtime call that led here, kNoApi if none
+  std::uint16_t api; // index into the trace's names; kNoApi if damaged
+  std::uint16_t via; // runtime call that led here, kNoApi if none
   std::uint16_t flags;
   std::uint16_t result;  // CUresult, cudaError_t with kFlagRuntime, or kResultInFlight
   std::uint16_t context; // id of a kContext record, 0 unknown
-  std::uint32_t thread;  // number of the thread; before format 1.5 index of the log, which threads may share
+  std::uint32_t thread;  // number of the thread; before format 1.5 index of the log, which threads
+                         // may share
   std::uint32_t log;     // index of the log this came from
   StackId stack;
   std::uint64_t order;
   std::uint64_t time;
-  std::uint64_t ticks; // how long the call took, in units of `time`; 0 unknown
-  std::span<const std::uint64_t> payload; // for trace::AllocView and the other views; at least 4 words
+  std::uint64_t ticks;                    // how long the call took, in units of `time`; 0 unknown
+  std::span<const std::uint64_t> payload; // for trace::AllocView and the other views; at least 4
+                                          // words
 
-  // A stream by a number of its own, where the handle that the call gave stands for another one in each thread.
+  // A stream by a number of its own, where the handle that the call gave stands for another one in
+  // each thread.
   std::uint64_t own_stream(std::uint64_t handle) const {
     return handle == cuda::kStreamPerThread ? std::uint64_t{1} << 63 | thread : handle;
   }
@@ -59,7 +63,10 @@ inline std::uint64_t named_stream(const Event& e) {
   }
 }
 
-// Words of a kernel's parameter block that could be pointers, of launches and of graphs' kernels; else none.
-inline trace::Payload arguments_of(const Event& e) { return trace::arguments_of(e.kind, trace::payload_of(e)); }
+// Words of a kernel's parameter block that could be pointers, of launches and of graphs' kernels;
+// else none.
+inline trace::Payload arguments_of(const Event& e) {
+  return trace::arguments_of(e.kind, trace::payload_of(e));
+}
 
 } // namespace gmt

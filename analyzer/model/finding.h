@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a detector found: one finding is one mistake (or one group of equal mistakes) with every call stack
-// that matters. Stacks are ids until their frames are known; texts leave open how the program names its calls
-// (text.h). Sizes are bytes, addresses are the program's own.
+// What a detector found: one finding is one mistake (or one group of equal mistakes) with every
+// call stack that matters. Stacks are ids until their frames are known; texts leave open how the
+// program names its calls (text.h). Sizes are bytes, addresses are the program's own.
 #pragma once
 
 #include <algorithm>
@@ -32,18 +32,21 @@ struct Callee {
   std::vector<CodeRange> code; // all of it, clones included; in the caller's module
 };
 
-// One frame as a person reads it. An inlined function has its own frame with `inlined` set, innermost first.
+// One frame as a person reads it. An inlined function has its own frame with `inlined` set,
+// innermost first.
 struct Frame {
   std::uint64_t address = 0; // in the process, as the return address was captured
   std::string function;      // demangled, with parameters; empty if unknown
   std::string file;          // as the compiler recorded it; empty without line information
   std::uint32_t line = 0;
-  std::string module;        // path of the object file, empty if unknown
+  std::string module;              // path of the object file, empty if unknown
   std::uint64_t module_offset = 0; // address - load bias of the module
   bool inlined = false;
-  // Stands for what left no frame: the next frame called a function that ended in a tail call, maybe several in turn.
+  // Stands for what left no frame: the next frame called a function that ended in a tail call,
+  // maybe several in turn.
   bool tail_call = false;
-  std::string language = {}; // "python"; empty for native code, whose `file` and `line` come from its debug information
+  std::string language = {}; // "python"; empty for native code, whose `file` and `line` come from
+                             // its debug information
   std::shared_ptr<const Callee> callee = nullptr; // called from here, as far as it makes tail calls
 };
 
@@ -51,7 +54,8 @@ struct Frame {
 struct DeviceThread {
   std::string kernel;       // demangled, empty if unknown
   std::uint64_t launch = 0; // which of the kernel's launches, from 1; 0 unknown
-  std::optional<std::array<std::uint32_t, 3>> block = {}, thread = {}; // none where all of them are meant
+  std::optional<std::array<std::uint32_t, 3>> block = {}, thread = {}; // none where all of them are
+                                                                       // meant
 };
 
 // Where a kernel met a fault, as far as it is known.
@@ -66,7 +70,8 @@ struct CallStack {
   StackId stack;
   std::string api;           // the call as the program wrote it: cudaMalloc, else cuMemAlloc
   std::vector<Frame> frames; // innermost first; filled when symbols are resolved
-  std::optional<DeviceThread> device = {}; // in a kernel: its frames are the detector's, `stack` is 0
+  std::optional<DeviceThread> device = {}; // in a kernel: its frames are the detector's, `stack` is
+                                           // 0
 };
 
 struct FindingStack : CallStack {
@@ -75,7 +80,8 @@ struct FindingStack : CallStack {
   std::optional<MemoryAmount> amount = {}; // where several places have a part each
 };
 
-// What was held, and by which code, when an allocation failed: of one device's memory, or of the host's that CUDA has pinned.
+// What was held, and by which code, when an allocation failed: of one device's memory, or of the
+// host's that CUDA has pinned.
 struct HeldMemory {
   struct Holder {
     std::size_t stack = 0; // index into Finding::stacks
@@ -86,31 +92,35 @@ struct HeldMemory {
     std::string owner; // "cuBLAS", empty if it is no known library
     std::uint64_t bytes = 0, blocks = 0;
   };
-  // Where addresses come from: a memory pool, or what cudaMalloc and cudaMallocPitch draw from. How much of
-  // the freed memory the driver has given to others is not in the trace.
+  // Where addresses come from: a memory pool, or what cudaMalloc and cudaMallocPitch draw from. How
+  // much of the freed memory the driver has given to others is not in the trace.
   struct Pool {
-    std::string name;                    // "default pool", "outside pools"
-    std::uint64_t bytes = 0, blocks = 0; // held
-    std::uint64_t freed_bytes = 0;       // and not taken again
-    std::uint64_t largest_freed = 0;     // in one piece
+    std::string name;                               // "default pool", "outside pools"
+    std::uint64_t bytes = 0, blocks = 0;            // held
+    std::uint64_t freed_bytes = 0;                  // and not taken again
+    std::uint64_t largest_freed = 0;                // in one piece
     std::optional<std::uint64_t> release_threshold; // if the program set one
 
     // The share of the freed memory that lies outside its largest piece, 0 to 1.
     double fragmentation() const {
-      return freed_bytes == 0 ? 0 : 1 - static_cast<double>(largest_freed) / static_cast<double>(freed_bytes);
+      return freed_bytes == 0
+               ? 0
+               : 1 - static_cast<double>(largest_freed) / static_cast<double>(freed_bytes);
     }
   };
   std::uint64_t requested_bytes = 0;
   bool is_host = false;
-  int device = -1;                                      // -1: not known, then all devices' memory counts
-  std::uint64_t bytes = 0, blocks = 0;                  // held by the program
-  std::optional<std::uint64_t> free_bytes, total_bytes; // of the device, as the driver said right after
+  int device = -1;                     // -1: not known, then all devices' memory counts
+  std::uint64_t bytes = 0, blocks = 0; // held by the program
+  std::optional<std::uint64_t> free_bytes, total_bytes; // of the device, as the driver said right
+                                                        // after
   std::vector<Holder> holders;                          // the largest, largest first
   std::uint64_t other_holders = 0, other_bytes = 0;     // call stacks that held less
   std::vector<Module> modules;                          // those that held most first
   std::vector<Pool> pools;
 
-  // An estimate of what no traced process held: contexts, code, memory that pools keep, other programs.
+  // An estimate of what no traced process held: contexts, code, memory that pools keep, other
+  // programs.
   std::optional<std::uint64_t> untraced_bytes() const {
     if (!free_bytes || !total_bytes) return std::nullopt;
     const std::uint64_t taken = *total_bytes - std::min(*free_bytes, *total_bytes);
@@ -118,26 +128,29 @@ struct HeldMemory {
   }
 };
 
-// What one access of the source, or one function's local memory, cost: sums over the launches that were
-// measured, unless they say otherwise.
+// What one access of the source, or one function's local memory, cost: sums over the launches that
+// were measured, unless they say otherwise.
 struct AccessFigures {
   std::string memory;         // "global", "shared", "local"
   std::string kernel;         // demangled
   bool is_kernel = true;      // false: a device function, called by kernels that are not known
   std::string function, file; // of the source, the former demangled; empty without line information
   std::uint32_t line = 0;
-  std::uint64_t offset = 0;   // of its costliest instruction in the function, bytes
-  std::string operation;      // "load", "store", "atomic", "copy"; "access" if the code is not known
-  std::uint32_t width = 0;    // bytes that a thread asks for; 0 unknown
+  std::uint64_t offset = 0; // of its costliest instruction in the function, bytes
+  std::string operation;    // "load", "store", "atomic", "copy"; "access" if the code is not known
+  std::uint32_t width = 0;  // bytes that a thread asks for; 0 unknown
   std::uint64_t executions = 0, thread_executions = 0;
-  std::uint64_t actual = 0, ideal = 0; // sectors; wavefronts of shared memory. Local memory has no ideal
+  std::uint64_t actual = 0, ideal = 0; // sectors; wavefronts of shared memory. Local memory has no
+                                       // ideal
   std::uint64_t launches = 0, measured = 0;
   std::uint64_t wasted_bytes = 0; // in all launches; of local memory, all that was moved
   double share = 0;               // of wasted_bytes in what all global accesses moved, 0 to 1
   std::string cause;              // "stride", "misaligned", ...; empty if the figures leave it open
   std::string brief;              // the same as a few words with its number: "stride of 8 or more"
 
-  double ratio() const { return ideal == 0 ? 0 : static_cast<double>(actual) / static_cast<double>(ideal); }
+  double ratio() const {
+    return ideal == 0 ? 0 : static_cast<double>(actual) / static_cast<double>(ideal);
+  }
   double per_request() const {
     return executions == 0 ? 0 : static_cast<double>(actual) / static_cast<double>(executions);
   }
@@ -147,7 +160,8 @@ struct AccessFigures {
 enum class Measure : std::uint8_t {
   kMistakes,   // the count is how often it happened
   kBlocks,     // the count is a number of allocations, the bytes are theirs
-  kLostBlocks, // the same, and the bytes are lost to the program: they are what the finding is about
+  kLostBlocks, // the same, and the bytes are lost to the program: they are what the finding is
+               // about
 };
 
 // The library that did something for itself.
@@ -162,9 +176,10 @@ struct FindingFacts {
   std::uint64_t bytes = 0;
   std::uint64_t count = 1;
   std::optional<std::uint64_t> address; // an example, where one address matters
-  std::string range;                    // NVTX ranges open at the example (a leak's allocation), "epoch 2 / forward"; empty if none
-  std::string api;                      // the call at fault as the program wrote it; empty if none is
-  std::optional<HeldMemory> held;       // out-of-memory alone
+  std::string range; // NVTX ranges open at the example (a leak's allocation), "epoch 2 / forward";
+                     // empty if none
+  std::string api;   // the call at fault as the program wrote it; empty if none is
+  std::optional<HeldMemory> held;           // out-of-memory alone
   std::optional<AccessFigures> access = {}; // those of memory accesses alone
   std::optional<DeviceFault> fault = {};    // those of faults in kernels alone
 };
@@ -175,8 +190,9 @@ struct Finding : FindingFacts {
   Owner owner;
   std::vector<FindingStack> stacks; // the call at fault first, then backwards in time
 
-  // Findings of one kind with equal keys are merged by grouping: counts and bytes add up, the first stays the
-  // example. A detector puts here what must be equal besides kind, api and stacks (a kind of memory, an error code).
+  // Findings of one kind with equal keys are merged by grouping: counts and bytes add up, the first
+  // stays the example. A detector puts here what must be equal besides kind, api and stacks (a kind
+  // of memory, an error code).
   std::string group;
 };
 

@@ -42,7 +42,8 @@ std::string_view words_of(StackRole role) {
   return "called";
 }
 
-std::string stack_label(StackRole role, StackOrder order, const std::optional<MemoryAmount>& amount) {
+std::string stack_label(StackRole role, StackOrder order,
+                        const std::optional<MemoryAmount>& amount) {
   std::string label;
   if (order == StackOrder::kFirst) label = "first ";
   if (order == StackOrder::kNeighbour) label = "neighbour ";
@@ -50,7 +51,9 @@ std::string stack_label(StackRole role, StackOrder order, const std::optional<Me
   if (order == StackOrder::kAgain) label += " again";
   if (order == StackOrder::kTooLate) label += " too late";
   label += " here";
-  if (amount) label += cat({": ", format_bytes(amount->bytes), " in ", format_plural(amount->blocks, "block")});
+  if (amount)
+    label +=
+      cat({": ", format_bytes(amount->bytes), " in ", format_plural(amount->blocks, "block")});
   return label;
 }
 

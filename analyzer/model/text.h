@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sentence whose last words are open: which name a CUDA call has for the program. A statically linked runtime hides
-// its calls; that cuMemAlloc was cudaMalloc is known only from the symbols of the call stack. So a Text keeps the names
-// as they were recorded and marks where they stand. Invariant: marks are in order and do not overlap.
+// A sentence whose last words are open: which name a CUDA call has for the program. A statically
+// linked runtime hides its calls; that cuMemAlloc was cudaMalloc is known only from the symbols of
+// the call stack. So a Text keeps the names as they were recorded and marks where they stand.
+// Invariant: marks are in order and do not overlap.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,8 @@ struct CallName {
   std::string_view name;
 };
 
-// A word that each of CUDA's two APIs spells in its own way. `is_runtime`: the recorded calls are the runtime's.
+// A word that each of CUDA's two APIs spells in its own way. `is_runtime`: the recorded calls are
+// the runtime's.
 struct ApiWord {
   bool is_runtime;
   std::string_view driver, runtime;
@@ -49,7 +51,8 @@ public:
   };
   struct Mark {
     std::size_t begin, size; // in recorded()
-    std::string runtime;     // what stands there if the program calls the runtime; empty: it is a call's name
+    std::string runtime;     // what stands there if the program calls the runtime; empty: it is a
+                             // call's name
   };
 
   Text() = default;
@@ -75,13 +78,15 @@ private:
   void add(const Part& part) {
     const std::size_t begin = recorded_.size();
     if (part.text_ != nullptr) {
-      for (const Mark& mark : part.text_->marks_) marks_.push_back({begin + mark.begin, mark.size, mark.runtime});
+      for (const Mark& mark : part.text_->marks_)
+        marks_.push_back({begin + mark.begin, mark.size, mark.runtime});
       recorded_ += part.text_->recorded_;
       return;
     }
     recorded_ += part.words_;
     const bool is_marked = part.is_call_ || !part.runtime_.empty();
-    if (is_marked && !part.words_.empty()) marks_.push_back({begin, part.words_.size(), std::string(part.runtime_)});
+    if (is_marked && !part.words_.empty())
+      marks_.push_back({begin, part.words_.size(), std::string(part.runtime_)});
   }
 
   std::string recorded_;

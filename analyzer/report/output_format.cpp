@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of output formats. Formats register themselves before main(); the commands ask for the list.
-// Invariant: the list's head is constant-initialised, so that the order of static constructors does not
-// matter.
+// The registry of output formats. Formats register themselves before main(); the commands ask for
+// the list. Invariant: the list's head is constant-initialised, so that the order of static
+// constructors does not matter.
 #include "analyzer/report/output_format.h"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ OutputRegistration::OutputRegistration(const OutputInfo& i) : info(i), next(firs
 std::vector<const OutputInfo*> outputs() {
   std::vector<const OutputInfo*> all;
   for (const OutputRegistration* r = first; r != nullptr; r = r->next) all.push_back(&r->info);
-  std::sort(all.begin(), all.end(), [](const OutputInfo* a, const OutputInfo* b) { return a->id < b->id; });
+  std::sort(all.begin(), all.end(),
+            [](const OutputInfo* a, const OutputInfo* b) { return a->id < b->id; });
   return all;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole interface of an output format: one file in formats/, registered by one object at its bottom.
-// Formats see only this, report.h and what a report consists of.
+// The whole interface of an output format: one file in formats/, registered by one object at its
+// bottom. Formats see only this, report.h and what a report consists of.
 #pragma once
 
 #include <iosfwd>
@@ -15,9 +15,10 @@ enum class TableChoice : std::uint8_t { kAuto, kAll, kNone };
 
 struct OutputOptions {
   bool color = false;
-  std::size_t limit = 0;       // findings shown, 0 = all; what is held back is always counted
-  unsigned stack_depth = 0;    // frames shown of each stack, 0 = all
-  TableChoice tables = TableChoice::kAuto; // text: those that say more than the totals do, and few rows
+  std::size_t limit = 0;    // findings shown, 0 = all; what is held back is always counted
+  unsigned stack_depth = 0; // frames shown of each stack, 0 = all
+  TableChoice tables = TableChoice::kAuto; // text: those that say more than the totals do, and few
+                                           // rows
 };
 
 struct OutputInfo {

@@ -8,8 +8,8 @@ namespace gmt {
 
 std::uint64_t Report::count(Severity severity) const {
   return static_cast<std::uint64_t>(
-      std::count_if(findings.begin(), findings.end(),
-                    [severity](const ReportedFinding& f) { return f.severity == severity; }));
+    std::count_if(findings.begin(), findings.end(),
+                  [severity](const ReportedFinding& f) { return f.severity == severity; }));
 }
 
 } // namespace gmt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finished analysis, ready to be rendered: findings grouped, suppressed and symbolised, and everything that is
-// needed to trust them (how the program ended, what was lost, what was not checked).
+// A finished analysis, ready to be rendered: findings grouped, suppressed and symbolised, and
+// everything that is needed to trust them (how the program ended, what was lost, what was not
+// checked).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ struct Report {
   std::uint64_t suppressed = 0;
   std::uint64_t below_min_bytes = 0; // findings left out by --min-bytes
   std::uint64_t other_kinds = 0;     // findings left out by --only and --skip
-  std::vector<std::string> remarks;  // sentences about the run: unhooked children, no CUDA call seen and why
+  std::vector<std::string> remarks; // sentences about the run: unhooked children, no CUDA call seen
+                                    // and why
   bool no_cuda_calls = false;
 
   std::uint64_t count(Severity severity) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a Report, see report_builder.h. Addresses of all processes are resolved together, so that a library
-// that eight of them share is read once.
+// Builds a Report, see report_builder.h. Addresses of all processes are resolved together, so that
+// a library that eight of them share is read once.
 #include "analyzer/report/report_builder.h"
 
 #include <algorithm>
@@ -9,17 +9,17 @@
 #include <span>
 #include <tuple>
 
+#include "analyzer/analysis/owners.h"
 #include "analyzer/base/glob.h"
 #include "analyzer/device_code/malloc_scan.h"
-#include "analyzer/symbols/frame_trim.h"
-#include "analyzer/symbols/demangle.h"
-#include "analyzer/analysis/owners.h"
-#include "analyzer/symbols/runtime_names.h"
 #include "analyzer/device_code/static_variables.h"
-#include "analyzer/report/suppressions.h"
-#include "analyzer/symbols/symbols_cache.h"
-#include "analyzer/symbols/symbols.h"
 #include "analyzer/device_code/trace_code.h"
+#include "analyzer/report/suppressions.h"
+#include "analyzer/symbols/demangle.h"
+#include "analyzer/symbols/frame_trim.h"
+#include "analyzer/symbols/runtime_names.h"
+#include "analyzer/symbols/symbols.h"
+#include "analyzer/symbols/symbols_cache.h"
 #include "analyzer/wording/wording.h"
 
 #ifndef GPUMEMTRACE_VERSION
@@ -43,14 +43,15 @@ void add_once(std::vector<NotChecked>& list, NotChecked entry) {
 bool is_answered_elsewhere(const NotChecked& entry, const std::vector<Analysis>& analyses) {
   if (!entry.is_of_run) return false;
   return !std::all_of(analyses.begin(), analyses.end(), [&](const Analysis& analysis) {
-    return std::any_of(analysis.not_checked.begin(), analysis.not_checked.end(), [&](const NotChecked& other) {
-      return other.what == entry.what && other.why == entry.why;
-    });
+    return std::any_of(
+      analysis.not_checked.begin(), analysis.not_checked.end(),
+      [&](const NotChecked& other) { return other.what == entry.what && other.why == entry.why; });
   });
 }
 
-// Whether what the frame called is gone, so that other functions follow right above it: `inner`, innermost first.
-// None there is the recorded call itself. The same function in another module is a copy that was called instead.
+// Whether what the frame called is gone, so that other functions follow right above it: `inner`,
+// innermost first. None there is the recorded call itself. The same function in another module is a
+// copy that was called instead.
 bool is_behind_tail_call(const Frame& frame, const std::vector<Frame>& inner) {
   if (!frame.callee) return false;
   if (inner.empty()) return true;
@@ -84,12 +85,14 @@ public:
       addresses.insert(addresses.end(), frames.begin(), frames.end());
     };
     if (all_stacks) {
-      for (std::size_t i = 1; i <= analysis_.stacks.size(); ++i) add(StackId{static_cast<std::uint32_t>(i)});
+      for (std::size_t i = 1; i <= analysis_.stacks.size(); ++i)
+        add(StackId{static_cast<std::uint32_t>(i)});
     }
     for (const Finding& finding : analysis_.findings) {
       for (const FindingStack& stack : finding.stacks) add(stack.stack);
     }
-    for (const MemoryTables::Holder& holder : analysis_.process.tables.holders) add(holder.stack.stack);
+    for (const MemoryTables::Holder& holder : analysis_.process.tables.holders)
+      add(holder.stack.stack);
     std::sort(addresses.begin(), addresses.end());
     addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
     for (const std::uint64_t address : addresses) {
@@ -122,8 +125,10 @@ public:
         continue; // no call site is known
       }
       const std::vector<Frame>* known = known_.find(address, module->loaded);
-      const std::vector<Frame> frames = known != nullptr ? *known : resolver.frames(*module, address);
-      if (is_behind_tail_call(frames.back(), result)) result.push_back(tail_call_in(frames.back().module));
+      const std::vector<Frame> frames =
+        known != nullptr ? *known : resolver.frames(*module, address);
+      if (is_behind_tail_call(frames.back(), result))
+        result.push_back(tail_call_in(frames.back().module));
       result.insert(result.end(), frames.begin(), frames.end());
     }
     return result;
@@ -138,7 +143,8 @@ private:
   std::vector<std::pair<std::uint64_t, const Module*>> wanted_;
 };
 
-void fill_tables(Analysis& analysis, const ProcessSymbols& symbols, const SymbolResolver& resolver) {
+void fill_tables(Analysis& analysis, const ProcessSymbols& symbols,
+                 const SymbolResolver& resolver) {
   MemoryTables& tables = analysis.process.tables;
   tables.modules = use_by_module(analysis.use_by_stack, analysis.stacks, analysis.modules);
   for (MemoryTables::Holder& holder : tables.holders) {
@@ -173,7 +179,8 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
   for (const NotChecked& entry : resolver.not_checked()) add_once(report.not_checked, entry);
 }
 
-// Stack addresses carry no time: where two libraries held one address in turn, the later one names the frame.
+// Stack addresses carry no time: where two libraries held one address in turn, the later one names
+// the frame.
 void note_reused_addresses(const Analysis& analysis, Report& report) {
   std::vector<const Module*> modules;
   for (const Module& m : analysis.modules) modules.push_back(&m);
@@ -191,27 +198,31 @@ void note_reused_addresses(const Analysis& analysis, Report& report) {
   }
 }
 
-// Kernels of the program's own that allocate and say nothing of it, whatever others say. Libraries that are
-// known by name are left out: the user cannot build them anew. Files given to cuModuleLoad are not known.
+// Kernels of the program's own that allocate and say nothing of it, whatever others say. Libraries
+// that are known by name are left out: the user cannot build them anew. Files given to cuModuleLoad
+// are not known.
 void note_unlogged_malloc(const Analysis& analysis, const fs::path& trace, Deadline deadline,
                           Report& report) {
   if (analysis.process.device == "simulated") return;
   const auto note = [&report](const std::string& where) {
-    add_once(report.not_checked,
-             {"in-kernel malloc", "kernels in " + where +
-                                    " call malloc, new or free, and what they do is not seen: compile "
-                                    "them with 'gpumemtrace nvcc', or include <gpumemtrace/device.h>"});
+    add_once(
+      report.not_checked,
+      {"in-kernel malloc", "kernels in " + where +
+                             " call malloc, new or free, and what they do is not seen: compile "
+                             "them with 'gpumemtrace nvcc', or include <gpumemtrace/device.h>"});
   };
   for (const Module& module : analysis.modules) {
     if (std::chrono::steady_clock::now() > deadline) return;
     Frame frame;
     frame.module = module.path;
     if (is_cuda_frame(frame) || !owner_of_module(module.path).empty()) continue;
-    if (device_malloc_in(fs::path(module.path), deadline) == DeviceMalloc::kCalled) note(module.path);
+    if (device_malloc_in(fs::path(module.path), deadline) == DeviceMalloc::kCalled)
+      note(module.path);
   }
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(trace, error)) {
-    if (!entry.path().filename().string().starts_with("image-") || !entry.is_regular_file(error)) continue;
+    if (!entry.path().filename().string().starts_with("image-") || !entry.is_regular_file(error))
+      continue;
     if (device_malloc_in_image(entry.path(), deadline) != DeviceMalloc::kCalled) continue;
     return note("code that was loaded from memory");
   }
@@ -225,9 +236,11 @@ bool wanted_kind(const std::string& kind, const ReportOptions& options) {
   return (options.only.empty() || any(options.only)) && !any(options.skip);
 }
 
-// A double free of a small block is no smaller mistake: only what is about an amount can be too little of it.
+// A double free of a small block is no smaller mistake: only what is about an amount can be too
+// little of it.
 bool size_is_the_point(const ReportedFinding& finding) {
-  const bool is_about_bytes = finding.severity != Severity::kError || finding.measure == Measure::kLostBlocks;
+  const bool is_about_bytes =
+    finding.severity != Severity::kError || finding.measure == Measure::kLostBlocks;
   return finding.bytes != 0 && is_about_bytes;
 }
 
@@ -256,10 +269,11 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
 }
 
 void sort_findings(std::vector<ReportedFinding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(), [](const ReportedFinding& a, const ReportedFinding& b) {
-    return std::tuple(b.severity, b.bytes, b.count, a.process) <
-           std::tuple(a.severity, a.bytes, a.count, b.process);
-  });
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const ReportedFinding& a, const ReportedFinding& b) {
+                     return std::tuple(b.severity, b.bytes, b.count, a.process) <
+                            std::tuple(a.severity, a.bytes, a.count, b.process);
+                   });
 }
 
 } // namespace

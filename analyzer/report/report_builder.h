@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From traces to a Report: analysis of each, symbols, owner rules, suppressions, order. The same traces and options
-// give the same Report, byte for byte.
+// From traces to a Report: analysis of each, symbols, owner rules, suppressions, order. The same
+// traces and options give the same Report, byte for byte.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,23 @@
 namespace gmt {
 
 struct ReportOptions {
-  // Leaks, warnings and notes of fewer bytes are left out and counted; other errors, and findings without a
-  // size, stay: a small mistake is one too.
+  // Leaks, warnings and notes of fewer bytes are left out and counted; other errors, and findings
+  // without a size, stay: a small mistake is one too.
   std::uint64_t min_bytes = 0;
   std::vector<std::filesystem::path> suppression_files;
   AnalysisOptions analysis;
-  bool symbols = true;                 // false: frames show module and offset only
-  bool write_symbols = false;          // keep what was resolved in each trace; a failure is a remark
+  bool symbols = true;        // false: frames show module and offset only
+  bool write_symbols = false; // keep what was resolved in each trace; a failure is a remark
   std::vector<std::string> only, skip; // kinds of findings, globs; empty `only` is all
 };
 
 // The traces of one run, the program itself first. Throws UserError for a bad suppressions file.
 Report build_report(const std::vector<TraceDir>& traces, const ReportOptions& options);
 
-// The part behind the analysis. `traces` are the directories the analyses came from, in the same order.
-Report assemble_report(std::vector<Analysis> analyses, const std::vector<std::filesystem::path>& traces,
+// The part behind the analysis. `traces` are the directories the analyses came from, in the same
+// order.
+Report assemble_report(std::vector<Analysis> analyses,
+                       const std::vector<std::filesystem::path>& traces,
                        const ReportOptions& options);
 
 } // namespace gmt

@@ -11,9 +11,9 @@
 
 #include "analyzer/base/glob.h"
 #include "analyzer/base/path.h"
+#include "analyzer/base/user_error.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/symbols/demangle.h"
-#include "analyzer/base/user_error.h"
 
 namespace gmt {
 namespace {
@@ -37,7 +37,8 @@ bool matches(const std::string& pattern, const Frame& frame) {
     return true;
   }
   for (const std::string* path : {&frame.file, &frame.module}) {
-    if (!path->empty() && (glob_match(pattern, *path) || glob_match(pattern, base_name(*path)))) return true;
+    if (!path->empty() && (glob_match(pattern, *path) || glob_match(pattern, base_name(*path))))
+      return true;
   }
   return false;
 }
@@ -52,7 +53,8 @@ bool matches(const std::string& pattern, const ReportedFinding& finding) {
   return false;
 }
 
-// What a rule for this finding should name: the function the user wrote, else the object file it is in.
+// What a rule for this finding should name: the function the user wrote, else the object file it is
+// in.
 std::string subject_of(const ReportedFinding& finding) {
   for (const LabelledStack& stack : finding.stacks) {
     for (const Frame& frame : stack.frames) {
@@ -75,13 +77,15 @@ void Suppressions::add_file(const std::filesystem::path& file) {
   std::error_code error;
   if (!in || std::filesystem::is_directory(file, error)) {
     throw UserError("cannot read the suppressions file " + file.string() + ": " +
-                        std::strerror(errno != 0 ? errno : EISDIR),
+                      std::strerror(errno != 0 ? errno : EISDIR),
                     ExitStatus::kUsage);
   }
   unsigned number = 0;
   for (std::string line; std::getline(in, line);) add_line(line, file.string(), ++number);
   if (in.bad()) {
-    throw UserError("cannot read the suppressions file " + file.string() + ": " + std::strerror(EIO), ExitStatus::kUsage);
+    throw UserError("cannot read the suppressions file " + file.string() + ": " +
+                      std::strerror(EIO),
+                    ExitStatus::kUsage);
   }
 }
 
@@ -91,15 +95,17 @@ void Suppressions::add_line(std::string_view line, const std::string& file, unsi
   const std::size_t colon = rule.find(':');
   const std::string_view kind = trim(rule.substr(0, colon));
   const std::string_view pattern =
-      colon == std::string_view::npos ? std::string_view{} : trim(rule.substr(colon + 1));
+    colon == std::string_view::npos ? std::string_view{} : trim(rule.substr(colon + 1));
   if (!kind_pattern(kind) || pattern.empty()) {
-    throw UserError(file + ":" + std::to_string(number) + ": not a suppression rule: \"" + std::string(rule) +
-                        "\"; a rule is kind:glob, for example leak:load_model or *:libfoo.so*",
+    throw UserError(file + ":" + std::to_string(number) + ": not a suppression rule: \"" +
+                      std::string(rule) +
+                      "\"; a rule is kind:glob, for example leak:load_model or *:libfoo.so*",
                     ExitStatus::kUsage);
   }
   if (!matches_a_kind(kind)) {
     throw UserError(file + ":" + std::to_string(number) + ": '" + std::string(kind) + "' in \"" +
-                        std::string(rule) + "\" is no kind of finding; see 'gpumemtrace help findings'",
+                      std::string(rule) +
+                      "\" is no kind of finding; see 'gpumemtrace help findings'",
                     ExitStatus::kUsage);
   }
   rules_.push_back({std::string(kind), std::string(pattern), {std::string(rule), file, 0}});
@@ -135,7 +141,7 @@ void print_suppressions(const Report& report, std::ostream& out) {
     if (!printed.insert(rule).second) continue;
     std::string comment = finding.message; // a message of several lines must not end the comment
     std::replace_if(
-        comment.begin(), comment.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+      comment.begin(), comment.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     out << "# " << comment << '\n' << rule << '\n';
   }
 }

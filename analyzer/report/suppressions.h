@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of the user that leave findings out of the report: `kind:glob` lines, docs/suppressions.md. Every use is
-// counted, so that a report always says what was held back and why.
+// Rules of the user that leave findings out of the report: `kind:glob` lines, docs/suppressions.md.
+// Every use is counted, so that a report always says what was held back and why.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/report/report.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/report/report.h"
 
 namespace gmt {
 
@@ -38,7 +38,8 @@ private:
 // Whether any finding there is has a kind that the pattern matches.
 bool matches_a_kind(std::string_view pattern);
 
-// Rules ready to paste, one a distinct finding of the report, with what they would suppress as a comment.
+// Rules ready to paste, one a distinct finding of the report, with what they would suppress as a
+// comment.
 void print_suppressions(const Report& report, std::ostream& out);
 
 } // namespace gmt

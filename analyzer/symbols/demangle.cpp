@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Demangling and cutting of C++ function names, see demangle.h. The grammar is that of the Itanium
-// demangler's output; where a name is ambiguous (conversion operators inside templates) the longer cut is
-// never taken.
+// demangler's output; where a name is ambiguous (conversion operators inside templates) the longer
+// cut is never taken.
 #include "analyzer/symbols/demangle.h"
 
 #include <cxxabi.h>
@@ -17,7 +17,9 @@ namespace {
 // The demangler recurses on its input: a hostile symbol table must not eat the stack.
 constexpr std::size_t kLongestMangled = 16 * 1024;
 
-bool identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool identifier_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
 
 std::string_view without_suffix(std::string_view name, std::string_view suffix) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
@@ -32,7 +34,8 @@ std::string_view without_trailers(std::string_view name) {
   }
   for (std::size_t before = name.size() + 1; before != name.size();) {
     before = name.size();
-    for (const char* s : {" const", " volatile", " &&", " &", " noexcept"}) name = without_suffix(name, s);
+    for (const char* s : {" const", " volatile", " &&", " &", " noexcept"})
+      name = without_suffix(name, s);
   }
   return name;
 }
@@ -62,7 +65,8 @@ std::size_t name_begin(std::string_view base) {
   int depth = 0;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < base.size(); ++i) {
-    if (depth == 0 && operator_at(base, i)) break; // what follows may hold spaces and brackets of its own
+    if (depth == 0 && operator_at(base, i))
+      break; // what follows may hold spaces and brackets of its own
     const char c = base[i];
     if (c == '<' || c == '(' || c == '[' || c == '{') ++depth;
     if (c == '>' || c == ')' || c == ']' || c == '}') --depth;
@@ -90,11 +94,12 @@ std::string_view unscoped_with_arguments(std::string_view bare) {
 }
 
 std::size_t shared_begin(std::string_view a, std::string_view b) {
-  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
+                                  a.begin());
 }
 
-// What `name` shares with others up to `shared` goes, but for the function's own name and the word that
-// differs.
+// What `name` shares with others up to `shared` goes, but for the function's own name and the word
+// that differs.
 std::string without_shared(std::string_view name, std::size_t shared, std::size_t width) {
   constexpr std::string_view kGap = "...";
   const std::size_t head = std::min({name.find('<') + 1, shared, width / 3});
@@ -120,7 +125,7 @@ std::string demangle(std::string_view symbol) {
   if (name.starts_with("_Z") && name.size() <= kLongestMangled) {
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> readable(
-        abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
     if (status == 0 && readable) name = readable.get();
   } else if (const std::size_t dot = name.find('.'); dot != std::string::npos && dot > 0) {
     name.resize(dot); // C: step.constprop.0, step.part.1, step.cold
@@ -172,7 +177,8 @@ std::string shorten_function(std::string_view name, std::size_t width) {
   return text;
 }
 
-std::map<std::string, std::string> tell_apart(const std::vector<std::string>& names, std::size_t width) {
+std::map<std::string, std::string> tell_apart(const std::vector<std::string>& names,
+                                              std::size_t width) {
   width = std::max<std::size_t>(width, 12);
   std::map<std::string, std::string> shown;
   std::map<std::string_view, unsigned> bare_names;

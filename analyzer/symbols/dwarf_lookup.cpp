@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks DWARF for symbols, see dwarf_lookup.h. A chain of scopes is function, inlined function, inlined
-// function ...; the innermost one's line comes from the line table, each outer one's from the call site of
-// the one inside it.
+// Walks DWARF for symbols, see dwarf_lookup.h. A chain of scopes is function, inlined function,
+// inlined function ...; the innermost one's line comes from the line table, each outer one's from
+// the call site of the one inside it.
 #include "analyzer/symbols/dwarf_lookup.h"
 
 #include <dwarf.h>
@@ -17,12 +17,15 @@ namespace {
 std::uint64_t number(Dwarf_Die& die, unsigned attribute) {
   Dwarf_Attribute value;
   Dwarf_Word word = 0;
-  const bool found = dwarf_attr(&die, attribute, &value) != nullptr && dwarf_formudata(&value, &word) == 0;
+  const bool found =
+    dwarf_attr(&die, attribute, &value) != nullptr && dwarf_formudata(&value, &word) == 0;
   return found ? word : 0;
 }
 
-// The innermost scope first: function, then what was inlined into it, as far as they cover the address.
-void add_inlined(std::vector<Dwarf_Die>& chain, Dwarf_Die scope, std::uint64_t address, unsigned depth) {
+// The innermost scope first: function, then what was inlined into it, as far as they cover the
+// address.
+void add_inlined(std::vector<Dwarf_Die>& chain, Dwarf_Die scope, std::uint64_t address,
+                 unsigned depth) {
   Dwarf_Die child;
   if (depth > kDeepestScope || dwarf_child(&scope, &child) != 0) return;
   do {
@@ -58,7 +61,8 @@ Line call_site(Dwarf_Die& unit, Dwarf_Die& inlined) {
   std::size_t count = 0;
   const std::uint64_t index = number(inlined, DW_AT_call_file);
   if (dwarf_getsrcfiles(&unit, &files, &count) == 0 && index < count) {
-    if (const char* file = dwarf_filesrc(files, index, nullptr, nullptr); file != nullptr) result.file = file;
+    if (const char* file = dwarf_filesrc(files, index, nullptr, nullptr); file != nullptr)
+      result.file = file;
   }
   result.line = static_cast<std::uint32_t>(number(inlined, DW_AT_call_line));
   return result;
@@ -76,7 +80,9 @@ std::string function_name(Dwarf_Die die) {
   return name != nullptr ? name : "";
 }
 
-DwarfLookup::DwarfLookup(Elf* elf) : dwarf_(dwarf_begin_elf(elf, DWARF_C_READ, nullptr)) { index_units(); }
+DwarfLookup::DwarfLookup(Elf* elf) : dwarf_(dwarf_begin_elf(elf, DWARF_C_READ, nullptr)) {
+  index_units();
+}
 
 DwarfLookup::~DwarfLookup() {
   if (dwarf_ != nullptr) dwarf_end(dwarf_);
@@ -160,7 +166,8 @@ Dwarf_Die DwarfLookup::functions_root(const Dwarf_Die& unit) {
 
 bool DwarfLookup::function_at(std::uint64_t address, Dwarf_Die& function) {
   const Range* unit = find(units_, address);
-  const Range* found = unit != nullptr ? find(functions_of(functions_root(unit->die)), address) : nullptr;
+  const Range* found =
+    unit != nullptr ? find(functions_of(functions_root(unit->die)), address) : nullptr;
   if (found != nullptr) function = found->die;
   return found != nullptr;
 }
@@ -175,7 +182,8 @@ std::vector<SourceFrame> DwarfLookup::frames(std::uint64_t address) {
   if (unit == nullptr) return {};
   Dwarf_Die lines = unit->die;
   std::vector<Dwarf_Die> chain;
-  if (const Range* function = find(functions_of(functions_root(lines)), address); function != nullptr) {
+  if (const Range* function = find(functions_of(functions_root(lines)), address);
+      function != nullptr) {
     chain.push_back(function->die);
     add_inlined(chain, function->die, address, 0);
   }

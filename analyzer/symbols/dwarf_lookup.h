@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Function, file and line of an address from one file's DWARF, with inlined functions as frames of their own. Units
-// are found by their own ranges (not every compiler writes .debug_aranges); only the units that hold a wanted
-// address are read.
+// Function, file and line of an address from one file's DWARF, with inlined functions as frames of
+// their own. Units are found by their own ranges (not every compiler writes .debug_aranges); only
+// the units that hold a wanted address are read.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace gmt {
 
-inline constexpr unsigned kDeepestScope = 256; // of nested scopes: damaged files must not recurse without end
+inline constexpr unsigned kDeepestScope = 256; // of nested scopes: damaged files must not recurse
+                                               // without end
 
 // A function's name, demangled if it is known as linked; empty if there is none.
 std::string function_name(Dwarf_Die die);
@@ -27,8 +28,9 @@ public:
   DwarfLookup(const DwarfLookup&) = delete;
   DwarfLookup& operator=(const DwarfLookup&) = delete;
 
-  // Innermost first; empty if no unit covers the address. The last frame's function may be a plain name
-  // without scope and parameters (functions of internal linkage): the symbol table knows better.
+  // Innermost first; empty if no unit covers the address. The last frame's function may be a plain
+  // name without scope and parameters (functions of internal linkage): the symbol table knows
+  // better.
   std::vector<SourceFrame> frames(std::uint64_t address);
 
   // The function that has the code at an address; false if none is known.
@@ -38,8 +40,8 @@ public:
     Dwarf_Die die;
   };
   using Ranges = std::vector<Range>;
-  // All functions with code in the unit that covers an address, each once for each range of its code; nullptr
-  // without a unit. One unit's functions stay where they are.
+  // All functions with code in the unit that covers an address, each once for each range of its
+  // code; nullptr without a unit. One unit's functions stay where they are.
   const Ranges* functions_beside(std::uint64_t address);
 
 private:

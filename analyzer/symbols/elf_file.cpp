@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELF access for symbols, see elf_file.h. Tables of a gigabyte library have some 100,000 entries: they are
-// walked once for all addresses wanted, without an index, so that only pages of the table itself are read.
+// ELF access for symbols, see elf_file.h. Tables of a gigabyte library have some 100,000 entries:
+// they are walked once for all addresses wanted, without an index, so that only pages of the table
+// itself are read.
 #include "analyzer/symbols/elf_file.h"
 
 #include <elfutils/libdwelf.h>
@@ -87,10 +88,12 @@ void ElfFile::name_from_table(const ElfImage::Section& table, std::span<SymbolNa
   Elf64_Sym symbol;
   for (std::uint64_t entry = 0; read_at(table.data, entry, symbol); entry += sizeof symbol) {
     if (!names_a_function(symbol)) continue;
-    // A symbol without a size (hand-written assembly) covers its first bytes only: a guess may not reach far.
+    // A symbol without a size (hand-written assembly) covers its first bytes only: a guess may not
+    // reach far.
     const std::uint64_t size = symbol.st_size != 0 ? symbol.st_size : 64;
-    auto at = std::lower_bound(sorted.begin(), sorted.end(), symbol.st_value,
-                               [](const SymbolName& s, std::uint64_t value) { return s.address < value; });
+    auto at =
+      std::lower_bound(sorted.begin(), sorted.end(), symbol.st_value,
+                       [](const SymbolName& s, std::uint64_t value) { return s.address < value; });
     for (; at != sorted.end() && at->address - symbol.st_value < size; ++at) {
       BestSymbol& b = best[static_cast<std::size_t>(at - sorted.begin())];
       if (b.name == 0 || symbol.st_value > b.value) b = {symbol.st_value, symbol.st_name};
@@ -103,7 +106,8 @@ void ElfFile::name_from_table(const ElfImage::Section& table, std::span<SymbolNa
 }
 
 void ElfFile::find_functions(std::map<std::string, std::uint64_t>& names) const {
-  // Hidden functions are local once they are linked, as are those of one unit alone, which may share a name.
+  // Hidden functions are local once they are linked, as are those of one unit alone, which may
+  // share a name.
   std::map<std::string, std::uint64_t> local;
   for (const ElfImage::Section& table : image_.sections()) {
     if (table.type != SHT_SYMTAB && table.type != SHT_DYNSYM) continue;
@@ -133,7 +137,8 @@ std::vector<DataSymbol> ElfFile::variables() const {
       if (table.type != type) continue;
       Elf64_Sym symbol;
       for (std::uint64_t entry = 0; read_at(table.data, entry, symbol); entry += sizeof symbol) {
-        const bool is_variable = ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF;
+        const bool is_variable =
+          ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF;
         if (!is_variable || symbol.st_size == 0) continue;
         const std::string_view name = image_.linked_text(table, symbol.st_name);
         if (!name.empty()) found.push_back({std::string(name), symbol.st_value, symbol.st_size});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ELF file on disk, mapped, never read whole: its build id, its separate debug file, its symbol tables.
-// Address means the file's own address space (before the load bias is added).
+// One ELF file on disk, mapped, never read whole: its build id, its separate debug file, its symbol
+// tables. Address means the file's own address space (before the load bias is added).
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,8 @@ public:
 
   // Names sorted, still unnamed addresses from .symtab, else .dynsym, in one pass over each table.
   void name_addresses(std::span<SymbolName> sorted) const;
-  // The other way round: the addresses of functions that other units can call; 0 where none or several have the name.
+  // The other way round: the addresses of functions that other units can call; 0 where none or
+  // several have the name.
   void find_functions(std::map<std::string, std::uint64_t>& names) const;
 
   std::vector<DataSymbol> variables() const; // of .symtab, else of .dynsym

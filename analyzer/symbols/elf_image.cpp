@@ -23,7 +23,8 @@ std::optional<ElfImage> ElfImage::open(std::span<const char> bytes) {
 
 void ElfImage::read_sections() {
   Elf64_Shdr first;
-  if (header_.e_shoff == 0 || header_.e_shentsize != sizeof first || !read_at(bytes_, header_.e_shoff, first)) {
+  if (header_.e_shoff == 0 || header_.e_shentsize != sizeof first ||
+      !read_at(bytes_, header_.e_shoff, first)) {
     return;
   }
   // What does not fit into the header's 16 bits stands in the first section.
@@ -40,7 +41,8 @@ void ElfImage::read_sections() {
   sections_.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     const Elf64_Shdr section = header_of(i);
-    sections_.push_back({text_at(text, section.sh_name), section.sh_type, section.sh_link, section.sh_info, {}});
+    sections_.push_back(
+      {text_at(text, section.sh_name), section.sh_type, section.sh_link, section.sh_info, {}});
     if (section.sh_type != SHT_NOBITS) {
       sections_.back().data = part_of(bytes_, section.sh_offset, section.sh_size);
     }
@@ -68,7 +70,8 @@ std::span<const char> ElfImage::part(std::uint64_t offset, std::uint64_t bytes) 
 }
 
 std::string_view ElfImage::linked_text(const Section& section, std::uint64_t at) const {
-  return section.link < sections_.size() ? text_at(sections_[section.link].data, at) : std::string_view();
+  return section.link < sections_.size() ? text_at(sections_[section.link].data, at)
+                                         : std::string_view();
 }
 
 } // namespace gmt

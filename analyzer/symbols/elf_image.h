@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ELF file in memory: a program, a library or a cubin. Its header, sections, segments and texts.
-// 64 bits and little-endian alone. Trusts nothing: what lies outside the bytes is not there. Looks at the
-// headers of sections, not at what is in them.
+// 64 bits and little-endian alone. Trusts nothing: what lies outside the bytes is not there. Looks
+// at the headers of sections, not at what is in them.
 #pragma once
 
 #include <elf.h>
@@ -22,8 +22,8 @@ public:
     std::span<const char> data;                 // empty for SHT_NOBITS
   };
 
-  // Nothing if this is no ELF file, or of another class or byte order. A file whose table of sections is damaged
-  // has none. The bytes must outlive what is returned.
+  // Nothing if this is no ELF file, or of another class or byte order. A file whose table of
+  // sections is damaged has none. The bytes must outlive what is returned.
   static std::optional<ElfImage> open(std::span<const char> bytes);
 
   const Elf64_Ehdr& header() const { return header_; }
@@ -33,7 +33,8 @@ public:
 
   // Up to so many bytes of the file from there on.
   std::span<const char> part(std::uint64_t offset, std::uint64_t bytes) const;
-  // The name at an offset of the table of strings that belongs to the section. Empty if there is none.
+  // The name at an offset of the table of strings that belongs to the section. Empty if there is
+  // none.
   std::string_view linked_text(const Section& section, std::uint64_t at) const;
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frames say nothing to a reader, see frame_trim.h. CUDA's runtime is recognised as a library, as the
-// static archive inside an executable (no line information, names of its own), and as inline wrappers of its
-// headers; so are NVTX's.
+// Which frames say nothing to a reader, see frame_trim.h. CUDA's runtime is recognised as a
+// library, as the static archive inside an executable (no line information, names of its own), and
+// as inline wrappers of its headers; so are NVTX's.
 #include "analyzer/symbols/frame_trim.h"
 
 #include <algorithm>
@@ -26,7 +26,8 @@ bool equals_any(std::string_view text, std::initializer_list<std::string_view> w
 }
 
 bool of_start_up(const Frame& frame) {
-  if (equals_any(frame.function, {"_start", "start_thread", "clone", "clone3", "__clone", "__clone3"}) ||
+  if (equals_any(frame.function,
+                 {"_start", "start_thread", "clone", "clone3", "__clone", "__clone3"}) ||
       frame.function.starts_with("__libc_start_")) {
     return true;
   }
@@ -35,7 +36,8 @@ bool of_start_up(const Frame& frame) {
 }
 
 // The kernel that a stub of nvcc's launches, empty if the function is none:
-// "__device_stub__Z4stepPi(int*)", for a template "void ns::__wrapper__device_stub_step<int>(int*&)".
+// "__device_stub__Z4stepPi(int*)", for a template "void
+// ns::__wrapper__device_stub_step<int>(int*&)".
 std::string kernel_of_stub(std::string_view function) {
   constexpr std::string_view kStub = "__device_stub_", kTemplate = "__wrapper__device_stub_";
   if (function.starts_with(kStub)) {
@@ -50,7 +52,8 @@ std::string kernel_of_stub(std::string_view function) {
 
 bool is_cuda_frame(const Frame& frame) {
   const std::string_view module = base_name(frame.module);
-  if (starts_with_any(module, {"libgpumemtrace", "libcudart.", "libcudart-", "libcuda.", "libcuda-"}))
+  if (starts_with_any(module,
+                      {"libgpumemtrace", "libcudart.", "libcudart-", "libcuda.", "libcuda-"}))
     return true;
   const std::string_view file = base_name(frame.file);
   if (equals_any(file, {"cuda_runtime.h", "cuda_runtime_api.h"})) return true;
@@ -61,8 +64,8 @@ bool is_cuda_frame(const Frame& frame) {
   if (unscoped_function(frame.function).starts_with("__device_stub__")) return true;
   if (!frame.file.empty()) return false;
   const std::string_view name = bare_function(frame.function);
-  const bool entry =
-      name.size() > 4 && name.starts_with("cuda") && std::isupper(static_cast<unsigned char>(name[4]));
+  const bool entry = name.size() > 4 && name.starts_with("cuda") &&
+                     std::isupper(static_cast<unsigned char>(name[4]));
   return entry || starts_with_any(name, {"libcudart_static_", "__cudart", "__cuda"});
 }
 
@@ -70,8 +73,8 @@ void trim_frames(std::vector<Frame>& frames) {
   auto begin = std::find_if_not(frames.begin(), frames.end(), is_cuda_frame);
   auto end = frames.end();
   while (end != begin && (of_start_up(*(end - 1)) || (end - 1)->tail_call)) --end;
-  // The host function that nvcc makes of a kernel stands at the kernel's own line: what calls it is the
-  // launch. A tail call may have left it out.
+  // The host function that nvcc makes of a kernel stands at the kernel's own line: what calls it is
+  // the launch. A tail call may have left it out.
   if (begin != frames.begin() && begin != end && begin + 1 != end) {
     const std::string kernel = kernel_of_stub((begin - 1)->function);
     if (!kernel.empty() && kernel == unscoped_function(begin->function)) ++begin;
@@ -81,7 +84,8 @@ void trim_frames(std::vector<Frame>& frames) {
   frames.erase(frames.begin(), begin);
 }
 
-const Module* calling_module(std::span<const Module> modules, std::span<const std::uint64_t> addresses) {
+const Module* calling_module(std::span<const Module> modules,
+                             std::span<const std::uint64_t> addresses) {
   for (const std::uint64_t address : addresses) {
     const Module* module = find_module(modules, address);
     if (module == nullptr) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See runtime_names.h. The outermost of CUDA's own frames is what the program wrote: below it lie the runtime's other
-// functions, as in cudaMallocHost, an inline wrapper that calls cudaHostAlloc.
+// See runtime_names.h. The outermost of CUDA's own frames is what the program wrote: below it lie
+// the runtime's other functions, as in cudaMallocHost, an inline wrapper that calls cudaHostAlloc.
 #include "analyzer/symbols/runtime_names.h"
 
 #include <algorithm>
@@ -9,21 +9,24 @@
 #include <string_view>
 #include <utility>
 
-#include "analyzer/symbols/frame_trim.h"
 #include "analyzer/symbols/demangle.h"
+#include "analyzer/symbols/frame_trim.h"
 
 namespace gmt {
 namespace {
 
 bool is_runtime_function(std::string_view name) {
-  return name.size() > 4 && name.starts_with("cuda") && std::isupper(static_cast<unsigned char>(name[4])) != 0;
+  return name.size() > 4 && name.starts_with("cuda") &&
+         std::isupper(static_cast<unsigned char>(name[4])) != 0;
 }
 
 bool is_driver_name(std::string_view name) {
-  return name.size() > 2 && name.starts_with("cu") && std::isupper(static_cast<unsigned char>(name[2])) != 0;
+  return name.size() > 2 && name.starts_with("cu") &&
+         std::isupper(static_cast<unsigned char>(name[2])) != 0;
 }
 
-// Empty where no runtime function stands on the stack. `inlined`: only those that CUDA's header defines.
+// Empty where no runtime function stands on the stack. `inlined`: only those that CUDA's header
+// defines.
 std::string runtime_call(const std::vector<Frame>& frames, bool inlined) {
   std::string found;
   for (auto frame = frames.begin(); frame != frames.end() && is_cuda_frame(*frame); ++frame) {
@@ -39,7 +42,8 @@ std::string runtime_call(const std::vector<Frame>& frames, bool inlined) {
 // A shared runtime's own name may be that of a function below the one that the program wrote.
 void name_runtime_call(CallStack& stack) {
   const bool driver = is_driver_name(stack.api);
-  if (stack.api.starts_with("__cuda")) stack.api.erase(0, 2); // nvcc makes __cudaLaunchKernel of <<<>>>
+  if (stack.api.starts_with("__cuda"))
+    stack.api.erase(0, 2); // nvcc makes __cudaLaunchKernel of <<<>>>
   if (!driver && !is_runtime_function(stack.api)) return;
   std::string runtime = runtime_call(stack.frames, !driver);
   if (!runtime.empty()) stack.api = std::move(runtime);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names the runtime's functions as the program wrote them. A statically linked runtime hides them: its calls cannot be
-// intercepted, but its symbols stand in the call stack, so that cudaMalloc reads cudaMalloc, not cuMemAlloc. CUDA's
-// headers hide others: cudaMallocHost is inline and calls cudaHostAlloc. Needs whole stacks, before they are trimmed.
+// Names the runtime's functions as the program wrote them. A statically linked runtime hides them:
+// its calls cannot be intercepted, but its symbols stand in the call stack, so that cudaMalloc
+// reads cudaMalloc, not cuMemAlloc. CUDA's headers hide others: cudaMallocHost is inline and calls
+// cudaHostAlloc. Needs whole stacks, before they are trimmed.
 #pragma once
 
 #include <string>

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resolves wanted addresses file by file, see symbols.h: DWARF of the file or of its separate debug file
-// first, then the symbol tables, then module and offset alone. A file is open only while its own addresses
-// are resolved, so that a process of 300 libraries costs no more memory than its largest one's tables.
+// Resolves wanted addresses file by file, see symbols.h: DWARF of the file or of its separate debug
+// file first, then the symbol tables, then module and offset alone. A file is open only while its
+// own addresses are resolved, so that a process of 300 libraries costs no more memory than its
+// largest one's tables.
 #include "analyzer/symbols/symbols.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/dwarf_lookup.h"
 #include "analyzer/symbols/elf_file.h"
-#include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/tail_calls.h"
 
 namespace gmt {
@@ -21,13 +22,15 @@ namespace {
 // What the file is asked for: the byte before a return address belongs to the call.
 std::uint64_t lookup_address(std::uint64_t offset) { return offset == 0 ? 0 : offset - 1; }
 
-// Names DWARF lacks (no unit, or internal linkage without scope and parameters) come from the symbol tables.
+// Names DWARF lacks (no unit, or internal linkage without scope and parameters) come from the
+// symbol tables.
 void complete_function(std::vector<SourceFrame>& frames, const std::string& symbol) {
   if (symbol.empty()) return;
   if (frames.empty()) frames.emplace_back();
   SourceFrame& function = frames.back();
   const bool plain = function.function.find('(') == std::string::npos;
-  if (function.function.empty() || (plain && symbol.starts_with("_Z"))) function.function = demangle(symbol);
+  if (function.function.empty() || (plain && symbol.starts_with("_Z")))
+    function.function = demangle(symbol);
 }
 
 bool has_dwarf(const ElfFile& file) {
@@ -46,17 +49,20 @@ void SymbolResolver::resolve() {
   for (auto& [key, file] : files_) {
     std::sort(file.wanted.begin(), file.wanted.end());
     file.wanted.erase(std::unique(file.wanted.begin(), file.wanted.end()), file.wanted.end());
-    std::erase_if(file.wanted, [&f = file](std::uint64_t offset) { return f.frames.contains(offset); });
+    std::erase_if(file.wanted,
+                  [&f = file](std::uint64_t offset) { return f.frames.contains(offset); });
     if (!file.wanted.empty()) resolve_file(key.first, key.second, file);
     file.wanted.clear();
   }
 }
 
 void SymbolResolver::cannot_answer(const std::string& path, File& file, std::string why) {
-  if (!std::exchange(file.remarked, true)) not_checked_.push_back({"symbols of " + path, std::move(why)});
+  if (!std::exchange(file.remarked, true))
+    not_checked_.push_back({"symbols of " + path, std::move(why)});
 }
 
-void SymbolResolver::resolve_file(const std::string& path, const std::string& build_id, File& file) {
+void SymbolResolver::resolve_file(const std::string& path, const std::string& build_id,
+                                  File& file) {
   for (const std::uint64_t offset : file.wanted) file.frames[offset]; // asked, whatever comes of it
   if (!path.starts_with('/')) return;                                 // the kernel's own: [vdso]
   const std::optional<ElfFile> binary = ElfFile::open(path);
@@ -70,13 +76,13 @@ void SymbolResolver::resolve_file(const std::string& path, const std::string& bu
   const std::string found = binary->build_id();
   if (!build_id.empty() && found != build_id) {
     cannot_answer(path, file,
-                  "the file has changed since the recording (build id " + (found.empty() ? "none" : found) +
-                      ", recorded " + build_id + ")");
+                  "the file has changed since the recording (build id " +
+                    (found.empty() ? "none" : found) + ", recorded " + build_id + ")");
     return;
   }
   file.answered = true;
   const std::optional<ElfFile> debug =
-      has_dwarf(*binary) ? std::nullopt : open_debug_file(*binary, path, options_.debug_roots);
+    has_dwarf(*binary) ? std::nullopt : open_debug_file(*binary, path, options_.debug_roots);
 
   std::vector<SymbolName> names;
   for (const std::uint64_t offset : file.wanted) names.push_back({lookup_address(offset), {}});

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From addresses to functions, files and lines, with elfutils. The report builder first says which addresses
-// it wants, of all processes, then resolves them in one go: each object file is opened once, asked, and
-// closed again.
+// From addresses to functions, files and lines, with elfutils. The report builder first says which
+// addresses it wants, of all processes, then resolves them in one go: each object file is opened
+// once, asked, and closed again.
 //
-// Invariants: a file whose build id is not the recorded one gives no symbols, and says so; every address is a
-// return address, so the byte before it is looked up, while frames keep the address as captured.
+// Invariants: a file whose build id is not the recorded one gives no symbols, and says so; every
+// address is a return address, so the byte before it is looked up, while frames keep the address as
+// captured.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@
 namespace gmt {
 
 struct SymbolOptions {
-  std::vector<std::filesystem::path> debug_roots{"/usr/lib/debug"}; // where separate debug files are
+  std::vector<std::filesystem::path> debug_roots{"/usr/lib/debug"}; // where separate debug files
+                                                                    // are
 };
 
 // A function, or a function inlined into the next one, at one address.
@@ -40,7 +42,8 @@ public:
   void want(const Module& module, std::uint64_t address);
   void resolve(); // what was wanted since the last call
 
-  // Innermost first, never empty: an address that resolved to nothing gives one frame with module and offset.
+  // Innermost first, never empty: an address that resolved to nothing gives one frame with module
+  // and offset.
   std::vector<Frame> frames(const Module& module, std::uint64_t address) const;
   // Whether the module's own file could be asked, so that the answer is worth keeping.
   bool answered(const Module& module) const;
@@ -48,7 +51,8 @@ public:
 
 private:
   struct File {
-    std::map<std::uint64_t, std::vector<SourceFrame>> frames; // by offset in the file's address space
+    std::map<std::uint64_t, std::vector<SourceFrame>> frames; // by offset in the file's address
+                                                              // space
     std::vector<std::uint64_t> wanted;
     bool answered = false, remarked = false;
   };

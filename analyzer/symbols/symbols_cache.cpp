@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "analyzer/base/text_lines.h"
 #include "analyzer/base/text_files.h"
+#include "analyzer/base/text_lines.h"
 
 namespace gmt {
 namespace fs = std::filesystem;
@@ -21,7 +21,8 @@ constexpr std::uintmax_t kLargestFile = 512u << 20;
 constexpr std::size_t kMostFrames = 256;
 constexpr std::size_t kFields = 8; // later versions may append more
 
-// Nothing if a range makes no sense: without it, the frames above cannot be distinguished from the function's own.
+// Nothing if a range makes no sense: without it, the frames above cannot be distinguished from the
+// function's own.
 std::shared_ptr<const Callee> parse_callee(std::string_view function, std::string_view ranges) {
   Callee callee;
   callee.function = unescape(function);
@@ -97,9 +98,9 @@ std::optional<std::string> SymbolFile::write(const fs::path& trace) const {
   const WriteFailure failure = replace_file(path, [this](std::ostream& out) {
     for (const auto& [key, frames] : frames_) {
       for (const Frame& f : frames) {
-        out << hex(key.first) << '\t' << hex(key.second) << '\t' << (f.inlined ? 1 : 0) << '\t' << f.line
-            << '\t' << escape(f.function) << '\t' << escape(f.file) << '\t' << escape(f.module) << '\t'
-            << hex(f.module_offset);
+        out << hex(key.first) << '\t' << hex(key.second) << '\t' << (f.inlined ? 1 : 0) << '\t'
+            << f.line << '\t' << escape(f.function) << '\t' << escape(f.file) << '\t'
+            << escape(f.module) << '\t' << hex(f.module_offset);
         if (f.callee) write_callee(out, *f.callee);
         out << '\n';
       }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace's `symbols` file (trace/FORMAT.md): frames resolved once, where the binaries were, so that a
-// report made elsewhere shows the same. Read and written by the report builder. A file that is missing,
-// damaged or from another hand is no error: what cannot be used is skipped. Address, loaded order and module
-// offset are hexadecimal as in `modules`, line numbers are decimal.
+// The trace's `symbols` file (trace/FORMAT.md): frames resolved once, where the binaries were, so
+// that a report made elsewhere shows the same. Read and written by the report builder. A file that
+// is missing, damaged or from another hand is no error: what cannot be used is skipped. Address,
+// loaded order and module offset are hexadecimal as in `modules`, line numbers are decimal.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ class SymbolFile {
 public:
   static SymbolFile read(const std::filesystem::path& trace);
 
-  // Frames of an address in the module loaded at that order, innermost first; nullptr if they are not there.
+  // Frames of an address in the module loaded at that order, innermost first; nullptr if they are
+  // not there.
   const std::vector<Frame>* find(std::uint64_t address, std::uint64_t loaded) const;
   void set(std::uint64_t address, std::uint64_t loaded, std::vector<Frame> frames);
   std::size_t size() const { return frames_.size(); }
@@ -31,8 +32,8 @@ public:
   std::optional<std::string> write(const std::filesystem::path& trace) const;
 
 private:
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<Frame>>
-      frames_; // by address and loaded order
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<Frame>> frames_; // by address and
+                                                                                 // loaded order
 };
 
 } // namespace gmt

@@ -8,14 +8,15 @@
 #include <string_view>
 #include <utility>
 
+#include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/dwarf_lookup.h"
 #include "analyzer/symbols/elf_file.h"
-#include "analyzer/symbols/demangle.h"
 
 namespace gmt {
 namespace {
 
-// Calls `visit` for each scope and call site of a function, until it returns true. Functions within are others.
+// Calls `visit` for each scope and call site of a function, until it returns true. Functions within
+// are others.
 template <typename Visit> bool any_within(Dwarf_Die scope, Visit&& visit, unsigned depth = 0) {
   Dwarf_Die child;
   if (depth > kDeepestScope || dwarf_child(&scope, &child) != 0) return false;
@@ -43,7 +44,8 @@ bool returns_to(Dwarf_Die& site, std::uint64_t address) {
   const unsigned name = dwarf_tag(&site) == DW_TAG_call_site ? DW_AT_call_return_pc : DW_AT_low_pc;
   Dwarf_Attribute value;
   Dwarf_Addr at = 0;
-  return dwarf_attr(&site, name, &value) != nullptr && dwarf_formaddr(&value, &at) == 0 && at == address;
+  return dwarf_attr(&site, name, &value) != nullptr && dwarf_formaddr(&value, &at) == 0 &&
+         at == address;
 }
 
 bool has_flag(Dwarf_Die& die, unsigned name) {
@@ -53,7 +55,8 @@ bool has_flag(Dwarf_Die& die, unsigned name) {
 }
 
 bool is_tail_call(Dwarf_Die& die) {
-  return is_call_site(die) && (has_flag(die, DW_AT_call_tail_call) || has_flag(die, DW_AT_GNU_tail_call));
+  return is_call_site(die) &&
+         (has_flag(die, DW_AT_call_tail_call) || has_flag(die, DW_AT_GNU_tail_call));
 }
 
 bool follow(Dwarf_Die& die, unsigned name, Dwarf_Die& result) {
@@ -93,10 +96,12 @@ bool is_stub(Dwarf_Die die) {
   const std::string name = linked_name(die);
   const char* plain = dwarf_diename(&die);
   return name.find("__device_stub_") != std::string::npos ||
-         (plain != nullptr && std::string_view(plain).find("__device_stub_") != std::string_view::npos);
+         (plain != nullptr &&
+          std::string_view(plain).find("__device_stub_") != std::string_view::npos);
 }
 
-// What nvcc puts in a kernel's place is no function of the program's: it calls, or has inlined, the launch's stub.
+// What nvcc puts in a kernel's place is no function of the program's: it calls, or has inlined, the
+// launch's stub.
 bool stands_for_kernel(const Dwarf_Die& function) {
   return any_within(function, [](Dwarf_Die& die) {
     Dwarf_Die other;
@@ -125,15 +130,16 @@ std::vector<CodeRange> code_of(const std::vector<Dwarf_Die>& definitions) {
 
 } // namespace
 
-std::vector<Dwarf_Die> TailCalls::definitions_beside(std::uint64_t address, const void* declaration) {
+std::vector<Dwarf_Die> TailCalls::definitions_beside(std::uint64_t address,
+                                                     const void* declaration) {
   const DwarfLookup::Ranges* functions = dwarf_.functions_beside(address);
   if (functions == nullptr) return {};
   const auto [unit, is_new] = units_.try_emplace(functions);
   if (is_new) {
     for (const DwarfLookup::Range& range : *functions) {
       std::vector<Dwarf_Die>& definitions = unit->second[declaration_of(range.die).addr];
-      const bool known =
-        std::ranges::any_of(definitions, [&](const Dwarf_Die& die) { return die.addr == range.die.addr; });
+      const bool known = std::ranges::any_of(
+        definitions, [&](const Dwarf_Die& die) { return die.addr == range.die.addr; });
       if (!known) definitions.push_back(range.die);
     }
   }
@@ -160,7 +166,8 @@ void TailCalls::want(std::uint64_t return_address) {
 void TailCalls::resolve(const ElfFile& tables) {
   std::map<std::string, std::uint64_t> elsewhere;
   for (auto& [declaration, called] : called_) {
-    if (called.definitions.empty() && !called.linked_name.empty()) elsewhere[called.linked_name] = 0;
+    if (called.definitions.empty() && !called.linked_name.empty())
+      elsewhere[called.linked_name] = 0;
   }
   if (!elsewhere.empty()) tables.find_functions(elsewhere);
   for (auto& [declaration, called] : called_) {
@@ -175,7 +182,9 @@ void TailCalls::resolve(const ElfFile& tables) {
     const bool is_defined = std::ranges::any_of(called.definitions, [](const Dwarf_Die& die) {
       return any_within(die, [](Dwarf_Die& site) { return is_tail_call(site); });
     });
-    if (!is_defined || is_cuda_name(name) || std::ranges::any_of(called.definitions, stands_for_kernel)) continue;
+    if (!is_defined || is_cuda_name(name) ||
+        std::ranges::any_of(called.definitions, stands_for_kernel))
+      continue;
     called.callee = std::make_shared<const Callee>(Callee{name, code_of(called.definitions)});
   }
 }

@@ -77,7 +77,8 @@ private:
   bool on_function() {
     const trace::AccessFunctionView f(record());
     const std::uint64_t number = f.number();
-    if (number == 0 || number > UINT32_MAX || !by_number_.try_emplace(number, log_.functions.size()).second) {
+    if (number == 0 || number > UINT32_MAX ||
+        !by_number_.try_emplace(number, log_.functions.size()).second) {
       return false;
     }
     const auto name = texts_.find(f.name());
@@ -86,7 +87,8 @@ private:
                               .identity = f.word(trace::AccessFunctionWord::identity),
                               .measured = f.measured(),
                               .lost = f.lost(),
-                              .shared_measured = f.measured() + f.more_shared(), // the latter may be negative
+                              .shared_measured = f.measured() + f.more_shared(), // the latter may
+                                                                                 // be negative
                               .launches = f.launches(),
                               .plain_nanoseconds = f.plain_nanoseconds(),
                               .longest_nanoseconds = f.longest_nanoseconds(),
@@ -101,16 +103,17 @@ private:
     const auto [number, offset] = i.place();
     const auto function = by_number_.find(number);
     if (function == by_number_.end()) return false;
-    log_.functions[function->second].instructions.push_back({.offset = offset,
-                                                             .counts = {.executions = i.executions(),
-                                                                        .thread_executions = i.thread_executions(),
-                                                                        .sectors = i.sectors(),
-                                                                        .ideal_sectors = i.ideal_sectors(),
-                                                                        .bytes = i.bytes(),
-                                                                        .wavefronts = i.wavefronts(),
-                                                                        .ideal_wavefronts = i.ideal_wavefronts(),
-                                                                        .shared_bytes = i.shared_bytes(),
-                                                                        .local_sectors = i.local_sectors()}});
+    log_.functions[function->second].instructions.push_back(
+      {.offset = offset,
+       .counts = {.executions = i.executions(),
+                  .thread_executions = i.thread_executions(),
+                  .sectors = i.sectors(),
+                  .ideal_sectors = i.ideal_sectors(),
+                  .bytes = i.bytes(),
+                  .wavefronts = i.wavefronts(),
+                  .ideal_wavefronts = i.ideal_wavefronts(),
+                  .shared_bytes = i.shared_bytes(),
+                  .local_sectors = i.local_sectors()}});
     return true;
   }
 
@@ -121,7 +124,8 @@ private:
     const auto [of_first, of_second] = c.words_of_passes(); // a bit for each word
     KernelCounters& counters = log_.functions[function->second].counters;
     counters.launches = c.first_pass() + c.second_pass();
-    for (unsigned word = trace::AccessCountersWord::read_bytes; const auto figure : kCounterFigures) {
+    for (unsigned word = trace::AccessCountersWord::read_bytes;
+         const auto figure : kCounterFigures) {
       const std::uint64_t first = (of_first >> word & 1) != 0 ? c.first_pass() : 0;
       const std::uint64_t second = (of_second >> word & 1) != 0 ? c.second_pass() : 0;
       counters.*figure = {c.word(word), first + second};

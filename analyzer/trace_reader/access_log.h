@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What instructions did to memory, as one context's access-<n>.log has it (trace/FORMAT.md, "Instructions and
-// memory").
+// What instructions did to memory, as one context's access-<n>.log has it (trace/FORMAT.md,
+// "Instructions and memory").
 //
-// Trusts nothing, as SlotFile does: what makes no sense is counted and left out. Its words are raised in place while the
-// process lives, so any number may be the one before.
+// Trusts nothing, as SlotFile does: what makes no sense is counted and left out. Its words are
+// raised in place while the process lives, so any number may be the one before.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct AccessWindows {
   std::uint64_t launches = 0, launches_read = 0, launches_given_up = 0;
   std::uint64_t open_nanoseconds = 0;
   std::uint64_t graph_launches = 0;
-  std::uint64_t graphs_in_windows = 0; // their kernels may not have run
-  std::uint64_t unknown_graphs = 0; // of them: it is not known which kernels they launched
-  std::uint64_t put_off = 0; // launches that were due and left out to save time
+  std::uint64_t graphs_in_windows = 0;     // their kernels may not have run
+  std::uint64_t unknown_graphs = 0;        // of them: it is not known which kernels they launched
+  std::uint64_t put_off = 0;               // launches that were due and left out to save time
   std::uint64_t measuring_nanoseconds = 0; // what measuring cost the process, by then
   std::uint64_t elapsed_nanoseconds = 0;   // since its first launch; both 0 in traces before 1.5
   // Of whole-kernel counters.
@@ -44,14 +44,14 @@ struct KernelCounters {
   Figure l1_sectors, l1_hits, l2_sectors, l2_hits;
   Figure loads, load_sectors, stores, store_sectors; // of global memory, by warps
   Figure nanoseconds;                                // that the kernel ran
-  Figure possible_bytes;                             // that the device's memory can move in that time
+  Figure possible_bytes; // that the device's memory can move in that time
 };
 // The members in the order of the trace's words, from trace::AccessCountersWord::read_bytes on.
-inline constexpr KernelCounters::Figure KernelCounters::*kCounterFigures[] = {
-    &KernelCounters::read_bytes, &KernelCounters::written_bytes, &KernelCounters::l1_sectors,
-    &KernelCounters::l1_hits,    &KernelCounters::l2_sectors,    &KernelCounters::loads,
-    &KernelCounters::load_sectors, &KernelCounters::stores,      &KernelCounters::store_sectors,
-    &KernelCounters::nanoseconds,  &KernelCounters::possible_bytes, &KernelCounters::l2_hits};
+inline constexpr KernelCounters::Figure KernelCounters::* kCounterFigures[] = {
+  &KernelCounters::read_bytes,   &KernelCounters::written_bytes,  &KernelCounters::l1_sectors,
+  &KernelCounters::l1_hits,      &KernelCounters::l2_sectors,     &KernelCounters::loads,
+  &KernelCounters::load_sectors, &KernelCounters::stores,         &KernelCounters::store_sectors,
+  &KernelCounters::nanoseconds,  &KernelCounters::possible_bytes, &KernelCounters::l2_hits};
 
 // trace::Kind::kAccessInstruction; trace::kUnknownCount where the chip has no such metric.
 struct AccessCounts {
@@ -62,7 +62,9 @@ struct AccessCounts {
 
   // Instructions that did not are measured too, for their executions.
   bool accessed_memory() const {
-    const auto any = [](std::uint64_t figure) { return figure != 0 && figure != trace::kUnknownCount; };
+    const auto any = [](std::uint64_t figure) {
+      return figure != 0 && figure != trace::kUnknownCount;
+    };
     return any(sectors) || any(bytes) || any(wavefronts) || any(shared_bytes) || any(local_sectors);
   }
   bool operator==(const AccessCounts&) const = default;
@@ -75,13 +77,13 @@ struct AccessFunction {
     AccessCounts counts;
   };
   std::uint32_t number = 0;
-  std::string name;           // as linked; empty if unknown
-  std::uint64_t identity = 0; // CUPTI's checksum of the cubin and the symbol's index in it
-  std::uint64_t measured = 0; // launches whose figures are in the sums
-  std::uint64_t lost = 0;     // launches whose figures are not
-  std::uint64_t shared_measured = 0; // the same, figures of shared memory
-  std::uint64_t launches = 0; // in all; 0 for device functions
-  std::uint64_t plain_nanoseconds = 0;   // of a launch that was not measured; 0 unknown
+  std::string name;                    // as linked; empty if unknown
+  std::uint64_t identity = 0;          // CUPTI's checksum of the cubin and the symbol's index in it
+  std::uint64_t measured = 0;          // launches whose figures are in the sums
+  std::uint64_t lost = 0;              // launches whose figures are not
+  std::uint64_t shared_measured = 0;   // the same, figures of shared memory
+  std::uint64_t launches = 0;          // in all; 0 for device functions
+  std::uint64_t plain_nanoseconds = 0; // of a launch that was not measured; 0 unknown
   std::uint64_t longest_nanoseconds = 0; // of a launch that was measured; 0 unknown
   std::uint64_t too_costly = 0;          // launches that were due and put off
   std::vector<Instruction> instructions;

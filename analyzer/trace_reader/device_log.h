@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels wrote of their malloc and free, one ring's records in the order in which they were read from
-// it: from device-<n>.log, and from device-<n>.ring what a dead process left there (trace/FORMAT.md,
-// "Device rings").
+// What kernels wrote of their malloc and free, one ring's records in the order in which they were
+// read from it: from device-<n>.log, and from device-<n>.ring what a dead process left there
+// (trace/FORMAT.md, "Device rings").
 //
-// Trusts nothing, as SlotFile does. A record that stands in both files, because its process died in the middle of moving
-// it, is given once.
+// Trusts nothing, as SlotFile does. A record that stands in both files, because its process died in
+// the middle of moving it, is given once.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ struct DeviceLogFiles {
 struct DeviceRecord {
   trace::Head head;
   trace::DeviceSlot slot;                 // of kDeviceDrained, the bytes of a trace::Slot
-  std::span<const std::uint64_t> payload; // for trace::DeviceAllocView and the other views; at least 4 words
+  std::span<const std::uint64_t> payload; // for trace::DeviceAllocView and the other views; at
+                                          // least 4 words
 
   trace::DeviceOp op() const { return trace::device_op(head.flags); }
   trace::DeviceSpace space() const { return trace::device_space(head.flags); }
@@ -56,7 +57,8 @@ private:
   bool is_repeated();
 
   LogStats stats_;
-  std::optional<SlotFile> log_, ring_;     // ring_: what was left there, and a kDeviceDrained of our own
+  std::optional<SlotFile> log_, ring_; // ring_: what was left there, and a kDeviceDrained of our
+                                       // own
   std::vector<std::uint64_t> last_ticket_; // of each sub-ring, plus one; 0 none yet
   std::vector<std::uint64_t> payload_;
   DeviceRecord record_{};

@@ -26,8 +26,8 @@ EventStream::EventStream(TraceDir trace) : trace_(std::move(trace)) {
   std::vector<std::unique_ptr<LogReader>> logs;
   const bool keep_open = trace_.logs.size() <= kMaxOpenLogs;
   for (const std::filesystem::path& log : trace_.logs) {
-    logs.push_back(
-      std::make_unique<LogReader>(log, static_cast<std::uint32_t>(logs.size()), stacks_, keep_open));
+    logs.push_back(std::make_unique<LogReader>(log, static_cast<std::uint32_t>(logs.size()),
+                                               stacks_, keep_open));
   }
   merge_ = std::make_unique<Merge>(std::move(logs));
 }
@@ -42,7 +42,8 @@ void EventStream::note_thread(const Event& e) {
 // A log that does not tell its threads apart counts as one.
 std::uint64_t EventStream::threads() const {
   const auto silent = [](const auto& log) { return !log->stats().tells_threads; };
-  return threads_.size() + static_cast<std::uint64_t>(std::ranges::count_if(merge_->logs(), silent));
+  return threads_.size() +
+         static_cast<std::uint64_t>(std::ranges::count_if(merge_->logs(), silent));
 }
 
 ReadStats EventStream::stats() const {

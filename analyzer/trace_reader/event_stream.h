@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One trace as a merged stream of events. Reads records and counts what could not be read; what the records say is for
-// others to model.
+// One trace as a merged stream of events. Reads records and counts what could not be read; what the
+// records say is for others to model.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +28,15 @@ class EventStream {
 public:
   explicit EventStream(TraceDir trace);
 
-  // The next record in merged order, null after the last; valid until the next call. Besides calls these are
-  // what stands before kAlloc in trace/format.h, stacks excepted.
+  // The next record in merged order, null after the last; valid until the next call. Besides calls
+  // these are what stands before kAlloc in trace/format.h, stacks excepted.
   const Event* next() {
     const Event* e = merge_->next();
     if (e != nullptr && e->thread != recent_threads_[e->thread % kRecentThreads]) note_thread(*e);
     return e;
   }
-  // After the last record: the process may have written more since, and next() goes on with it. Its new logs are not
-  // looked for, and calls that were in flight are not read again.
+  // After the last record: the process may have written more since, and next() goes on with it. Its
+  // new logs are not looked for, and calls that were in flight are not read again.
   void read_on() { merge_->read_on(); }
   // A record that next() will return soon, n calls after this one, or null; n up to Merge::kAhead.
   const Event* ahead(std::size_t n) const { return merge_->ahead(n); }
@@ -53,7 +53,7 @@ private:
   TraceDir trace_;
   StackTable stacks_;
   std::unique_ptr<Merge> merge_;
-  std::unordered_set<std::uint32_t> threads_; // numbers, where logs tell of threads
+  std::unordered_set<std::uint32_t> threads_;         // numbers, where logs tell of threads
   static constexpr std::uint32_t kRecentThreads = 64; // events of several threads alternate
   std::vector<std::uint32_t> recent_threads_ = std::vector(kRecentThreads, ~std::uint32_t{0});
 };

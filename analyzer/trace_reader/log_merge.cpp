@@ -59,7 +59,8 @@ void Merge::put_in_order() {
     by_order_.assign(static_cast<std::size_t>(highest_ - lowest_) + 1, 0);
     bool unique = true;
     for (std::size_t i = 0; i < gathered_.size(); ++i) {
-      std::uint32_t& entry = by_order_[static_cast<std::size_t>(gathered_[i].record.order - lowest_)];
+      std::uint32_t& entry =
+        by_order_[static_cast<std::size_t>(gathered_[i].record.order - lowest_)];
       unique = unique && entry == 0;
       entry = static_cast<std::uint32_t>(i + 1);
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// All logs of a process as one stream in the order of its process-wide counter. Works in runs: all records up
-// to the order that every log has been read to. Since the counter is dense, a run is put in order by writing
-// each record to the slot that its order names; a run where that does not work out (damage) is sorted.
+// All logs of a process as one stream in the order of its process-wide counter. Works in runs: all
+// records up to the order that every log has been read to. Since the counter is dense, a run is put
+// in order by writing each record to the slot that its order names; a run where that does not work
+// out (damage) is sorted.
 //
-// Events are decoded some time before they are handed out: what they name is all over memory, and a reader
-// that looks ahead can have it fetched by then.
+// Events are decoded some time before they are handed out: what they name is all over memory, and a
+// reader that looks ahead can have it fetched by then.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +35,8 @@ public:
     const std::size_t at = at_ + n - 1;
     return at < decoded_until_ ? &decoded_[at % decoded_.size()].event : nullptr;
   }
-  // After the last event: logs may have grown since. What they hold now comes next, in its own order: it is not put
-  // between events that were handed out before.
+  // After the last event: logs may have grown since. What they hold now comes next, in its own
+  // order: it is not put between events that were handed out before.
   void read_on();
   const std::vector<std::unique_ptr<LogReader>>& logs() const { return logs_; }
 
@@ -66,14 +67,14 @@ private:
   void put_in_order();
 
   std::vector<std::unique_ptr<LogReader>> logs_;
-  std::vector<LogReader*> active_;    // not yet drained, in the order of logs_
-  std::vector<Item> gathered_;        // a run as the logs hold it
+  std::vector<LogReader*> active_;      // not yet drained, in the order of logs_
+  std::vector<Item> gathered_;          // a run as the logs hold it
   std::vector<std::uint32_t> by_order_; // order - lowest -> index into gathered_ + 1
   std::vector<Item> run_;
-  std::size_t at_ = 0;            // next in run_
-  std::size_t decoded_until_ = 0; // in run_
+  std::size_t at_ = 0;                        // next in run_
+  std::size_t decoded_until_ = 0;             // in run_
   std::array<Decoded, 2 * kAhead> decoded_{}; // by index in run_, modulo
-  std::uint64_t lowest_ = 0, highest_ = 0; // orders in gathered_
+  std::uint64_t lowest_ = 0, highest_ = 0;    // orders in gathered_
 };
 
 } // namespace gmt

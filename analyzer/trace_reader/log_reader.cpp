@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one log. The hot path is parse() for a single-slot record, with what it calls inline, and decode(); everything
-// else runs once a batch or once a stack.
+// Reads one log. The hot path is parse() for a single-slot record, with what it calls inline, and
+// decode(); everything else runs once a batch or once a stack.
 
 #include "analyzer/trace_reader/log_reader.h"
 
@@ -15,14 +15,17 @@ using trace::Kind;
 
 bool is_event(Kind kind) {
   const auto k = static_cast<unsigned>(kind);
-  return (k >= static_cast<unsigned>(Kind::kAlloc) && k <= static_cast<unsigned>(trace::kLastEventKind)) ||
+  return (k >= static_cast<unsigned>(Kind::kAlloc) &&
+          k <= static_cast<unsigned>(trace::kLastEventKind)) ||
          (k >= static_cast<unsigned>(Kind::kName) && k <= static_cast<unsigned>(Kind::kThread));
 }
 
 } // namespace
 
-LogReader::LogReader(std::filesystem::path path, std::uint32_t log, StackTable& stacks, bool keep_open)
-    : stacks_(stacks), file_(std::move(path), stats_, ZeroHeads::kTorn, keep_open), log_(log), leases_{{0, log}} {}
+LogReader::LogReader(std::filesystem::path path, std::uint32_t log, StackTable& stacks,
+                     bool keep_open)
+    : stacks_(stacks), file_(std::move(path), stats_, ZeroHeads::kTorn, keep_open), log_(log),
+      leases_{{0, log}} {}
 
 // Reads on until there is something to hand out, or the file ends.
 void LogReader::refill() {
@@ -35,7 +38,8 @@ void LogReader::refill() {
                        [](const Record& a, const Record& b) { return a.order < b.order; });
       sorted_ = true;
     }
-    limit_ = file_.is_at_end() ? records_.size() : records_.size() - std::min(records_.size(), kWindow);
+    limit_ =
+      file_.is_at_end() ? records_.size() : records_.size() - std::min(records_.size(), kWindow);
   } while (next_ >= limit_ && !file_.is_at_end());
 }
 
@@ -78,7 +82,8 @@ inline void LogReader::keep(const SlotRecord& record) {
   const auto at = static_cast<std::uint32_t>(record.slot);
   records_.push_back({order, at, stack_of(slot.stack)});
   if (record.head.kind == Kind::kThread) begin_thread(at);
-  if (record.head.slots == 1 && record.head.kind == Kind::kLoss) note_loss(trace::LossView(slot), stats_);
+  if (record.head.slots == 1 && record.head.kind == Kind::kLoss)
+    note_loss(trace::LossView(slot), stats_);
 }
 
 void LogReader::begin_thread(std::uint32_t slot) {
@@ -103,12 +108,14 @@ void LogReader::define_stack(const SlotRecord& record) {
   file_.words_of(record, scratch_);
   const trace::StackView view(trace::Payload{scratch_.data(), scratch_.size()});
   const std::uint64_t id = view.id(), count = view.frame_count();
-  if (id == 0 || id > UINT32_MAX || count > trace::kMaxStackFrames || count > view.frames().size()) {
+  if (id == 0 || id > UINT32_MAX || count > trace::kMaxStackFrames ||
+      count > view.frames().size()) {
     ++stats_.damaged;
     return;
   }
   ++stats_.records;
-  const StackId stack = stacks_.intern(std::span(scratch_).subspan(trace::StackWord::kCount, count));
+  const StackId stack =
+    stacks_.intern(std::span(scratch_).subspan(trace::StackWord::kCount, count));
   constexpr std::size_t kGap = 4096; // ids count up; a far one is damage, and must not cost memory
   if (id < stack_ids_.size() + kGap) {
     if (id >= stack_ids_.size()) stack_ids_.resize(id + 1);
@@ -118,7 +125,8 @@ void LogReader::define_stack(const SlotRecord& record) {
   }
 }
 
-void LogReader::decode(const Record& record, Event& event, std::vector<std::uint64_t>& payload) const {
+void LogReader::decode(const Record& record, Event& event,
+                       std::vector<std::uint64_t>& payload) const {
   const trace::Slot& slot = file_[record.slot];
   const trace::Head head = trace::unpack(slot.head);
   event.kind = head.kind;

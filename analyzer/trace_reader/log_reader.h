@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One log of a trace as a stream of events in rising order (trace/FORMAT.md, "Slots").
 //
-// Kinds that are not known are counted and skipped. Orders within a log rise but for small inversions: records are held
-// back for a window of kWindow before they are handed out.
+// Kinds that are not known are counted and skipped. Orders within a log rise but for small
+// inversions: records are held back for a window of kWindow before they are handed out.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ public:
   // `log` is the log's index in the trace; keep_open as of SlotFile.
   LogReader(std::filesystem::path path, std::uint32_t log, StackTable& stacks, bool keep_open);
 
-  // Records in order that may be handed out now. make_ready() reads on if there are none, and says whether
-  // there are any; it invalidates records taken before.
+  // Records in order that may be handed out now. make_ready() reads on if there are none, and says
+  // whether there are any; it invalidates records taken before.
   bool make_ready() {
     if (next_ >= limit_ && !file_.is_at_end()) refill();
     return next_ < limit_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See missing_records.h. Names of logs: t<tid>-<number>.<file>.log, access-<number>.log, device-<number>.log and
-// device-<number>.<file>.log; a device's number may lack, because a ring whose kernels recorded nothing has no log.
+// See missing_records.h. Names of logs: t<tid>-<number>.<file>.log, access-<number>.log,
+// device-<number>.log and device-<number>.<file>.log; a device's number may lack, because a ring
+// whose kernels recorded nothing has no log.
 
 #include "analyzer/trace_reader/missing_records.h"
 
@@ -9,8 +10,8 @@
 #include <optional>
 #include <set>
 
-#include "analyzer/base/text_lines.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/base/text_lines.h"
 
 namespace gmt {
 namespace {
@@ -97,7 +98,8 @@ std::vector<std::uint64_t> holes(const std::set<std::uint64_t>& numbers) {
 void OrderGaps::note_gap(std::uint64_t orders) {
   constexpr std::size_t kMostKept = 4096;
   empty_ += orders;
-  if (last_record_.of_batch && gaps_.size() < kMostKept) gaps_.push_back({last_, orders, last_record_});
+  if (last_record_.of_batch && gaps_.size() < kMostKept)
+    gaps_.push_back({last_, orders, last_record_});
 }
 
 // The call never returned, or the process ended while its members were written.
@@ -113,8 +115,10 @@ std::uint64_t OrderGaps::missing(const LogStats& total, bool exit_recorded) cons
     if (is_cut_batch(gap)) count -= std::min(count, gap.orders);
   }
   count -= std::min(count, known_losses(total));
-  // A call takes its order some instructions before its record stands. The thread that wrote the last words was in none.
-  const std::uint64_t cut_calls = last_of_log_.size() - (exit_recorded && !last_of_log_.empty() ? 1 : 0);
+  // A call takes its order some instructions before its record stands. The thread that wrote the
+  // last words was in none.
+  const std::uint64_t cut_calls =
+    last_of_log_.size() - (exit_recorded && !last_of_log_.empty() ? 1 : 0);
   return count > cut_calls ? count : 0;
 }
 
@@ -132,17 +136,20 @@ std::vector<std::string> missing_logs(const TraceDir& trace) {
     if (const auto name = device_log_name(device.log.filename().string())) add(*name);
   }
   for (const auto& path : trace.access_logs) {
-    if (const auto number = access_log_number(path.filename().string())) access_numbers.insert(*number);
+    if (const auto number = access_log_number(path.filename().string()))
+      access_numbers.insert(*number);
   }
   std::vector<std::string> missing;
-  for (const std::uint64_t number : holes(numbers)) missing.push_back(cat({"t*-", std::to_string(number), ".0.log"}));
+  for (const std::uint64_t number : holes(numbers))
+    missing.push_back(cat({"t*-", std::to_string(number), ".0.log"}));
   for (const std::uint64_t number : holes(access_numbers)) {
     missing.push_back(cat({"access-", std::to_string(number), ".log"}));
   }
   for (const auto& [owner, parts] : files) {
     for (const std::uint64_t part : holes(parts)) {
       const bool bare = part == 0 && owner.starts_with("device-");
-      missing.push_back(bare ? cat({owner, ".log"}) : cat({owner, ".", std::to_string(part), ".log"}));
+      missing.push_back(bare ? cat({owner, ".log"})
+                             : cat({owner, ".", std::to_string(part), ".log"}));
     }
   }
   return missing;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records that were made and are not in the trace, though nothing says that they were lost: a log was deleted, or not
-// copied with the others. Their numbers in the process-wide order stay unused, and logs are numbered without holes.
+// Records that were made and are not in the trace, though nothing says that they were lost: a log
+// was deleted, or not copied with the others. Their numbers in the process-wide order stay unused,
+// and logs are numbered without holes.
 //
-// What is empty for another reason: orders of records that were dropped (counted in the headers' lost[]), of torn and
-// damaged ones, one of each thread that was in the middle of a call when the process ended, and those of a batch that
-// was cut off. What comes behind the last record of all leaves no gap: the missing end of a killed process's log.
+// What is empty for another reason: orders of records that were dropped (counted in the headers'
+// lost[]), of torn and damaged ones, one of each thread that was in the middle of a call when the
+// process ended, and those of a batch that was cut off. What comes behind the last record of all
+// leaves no gap: the missing end of a killed process's log.
 #pragma once
 
 #include <cstdint>
@@ -48,11 +50,12 @@ private:
 
   // The others bear the order of the call before them.
   static bool has_own_order(const Event& e) {
-    return e.kind >= trace::Kind::kAlloc || e.kind == trace::Kind::kThread || e.kind == trace::Kind::kRange ||
-           e.kind == trace::Kind::kExit;
+    return e.kind >= trace::Kind::kAlloc || e.kind == trace::Kind::kThread ||
+           e.kind == trace::Kind::kRange || e.kind == trace::Kind::kExit;
   }
   static bool may_be_of_batch(const Event& e) {
-    return e.kind == trace::Kind::kUse || (e.kind == trace::Kind::kCopy && (e.flags & trace::kCopyBatched) != 0);
+    return e.kind == trace::Kind::kUse ||
+           (e.kind == trace::Kind::kCopy && (e.flags & trace::kCopyBatched) != 0);
   }
   void note_gap(std::uint64_t orders);
   bool is_cut_batch(const Gap& gap) const;

@@ -5,7 +5,8 @@
 
 namespace gmt {
 
-const Module* find_module(std::span<const Module> modules, std::uint64_t address, std::uint64_t order) {
+const Module* find_module(std::span<const Module> modules, std::uint64_t address,
+                          std::uint64_t order) {
   const Module* found = nullptr;
   for (const Module& m : modules) {
     // A return address may lie one past the end, behind a call that never returns.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads slots; see slot_file.h. What SlotScan::next() does itself is the hot path; everything here runs once a batch, or
-// for records of several slots and for damage.
+// Reads slots; see slot_file.h. What SlotScan::next() does itself is the hot path; everything here
+// runs once a batch, or for records of several slots and for damage.
 
 #include "analyzer/trace_reader/slot_file.h"
 
@@ -38,8 +38,8 @@ void add_saturating(std::uint64_t& sum, std::uint64_t n) {
 
 bool is_more(const trace::Slot& slot) { return trace::unpack(slot.head).kind == Kind::kMore; }
 
-// Takes over what a log's header says. `page` is what the file begins with, kLogHeaderBytes unless the file is
-// shorter. False if its slots cannot be read; `skipped` says why.
+// Takes over what a log's header says. `page` is what the file begins with, kLogHeaderBytes unless
+// the file is shorter. False if its slots cannot be read; `skipped` says why.
 bool note_header(std::span<const char> page, LogStats& stats) {
   trace::LogHeader header{};
   if (page.size() >= sizeof header) std::memcpy(&header, page.data(), sizeof header);
@@ -48,7 +48,8 @@ bool note_header(std::span<const char> page, LogStats& stats) {
   } else if (std::memcmp(header.magic, trace::kLogMagic, sizeof header.magic) != 0) {
     stats.skipped = "its header is damaged";
   } else if (header.major != trace::kFormatMajor) {
-    stats.skipped = cat({"it has format ", std::to_string(header.major), ".", std::to_string(header.minor)});
+    stats.skipped =
+      cat({"it has format ", std::to_string(header.major), ".", std::to_string(header.minor)});
   } else {
     std::copy(std::begin(header.lost), std::end(header.lost), stats.lost.begin());
     return true;
@@ -75,7 +76,8 @@ void SlotScan::forget_zeros(std::size_t position) {
 }
 
 // Whatever is not one good slot.
-SlotScan::Step SlotScan::next_odd(std::span<const trace::Slot> slots, bool is_end, const trace::Head& head) {
+SlotScan::Step SlotScan::next_odd(std::span<const trace::Slot> slots, bool is_end,
+                                  const trace::Head& head) {
   if (head.kind == Kind::kMore) {
     if (!std::exchange(in_orphans_, true)) ++stats_.damaged;
     ++at_;
@@ -109,7 +111,8 @@ void SlotScan::skip_abandoned(std::span<const trace::Slot> slots, unsigned count
   }
 }
 
-SlotFile::SlotFile(std::filesystem::path path, LogStats& stats, ZeroHeads zero_heads, bool keep_open)
+SlotFile::SlotFile(std::filesystem::path path, LogStats& stats, ZeroHeads zero_heads,
+                   bool keep_open)
     : path_(std::move(path)), stats_(stats), scan_(stats, zero_heads), keep_open_(keep_open) {
   if (!open_file()) {
     stats_.skipped = std::strerror(errno);
@@ -166,7 +169,8 @@ void SlotFile::read_more() {
   available_ += slots;
   if (slots < kBatch) {
     at_end_ = true;
-    if (bytes % sizeof(trace::Slot) != 0 && into[slots].head != 0) ++stats_.damaged; // cut in mid-slot
+    if (bytes % sizeof(trace::Slot) != 0 && into[slots].head != 0)
+      ++stats_.damaged; // cut in mid-slot
   }
   skip_hole(slots);
   if (!keep_open_) close_file();
@@ -184,11 +188,13 @@ void SlotFile::read_on() {
   at_end_ = false;
 }
 
-// Files grow in steps and may be sparse: after a batch of zeros comes nothing, or what lies behind a hole.
+// Files grow in steps and may be sparse: after a batch of zeros comes nothing, or what lies behind
+// a hole.
 void SlotFile::skip_hole(std::size_t slots_read) {
   const trace::Slot* const begin = raw_.data() + available_ - slots_read;
   if (at_end_) return;
-  if (std::any_of(begin, begin + slots_read, [](const trace::Slot& s) { return s.head != 0; })) return;
+  if (std::any_of(begin, begin + slots_read, [](const trace::Slot& s) { return s.head != 0; }))
+    return;
   const off_t data = ::lseek(fd_, static_cast<off_t>(offset_), SEEK_DATA);
   if (data < 0) {
     at_end_ = errno == ENXIO;
@@ -213,9 +219,10 @@ void SlotFile::words_of(const SlotRecord& record, std::vector<std::uint64_t>& wo
   words.resize(trace::kFirstPayloadWords + (record.head.slots - 1u) * trace::kMorePayloadWords);
   std::memcpy(words.data(), slots->a, sizeof slots->a);
   for (unsigned i = 1; i < record.head.slots; ++i) {
-    const auto* payload = reinterpret_cast<const char*>(&slots[i]) + offsetof(trace::MoreSlot, payload);
-    std::memcpy(words.data() + trace::kFirstPayloadWords + (i - 1) * trace::kMorePayloadWords, payload,
-                sizeof(trace::MoreSlot::payload));
+    const auto* payload =
+      reinterpret_cast<const char*>(&slots[i]) + offsetof(trace::MoreSlot, payload);
+    std::memcpy(words.data() + trace::kFirstPayloadWords + (i - 1) * trace::kMorePayloadWords,
+                payload, sizeof(trace::MoreSlot::payload));
   }
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of a log as whole records: the one place that says which slots are torn and which are damaged
-// (trace/FORMAT.md, "Slots").
+// The slots of a log as whole records: the one place that says which slots are torn and which are
+// damaged (trace/FORMAT.md, "Slots").
 //
-// Trusts nothing: a file may end anywhere, and any slot may hold anything. A record is whole if all its slots are there.
-// Damage is counted once for each record that is not whole, and once for each row of continuations without a first
-// slot. Files are read, not mapped, so that one cut short by somebody else meanwhile is only short.
+// Trusts nothing: a file may end anywhere, and any slot may hold anything. A record is whole if all
+// its slots are there. Damage is counted once for each record that is not whole, and once for each
+// row of continuations without a first slot. Files are read, not mapped, so that one cut short by
+// somebody else meanwhile is only short.
 #pragma once
 
 #include <array>
@@ -44,13 +45,15 @@ enum class ZeroHeads {
   kHoles // nothing: the file could not be written there, which its header counts
 };
 
-// Walks over slots that are in memory. More of them may be added behind, and dropped in front, between two calls.
+// Walks over slots that are in memory. More of them may be added behind, and dropped in front,
+// between two calls.
 class SlotScan {
 public:
   explicit SlotScan(LogStats& stats, ZeroHeads zero_heads = ZeroHeads::kTorn)
       : stats_(stats), zero_heads_(zero_heads) {}
 
-  // The next whole record. False if there is none, or if its rest is to be read yet, which it never is at the `is_end`.
+  // The next whole record. False if there is none, or if its rest is to be read yet, which it never
+  // is at the `is_end`.
   bool next(std::span<const trace::Slot> slots, bool is_end, SlotRecord& record) {
     while (at_ < slots.size()) {
       const std::uint64_t word = slots[at_].head;
@@ -73,12 +76,14 @@ public:
     return false;
   }
 
-  std::size_t position() const { return at_; }               // the first slot that was not looked at
+  std::size_t position() const { return at_; } // the first slot that was not looked at
   // Zero heads behind the last record, holes included: they may be written yet.
   std::uint64_t zeros() const { return zeros_; }
-  void forget_zeros(std::size_t position); // and looks at the slot of this position next
-  void dropped(std::size_t slots) { at_ -= slots; }          // in front
-  void passed_zeros(std::uint64_t slots) { zeros_ += slots; } // a hole of the file, which need not be read
+  void forget_zeros(std::size_t position);          // and looks at the slot of this position next
+  void dropped(std::size_t slots) { at_ -= slots; } // in front
+  void passed_zeros(std::uint64_t slots) {
+    zeros_ += slots;
+  } // a hole of the file, which need not be read
 
 private:
   enum class Step { kRecord, kSkipped, kNotRead };
@@ -98,25 +103,29 @@ class SlotFile {
 public:
   static constexpr std::size_t kBatch = 256; // slots read at once
 
-  // Reads the header; stats.skipped says why there is nothing to read. With keep_open false the file is opened anew for
-  // every batch: traces of more threads than there are file descriptors.
-  SlotFile(std::filesystem::path path, LogStats& stats, ZeroHeads zero_heads = ZeroHeads::kTorn, bool keep_open = true);
-  SlotFile(std::vector<trace::Slot> slots, LogStats& stats, ZeroHeads zero_heads); // no file: these slots
+  // Reads the header; stats.skipped says why there is nothing to read. With keep_open false the
+  // file is opened anew for every batch: traces of more threads than there are file descriptors.
+  SlotFile(std::filesystem::path path, LogStats& stats, ZeroHeads zero_heads = ZeroHeads::kTorn,
+           bool keep_open = true);
+  SlotFile(std::vector<trace::Slot> slots, LogStats& stats, ZeroHeads zero_heads); // no file: these
+                                                                                   // slots
   ~SlotFile();
   SlotFile(const SlotFile&) = delete;
   SlotFile& operator=(const SlotFile&) = delete;
 
   // The next whole record of those in memory; false if there is none.
   bool next(SlotRecord& record) { return scan_.next({raw_.data(), available_}, at_end_, record); }
-  // The same, reading on as long as there is anything to read; slots of earlier records are dropped.
+  // The same, reading on as long as there is anything to read; slots of earlier records are
+  // dropped.
   bool read(SlotRecord& record);
 
   bool is_at_end() const { return at_end_; } // all that there is is in memory
   void read_more();
-  // At the end, when all records have been taken: the file may have grown since. Reading goes on behind the last record,
-  // where slots were not written yet.
+  // At the end, when all records have been taken: the file may have grown since. Reading goes on
+  // behind the last record, where slots were not written yet.
   void read_on();
-  // Drops slots before `first`, at most those that were looked at; all indices sink by the number returned.
+  // Drops slots before `first`, at most those that were looked at; all indices sink by the number
+  // returned.
   std::size_t drop_before(std::size_t first);
 
   std::size_t position() const { return scan_.position(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interning of call stacks: all frames in one array, an open-addressing table of (hash, id) over it. A stack
-// is looked up once per log, so this is never in the path of an event.
+// Interning of call stacks: all frames in one array, an open-addressing table of (hash, id) over
+// it. A stack is looked up once per log, so this is never in the path of an event.
 
 #include "analyzer/trace_reader/stack_table.h"
 

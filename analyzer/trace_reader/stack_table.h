@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call stacks of one process, each once: logs number their stacks on their own, this table makes equal stacks of
-// all threads equal ids. Return addresses, innermost first.
+// The call stacks of one process, each once: logs number their stacks on their own, this table
+// makes equal stacks of all threads equal ids. Return addresses, innermost first.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ class StackTable {
 public:
   // Equal stacks get equal ids; the empty stack is id 0.
   StackId intern(std::span<const std::uint64_t> addresses);
-  std::span<const std::uint64_t> frames(StackId id) const; // empty for id 0 and for ids never given out
+  std::span<const std::uint64_t> frames(StackId id) const; // empty for id 0 and for ids never given
+                                                           // out
   std::size_t size() const { return begins_.size() - 2; }  // ids are 1..size()
 
 private:

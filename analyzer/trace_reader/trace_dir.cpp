@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a trace directory and reads its text files. A wrong path is answered in words that say which kind of
-// wrong it is; a damaged line costs that line only.
+// Opens a trace directory and reads its text files. A wrong path is answered in words that say
+// which kind of wrong it is; a damaged line costs that line only.
 
 #include "analyzer/trace_reader/trace_dir.h"
 
@@ -13,10 +13,10 @@
 #include <system_error>
 #include <utility>
 
-#include "analyzer/base/text_lines.h"
 #include "analyzer/base/text_files.h"
-#include "analyzer/base/user_error.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/base/text_lines.h"
+#include "analyzer/base/user_error.h"
 #include "trace/format.h"
 
 namespace gmt {
@@ -30,8 +30,8 @@ bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The whole file; nothing if there is no such regular file (a pipe of that name must not block us), or if it cannot
-// be read, which is the problem then.
+// The whole file; nothing if there is no such regular file (a pipe of that name must not block us),
+// or if it cannot be read, which is the problem then.
 std::optional<std::string> read_text(const fs::path& path, std::string& problem) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return std::nullopt;
@@ -54,7 +54,9 @@ public:
   explicit Parser(TraceDir& dir) : dir_(dir) {}
 
   void info(std::string_view text) {
-    pairs(text, [this](std::string_view key, std::string value) { return info_line(key, std::move(value)); });
+    pairs(text, [this](std::string_view key, std::string value) {
+      return info_line(key, std::move(value));
+    });
   }
 
   void completion(std::string_view text) {
@@ -127,9 +129,9 @@ private:
     if (key == "stack_begin") return number(value, i.stack_begin);
     if (key == "stack_end") return number(value, i.stack_end);
     if (key == "driver") return driver(value);
-    const std::pair<std::string_view, std::string*> texts[] = {{"tool", &i.tool},     {"run", &i.run},
-                                                               {"host", &i.host},     {"exe", &i.executable},
-                                                               {"cwd", &i.directory}, {"device", &i.device}};
+    const std::pair<std::string_view, std::string*> texts[] = {
+      {"tool", &i.tool},      {"run", &i.run},       {"host", &i.host},
+      {"exe", &i.executable}, {"cwd", &i.directory}, {"device", &i.device}};
     for (const auto& [name, text] : texts) {
       if (key == name) *text = value;
     }
@@ -198,16 +200,17 @@ std::string problem_of_path(const fs::path& path) {
   if (status.type() == fs::file_type::not_found) return cat({"no such trace: ", path.string()});
   if (error) return cat({"cannot open ", path.string(), ": ", error.message()});
   if (status.type() != fs::file_type::directory) {
-    return cat({path.string(),
-                " is not a directory; a trace is a directory named gpumemtrace.<program>.<host>.<pid>"});
+    return cat(
+      {path.string(),
+       " is not a directory; a trace is a directory named gpumemtrace.<program>.<host>.<pid>"});
   }
   const fs::directory_iterator entries(path, error);
   if (error) return cat({"cannot read the trace ", path.string(), ": ", error.message()});
   if (is_trace(path)) return {};
   for (const fs::directory_entry& entry : entries) {
     if (is_trace(entry.path())) {
-      return cat(
-        {path.string(), " is not a trace but holds traces; pass them, for example ", entry.path().string()});
+      return cat({path.string(), " is not a trace but holds traces; pass them, for example ",
+                  entry.path().string()});
     }
   }
   return cat({path.string(), " is not a trace: it has no file 'info'"});
@@ -216,11 +219,13 @@ std::string problem_of_path(const fs::path& path) {
 std::string problem_of_version(const TraceDir& dir) {
   const TraceInfo& info = dir.info;
   if (info.major == trace::kFormatMajor) return {};
-  if (info.major == 0) return cat({"the trace ", dir.path.string(), " is damaged: 'info' names no format"});
+  if (info.major == 0)
+    return cat({"the trace ", dir.path.string(), " is damaged: 'info' names no format"});
   return cat({"the trace ", dir.path.string(), " has format ", std::to_string(info.major), ".",
-              std::to_string(info.minor), ", written by gpumemtrace ", info.tool.empty() ? "(unknown)" : info.tool,
-              "; this version reads format ", std::to_string(trace::kFormatMajor),
-              ".x: use the version that wrote it", info.major > trace::kFormatMajor ? " or a newer one" : ""});
+              std::to_string(info.minor), ", written by gpumemtrace ",
+              info.tool.empty() ? "(unknown)" : info.tool, "; this version reads format ",
+              std::to_string(trace::kFormatMajor), ".x: use the version that wrote it",
+              info.major > trace::kFormatMajor ? " or a newer one" : ""});
 }
 
 void add_device_file(TraceDir& dir, const fs::path& file) {
@@ -228,7 +233,8 @@ void add_device_file(TraceDir& dir, const fs::path& file) {
   if (!ring && file.extension() != ".log") return;
   const std::string name = file.stem().string();
   auto at = std::ranges::find(dir.device_logs, name, &DeviceLogFiles::name);
-  if (at == dir.device_logs.end()) at = dir.device_logs.insert(at, {.name = name, .log = {}, .ring = {}});
+  if (at == dir.device_logs.end())
+    at = dir.device_logs.insert(at, {.name = name, .log = {}, .ring = {}});
   (ring ? at->ring : at->log) = file;
 }
 
@@ -240,7 +246,8 @@ void find_logs(TraceDir& dir) {
     if (!entry.is_regular_file(ignored)) continue; // links to files included
     const std::string name = log.filename().string();
     if (name.starts_with("device-")) add_device_file(dir, log);
-    else if (name.starts_with("access-") && log.extension() == ".log") dir.access_logs.push_back(log);
+    else if (name.starts_with("access-") && log.extension() == ".log")
+      dir.access_logs.push_back(log);
     else if (log.extension() == ".log") dir.logs.push_back(log);
   }
   std::ranges::sort(dir.logs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace directory opened: everything in it but the records (trace/FORMAT.md). Text files may be damaged or cut:
-// lines that make no sense are skipped and counted.
+// A trace directory opened: everything in it but the records (trace/FORMAT.md). Text files may be
+// damaged or cut: lines that make no sense are skipped and counted.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ struct TraceDir {
   std::vector<std::string> apis; // by api id
   std::vector<Module> modules;
   std::optional<Completion> completion;
-  std::vector<std::filesystem::path>
-    logs; // sorted by name; may be empty: a process that made no recorded call
+  std::vector<std::filesystem::path> logs; // sorted by name; may be empty: a process that made no
+                                           // recorded call
   std::vector<DeviceLogFiles> device_logs; // sorted by name: what kernels wrote
   std::vector<std::filesystem::path> access_logs; // sorted by name: what instructions did to memory
   std::uint64_t damaged_lines = 0;

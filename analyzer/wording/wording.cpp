@@ -57,7 +57,8 @@ ReportedFinding in_words(Finding finding, const CallNames& names) {
   const DetectorInfo* kind = detector_of(finding.kind);
   if (kind != nullptr) result.measure = kind->measure;
   result.advice = spelled(finding.advice, names);
-  if (kind != nullptr && !finding.owner.name.empty()) excuse(result, kind->owner_excuse, finding.owner);
+  if (kind != nullptr && !finding.owner.name.empty())
+    excuse(result, kind->owner_excuse, finding.owner);
   result.message = spelled(finding.message, names);
   if (!result.message.empty()) result.message += cat({result.owner_clause, "."});
   for (FindingStack& stack : finding.stacks) {

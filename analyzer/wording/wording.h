@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes sentences and labels of a finding's data. This is the last step: symbols are resolved, and it is known how the
-// program names its calls. What only this kind of finding says stands in its detector.
+// Makes sentences and labels of a finding's data. This is the last step: symbols are resolved, and
+// it is known how the program names its calls. What only this kind of finding says stands in its
+// detector.
 #pragma once
 
 #include "analyzer/model/reported_finding.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flag that one thread at a time holds. Waiting is bounded: a thread that does not get it leaves out what it wanted to
-// do, and the program goes on. The holder blocks its signals (signal_guard.h), so that no handler waits for its own
-// thread.
+// A flag that one thread at a time holds. Waiting is bounded: a thread that does not get it leaves
+// out what it wanted to do, and the program goes on. The holder blocks its signals
+// (signal_guard.h), so that no handler waits for its own thread.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,8 @@ public:
   explicit BoundedLock(std::atomic<bool>& flag, int milliseconds) noexcept : flag_(flag) {
     constexpr int kTriesAMillisecond = 50;
     const int tries = milliseconds * kTriesAMillisecond;
-    for (int i = 0; !(held_ = !flag_.exchange(true, std::memory_order_acquire)) && i < tries; ++i) wait_a_little();
+    for (int i = 0; !(held_ = !flag_.exchange(true, std::memory_order_acquire)) && i < tries; ++i)
+      wait_a_little();
   }
   ~BoundedLock() {
     if (held_) flag_.store(false, std::memory_order_release);

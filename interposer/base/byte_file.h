@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file read byte by byte through a small buffer: files of /proc have no size, and may be megabytes long. Needs no
-// memory.
+// A file read byte by byte through a small buffer: files of /proc have no size, and may be
+// megabytes long. Needs no memory.
 #pragma once
 
 #include <fcntl.h>

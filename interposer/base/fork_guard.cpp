@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See fork_guard.h. A fork waits for the threads inside, which need microseconds, and threads that want in wait for
-// the fork. Both waits are bounded: a program that forks while it holds the loader's lock itself must not stand still.
+// See fork_guard.h. A fork waits for the threads inside, which need microseconds, and threads that
+// want in wait for the fork. Both waits are bounded: a program that forks while it holds the
+// loader's lock itself must not stand still.
 #include "interposer/base/fork_guard.h"
 
 #include "interposer/base/bounded_lock.h"
@@ -13,7 +14,7 @@ namespace gmt::interposer {
 
 namespace {
 
-constinit std::atomic<int> inside{0};  // threads, each once
+constinit std::atomic<int> inside{0}; // threads, each once
 constinit std::atomic<int> forking{0};
 constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 constinit thread_local int cancel_state __attribute__((tls_model("initial-exec"))) = 0;

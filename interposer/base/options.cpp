@@ -49,12 +49,13 @@ bool initial_environment(const char* name, char* value, std::size_t size) noexce
 Options read_options() noexcept {
   Options options;
   char value[32], text[kMaxOptionText + 1];
-#define GMT_OPTION(type, name, environment, default_value, sentence)                                                  \
-  if (initial_environment("GPUMEMTRACE_" #environment, value, sizeof value)) {                                        \
-    options.name = std::strtoull(value, nullptr, 10);                                                                 \
+#define GMT_OPTION(type, name, environment, default_value, sentence)                               \
+  if (initial_environment("GPUMEMTRACE_" #environment, value, sizeof value)) {                     \
+    options.name = std::strtoull(value, nullptr, 10);                                              \
   }
-#define GMT_TEXT(name, environment, default_value, form, sentence)                                                    \
-  if (initial_environment("GPUMEMTRACE_" #environment, text, sizeof text)) std::strcpy(options.name, text);
+#define GMT_TEXT(name, environment, default_value, form, sentence)                                 \
+  if (initial_environment("GPUMEMTRACE_" #environment, text, sizeof text))                         \
+    std::strcpy(options.name, text);
 #include "trace/shim_options.def"
   if (options.stack_depth > 128) options.stack_depth = 128;
   return options;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of trace/shim_options.def as the command passes them: GPUMEMTRACE_<NAME>=<plain decimal number or text>.
-// Read from the environment that the process was started with, because programs clear theirs.
+// The options of trace/shim_options.def as the command passes them: GPUMEMTRACE_<NAME>=<plain
+// decimal number or text>. Read from the environment that the process was started with, because
+// programs clear theirs.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +12,17 @@ namespace gmt::interposer {
 inline constexpr std::size_t kMaxOptionText = 255;
 
 struct Options {
-#define GMT_OPTION(type, name, environment, default_value, sentence) std::uint64_t name = default_value;
-#define GMT_TEXT(name, environment, default_value, form, sentence) char name[kMaxOptionText + 1] = default_value;
+#define GMT_OPTION(type, name, environment, default_value, sentence)                               \
+  std::uint64_t name = default_value;
+#define GMT_TEXT(name, environment, default_value, form, sentence)                                 \
+  char name[kMaxOptionText + 1] = default_value;
 #include "trace/shim_options.def"
 };
 
 Options read_options() noexcept;
 
-// Copies the value of an environment variable as the process was started with it; false if it is not set or too long.
+// Copies the value of an environment variable as the process was started with it; false if it is
+// not set or too long.
 bool initial_environment(const char* name, char* value, std::size_t size) noexcept;
 
 } // namespace gmt::interposer

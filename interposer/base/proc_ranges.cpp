@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See proc_ranges.h. Fields of /proc/self/stat are counted from 1, as proc(5) does; the second, the program's name, may
-// hold spaces and parentheses.
+// See proc_ranges.h. Fields of /proc/self/stat are counted from 1, as proc(5) does; the second, the
+// program's name, may hold spaces and parentheses.
 #include "interposer/base/proc_ranges.h"
 
 #include <cstdlib>
@@ -16,13 +16,15 @@ namespace {
 
 constexpr unsigned kFirstFieldBehindName = 3, kStartStack = 28, kStartBreak = 47;
 
-// Further growth of the heap that is certainly not the GPU's. The driver maps device heaps and local memory from 8 GiB
-// on, and a program at a fixed address has its heap behind its image, below 1 GiB.
+// Further growth of the heap that is certainly not the GPU's. The driver maps device heaps and
+// local memory from 8 GiB on, and a program at a fixed address has its heap behind its image, below
+// 1 GiB.
 constexpr std::uint64_t kRoom = std::uint64_t{1} << 30;
 
 // A thread's stack without a limit is as large as the kernel's default.
 constexpr std::uint64_t kDefaultStack = 8 << 20;
-constexpr std::uint64_t kArguments = 128 << 10; // arguments and environment lie above where the stack starts; part of them
+constexpr std::uint64_t kArguments = 128 << 10; // arguments and environment lie above where the
+                                                // stack starts; part of them
 
 } // namespace
 

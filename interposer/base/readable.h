@@ -9,8 +9,8 @@
 
 namespace gmt::interposer {
 
-// rt_sigprocmask reads the new mask before it refuses an unknown operation: EFAULT means an unreadable address.
-// Changes errno.
+// rt_sigprocmask reads the new mask before it refuses an unknown operation: EFAULT means an
+// unreadable address. Changes errno.
 inline bool is_readable(const void* address) noexcept {
   const auto word = reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{7};
   return syscall(SYS_rt_sigprocmask, ~0, word, nullptr, 8) == 0 || errno != EFAULT;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guard of every slow path in the host process: signals of this thread wait, errno comes back as it was, and a
-// thread is not cancelled half-way. So no handler can cut into growth, leasing or interning.
+// Guard of every slow path in the host process: signals of this thread wait, errno comes back as it
+// was, and a thread is not cancelled half-way. So no handler can cut into growth, leasing or
+// interning.
 #pragma once
 
 #include <cerrno>

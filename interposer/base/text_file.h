@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the text files of a trace without stdio streams or the heap: a small buffer and write(2). Escapes what
-// trace/FORMAT.md escapes. A failed write leaves good() false.
+// Writes the text files of a trace without stdio streams or the heap: a small buffer and write(2).
+// Escapes what trace/FORMAT.md escapes. A failed write leaves good() false.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@
 
 namespace gmt::interposer {
 
-// What stands behind the backslash for a character that the text files of a trace escape (trace/FORMAT.md); 0 for others.
+// What stands behind the backslash for a character that the text files of a trace escape
+// (trace/FORMAT.md); 0 for others.
 inline char escape_letter(char c) noexcept {
   switch (c) {
   case '\\': return '\\';
@@ -27,17 +28,20 @@ inline char escape_letter(char c) noexcept {
   }
 }
 
-// Whether `length` more bytes may be written. One byte too many is not refused but ends the program by SIGXFSZ.
+// Whether `length` more bytes may be written. One byte too many is not refused but ends the program
+// by SIGXFSZ.
 inline bool fits_file_size_limit(int fd, std::size_t length) noexcept {
   rlimit limit{};
   struct stat file{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
-  return fstat(fd, &file) == 0 && static_cast<std::uint64_t>(file.st_size) + length <= limit.rlim_cur;
+  return fstat(fd, &file) == 0 &&
+         static_cast<std::uint64_t>(file.st_size) + length <= limit.rlim_cur;
 }
 
 class TextFile {
 public:
-  explicit TextFile(const char* path) noexcept : fd_(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {
+  explicit TextFile(const char* path) noexcept
+      : fd_(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {
     good_ = fd_ >= 0;
   }
   ~TextFile() {

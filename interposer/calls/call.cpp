@@ -2,13 +2,13 @@
 // The scopes of hooked calls: see call.h, and call_path.h for what all calls run through.
 #include "interposer/calls/call.h"
 
+#include "interposer/base/own_stack.h"
 #include "interposer/calls/call_path.h"
+#include "interposer/device_ring/ring.h"
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/driver_state/device_facts.h"
-#include "interposer/device_ring/ring.h"
 #include "interposer/driver_state/host_blocks.h"
 #include "interposer/loader/object_files.h"
-#include "interposer/base/own_stack.h"
 #include "interposer/log/interned_text.h"
 
 namespace gmt::interposer {
@@ -43,9 +43,11 @@ namespace {
 
 } // namespace
 
-// Calls from inside a driver call are calls of their own (a callback's, a signal handler's), but for two cases.
+// Calls from inside a driver call are calls of their own (a callback's, a signal handler's), but
+// for two cases.
 bool Call::is_part_of_outer(const RuntimeScope* runtime) noexcept {
-  // What our innermost entry called jumped on to us: the driver did, or a runtime, whose call this is then.
+  // What our innermost entry called jumped on to us: the driver did, or a runtime, whose call this
+  // is then.
   if (is_own_code(caller_) && (runtime == nullptr || outer_.frame < runtime->frame)) return true;
   if (!has_wrapper(outer_.row)) return false;
   if (outer_.row == row_) return true; // another preload's wrapper calls on
@@ -54,8 +56,12 @@ bool Call::is_part_of_outer(const RuntimeScope* runtime) noexcept {
 }
 
 bool Call::begin(bool recorded) noexcept { return begin_here(recorded); }
-void Call::publish_in_flight(unsigned records) noexcept { publish_here<trace::Kind::kNone>(records); }
-void Call::complete(std::uint16_t result, bool changed) noexcept { complete_here<trace::Kind::kNone>(result, changed); }
+void Call::publish_in_flight(unsigned records) noexcept {
+  publish_here<trace::Kind::kNone>(records);
+}
+void Call::complete(std::uint16_t result, bool changed) noexcept {
+  complete_here<trace::Kind::kNone>(result, changed);
+}
 
 [[gnu::cold]] void Call::explain_to_runtime() noexcept {
   if (RuntimeScope* runtime = runtime_scope(thread_state, frame_)) runtime->driver_failed = true;
@@ -100,13 +106,20 @@ void RuntimeCall::enter() noexcept {
   index_ = t.runtime_depth;
   t.runtime_depth = index_ + 1; // a signal handler from here on takes the one above
   __atomic_store_n(&mark_, ++t.serial, __ATOMIC_RELAXED);
-  t.runtime[index_] = {frame_, &mark_, mark_, row_, static_cast<std::uint16_t>(record.flags & trace::kCopyDeclaredKind), false, false};
+  t.runtime[index_] = {frame_,
+                       &mark_,
+                       mark_,
+                       row_,
+                       static_cast<std::uint16_t>(record.flags & trace::kCopyDeclaredKind),
+                       false,
+                       false};
   t.runtime_depth = index_ + 1; // a handler that found the half-written scope has taken it away
 }
 
 bool RuntimeCall::is_refused(std::uint16_t result) const noexcept {
   constexpr std::uint16_t kInvalidValue = 1; // cudaErrorInvalidValue
-  return result == kInvalidValue && index_ < kMaxRuntimeScopes && !thread_state.runtime[index_].driver_failed;
+  return result == kInvalidValue && index_ < kMaxRuntimeScopes &&
+         !thread_state.runtime[index_].driver_failed;
 }
 
 void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
@@ -146,7 +159,8 @@ void record_exit(trace::ExitWay way, std::uint64_t status) noexcept {
   log->append(record, trace::kNoApi);
 }
 
-void record_call(Record& record, std::uint16_t api, const void* caller, const void* frame) noexcept {
+void record_call(Record& record, std::uint16_t api, const void* caller,
+                 const void* frame) noexcept {
   ThreadLog* log = current_log();
   if (log == nullptr) return;
   std::uint32_t stack = 0;

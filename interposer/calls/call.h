@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the process while it is recorded, and the two scopes that a hooked call opens: Call for a driver
-// row, RuntimeCall for a runtime row. The parts are call_path.h (what a driver call runs through), process.h (start, fork,
-// trace directory), thread_log.h (records), stack_interner.h (call stacks) and object_files.h (object files).
+// What is known of the process while it is recorded, and the two scopes that a hooked call opens:
+// Call for a driver row, RuntimeCall for a runtime row. The parts are call_path.h (what a driver
+// call runs through), process.h (start, fork, trace directory), thread_log.h (records),
+// stack_interner.h (call stacks) and object_files.h (object files).
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,13 @@ namespace gmt::interposer {
 
 class ThreadLog;
 
-// A runtime call in progress on this thread: lends its name and copy kind to the driver calls inside it. Kept in
-// thread-local storage, because a call that longjmp or an exception left behind leaves nothing valid on the stack.
+// A runtime call in progress on this thread: lends its name and copy kind to the driver calls
+// inside it. Kept in thread-local storage, because a call that longjmp or an exception left behind
+// leaves nothing valid on the stack.
 struct RuntimeScope {
   const void* frame;         // of the entry; a scope below the current frame has been left
-  const std::uint64_t* mark; // lies in the entry's frame and holds `serial` while the call is in progress
+  const std::uint64_t* mark; // lies in the entry's frame and holds `serial` while the call is in
+                             // progress
   std::uint64_t serial;
   std::uint16_t row;
   std::uint16_t kind_flags;
@@ -40,24 +43,28 @@ struct ThreadState {
   RuntimeScope runtime[kMaxRuntimeScopes];
 };
 
-// One driver call: begin() decides whether it is recorded, publish_in_flight() commits it before the real call,
-// complete() patches it after; the other members of a batch follow then. Nothing is held in between but this object on
-// the caller's stack.
+// One driver call: begin() decides whether it is recorded, publish_in_flight() commits it before
+// the real call, complete() patches it after; the other members of a batch follow then. Nothing is
+// held in between but this object on the caller's stack.
 class Call {
 public:
-  Call(std::uint16_t row, const void* caller, const void* frame) noexcept : caller_(caller), frame_(frame), row_(row) {}
+  Call(std::uint16_t row, const void* caller, const void* frame) noexcept
+      : caller_(caller), frame_(frame), row_(row) {}
 
   // False if this call is part of another: it goes to driver_own_function(), unrecorded.
   bool begin(bool recorded) noexcept;
-  // `records` is what the call will make in all: a batch's later members take their numbers in the order now.
+  // `records` is what the call will make in all: a batch's later members take their numbers in the
+  // order now.
   void publish_in_flight(unsigned records = 1) noexcept;
   // `changed`: the record's words are no longer those that were published.
   void complete(std::uint16_t result, bool changed) noexcept;
-  // The three of them as part of the caller, which knows the record's kind unless it is kNone: call_path.h.
+  // The three of them as part of the caller, which knows the record's kind unless it is kNone:
+  // call_path.h.
   bool begin_here(bool recorded) noexcept;
   template <trace::Kind Known> void publish_here(unsigned records) noexcept;
   template <trace::Kind Known> void complete_here(std::uint16_t result, bool changed) noexcept;
-  // After complete(), for each further member of a batch: begin_member(), fill the record, add_member().
+  // After complete(), for each further member of a batch: begin_member(), fill the record,
+  // add_member().
   void begin_member() noexcept;
   void add_member(unsigned index, std::uint16_t result) noexcept;
 
@@ -79,15 +86,15 @@ private:
   DriverScope outer_{};
   std::uint64_t order_ = 0; // of the first record
   std::uint64_t time_ = 0;
-  std::uint64_t notified_ = 0; // what the collector answered before the call
+  std::uint64_t notified_ = 0;     // what the collector answered before the call
   std::uint16_t common_flags_ = 0; // of all members
-  std::uint16_t context_ = 0; // where there are several
+  std::uint16_t context_ = 0;      // where there are several
   std::uint16_t via_ = trace::kNoApi;
   std::uint16_t row_;
 };
 
-// One runtime call. Writes a record of its own only if no driver call followed, or if none of those failed and it did.
-// Such a call waited for nothing, so it is not timed.
+// One runtime call. Writes a record of its own only if no driver call followed, or if none of those
+// failed and it did. Such a call waited for nothing, so it is not timed.
 class RuntimeCall {
 public:
   RuntimeCall(std::uint16_t row, const void* frame) noexcept : frame_(frame), row_(row) {}
@@ -110,8 +117,8 @@ private:
 // The process's own last words (process_hooks.cpp) and similar records that are no CUDA call.
 void record_exit(trace::ExitWay way, std::uint64_t status) noexcept;
 
-// What the program said by other means than CUDA calls (nvtx*.cpp). No trace begins for it: nothing is recorded if none
-// exists, and the log is null.
+// What the program said by other means than CUDA calls (nvtx*.cpp). No trace begins for it: nothing
+// is recorded if none exists, and the log is null.
 void record_call(Record& record, std::uint16_t api, const void* caller, const void* frame) noexcept;
 std::uint64_t record_text(std::string_view text) noexcept; // its kText id, 0 if nothing is recorded
 

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every recorded driver call runs through: the bodies of Call::begin(), publish_in_flight() and complete().
-// call.cpp makes functions of them for all rows; entry.h puts them straight into the entries of calls that come by the
-// million, with the kind of the record known to the compiler. What they do not do matters most: no lock, no allocation, no
-// system call (but on the slow paths of ThreadLog and Process).
+// What every recorded driver call runs through: the bodies of Call::begin(), publish_in_flight()
+// and complete(). call.cpp makes functions of them for all rows; entry.h puts them straight into
+// the entries of calls that come by the million, with the kind of the record known to the compiler.
+// What they do not do matters most: no lock, no allocation, no system call (but on the slow paths
+// of ThreadLog and Process).
 #pragma once
 
+#include "interposer/calls/call.h"
 #include "interposer/coalescing/collector_client.h"
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/driver_state/host_blocks.h"
+#include "interposer/loader/real_dlsym.h"
 #include "interposer/log/nvtx_ranges.h"
 #include "interposer/log/process.h"
-#include "interposer/log/thread_session.h"
-#include "interposer/loader/real_dlsym.h"
-#include "interposer/calls/call.h"
 #include "interposer/log/stack_interner.h"
 #include "interposer/log/thread_log.h"
+#include "interposer/log/thread_session.h"
 
 namespace gmt::interposer {
 
 extern constinit thread_local ThreadState thread_state
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+  __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-// Whether a runtime call is still in progress, seen from `frame`. One that was left by longjmp or an exception lies
-// below the frame, or its mark has been overwritten since. The mark is read only where this stack surely is mapped:
-// a handler on a stack of its own judges by the frame alone.
+// Whether a runtime call is still in progress, seen from `frame`. One that was left by longjmp or
+// an exception lies below the frame, or its mark has been overwritten since. The mark is read only
+// where this stack surely is mapped: a handler on a stack of its own judges by the frame alone.
 inline bool is_live(const RuntimeScope& scope, const void* frame) noexcept {
   constexpr std::uint64_t kSurelyThisStack = 1 << 20;
-  const auto above = reinterpret_cast<std::uint64_t>(scope.frame) - reinterpret_cast<std::uint64_t>(frame);
+  const auto above =
+    reinterpret_cast<std::uint64_t>(scope.frame) - reinterpret_cast<std::uint64_t>(frame);
   if (static_cast<std::int64_t>(above) <= 0) return false;
   return above > kSurelyThisStack || __atomic_load_n(scope.mark, __ATOMIC_RELAXED) == scope.serial;
 }
@@ -37,10 +39,11 @@ inline RuntimeScope* runtime_scope(ThreadState& t, const void* frame) noexcept {
   return t.runtime_depth != 0 ? &t.runtime[t.runtime_depth - 1] : nullptr;
 }
 
-// A slot for the record and the id of its call stack. Stack ids are per file, so a log that began another file
-// between the two takes both again; the first slot is marked as given up.
-[[gnu::always_inline]] inline trace::Slot* take_slot(ThreadLog& log, Record& record, const void* caller,
-                                                     const void* frame, std::uint32_t& stack) noexcept {
+// A slot for the record and the id of its call stack. Stack ids are per file, so a log that began
+// another file between the two takes both again; the first slot is marked as given up.
+[[gnu::always_inline]] inline trace::Slot* take_slot(ThreadLog& log, Record& record,
+                                                     const void* caller, const void* frame,
+                                                     std::uint32_t& stack) noexcept {
   const unsigned slots = trace::slots_for(record.words);
   for (;;) {
     write_ranges(log);
@@ -48,7 +51,8 @@ inline RuntimeScope* runtime_scope(ThreadState& t, const void* frame) noexcept {
     stack = log.stacks().here(log, caller, frame);
     trace::Slot* slot = log.reserve(slots, record.droppable);
     if (slot == nullptr || log.file() == file) [[likely]] {
-      if (stack == 0) [[unlikely]] record.flags |= trace::kFlagNoStack;
+      if (stack == 0) [[unlikely]]
+        record.flags |= trace::kFlagNoStack;
       return slot;
     }
     log.abandon(slot, slots);
@@ -73,16 +77,18 @@ inline void fill(trace::Slot* slot, const Record& record, const Stamp& stamp) no
 
 // Without a result.
 inline std::uint64_t head_of(const Record& record, std::uint16_t api) noexcept {
-  return trace::pack({record.kind, static_cast<std::uint8_t>(trace::slots_for(record.words)), api, record.flags, 0});
+  return trace::pack(
+    {record.kind, static_cast<std::uint8_t>(trace::slots_for(record.words)), api, record.flags, 0});
 }
 
-// `Known` is the record's kind where the compiler is to know it, kNone elsewhere. Of the known ones, only allocations
-// take their order after the call.
+// `Known` is the record's kind where the compiler is to know it, kNone elsewhere. Of the known
+// ones, only allocations take their order after the call.
 template <trace::Kind Known> inline bool is_kind(const Record& record, trace::Kind kind) noexcept {
   return Known != trace::Kind::kNone ? Known == kind : record.kind == kind;
 }
 template <trace::Kind Known> inline bool orders_after(const Record& record) noexcept {
-  return Known != trace::Kind::kNone ? Known == trace::Kind::kAlloc : record.order_at == OrderAt::kAfter;
+  return Known != trace::Kind::kNone ? Known == trace::Kind::kAlloc
+                                     : record.order_at == OrderAt::kAfter;
 }
 template <trace::Kind Known> inline bool is_timed(const Record& record) noexcept {
   return Known != trace::Kind::kNone ? Known != trace::Kind::kLaunch : record.is_timed();
@@ -93,9 +99,12 @@ template <trace::Kind Known> inline bool is_timed(const Record& record) noexcept
   RuntimeScope* const runtime = runtime_scope(t, frame_);
   outer_ = t.driver;
   if (outer_.frame <= frame_) outer_ = {}; // left by longjmp
-  if (caller_is_driver(caller_)) [[unlikely]] return false; // the driver calls its own exports through the loader
-  if (is_profilers_call(caller_)) [[unlikely]] return false;
-  if (outer_.frame != nullptr && is_part_of_outer(runtime)) [[unlikely]] return false;
+  if (caller_is_driver(caller_)) [[unlikely]]
+    return false; // the driver calls its own exports through the loader
+  if (is_profilers_call(caller_)) [[unlikely]]
+    return false;
+  if (outer_.frame != nullptr && is_part_of_outer(runtime)) [[unlikely]]
+    return false;
   t.driver = {frame_, row_};
   if (!recorded) return true;
   log_ = thread_log();
@@ -108,9 +117,11 @@ template <trace::Kind Known> inline bool is_timed(const Record& record) noexcept
   return true;
 }
 
-// Only copies carry a kind, and only if a runtime call declared it; that of a graph's node has flags of its own.
+// Only copies carry a kind, and only if a runtime call declared it; that of a graph's node has
+// flags of its own.
 template <trace::Kind Known> [[gnu::always_inline]] inline void Call::settle_flags() noexcept {
-  if (Known == trace::Kind::kNone && record.kind == trace::Kind::kUse && record.words > trace::UseWord::flags_of_copy) {
+  if (Known == trace::Kind::kNone && record.kind == trace::Kind::kUse &&
+      record.words > trace::UseWord::flags_of_copy) {
     record.w[trace::UseWord::flags_of_copy] |= record.flags & trace::kCopyDeclaredKind;
   }
   if (!is_kind<Known>(record, trace::Kind::kCopy) || via_ == trace::kNoApi) {
@@ -118,22 +129,27 @@ template <trace::Kind Known> [[gnu::always_inline]] inline void Call::settle_fla
   }
 }
 
-template <trace::Kind Known> [[gnu::always_inline]] inline void Call::publish_here(unsigned records) noexcept {
+template <trace::Kind Known> [[gnu::always_inline]] inline void
+Call::publish_here(unsigned records) noexcept {
   settle_flags<Known>();
-  if (is_coalescing()) [[unlikely]] notified_ = notify_before(record, row_);
-  if (log_ == nullptr) [[unlikely]] return;
+  if (is_coalescing()) [[unlikely]]
+    notified_ = notify_before(record, row_);
+  if (log_ == nullptr) [[unlikely]]
+    return;
   // What an allocation belongs to is asked after the call, and virtual memory to none.
   if (has_several_contexts() && !is_kind<Known>(record, trace::Kind::kAlloc)) [[unlikely]] {
     context_ = current_context(*log_);
   }
   const bool before = !orders_after<Known>(record);
   if (before) Process::expect_order();
-  if (Known == trace::Kind::kNone && record.is_wait()) [[unlikely]] log_->make_room_ahead();
+  if (Known == trace::Kind::kNone && record.is_wait()) [[unlikely]]
+    log_->make_room_ahead();
   std::uint32_t stack = 0;
   slot_ = take_slot(*log_, record, caller_, frame_, stack);
   time_ = read_tsc();
   order_ = before ? Process::next_orders(records) : Process::current_order();
-  if (slot_ == nullptr) [[unlikely]] return;
+  if (slot_ == nullptr) [[unlikely]]
+    return;
   fill(slot_, record, {order_, time_, stack, context_, via_});
   head_ = head_of(record, row_);
   ThreadLog::commit(slot_, trace::with_result(head_, trace::kResultInFlight));
@@ -156,18 +172,22 @@ template <trace::Kind Known>
 
 // The collector comes last: what it does may take milliseconds, which are none of the call's.
 template <trace::Kind Known>
-[[gnu::always_inline]] inline void Call::complete_here(std::uint16_t result, bool changed) noexcept {
+[[gnu::always_inline]] inline void Call::complete_here(std::uint16_t result,
+                                                       bool changed) noexcept {
   thread_state.driver = outer_;
   if (orders_after<Known>(record)) Process::expect_order();
-  if (result != 0) [[unlikely]] explain_to_runtime();
+  if (result != 0) [[unlikely]]
+    explain_to_runtime();
   if (slot_ != nullptr) [[likely]] {
     const bool launch = is_kind<Known>(record, trace::Kind::kLaunch); // nothing to add
     if (!launch) add_outcome<Known>(result, changed);
     ThreadLog::prefetch_behind(slot_ + trace::unpack(head_).slots);
     ThreadLog::commit(slot_, trace::with_result(head_, result));
-    if (!launch && has_facts<Known>(result)) [[unlikely]] note_facts(result);
+    if (!launch && has_facts<Known>(result)) [[unlikely]]
+      note_facts(result);
   }
-  if (notified_ != 0) [[unlikely]] notify_after(record, row_, notified_, result == 0);
+  if (notified_ != 0) [[unlikely]]
+    notify_after(record, row_, notified_, result == 0);
 }
 
 // Whether the trace should know something beside the call itself.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See collector_client.h. Which record means what to the collector stands in describe(), nowhere else.
+// See collector_client.h. Which record means what to the collector stands in describe(), nowhere
+// else.
 #include "interposer/coalescing/collector_client.h"
 
 #include <cstdlib>
@@ -7,16 +8,16 @@
 #include <dlfcn.h>
 #include <string_view>
 
-#include "interposer/driver_state/context_ids.h"
 #include "interposer/coalescing/collector/interface.h"
 #include "interposer/driver_state/code_generation.h"
+#include "interposer/driver_state/context_ids.h"
 #include "interposer/loader/object_files.h"
+#include "interposer/loader/real_dlsym.h"
+#include "interposer/log/interned_text.h"
 #include "interposer/log/nvtx_ranges.h"
 #include "interposer/log/process.h"
-#include "interposer/loader/real_dlsym.h"
-#include "interposer/log/thread_session.h"
-#include "interposer/log/interned_text.h"
 #include "interposer/log/thread_log.h"
+#include "interposer/log/thread_session.h"
 #include "trace/api_id.h"
 
 namespace gmt::interposer {
@@ -58,7 +59,8 @@ constexpr bool is_hidden_work(std::string_view name) {
 struct HiddenWork {
   bool is[trace::kDriverApiCount] = {};
   constexpr HiddenWork() {
-    for (unsigned row = 0; row < trace::kDriverApiCount; ++row) is[row] = is_hidden_work(trace::kApiNames[row]);
+    for (unsigned row = 0; row < trace::kDriverApiCount; ++row)
+      is[row] = is_hidden_work(trace::kApiNames[row]);
   }
 };
 constexpr HiddenWork kHiddenWork;
@@ -68,35 +70,38 @@ DriverCall on_stream(What what, std::uint64_t stream, std::uint64_t object = 0) 
   return {what, stream != 0 ? stream : kLegacyStream, object};
 }
 
-std::uint64_t volume_of(trace::Index3 extents) noexcept { return std::uint64_t{extents.x} * extents.y * extents.z; }
+std::uint64_t volume_of(trace::Index3 extents) noexcept {
+  return std::uint64_t{extents.x} * extents.y * extents.z;
+}
 
 DriverCall describe_launch(trace::LaunchView launch) noexcept {
   constexpr std::uint64_t kThreadsOfWarp = 32;
   DriverCall call = on_stream(What::kLaunch, launch.stream(), launch.function());
-  call.warps = volume_of(launch.grid()) * ((volume_of(launch.block()) + kThreadsOfWarp - 1) / kThreadsOfWarp);
+  call.warps =
+    volume_of(launch.grid()) * ((volume_of(launch.block()) + kThreadsOfWarp - 1) / kThreadsOfWarp);
   return call;
 }
 
 DriverCall describe_order(trace::SyncView order) noexcept {
   const std::uint64_t stream = order.stream();
   switch (order.op()) {
-    case SyncOp::kStreamSynchronize:
-    case SyncOp::kEventSynchronize:
-    case SyncOp::kStreamQuery:
-    case SyncOp::kEventQuery: return {What::kSynchronized};
-    case SyncOp::kContextSynchronize: return {What::kContextSynchronized};
-    case SyncOp::kGraphLaunch: return on_stream(What::kGraphLaunch, stream, order.executable_graph());
-    case SyncOp::kGraphUpload: return on_stream(What::kGraphUpload, stream, order.executable_graph());
-    case SyncOp::kBeginCapture: return on_stream(What::kBeginCapture, stream);
-    case SyncOp::kEndCapture: return on_stream(What::kEndCapture, stream);
-    case SyncOp::kEventRecord:
-    case SyncOp::kStreamWaitEvent:
-    case SyncOp::kHostFunction:
-    case SyncOp::kExternalSignal:
-    case SyncOp::kExternalWait: return on_stream(What::kWork, stream);
-    case SyncOp::kElapsedTime:
-    case SyncOp::kContextRecord:
-    case SyncOp::kContextWait: break;
+  case SyncOp::kStreamSynchronize:
+  case SyncOp::kEventSynchronize:
+  case SyncOp::kStreamQuery:
+  case SyncOp::kEventQuery: return {What::kSynchronized};
+  case SyncOp::kContextSynchronize: return {What::kContextSynchronized};
+  case SyncOp::kGraphLaunch: return on_stream(What::kGraphLaunch, stream, order.executable_graph());
+  case SyncOp::kGraphUpload: return on_stream(What::kGraphUpload, stream, order.executable_graph());
+  case SyncOp::kBeginCapture: return on_stream(What::kBeginCapture, stream);
+  case SyncOp::kEndCapture: return on_stream(What::kEndCapture, stream);
+  case SyncOp::kEventRecord:
+  case SyncOp::kStreamWaitEvent:
+  case SyncOp::kHostFunction:
+  case SyncOp::kExternalSignal:
+  case SyncOp::kExternalWait: return on_stream(What::kWork, stream);
+  case SyncOp::kElapsedTime:
+  case SyncOp::kContextRecord:
+  case SyncOp::kContextWait: break;
   }
   return {};
 }
@@ -110,7 +115,8 @@ DriverCall describe_life(trace::LifeView life) noexcept {
   }
   if (op == trace::LifeOp::kDestroy) {
     if (object == trace::ObjectClass::kStream) return {What::kStreamEnds, life.handle()};
-    if (object == trace::ObjectClass::kModule || object == trace::ObjectClass::kLibrary) return {What::kCodeEnds};
+    if (object == trace::ObjectClass::kModule || object == trace::ObjectClass::kLibrary)
+      return {What::kCodeEnds};
     if (object == trace::ObjectClass::kContext) return {What::kContextEnds, 0, life.handle()};
   } else if (object == trace::ObjectClass::kPrimaryContext) {
     if (op == trace::LifeOp::kReset) return {What::kPrimaryEnds, 1, life.device()};
@@ -121,17 +127,18 @@ DriverCall describe_life(trace::LifeView life) noexcept {
 
 DriverCall describe_use(trace::UseView use) noexcept {
   switch (use.use()) {
-    case trace::UseClass::kPrefetch:
-    case trace::UseClass::kAttach:
-    case trace::UseClass::kMemOp:
-    case trace::UseClass::kMemOpWait:
-    case trace::UseClass::kDiscard: return on_stream(What::kWork, use.stream());
-    default: return {};
+  case trace::UseClass::kPrefetch:
+  case trace::UseClass::kAttach:
+  case trace::UseClass::kMemOp:
+  case trace::UseClass::kMemOpWait:
+  case trace::UseClass::kDiscard: return on_stream(What::kWork, use.stream());
+  default: return {};
   }
 }
 
 DriverCall describe_graph_change(trace::GraphChangeView change) noexcept {
-  if (change.op() == trace::GraphOp::kUpdate) return {What::kGraphMade, 0, change.graph(), change.other_graph()};
+  if (change.op() == trace::GraphOp::kUpdate)
+    return {What::kGraphMade, 0, change.graph(), change.other_graph()};
   if (change.op() >= trace::GraphOp::kEventRecord) return {}; // runs no kernel
   return {What::kGraphChanged, 0, change.graph()};
 }
@@ -142,28 +149,30 @@ DriverCall describe_graph_kernel(trace::GraphKernelView kernel) noexcept {
 
 DriverCall describe(const Record& r, std::uint16_t row) noexcept {
   switch (r.kind) {
-    case Kind::kLaunch: return describe_launch(trace::LaunchView(r));
-    case Kind::kCopy: {
-      const bool async = (r.flags & trace::kCopyAsync) != 0;
-      return on_stream(async ? What::kWork : What::kWorkAndWait, trace::CopyView(r).stream());
-    }
-    case Kind::kSet: {
-      const bool async = (r.flags & trace::kSetAsync) != 0;
-      return on_stream(async ? What::kWork : What::kWorkAndWait, trace::SetView(r).stream());
-    }
-    case Kind::kAlloc:
-      if (trace::AllocView(r).memory_kind() != trace::MemoryKind::kStreamOrdered) return {};
-      return on_stream(What::kWork, trace::AllocView(r).stream());
-    case Kind::kFree: // cuMemFree and its like wait for the device
-      if ((r.flags & trace::kSetAsync) == 0) return {What::kSynchronized};
-      return on_stream(What::kWork, trace::FreeView(r).stream());
-    case Kind::kSync: return describe_order(trace::SyncView(r));
-    case Kind::kLife: return describe_life(trace::LifeView(r));
-    case Kind::kUse: return describe_use(trace::UseView(r));
-    case Kind::kGraphKernel: return describe_graph_kernel(trace::GraphKernelView(r));
-    case Kind::kGraphChange: return describe_graph_change(trace::GraphChangeView(r));
-    case Kind::kNote: return {row < trace::kDriverApiCount && kHiddenWork.is[row] ? What::kHiddenWork : What::kNothing};
-    default: return {};
+  case Kind::kLaunch: return describe_launch(trace::LaunchView(r));
+  case Kind::kCopy: {
+    const bool async = (r.flags & trace::kCopyAsync) != 0;
+    return on_stream(async ? What::kWork : What::kWorkAndWait, trace::CopyView(r).stream());
+  }
+  case Kind::kSet: {
+    const bool async = (r.flags & trace::kSetAsync) != 0;
+    return on_stream(async ? What::kWork : What::kWorkAndWait, trace::SetView(r).stream());
+  }
+  case Kind::kAlloc:
+    if (trace::AllocView(r).memory_kind() != trace::MemoryKind::kStreamOrdered) return {};
+    return on_stream(What::kWork, trace::AllocView(r).stream());
+  case Kind::kFree: // cuMemFree and its like wait for the device
+    if ((r.flags & trace::kSetAsync) == 0) return {What::kSynchronized};
+    return on_stream(What::kWork, trace::FreeView(r).stream());
+  case Kind::kSync: return describe_order(trace::SyncView(r));
+  case Kind::kLife: return describe_life(trace::LifeView(r));
+  case Kind::kUse: return describe_use(trace::UseView(r));
+  case Kind::kGraphKernel: return describe_graph_kernel(trace::GraphKernelView(r));
+  case Kind::kGraphChange: return describe_graph_change(trace::GraphChangeView(r));
+  case Kind::kNote:
+    return {row < trace::kDriverApiCount && kHiddenWork.is[row] ? What::kHiddenWork
+                                                                : What::kNothing};
+  default: return {};
   }
 }
 
@@ -185,12 +194,12 @@ void notify_at_exit() noexcept {
   static constinit std::atomic<bool> registered{false};
   if (registered.exchange(true)) return;
   on_exit(
-      [](int, void*) noexcept {
-        if (!is_coalescing() || !is_recorded_process()) return;
-        const Inside guard;
-        collector->process_exits();
-      },
-      nullptr);
+    [](int, void*) noexcept {
+      if (!is_coalescing() || !is_recorded_process()) return;
+      const Inside guard;
+      collector->process_exits();
+    },
+    nullptr);
 }
 
 std::uint16_t id_of_context() noexcept {
@@ -208,7 +217,9 @@ std::uint64_t append_to_sums(ThreadLog* log, const char* text, std::size_t lengt
   return write_text(*log, whole);
 }
 
-bool path_of(const char* file, char* buffer, std::size_t size) noexcept { return Process::path_of(file, buffer, size); }
+bool path_of(const char* file, char* buffer, std::size_t size) noexcept {
+  return Process::path_of(file, buffer, size);
+}
 bool take_budget(std::uint64_t bytes) noexcept { return Process::take_budget(bytes, false); }
 
 bool is_in_file(const void* address) noexcept {
@@ -222,35 +233,35 @@ void each_object(const char* prefix, bool (*visit)(void*, const char*), void* co
     void* context;
   } both{visit, context};
   for_each_object_named(
-      prefix,
-      [](void* data, const char* path, const void*) noexcept {
-        const auto& v = *static_cast<const Visit*>(data);
-        return v.visit(v.context, path);
-      },
-      &both);
+    prefix,
+    [](void* data, const char* path, const void*) noexcept {
+      const auto& v = *static_cast<const Visit*>(data);
+      return v.visit(v.context, path);
+    },
+    &both);
 }
 
 constinit CoreFunctions core{
-    .options = nullptr, // when it is opened
-    .driver_symbol = driver_symbol,
-    .current_context = current_context_handle,
-    .context_id = id_of_context,
-    .is_primary_context = is_primary_context,
-    .code_generation = code_generation,
-    .in_range = in_range,
-    .now = monotonic_ns,
-    .profiler_was_loaded = profiler_was_loaded,
-    .switch_off = switch_off,
-    .notify_at_exit = notify_at_exit,
-    .make_log = ThreadLog::create_for_sums,
-    .append = append,
-    .append_text = append_to_sums,
-    .path_of = path_of,
-    .take_budget = take_budget,
-    .initial_environment = initial_environment,
-    .is_in_file = is_in_file,
-    .each_object = each_object,
-    .find_symbol = real_dlsym,
+  .options = nullptr, // when it is opened
+  .driver_symbol = driver_symbol,
+  .current_context = current_context_handle,
+  .context_id = id_of_context,
+  .is_primary_context = is_primary_context,
+  .code_generation = code_generation,
+  .in_range = in_range,
+  .now = monotonic_ns,
+  .profiler_was_loaded = profiler_was_loaded,
+  .switch_off = switch_off,
+  .notify_at_exit = notify_at_exit,
+  .make_log = ThreadLog::create_for_sums,
+  .append = append,
+  .append_text = append_to_sums,
+  .path_of = path_of,
+  .take_budget = take_budget,
+  .initial_environment = initial_environment,
+  .is_in_file = is_in_file,
+  .each_object = each_object,
+  .find_symbol = real_dlsym,
 };
 
 } // namespace
@@ -284,7 +295,8 @@ std::uint64_t notify_before(const Record& record, std::uint16_t row) noexcept {
   return collector->before(call);
 }
 
-void notify_after(const Record& record, std::uint16_t row, std::uint64_t token, bool succeeded) noexcept {
+void notify_after(const Record& record, std::uint16_t row, std::uint64_t token,
+                  bool succeeded) noexcept {
   const DriverCall call = describe(record, row);
   const Inside guard;
   collector->after(call, token, succeeded);
@@ -296,8 +308,9 @@ void notify_of_code(const void* image, std::size_t bytes) noexcept {
 }
 
 bool comes_from_profiler(const void* caller) noexcept {
-  return inside || reinterpret_cast<std::uint64_t>(caller) - profiler_start.load(std::memory_order_relaxed) <
-                       profiler_bytes.load(std::memory_order_relaxed);
+  return inside ||
+         reinterpret_cast<std::uint64_t>(caller) - profiler_start.load(std::memory_order_relaxed) <
+           profiler_bytes.load(std::memory_order_relaxed);
 }
 
 } // namespace gmt::interposer

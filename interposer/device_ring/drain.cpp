@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See drain.h. Reading is trace/ring_reader.h's business, writing ThreadLog's: what it has is safe from the process's
-// death, and it keeps no descriptor that a program might close.
+// See drain.h. Reading is trace/ring_reader.h's business, writing ThreadLog's: what it has is safe
+// from the process's death, and it keeps no descriptor that a program might close.
 #include "interposer/device_ring/drain.h"
 
 #include <cerrno>
@@ -16,8 +16,8 @@
 
 #include "interposer/base/bounded_lock.h"
 #include "interposer/base/fork_guard.h"
-#include "interposer/log/process.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/log/process.h"
 #include "interposer/log/thread_log.h"
 #include "trace/ring_reader.h"
 
@@ -27,7 +27,8 @@ constinit Ring rings[kMaxRings] = {};
 
 namespace {
 
-// Every reader of rings, but not for ever: a round is file operations only, yet the disk may be slow.
+// Every reader of rings, but not for ever: a round is file operations only, yet the disk may be
+// slow.
 constinit std::atomic<bool> locked{false};
 constexpr int kLockMilliseconds = 2000;
 
@@ -49,13 +50,14 @@ ThreadLog* log_of(Ring& ring) noexcept {
   if (ring.log != nullptr) return ring.log;
   ring.without_log = true;
   char reason[128];
-  std::snprintf(reason, sizeof reason, "no log for what kernels record: %s", strerrordesc_np(errno));
+  std::snprintf(reason, sizeof reason, "no log for what kernels record: %s",
+                strerrordesc_np(errno));
   Process::notify_command("nolog", reason);
   return nullptr;
 }
 
-// All that stands ready, of every sub-ring, since the analyzer relies on it that nothing older comes in later rounds; `last`:
-// no kernel writes any more. False if there was nothing to do.
+// All that stands ready, of every sub-ring, since the analyzer relies on it that nothing older
+// comes in later rounds; `last`: no kernel writes any more. False if there was nothing to do.
 bool drain_ring(Ring& ring, bool last) noexcept {
   std::uint64_t moved = 0, torn = 0, lost = 0;
   for (unsigned i = 0; i < trace::ring_header(ring.memory.base).sub_rings; ++i) {
@@ -65,7 +67,8 @@ bool drain_ring(Ring& ring, bool last) noexcept {
     const auto take = [&ring](const trace::RingRecord& record) noexcept {
       if (ThreadLog* log = log_of(ring)) append(*log, record);
     };
-    const trace::RingProgress progress = last ? reader.drain_rest(take) : reader.drain(UINT64_MAX, take);
+    const trace::RingProgress progress =
+      last ? reader.drain_rest(take) : reader.drain(UINT64_MAX, take);
     moved += progress.slots;
     torn += progress.torn;
   }
@@ -73,7 +76,8 @@ bool drain_ring(Ring& ring, bool last) noexcept {
   ring.lost = lost;
   trace::Words<trace::DeviceDrainedWord> words;
   trace::DeviceDrainedFields(words).slots(moved).lost(lost).torn(torn);
-  if (ThreadLog* log = log_of(ring)) log->append_words(trace::Kind::kDeviceDrained, words.w, words.kCount, ring.id);
+  if (ThreadLog* log = log_of(ring))
+    log->append_words(trace::Kind::kDeviceDrained, words.w, words.kCount, ring.id);
   return true;
 }
 
@@ -83,7 +87,8 @@ bool drain_live() noexcept {
   if (!lock.held()) return false;
   bool any = false;
   for (Ring& ring : rings) {
-    if (ring.state.load(std::memory_order_acquire) == Ring::State::kLive) any = drain_ring(ring, false) || any;
+    if (ring.state.load(std::memory_order_acquire) == Ring::State::kLive)
+      any = drain_ring(ring, false) || any;
   }
   return any;
 }
@@ -96,15 +101,17 @@ constinit std::atomic<std::uint32_t> doze{kAwake};
 constinit std::atomic<bool> started{false};
 
 long futex(int operation, std::uint32_t value, const timespec* limit) noexcept {
-  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&doze), operation | FUTEX_PRIVATE_FLAG, value, limit, nullptr, 0);
+  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&doze), operation | FUTEX_PRIVATE_FLAG,
+                 value, limit, nullptr, 0);
 }
 
 constexpr std::uint64_t kShortest = 50'000, kLongest = 5'000'000, kNoRings = 1'000'000'000;
 
-// True if records are to be expected. Short sleeps are not cut short: launches that follow each other closely would pay
-// for a system call each, and the thread would never rest.
+// True if records are to be expected. Short sleeps are not cut short: launches that follow each
+// other closely would pay for a system call each, and the thread would never rest.
 bool sleep_for(std::uint64_t nanoseconds) noexcept {
-  const timespec limit{static_cast<time_t>(nanoseconds / 1'000'000'000), static_cast<long>(nanoseconds % 1'000'000'000)};
+  const timespec limit{static_cast<time_t>(nanoseconds / 1'000'000'000),
+                       static_cast<long>(nanoseconds % 1'000'000'000)};
   std::uint32_t seen = kAwake;
   if (nanoseconds <= 4 * kShortest) {
     nanosleep(&limit, nullptr);
@@ -171,7 +178,8 @@ void end_draining(Ring& ring) noexcept {
   drain_ring(ring, true);
   if (ring.log != nullptr) ThreadLog::end(ring.log);
   ring.log = nullptr;
-  std::memset(ring.memory.base + trace::kRingHeaderBytes, 0, ring.memory.bytes - trace::kRingHeaderBytes);
+  std::memset(ring.memory.base + trace::kRingHeaderBytes, 0,
+              ring.memory.bytes - trace::kRingHeaderBytes);
   trace::ring_header(ring.memory.base).context = 0;
   ring.context = 0;
   ring.state.store(Ring::State::kSpare, std::memory_order_release);

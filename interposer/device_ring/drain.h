@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves records of kernels from the rings into device-<n>.log while they run: one thread of ours, started with the first
-// ring, and the threads that end a context or the process.
+// Moves records of kernels from the rings into device-<n>.log while they run: one thread of ours,
+// started with the first ring, and the threads that end a context or the process.
 //
-// Invariants: makes no CUDA call; a record is in the log before its slots are given back; a ring is read by one thread at a
-// time; what the log cannot take is counted there and given back all the same, so that no kernel waits for a full disk.
+// Invariants: makes no CUDA call; a record is in the log before its slots are given back; a ring is
+// read by one thread at a time; what the log cannot take is counted there and given back all the
+// same, so that no kernel waits for a full disk.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,12 @@ class ThreadLog;
 
 struct Ring {
   // Kept by ring.cpp.
-  enum class State : std::uint8_t { kNone, kLive, kSpare, kRefused }; // kRefused: this context could be given none
+  enum class State : std::uint8_t {
+    kNone,
+    kLive,
+    kSpare,
+    kRefused
+  }; // kRefused: this context could be given none
   std::atomic<State> state{State::kNone};
   std::uint64_t context = 0; // CUcontext
   std::uint16_t id = 0;      // kContext
@@ -27,7 +33,8 @@ struct Ring {
 
   // Kept by the drain.
   ThreadLog* log = nullptr; // made when there is something to write
-  bool without_log = false; // it could not be: records are passed over, so that no kernel waits for room
+  bool without_log = false; // it could not be: records are passed over, so that no kernel waits for
+                            // room
   std::uint64_t lost = 0;   // by kernels, as last recorded
 };
 
@@ -37,7 +44,8 @@ extern Ring rings[kMaxRings];
 bool start_drain_thread() noexcept; // false if there can be none
 // Makes it live: its memory is read from now on.
 void begin_draining(Ring& ring) noexcept;
-// The context has ended: what it left is moved, torn slots are passed over, the ring is a spare one.
+// The context has ended: what it left is moved, torn slots are passed over, the ring is a spare
+// one.
 void end_draining(Ring& ring) noexcept;
 // All live rings, now. The process or a context is about to end.
 void drain_rings() noexcept;

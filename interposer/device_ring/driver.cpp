@@ -16,26 +16,30 @@ namespace {
 constinit bool driver_known = false; // under the lock
 constinit std::atomic<bool> taken{false};
 constexpr int kLockMilliseconds = 400;
-constexpr int kRelaxed = 2;                     // CU_STREAM_CAPTURE_MODE_RELAXED
+constexpr int kRelaxed = 2; // CU_STREAM_CAPTURE_MODE_RELAXED
 // Nanoseconds. A copy of 8 bytes took over 50 ms on an H200 that 14 programs used at once.
 constexpr std::uint64_t kLongestCopy = 500'000'000;
 
 // Before any of them is called: a ring that is half made for want of a function would stay so.
-template <class... Functions> bool are_there(Functions&... functions) noexcept { return (functions.is_there() && ...); }
+template <class... Functions> bool are_there(Functions&... functions) noexcept {
+  return (functions.is_there() && ...);
+}
 
 bool know_driver() noexcept {
   if (driver_known) return true;
   Driver& d = driver;
-  driver_known = are_there(d.exchange_capture_mode, d.push_context, d.pop_context, d.context_device, d.primary_state,
-                           d.register_host, d.unregister_host, d.device_pointer, d.allocate, d.release, d.make_stream,
-                           d.end_stream, d.copy, d.is_done, d.module_of, d.variable);
+  driver_known =
+    are_there(d.exchange_capture_mode, d.push_context, d.pop_context, d.context_device,
+              d.primary_state, d.register_host, d.unregister_host, d.device_pointer, d.allocate,
+              d.release, d.make_stream, d.end_stream, d.copy, d.is_done, d.module_of, d.variable);
   return driver_known;
 }
 
 } // namespace
 
 RingLock::RingLock() noexcept : lock_(taken, kLockMilliseconds), capture_mode_(kRelaxed) {
-  if (lock_.held() && know_driver()) ready_ = driver.exchange_capture_mode(&capture_mode_) == 0; // it now holds what it was
+  if (lock_.held() && know_driver())
+    ready_ = driver.exchange_capture_mode(&capture_mode_) == 0; // it now holds what it was
 }
 
 RingLock::~RingLock() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ring.cpp and modules.cpp share: the driver's own functions, and the lock under which one thread at a time calls
-// them.
+// What ring.cpp and modules.cpp share: the driver's own functions, and the lock under which one
+// thread at a time calls them.
 #pragma once
 
 #include <cstddef>
@@ -29,17 +29,23 @@ struct Driver {
   DriverFunction<std::uint64_t> release{"cuMemFree_v2"};
   DriverFunction<std::uint64_t*, unsigned> make_stream{"cuStreamCreate"};
   DriverFunction<std::uint64_t> end_stream{"cuStreamDestroy_v2"};
-  DriverFunction<std::uint64_t, const void*, std::size_t, std::uint64_t> copy{"cuMemcpyHtoDAsync_v2"};
+  DriverFunction<std::uint64_t, const void*, std::size_t, std::uint64_t> copy{
+    "cuMemcpyHtoDAsync_v2"};
   DriverFunction<std::uint64_t> is_done{"cuStreamQuery"};
   DriverFunction<std::uint64_t*, std::uint64_t> module_of{"cuFuncGetModule"};
-  DriverFunction<std::uint64_t*, std::size_t*, std::uint64_t, const char*> variable{"cuModuleGetGlobal_v2"};
-  DriverFunction<std::uint64_t*, std::uint64_t> function_of{"cuKernelGetFunction"}; // of a CUkernel; not before CUDA 12
+  DriverFunction<std::uint64_t*, std::size_t*, std::uint64_t, const char*> variable{
+    "cuModuleGetGlobal_v2"};
+  DriverFunction<std::uint64_t*, std::uint64_t> function_of{"cuKernelGetFunction"}; // of a
+                                                                                    // CUkernel; not
+                                                                                    // before CUDA
+                                                                                    // 12
 };
 extern Driver driver; // under the RingLock
 
-// One thread at a time makes, hands over and ends rings: the second of two that launch kernels of one module must not go on
-// before the module has its ring. The lock is held over CUDA calls, so waiting for it is bounded, and a thread that does
-// not get it goes on without. The thread's capture mode is relaxed meanwhile.
+// One thread at a time makes, hands over and ends rings: the second of two that launch kernels of
+// one module must not go on before the module has its ring. The lock is held over CUDA calls, so
+// waiting for it is bounded, and a thread that does not get it goes on without. The thread's
+// capture mode is relaxed meanwhile.
 class RingLock {
 public:
   RingLock() noexcept;
@@ -60,7 +66,8 @@ private:
 // False if the stream's work failed, or takes longer than copies of ours ever should.
 bool wait_for(std::uint64_t stream) noexcept;
 
-// The live ring of the current context, made if there is none; null if it can have none. Under the RingLock.
+// The live ring of the current context, made if there is none; null if it can have none. Under the
+// RingLock.
 Ring* ring_of(ThreadLog& log, std::uint64_t context) noexcept;
 
 } // namespace gmt::interposer

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See memory.h. The link is made first: whatever moment the process is killed at, no file is left without its link.
+// See memory.h. The link is made first: whatever moment the process is killed at, no file is left
+// without its link.
 #include "interposer/device_ring/memory.h"
 
 #include <cerrno>
@@ -10,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "interposer/log/process.h"
 #include "interposer/base/text_file.h"
+#include "interposer/log/process.h"
 
 namespace gmt::interposer {
 
@@ -27,7 +28,8 @@ bool link_path(unsigned number, char* path) noexcept {
 
 // The whole of the file or nothing of it.
 bool map_whole(int fd, std::size_t bytes, RingMemory& memory) noexcept {
-  if (!fits_file_size_limit(fd, bytes) || posix_fallocate(fd, 0, static_cast<off_t>(bytes)) != 0) return false;
+  if (!fits_file_size_limit(fd, bytes) || posix_fallocate(fd, 0, static_cast<off_t>(bytes)) != 0)
+    return false;
   void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (map == MAP_FAILED) return false;
   madvise(map, bytes, MADV_DONTFORK);
@@ -40,8 +42,8 @@ bool make_shared(RingMemory& memory, std::size_t bytes) noexcept {
   char link[kPathBytes], file[64];
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  std::snprintf(file, sizeof file, "/dev/shm/gpumemtrace.%d.%lx%08lx.%u", Process::pid(), now.tv_sec, now.tv_nsec,
-                memory.number);
+  std::snprintf(file, sizeof file, "/dev/shm/gpumemtrace.%d.%lx%08lx.%u", Process::pid(),
+                now.tv_sec, now.tv_nsec, memory.number);
   if (!link_path(memory.number, link) || symlink(file, link) != 0) return false;
   const int fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   const bool made = fd >= 0 && map_whole(fd, bytes, memory);

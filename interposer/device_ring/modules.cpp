@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which modules have instrumented kernels, and giving them their context's ring: hand_over_ring() of ring.h. What is
-// known of modules and kernels is void as soon as code may have been unloaded (code_generation()): then it is asked again
-// and the same address is written again, which does no harm.
+// Which modules have instrumented kernels, and giving them their context's ring: hand_over_ring()
+// of ring.h. What is known of modules and kernels is void as soon as code may have been unloaded
+// (code_generation()): then it is asked again and the same address is written again, which does no
+// harm.
 #include <atomic>
 
-#include "interposer/driver_state/context_ids.h"
+#include "interposer/device_ring/driver.h"
 #include "interposer/device_ring/ring.h"
 #include "interposer/driver_state/code_generation.h"
-#include "interposer/device_ring/driver.h"
-#include "interposer/log/thread_session.h"
+#include "interposer/driver_state/context_ids.h"
 #include "interposer/log/thread_log.h"
+#include "interposer/log/thread_session.h"
 #include "trace/device_ring.h"
 
 namespace gmt::interposer {
@@ -18,7 +19,8 @@ namespace {
 
 enum Verdict : std::uint64_t { kPlain = 1, kHandedOver = 2, kWithoutRing = 3 };
 
-// By module: generation of the code << 2 | verdict. Under the RingLock; what finds no room is asked for again.
+// By module: generation of the code << 2 | verdict. Under the RingLock; what finds no room is asked
+// for again.
 struct KnownModule {
   std::uint64_t module, value;
 };
@@ -28,9 +30,12 @@ constinit KnownModule known_modules[kKnownModules] = {};
 Verdict examine(ThreadLog& log, std::uint64_t module, std::uint64_t context) noexcept {
   std::uint64_t address = 0;
   std::size_t bytes = 0;
-  if (driver.variable(&address, &bytes, module, trace::kControlSymbol) != 0 || bytes != sizeof address) return kPlain;
+  if (driver.variable(&address, &bytes, module, trace::kControlSymbol) != 0 ||
+      bytes != sizeof address)
+    return kPlain;
   const Ring* ring = ring_of(log, context);
-  if (ring != nullptr && driver.copy(address, &ring->control, sizeof ring->control, ring->stream) == 0 &&
+  if (ring != nullptr &&
+      driver.copy(address, &ring->control, sizeof ring->control, ring->stream) == 0 &&
       wait_for(ring->stream)) {
     return kHandedOver;
   }
@@ -38,7 +43,8 @@ Verdict examine(ThreadLog& log, std::uint64_t module, std::uint64_t context) noe
   return kWithoutRing;
 }
 
-Verdict verdict_on(ThreadLog& log, std::uint64_t module, std::uint64_t context, std::uint64_t generation) noexcept {
+Verdict verdict_on(ThreadLog& log, std::uint64_t module, std::uint64_t context,
+                   std::uint64_t generation) noexcept {
   KnownModule& known = known_modules[module * 0x9fb21c651e98df25u >> 52];
   if (generation != 0 && known.module == module && known.value >> 2 == generation) {
     return static_cast<Verdict>(known.value & 3);
@@ -56,8 +62,8 @@ std::uint64_t module_of(std::uint64_t function) noexcept {
   return driver.module_of(&module, of_kernel) == 0 ? module : 0;
 }
 
-// Kernels with their contexts, by one word that is made of both and of the generation; its lowest bit says whether
-// the module is instrumented. Read without the lock.
+// Kernels with their contexts, by one word that is made of both and of the generation; its lowest
+// bit says whether the module is instrumented. Read without the lock.
 constexpr unsigned kHandedOverEntries = 1 << 10;
 constinit std::atomic<std::uint64_t> handed_over[kHandedOverEntries] = {};
 

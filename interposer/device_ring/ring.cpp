@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// See ring.h. Measured on an H100, driver 580: registering 8 MiB takes 5 ms, asking a module for the variable 9 us,
-// writing it 30 us the first time and 3 us later. Copies come from the host, never a memset: those would count as grids.
+// See ring.h. Measured on an H100, driver 580: registering 8 MiB takes 5 ms, asking a module for
+// the variable 9 us, writing it 30 us the first time and 3 us later. Copies come from the host,
+// never a memset: those would count as grids.
 #include "interposer/device_ring/ring.h"
 
 #include <atomic>
 #include <cstring>
 
+#include "interposer/device_ring/driver.h"
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/loader/object_files.h"
 #include "interposer/log/process.h"
-#include "interposer/device_ring/driver.h"
 #include "interposer/log/thread_session.h"
 #include "trace/ring_reader.h"
 
@@ -42,7 +43,8 @@ void fill_header(Ring& ring, std::uint32_t slots) noexcept {
   std::memcpy(header.magic, trace::kRingMagic, sizeof header.magic);
 }
 
-// The control's zeros come out of the ring, which is empty: memory that the device reads without a detour.
+// The control's zeros come out of the ring, which is empty: memory that the device reads without a
+// detour.
 bool write_control(Ring& ring) noexcept {
   static_assert(sizeof(trace::DeviceControl) <= kLeastBytes);
   static constinit trace::DeviceControl first{}; // of it the first members are used
@@ -52,8 +54,12 @@ bool write_control(Ring& ring) noexcept {
   first.sub_rings = header.sub_rings;
   first.slots_per_sub_ring = header.slots_per_sub_ring;
   if (driver.device_pointer(&first.ring, ring.memory.base, 0) != 0) return false;
-  if (driver.copy(ring.control, ring.memory.base + trace::ring_slots_offset(header.sub_rings), sizeof first, ring.stream) != 0) return false;
-  if (driver.copy(ring.control, &first, offsetof(trace::DeviceControl, reserved_words), ring.stream) != 0) return false;
+  if (driver.copy(ring.control, ring.memory.base + trace::ring_slots_offset(header.sub_rings),
+                  sizeof first, ring.stream) != 0)
+    return false;
+  if (driver.copy(ring.control, &first, offsetof(trace::DeviceControl, reserved_words),
+                  ring.stream) != 0)
+    return false;
   return wait_for(ring.stream);
 }
 
@@ -101,7 +107,8 @@ void refuse(std::uint64_t context) noexcept {
 // Null if it could not be made.
 Ring* make_ring(ThreadLog& log, std::uint64_t context) noexcept {
   const std::uint32_t slots = slots_of_each();
-  Ring* ring = start_drain_thread() ? ring_with_memory(trace::ring_bytes(trace::kSubRings, slots)) : nullptr;
+  Ring* ring =
+    start_drain_thread() ? ring_with_memory(trace::ring_bytes(trace::kSubRings, slots)) : nullptr;
   if (ring == nullptr) {
     refuse(context);
     return nullptr;
@@ -116,14 +123,16 @@ Ring* make_ring(ThreadLog& log, std::uint64_t context) noexcept {
     begin_draining(*ring);
     return ring;
   }
-  const bool spare = ring->state.load() == Ring::State::kSpare; // other contexts may have it registered: it stays
+  const bool spare = ring->state.load() == Ring::State::kSpare; // other contexts may have it
+                                                                // registered: it stays
   if (!spare) drop_ring_memory(ring->memory);
   ring->context = 0;
   refuse(context);
   return nullptr;
 }
 
-// Contexts that were looked at when they were made: programs retain the primary one again and again.
+// Contexts that were looked at when they were made: programs retain the primary one again and
+// again.
 constexpr unsigned kLookedAtEntries = 64;
 constinit std::atomic<std::uint64_t> looked_at[kLookedAtEntries] = {};
 std::atomic<std::uint64_t>& looked_at_entry(std::uint64_t context) noexcept {
@@ -150,7 +159,8 @@ bool is_of_context(const Ring& ring) noexcept {
 Ring* ring_of(ThreadLog& log, std::uint64_t context) noexcept {
   for (Ring& ring : rings) {
     const Ring::State state = ring.state.load();
-    if (ring.context != context || (state != Ring::State::kLive && state != Ring::State::kRefused)) continue;
+    if (ring.context != context || (state != Ring::State::kLive && state != Ring::State::kRefused))
+      continue;
     return state == Ring::State::kLive ? &ring : nullptr;
   }
   return make_ring(log, context);
@@ -182,10 +192,13 @@ void primary_context_was_left(int device, bool reset) noexcept {
   if (ring_count.load() == 0) return;
   const RingLock lock;
   for (Ring& ring : rings) {
-    if (!is_of_context(ring) || ring.device != device || !is_primary_context(ring.context)) continue;
+    if (!is_of_context(ring) || ring.device != device || !is_primary_context(ring.context))
+      continue;
     unsigned flags = 0;
     int active = 0;
-    if (reset || (lock.ready() && driver.primary_state(device, &flags, &active) == 0 && active == 0)) end_ring(ring);
+    if (reset ||
+        (lock.ready() && driver.primary_state(device, &flags, &active) == 0 && active == 0))
+      end_ring(ring);
   }
 }
 

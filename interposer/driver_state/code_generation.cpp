@@ -14,6 +14,8 @@ std::uint64_t code_generation() noexcept {
 UnloadingCode::UnloadingCode() noexcept { code_state.fetch_add(kNextGeneration + 1); }
 UnloadingCode::~UnloadingCode() { code_state.fetch_add(kNextGeneration - 1); }
 
-void forget_code() noexcept { code_state.store(((code_state.load() >> kGenerationShift) + 1) << kGenerationShift); }
+void forget_code() noexcept {
+  code_state.store(((code_state.load() >> kGenerationShift) + 1) << kGenerationShift);
+}
 
 } // namespace gmt::interposer

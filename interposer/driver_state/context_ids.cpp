@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See context_ids.h. Programs have one context a device, rarely a few more: a linear search over an append-only array.
+// See context_ids.h. Programs have one context a device, rarely a few more: a linear search over an
+// append-only array.
 #include "interposer/driver_state/context_ids.h"
 
 #include <atomic>
@@ -57,7 +58,8 @@ std::uint16_t current_context(ThreadLog& log) noexcept {
 
 void note_context(std::uint64_t handle) noexcept {
   std::uint64_t first = 0;
-  if (!first_context.compare_exchange_strong(first, handle) && first != handle) several_contexts.store(true);
+  if (!first_context.compare_exchange_strong(first, handle) && first != handle)
+    several_contexts.store(true);
 }
 
 bool is_primary_context(std::uint64_t handle) noexcept {
@@ -70,7 +72,9 @@ bool is_primary_context(std::uint64_t handle) noexcept {
 void remember_primary_context(std::uint64_t handle) noexcept {
   for (auto& p : primary_contexts) {
     std::uint64_t known = p.load(std::memory_order_relaxed);
-    if (known == handle || (known == 0 && p.compare_exchange_strong(known, handle)) || known == handle) return;
+    if (known == handle || (known == 0 && p.compare_exchange_strong(known, handle)) ||
+        known == handle)
+      return;
   }
 }
 

@@ -23,15 +23,16 @@ struct Attribute {
   int number, scale;
 };
 constexpr Attribute kAttributes[] = {
-    {DeviceWord::texture_alignment, 14, 1},       // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
-    {DeviceWord::texture_pitch_alignment, 51, 1}, // CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT
-    {DeviceWord::surface_alignment, 30, 1},       // CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT
-    {DeviceWord::reads_pageable_memory, 88, 1},   // CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS
-    {DeviceWord::uses_host_page_tables, 100, 1},  // CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES
-    {DeviceWord::compute_capability, 75, 10},     // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-    {DeviceWord::compute_capability, 76, 1},      // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
-    {DeviceWord::concurrent_managed, 89, 1},      // CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS
-    {DeviceWord::largest_pitch, 11, 1},           // CU_DEVICE_ATTRIBUTE_MAX_PITCH
+  {DeviceWord::texture_alignment, 14, 1},       // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
+  {DeviceWord::texture_pitch_alignment, 51, 1}, // CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT
+  {DeviceWord::surface_alignment, 30, 1},       // CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT
+  {DeviceWord::reads_pageable_memory, 88, 1},   // CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS
+  {DeviceWord::uses_host_page_tables, 100,
+   1}, // CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES
+  {DeviceWord::compute_capability, 75, 10}, // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+  {DeviceWord::compute_capability, 76, 1},  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
+  {DeviceWord::concurrent_managed, 89, 1},  // CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS
+  {DeviceWord::largest_pitch, 11, 1},       // CU_DEVICE_ATTRIBUTE_MAX_PITCH
 };
 
 constinit DriverFunction<char*, int, int> get_name{"cuDeviceGetName"};
@@ -48,7 +49,8 @@ std::uint64_t name_of_device(ThreadLog& log, int ordinal) noexcept {
 } // namespace
 
 void describe_device(ThreadLog& log, int ordinal) noexcept {
-  if (ordinal < 0 || ordinal >= kMaxDevices || described[ordinal].load(std::memory_order_relaxed)) return;
+  if (ordinal < 0 || ordinal >= kMaxDevices || described[ordinal].load(std::memory_order_relaxed))
+    return;
   if (!get_attribute.is_there() || described[ordinal].exchange(true)) return;
   trace::Words<DeviceWord> words;
   trace::DeviceFields device(words);
@@ -57,7 +59,8 @@ void describe_device(ThreadLog& log, int ordinal) noexcept {
   if (get_memory(&bytes, ordinal) == 0) device.bytes(bytes);
   for (const Attribute& a : kAttributes) {
     int value = 0;
-    if (get_attribute(&value, a.number, ordinal) == 0) words.w[a.word] += static_cast<std::uint64_t>(value * a.scale);
+    if (get_attribute(&value, a.number, ordinal) == 0)
+      words.w[a.word] += static_cast<std::uint64_t>(value * a.scale);
   }
   device.name(name_of_device(log, ordinal));
   log.append_words(trace::Kind::kDevice, words.w, words.kCount);

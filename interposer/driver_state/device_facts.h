@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver says of its devices and their memory, beside the calls: a kDevice record when a device is first met,
-// a kMemoryInfo record when an allocation failed. Asks only what stream capture allows: attributes, names, sizes and
-// cuMemGetInfo. (A pool's attributes are not among them: asking ends a capture.)
+// What the driver says of its devices and their memory, beside the calls: a kDevice record when a
+// device is first met, a kMemoryInfo record when an allocation failed. Asks only what stream
+// capture allows: attributes, names, sizes and cuMemGetInfo. (A pool's attributes are not among
+// them: asking ends a capture.)
 #pragma once
 
 #include <cstdint>

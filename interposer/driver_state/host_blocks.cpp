@@ -5,7 +5,9 @@
 namespace gmt::interposer {
 
 constinit std::atomic<std::uint32_t> followed_host_blocks{0};
-constinit std::atomic<std::uint8_t> host_block_counters[1 << kHostBlockCounterBits] = {}; // at most kWays each
+constinit std::atomic<std::uint8_t> host_block_counters[1 << kHostBlockCounterBits] = {}; // at most
+                                                                                          // kWays
+                                                                                          // each
 constinit std::atomic<std::uint64_t> absent_host_bits{~std::uint64_t{0}};
 
 namespace {
@@ -18,7 +20,9 @@ struct alignas(64) Bucket {
 };
 constinit Bucket buckets[1 << kBucketBits] = {};
 
-Bucket& bucket_of(std::uint64_t address) noexcept { return buckets[hash_of_host_block(address) >> (64 - kBucketBits)]; }
+Bucket& bucket_of(std::uint64_t address) noexcept {
+  return buckets[hash_of_host_block(address) >> (64 - kBucketBits)];
+}
 std::atomic<std::uint8_t>& counter_of(std::uint64_t address) noexcept {
   return host_block_counters[hash_of_host_block(address) >> (64 - kHostBlockCounterBits)];
 }
@@ -61,17 +65,20 @@ void follow_host_memory(const Record& record) noexcept {
   const trace::MemoryKind memory = trace::AllocView(record).memory_kind();
   const std::uint64_t address = trace::AllocView(record).address();
   if ((address & kRegistered) != 0) return;
-  if (memory == trace::MemoryKind::kPinned || memory == trace::MemoryKind::kManaged) add_host_block(address);
+  if (memory == trace::MemoryKind::kPinned || memory == trace::MemoryKind::kManaged)
+    add_host_block(address);
   if (memory == trace::MemoryKind::kRegistered) add_host_block(address | kRegistered);
 }
 
 void forget_host_memory() noexcept {
   for (Bucket& bucket : buckets) {
     for (auto& slot : bucket.address) {
-      if (const std::uint64_t known = slot.load(std::memory_order_relaxed)) remove_host_block(known & ~kRegistered);
+      if (const std::uint64_t known = slot.load(std::memory_order_relaxed))
+        remove_host_block(known & ~kRegistered);
     }
   }
-  absent_host_bits.store(~std::uint64_t{0}); // nothing is added in between: a child begins with one thread
+  absent_host_bits.store(~std::uint64_t{0}); // nothing is added in between: a child begins with one
+                                             // thread
 }
 
 } // namespace gmt::interposer

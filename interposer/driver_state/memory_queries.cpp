@@ -10,14 +10,16 @@ namespace gmt::interposer {
 
 namespace {
 
-constinit DriverFunction<std::uint64_t*, std::size_t*, std::uint64_t> address_range{"cuMemGetAddressRange_v2"};
+constinit DriverFunction<std::uint64_t*, std::size_t*, std::uint64_t> address_range{
+  "cuMemGetAddressRange_v2"};
 using VariableQuery = DriverFunction<std::uint64_t*, std::size_t*, std::uint64_t, const char*>;
 constinit VariableQuery variable_of_module{"cuModuleGetGlobal_v2"};
 constinit VariableQuery variable_of_library{"cuLibraryGetGlobal"};
 constinit VariableQuery managed_of_library{"cuLibraryGetManaged"};
-constinit DriverFunction<void*, CUpointer_attribute, std::uint64_t> pointer_attribute{"cuPointerGetAttribute"};
+constinit DriverFunction<void*, CUpointer_attribute, std::uint64_t> pointer_attribute{
+  "cuPointerGetAttribute"};
 constinit DriverFunction<CUmemAllocationProp*, std::uint64_t> allocation_properties{
-    "cuMemGetAllocationPropertiesFromHandle"};
+  "cuMemGetAllocationPropertiesFromHandle"};
 
 VariableQuery& query_for(VariableOf owner) noexcept {
   switch (owner) {
@@ -36,7 +38,8 @@ std::uint64_t ask_bytes(std::uint64_t address) noexcept {
   return address_range(&base, &bytes, address) == 0 && base == address ? bytes : 0;
 }
 
-std::uint64_t ask_bytes_of_variable(VariableOf owner, std::uint64_t module, const char* name) noexcept {
+std::uint64_t ask_bytes_of_variable(VariableOf owner, std::uint64_t module,
+                                    const char* name) noexcept {
   std::size_t bytes = 0;
   return query_for(owner)(nullptr, &bytes, module, name) == 0 ? bytes : 0;
 }

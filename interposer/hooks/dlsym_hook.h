@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands out our entries where a program asks for CUDA functions by name: dlsym, cuGetProcAddress and their like.
-// The request is never interpreted: the real answer is translated, pointer by pointer.
+// Hands out our entries where a program asks for CUDA functions by name: dlsym, cuGetProcAddress
+// and their like. The request is never interpreted: the real answer is translated, pointer by
+// pointer.
 #pragma once
 
 #include <cstdint>

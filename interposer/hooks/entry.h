@@ -2,35 +2,41 @@
 // The one generic wrapper around every hooked call, and the rules for all code in this folder.
 //
 // This code runs inside a process that is not ours:
-//  1. Never end, stop or slow the host. On an internal failure: count it, switch off, forward the call.
-//  2. No lock is held over a real CUDA call; no CUDA call from a hook but pure queries allowed in stream capture. The
-//     exceptions are the rings of instrumented kernels (ring.h says how) and what --coalescing asks of CUPTI
-//     (collector/windows/windows.h), which never waits for kernels.
-//  3. No static constructor or destructor: constinit or raw storage, started lazily, leaked at exit.
-//  4. Hooks are noexcept, throw nothing, and allocate only on slow paths (first event of a thread, a new stack,
+//  1. Never end, stop or slow the host. On an internal failure: count it, switch off, forward the
+//  call.
+//  2. No lock is held over a real CUDA call; no CUDA call from a hook but pure queries allowed in
+//  stream capture. The
+//     exceptions are the rings of instrumented kernels (ring.h says how) and what --coalescing asks
+//     of CUPTI (collector/windows/windows.h), which never waits for kernels.
+//  3. No static constructor or destructor: constinit or raw storage, started lazily, leaked at
+//  exit.
+//  4. Hooks are noexcept, throw nothing, and allocate only on slow paths (first event of a thread,
+//  a new stack,
 //     growth), where signals are blocked; errno is preserved.
 //  5. Thread-local state is initial-exec and trivial.
-//  6. Output parameters are read only after success; unknown pointers are forwarded; the real result is returned.
+//  6. Output parameters are read only after success; unknown pointers are forwarded; the real
+//  result is returned.
 //  7. No call to the public dlsym (a test greps for it): real_dlsym() of real_dlsym.h.
-//  8. After fork nothing of the parent's is written to; a child makes its own trace at its first CUDA call.
+//  8. After fork nothing of the parent's is written to; a child makes its own trace at its first
+//  CUDA call.
 #pragma once
 
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 
+#include "interposer/calls/call.h"
+#include "interposer/calls/call_path.h"
+#include "interposer/hooks/dlsym_hook.h"
+#include "interposer/loader/real_dlsym.h"
 #include "interposer/recorders/arrays.h"
 #include "interposer/recorders/batches.h"
 #include "interposer/recorders/bindings.h"
-#include "interposer/calls/call_path.h"
+#include "interposer/recorders/copies_and_launches.h"
 #include "interposer/recorders/graphs.h"
 #include "interposer/recorders/orders.h"
 #include "interposer/recorders/pools.h"
-#include "interposer/recorders/copies_and_launches.h"
-#include "interposer/loader/real_dlsym.h"
-#include "interposer/hooks/dlsym_hook.h"
 #include "interposer/recorders/runtime_recorders.h"
-#include "interposer/calls/call.h"
 
 namespace gmt::interposer {
 
@@ -54,12 +60,14 @@ template <class Result> Result not_found() {
 }
 
 // The per-thread-default-stream twins end in _ptds or _ptsz.
-constexpr bool is_per_thread(std::string_view name) { return name.ends_with("_ptds") || name.ends_with("_ptsz"); }
+constexpr bool is_per_thread(std::string_view name) {
+  return name.ends_with("_ptds") || name.ends_with("_ptsz");
+}
 
 // The NULL stream of a per-thread row is stream 2.
 inline void mark_per_thread(Record& r) {
   constexpr std::uint64_t kPerThreadStream = 2; // CU_STREAM_PER_THREAD
-  unsigned word = trace::CopyWord::stream; // and that of the other kinds, but for those below
+  unsigned word = trace::CopyWord::stream;      // and that of the other kinds, but for those below
   static_assert(unsigned{trace::AllocWord::stream} == trace::CopyWord::stream &&
                 unsigned{trace::SetWord::stream} == trace::CopyWord::stream &&
                 unsigned{trace::UseWord::stream} == trace::CopyWord::stream);
@@ -79,11 +87,13 @@ inline void mark_per_thread(Record& r) {
 
 // Whether a recorder has an after() of its own: the record is as it was published if not.
 template <class Rec, class Tuple>
-inline constexpr bool kTellsMoreAfter = &Rec::template after<Tuple> != &Recorder::template after<Tuple>;
+inline constexpr bool kTellsMoreAfter =
+  &Rec::template after<Tuple> != &Recorder::template after<Tuple>;
 
 template <std::uint16_t Row, class Function, class RecorderOf> struct Entry;
 
-template <std::uint16_t Row, class Result, class... Args, class Rec> struct Entry<Row, Result (*)(Args...), Rec> {
+template <std::uint16_t Row, class Result, class... Args,
+          class Rec> struct Entry<Row, Result (*)(Args...), Rec> {
   using Real = Result (*)(Args...);
   static constexpr bool kPerThread = is_per_thread(trace::kApiNames[Row]);
 
@@ -174,9 +184,11 @@ struct RuntimeEntry<Row, Result (*)(Args...), Rec> {
     } else {
       const Result result = real(args...);
       if constexpr (requires { Rec::refused(call.record, tuple, caller); }) {
-        if (call.is_refused(result_code(result))) [[unlikely]] Rec::refused(call.record, tuple, caller);
+        if (call.is_refused(result_code(result))) [[unlikely]]
+          Rec::refused(call.record, tuple, caller);
       }
-      // An allocation of zero bytes reaches no driver: its address is NULL and there is nothing to read.
+      // An allocation of zero bytes reaches no driver: its address is NULL and there is nothing to
+      // read.
       call.leave(result_code(result), caller);
       return result;
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exported hooks of the C library: _exit and its like (how a process without a watching parent ended), exec and
-// posix_spawn (a child that comes up without us is reported to the command), dlclose (addresses change meaning).
-// All of them forward to the next definition unchanged. In a vfork child they must not write to the parent's trace.
+// Exported hooks of the C library: _exit and its like (how a process without a watching parent
+// ended), exec and posix_spawn (a child that comes up without us is reported to the command),
+// dlclose (addresses change meaning). All of them forward to the next definition unchanged. In a
+// vfork child they must not write to the parent's trace.
 #include "interposer/hooks/process_hooks.h"
 
 #include <alloca.h>
@@ -13,12 +14,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "interposer/loader/object_files.h"
-#include "interposer/log/process.h"
 #include "interposer/base/signal_guard.h"
-#include "interposer/loader/real_dlsym.h"
-#include "interposer/device_ring/drain.h"
 #include "interposer/calls/call.h"
+#include "interposer/device_ring/drain.h"
+#include "interposer/loader/object_files.h"
+#include "interposer/loader/real_dlsym.h"
+#include "interposer/log/process.h"
 
 #define GMT_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -37,7 +38,8 @@ void record_end(int status) noexcept { record_last_words(trace::ExitWay::kUnders
 
 bool keeps_us(char* const* environment) noexcept {
   for (; environment != nullptr && *environment != nullptr; ++environment) {
-    if (std::strncmp(*environment, "LD_PRELOAD=", 11) == 0) return std::strstr(*environment, "libgpumemtrace") != nullptr;
+    if (std::strncmp(*environment, "LD_PRELOAD=", 11) == 0)
+      return std::strstr(*environment, "libgpumemtrace") != nullptr;
   }
   return false;
 }
@@ -68,12 +70,14 @@ using Arguments = char* const*;
 
 int exec_path(const char* path, Arguments argv, Arguments environment) noexcept {
   before_exec(path, environment);
-  return exec_failed(next<int(const char*, Arguments, Arguments)>("execve")(path, argv, environment));
+  return exec_failed(
+    next<int(const char*, Arguments, Arguments)>("execve")(path, argv, environment));
 }
 
 int exec_search(const char* file, Arguments argv, Arguments environment) noexcept {
   before_exec(file, environment);
-  return exec_failed(next<int(const char*, Arguments, Arguments)>("execvpe")(file, argv, environment));
+  return exec_failed(
+    next<int(const char*, Arguments, Arguments)>("execvpe")(file, argv, environment));
 }
 
 } // namespace
@@ -121,32 +125,41 @@ GMT_EXPORT int dlclose(void* handle) noexcept {
 GMT_EXPORT int execve(const char* path, char* const argv[], char* const envp[]) noexcept {
   return gi::exec_path(path, argv, envp);
 }
-GMT_EXPORT int execv(const char* path, char* const argv[]) noexcept { return gi::exec_path(path, argv, environ); }
-GMT_EXPORT int execvp(const char* file, char* const argv[]) noexcept { return gi::exec_search(file, argv, environ); }
+GMT_EXPORT int execv(const char* path, char* const argv[]) noexcept {
+  return gi::exec_path(path, argv, environ);
+}
+GMT_EXPORT int execvp(const char* file, char* const argv[]) noexcept {
+  return gi::exec_search(file, argv, environ);
+}
 GMT_EXPORT int execvpe(const char* file, char* const argv[], char* const envp[]) noexcept {
   return gi::exec_search(file, argv, envp);
 }
-GMT_EXPORT int execveat(int fd, const char* path, char* const argv[], char* const envp[], int flags) noexcept {
+GMT_EXPORT int execveat(int fd, const char* path, char* const argv[], char* const envp[],
+                        int flags) noexcept {
   gi::before_exec(path, envp);
-  auto* f = gi::next<int(int, const char*, gi::Arguments, gi::Arguments, int)>("execveat"); // glibc 2.34
-  return gi::exec_failed(f != nullptr ? f(fd, path, argv, envp, flags)
-                                      : static_cast<int>(syscall(SYS_execveat, fd, path, argv, envp, flags)));
+  auto* f =
+    gi::next<int(int, const char*, gi::Arguments, gi::Arguments, int)>("execveat"); // glibc 2.34
+  return gi::exec_failed(f != nullptr
+                           ? f(fd, path, argv, envp, flags)
+                           : static_cast<int>(syscall(SYS_execveat, fd, path, argv, envp, flags)));
 }
 GMT_EXPORT int fexecve(int fd, char* const argv[], char* const envp[]) noexcept {
   gi::before_exec("a descriptor", envp);
-  return gi::exec_failed(gi::next<int(int, gi::Arguments, gi::Arguments)>("fexecve")(fd, argv, envp));
+  return gi::exec_failed(
+    gi::next<int(int, gi::Arguments, gi::Arguments)>("fexecve")(fd, argv, envp));
 }
 
-// The variadic forms become their array twins. `first` is argv[0]; for execle the environment follows the NULL.
-#define GMT_COLLECT(first)                                                                                            \
-  va_list list, count_list;                                                                                           \
-  va_start(list, first);                                                                                              \
-  va_copy(count_list, list);                                                                                          \
-  std::size_t count = 1;                                                                                              \
-  while (va_arg(count_list, char*) != nullptr) ++count;                                                               \
-  va_end(count_list);                                                                                                 \
-  auto** argv = static_cast<char**>(alloca((count + 1) * sizeof(char*)));                                             \
-  argv[0] = const_cast<char*>(first);                                                                                 \
+// The variadic forms become their array twins. `first` is argv[0]; for execle the environment
+// follows the NULL.
+#define GMT_COLLECT(first)                                                                         \
+  va_list list, count_list;                                                                        \
+  va_start(list, first);                                                                           \
+  va_copy(count_list, list);                                                                       \
+  std::size_t count = 1;                                                                           \
+  while (va_arg(count_list, char*) != nullptr) ++count;                                            \
+  va_end(count_list);                                                                              \
+  auto** argv = static_cast<char**>(alloca((count + 1) * sizeof(char*)));                          \
+  argv[0] = const_cast<char*>(first);                                                              \
   for (std::size_t i = 1; i <= count; ++i) argv[i] = va_arg(list, char*)
 
 GMT_EXPORT int execl(const char* path, const char* first, ...) noexcept {
@@ -168,14 +181,17 @@ GMT_EXPORT int execle(const char* path, const char* first, ...) noexcept {
 #undef GMT_COLLECT
 
 GMT_EXPORT int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
-                           const posix_spawnattr_t* attributes, char* const argv[], char* const envp[]) {
+                           const posix_spawnattr_t* attributes, char* const argv[],
+                           char* const envp[]) {
   gi::report_unhooked(path, envp);
   return gi::next<decltype(posix_spawn)>("posix_spawn")(pid, path, actions, attributes, argv, envp);
 }
 GMT_EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
-                            const posix_spawnattr_t* attributes, char* const argv[], char* const envp[]) {
+                            const posix_spawnattr_t* attributes, char* const argv[],
+                            char* const envp[]) {
   gi::report_unhooked(file, envp);
-  return gi::next<decltype(posix_spawnp)>("posix_spawnp")(pid, file, actions, attributes, argv, envp);
+  return gi::next<decltype(posix_spawnp)>("posix_spawnp")(pid, file, actions, attributes, argv,
+                                                          envp);
 }
 
 // The C library starts their shell itself, past the hooks above.

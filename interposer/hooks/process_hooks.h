@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's own calls that matter to a trace: how it ends, what it turns into, which libraries go.
+// The process's own calls that matter to a trace: how it ends, what it turns into, which libraries
+// go.
 #pragma once
 
 namespace gmt::interposer {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of the driver's own, unrecorded, by name: looked up at its first use and kept, because a look-up takes the
-// loader's lock. One that was not found is looked up again at the next use. No lock, no constructor at run time: two
-// threads that look it up at once find the same.
+// A function of the driver's own, unrecorded, by name: looked up at its first use and kept, because
+// a look-up takes the loader's lock. One that was not found is looked up again at the next use. No
+// lock, no constructor at run time: two threads that look it up at once find the same.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,8 @@
 
 namespace gmt::interposer {
 
-inline constexpr int kNoSuchFunction = 500; // CUDA_ERROR_NOT_FOUND: what a function answers that the driver lacks
+inline constexpr int kNoSuchFunction = 500; // CUDA_ERROR_NOT_FOUND: what a function answers that
+                                            // the driver lacks
 
 template <auto LookUp, class... Args> class DriverFunctionBy {
 public:

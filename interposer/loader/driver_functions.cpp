@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's half of real_dlsym.h. The table of real functions is filled at one go, when the driver's library is first
-// seen: a pointer answered by cuGetProcAddress can be translated only if it is known, and later look-ups would wait
-// for the loader's lock while another thread's constructors run. The library is kept loaded from then on.
+// The driver's half of real_dlsym.h. The table of real functions is filled at one go, when the
+// driver's library is first seen: a pointer answered by cuGetProcAddress can be translated only if
+// it is known, and later look-ups would wait for the loader's lock while another thread's
+// constructors run. The library is kept loaded from then on.
 #include "interposer/loader/real_dlsym.h"
 
 #include <cstdio>
@@ -17,7 +18,8 @@ namespace gmt::interposer {
 
 constinit std::atomic<std::uint64_t> driver_start{0}, driver_bytes{0};
 constinit std::atomic<bool> any_wrapper{false};
-constinit std::atomic<void*> driver_forwards[trace::kDriverApiCount] = {}; // a wrapper or, usually, the same as own
+constinit std::atomic<void*> driver_forwards[trace::kDriverApiCount] = {}; // a wrapper or, usually,
+                                                                           // the same as own
 constinit thread_local std::uint32_t gmt_called_by_name = 0;
 
 namespace {
@@ -38,7 +40,8 @@ bool copy_path(void* context, const char* path, const void*) noexcept {
   return false;
 }
 
-// Without the loader's lock: it is taken after the walk, or a thread inside dlopen and we would wait for each other.
+// Without the loader's lock: it is taken after the walk, or a thread inside dlopen and we would
+// wait for each other.
 bool loaded_driver(ObjectFile& driver) noexcept {
   driver.path[0] = '\0';
   for_each_object_named("libcuda.so", copy_path, driver.path);
@@ -113,7 +116,8 @@ void* driver_own_function(std::uint16_t row) noexcept {
 }
 
 bool row_has_wrapper(std::uint16_t row) noexcept {
-  return driver_forwards[row].load(std::memory_order_relaxed) != own_functions[row].load(std::memory_order_relaxed);
+  return driver_forwards[row].load(std::memory_order_relaxed) !=
+         own_functions[row].load(std::memory_order_relaxed);
 }
 
 void* driver_entry_for(std::uint16_t row, void* function) noexcept {
@@ -123,7 +127,8 @@ void* driver_entry_for(std::uint16_t row, void* function) noexcept {
 
 bool adopt_wrapper(std::uint16_t row, void* function) noexcept {
   void* known = own_functions[row].load();
-  if (!driver_forwards[row].compare_exchange_strong(known, function) && known != function) return false;
+  if (!driver_forwards[row].compare_exchange_strong(known, function) && known != function)
+    return false;
   any_wrapper.store(true);
   return true;
 }

@@ -10,7 +10,9 @@ constinit std::atomic<DriverLookUp> look_up{nullptr};
 
 } // namespace
 
-void set_driver_look_up(DriverLookUp chosen) noexcept { look_up.store(chosen, std::memory_order_release); }
+void set_driver_look_up(DriverLookUp chosen) noexcept {
+  look_up.store(chosen, std::memory_order_release);
+}
 
 void* driver_symbol(const char* name) noexcept {
   const DriverLookUp chosen = look_up.load(std::memory_order_acquire);

@@ -33,7 +33,8 @@ Bounds bounds_of(const dl_phdr_info& info) noexcept {
   return b;
 }
 
-const char* find_note(const dl_phdr_info& info, const char* owner, std::uint32_t type, std::uint32_t& length) noexcept {
+const char* find_note(const dl_phdr_info& info, const char* owner, std::uint32_t type,
+                      std::uint32_t& length) noexcept {
   const std::size_t owner_bytes = std::strlen(owner) + 1;
   for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& p = info.dlpi_phdr[i];
@@ -45,7 +46,8 @@ const char* find_note(const dl_phdr_info& info, const char* owner, std::uint32_t
       const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
       const char* name = at + sizeof *note;
       const char* value = name + ((note->n_namesz + 3) & ~3u);
-      if (note->n_type == type && note->n_namesz == owner_bytes && std::memcmp(name, owner, owner_bytes) == 0) {
+      if (note->n_type == type && note->n_namesz == owner_bytes &&
+          std::memcmp(name, owner, owner_bytes) == 0) {
         length = note->n_descsz;
         return value;
       }
@@ -62,7 +64,9 @@ const char* path_of(const dl_phdr_info& info, char* buffer, std::size_t size) no
   return buffer;
 }
 
-bool is_relative(const char* name) noexcept { return name[0] != '/' && std::strchr(name, '/') != nullptr; }
+bool is_relative(const char* name) noexcept {
+  return name[0] != '/' && std::strchr(name, '/') != nullptr;
+}
 
 int walk_objects(int (*visit)(dl_phdr_info*, std::size_t, void*), void* data) noexcept {
   const InsideLocks guard;
@@ -102,22 +106,26 @@ bool object_of(const void* address, ObjectFile& object) noexcept {
   return q.found;
 }
 
-void for_each_object_named(const char* prefix, bool (*visit)(void*, const char*, const void*), void* context) noexcept {
+void for_each_object_named(const char* prefix, bool (*visit)(void*, const char*, const void*),
+                           void* context) noexcept {
   struct Walk {
     const char* prefix;
     bool (*visit)(void*, const char*, const void*);
     void* context;
   } walk{prefix, visit, context};
   walk_objects(
-      [](dl_phdr_info* info, std::size_t, void* data) noexcept -> int {
-        const auto& w = *static_cast<Walk*>(data);
-        if (info->dlpi_name == nullptr) return 0;
-        const char* slash = std::strrchr(info->dlpi_name, '/');
-        const char* base = slash != nullptr ? slash + 1 : info->dlpi_name;
-        if (std::strncmp(base, w.prefix, std::strlen(w.prefix)) != 0) return 0;
-        return w.visit(w.context, info->dlpi_name, reinterpret_cast<const void*>(bounds_of(*info).start)) ? 0 : 1;
-      },
-      &walk);
+    [](dl_phdr_info* info, std::size_t, void* data) noexcept -> int {
+      const auto& w = *static_cast<Walk*>(data);
+      if (info->dlpi_name == nullptr) return 0;
+      const char* slash = std::strrchr(info->dlpi_name, '/');
+      const char* base = slash != nullptr ? slash + 1 : info->dlpi_name;
+      if (std::strncmp(base, w.prefix, std::strlen(w.prefix)) != 0) return 0;
+      return w.visit(w.context, info->dlpi_name,
+                     reinterpret_cast<const void*>(bounds_of(*info).start))
+               ? 0
+               : 1;
+    },
+    &walk);
 }
 
 bool any_object_has_note(const char* owner, std::uint32_t type) noexcept {
@@ -126,22 +134,24 @@ bool any_object_has_note(const char* owner, std::uint32_t type) noexcept {
     std::uint32_t type;
   } wanted{owner, type};
   return walk_objects(
-             [](dl_phdr_info* info, std::size_t, void* data) noexcept -> int {
-               const auto& w = *static_cast<const Wanted*>(data);
-               std::uint32_t length = 0;
-               return find_note(*info, w.owner, w.type, length) != nullptr ? 1 : 0;
-             },
-             &wanted) != 0;
+           [](dl_phdr_info* info, std::size_t, void* data) noexcept -> int {
+             const auto& w = *static_cast<const Wanted*>(data);
+             std::uint32_t length = 0;
+             return find_note(*info, w.owner, w.type, length) != nullptr ? 1 : 0;
+           },
+           &wanted) != 0;
 }
 
 bool is_own_code(const void* address) noexcept {
-  return address >= static_cast<const void*>(__ehdr_start) && address < static_cast<const void*>(etext);
+  return address >= static_cast<const void*>(__ehdr_start) &&
+         address < static_cast<const void*>(etext);
 }
 
 bool own_folder(char* buffer, std::size_t size) noexcept {
   ObjectFile self;
   if (!object_of(__ehdr_start, self)) return false;
-  if (is_relative(self.path) && !mapped_path(__ehdr_start, self.path, sizeof self.path)) return false;
+  if (is_relative(self.path) && !mapped_path(__ehdr_start, self.path, sizeof self.path))
+    return false;
   char* slash = std::strrchr(self.path, '/');
   if (slash == nullptr) return false;
   *slash = '\0';

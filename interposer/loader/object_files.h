@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which object files are mapped where. Walks the loader's list; takes no lock of the host's but the loader's own, which is
-// never held while a constructor runs.
+// Which object files are mapped where. Walks the loader's list; takes no lock of the host's but the
+// loader's own, which is never held while a constructor runs.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,9 @@ namespace gmt::interposer {
 
 // Rises when a library is unloaded: addresses may mean something else from then on.
 extern std::atomic<std::uint32_t> modules_epoch;
-inline std::uint32_t module_epoch() noexcept { return modules_epoch.load(std::memory_order_relaxed); }
+inline std::uint32_t module_epoch() noexcept {
+  return modules_epoch.load(std::memory_order_relaxed);
+}
 void libraries_were_unloaded() noexcept;
 
 struct ObjectFile {
@@ -21,8 +23,10 @@ struct ObjectFile {
 // The object file that holds an address; false if none does.
 bool object_of(const void* address, ObjectFile& object) noexcept;
 
-// Calls visit(context, path, an address inside) for every loaded object whose file name begins with `prefix`.
-void for_each_object_named(const char* prefix, bool (*visit)(void* context, const char* path, const void* inside),
+// Calls visit(context, path, an address inside) for every loaded object whose file name begins with
+// `prefix`.
+void for_each_object_named(const char* prefix,
+                           bool (*visit)(void* context, const char* path, const void* inside),
                            void* context) noexcept;
 
 // Whether a loaded object has an ELF note of this owner and type.

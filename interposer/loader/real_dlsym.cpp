@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See real_dlsym.h: the dlsym behind our own, which everything else in this folder is found through.
+// See real_dlsym.h: the dlsym behind our own, which everything else in this folder is found
+// through.
 #include "interposer/loader/real_dlsym.h"
 
 #include <dlfcn.h>
@@ -14,12 +15,14 @@ namespace {
 using Dlsym = void* (*)(void*, const char*);
 
 constinit std::atomic<void*> loaders{nullptr}; // the loader's dlsym
-constinit std::atomic<void*> chained{nullptr}; // what comes after us in load order: usually the same
+constinit std::atomic<void*> chained{nullptr}; // what comes after us in load order: usually the
+                                               // same
 
 void* loader_dlsym() noexcept {
   void* f = loaders.load(std::memory_order_acquire);
   if (f == nullptr) {
-    // glibc 2.34 moved dlsym into libc under a new version; before that it has the architecture's base version.
+    // glibc 2.34 moved dlsym into libc under a new version; before that it has the architecture's
+    // base version.
     f = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
     if (f == nullptr) f = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
     loaders.store(f, std::memory_order_release);
@@ -65,17 +68,21 @@ void close_handle(void* handle) noexcept {
 namespace {
 
 // Nothing but ours has the name: say so as dlsym does, dlerror() included.
-void* say_undefined(void*, const char* name) noexcept { return dlvsym(RTLD_DEFAULT, name, "GPUMEMTRACE_NONE"); }
+void* say_undefined(void*, const char* name) noexcept {
+  return dlvsym(RTLD_DEFAULT, name, "GPUMEMTRACE_NONE");
+}
 
 } // namespace
 
 void* undefined_symbol(const char* name) noexcept { return say_undefined(nullptr, name); }
 
-// The exported dlsym with RTLD_NEXT or RTLD_DEFAULT: answers where the stub jumps on to. It has to be a jump, because
-// dlsym looks at its caller's address. A program that asks whether CUDA is in the process must not find us instead.
-extern "C" __attribute__((visibility("hidden"))) void* gmt_pseudo_dlsym(void* handle, const char* name,
-                                                                        const void* caller) noexcept {
-  if (handle == RTLD_DEFAULT && name != nullptr && (name[0] == 'c' || name[0] == '_') && row_named(name) >= 0) {
+// The exported dlsym with RTLD_NEXT or RTLD_DEFAULT: answers where the stub jumps on to. It has to
+// be a jump, because dlsym looks at its caller's address. A program that asks whether CUDA is in
+// the process must not find us instead.
+extern "C" __attribute__((visibility("hidden"))) void*
+gmt_pseudo_dlsym(void* handle, const char* name, const void* caller) noexcept {
+  if (handle == RTLD_DEFAULT && name != nullptr && (name[0] == 'c' || name[0] == '_') &&
+      row_named(name) >= 0) {
     const SignalGuard signals;
     if (next_function(name) == nullptr && function_in_scope_of(caller, name) == nullptr) {
       return reinterpret_cast<void*>(&say_undefined);

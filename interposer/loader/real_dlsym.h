@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the real function behind a row. Driver rows have one answer per process; runtime rows have one per calling
-// object, because two runtimes may be loaded side by side.
+// Finds the real function behind a row. Driver rows have one answer per process; runtime rows have
+// one per calling object, because two runtimes may be loaded side by side.
 #pragma once
 
 #include <atomic>
@@ -22,23 +22,26 @@ void* next_function(const char* name) noexcept;
 void* function_in_scope_of(const void* address, const char* name) noexcept;
 // Null, and dlerror() says that there is no such symbol.
 void* undefined_symbol(const char* name) noexcept;
-void close_handle(void* handle) noexcept; // dlclose past our own hook, which takes every call for an unloading
+void close_handle(void* handle) noexcept; // dlclose past our own hook, which takes every call for
+                                          // an unloading
 inline void* not_ours(void* function) noexcept {
   return function != nullptr && !is_own_code(function) ? function : nullptr;
 }
 
 // ---- driver (driver_functions.cpp)
 
-// What a call of the exported symbol is forwarded to: another preload's wrapper if there is one, else the driver's own
-// function. Null if this driver does not export the row.
-extern std::atomic<void*> driver_forwards[trace::kDriverApiCount]; // null while the driver is not known
+// What a call of the exported symbol is forwarded to: another preload's wrapper if there is one,
+// else the driver's own function. Null if this driver does not export the row.
+extern std::atomic<void*> driver_forwards[trace::kDriverApiCount]; // null while the driver is not
+                                                                   // known
 void* find_driver_function(std::uint16_t row) noexcept;
 inline void* driver_function(std::uint16_t row) noexcept {
   void* f = driver_forwards[row].load(std::memory_order_acquire);
   return f != nullptr ? f : find_driver_function(row);
 }
 void* driver_own_function(std::uint16_t row) noexcept;
-// A driver function that is no row (pure queries), null if there is none or the driver is not known yet.
+// A driver function that is no row (pure queries), null if there is none or the driver is not known
+// yet.
 void* driver_symbol(const char* name) noexcept;
 using DriverLookUp = void* (*)(const char* name) noexcept;
 void set_driver_look_up(DriverLookUp look_up) noexcept; // how it is found, once the driver is known
@@ -49,26 +52,32 @@ bool row_has_wrapper(std::uint16_t row) noexcept;
 inline bool has_wrapper(std::uint16_t row) noexcept {
   return any_wrapper.load(std::memory_order_relaxed) && row_has_wrapper(row);
 }
-// Left by a stub that was handed out for a pointer asked for by name (stubs.S): the call is meant for what the loader
-// had answered, whatever load order would say. Read once, by the entry that the stub jumps to.
+// Left by a stub that was handed out for a pointer asked for by name (stubs.S): the call is meant
+// for what the loader had answered, whatever load order would say. Read once, by the entry that the
+// stub jumps to.
 extern "C" constinit thread_local std::uint32_t gmt_called_by_name
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+  __attribute__((tls_model("initial-exec"), visibility("hidden")));
 inline bool take_called_by_name() noexcept {
   const bool by_name = gmt_called_by_name != 0;
-  if (by_name) [[unlikely]] gmt_called_by_name = 0;
+  if (by_name) [[unlikely]]
+    gmt_called_by_name = 0;
   return by_name;
 }
 extern "C" const char gmt_named_stubs[] __attribute__((visibility("hidden"))); // 32 bytes a row
-inline void* named_stub(std::uint16_t row) noexcept { return const_cast<char*>(gmt_named_stubs) + 32 * std::size_t{row}; }
+inline void* named_stub(std::uint16_t row) noexcept {
+  return const_cast<char*>(gmt_named_stubs) + 32 * std::size_t{row};
+}
 
 inline void* driver_function_for_call(std::uint16_t row) noexcept {
-  if (!any_wrapper.load(std::memory_order_relaxed)) [[likely]] return driver_function(row);
+  if (!any_wrapper.load(std::memory_order_relaxed)) [[likely]]
+    return driver_function(row);
   return take_called_by_name() ? driver_own_function(row) : driver_function(row);
 }
 // What to hand out for the driver's own function or for its wrapper.
 void* driver_entry_for(std::uint16_t row, void* function) noexcept;
 
-// Another preload's dlsym handed out `function` for a row; false if another wrapper is known already.
+// Another preload's dlsym handed out `function` for a row; false if another wrapper is known
+// already.
 bool adopt_wrapper(std::uint16_t row, void* function) noexcept;
 
 // The driver's code called us: its own exports reached through the loader.
@@ -85,16 +94,18 @@ int driver_row_of(void* function) noexcept;
 
 // ---- runtime (runtime_functions.cpp)
 
-// The runtime function that the code at `caller` would have reached without us: the one it was handed out by name, or
-// what load order gives it.
+// The runtime function that the code at `caller` would have reached without us: the one it was
+// handed out by name, or what load order gives it.
 void* runtime_function_by_name(std::uint16_t row) noexcept;
 void* runtime_function(std::uint16_t row, const void* caller) noexcept;
-// What another preload's wrapper of a runtime function means when it calls on to us: the runtime's own.
+// What another preload's wrapper of a runtime function means when it calls on to us: the runtime's
+// own.
 void* runtime_function_behind_wrapper(std::uint16_t row) noexcept;
 extern std::atomic<bool> any_runtime_wrapper;
 bool is_of_runtime_13(void* function) noexcept;
 bool is_runtime_path(const char* path) noexcept;
-// Remembers a runtime function that dlsym handed out, if it is the first for its row; false if another is known.
+// Remembers a runtime function that dlsym handed out, if it is the first for its row; false if
+// another is known.
 bool adopt_runtime_function(std::uint16_t row, void* function) noexcept;
 
 constexpr const char* name_of(std::uint16_t row) { return trace::kApiNames[row]; }

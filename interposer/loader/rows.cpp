@@ -18,7 +18,8 @@ struct NamedRow {
 constexpr auto sorted_rows() {
   std::array<NamedRow, trace::kApiCount> rows{};
   for (std::uint16_t i = 0; i < trace::kApiCount; ++i) rows[i] = {trace::kApiNames[i], i};
-  std::sort(rows.begin(), rows.end(), [](const NamedRow& a, const NamedRow& b) { return a.name < b.name; });
+  std::sort(rows.begin(), rows.end(),
+            [](const NamedRow& a, const NamedRow& b) { return a.name < b.name; });
   return rows;
 }
 constexpr auto kRowsByName = sorted_rows();
@@ -26,8 +27,9 @@ constexpr auto kRowsByName = sorted_rows();
 } // namespace
 
 int row_named(std::string_view name) noexcept {
-  const auto at = std::lower_bound(kRowsByName.begin(), kRowsByName.end(), name,
-                                   [](const NamedRow& row, std::string_view n) { return row.name < n; });
+  const auto at =
+    std::lower_bound(kRowsByName.begin(), kRowsByName.end(), name,
+                     [](const NamedRow& row, std::string_view n) { return row.name < n; });
   return at != kRowsByName.end() && at->name == name ? at->row : -1;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's half of real_dlsym.h. Order of search: another preload's wrapper (load order would have preferred it
-// too), the scope of the object that called, what comes next in load order, what dlsym once handed out, any loaded
-// libcudart. Our own address is refused at each step: answering it would recurse until the stack ends.
+// The runtime's half of real_dlsym.h. Order of search: another preload's wrapper (load order would
+// have preferred it too), the scope of the object that called, what comes next in load order, what
+// dlsym once handed out, any loaded libcudart. Our own address is refused at each step: answering
+// it would recurse until the stack ends.
 #include "interposer/loader/real_dlsym.h"
 
 #include <cstring>
@@ -18,12 +19,13 @@ namespace {
 
 constinit std::atomic<void*> adopted[trace::kApiCount - trace::kDriverApiCount] = {};
 
-// Runtime functions by (caller, row) and by (calling object, row): direct-mapped, written whole by one word that is
-// checked last.
+// Runtime functions by (caller, row) and by (calling object, row): direct-mapped, written whole by
+// one word that is checked last.
 struct Known {
   std::atomic<const void*> caller;
   std::atomic<void*> function;
-  std::atomic<std::uint64_t> check; // caller, function, row and epoch, so that a torn entry never matches
+  std::atomic<std::uint64_t> check; // caller, function, row and epoch, so that a torn entry never
+                                    // matches
 };
 constexpr unsigned kKnown = 2048;
 constinit Known known_functions[kKnown] = {};
@@ -31,7 +33,8 @@ constinit Known known_functions[kKnown] = {};
 class CachedFunction {
 public:
   CachedFunction(const void* caller, std::uint16_t row) noexcept
-      : caller_(caller), key_(reinterpret_cast<std::uint64_t>(caller) + module_epoch() * 0x9e3779b97f4a7c15u + row),
+      : caller_(caller),
+        key_(reinterpret_cast<std::uint64_t>(caller) + module_epoch() * 0x9e3779b97f4a7c15u + row),
         known_(known_functions[(key_ ^ key_ >> 15 ^ row * 0x9e37u) % kKnown]) {}
 
   void* get() const noexcept {
@@ -47,7 +50,9 @@ public:
   }
 
 private:
-  std::uint64_t check(void* f) const noexcept { return (key_ ^ reinterpret_cast<std::uint64_t>(f)) + 1; }
+  std::uint64_t check(void* f) const noexcept {
+    return (key_ ^ reinterpret_cast<std::uint64_t>(f)) + 1;
+  }
 
   const void* caller_;
   std::uint64_t key_;
@@ -95,8 +100,8 @@ void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcep
   const char* name = name_of(row);
   void* next = next_function(name);
   ObjectFile definer;
-  if (next != nullptr && object_of(next, definer) && !is_runtime_path(definer.path) && caller != nullptr &&
-      caller->start != definer.start) {
+  if (next != nullptr && object_of(next, definer) && !is_runtime_path(definer.path) &&
+      caller != nullptr && caller->start != definer.start) {
     any_runtime_wrapper.store(true);
     return next; // another preload's wrapper, and not called by itself
   }
@@ -108,9 +113,11 @@ void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcep
   return loaded_function(name);
 }
 
-[[gnu::noinline]] void* learn_runtime_function_here(std::uint16_t row, const void* caller) noexcept {
+[[gnu::noinline]] void* learn_runtime_function_here(std::uint16_t row,
+                                                    const void* caller) noexcept {
   const SignalGuard signals;
-  const CachedFunction site(caller, row); // before the search: what is unloaded meanwhile makes it void
+  const CachedFunction site(caller, row); // before the search: what is unloaded meanwhile makes it
+                                          // void
   ObjectFile object;
   // A wrapper that jumped on to us leaves our own address as its caller.
   const bool known = !is_own_code(caller) && object_of(caller, object);
@@ -141,9 +148,11 @@ bool is_of_runtime_13(void* function) noexcept {
   static constinit std::atomic<std::uint64_t> start{0}, end{0};
   static constinit std::atomic<std::uint32_t> seen_epoch{0};
   const auto address = reinterpret_cast<std::uint64_t>(function);
-  if (seen_epoch.load() == module_epoch() && address >= start.load() && address < end.load()) return true;
+  if (seen_epoch.load() == module_epoch() && address >= start.load() && address < end.load())
+    return true;
   ObjectFile object;
-  if (!object_of(function, object) || std::strstr(object.path, "libcudart.so.13") == nullptr) return false;
+  if (!object_of(function, object) || std::strstr(object.path, "libcudart.so.13") == nullptr)
+    return false;
   end.store(0); // never the start of one with the end of another
   start.store(object.start);
   end.store(object.end);
@@ -160,10 +169,13 @@ bool adopt_runtime_function(std::uint16_t row, void* function) noexcept {
   std::atomic<void*>& slot = adopted[row - trace::kDriverApiCount];
   void* known = slot.load();
   if (known == function) return true;
-  return !is_in_runtime(known) && (slot.compare_exchange_strong(known, function) || known == function);
+  return !is_in_runtime(known) &&
+         (slot.compare_exchange_strong(known, function) || known == function);
 }
 
-void* runtime_function_by_name(std::uint16_t row) noexcept { return adopted[row - trace::kDriverApiCount].load(); }
+void* runtime_function_by_name(std::uint16_t row) noexcept {
+  return adopted[row - trace::kDriverApiCount].load();
+}
 
 void* runtime_function_behind_wrapper(std::uint16_t row) noexcept {
   const SignalGuard signals;

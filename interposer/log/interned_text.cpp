@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See interned_text.h. The ids that have been written stand in a hash set of fixed size; what finds no room there is written
-// at every use.
+// See interned_text.h. The ids that have been written stand in a hash set of fixed size; what finds
+// no room there is written at every use.
 #include "interposer/log/interned_text.h"
 
 #include <atomic>
@@ -12,7 +12,8 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr std::size_t kMaxBytes = (kMaxPayloadWords - trace::TextWord::kCount) * sizeof(std::uint64_t);
+constexpr std::size_t kMaxBytes =
+  (kMaxPayloadWords - trace::TextWord::kCount) * sizeof(std::uint64_t);
 
 constexpr unsigned kEntries = 8192;
 constexpr unsigned kProbes = 16;
@@ -30,7 +31,10 @@ bool is_written(std::uint64_t id) noexcept {
 void remember(std::uint64_t id) noexcept {
   for (unsigned i = 0; i < kProbes; ++i) {
     std::uint64_t known = 0;
-    if (written[(id + i) % kEntries].compare_exchange_strong(known, id, std::memory_order_acq_rel) || known == id) return;
+    if (written[(id + i) % kEntries].compare_exchange_strong(known, id,
+                                                             std::memory_order_acq_rel) ||
+        known == id)
+      return;
   }
 }
 
@@ -40,14 +44,16 @@ std::string_view cut_to_fit(std::string_view text) noexcept {
   return text;
 }
 
-[[gnu::noinline]] bool append_here(ThreadLog& log, std::string_view text, std::uint64_t id, bool droppable) noexcept {
+[[gnu::noinline]] bool append_here(ThreadLog& log, std::string_view text, std::uint64_t id,
+                                   bool droppable) noexcept {
   PayloadWords<kMaxPayloadWords> words;
   trace::TextFields(words).id(id).length(text.size());
   const unsigned count = words.set_text(trace::TextWord::kCount, text);
   return log.append_words(trace::Kind::kText, words.w, count, 0, droppable) != nullptr;
 }
 
-bool append_whole(ThreadLog& log, std::string_view text, std::uint64_t id, bool droppable) noexcept {
+bool append_whole(ThreadLog& log, std::string_view text, std::uint64_t id,
+                  bool droppable) noexcept {
   bool done = false;
   with_room([&](bool) noexcept { done = append_here(log, text, id, droppable); });
   return done;

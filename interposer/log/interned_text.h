@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings in the trace: a device's name, a range's message. Each is written once per process as a kText record and
-// named by its hash from then on. Allocates nothing and takes no lock: a string that two threads meet at once may be
-// written twice, which says the same.
+// Strings in the trace: a device's name, a range's message. Each is written once per process as a
+// kText record and named by its hash from then on. Allocates nothing and takes no lock: a string
+// that two threads meet at once may be written twice, which says the same.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ constexpr std::uint64_t text_id(std::string_view text) noexcept {
   return hash;
 }
 
-// Writes the string unless the trace has it already; its id. What does not fit a record (1,752 bytes) is cut off.
+// Writes the string unless the trace has it already; its id. What does not fit a record (1,752
+// bytes) is cut off.
 std::uint64_t append_text(ThreadLog& log, std::string_view text) noexcept;
 
 // The same in any case, for a log that is read by itself.

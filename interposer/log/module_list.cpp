@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See module_list.h. The list of noted modules is small (hundreds), sorted by nothing. A thread that does not get its lock
-// (the holder waits for the loader's lock, which the program holds) leaves the writing to the next new stack.
+// See module_list.h. The list of noted modules is small (hundreds), sorted by nothing. A thread
+// that does not get its lock (the holder waits for the loader's lock, which the program holds)
+// leaves the writing to the next new stack.
 #include "interposer/log/module_list.h"
 
 #include <atomic>
@@ -24,7 +25,7 @@ namespace {
 struct Noted {
   std::uint64_t start, end;
   std::uint64_t name; // hash of its path: another library of the same size may take the same place
-  bool seen; // during the current scan
+  bool seen;          // during the current scan
 };
 constexpr unsigned kMaxNoted = 16384;
 
@@ -44,10 +45,12 @@ Variables variables_of(const dl_phdr_info& info) noexcept {
   Bounds relocated{0, 0};
   for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& p = info.dlpi_phdr[i];
-    if (p.p_type == PT_GNU_RELRO) relocated = {info.dlpi_addr + p.p_vaddr, info.dlpi_addr + p.p_vaddr + p.p_memsz};
+    if (p.p_type == PT_GNU_RELRO)
+      relocated = {info.dlpi_addr + p.p_vaddr, info.dlpi_addr + p.p_vaddr + p.p_memsz};
   }
   Variables found;
-  for (unsigned i = 0; i < info.dlpi_phnum && found.count < sizeof found.segments / sizeof *found.segments; ++i) {
+  for (unsigned i = 0;
+       i < info.dlpi_phnum && found.count < sizeof found.segments / sizeof *found.segments; ++i) {
     const ElfW(Phdr)& p = info.dlpi_phdr[i];
     if (p.p_type != PT_LOAD || (p.p_flags & PF_W) == 0) continue;
     Bounds b{info.dlpi_addr + p.p_vaddr, info.dlpi_addr + p.p_vaddr + p.p_memsz};
@@ -67,20 +70,22 @@ void build_id_of(const dl_phdr_info& info, char* text) noexcept {
   }
 }
 
-// The kernel names the file itself; the program's name for it may be a link beside it ("libx.so" to "libx.so.1.2"), and
-// what rules and suppressions match is that name.
+// The kernel names the file itself; the program's name for it may be a link beside it ("libx.so" to
+// "libx.so.1.2"), and what rules and suppressions match is that name.
 void put_name_back(const char* name, char* path, std::size_t size) noexcept {
   static char beside[4096]; // under the lock
   struct stat theirs{}, ours{};
   const char* last = std::strrchr(name, '/');
   const auto folder = static_cast<int>(std::strrchr(path, '/') - path);
   const int n = std::snprintf(beside, sizeof beside, "%.*s%s", folder, path, last);
-  if (n <= 0 || static_cast<std::size_t>(n) >= (size < sizeof beside ? size : sizeof beside)) return;
+  if (n <= 0 || static_cast<std::size_t>(n) >= (size < sizeof beside ? size : sizeof beside))
+    return;
   if (stat(beside, &theirs) != 0 || stat(path, &ours) != 0) return;
   if (theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev) std::strcpy(path, beside);
 }
 
-const char* absolute_path_of(const dl_phdr_info& info, std::uint64_t start, char* buffer, std::size_t size) noexcept {
+const char* absolute_path_of(const dl_phdr_info& info, std::uint64_t start, char* buffer,
+                             std::size_t size) noexcept {
   const char* path = path_of(info, buffer, size);
   if (path == buffer || !is_relative(path)) return path;
   if (!mapped_path(reinterpret_cast<const void*>(start), buffer, size)) return path;
@@ -90,7 +95,8 @@ const char* absolute_path_of(const dl_phdr_info& info, std::uint64_t start, char
 
 std::uint64_t hash_of(const char* text) noexcept {
   std::uint64_t h = 0xcbf29ce484222325u;
-  for (; text != nullptr && *text != '\0'; ++text) h = (h ^ static_cast<unsigned char>(*text)) * 0x100000001b3u;
+  for (; text != nullptr && *text != '\0'; ++text)
+    h = (h ^ static_cast<unsigned char>(*text)) * 0x100000001b3u;
   return h;
 }
 
@@ -116,20 +122,24 @@ int note_one(dl_phdr_info* info, std::size_t, void*) noexcept {
   if (b.end == 0) return 0;
   const std::uint64_t name = hash_of(info->dlpi_name);
   if (Noted* known = find_noted(b.start)) {
-    known->seen = known->end == b.end && known->name == name; // else another library has taken its place: the old one is written off first
+    known->seen = known->end == b.end && known->name == name; // else another library has taken its
+                                                              // place: the old one is written off
+                                                              // first
     return 0;
   }
   if (noted_count == kMaxNoted) return 1;
   noted[noted_count++] = {b.start, b.end, name, true};
-  static char id[130], own[4096], path[4200], line[4800]; // under the lock; a thread's stack may be small
+  static char id[130], own[4096], path[4200], line[4800]; // under the lock; a thread's stack may be
+                                                          // small
   build_id_of(*info, id);
   escape(absolute_path_of(*info, b.start, own, sizeof own), path, sizeof path);
-  int n = std::snprintf(line, sizeof line, "+\t%lx\t%lx\t%lx\t%lx\t%s\t%s\n", Process::current_order(), b.start, b.end,
-                        static_cast<std::uint64_t>(info->dlpi_addr), id, path);
+  int n =
+    std::snprintf(line, sizeof line, "+\t%lx\t%lx\t%lx\t%lx\t%s\t%s\n", Process::current_order(),
+                  b.start, b.end, static_cast<std::uint64_t>(info->dlpi_addr), id, path);
   const Variables variables = variables_of(*info);
   for (unsigned i = 0; i < variables.count; ++i) {
-    n += std::snprintf(line + n, sizeof line - static_cast<std::size_t>(n), "=\t%lx\t%lx\t%lx\n", b.start,
-                       variables.segments[i].start, variables.segments[i].end);
+    n += std::snprintf(line + n, sizeof line - static_cast<std::size_t>(n), "=\t%lx\t%lx\t%lx\n",
+                       b.start, variables.segments[i].start, variables.segments[i].end);
   }
   Process::append_line("modules", line, static_cast<std::size_t>(n));
   return 0;
@@ -142,7 +152,8 @@ void drop_unseen() noexcept {
       continue;
     }
     char line[64];
-    const int n = std::snprintf(line, sizeof line, "-\t%lx\t%lx\n", Process::current_order(), noted[i].start);
+    const int n =
+      std::snprintf(line, sizeof line, "-\t%lx\t%lx\n", Process::current_order(), noted[i].start);
     Process::append_line("modules", line, static_cast<std::size_t>(n));
     noted[i] = noted[--noted_count];
   }
@@ -150,7 +161,8 @@ void drop_unseen() noexcept {
 
 void scan() noexcept {
   if (noted == nullptr) {
-    void* memory = mmap(nullptr, kMaxNoted * sizeof(Noted), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory = mmap(nullptr, kMaxNoted * sizeof(Noted), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return;
     noted = static_cast<Noted*>(memory);
   }
@@ -172,7 +184,8 @@ void note_modules_of(void* const* addresses, unsigned count) noexcept {
   for (unsigned i = 0; i < count && known; ++i) {
     const auto address = reinterpret_cast<std::uint64_t>(addresses[i]);
     known = false;
-    for (unsigned m = 0; m < noted_count && !known; ++m) known = address >= noted[m].start && address < noted[m].end;
+    for (unsigned m = 0; m < noted_count && !known; ++m)
+      known = address >= noted[m].start && address < noted[m].end;
   }
   if (!known) scan();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See nvtx_names.h. An open-addressed table of pointers into chunks of mapped memory; both only ever grow.
+// See nvtx_names.h. An open-addressed table of pointers into chunks of mapped memory; both only
+// ever grow.
 #include "interposer/log/nvtx_names.h"
 
 #include <atomic>
@@ -38,10 +39,12 @@ Foreign& foreign_entry(std::uint64_t handle, unsigned probe) noexcept {
 
 Chunk* add_chunk(Chunk* full) noexcept {
   const int saved = errno;
-  void* memory = mmap(nullptr, sizeof(Chunk), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+    mmap(nullptr, sizeof(Chunk), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   errno = saved;
   if (memory == MAP_FAILED) return nullptr;
-  if (chunk.compare_exchange_strong(full, static_cast<Chunk*>(memory))) return static_cast<Chunk*>(memory);
+  if (chunk.compare_exchange_strong(full, static_cast<Chunk*>(memory)))
+    return static_cast<Chunk*>(memory);
   munmap(memory, sizeof(Chunk)); // another thread was faster
   return full;
 }
@@ -67,7 +70,8 @@ std::size_t kept_length(const char* text) noexcept {
   return n;
 }
 
-const Name* add_name(std::atomic<const Name*>& entry, std::uint64_t id, std::string_view text) noexcept {
+const Name* add_name(std::atomic<const Name*>& entry, std::uint64_t id,
+                     std::string_view text) noexcept {
   auto* name = static_cast<Name*>(take_bytes(sizeof(Name) + text.size()));
   if (name == nullptr) return nullptr;
   name->id = id;
@@ -125,7 +129,8 @@ const Name* keep_name(const wchar_t* text) noexcept {
 std::uint64_t handle_of(const Name* name) noexcept {
   if (name == nullptr) return 0;
   for (std::uint64_t at = name->id;; ++at) {
-    if (names[at % kNameEntries].load(std::memory_order_relaxed) == name) return at % kNameEntries + 1;
+    if (names[at % kNameEntries].load(std::memory_order_relaxed) == name)
+      return at % kNameEntries + 1;
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See nvtx_ranges.h. No lock anywhere: a thread's ranges are its own, what belongs to the process stands in small
-// tables of atomics; where a table is full, the record is still written, only a forked child will not know of it.
+// See nvtx_ranges.h. No lock anywhere: a thread's ranges are its own, what belongs to the process
+// stands in small tables of atomics; where a table is full, the record is still written, only a
+// forked child will not know of it.
 #include "interposer/log/nvtx_ranges.h"
 
 #include <new>
@@ -9,11 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "interposer/log/process.h"
 #include "interposer/base/signal_guard.h"
-#include "interposer/log/thread_session.h"
 #include "interposer/log/interned_text.h"
+#include "interposer/log/process.h"
 #include "interposer/log/thread_log.h"
+#include "interposer/log/thread_session.h"
 
 namespace gmt::interposer {
 
@@ -39,11 +40,13 @@ struct ThreadRanges {
   std::uint32_t file;
 };
 
-constinit thread_local ThreadRanges* thread_ranges __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local ThreadRanges* thread_ranges __attribute__((tls_model("initial-exec"))) =
+  nullptr;
 constinit std::atomic<bool> key_made{false};
 constinit pthread_key_t end_key = 0;
 
-// A thread has ended. Its page goes back; a later destructor of the same thread that pushes again gets another.
+// A thread has ended. Its page goes back; a later destructor of the same thread that pushes again
+// gets another.
 void on_thread_end(void* ranges) noexcept {
   const SignalGuard signals;
   thread_ranges = nullptr;
@@ -53,13 +56,16 @@ void on_thread_end(void* ranges) noexcept {
 ThreadRanges* make_ranges() noexcept {
   const SignalGuard signals;
   if (thread_ranges != nullptr) return thread_ranges;
-  void* page = mmap(nullptr, sizeof(ThreadRanges), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* page =
+    mmap(nullptr, sizeof(ThreadRanges), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return nullptr;
   if (key_made.load(std::memory_order_acquire)) pthread_setspecific(end_key, page);
   return thread_ranges = new (page) ThreadRanges{};
 }
 
-inline ThreadRanges* my_ranges() noexcept { return thread_ranges != nullptr ? thread_ranges : make_ranges(); }
+inline ThreadRanges* my_ranges() noexcept {
+  return thread_ranges != nullptr ? thread_ranges : make_ranges();
+}
 
 // ---- what belongs to the process
 
@@ -74,7 +80,7 @@ constinit StartedRange started[kMaxStarted] = {};
 constinit std::atomic<unsigned> started_end{0}; // entries from here on were never used
 constinit std::atomic<std::uint64_t> last_range_id{0};
 
-struct Fact { // a name, or a mark from before the trace
+struct Fact {                       // a name, or a mark from before the trace
   std::atomic<std::uint32_t> state; // kFree, kBusy, kReady
   RangeOp op;
   std::uint64_t domain;
@@ -104,7 +110,8 @@ void keep_fact(RangeOp op, std::uint64_t domain, const Name* name, std::uint64_t
   }
 }
 
-void append(ThreadLog& log, RangeOp op, std::uint64_t domain, const Name* name, std::uint64_t what) noexcept {
+void append(ThreadLog& log, RangeOp op, std::uint64_t domain, const Name* name,
+            std::uint64_t what) noexcept {
   Record record;
   record.kind = trace::Kind::kRange;
   const std::uint64_t text = name != nullptr ? append_text(log, name->text()) : 0;
@@ -121,12 +128,13 @@ void write_facts(ThreadLog& log) noexcept {
   }
   for (unsigned i = 0; i < started_end.load(); ++i) {
     const std::uint64_t id = started[i].id.load(std::memory_order_acquire);
-    if (id != 0 && id != kFilling) append(log, RangeOp::kStart, started[i].domain, started[i].name, id);
+    if (id != 0 && id != kFilling)
+      append(log, RangeOp::kStart, started[i].domain, started[i].name, id);
   }
 }
 
-// The log to write to now; null if there is no session: then it is written from the tables later. What was put there before
-// this looks is seen by the session that starts after it.
+// The log to write to now; null if there is no session: then it is written from the tables later.
+// What was put there before this looks is seen by the session that starts after it.
 ThreadLog* log_now() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   ThreadLog* log = current_log();
@@ -146,7 +154,8 @@ int push_range(std::uint64_t domain, const Name* name) noexcept {
     return level;
   }
   r->open[r->depth] = {domain, name};
-  std::atomic_signal_fence(std::memory_order_release); // a handler's CUDA call finds the range whole or not at all
+  std::atomic_signal_fence(std::memory_order_release); // a handler's CUDA call finds the range
+                                                       // whole or not at all
   ++r->depth;
   return level;
 }
@@ -161,14 +170,17 @@ int pop_range(std::uint64_t domain) noexcept {
   --at;
   if (at < r->written) r->written = at;
   std::atomic_signal_fence(std::memory_order_release);
-  for (unsigned i = at + 1; i < r->depth; ++i) r->open[i - 1] = r->open[i]; // domains need not nest in each other
+  for (unsigned i = at + 1; i < r->depth; ++i)
+    r->open[i - 1] = r->open[i]; // domains need not nest in each other
   --r->depth;
   int level = 0;
   for (unsigned i = 0; i < at; ++i) level += r->open[i].domain == domain ? 1 : 0;
   return level;
 }
 
-std::uint64_t new_range_id() noexcept { return last_range_id.fetch_add(1, std::memory_order_relaxed) + 1; }
+std::uint64_t new_range_id() noexcept {
+  return last_range_id.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 void start_range(std::uint64_t domain, const Name* name, std::uint64_t id) noexcept {
   for (unsigned i = 0; i < kMaxStarted; ++i) {
@@ -178,7 +190,8 @@ void start_range(std::uint64_t domain, const Name* name, std::uint64_t id) noexc
     started[i].name = name;
     started[i].id.store(id, std::memory_order_release);
     unsigned end = started_end.load();
-    while (end <= i && !started_end.compare_exchange_weak(end, i + 1)) {}
+    while (end <= i && !started_end.compare_exchange_weak(end, i + 1)) {
+    }
     break;
   }
   if (ThreadLog* log = log_now()) append(*log, RangeOp::kStart, domain, name, id);
@@ -199,7 +212,8 @@ bool thread_is_in_range(std::string_view name) noexcept {
   }
   for (unsigned i = 0; i < started_end.load(); ++i) {
     const std::uint64_t id = started[i].id.load(std::memory_order_acquire);
-    if (id != 0 && id != kFilling && started[i].name != nullptr && started[i].name->text() == name) return true;
+    if (id != 0 && id != kFilling && started[i].name != nullptr && started[i].name->text() == name)
+      return true;
   }
   return false;
 }
@@ -218,7 +232,8 @@ void write_changed_ranges(ThreadLog& log) noexcept {
   if (facts_epoch.load(std::memory_order_relaxed) != Process::epoch()) write_facts(log);
   ThreadRanges* r = my_ranges();
   if (r == nullptr) return;
-  while (r->log != &log || r->file != log.file() || r->logged != r->written || r->written != r->depth) {
+  while (r->log != &log || r->file != log.file() || r->logged != r->written ||
+         r->written != r->depth) {
     if (r->log != &log || r->file != log.file()) { // another log, or another file of it
       r->log = &log;
       r->file = log.file();

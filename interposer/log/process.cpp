@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See process.h. Starting a session: the trace's folder with info and apis, then its parts, then the first log.
+// See process.h. Starting a session: the trace's folder with info and apis, then its parts, then
+// the first log.
 #include "interposer/log/process.h"
 
 #include <cerrno>
@@ -27,9 +28,11 @@ namespace gmt::interposer {
 
 namespace {
 
-constinit std::atomic<std::uint32_t> never_started{0}; // stands in for the fork page until there is one
-constinit std::atomic<int> lock_holder{0};             // process that holds the lock of the slow paths: starting, leasing
-constinit std::atomic<int> refused_pid{0};             // this process tried and cannot record
+constinit std::atomic<std::uint32_t> never_started{0}; // stands in for the fork page until there is
+                                                       // one
+constinit std::atomic<int> lock_holder{0}; // process that holds the lock of the slow paths:
+                                           // starting, leasing
+constinit std::atomic<int> refused_pid{0}; // this process tried and cannot record
 constinit ThreadLog* free_logs = nullptr;
 constinit ThreadLog* first_log = nullptr; // counts what threads without a log lose
 constinit bool notified_of_no_log = false;
@@ -40,13 +43,15 @@ constinit bool thread_end_key_made = false;
 
 int process_id() noexcept { return static_cast<int>(syscall(SYS_getpid)); }
 
-// Held over file operations only, never over a CUDA call; signals are blocked meanwhile. A fork may have caught it in
-// the hands of a thread that does not exist in the child: what another process holds counts as free.
+// Held over file operations only, never over a CUDA call; signals are blocked meanwhile. A fork may
+// have caught it in the hands of a thread that does not exist in the child: what another process
+// holds counts as free.
 class SlowLock {
 public:
   SlowLock() noexcept {
     const int self = process_id();
-    for (int holder = lock_holder.load(); holder == self || !lock_holder.compare_exchange_weak(holder, self);) {
+    for (int holder = lock_holder.load();
+         holder == self || !lock_holder.compare_exchange_weak(holder, self);) {
       const timespec pause{0, 20000};
       if (holder == self) nanosleep(&pause, nullptr);
       holder = lock_holder.load();
@@ -57,12 +62,14 @@ public:
   SlowLock& operator=(const SlowLock&) = delete;
 };
 
-// A thread has ended: its log serves the next one. Later destructors of the same thread may lease again.
+// A thread has ended: its log serves the next one. Later destructors of the same thread may lease
+// again.
 void on_thread_end(void* log) noexcept {
   const SignalGuard signals;
   if (!Process::is_on()) return;
   auto* ended = static_cast<ThreadLog*>(log);
-  if (ended->epoch != Process::epoch()) return; // of the parent: this thread has made no call since the fork
+  if (ended->epoch != Process::epoch())
+    return; // of the parent: this thread has made no call since the fork
   forget_thread_log();
   const SlowLock lock;
   ended->next_free = free_logs;
@@ -82,7 +89,8 @@ void count_unlogged() noexcept {
 // Characters that are safe in a file name; everything else becomes '_'.
 void sanitize(char* name) noexcept {
   for (; *name != '\0'; ++name) {
-    const bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9');
+    const bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
+                       (*name >= '0' && *name <= '9');
     if (!plain && std::strchr("-_+.", *name) == nullptr) *name = '_';
   }
 }
@@ -113,11 +121,13 @@ constinit int Process::pid_ = 0;
 std::uint64_t monotonic_ns() noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 ThreadLog* Process::enter_thread(std::uint32_t& epoch, std::uint32_t& number) noexcept {
-  if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id()) return nullptr;
+  if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id())
+    return nullptr;
   const SignalGuard signals;
   const InsideLocks guard;
   const SlowLock lock;
@@ -163,7 +173,8 @@ bool Process::start() noexcept {
     notify_command("nodir", directory_);
     return false;
   }
-  if (!thread_end_key_made) thread_end_key_made = pthread_key_create(&thread_end_key, on_thread_end) == 0;
+  if (!thread_end_key_made)
+    thread_end_key_made = pthread_key_create(&thread_end_key, on_thread_end) == 0;
   epoch_.fetch_add(1);
   for (unsigned i = 0; i < session_parts.count; ++i) {
     if (session_parts.first[i].begin != nullptr) session_parts.first[i].begin();
@@ -172,13 +183,16 @@ bool Process::start() noexcept {
   return true;
 }
 
-// A page that the kernel empties in a forked child: the cheapest way to notice a fork, clone included.
+// A page that the kernel empties in a forked child: the cheapest way to notice a fork, clone
+// included.
 bool Process::map_fork_page() noexcept {
   if (fork_page_.load() != &never_started) return true;
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return false;
   if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
-    pthread_atfork(nullptr, nullptr, [] { fork_page_.load()->store(kOff); }); // kernels before 4.14, some sandboxes
+    pthread_atfork(nullptr, nullptr, [] { fork_page_.load()->store(kOff); }); // kernels
+                                                                              // before 4.14, some
+                                                                              // sandboxes
   }
   fork_page_.store(static_cast<std::atomic<std::uint32_t>*>(page));
   return true;
@@ -186,7 +200,8 @@ bool Process::map_fork_page() noexcept {
 
 bool Process::make_directory() noexcept {
   static char parent[3072]; // under the slow lock; a thread's stack may be small
-  if (!initial_environment("GPUMEMTRACE_DIR", parent, sizeof parent) && getcwd(parent, sizeof parent) == nullptr) {
+  if (!initial_environment("GPUMEMTRACE_DIR", parent, sizeof parent) &&
+      getcwd(parent, sizeof parent) == nullptr) {
     std::strcpy(parent, ".");
   }
   if (parent[0] != '/') make_absolute(parent, sizeof parent);
@@ -208,18 +223,20 @@ bool Process::make_directory_under(const char* parent) noexcept {
   exe[n > 0 ? n : 0] = '\0';
   const char* slash = std::strrchr(exe, '/');
   char name[65], host[65] = "localhost";
-  std::snprintf(name, sizeof name, "%s", slash != nullptr && slash[1] != '\0' ? slash + 1 : "unknown");
+  std::snprintf(name, sizeof name, "%s",
+                slash != nullptr && slash[1] != '\0' ? slash + 1 : "unknown");
   gethostname(host, sizeof host - 1);
   sanitize(name);
   sanitize(host);
   char* dot = std::strchr(host, '.'); // the short name is enough to tell machines apart
   if (dot != nullptr) *dot = '\0';
-  for (unsigned again = 0; again < 100000; ++again) { // an exec keeps the pid; pids of two containers may be equal
+  for (unsigned again = 0; again < 100000; ++again) { // an exec keeps the pid; pids of two
+                                                      // containers may be equal
     const char* separator = again == 0 ? "" : ".";
     char number[16] = "";
     if (again != 0) std::snprintf(number, sizeof number, "%u", again);
-    const int length = std::snprintf(directory_, sizeof directory_, "%s/gpumemtrace.%s.%s.%d%s%s", parent, name, host,
-                                     pid_, separator, number);
+    const int length = std::snprintf(directory_, sizeof directory_, "%s/gpumemtrace.%s.%s.%d%s%s",
+                                     parent, name, host, pid_, separator, number);
     if (length < 0 || static_cast<std::size_t>(length) >= sizeof directory_ - 64) {
       errno = ENAMETOOLONG;
       return false;
@@ -234,7 +251,9 @@ bool Process::write_info() noexcept {
   static char buffer[4096]; // under the slow lock
   char path[4200], value[1024];
   if (!path_of("incomplete", path, sizeof path)) return false;
-  { TextFile mark(path); }
+  {
+    TextFile mark(path);
+  }
   if (!path_of("info", path, sizeof path)) return false;
   TextFile info(path);
   info.number("format", trace::kFormatMajor, trace::kFormatMinor);
@@ -247,21 +266,25 @@ bool Process::write_info() noexcept {
   if (n > 0) info.text("exe", (value[n] = '\0', value));
   if (getcwd(buffer, sizeof buffer) != nullptr) info.text("cwd", buffer);
   info.arguments();
-  const bool simulated = initial_environment("GPUMEMTRACE_DEVICE", value, sizeof value) && value[0] == 's';
+  const bool simulated =
+    initial_environment("GPUMEMTRACE_DEVICE", value, sizeof value) && value[0] == 's';
   info.text("device", simulated ? "simulated" : "real");
   info.number("tsc", read_tsc());
   info.number("monotonic_ns", monotonic_ns());
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  info.number("realtime_ns", static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec));
+  info.number("realtime_ns", static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+                               static_cast<std::uint64_t>(now.tv_nsec));
   info.number("stack_depth", options_.stack_depth);
   const HostRanges host_memory = host_ranges();
   info.number("heap_begin", host_memory.heap_begin);
   info.number("heap_end", host_memory.heap_end);
   info.number("stack_begin", host_memory.stack_begin);
   info.number("stack_end", host_memory.stack_end);
-#define GMT_OPTION(type, name, environment, default_value, sentence) info.number("option." #name, options_.name);
-#define GMT_TEXT(name, environment, default_value, form, sentence) info.text("option." #name, options_.name);
+#define GMT_OPTION(type, name, environment, default_value, sentence)                               \
+  info.number("option." #name, options_.name);
+#define GMT_TEXT(name, environment, default_value, form, sentence)                                 \
+  info.text("option." #name, options_.name);
 #include "trace/shim_options.def"
   return info.good();
 }
@@ -284,7 +307,9 @@ void Process::append_line(const char* file, const char* line, std::size_t length
   if (!path_of(file, path, sizeof path)) return;
   const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return;
-  if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* the logs count what is lost */ }
+  if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* the logs count what is
+                                                                             lost */
+  }
   close(fd);
 }
 
@@ -295,13 +320,15 @@ void Process::notify_command(const char* word, const char* text) noexcept {
   const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) return;
   const auto length = static_cast<std::size_t>(n > 0 ? n : 0);
-  if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* the command is gone */ }
+  if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* the command is gone */
+  }
   close(fd);
 }
 
 bool Process::take_budget(std::uint64_t bytes, bool reserve) noexcept {
   const std::uint64_t limit = options_.max_trace;
-  const std::uint64_t allowed = reserve ? limit : limit - limit / 8; // the last eighth is for allocations and releases
+  const std::uint64_t allowed = reserve ? limit : limit - limit / 8; // the last eighth is for
+                                                                     // allocations and releases
   const std::uint64_t used = budget_used_.fetch_add(bytes);
   if (used + bytes <= allowed) return true;
   budget_used_.fetch_sub(bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's session: started by its first CUDA call, which makes the trace's folder; ended by nothing but the
-// process. A fork's child has no session until its own first CUDA call.
+// The process's session: started by its first CUDA call, which makes the trace's folder; ended by
+// nothing but the process. A fork's child has no session until its own first CUDA call.
 #pragma once
 
 #include <atomic>
@@ -17,24 +17,28 @@ std::uint64_t monotonic_ns() noexcept;
 
 class Process {
 public:
-  // Fast checks. The page behind `fork_page_` holds the session's epoch, or kOff, and is wiped in a forked child, which
-  // is how it notices.
+  // Fast checks. The page behind `fork_page_` holds the session's epoch, or kOff, and is wiped in a
+  // forked child, which is how it notices.
   static bool is_on() noexcept { return !is_current(kOff); }
   static bool is_current(std::uint32_t epoch) noexcept {
     return fork_page_.load(std::memory_order_relaxed)->load(std::memory_order_acquire) == epoch;
   }
 
-  // Slow path: starts the session if there is none, leases a log to this thread. Null if recording is impossible.
-  // `number` is the thread's in the session `epoch`: a thread that comes back after its log was taken away keeps it.
+  // Slow path: starts the session if there is none, leases a log to this thread. Null if recording
+  // is impossible. `number` is the thread's in the session `epoch`: a thread that comes back after
+  // its log was taken away keeps it.
   static ThreadLog* enter_thread(std::uint32_t& epoch, std::uint32_t& number) noexcept;
 
   static std::uint64_t next_order() noexcept { return next_orders(1); }
   static std::uint64_t next_orders(unsigned count) noexcept { // the first of them
     return order_.last.fetch_add(count, std::memory_order_relaxed) + 1;
   }
-  // The counter's line comes while the caller does something else: other threads have it most of the time.
+  // The counter's line comes while the caller does something else: other threads have it most of
+  // the time.
   static void expect_order() noexcept { asm volatile("prefetchw %0" : : "m"(order_)); }
-  static std::uint64_t current_order() noexcept { return order_.last.load(std::memory_order_relaxed); }
+  static std::uint64_t current_order() noexcept {
+    return order_.last.load(std::memory_order_relaxed);
+  }
   static const Options& options() noexcept { return options_; }
 
   // Path of a file of the trace into `buffer`; false if it does not fit.
@@ -44,7 +48,8 @@ public:
   // Appends "<word>\t<pid>\t<text>" to the command's notes, if a command started this process.
   [[gnu::noinline]] static void notify_command(const char* word, const char* text) noexcept;
 
-  // Takes `bytes` of the trace's size budget. `reserve` may use what is kept back for allocations and releases.
+  // Takes `bytes` of the trace's size budget. `reserve` may use what is kept back for allocations
+  // and releases.
   static bool take_budget(std::uint64_t bytes, bool reserve) noexcept;
   static void return_budget(std::uint64_t bytes) noexcept { budget_used_.fetch_sub(bytes); }
   static int pid() noexcept { return pid_; }

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// See stack_interner.h. The hash is taken for the identity of a stack: 64 bits over at most some million stacks.
+// See stack_interner.h. The hash is taken for the identity of a stack: 64 bits over at most some
+// million stacks.
 //
-// Why verifying is enough: the first return address and the frame are the key. If the return address of frame i lies
-// where it lay, the code that runs there is the same function at the same place, so its caller's return address lies
-// where it lay too, or the stack is another one and the comparison fails. Only a function that moves its own frame
-// (alloca) and whose old return address happens to survive at the old place could be taken for an earlier call.
+// Why verifying is enough: the first return address and the frame are the key. If the return
+// address of frame i lies where it lay, the code that runs there is the same function at the same
+// place, so its caller's return address lies where it lay too, or the stack is another one and the
+// comparison fails. Only a function that moves its own frame (alloca) and whose old return address
+// happens to survive at the old place could be taken for an earlier call.
 #include "interposer/log/stack_interner.h"
 
 #include <cstring>
 #include <sys/mman.h>
 
-#include "interposer/loader/object_files.h"
 #include "interposer/base/own_stack.h"
-#include "interposer/log/process.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/loader/object_files.h"
+#include "interposer/log/module_list.h"
+#include "interposer/log/process.h"
 #include "interposer/log/thread_log.h"
 #include "interposer/log/unwinder.h"
-#include "interposer/log/module_list.h"
 
 namespace gmt::interposer {
 
 namespace {
 
-constexpr unsigned kOwnFrames = 8;       // at most this many of ours lie on top
-constexpr unsigned kOwnFramesAway = 16;  // from a stack of ours
+constexpr unsigned kOwnFrames = 8;      // at most this many of ours lie on top
+constexpr unsigned kOwnFramesAway = 16; // from a stack of ours
 
 std::uint64_t mix(std::uint64_t h, std::uint64_t v) noexcept {
   h ^= v;
@@ -34,7 +36,8 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t v) noexcept {
 unsigned depth() noexcept { return static_cast<unsigned>(Process::options().stack_depth); }
 
 template <class T> T* map_array(std::size_t count) noexcept {
-  void* memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+    mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
 }
 
@@ -55,12 +58,16 @@ inline bool StackInterner::holds(const Known& known) noexcept {
 
 std::uint32_t StackInterner::here(ThreadLog& log, const void* caller, const void* frame) noexcept {
   if (depth() == 0) return 0;
-  if (module_epoch() != epoch_) [[unlikely]] modules_have_changed();
-  const auto key = mix(reinterpret_cast<std::uint64_t>(caller), reinterpret_cast<std::uint64_t>(frame));
+  if (module_epoch() != epoch_) [[unlikely]]
+    modules_have_changed();
+  const auto key =
+    mix(reinterpret_cast<std::uint64_t>(caller), reinterpret_cast<std::uint64_t>(frame));
   Known* set = known_ + (key >> 32) % kSets * kWays;
   for (unsigned way = 0; way < kWays; ++way) {
     const Known& known = set[way];
-    if (known.caller == caller && known.frame == frame && known.rows != 0 && holds(known)) [[likely]] return known.id;
+    if (known.caller == caller && known.frame == frame && known.rows != 0 && holds(known))
+      [[likely]]
+      return known.id;
   }
   return walk(log, set, caller, frame);
 }
@@ -72,7 +79,8 @@ void StackInterner::modules_have_changed() noexcept {
   epoch_ = module_epoch();
 }
 
-std::uint32_t StackInterner::walk(ThreadLog& log, Known* set, const void* caller, const void* frame) noexcept {
+std::uint32_t StackInterner::walk(ThreadLog& log, Known* set, const void* caller,
+                                  const void* frame) noexcept {
   std::uint32_t id = 0;
   with_room<kRoomForCapture>([&](bool away) noexcept {
     id = walk_here(log, set, caller, frame, away ? kOwnFramesAway : kOwnFrames);
@@ -80,9 +88,10 @@ std::uint32_t StackInterner::walk(ThreadLog& log, Known* set, const void* caller
   return id;
 }
 
-// A stack is learned when it comes a second time: what comes once would pay for the exact walk in vain.
-std::uint32_t StackInterner::walk_here(ThreadLog& log, Known* set, const void* caller, const void* frame,
-                                       unsigned own_frames) noexcept {
+// A stack is learned when it comes a second time: what comes once would pay for the exact walk in
+// vain.
+std::uint32_t StackInterner::walk_here(ThreadLog& log, Known* set, const void* caller,
+                                       const void* frame, unsigned own_frames) noexcept {
   void* frames[trace::kMaxStackFrames + kOwnFramesAway];
   const unsigned count = unwind(frames, depth() + own_frames);
   unsigned first = 0;
@@ -118,20 +127,21 @@ void StackInterner::learn(Known& known, void** frames, unsigned count) noexcept 
     }
   } learning{known.frame, frames, count, 0, rows};
   unwind_with_stack_pointers(
-      [](void* context, std::uint64_t address, std::uint64_t stack_pointer) noexcept {
-        auto& l = *static_cast<Learning*>(context);
-        if (l.matched == 0 && address != reinterpret_cast<std::uint64_t>(l.frames[0])) return true; // ours
-        if (address != reinterpret_cast<std::uint64_t>(l.frames[l.matched])) return false;
-        const std::uint64_t at = stack_pointer - 8; // where the call pushed this return address
-        const std::uint64_t distance = at - reinterpret_cast<std::uint64_t>(l.frame);
-        if (distance % 8 != 0 || distance / 8 > UINT32_MAX) return false;
-        const auto offset = static_cast<std::uint32_t>(distance / 8);
-        l.put(l.matched++, offset, address);
-        if (l.matched < l.count) return true;
-        for (unsigned i = l.count; i % 4 != 0; ++i) l.put(i, offset, address);
-        return false;
-      },
-      &learning);
+    [](void* context, std::uint64_t address, std::uint64_t stack_pointer) noexcept {
+      auto& l = *static_cast<Learning*>(context);
+      if (l.matched == 0 && address != reinterpret_cast<std::uint64_t>(l.frames[0]))
+        return true; // ours
+      if (address != reinterpret_cast<std::uint64_t>(l.frames[l.matched])) return false;
+      const std::uint64_t at = stack_pointer - 8; // where the call pushed this return address
+      const std::uint64_t distance = at - reinterpret_cast<std::uint64_t>(l.frame);
+      if (distance % 8 != 0 || distance / 8 > UINT32_MAX) return false;
+      const auto offset = static_cast<std::uint32_t>(distance / 8);
+      l.put(l.matched++, offset, address);
+      if (l.matched < l.count) return true;
+      for (unsigned i = l.count; i % 4 != 0; ++i) l.put(i, offset, address);
+      return false;
+    },
+    &learning);
   if (learning.matched != count) return;
   known.first_row = rows;
   known.rows = (count + 3) / 4;
@@ -142,14 +152,16 @@ std::uint32_t StackInterner::intern(ThreadLog& log, void** frames, unsigned coun
   std::uint64_t hash = count;
   for (unsigned i = 0; i < count; ++i) hash = mix(hash, reinterpret_cast<std::uint64_t>(frames[i]));
   if (table_ != nullptr) {
-    for (std::uint32_t i = static_cast<std::uint32_t>(hash) & mask_; table_[i].id != 0; i = (i + 1) & mask_) {
+    for (std::uint32_t i = static_cast<std::uint32_t>(hash) & mask_; table_[i].id != 0;
+         i = (i + 1) & mask_) {
       if (table_[i].hash == hash) return table_[i].id;
     }
   }
   return add(log, frames, count, hash);
 }
 
-std::uint32_t StackInterner::add(ThreadLog& log, void** frames, unsigned count, std::uint64_t hash) noexcept {
+std::uint32_t StackInterner::add(ThreadLog& log, void** frames, unsigned count,
+                                 std::uint64_t hash) noexcept {
   const SignalGuard signals;
   if ((table_ == nullptr || used_ * 2 > mask_) && !grow()) return 0;
   note_modules_of(frames, count);
@@ -157,7 +169,8 @@ std::uint32_t StackInterner::add(ThreadLog& log, void** frames, unsigned count, 
   constexpr unsigned kFrames = trace::StackWord::kCount; // the first of them
   PayloadWords<kFrames + trace::kMaxStackFrames> words;
   trace::StackFields(words).id(id).frame_count(count);
-  for (unsigned i = 0; i < count; ++i) words.w[kFrames + i] = reinterpret_cast<std::uint64_t>(frames[i]);
+  for (unsigned i = 0; i < count; ++i)
+    words.w[kFrames + i] = reinterpret_cast<std::uint64_t>(frames[i]);
   log.append_words(trace::Kind::kStack, words.w, kFrames + count);
   std::uint32_t i = static_cast<std::uint32_t>(hash) & mask_;
   while (table_[i].id != 0) i = (i + 1) & mask_;

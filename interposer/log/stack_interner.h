@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call stacks: captured by libunwind's cached fast path (unwinder.h) and interned per log, so that a record holds a
-// number. A stack that keeps coming back is verified instead of walked: it is the same if every return address lies
-// where it lay, which costs one load a frame.
-// The tables change with signals blocked only: a handler on the same thread sees them whole.
+// Call stacks: captured by libunwind's cached fast path (unwinder.h) and interned per log, so that
+// a record holds a number. A stack that keeps coming back is verified instead of walked: it is the
+// same if every return address lies where it lay, which costs one load a frame. The tables change
+// with signals blocked only: a handler on the same thread sees them whole.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class ThreadLog;
 
 class StackInterner {
 public:
-  // Id of the current call stack, 0 if it cannot be known. `caller` is the hooked call's return address, `frame` the
-  // address of its entry's frame.
+  // Id of the current call stack, 0 if it cannot be known. `caller` is the hooked call's return
+  // address, `frame` the address of its entry's frame.
   std::uint32_t here(ThreadLog& log, const void* caller, const void* frame) noexcept;
 
   // Another thread or another file goes on with this log: nothing known of the old stack holds.
@@ -28,12 +28,14 @@ private:
     std::uint64_t hash;
     std::uint32_t id;
   };
-  // Where four return addresses lie, from the entry's frame upwards. A stack's last one fills up its last four.
+  // Where four return addresses lie, from the entry's frame upwards. A stack's last one fills up
+  // its last four.
   struct StackRow {
     std::uint64_t address[4];
     std::uint32_t offset[4]; // in words
   };
-  // A stack that has been seen from one call site. Several share a site: same function, same depth, other callers.
+  // A stack that has been seen from one call site. Several share a site: same function, same depth,
+  // other callers.
   struct Known {
     const void* caller;
     const void* frame;
@@ -47,8 +49,8 @@ private:
   static bool holds(const Known& known) noexcept;
   [[gnu::cold, gnu::noinline]] void modules_have_changed() noexcept;
   std::uint32_t walk(ThreadLog& log, Known* set, const void* caller, const void* frame) noexcept;
-  [[gnu::noinline]] std::uint32_t walk_here(ThreadLog& log, Known* set, const void* caller, const void* frame,
-                                            unsigned own_frames) noexcept;
+  [[gnu::noinline]] std::uint32_t walk_here(ThreadLog& log, Known* set, const void* caller,
+                                            const void* frame, unsigned own_frames) noexcept;
   void learn(Known& known, void** frames, unsigned count) noexcept;
   std::uint32_t intern(ThreadLog& log, void** frames, unsigned count) noexcept;
   std::uint32_t add(ThreadLog& log, void** frames, unsigned count, std::uint64_t hash) noexcept;

@@ -12,17 +12,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "interposer/log/process.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/log/process.h"
 
 namespace gmt::interposer {
 
 namespace {
 
 constexpr std::uint64_t kFirstBytes = 64 << 10;  // most threads never need more
-constexpr std::uint64_t kMaxStepBytes = 1 << 20; // a step costs some hundred microseconds: rare enough, small enough
+constexpr std::uint64_t kMaxStepBytes = 1 << 20; // a step costs some hundred microseconds: rare
+                                                 // enough, small enough
 constexpr std::uint64_t kSmallestWindow = 1 << 20;
-constexpr std::uint64_t kWindowBytes[] = {256 << 20, 16 << 20, kSmallestWindow}; // smaller ones for `ulimit -v`
+constexpr std::uint64_t kWindowBytes[] = {256 << 20, 16 << 20, kSmallestWindow}; // smaller ones for
+                                                                                 // `ulimit -v`
 
 constexpr std::uint32_t kRestAfterFailure = 255;
 
@@ -48,9 +50,15 @@ std::uint64_t largest_window() noexcept {
 
 } // namespace
 
-ThreadLog* ThreadLog::create(std::uint32_t sequence) noexcept { return create(sequence, Purpose::kThread); }
-ThreadLog* ThreadLog::create_for_ring(std::uint32_t number) noexcept { return create(number, Purpose::kRing); }
-ThreadLog* ThreadLog::create_for_sums(std::uint32_t number) noexcept { return create(number, Purpose::kSums); }
+ThreadLog* ThreadLog::create(std::uint32_t sequence) noexcept {
+  return create(sequence, Purpose::kThread);
+}
+ThreadLog* ThreadLog::create_for_ring(std::uint32_t number) noexcept {
+  return create(number, Purpose::kRing);
+}
+ThreadLog* ThreadLog::create_for_sums(std::uint32_t number) noexcept {
+  return create(number, Purpose::kSums);
+}
 
 void ThreadLog::end(ThreadLog* log) noexcept {
   munmap(log->header_, trace::kLogHeaderBytes + std::uint64_t{log->window_} * trace::kSlotBytes);
@@ -58,7 +66,8 @@ void ThreadLog::end(ThreadLog* log) noexcept {
 }
 
 ThreadLog* ThreadLog::create(std::uint32_t sequence, Purpose purpose) noexcept {
-  void* memory = mmap(nullptr, sizeof(ThreadLog), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+    mmap(nullptr, sizeof(ThreadLog), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto* log = new (memory) ThreadLog;
   log->sequence_ = sequence;
@@ -108,12 +117,14 @@ bool ThreadLog::open_file() noexcept {
   }
   header_ = static_cast<trace::LogHeader*>(map);
   base_ = reinterpret_cast<trace::Slot*>(static_cast<char*>(map) + trace::kLogHeaderBytes);
-  capacity_ = static_cast<std::uint32_t>((kFirstBytes - trace::kLogHeaderBytes) / trace::kSlotBytes);
+  capacity_ =
+    static_cast<std::uint32_t>((kFirstBytes - trace::kLogHeaderBytes) / trace::kSlotBytes);
   ++file_;
   return true;
 }
 
-// The file gets its own name last: a reader that sees a log sees its header, whatever moment the process is killed at.
+// The file gets its own name last: a reader that sees a log sees its header, whatever moment the
+// process is killed at.
 bool ThreadLog::begin_header(trace::LogHeader* header, std::uint32_t tid) noexcept {
   std::memcpy(header->magic, trace::kLogMagic, sizeof header->magic);
   header->major = trace::kFormatMajor;
@@ -125,17 +136,19 @@ bool ThreadLog::begin_header(trace::LogHeader* header, std::uint32_t tid) noexce
   return rename(unfinished_, path_) == 0;
 }
 
-// Called with `index` beyond the capacity. The slots before `index` stay as they are; the ones asked for are either
-// made real or given back.
+// Called with `index` beyond the capacity. The slots before `index` stay as they are; the ones
+// asked for are either made real or given back.
 trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable) noexcept {
   const SignalGuard signals;
-  if (index + slots <= capacity_) return base_ + index; // a handler of this thread grew it meanwhile
-  if (rest_ != 0) { // it failed a moment ago, and each try costs system calls
+  if (index + slots <= capacity_)
+    return base_ + index; // a handler of this thread grew it meanwhile
+  if (rest_ != 0) {       // it failed a moment ago, and each try costs system calls
     --rest_;
     next_ = index;
     return count_loss(trace::LossCause::kNoSpace);
   }
-  const bool grown = index + slots <= window_ ? extend_to(index + slots, droppable) : rotate(droppable);
+  const bool grown =
+    index + slots <= window_ ? extend_to(index + slots, droppable) : rotate(droppable);
   if (!grown) {
     next_ = index; // signals are blocked: no handler came in between
     const bool limit = errno == EDQUOT;
@@ -143,7 +156,8 @@ trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable
     refuse_droppable_ = refuse_droppable_ || (limit && droppable);
     return count_loss(limit ? trace::LossCause::kTraceLimit : trace::LossCause::kNoSpace);
   }
-  if (index + slots > capacity_ || index >= window_) return reserve(slots, droppable); // rotated: index is the old file's
+  if (index + slots > capacity_ || index >= window_)
+    return reserve(slots, droppable); // rotated: index is the old file's
   return base_ + index;
 }
 
@@ -155,14 +169,17 @@ void ThreadLog::grow_ahead(std::uint32_t slots) noexcept {
   if (slots > capacity_) extend_to(slots, true);
 }
 
-// Brings a new part of the file into memory and into the mapping. Zeros are written over the zeros there: written in
-// bulk they make large pages, which are mapped as such, where the mapping alone has a fault every 64 records, each with
-// the file system's work for one small page (four times as long on ext4). Either may fail: the faults come later then.
+// Brings a new part of the file into memory and into the mapping. Zeros are written over the zeros
+// there: written in bulk they make large pages, which are mapped as such, where the mapping alone
+// has a fault every 64 records, each with the file system's work for one small page (four times as
+// long on ext4). Either may fail: the faults come later then.
 void ThreadLog::make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
   static constinit char zeros[kMaxStepBytes] = {}; // a page of zeros in truth: it is never written
   for (std::uint64_t done = 0; done < bytes; done += sizeof zeros) {
     const std::uint64_t rest = bytes - done;
-    if (pwrite(fd, zeros, rest < sizeof zeros ? rest : sizeof zeros, static_cast<off_t>(offset + done)) < 0) break;
+    if (pwrite(fd, zeros, rest < sizeof zeros ? rest : sizeof zeros,
+               static_cast<off_t>(offset + done)) < 0)
+      break;
   }
 #ifdef MADV_POPULATE_WRITE // kernels before 5.14 do without
   madvise(reinterpret_cast<char*>(header_) + offset, bytes, MADV_POPULATE_WRITE);
@@ -210,7 +227,8 @@ bool ThreadLog::extend_to(std::uint32_t slots, bool droppable) noexcept {
   return true;
 }
 
-// The window is full: begin another file. The old mapping stays, calls in flight still patch their slots there.
+// The window is full: begin another file. The old mapping stays, calls in flight still patch their
+// slots there.
 bool ThreadLog::rotate(bool droppable) noexcept {
   if (purpose_ == Purpose::kSums) return fail(ENOSPC); // its records name each other
   if (!Process::take_budget(0, !droppable)) return fail(EDQUOT);
@@ -237,18 +255,22 @@ void ThreadLog::write_thread() noexcept {
 
 void ThreadLog::fill_more(trace::Slot* slot, const std::uint64_t* words, unsigned count) noexcept {
   auto* more = reinterpret_cast<trace::MoreSlot*>(slot + 1);
-  for (unsigned done = trace::kFirstPayloadWords; done < count; done += trace::kMorePayloadWords, ++more) {
+  for (unsigned done = trace::kFirstPayloadWords; done < count;
+       done += trace::kMorePayloadWords, ++more) {
     const unsigned rest = count - done;
     const unsigned n = rest < trace::kMorePayloadWords ? rest : trace::kMorePayloadWords;
     std::memset(more->payload, 0, sizeof more->payload);
     // Atomic, so that no compiler makes a call of memcpy of it: these are a few words.
-    for (unsigned i = 0; i < n; ++i) __atomic_store_n(&more->payload[i], words[done + i], __ATOMIC_RELAXED);
-    __atomic_store_n(&more->head, trace::pack({trace::Kind::kMore, 1, trace::kNoApi, 0, 0}), __ATOMIC_RELEASE);
+    for (unsigned i = 0; i < n; ++i)
+      __atomic_store_n(&more->payload[i], words[done + i], __ATOMIC_RELAXED);
+    __atomic_store_n(&more->head, trace::pack({trace::Kind::kMore, 1, trace::kNoApi, 0, 0}),
+                     __ATOMIC_RELEASE);
   }
 }
 
 void ThreadLog::abandon(trace::Slot* slot, unsigned slots) noexcept {
-  commit(slot, trace::pack({trace::Kind::kAbandoned, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0}));
+  commit(slot, trace::pack(
+                 {trace::Kind::kAbandoned, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0}));
 }
 
 void ThreadLog::append(const Record& record, std::uint16_t api) noexcept {

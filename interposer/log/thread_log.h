@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread's file of slots: reserve, fill, commit. A log belongs to one thread at a time and is leased on when
-// that thread ends, so that many short threads make few files.
+// One thread's file of slots: reserve, fill, commit. A log belongs to one thread at a time and is
+// leased on when that thread ends, so that many short threads make few files.
 //
-// Invariants: the file is mapped whole (a window of address space beyond its end costs nothing), so a slot stays
-// valid for the life of the process; no descriptor is held between events; reservation is one instruction, so a
-// signal handler on the same thread takes its own slots; growth blocks signals.
+// Invariants: the file is mapped whole (a window of address space beyond its end costs nothing), so
+// a slot stays valid for the life of the process; no descriptor is held between events; reservation
+// is one instruction, so a signal handler on the same thread takes its own slots; growth blocks
+// signals.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,14 @@ namespace gmt::interposer {
 
 class ThreadLog {
 public:
-  // A new log for this thread, null if no file could be made. The object lives in memory mapped for it alone.
+  // A new log for this thread, null if no file could be made. The object lives in memory mapped for
+  // it alone.
   static ThreadLog* create(std::uint32_t sequence) noexcept;
-  // The log of a device ring, device-<number>.log: leased to no thread, written under a lock of its owner's.
+  // The log of a device ring, device-<number>.log: leased to no thread, written under a lock of its
+  // owner's.
   static ThreadLog* create_for_ring(std::uint32_t number) noexcept;
-  // Sums of a context, access-<number>.log: the same, and its records are raised after they were written.
+  // Sums of a context, access-<number>.log: the same, and its records are raised after they were
+  // written.
   static ThreadLog* create_for_sums(std::uint32_t number) noexcept;
   // The log is leased to this thread, whose number in the process this is.
   void begin_thread(std::uint32_t number) noexcept;
@@ -29,19 +33,23 @@ public:
 
   // `slots` consecutive slots, or null: the loss is counted by cause.
   trace::Slot* reserve(unsigned slots, bool droppable) noexcept {
-    if (droppable && refuse_droppable_) [[unlikely]] return count_loss(trace::LossCause::kTraceLimit);
+    if (droppable && refuse_droppable_) [[unlikely]]
+      return count_loss(trace::LossCause::kTraceLimit);
     const std::uint32_t index = take(slots);
-    if (index + slots > capacity_) [[unlikely]] return grow(index, slots, droppable);
+    if (index + slots > capacity_) [[unlikely]]
+      return grow(index, slots, droppable);
     return base_ + index;
   }
 
-  // Before a call that waits: room for as much as was written since the last one, so that the calls until the next need
-  // not make it.
+  // Before a call that waits: room for as much as was written since the last one, so that the calls
+  // until the next need not make it.
   void make_room_ahead() noexcept {
-    const std::uint32_t used = next_ - next_at_wait_; // of a file begun since then: too much, or nothing to do
+    const std::uint32_t used = next_ - next_at_wait_; // of a file begun since then: too much, or
+                                                      // nothing to do
     next_at_wait_ = next_;
     const std::uint32_t ahead = used < kMostSlotsAhead ? used : kMostSlotsAhead;
-    if (next_ + ahead > capacity_) [[unlikely]] grow_ahead(next_ + ahead);
+    if (next_ + ahead > capacity_) [[unlikely]]
+      grow_ahead(next_ + ahead);
   }
 
   // The record's words, in as many slots as they need.
@@ -54,7 +62,8 @@ public:
     __atomic_store_n(&slot->head, head, __ATOMIC_RELEASE);
   }
 
-  // The lines that the next record goes to come while the program computes; it would wait for them otherwise.
+  // The lines that the next record goes to come while the program computes; it would wait for them
+  // otherwise.
   static void prefetch_behind(const trace::Slot* slot) noexcept {
     __builtin_prefetch(slot, 1);
     __builtin_prefetch(slot + 1, 1);
@@ -63,8 +72,8 @@ public:
   // A record that is no CUDA call: order is the current one, nothing is in flight.
   void append(const Record& record, std::uint16_t api) noexcept;
   // Where it stands, null if it was lost.
-  trace::Slot* append_words(trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t context = 0,
-                            bool droppable = false) noexcept;
+  trace::Slot* append_words(trace::Kind kind, const std::uint64_t* words, unsigned count,
+                            std::uint16_t context = 0, bool droppable = false) noexcept;
 
   // Gives a reserved slot up, so that it is not taken for a torn one.
   [[gnu::cold]] static void abandon(trace::Slot* slot, unsigned slots) noexcept;
@@ -74,10 +83,12 @@ public:
   std::uint32_t file() const noexcept { return file_; } // changes when the log begins another file
   StackInterner& stacks() noexcept { return stacks_; }
   ThreadLog* next_free = nullptr; // list of logs whose thread has ended
-  std::uint32_t epoch = 0;        // session it belongs to: after fork the parent's logs are not the child's
+  std::uint32_t epoch = 0;        // session it belongs to: after fork the parent's logs are not the
+                                  // child's
 
 private:
-  // Only this thread and its own signal handlers reserve here: one instruction is atomic enough, no bus lock needed.
+  // Only this thread and its own signal handlers reserve here: one instruction is atomic enough, no
+  // bus lock needed.
   std::uint32_t take(unsigned slots) noexcept {
     std::uint32_t index = slots;
     asm volatile("xaddl %0, %1" : "+r"(index), "+m"(next_) : : "memory");
@@ -110,7 +121,8 @@ private:
   std::uint32_t sequence_ = 0;
   std::uint32_t thread_ = 0; // number of the thread that it is leased to
   char path_[4200] = {};
-  char unfinished_[4208] = {}; // path_ while the file is being made; a thread's stack may be too small for it
+  char unfinished_[4208] = {}; // path_ while the file is being made; a thread's stack may be too
+                               // small for it
 };
 
 } // namespace gmt::interposer

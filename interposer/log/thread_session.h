@@ -16,12 +16,13 @@ struct ThreadSession {
   std::uint32_t number; // of this thread in that session, 0: it has none yet
 };
 extern constinit thread_local ThreadSession thread_session
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+  __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 // The log in the running session, either started if needed; null if there can be none.
 inline ThreadLog* thread_log() noexcept {
   ThreadSession& t = thread_session;
-  if (Process::is_current(t.epoch) && t.log != nullptr) [[likely]] return t.log;
+  if (Process::is_current(t.epoch) && t.log != nullptr) [[likely]]
+    return t.log;
   return t.log = Process::enter_thread(t.epoch, t.number);
 }
 

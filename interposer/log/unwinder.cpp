@@ -28,7 +28,8 @@ unsigned unwind(void** frames, unsigned size) noexcept {
   return n > 0 ? static_cast<unsigned>(n) : 0;
 }
 
-void unwind_with_stack_pointers(bool (*visit)(void*, std::uint64_t, std::uint64_t), void* context) noexcept {
+void unwind_with_stack_pointers(bool (*visit)(void*, std::uint64_t, std::uint64_t),
+                                void* context) noexcept {
   if (!ready.load() || functions.get_context == nullptr || functions.init_local == nullptr ||
       functions.step == nullptr || functions.get_reg == nullptr) {
     return;
@@ -46,7 +47,8 @@ void unwind_with_stack_pointers(bool (*visit)(void*, std::uint64_t, std::uint64_
 }
 
 void flush_unwinder() noexcept {
-  if (ready.load() && functions.flush_cache != nullptr) functions.flush_cache(functions.space, 0, 0);
+  if (ready.load() && functions.flush_cache != nullptr)
+    functions.flush_cache(functions.space, 0, 0);
 }
 
 } // namespace gmt::interposer

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// See unwinder_imports.h. Only the library's own entries (its GOT) are changed, so calls of other libraries stay as they are.
+// See unwinder_imports.h. Only the library's own entries (its GOT) are changed, so calls of other
+// libraries stay as they are.
 //
-// To know whether an address is readable libunwind writes a byte from it into a pipe of its own and reads it back. In
-// a program that closes all descriptors and opens files under their numbers, those would be the program's files. So
-// the pipe has no descriptors, and the question is put to the kernel without any.
-// Its lock and the loader's are entered by the rules of fork_guard.h.
+// To know whether an address is readable libunwind writes a byte from it into a pipe of its own and
+// reads it back. In a program that closes all descriptors and opens files under their numbers,
+// those would be the program's files. So the pipe has no descriptors, and the question is put to
+// the kernel without any. Its lock and the loader's are entered by the rules of fork_guard.h.
 #include "interposer/log/unwinder_imports.h"
 
 #include <cerrno>
@@ -32,7 +33,9 @@ int no_pipe(int descriptors[2], int) noexcept {
   return 0;
 }
 
-int close_if_any(int descriptor) noexcept { return descriptor == kNoDescriptor ? 0 : close(descriptor); }
+int close_if_any(int descriptor) noexcept {
+  return descriptor == kNoDescriptor ? 0 : close(descriptor);
+}
 
 ssize_t read_if_any(int descriptor, void* buffer, std::size_t size) noexcept {
   if (descriptor != kNoDescriptor) return read(descriptor, buffer, size);
@@ -54,7 +57,8 @@ long system_call(long number, ...) noexcept {
   for (long& word : a) word = va_arg(list, long);
   va_end(list);
   if (number == SYS_write) {
-    return write_or_test(static_cast<int>(a[0]), reinterpret_cast<const void*>(a[1]), static_cast<std::size_t>(a[2]));
+    return write_or_test(static_cast<int>(a[0]), reinterpret_cast<const void*>(a[1]),
+                         static_cast<std::size_t>(a[2]));
   }
   return syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
@@ -92,7 +96,8 @@ void replace(const char* name, void** slot) noexcept {
   for (const Replacement& r : replacements) {
     if (std::strcmp(name, r.name) != 0) continue;
     const auto page = reinterpret_cast<std::uintptr_t>(slot) & ~std::uintptr_t{4095};
-    if (mprotect(reinterpret_cast<void*>(page), 4096, PROT_READ | PROT_WRITE) == 0) *slot = r.function;
+    if (mprotect(reinterpret_cast<void*>(page), 4096, PROT_READ | PROT_WRITE) == 0)
+      *slot = r.function;
   }
 }
 
@@ -104,10 +109,11 @@ void redirect_unwinder_imports(void* library) noexcept {
   const ElfW(Sym)* symbols = nullptr;
   const char* names = nullptr;
   struct Table {
-    const ElfW(Rela)* first;
+    const ElfW(Rela) * first;
     std::size_t bytes;
   } tables[2] = {};
-  for (const ElfW(Dyn)* d = map->l_ld; d->d_tag != DT_NULL; ++d) { // glibc has made these addresses absolute
+  for (const ElfW(Dyn)* d = map->l_ld; d->d_tag != DT_NULL; ++d) { // glibc has made these addresses
+                                                                   // absolute
     if (d->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(d->d_un.d_ptr);
     if (d->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(d->d_un.d_ptr);
     if (d->d_tag == DT_JMPREL) tables[0].first = reinterpret_cast<const ElfW(Rela)*>(d->d_un.d_ptr);
@@ -121,7 +127,8 @@ void redirect_unwinder_imports(void* library) noexcept {
       const ElfW(Rela)& r = table.first[i];
       const auto type = ELF64_R_TYPE(r.r_info);
       if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
-      replace(names + symbols[ELF64_R_SYM(r.r_info)].st_name, reinterpret_cast<void**>(map->l_addr + r.r_offset));
+      replace(names + symbols[ELF64_R_SYM(r.r_info)].st_name,
+              reinterpret_cast<void**>(map->l_addr + r.r_offset));
     }
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What our private libunwind calls of the C library, led through us: no descriptors, no lock held over a fork.
+// What our private libunwind calls of the C library, led through us: no descriptors, no lock held
+// over a fork.
 #pragma once
 
 namespace gmt::interposer {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens libunwind; see unwinder.h. Its functions are looked up by the names that the header's macros make of them on
-// x86-64 (_U generic, _UL local unwinding only).
+// Opens libunwind; see unwinder.h. Its functions are looked up by the names that the header's
+// macros make of them on x86-64 (_U generic, _UL local unwinding only).
 #include <cstring>
 #include <dlfcn.h>
 
@@ -15,7 +15,8 @@ namespace gmt::interposer {
 
 namespace {
 
-template <class Function> void look_up(void* library, const char* name, Function& function) noexcept {
+template <class Function> void look_up(void* library, const char* name,
+                                       Function& function) noexcept {
   function = reinterpret_cast<Function>(real_dlsym(library, name));
 }
 
@@ -40,7 +41,8 @@ void open_unwinder() noexcept {
   look_up(library, "_ULx86_64_step", functions.step);
   look_up(library, "_ULx86_64_get_reg", functions.get_reg);
   look_up(library, "_ULx86_64_flush_cache", functions.flush_cache);
-  if (const auto* space = static_cast<unw_addr_space_t*>(real_dlsym(library, "_ULx86_64_local_addr_space"))) {
+  if (const auto* space =
+        static_cast<unw_addr_space_t*>(real_dlsym(library, "_ULx86_64_local_addr_space"))) {
     functions.space = *space;
   }
   set_unwinder(functions);

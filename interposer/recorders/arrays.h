@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorders of CUDA arrays: memory behind a handle, of which the driver gives no address. Its size is computed from
-// the descriptor (see descriptors.h) and is what the program asked for, not what the driver's tiling takes.
-// Same rules as copies_and_launches.h.
+// Recorders of CUDA arrays: memory behind a handle, of which the driver gives no address. Its size
+// is computed from the descriptor (see descriptors.h) and is what the program asked for, not what
+// the driver's tiling takes. Same rules as copies_and_launches.h.
 #pragma once
 
 #include "interposer/recorders/copies_and_launches.h"
@@ -14,11 +14,14 @@ template <MemoryKind F, int Out, int Descriptor, int Levels = -1> struct AllocAr
     const auto* descriptor = std::get<Descriptor>(a);
     if (descriptor != nullptr) describe_array(r, *descriptor, Levels >= 0 ? arg<Levels>(a) : 1);
   }
-  template <class T> static void after(Record& r, const T& a) { trace::AllocFields(r).address(out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) {
+    trace::AllocFields(r).address(out<Out>(a));
+  }
 };
 
 // A level of a mipmapped array, or a plane of an array.
-template <int Out, int Array, int Level> struct ArrayView : LifeOut<ObjectClass::kArrayView, LifeOp::kCreate, Out, Array> {
+template <int Out, int Array, int Level> struct ArrayView
+    : LifeOut<ObjectClass::kArrayView, LifeOp::kCreate, Out, Array> {
   template <class T> static void before(Record& r, const T& a) {
     LifeOut<ObjectClass::kArrayView, LifeOp::kCreate, Out, Array>::before(r, a);
     r.use_more(trace::LifeWord::value + 1);
@@ -32,7 +35,9 @@ template <int Out, int Descriptor> struct AllocExternalArray : AllocBase {
     const auto* descriptor = std::get<Descriptor>(a);
     if (descriptor != nullptr) describe_array(r, descriptor->arrayDesc, descriptor->numLevels);
   }
-  template <class T> static void after(Record& r, const T& a) { trace::AllocFields(r).address(out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) {
+    trace::AllocFields(r).address(out<Out>(a));
+  }
 };
 
 } // namespace gmt::interposer

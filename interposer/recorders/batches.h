@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorders of calls that mean several things at once: a record for each member, all with the call's result and stack.
-// Besides before() and after() such a recorder has
+// Recorders of calls that mean several things at once: a record for each member, all with the
+// call's result and stack. Besides before() and after() such a recorder has
 //   members(args)             how many there are; 0 where the call names none, which leaves a note;
-//   member(Record&, args, i)  fills the record of one of them; the first one stands in flight for the call.
-// Members beyond kMaxMembers are left out, and a note of the call at their end says so. Same rules as copies_and_launches.h.
+//   member(Record&, args, i)  fills the record of one of them; the first one stands in flight for
+//   the call.
+// Members beyond kMaxMembers are left out, and a note of the call at their end says so. Same rules
+// as copies_and_launches.h.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +42,8 @@ template <class Rec, class T> void fill_record(Record& r, const T& a, unsigned i
   }
 }
 
-template <int Destinations, int Sources, int Sizes, int Count, int Stream> struct CopyBatch : Recorder {
+template <int Destinations, int Sources, int Sizes, int Count, int Stream> struct CopyBatch
+    : Recorder {
   template <class T> static std::size_t members(const T& a) {
     const bool given = arg<Destinations>(a) != 0 && arg<Sources>(a) != 0 && arg<Sizes>(a) != 0;
     return given ? arg<Count>(a) : 0;
@@ -51,13 +54,16 @@ template <int Destinations, int Sources, int Sizes, int Count, int Stream> struc
     r.flags |= trace::kCopyBatched;
     r.use(trace::kFirstPayloadWords);
     trace::CopyFields copy(r);
-    copy.destination(as_word(std::get<Destinations>(a)[i])).source(as_word(std::get<Sources>(a)[i]));
+    copy.destination(as_word(std::get<Destinations>(a)[i]))
+      .source(as_word(std::get<Sources>(a)[i]));
     copy.bytes(std::get<Sizes>(a)[i]).stream(arg<Stream>(a));
   }
 };
 
 template <int Count, int Operations, int Stream> struct CopyBatch3D : Recorder {
-  template <class T> static std::size_t members(const T& a) { return arg<Operations>(a) != 0 ? arg<Count>(a) : 0; }
+  template <class T> static std::size_t members(const T& a) {
+    return arg<Operations>(a) != 0 ? arg<Count>(a) : 0;
+  }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
     r.kind = Kind::kCopy;
     r.use(trace::CopyWord::kCount);
@@ -77,19 +83,21 @@ template <UseClass C, int Addresses, int Sizes, int Count, int Stream> struct Us
   }
 };
 
-// One memory operation of a stream, or of a node of a graph, which stands in the stream's word then; barriers and
-// flushes name no memory.
-inline void set_memory_operation(Record& r, const CUstreamBatchMemOpParams& p, UseClass waits, UseClass others,
-                                 std::uint64_t stream) {
+// One memory operation of a stream, or of a node of a graph, which stands in the stream's word
+// then; barriers and flushes name no memory.
+inline void set_memory_operation(Record& r, const CUstreamBatchMemOpParams& p, UseClass waits,
+                                 UseClass others, std::uint64_t stream) {
   switch (p.operation) {
   case CU_STREAM_MEM_OP_WAIT_VALUE_32:
   case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-    set_use(r, waits, as_word(p.waitValue.address), p.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ? 4 : 8, stream);
+    set_use(r, waits, as_word(p.waitValue.address),
+            p.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ? 4 : 8, stream);
     r.flags |= trace::kUseReads;
     break;
   case CU_STREAM_MEM_OP_WRITE_VALUE_32:
   case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-    set_use(r, others, as_word(p.writeValue.address), p.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ? 4 : 8, stream);
+    set_use(r, others, as_word(p.writeValue.address),
+            p.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ? 4 : 8, stream);
     r.flags |= trace::kUseWrites;
     break;
   default: set_use(r, others, 0, 0, stream); break;
@@ -97,19 +105,25 @@ inline void set_memory_operation(Record& r, const CUstreamBatchMemOpParams& p, U
 }
 
 template <int Stream, int Count, int Operations> struct MemoryOperations : Recorder {
-  template <class T> static std::size_t members(const T& a) { return arg<Operations>(a) != 0 ? arg<Count>(a) : 0; }
+  template <class T> static std::size_t members(const T& a) {
+    return arg<Operations>(a) != 0 ? arg<Count>(a) : 0;
+  }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
-    set_memory_operation(r, std::get<Operations>(a)[i], UseClass::kMemOpWait, UseClass::kMemOp, arg<Stream>(a));
+    set_memory_operation(r, std::get<Operations>(a)[i], UseClass::kMemOpWait, UseClass::kMemOp,
+                         arg<Stream>(a));
   }
 };
 
 // Pieces of memory mapped into sparse arrays, or unmapped: the arrays are used.
 template <int List, int Count, int Stream> struct MapArrays : Recorder {
-  template <class T> static std::size_t members(const T& a) { return arg<List>(a) != 0 ? arg<Count>(a) : 0; }
+  template <class T> static std::size_t members(const T& a) {
+    return arg<List>(a) != 0 ? arg<Count>(a) : 0;
+  }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
     const CUarrayMapInfo& info = std::get<List>(a)[i];
     const bool mipmapped = info.resourceType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-    set_use(r, UseClass::kAccess, mipmapped ? as_word(info.resource.mipmap) : as_word(info.resource.array), 0,
+    set_use(r, UseClass::kAccess,
+            mipmapped ? as_word(info.resource.mipmap) : as_word(info.resource.array), 0,
             arg<Stream>(a));
   }
 };

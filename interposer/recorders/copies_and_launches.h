@@ -1,35 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kind of call means, by argument position. A recorder is a class template over positions with
+// What a kind of call means, by argument position. A recorder is a class template over positions
+// with
 //   before(Record&, args)  fills the record from input arguments, before the real call;
-//   after(Record&, args)   fills what only a successful call answers. Absent where there is nothing.
+//   after(Record&, args)   fills what only a successful call answers. Absent where there is
+//   nothing.
 // A position that does not fit the row's type does not compile.
-// Input structures are read only where the call itself must read them; output parameters only after success.
+// Input structures are read only where the call itself must read them; output parameters only after
+// success.
 #pragma once
 
 #include <cuda.h>
 
 #include "interposer/coalescing/collector_client.h"
-#include "interposer/driver_state/context_ids.h"
-#include "interposer/recorders/launch_arguments.h"
-#include "interposer/log/record.h"
 #include "interposer/device_ring/drain.h"
-#include "interposer/recorders/descriptors.h"
 #include "interposer/driver_state/code_generation.h"
+#include "interposer/driver_state/context_ids.h"
+#include "interposer/log/record.h"
+#include "interposer/recorders/descriptors.h"
+#include "interposer/recorders/launch_arguments.h"
 
 namespace gmt::interposer {
 
-using trace::MemoryKind;
 using trace::FreeFunction;
 using trace::Kind;
 using trace::LifeOp;
+using trace::MemoryKind;
 using trace::ObjectClass;
 using trace::Side;
 using trace::SyncOp;
 using trace::UseClass;
 
 struct Recorder {
-  static constexpr Kind kFrequent = Kind::kNone; // the only kind of record, where calls come by the million
-  struct Around {}; // lives from before the real call until after it
+  static constexpr Kind kFrequent = Kind::kNone; // the only kind of record, where calls come by the
+                                                 // million
+  struct Around {};                              // lives from before the real call until after it
   template <class Tuple> static void after(Record&, const Tuple&) {}
 };
 
@@ -47,18 +51,22 @@ struct AllocBase : Recorder {
 };
 
 // Address comes out of Out, the requested size goes in by Size.
-template <MemoryKind F, int Out, int Size, int Stream = -1, int Flags = -1> struct Alloc : AllocBase {
+template <MemoryKind F, int Out, int Size, int Stream = -1, int Flags = -1> struct Alloc
+    : AllocBase {
   static constexpr Kind kFrequent = F == MemoryKind::kStreamOrdered ? Kind::kAlloc : Kind::kNone;
   template <class T> static void before(Record& r, const T& a) {
     start(r, F, Flags >= 0 ? kAllWords : trace::kFirstPayloadWords);
     trace::AllocFields(r).bytes(arg<Size>(a)).stream(arg<Stream>(a));
     if constexpr (Flags >= 0) trace::AllocFields(r).flags(arg<Flags>(a));
   }
-  template <class T> static void after(Record& r, const T& a) { trace::AllocFields(r).address(out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) {
+    trace::AllocFields(r).address(out<Out>(a));
+  }
 };
 
 // The caller chooses the address (registration, mapping).
-template <MemoryKind F, int Address, int Size, int Handle = -1, int Flags = -1> struct AllocAt : AllocBase {
+template <MemoryKind F, int Address, int Size, int Handle = -1, int Flags = -1> struct AllocAt
+    : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
     start(r, F, Flags >= 0 ? kAllWords : trace::kFirstPayloadWords);
     trace::AllocFields(r).address(arg<Address>(a)).bytes(arg<Size>(a)).stream(arg<Handle>(a));
@@ -79,7 +87,9 @@ template <int Out, int Size, int Pool, int Stream> struct AllocFromPool : AllocB
     start(r, MemoryKind::kStreamOrdered, kAllWords);
     trace::AllocFields(r).bytes(arg<Size>(a)).stream(arg<Stream>(a)).pool(arg<Pool>(a));
   }
-  template <class T> static void after(Record& r, const T& a) { trace::AllocFields(r).address(out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) {
+    trace::AllocFields(r).address(out<Out>(a));
+  }
 };
 
 // Recorded as pitch x height: what lies past it is out of bounds, the padding is not.
@@ -87,11 +97,11 @@ template <int Out, int PitchOut, int Width, int Height, int Element> struct Allo
   template <class T> static void before(Record& r, const T& a) {
     start(r, MemoryKind::kPitched, kAllWords);
     trace::AllocFields(r)
-        .bytes(arg<Width>(a) * arg<Height>(a))
-        .width(arg<Width>(a))
-        .height(arg<Height>(a))
-        .depth(1)
-        .element_bytes(arg<Element>(a));
+      .bytes(arg<Width>(a) * arg<Height>(a))
+      .width(arg<Width>(a))
+      .height(arg<Height>(a))
+      .depth(1)
+      .element_bytes(arg<Element>(a));
   }
   template <class T> static void after(Record& r, const T& a) {
     const std::uint64_t pitch = out<PitchOut>(a);
@@ -105,7 +115,9 @@ template <int Out, int Descriptor> struct AllocExternal : AllocBase {
     const auto* descriptor = std::get<Descriptor>(a);
     if (descriptor != nullptr) trace::AllocFields(r).bytes(descriptor->size);
   }
-  template <class T> static void after(Record& r, const T& a) { trace::AllocFields(r).address(out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) {
+    trace::AllocFields(r).address(out<Out>(a));
+  }
 };
 
 // ---- releases
@@ -116,33 +128,45 @@ template <FreeFunction F, int Address, int Stream = -1, int Size = -1> struct Fr
     r.kind = Kind::kFree;
     r.droppable = false;
     r.use(trace::FreeWord::kCount);
-    trace::FreeFields(r).address(arg<Address>(a)).function(F).stream(arg<Stream>(a)).bytes(arg<Size>(a));
+    trace::FreeFields(r)
+      .address(arg<Address>(a))
+      .function(F)
+      .stream(arg<Stream>(a))
+      .bytes(arg<Size>(a));
     if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
   }
 };
 
 // ---- copies and sets
 
-template <Side D, Side S, int Destination, int Source, int Bytes, int Stream = -1> struct Copy : Recorder {
+template <Side D, Side S, int Destination, int Source, int Bytes, int Stream = -1> struct Copy
+    : Recorder {
   static constexpr Kind kFrequent = Stream >= 0 ? Kind::kCopy : Kind::kNone;
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kCopy;
     r.flags |= trace::copy_flags(D, S, Stream >= 0);
     r.use(trace::kFirstPayloadWords);
     trace::CopyFields copy(r);
-    copy.destination(arg<Destination>(a)).source(arg<Source>(a)).bytes(arg<Bytes>(a)).stream(arg<Stream>(a));
+    copy.destination(arg<Destination>(a))
+      .source(arg<Source>(a))
+      .bytes(arg<Bytes>(a))
+      .stream(arg<Stream>(a));
   }
 };
 
 // One-dimensional copies with an array: its offset is in bytes.
-template <Side D, Side S, int Destination, int DestinationOffset, int Source, int SourceOffset, int Bytes, int Stream = -1>
+template <Side D, Side S, int Destination, int DestinationOffset, int Source, int SourceOffset,
+          int Bytes, int Stream = -1>
 struct CopyArray : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kCopy;
     r.flags |= trace::copy_flags(D, S, Stream >= 0);
     r.use(trace::CopyWord::kCount);
     trace::CopyFields copy(r);
-    copy.destination(arg<Destination>(a)).source(arg<Source>(a)).bytes(arg<Bytes>(a)).stream(arg<Stream>(a));
+    copy.destination(arg<Destination>(a))
+      .source(arg<Source>(a))
+      .bytes(arg<Bytes>(a))
+      .stream(arg<Stream>(a));
     copy.width(arg<Bytes>(a)).height(1).depth(1);
     copy.destination_x(arg<DestinationOffset>(a)).source_x(arg<SourceOffset>(a));
   }
@@ -160,17 +184,22 @@ template <int Descriptor, int Stream = -1> struct CopyShape : Recorder {
   }
 };
 
-template <unsigned Element, int Destination, int Value, int Count, int Stream = -1> struct Set : Recorder {
+template <unsigned Element, int Destination, int Value, int Count, int Stream = -1> struct Set
+    : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kSet;
     r.use(trace::kFirstPayloadWords);
     trace::SetFields set(r);
-    set.destination(arg<Destination>(a)).bytes(arg<Count>(a) * Element).value(arg<Value>(a)).stream(arg<Stream>(a));
+    set.destination(arg<Destination>(a))
+      .bytes(arg<Count>(a) * Element)
+      .value(arg<Value>(a))
+      .stream(arg<Stream>(a));
     if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
   }
 };
 
-template <unsigned Element, int Destination, int Pitch, int Value, int Width, int Height, int Stream = -1>
+template <unsigned Element, int Destination, int Pitch, int Value, int Width, int Height,
+          int Stream = -1>
 struct Set2D : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kSet;
@@ -178,7 +207,10 @@ struct Set2D : Recorder {
     trace::SetFields set(r);
     set.destination(arg<Destination>(a)).bytes(arg<Width>(a) * Element * arg<Height>(a));
     set.value(arg<Value>(a)).stream(arg<Stream>(a));
-    set.pitch(arg<Pitch>(a)).width(arg<Width>(a) * Element).height(arg<Height>(a)).element_bytes(Element);
+    set.pitch(arg<Pitch>(a))
+      .width(arg<Width>(a) * Element)
+      .height(arg<Height>(a))
+      .element_bytes(Element);
     if constexpr (Stream >= 0) r.flags |= trace::kSetAsync;
   }
 };
@@ -187,7 +219,8 @@ struct Set2D : Recorder {
 
 struct LaunchBase : Recorder {
   static constexpr Kind kFrequent = Kind::kLaunch;
-  static void start(Record& r, std::uint64_t function, std::uint64_t stream, trace::Index3 grid, trace::Index3 block) {
+  static void start(Record& r, std::uint64_t function, std::uint64_t stream, trace::Index3 grid,
+                    trace::Index3 block) {
     r.kind = Kind::kLaunch;
     r.words = trace::LaunchWord::kCount; // all of them are set here
     trace::LaunchFields(r).function(function).stream(stream).grid(grid).block(block);
@@ -207,7 +240,8 @@ struct LaunchBase : Recorder {
 };
 
 // Parameters and Extra are cuLaunchKernel's kernelParams and extra.
-template <int Function, int Dimensions, int Stream, int Parameters, int Extra = -1> struct Launch : LaunchBase {
+template <int Function, int Dimensions, int Stream, int Parameters, int Extra = -1> struct Launch
+    : LaunchBase {
   template <class T> static void before(Record& r, const T& a) {
     start(r, arg<Function>(a), arg<Stream>(a), extents<Dimensions>(a), extents<Dimensions + 3>(a));
     record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
@@ -232,8 +266,8 @@ struct EndingContext : UnloadingCode {
 
 // The end of a module, library or context, and with it of functions whose handles may come back.
 template <ObjectClass C, LifeOp Op, int Handle> struct Unload : Life<C, Op, Handle> {
-  using Around =
-      std::conditional_t<C == ObjectClass::kContext || C == ObjectClass::kPrimaryContext, EndingContext, UnloadingCode>;
+  using Around = std::conditional_t<C == ObjectClass::kContext || C == ObjectClass::kPrimaryContext,
+                                    EndingContext, UnloadingCode>;
 };
 
 template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Recorder {
@@ -241,17 +275,21 @@ template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Re
     Life<C, Op, -1, Extra>::before(r, a);
     r.order_at = OrderAt::kAfter;
   }
-  template <class T> static void after(Record& r, const T& a) { trace::LifeFields(r).handle(out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) {
+    trace::LifeFields(r).handle(out<Out>(a));
+  }
 };
 
 // Code that the program brings along in memory.
 template <ObjectClass C, int Out, int Image> struct LoadCode : LifeOut<C, LifeOp::kCreate, Out> {
   template <class T> static void after(Record& r, const T& a) {
     trace::LifeFields(r).handle(out<Out>(a));
-    if (is_coalescing()) [[unlikely]] notify_of_code(std::get<Image>(a), 0);
+    if (is_coalescing()) [[unlikely]]
+      notify_of_code(std::get<Image>(a), 0);
   }
 };
-// The handle that comes out is the device's primary context: resets and releases name the device only.
+// The handle that comes out is the device's primary context: resets and releases name the device
+// only.
 template <int Out, int Device> struct RetainPrimary : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     Life<ObjectClass::kPrimaryContext, LifeOp::kRetain, Device>::before(r, a);
@@ -285,11 +323,13 @@ struct ContextNote : Recorder {
   }
 };
 
-// Registration of kernels and variables runs before main, in every process that links a CUDA library: recorded
-// only when the trace exists anyway, because a trace begins with the first CUDA call.
+// Registration of kernels and variables runs before main, in every process that links a CUDA
+// library: recorded only when the trace exists anyway, because a trace begins with the first CUDA
+// call.
 struct Registration : Note {};
 
-// cuGetProcAddress and its versions hand out our entry instead of the real function. See dlsym_hook.h; never recorded.
+// cuGetProcAddress and its versions hand out our entry instead of the real function. See
+// dlsym_hook.h; never recorded.
 template <int Pointer> struct Route {
   static constexpr int kPointer = Pointer;
 };

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's descriptor structures as payload words: arrays, and copies of two and three dimensions. Overloads per
-// structure version, so that one recorder serves cuMemcpy2D, its version 1 twin and the 3D forms.
-// Source of the fields' meaning: cuda.h of CUDA 13.0; x offsets are bytes, z offsets count slices of `Height` rows.
+// CUDA's descriptor structures as payload words: arrays, and copies of two and three dimensions.
+// Overloads per structure version, so that one recorder serves cuMemcpy2D, its version 1 twin and
+// the 3D forms. Source of the fields' meaning: cuda.h of CUDA 13.0; x offsets are bytes, z offsets
+// count slices of `Height` rows.
 #pragma once
 
 #include <cuda.h>
 
-#include "interposer/log/record.h"
 #include "interposer/loader/driver_function.h"
+#include "interposer/log/record.h"
 
 namespace gmt::interposer {
 
-// How an array's format is laid out. Source: the formats' comments in cuda.h; block sizes are those of the BC formats
-// (BC1 and BC4: 8 bytes for 4 x 4 texels, the others 16).
+// How an array's format is laid out. Source: the formats' comments in cuda.h; block sizes are those
+// of the BC formats (BC1 and BC4: 8 bytes for 4 x 4 texels, the others 16).
 struct FormatLayout {
   unsigned channel = 0; // bytes of one channel, NumChannels of them an element
   unsigned element = 0; // bytes of an element, whatever NumChannels says
@@ -77,8 +78,8 @@ constexpr std::uint64_t element_bytes(CUarray_format format, std::uint64_t chann
   return layout.element != 0 ? layout.element : layout.channel * channels;
 }
 
-constexpr std::uint64_t slice_bytes(CUarray_format format, std::uint64_t channels, std::uint64_t width,
-                                    std::uint64_t height) {
+constexpr std::uint64_t slice_bytes(CUarray_format format, std::uint64_t channels,
+                                    std::uint64_t width, std::uint64_t height) {
   const FormatLayout layout = layout_of(format);
   if (layout.block != 0) return (width + 3) / 4 * ((height + 3) / 4) * layout.block;
   if (layout.planes != 0) return width * height * layout.planes / 2;
@@ -88,13 +89,15 @@ constexpr std::uint64_t slice_bytes(CUarray_format format, std::uint64_t channel
 constexpr unsigned kMaxLevels = 32;
 
 // The bytes are those of all levels; a pitch is left out.
-template <class Descriptor> void describe_array(Record& r, const Descriptor& d, std::uint64_t levels) {
+template <class Descriptor> void describe_array(Record& r, const Descriptor& d,
+                                                std::uint64_t levels) {
   std::uint64_t depth = 0, flags = 0;
   if constexpr (requires { d.Depth; }) {
     depth = d.Depth;
     flags = d.Flags;
   }
-  const bool layered = (flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0; // layers do not shrink
+  const bool layered = (flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0; // layers do
+                                                                                     // not shrink
   const auto shrunk = [](std::uint64_t extent, unsigned level) {
     return extent >> level != 0 ? extent >> level : std::uint64_t{1};
   };
@@ -105,7 +108,12 @@ template <class Descriptor> void describe_array(Record& r, const Descriptor& d, 
   }
   const std::uint64_t element = element_bytes(d.Format, d.NumChannels);
   trace::AllocFields alloc(r);
-  alloc.bytes(bytes).width(d.Width * element).height(d.Height).depth(depth).element_bytes(element).flags(flags);
+  alloc.bytes(bytes)
+    .width(d.Width * element)
+    .height(d.Height)
+    .depth(depth)
+    .element_bytes(element)
+    .flags(flags);
 }
 
 constexpr trace::Side side_of(CUmemorytype type) {
@@ -133,7 +141,9 @@ inline std::uint64_t start_of(const CopySide& s) {
 struct InnerCopy {
   Record& record;
   std::uint16_t flags = 0;
-  void set(unsigned i, std::uint64_t value) { record.set(trace::UseWord::copy_destination + i, value); }
+  void set(unsigned i, std::uint64_t value) {
+    record.set(trace::UseWord::copy_destination + i, value);
+  }
 };
 
 // Both sides into the record, or into the part of one that describes a copy.
@@ -156,8 +166,15 @@ template <class Descriptor> std::uint64_t copy_depth(const Descriptor& d) {
 }
 
 template <class Descriptor> CopySide destination_of(const Descriptor& d) {
-  CopySide side{side_of(d.dstMemoryType), as_word(d.dstHost), as_word(d.dstDevice), as_word(d.dstArray),
-                d.dstXInBytes, d.dstY, 0, d.dstPitch, 0};
+  CopySide side{side_of(d.dstMemoryType),
+                as_word(d.dstHost),
+                as_word(d.dstDevice),
+                as_word(d.dstArray),
+                d.dstXInBytes,
+                d.dstY,
+                0,
+                d.dstPitch,
+                0};
   if constexpr (requires { d.Depth; }) {
     side.z = d.dstZ;
     side.rows = d.dstHeight;
@@ -166,8 +183,15 @@ template <class Descriptor> CopySide destination_of(const Descriptor& d) {
 }
 
 template <class Descriptor> CopySide source_of(const Descriptor& d) {
-  CopySide side{side_of(d.srcMemoryType), as_word(d.srcHost), as_word(d.srcDevice), as_word(d.srcArray),
-                d.srcXInBytes, d.srcY, 0, d.srcPitch, 0};
+  CopySide side{side_of(d.srcMemoryType),
+                as_word(d.srcHost),
+                as_word(d.srcDevice),
+                as_word(d.srcArray),
+                d.srcXInBytes,
+                d.srcY,
+                0,
+                d.srcPitch,
+                0};
   if constexpr (requires { d.Depth; }) {
     side.z = d.srcZ;
     side.rows = d.srcHeight;
@@ -175,7 +199,8 @@ template <class Descriptor> CopySide source_of(const Descriptor& d) {
   return side;
 }
 
-template <class Out> void put_extent(Out& r, std::uint64_t width, std::uint64_t height, std::uint64_t depth) {
+template <class Out> void put_extent(Out& r, std::uint64_t width, std::uint64_t height,
+                                     std::uint64_t depth) {
   trace::CopyFields(r).bytes(width * height * depth).width(width).height(height).depth(depth);
 }
 
@@ -186,9 +211,11 @@ template <class Out, class Descriptor> void describe_copy(Out& r, const Descript
   put_extent(r, d.WidthInBytes, d.Height, copy_depth(d));
 }
 
-// ---- one copy of cuMemcpy3DBatchAsync: extents are counted in elements of the array that takes part, else in bytes
+// ---- one copy of cuMemcpy3DBatchAsync: extents are counted in elements of the array that takes
+// part, else in bytes
 
-inline constinit DriverFunction<CUDA_ARRAY3D_DESCRIPTOR*, CUarray> array_descriptor{"cuArray3DGetDescriptor_v2"};
+inline constinit DriverFunction<CUDA_ARRAY3D_DESCRIPTOR*, CUarray> array_descriptor{
+  "cuArray3DGetDescriptor_v2"};
 
 // By the array's format, which the driver answers during stream capture, too; 0 if it does not.
 inline std::uint64_t element_bytes_of(CUarray array) {
@@ -196,10 +223,12 @@ inline std::uint64_t element_bytes_of(CUarray array) {
   return array_descriptor(&d, array) == 0 ? element_bytes(d.Format, d.NumChannels) : 0;
 }
 
-inline CopySide operand_side(const CUmemcpy3DOperand& operand, const CUextent3D& extent, std::uint64_t element) {
+inline CopySide operand_side(const CUmemcpy3DOperand& operand, const CUextent3D& extent,
+                             std::uint64_t element) {
   if (operand.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
     const auto& a = operand.op.array;
-    return {trace::Side::kArray, 0, 0, as_word(a.array), a.offset.x * element, a.offset.y, a.offset.z, 0, 0};
+    return {trace::Side::kArray, 0, 0, as_word(a.array), a.offset.x * element, a.offset.y,
+            a.offset.z,          0, 0};
   }
   const auto& p = operand.op.ptr;
   const std::uint64_t row = p.rowLength != 0 ? p.rowLength : extent.width;
@@ -210,7 +239,8 @@ inline CopySide operand_side(const CUmemcpy3DOperand& operand, const CUextent3D&
 inline void describe_copy_operation(Record& r, const CUDA_MEMCPY3D_BATCH_OP& d) {
   std::uint64_t element = 1;
   for (const CUmemcpy3DOperand* operand : {&d.src, &d.dst}) {
-    if (operand->type == CU_MEMCPY_OPERAND_TYPE_ARRAY) element = element_bytes_of(operand->op.array.array);
+    if (operand->type == CU_MEMCPY_OPERAND_TYPE_ARRAY)
+      element = element_bytes_of(operand->op.array.array);
   }
   const CopySide destination = operand_side(d.dst, d.extent, element);
   const CopySide source = operand_side(d.src, d.extent, element);

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// See launch_arguments.h. The driver's questions about parameters are cuFuncGetParamInfo and, for a CUkernel, which cuLaunchKernel
-// takes as well, cuKernelGetParamInfo (both of CUDA 12.4): they answer 400 for the other kind of handle and 1 past the
-// last parameter; stream capture allows them (measured on an H200, driver 580).
+// See launch_arguments.h. The driver's questions about parameters are cuFuncGetParamInfo and, for a
+// CUkernel, which cuLaunchKernel takes as well, cuKernelGetParamInfo (both of CUDA 12.4): they
+// answer 400 for the other kind of handle and 1 past the last parameter; stream capture allows them
+// (measured on an H200, driver 580).
 #include "interposer/recorders/launch_arguments.h"
 
 #include <atomic>
 #include <cstring>
 #include <ctime>
 
-#include "interposer/device_ring/ring.h"
 #include "interposer/base/bounded_lock.h"
 #include "interposer/base/fork_guard.h"
 #include "interposer/base/own_stack.h"
-#include "interposer/log/process.h"
 #include "interposer/base/signal_guard.h"
-#include "interposer/loader/driver_function.h"
 #include "interposer/device_ring/drain.h"
+#include "interposer/device_ring/ring.h"
 #include "interposer/driver_state/code_generation.h"
-#include "interposer/log/thread_session.h"
+#include "interposer/loader/driver_function.h"
+#include "interposer/log/process.h"
 #include "interposer/log/thread_log.h"
+#include "interposer/log/thread_session.h"
 
 namespace gmt::interposer {
 
@@ -39,18 +40,21 @@ struct Layout {
 };
 static_assert(sizeof(Layout) == 8 && sizeof(Word) == 8);
 
-// Layouts, one behind the other, in units of 8 bytes. The first unit stands for kernels whose layout is unknown.
+// Layouts, one behind the other, in units of 8 bytes. The first unit stands for kernels whose
+// layout is unknown.
 constexpr std::uint32_t kArenaUnits = 1 << 18;
 constinit std::uint64_t arena[kArenaUnits] = {};
 constexpr std::uint32_t kUnknown = 0;
 constinit std::uint32_t arena_used = 1;
-// Added to the unit of kernels that leave records of malloc and free: ring.h hears of their launches.
+// Added to the unit of kernels that leave records of malloc and free: ring.h hears of their
+// launches.
 constexpr std::uint32_t kInstrumented = 1 << 23;
 constexpr std::uint32_t kNotKept = UINT32_MAX;
 static_assert(kArenaUnits <= kInstrumented);
 
-// Handle and layout of a kernel: open addressing over a few entries. `key` is tied to `value`, so that one read with the
-// other's successor never matches; `value` is generation << 24 | unit in the arena (+ kInstrumented), 0 empty.
+// Handle and layout of a kernel: open addressing over a few entries. `key` is tied to `value`, so
+// that one read with the other's successor never matches; `value` is generation << 24 | unit in the
+// arena (+ kInstrumented), 0 empty.
 struct Entry {
   std::atomic<std::uint64_t> key, value;
 };
@@ -58,11 +62,14 @@ constexpr unsigned kEntries = 1 << 13;
 constexpr unsigned kProbes = 8;
 constinit Entry entries[kEntries + kProbes] = {};
 
-// Held over memory operations and the growth of the log only: a layout that is not kept is asked for again.
+// Held over memory operations and the growth of the log only: a layout that is not kept is asked
+// for again.
 constinit std::atomic<bool> locked{false};
 constexpr int kLockMilliseconds = 20;
 
-std::uint64_t key_of(std::uint64_t function, std::uint64_t value) noexcept { return function ^ value * 0x9e3779b97f4a7c15u; }
+std::uint64_t key_of(std::uint64_t function, std::uint64_t value) noexcept {
+  return function ^ value * 0x9e3779b97f4a7c15u;
+}
 Entry* home_of(std::uint64_t function) noexcept {
   return entries + (function * 0x9fb21c651e98df25u >> 51); // 13 bits
 }
@@ -73,7 +80,8 @@ std::uint32_t find(std::uint64_t function) noexcept {
   const Entry* entry = home_of(function);
   for (unsigned probe = 0; probe < kProbes; ++probe, ++entry) {
     const std::uint64_t value = entry->value.load(std::memory_order_acquire);
-    if (value >> kGenerationShift == generation && entry->key.load(std::memory_order_relaxed) == key_of(function, value)) {
+    if (value >> kGenerationShift == generation &&
+        entry->key.load(std::memory_order_relaxed) == key_of(function, value)) {
       return static_cast<std::uint32_t>(value & (kNextGeneration - 1));
     }
   }
@@ -86,7 +94,8 @@ bool could_be_pointer(std::uint64_t value) noexcept {
   return value - kLowestAddress < (std::uint64_t{1} << trace::kArgumentShift) - kLowestAddress;
 }
 
-// The words of one launch into the record, until it is full. `at(word)` is where a word lies, null if it is not there.
+// The words of one launch into the record, until it is full. `at(word)` is where a word lies, null
+// if it is not there.
 template <class At> void scan(Record& r, const Layout& layout, At at) noexcept {
   std::uint64_t* out = r.w.data() + r.words;
   std::uint64_t* const end = r.w.data() + kMaxRecordWords;
@@ -113,7 +122,8 @@ struct Block {
   std::size_t size = 0;
 };
 
-// The block of parameters that `extra` names: pairs of a word and a pointer (CU_LAUNCH_PARAM_... of cuda.h).
+// The block of parameters that `extra` names: pairs of a word and a pointer (CU_LAUNCH_PARAM_... of
+// cuda.h).
 Block block_of(void* const* extra) noexcept {
   constexpr std::uintptr_t kBufferPointer = 1, kBufferSize = 2;
   constexpr unsigned kMostPairs = 8;
@@ -131,7 +141,8 @@ Block block_of(void* const* extra) noexcept {
   return block;
 }
 
-void scan_launch(Record& r, std::uint32_t unit, void* const* parameters, void* const* extra) noexcept {
+void scan_launch(Record& r, std::uint32_t unit, void* const* parameters,
+                 void* const* extra) noexcept {
   if (unit == kUnknown) return;
   const auto& layout = *reinterpret_cast<const Layout*>(arena + unit);
   if (extra == nullptr) [[likely]] {
@@ -143,7 +154,8 @@ void scan_launch(Record& r, std::uint32_t unit, void* const* parameters, void* c
   } else if (parameters == nullptr) { // both at once is refused
     const Block block = block_of(extra);
     scan(r, layout, [block](const Word& w) noexcept {
-      const bool inside = block.bytes != nullptr && w.in_block + sizeof(std::uint64_t) <= block.size;
+      const bool inside =
+        block.bytes != nullptr && w.in_block + sizeof(std::uint64_t) <= block.size;
       return inside ? block.bytes + w.in_block : nullptr;
     });
   }
@@ -153,9 +165,11 @@ void scan_launch(Record& r, std::uint32_t unit, void* const* parameters, void* c
 
 using GetParameter = DriverFunction<std::uint64_t, std::size_t, std::size_t*, std::size_t*>;
 using GetName = DriverFunction<const char**, std::uint64_t>;
-constinit GetParameter function_parameter{"cuFuncGetParamInfo"}, kernel_parameter{"cuKernelGetParamInfo"};
+constinit GetParameter function_parameter{"cuFuncGetParamInfo"},
+  kernel_parameter{"cuKernelGetParamInfo"};
 constinit GetName function_name{"cuFuncGetName"}, kernel_name{"cuKernelGetName"};
-constexpr int kInvalidValue = 1, kInvalidHandle = 400; // CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_HANDLE
+constexpr int kInvalidValue = 1, kInvalidHandle = 400; // CUDA_ERROR_INVALID_VALUE,
+                                                       // CUDA_ERROR_INVALID_HANDLE
 
 constexpr std::size_t kMaxParameters = 512; // kernels with more go unscanned
 static_assert(trace::KernelWord::kCount + kMaxParameters <= kMaxPayloadWords);
@@ -220,7 +234,8 @@ void announce(ThreadLog& log, const Description& d) noexcept {
   log.append_words(trace::Kind::kName, words.w, words.set_text(kText, {d.name, length}));
 }
 
-// Unit of the layout with these parameters, made if there is none yet; kUnknown if there is no room. Under the lock.
+// Unit of the layout with these parameters, made if there is none yet; kUnknown if there is no
+// room. Under the lock.
 std::uint32_t layout_of(const Description& d) noexcept {
   if (!d.known) return kUnknown;
   auto* fresh = reinterpret_cast<Layout*>(arena + arena_used);
@@ -232,12 +247,15 @@ std::uint32_t layout_of(const Description& d) noexcept {
     const Parameter& p = d.parameters[i];
     for (std::uint32_t at = (8 - p.offset % 8) % 8; at + 8 <= p.size; at += 8) {
       if (fresh->count == room) return kUnknown;
-      words[fresh->count++] = {static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(at), p.offset + at};
+      words[fresh->count++] = {static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(at),
+                               p.offset + at};
     }
   }
   for (std::uint32_t unit = 1; unit < arena_used;) {
     const auto* known = reinterpret_cast<const Layout*>(arena + unit);
-    if (known->count == fresh->count && std::memcmp(known->words(), words, sizeof(Word) * fresh->count) == 0) return unit;
+    if (known->count == fresh->count &&
+        std::memcmp(known->words(), words, sizeof(Word) * fresh->count) == 0)
+      return unit;
     unit += 1 + known->count;
   }
   const std::uint32_t unit = arena_used;
@@ -247,20 +265,23 @@ std::uint32_t layout_of(const Description& d) noexcept {
 
 // Under the lock. An entry of an older generation is free again.
 void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexcept {
-  if (code_state.load() != seen || (seen & (kNextGeneration - 1)) != 0) return; // code was unloaded meanwhile
+  if (code_state.load() != seen || (seen & (kNextGeneration - 1)) != 0)
+    return; // code was unloaded meanwhile
   const std::uint64_t value = seen | unit;
   Entry* entry = home_of(function);
   for (unsigned probe = 0; probe + 1 < kProbes; ++probe) {
     const std::uint64_t old = entry->value.load(std::memory_order_relaxed);
-    if (old >> kGenerationShift != seen >> kGenerationShift || entry->key.load() == key_of(function, old)) break;
+    if (old >> kGenerationShift != seen >> kGenerationShift ||
+        entry->key.load() == key_of(function, old))
+      break;
     ++entry;
   }
   entry->key.store(key_of(function, value), std::memory_order_relaxed);
   entry->value.store(value, std::memory_order_release);
 }
 
-[[gnu::noinline, gnu::cold]] void learn_here(Record& r, std::uint64_t function, void* const* parameters,
-                                             void* const* extra) noexcept {
+[[gnu::noinline, gnu::cold]] void learn_here(Record& r, std::uint64_t function,
+                                             void* const* parameters, void* const* extra) noexcept {
   ThreadLog* log = thread_log();
   if (log == nullptr || function == 0) return;
   const std::uint64_t seen = code_state.load();
@@ -274,7 +295,8 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
   const BoundedLock lock(locked, kLockMilliseconds);
   if (!lock.held()) return;
   announce(*log, description);
-  const std::uint32_t unit = Process::options().launch_arguments != 0 ? layout_of(description) : kUnknown;
+  const std::uint32_t unit =
+    Process::options().launch_arguments != 0 ? layout_of(description) : kUnknown;
   keep(function, instrumented ? unit + kInstrumented : unit, seen);
   scan_launch(r, unit, parameters, extra);
 }
@@ -284,8 +306,8 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
   with_room([&](bool) noexcept { learn_here(r, function, parameters, extra); });
 }
 
-[[gnu::noinline]] void launch_instrumented(Record& r, std::uint64_t function, std::uint32_t unit, void* const* parameters,
-                                           void* const* extra) noexcept {
+[[gnu::noinline]] void launch_instrumented(Record& r, std::uint64_t function, std::uint32_t unit,
+                                           void* const* parameters, void* const* extra) noexcept {
   hand_over_ring(function); // a CUkernel is launched in several contexts
   expect_records();
   scan_launch(r, unit - kInstrumented, parameters, extra);
@@ -293,9 +315,11 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
 
 } // namespace
 
-void record_arguments(Record& r, std::uint64_t function, void* const* parameters, void* const* extra) noexcept {
+void record_arguments(Record& r, std::uint64_t function, void* const* parameters,
+                      void* const* extra) noexcept {
   const std::uint32_t unit = find(function);
-  if (unit < kInstrumented) [[likely]] return scan_launch(r, unit, parameters, extra);
+  if (unit < kInstrumented) [[likely]]
+    return scan_launch(r, unit, parameters, extra);
   if (unit == kNotKept) return learn(r, function, parameters, extra);
   launch_instrumented(r, function, unit, parameters, extra);
 }

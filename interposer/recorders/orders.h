@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorders of calls that order work: events, waits, captures, and launches that record events. Same rules as
-// copies_and_launches.h.
+// Recorders of calls that order work: events, waits, captures, and launches that record events.
+// Same rules as copies_and_launches.h.
 #pragma once
 
 #include "interposer/recorders/copies_and_launches.h"
 
 namespace gmt::interposer {
 
-inline void set_sync(Record& r, SyncOp op, std::uint64_t stream, std::uint64_t other, std::uint64_t flags = 0) {
+inline void set_sync(Record& r, SyncOp op, std::uint64_t stream, std::uint64_t other,
+                     std::uint64_t flags = 0) {
   r.kind = Kind::kSync;
   r.use(trace::SyncWord::kCount);
   trace::SyncFields(r).stream(stream).other(other).op(op).flags(flags);
@@ -22,7 +23,9 @@ template <SyncOp Op, int Stream, int Event, int Flags = -1> struct Sync : Record
 
 // The graph that comes out of a capture.
 template <int Stream, int Out> struct EndCapture : Sync<SyncOp::kEndCapture, Stream, -1> {
-  template <class T> static void after(Record& r, const T& a) { trace::SyncFields(r).graph(out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) {
+    trace::SyncFields(r).graph(out<Out>(a));
+  }
 };
 
 template <int First, int Second> struct ElapsedTime : Recorder {
@@ -36,13 +39,15 @@ template <int First, int Second> struct ElapsedTime : Recorder {
 inline CUevent event_of(const CUlaunchAttribute& attribute) {
   switch (attribute.id) {
   case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT: return attribute.value.programmaticEvent.event;
-  case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: return attribute.value.launchCompletionEvent.event;
+  case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+    return attribute.value.launchCompletionEvent.event;
   default: return nullptr;
   }
 }
 
-// A launch, and a record for each event that its attributes name. Such an event may come before the kernel's end, but
-// work that waits for it can wait for that end too (griddepcontrol.wait), which no call shows.
+// A launch, and a record for each event that its attributes name. Such an event may come before the
+// kernel's end, but work that waits for it can wait for that end too (griddepcontrol.wait), which
+// no call shows.
 template <int Config, int Function, int Parameters, int Extra> struct LaunchEx : LaunchBase {
   template <class T> static std::size_t members(const T& a) {
     std::size_t count = 1;
@@ -53,7 +58,8 @@ template <int Config, int Function, int Parameters, int Extra> struct LaunchEx :
   }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
     const CUlaunchConfig* c = std::get<Config>(a);
-    if (i != 0) return set_sync(r, SyncOp::kEventRecord, as_word(c->hStream), as_word(event(*c, i)));
+    if (i != 0)
+      return set_sync(r, SyncOp::kEventRecord, as_word(c->hStream), as_word(event(*c, i)));
     trace::Index3 grid{}, block{};
     if (c != nullptr) {
       grid = {c->gridDimX, c->gridDimY, c->gridDimZ};

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorders of what decides where memory lies and which devices may use it: pools, peer access, multicast objects.
-// Same rules as copies_and_launches.h.
+// Recorders of what decides where memory lies and which devices may use it: pools, peer access,
+// multicast objects. Same rules as copies_and_launches.h.
 #pragma once
 
 #include <cstring>
 
-#include "interposer/recorders/bindings.h"
 #include "interposer/driver_state/memory_queries.h"
+#include "interposer/recorders/bindings.h"
 
 namespace gmt::interposer {
 
-// A variable of a module, or of a library. The runtime asks for its address alone. Modules hand out __managed__ variables
-// by the same call as all others.
+// A variable of a module, or of a library. The runtime asks for its address alone. Modules hand out
+// __managed__ variables by the same call as all others.
 template <VariableOf Owner> struct Variable : AllocOut<MemoryKind::kModuleGlobal, 0, 1> {
   template <class T> static void after(Record& r, const T& a) {
     AllocOut<MemoryKind::kModuleGlobal, 0, 1>::after(r, a);
@@ -27,7 +27,8 @@ using ManagedVariable = Variable<VariableOf::kLibraryManaged>;
 
 // The device that a location names, all ones where it is none (host memory).
 inline std::uint64_t device_of(const CUmemLocation& location) {
-  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? static_cast<std::uint64_t>(location.id) : ~std::uint64_t{0};
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? static_cast<std::uint64_t>(location.id)
+                                                      : ~std::uint64_t{0};
 }
 
 // A piece of physical memory: which device's it is.
@@ -36,9 +37,12 @@ inline std::uint64_t location_of(const CUmemLocation& location) {
   return device == ~std::uint64_t{0} ? device : device + 1;
 }
 
-// Which locations may use memory from now on, and how: a mapping's, or a whole pool's, whose handle stands for it then.
+// Which locations may use memory from now on, and how: a mapping's, or a whole pool's, whose handle
+// stands for it then.
 template <int Address, int Size, int List, int Count> struct GrantAccess : Recorder {
-  template <class T> static std::size_t members(const T& a) { return arg<List>(a) != 0 ? arg<Count>(a) : 0; }
+  template <class T> static std::size_t members(const T& a) {
+    return arg<List>(a) != 0 ? arg<Count>(a) : 0;
+  }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
     const CUmemAccessDesc& access = std::get<List>(a)[i];
     set_use(r, UseClass::kAccess, arg<Address>(a), arg<Size>(a), device_of(access.location));
@@ -47,7 +51,8 @@ template <int Address, int Size, int List, int Count> struct GrantAccess : Recor
   }
 };
 
-template <int Out, int Size, int Properties> struct AllocPhysical : Alloc<MemoryKind::kVmmHandle, Out, Size> {
+template <int Out, int Size, int Properties> struct AllocPhysical
+    : Alloc<MemoryKind::kVmmHandle, Out, Size> {
   template <class T> static void before(Record& r, const T& a) {
     Alloc<MemoryKind::kVmmHandle, Out, Size>::before(r, a);
     const auto* properties = std::get<Properties>(a);
@@ -55,16 +60,19 @@ template <int Out, int Size, int Properties> struct AllocPhysical : Alloc<Memory
   }
 };
 
-// A handle of physical memory that was made elsewhere: the driver knows where it lies, but not its size.
+// A handle of physical memory that was made elsewhere: the driver knows where it lies, but not its
+// size.
 template <int Out> struct AllocPhysicalAgain : Alloc<MemoryKind::kVmmHandle, Out, -1> {
   template <class T> static void after(Record& r, const T& a) {
     Alloc<MemoryKind::kVmmHandle, Out, -1>::after(r, a);
     CUmemLocation location{};
-    if (ask_location(trace::AllocView(r).address(), location)) trace::AllocFields(r).location(location_of(location));
+    if (ask_location(trace::AllocView(r).address(), location))
+      trace::AllocFields(r).location(location_of(location));
   }
 };
 
-template <int Out, int Properties> struct PoolCreate : LifeOut<ObjectClass::kPool, LifeOp::kCreate, Out> {
+template <int Out, int Properties> struct PoolCreate
+    : LifeOut<ObjectClass::kPool, LifeOp::kCreate, Out> {
   template <class T> static void before(Record& r, const T& a) {
     LifeOut<ObjectClass::kPool, LifeOp::kCreate, Out>::before(r, a);
     const auto* properties = std::get<Properties>(a);
@@ -125,7 +133,9 @@ template <int Out, int Properties> struct AllocMulticast : AllocBase {
     const auto* properties = std::get<Properties>(a);
     if (properties != nullptr) trace::AllocFields(r).bytes(properties->size);
   }
-  template <class T> static void after(Record& r, const T& a) { trace::AllocFields(r).address(out<Out>(a)); }
+  template <class T> static void after(Record& r, const T& a) {
+    trace::AllocFields(r).address(out<Out>(a));
+  }
 };
 
 } // namespace gmt::interposer

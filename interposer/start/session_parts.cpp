@@ -18,16 +18,16 @@ namespace gmt::interposer {
 namespace {
 
 constexpr SessionPart kParts[] = {
-    {forget_contexts, nullptr},
-    {forget_devices, nullptr},
-    {forget_texts, nullptr},
-    {forget_kernels, nullptr},
-    {forget_device_rings, nullptr},
-    {forget_host_memory, nullptr},
-    {nullptr, open_unwinder},
-    {forget_collector, open_collector},
-    {forget_noted_modules, note_all_modules},
-    {nullptr, watch_process_end},
+  {forget_contexts, nullptr},
+  {forget_devices, nullptr},
+  {forget_texts, nullptr},
+  {forget_kernels, nullptr},
+  {forget_device_rings, nullptr},
+  {forget_host_memory, nullptr},
+  {nullptr, open_unwinder},
+  {forget_collector, open_collector},
+  {forget_noted_modules, note_all_modules},
+  {nullptr, watch_process_end},
 };
 
 } // namespace

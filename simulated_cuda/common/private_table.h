@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The private agreements of the simulated libraries: tables behind cuGetExportTable. The first is for the simulated runtime.
-// The runtime knows names and sizes of variables from the program's registration; the driver cannot read them from a
-// compressed image. Tests that play a kernel on the host get at device memory by it.
-// Invariant: nothing else has these UUIDs, so an interposer passes it through like any other export table.
+// The private agreements of the simulated libraries: tables behind cuGetExportTable. The first is
+// for the simulated runtime. The runtime knows names and sizes of variables from the program's
+// registration; the driver cannot read them from a compressed image. Tests that play a kernel on
+// the host get at device memory by it. Invariant: nothing else has these UUIDs, so an interposer
+// passes it through like any other export table.
 #pragma once
 
 #include <cuda.h>
 
 namespace gmt::sim {
 
-inline constexpr unsigned char kSimulatedRuntimeTable[16] = {'g', 'p', 'u', 'm', 'e', 'm', 't', 'r',
-                                                             'a', 'c', 'e', '-', 's', 'i', 'm', '1'};
+inline constexpr unsigned char kSimulatedRuntimeTable[16] = {
+  'g', 'p', 'u', 'm', 'e', 'm', 't', 'r', 'a', 'c', 'e', '-', 's', 'i', 'm', '1'};
 
 struct SimulatedRuntimeTable {
   size_t size;
   CUresult (*declare_variable)(CUlibrary library, const char* name, size_t bytes, int managed);
-  void* (*host_view)(CUdeviceptr address, size_t bytes);  // null if that is no allocation
+  void* (*host_view)(CUdeviceptr address, size_t bytes); // null if that is no allocation
 };
 
-// A second one, for the simulated CUPTI: it hears of every kernel that runs. The callee is called with the driver's lock held and
-// calls no driver function.
-inline constexpr unsigned char kSimulatedProfilerTable[16] = {'g', 'p', 'u', 'm', 'e', 'm', 't', 'r',
-                                                              'a', 'c', 'e', '-', 's', 'i', 'm', '2'};
+// A second one, for the simulated CUPTI: it hears of every kernel that runs. The callee is called
+// with the driver's lock held and calls no driver function.
+inline constexpr unsigned char kSimulatedProfilerTable[16] = {
+  'g', 'p', 'u', 'm', 'e', 'm', 't', 'r', 'a', 'c', 'e', '-', 's', 'i', 'm', '2'};
 
 struct SimulatedProfilerTable {
   size_t size;
   void (*watch_launches)(void (*ran)(CUcontext context, const char* kernel));
 };
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See figures.h. Every name that begins as CUPTI's SASS metrics do is a metric of the simulated chip; its id is made of
-// it.
+// See figures.h. Every name that begins as CUPTI's SASS metrics do is a metric of the simulated
+// chip; its id is made of it.
 #include "figures.h"
 
 #include <cupti_sass_metrics.h>
@@ -22,9 +22,11 @@ uint64_t hash(const std::string& text) {
   return h;
 }
 
-}  // namespace
+} // namespace
 
-uint64_t Figures::metric(const std::string& name) const { return name.rfind(kMetricStart, 0) == 0 ? hash(name) : 0; }
+uint64_t Figures::metric(const std::string& name) const {
+  return name.rfind(kMetricStart, 0) == 0 ? hash(name) : 0;
+}
 
 void Figures::add_line(const std::string& line) {
   std::istringstream words(line.substr(0, line.find('#')));
@@ -40,7 +42,8 @@ void Figures::add_line(const std::string& line) {
     found->second.cubin = static_cast<uint32_t>(hash(name));
     found->second.index = static_cast<uint32_t>(kernels_.size());
   }
-  auto& figures = found->second.instructions[static_cast<uint32_t>(std::strtoul(offset.c_str(), nullptr, 0))];
+  auto& figures =
+    found->second.instructions[static_cast<uint32_t>(std::strtoul(offset.c_str(), nullptr, 0))];
   while (words >> figure) {
     const size_t equals = figure.find('=');
     const uint64_t id = metric(figure.substr(0, equals));
@@ -56,7 +59,8 @@ void Figures::add_counters(const std::string& name, std::istream& words) {
   for (std::string figure; words >> figure;) {
     const size_t equals = figure.find('=');
     if (equals != std::string::npos) {
-      counters_[name][figure.substr(0, equals)] = std::strtoull(figure.c_str() + equals + 1, nullptr, 0);
+      counters_[name][figure.substr(0, equals)] =
+        std::strtoull(figure.c_str() + equals + 1, nullptr, 0);
     }
   }
 }
@@ -75,22 +79,26 @@ const Figures::Kernel& Figures::kernel(const std::string& name) const {
   return found != kernels_.end() ? found->second : kOther;
 }
 
-size_t Figures::instructions_of(const std::string& name) const { return kernel(name).instructions.size(); }
+size_t Figures::instructions_of(const std::string& name) const {
+  return kernel(name).instructions.size();
+}
 
 void Figures::fill(const std::string& name, uint64_t launches, const std::set<uint64_t>& metrics,
                    CUpti_SassMetrics_Data* data, size_t room, size_t* next) const {
   for (const auto& [offset, figures] : kernel(name).instructions) {
     if (*next >= room) return;
     CUpti_SassMetrics_Data& record = data[(*next)++];
-    record.cubinCrc = kernel(name).cubin != 0 ? kernel(name).cubin : static_cast<uint32_t>(hash(name));
+    record.cubinCrc =
+      kernel(name).cubin != 0 ? kernel(name).cubin : static_cast<uint32_t>(hash(name));
     record.functionIndex = kernel(name).index;
-    record.functionName = strdup(name.c_str());  // the caller frees it
+    record.functionName = strdup(name.c_str()); // the caller frees it
     record.pcOffset = offset;
     size_t value = 0;
     for (const uint64_t id : metrics) {
       auto figure = figures.find(id);
-      if (figure == figures.end()) figure = figures.find(~id);  // the other chip's
-      record.pInstanceValues[value++] = {id, figure != figures.end() ? figure->second * launches : 0};
+      if (figure == figures.end()) figure = figures.find(~id); // the other chip's
+      record.pInstanceValues[value++] = {id,
+                                         figure != figures.end() ? figure->second * launches : 0};
     }
   }
 }
@@ -105,4 +113,4 @@ Figures read_figures() {
   return figures;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

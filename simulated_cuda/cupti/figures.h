@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of figures behind the simulated CUPTI: what each instruction of a kernel does in one launch.
-// A line that makes no sense is named on stderr and ignored. Records are made for all metrics of an
-// instruction at once.
+// The file of figures behind the simulated CUPTI: what each instruction of a kernel does in one
+// launch. A line that makes no sense is named on stderr and ignored. Records are made for all
+// metrics of an instruction at once.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@ struct CUpti_SassMetrics_Data;
 namespace gmt::sim {
 
 class Figures {
- public:
+public:
   void add_line(const std::string& line);
-  uint64_t metric(const std::string& name) const;  // its id, 0 if it is none
-  uint64_t counter(const std::string& kernel, const std::string& name) const;  // of a whole launch
+  uint64_t metric(const std::string& name) const; // its id, 0 if it is none
+  uint64_t counter(const std::string& kernel, const std::string& name) const; // of a whole launch
   size_t instructions_of(const std::string& name) const;
   // Records of `launches` launches into data[*next...], as far as there is room.
-  void fill(const std::string& name, uint64_t launches, const std::set<uint64_t>& metrics, CUpti_SassMetrics_Data* data,
-            size_t room, size_t* next) const;
+  void fill(const std::string& name, uint64_t launches, const std::set<uint64_t>& metrics,
+            CUpti_SassMetrics_Data* data, size_t room, size_t* next) const;
 
- private:
+private:
   struct Kernel {
     uint32_t cubin = 0, index = 0;
-    std::map<uint32_t, std::map<uint64_t, uint64_t>> instructions;  // by offset: figures by metric
+    std::map<uint32_t, std::map<uint64_t, uint64_t>> instructions; // by offset: figures by metric
   };
   void add_counters(const std::string& kernel, std::istream& words);
   const Kernel& kernel(const std::string& name) const;
 
   std::map<std::string, Kernel> kernels_;
-  std::map<std::string, std::map<std::string, uint64_t>> counters_;  // by kernel
+  std::map<std::string, std::map<std::string, uint64_t>> counters_; // by kernel
 };
 
 Figures read_figures();
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the simulated CUPTI share: its state, and calls of the driver made as CUPTI makes them.
+// What the parts of the simulated CUPTI share: its state, and calls of the driver made as CUPTI
+// makes them.
 #pragma once
 
 #include "figures.h"
@@ -19,18 +20,18 @@ namespace gmt::sim {
 struct Window {
   bool enabled = false;
   uint32_t device = 0;
-  std::map<std::string, uint64_t> launches;  // since it was enabled or read
+  std::map<std::string, uint64_t> launches; // since it was enabled or read
 };
 
-std::string staged_refusal();  // GPUMEMTRACE_SIM_CUPTI
+std::string staged_refusal(); // GPUMEMTRACE_SIM_CUPTI
 
 struct Profiler {
   std::mutex mutex;
   bool initialized = false;
   int enables = 0;
-  bool knows_modules = false;  // see cuptiEnableCallback
-  std::string only_function;   // what is measured without
-  std::map<uint32_t, std::set<uint64_t>> configured;  // by device: the metrics that were asked for
+  bool knows_modules = false;                        // see cuptiEnableCallback
+  std::string only_function;                         // what is measured without
+  std::map<uint32_t, std::set<uint64_t>> configured; // by device: the metrics that were asked for
   std::map<CUcontext, Window> windows;
   Figures figures = read_figures();
   std::string refusal = staged_refusal();
@@ -38,7 +39,8 @@ struct Profiler {
 
 Profiler& profiler();
 
-bool wait_for(CUcontext context);                          // whatever the context has to do
-void count_in_range(CUcontext context, const char* kernel);  // range_profiler.cpp; under the profiler's mutex
+bool wait_for(CUcontext context);                           // whatever the context has to do
+void count_in_range(CUcontext context, const char* kernel); // range_profiler.cpp; under the
+                                                            // profiler's mutex
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

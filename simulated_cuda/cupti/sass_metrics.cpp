@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of CUPTI that measures instructions, over figures from a file: what a profiler of memory accesses needs, to
-// be tested without a GPU. Answers mistakes as cupti_sass_metrics.h says. Found only where its path is given.
+// The part of CUPTI that measures instructions, over figures from a file: what a profiler of memory
+// accesses needs, to be tested without a GPU. Answers mistakes as cupti_sass_metrics.h says. Found
+// only where its path is given.
 //
-// GPUMEMTRACE_SIM_METRICS names the file: lines of a kernel's linked name, an instruction's offset and figures of one
-// launch, as in `_Z4copyPf 0x80 smsp__sass_sectors_mem_global=32`; # begins a comment. GPUMEMTRACE_SIM_CUPTI stages a
-// refusal.
+// GPUMEMTRACE_SIM_METRICS names the file: lines of a kernel's linked name, an instruction's offset
+// and figures of one launch, as in `_Z4copyPf 0x80 smsp__sass_sectors_mem_global=32`; # begins a
+// comment. GPUMEMTRACE_SIM_CUPTI stages a refusal.
 //
-// Invariants: calls to the driver are made as CUPTI makes them, by the driver's exports; a launch is counted by the
-// driver's call-back, under the driver's lock, and calls nothing there.
+// Invariants: calls to the driver are made as CUPTI makes them, by the driver's exports; a launch
+// is counted by the driver's call-back, under the driver's lock, and calls nothing there.
 #include "private_table.h"
 #include "profiler.h"
 
@@ -77,7 +78,7 @@ bool call_in(CUcontext context, const char* name, Args... args) {
   return good;
 }
 
-}  // namespace
+} // namespace
 
 // As the real one does: whatever runs in the context, opening, reading and closing wait for it.
 bool wait_for(CUcontext context) { return call_in(context, "cuCtxSynchronize"); }
@@ -87,25 +88,28 @@ namespace {
 // Instructions of the kernels that were launched in the window.
 size_t records_of(const Window& window) {
   size_t count = 0;
-  for (const auto& [kernel, launches] : window.launches) count += profiler().figures.instructions_of(kernel);
+  for (const auto& [kernel, launches] : window.launches)
+    count += profiler().figures.instructions_of(kernel);
   return count;
 }
 
 CUptiResult check_window(CUcontext context, Window** window) {
   Profiler& p = profiler();
-  if (context == nullptr) return CUPTI_ERROR_INVALID_CONTEXT;  // the default context: it is not needed here
+  if (context == nullptr)
+    return CUPTI_ERROR_INVALID_CONTEXT; // the default context: it is not needed here
   const auto found = p.windows.find(context);
   if (found == p.windows.end() || !found->second.enabled) return CUPTI_ERROR_INVALID_OPERATION;
   *window = &found->second;
   return CUPTI_SUCCESS;
 }
 
-}  // namespace
-}  // namespace gmt::sim
+} // namespace
+} // namespace gmt::sim
 
 using namespace gmt::sim;
 
-EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void*) {
+EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
+                                  void*) {
   if (subscriber == nullptr || callback == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   if (profiler().refusal == "busy") return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&profiler());
@@ -116,13 +120,15 @@ EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
   return subscriber != nullptr ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-// As the real one was seen to do (driver 580): a tool that asks for patched modules before the configuration is set makes it keep
-// book of modules, also when the subscriber has gone; without that one function in all is measured.
+// As the real one was seen to do (driver 580): a tool that asks for patched modules before the
+// configuration is set makes it keep book of modules, also when the subscriber has gone; without
+// that one function in all is measured.
 EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
                                        CUpti_CallbackDomain domain, CUpti_CallbackId id) {
   if (subscriber == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   Guard guard(profiler().mutex);
-  const bool patched_modules = domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_PROFILED;
+  const bool patched_modules =
+    domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_PROFILED;
   if (patched_modules && profiler().configured.empty()) profiler().knows_modules = enable != 0;
   return CUPTI_SUCCESS;
 }
@@ -137,32 +143,38 @@ EXPORT CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* p) 
 }
 
 EXPORT CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* p) {
-  if (p == nullptr || p->structSize < CUpti_Device_GetChipName_Params_STRUCT_SIZE) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (p == nullptr || p->structSize < CUpti_Device_GetChipName_Params_STRUCT_SIZE)
+    return CUPTI_ERROR_INVALID_PARAMETER;
   static const char* const kChips[] = {"simulated-a", "simulated-b"};
   p->pChipName = kChips[p->deviceIndex % 2];
   return CUPTI_SUCCESS;
 }
 
 EXPORT CUptiResult cuptiSassMetricsGetProperties(CUpti_SassMetrics_GetProperties_Params* p) {
-  if (p == nullptr || p->pChipName == nullptr || p->pMetricName == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (p == nullptr || p->pChipName == nullptr || p->pMetricName == nullptr)
+    return CUPTI_ERROR_INVALID_PARAMETER;
   if (profiler().refusal == "not-supported") return CUPTI_ERROR_NOT_SUPPORTED;
   const uint64_t id = profiler().figures.metric(p->pMetricName);
-  if (id == 0 || profiler().refusal == std::string("without ") + p->pMetricName) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (id == 0 || profiler().refusal == std::string("without ") + p->pMetricName)
+    return CUPTI_ERROR_INVALID_PARAMETER;
   // As on real devices, another chip has other ids.
-  p->metric = {std::strcmp(p->pChipName, "simulated-b") == 0 ? ~id : id, p->pMetricName, "simulated"};
+  p->metric = {std::strcmp(p->pChipName, "simulated-b") == 0 ? ~id : id, p->pMetricName,
+               "simulated"};
   return CUPTI_SUCCESS;
 }
 
 EXPORT CUptiResult cuptiSassMetricsSetConfig(CUpti_SassMetricsSetConfig_Params* p) {
   Profiler& all = profiler();
   Guard guard(all.mutex);
-  if (!all.initialized) return CUPTI_ERROR_NOT_INITIALIZED;  // the real one crashes
-  if (p == nullptr || p->numOfMetricConfig == 0 || p->pConfigs == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (!all.initialized) return CUPTI_ERROR_NOT_INITIALIZED; // the real one crashes
+  if (p == nullptr || p->numOfMetricConfig == 0 || p->pConfigs == nullptr)
+    return CUPTI_ERROR_INVALID_PARAMETER;
   if (all.refusal == "not-permitted") return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   const auto [device, fresh] = all.configured.try_emplace(p->deviceIndex);
   if (!fresh) return CUPTI_ERROR_INVALID_OPERATION;
   for (size_t i = 0; i < p->numOfMetricConfig; ++i) {
-    if (p->pConfigs[i].outputGranularity != CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU) return CUPTI_ERROR_NOT_SUPPORTED;
+    if (p->pConfigs[i].outputGranularity != CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU)
+      return CUPTI_ERROR_NOT_SUPPORTED;
     device->second.insert(p->pConfigs[i].metricId);
   }
   return CUPTI_SUCCESS;
@@ -181,15 +193,20 @@ EXPORT CUptiResult cuptiSassMetricsUnsetConfig(CUpti_SassMetricsUnsetConfig_Para
 EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
   Profiler& all = profiler();
   CUdevice device = 0;
-  const bool valid = p != nullptr && p->ctx != nullptr && call_in(p->ctx, "cuCtxGetDevice", &device);
+  const bool valid =
+    p != nullptr && p->ctx != nullptr && call_in(p->ctx, "cuCtxGetDevice", &device);
   if (!valid) return CUPTI_ERROR_INVALID_CONTEXT;
-  if (all.refusal == "error" || (all.refusal == "error later" && ++all.enables >= 2)) return CUPTI_ERROR_UNKNOWN;
+  if (all.refusal == "error" || (all.refusal == "error later" && ++all.enables >= 2))
+    return CUPTI_ERROR_UNKNOWN;
   if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
-  if (all.refusal == "patches-at-launch" && p->enableLazyPatching == 0) return CUPTI_ERROR_INVALID_PARAMETER;
-  if (all.refusal == "only-at-launch" && p->enableLazyPatching == 0) return CUPTI_ERROR_NOT_SUPPORTED;
+  if (all.refusal == "patches-at-launch" && p->enableLazyPatching == 0)
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  if (all.refusal == "only-at-launch" && p->enableLazyPatching == 0)
+    return CUPTI_ERROR_NOT_SUPPORTED;
   Guard guard(all.mutex);
   Window& window = all.windows[p->ctx];
-  if (window.enabled || all.configured.count(static_cast<uint32_t>(device)) == 0) return CUPTI_ERROR_INVALID_OPERATION;
+  if (window.enabled || all.configured.count(static_cast<uint32_t>(device)) == 0)
+    return CUPTI_ERROR_INVALID_OPERATION;
   window.enabled = true;
   window.device = static_cast<uint32_t>(device);
   window.launches.clear();
@@ -237,7 +254,8 @@ EXPORT CUptiResult cuptiSassMetricsFlushData(CUpti_SassMetricsFlushData_Params* 
   const std::set<uint64_t>& metrics = all.configured[window->device];
   size_t record = 0;
   for (const auto& [kernel, launches] : window->launches) {
-    all.figures.fill(kernel, launches, metrics, p->pMetricsData, p->numOfPatchedInstructionRecords, &record);
+    all.figures.fill(kernel, launches, metrics, p->pMetricsData, p->numOfPatchedInstructionRecords,
+                     &record);
   }
   window->launches.clear();
   return CUPTI_SUCCESS;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// First fit in logarithmic time: a hole of a higher size class than the request always serves, so only the lowest
-// offset of each such class and the class of the request itself have to be looked at.
+// First fit in logarithmic time: a hole of a higher size class than the request always serves, so
+// only the lowest offset of each such class and the class of the request itself have to be looked
+// at.
 #include "arena.h"
 
 #include <bit>
@@ -10,7 +11,7 @@ namespace {
 
 size_t class_of(size_t bytes) { return static_cast<size_t>(std::bit_width(bytes / kGranule)) - 1; }
 
-}  // namespace
+} // namespace
 
 Arena::Arena(size_t capacity, std::pmr::memory_resource* nodes)
     : capacity_(capacity / kGranule * kGranule), holes_(nodes), by_class_(nodes) {
@@ -28,7 +29,8 @@ std::optional<size_t> Arena::first_fit(size_t bytes) const {
     }
   }
   for (size_t k = own + 1; k < kClasses; ++k) {
-    if (!by_class_[k].empty() && (!best || *by_class_[k].begin() < *best)) best = *by_class_[k].begin();
+    if (!by_class_[k].empty() && (!best || *by_class_[k].begin() < *best))
+      best = *by_class_[k].begin();
   }
   return best;
 }
@@ -85,4 +87,4 @@ void Arena::remove_hole(Holes::iterator hole) {
   holes_.erase(hole);
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address-space manager of one simulated device: first fit over one flat range, with coalescing of neighbouring
-// holes, so that addresses come back as on a real allocator and a hole that is too small does not serve.
-// Offsets and sizes are multiples of kGranule. Not thread-safe: the driver lock is held.
-// Invariant: holes are never neighbours; by_class_ holds exactly the holes of holes_. Nodes come from a private
-// resource, not from malloc, so that a free inside a signal handler cannot meet a malloc lock that is already held.
+// The address-space manager of one simulated device: first fit over one flat range, with coalescing
+// of neighbouring holes, so that addresses come back as on a real allocator and a hole that is too
+// small does not serve. Offsets and sizes are multiples of kGranule. Not thread-safe: the driver
+// lock is held. Invariant: holes are never neighbours; by_class_ holds exactly the holes of holes_.
+// Nodes come from a private resource, not from malloc, so that a free inside a signal handler
+// cannot meet a malloc lock that is already held.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +18,12 @@ namespace gmt::sim {
 
 inline constexpr size_t kGranule = 512;
 
-constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+constexpr size_t round_up(size_t value, size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 class Arena {
- public:
+public:
   Arena(size_t capacity, std::pmr::memory_resource* nodes);
 
   std::optional<size_t> take(size_t bytes, size_t alignment);
@@ -29,9 +32,9 @@ class Arena {
   size_t capacity() const { return capacity_; }
   size_t free_bytes() const { return free_bytes_; }
 
- private:
+private:
   static constexpr size_t kClasses = 48;
-  using Holes = std::pmr::map<size_t, size_t>;  // offset -> size
+  using Holes = std::pmr::map<size_t, size_t>; // offset -> size
 
   std::optional<size_t> first_fit(size_t bytes) const;
   std::optional<size_t> first_aligned_fit(size_t bytes, size_t alignment) const;
@@ -41,7 +44,8 @@ class Arena {
   size_t capacity_;
   size_t free_bytes_ = 0;
   Holes holes_;
-  std::pmr::vector<std::pmr::set<size_t>> by_class_;  // offsets of the holes of 2^k to 2^(k+1)-1 granules
+  std::pmr::vector<std::pmr::set<size_t>> by_class_; // offsets of the holes of 2^k to 2^(k+1)-1
+                                                     // granules
 };
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

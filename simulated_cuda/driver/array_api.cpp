@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA arrays and mipmapped arrays: opaque handles over device memory laid out row by row.
 // Called through driver_api.def with the lock held; copy.cpp reads and writes their bytes.
-// Invariant: an array's memory is no block, so no pointer call can reach it; a level is a view: destroying it succeeds
-// and does nothing, the mipmapped array keeps its memory. So is a plane of an NV12 array. A sparse array has no memory.
+// Invariant: an array's memory is no block, so no pointer call can reach it; a level is a view:
+// destroying it succeeds and does nothing, the mipmapped array keeps its memory. So is a plane of
+// an NV12 array. A sparse array has no memory.
 #include "api.h"
 #include "operation.h"
 
@@ -14,23 +15,24 @@ namespace {
 
 size_t bytes_of_format(CUarray_format format) {
   switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8:
-    case CU_AD_FORMAT_NV12: return 1;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF: return 2;
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-    case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT: return 4;
-    default: return 0;
+  case CU_AD_FORMAT_UNSIGNED_INT8:
+  case CU_AD_FORMAT_SIGNED_INT8:
+  case CU_AD_FORMAT_NV12: return 1;
+  case CU_AD_FORMAT_UNSIGNED_INT16:
+  case CU_AD_FORMAT_SIGNED_INT16:
+  case CU_AD_FORMAT_HALF: return 2;
+  case CU_AD_FORMAT_UNSIGNED_INT32:
+  case CU_AD_FORMAT_SIGNED_INT32:
+  case CU_AD_FORMAT_FLOAT: return 4;
+  default: return 0;
   }
 }
 
 size_t at_least_one(size_t value) { return value == 0 ? 1 : value; }
 
 CUresult check(const CUDA_ARRAY3D_DESCRIPTOR* desc) {
-  if (desc == nullptr || desc->Width == 0 || (desc->Depth != 0 && desc->Height == 0 && (desc->Flags & 1u) == 0))
+  if (desc == nullptr || desc->Width == 0 ||
+      (desc->Depth != 0 && desc->Height == 0 && (desc->Flags & 1u) == 0))
     return CUDA_ERROR_INVALID_VALUE;
   const unsigned n = desc->NumChannels;
   const bool fits = desc->Format == CU_AD_FORMAT_NV12 ? n == 3 : n == 1 || n == 2 || n == 4;
@@ -38,10 +40,13 @@ CUresult check(const CUDA_ARRAY3D_DESCRIPTOR* desc) {
   return bytes_of_format(desc->Format) == 0 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
-bool is_sparse(const CUDA_ARRAY3D_DESCRIPTOR& desc) { return (desc.Flags & CUDA_ARRAY3D_SPARSE) != 0; }
+bool is_sparse(const CUDA_ARRAY3D_DESCRIPTOR& desc) {
+  return (desc.Flags & CUDA_ARRAY3D_SPARSE) != 0;
+}
 
 size_t payload(const CUDA_ARRAY3D_DESCRIPTOR& desc) {
-  if (desc.Format == CU_AD_FORMAT_NV12) return desc.Width * desc.Height * 3 / 2;  // a byte, and two for four of them
+  if (desc.Format == CU_AD_FORMAT_NV12)
+    return desc.Width * desc.Height * 3 / 2; // a byte, and two for four of them
   return bytes_of_format(desc.Format) * desc.NumChannels * desc.Width * at_least_one(desc.Height) *
          at_least_one(desc.Depth);
 }
@@ -57,7 +62,7 @@ Array* make_array(const CUDA_ARRAY3D_DESCRIPTOR& desc, CUdeviceptr memory, bool 
   return state().arrays.add(std::move(array));
 }
 
-}  // namespace
+} // namespace
 
 CUresult array_3d_create(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* desc) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -69,10 +74,11 @@ CUresult array_3d_create(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* desc) {
   if (desc->Format == CU_AD_FORMAT_NV12) {
     const size_t luma = desc->Width * desc->Height;
     const CUDA_ARRAY3D_DESCRIPTOR planes[] = {
-        {desc->Width, desc->Height, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0},
-        {desc->Width / 2, desc->Height / 2, 0, CU_AD_FORMAT_UNSIGNED_INT8, 2, 0},
+      {desc->Width, desc->Height, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0},
+      {desc->Width / 2, desc->Height / 2, 0, CU_AD_FORMAT_UNSIGNED_INT8, 2, 0},
     };
-    array->planes = {make_array(planes[0], memory, true), make_array(planes[1], memory + luma, true)};
+    array->planes = {make_array(planes[0], memory, true),
+                     make_array(planes[1], memory + luma, true)};
   }
   *out = reinterpret_cast<CUarray>(array);
   return CUDA_SUCCESS;
@@ -101,7 +107,8 @@ CUresult array_get_sparse_properties(CUDA_ARRAY_SPARSE_PROPERTIES* out, CUarray 
 
 CUresult array_create(CUarray* out, const CUDA_ARRAY_DESCRIPTOR* desc) {
   if (desc == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUDA_ARRAY3D_DESCRIPTOR full{desc->Width, desc->Height, 0, desc->Format, desc->NumChannels, 0};
+  const CUDA_ARRAY3D_DESCRIPTOR full{desc->Width,  desc->Height,      0,
+                                     desc->Format, desc->NumChannels, 0};
   return array_3d_create(out, &full);
 }
 
@@ -123,7 +130,8 @@ CUresult array_get_descriptor(CUDA_ARRAY_DESCRIPTOR* desc, CUarray handle) {
 
 CUresult array_destroy(CUarray handle) {
   const Array* array = state().arrays.get(handle);
-  if (array == nullptr) return CUDA_ERROR_CONTEXT_IS_DESTROYED;  // what an H200 says to a second destruction
+  if (array == nullptr)
+    return CUDA_ERROR_CONTEXT_IS_DESTROYED; // what an H200 says to a second destruction
   if (array->is_level) return CUDA_SUCCESS;
   if (array->memory != 0) array->context->device->give(array->memory, array->bytes);
   for (const Array* plane : array->planes) state().arrays.take(plane);
@@ -131,7 +139,8 @@ CUresult array_destroy(CUarray handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult array_get_memory_requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS* out, CUarray handle, CUdevice) {
+CUresult array_get_memory_requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS* out, CUarray handle,
+                                       CUdevice) {
   const Array* array = state().arrays.get(handle);
   if (out == nullptr || array == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = {};
@@ -140,7 +149,8 @@ CUresult array_get_memory_requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS* out, CUar
   return CUDA_SUCCESS;
 }
 
-CUresult mipmapped_array_create(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* desc, unsigned levels) {
+CUresult mipmapped_array_create(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* desc,
+                                unsigned levels) {
   if (out == nullptr || levels == 0) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check(desc); bad != CUDA_SUCCESS) return bad;
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
@@ -160,7 +170,8 @@ CUresult mipmapped_array_create(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRI
     mipmapped->levels.push_back(make_array(level, memory, true));
     level.Width = std::max<size_t>(level.Width / 2, 1);
     if (level.Height != 0) level.Height = std::max<size_t>(level.Height / 2, 1);
-    const bool layered = (level.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;  // layers do not shrink
+    const bool layered =
+      (level.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0; // layers do not shrink
     if (level.Depth != 0 && !layered) level.Depth = std::max<size_t>(level.Depth / 2, 1);
   }
   *out = reinterpret_cast<CUmipmappedArray>(state().mipmapped.add(std::move(mipmapped)));
@@ -186,8 +197,8 @@ CUresult mipmapped_array_get_level(CUarray* out, CUmipmappedArray handle, unsign
   return CUDA_SUCCESS;
 }
 
-CUresult mipmapped_array_get_memory_requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS* out, CUmipmappedArray handle,
-                                                 CUdevice) {
+CUresult mipmapped_array_get_memory_requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS* out,
+                                                 CUmipmappedArray handle, CUdevice) {
   const MipmappedArray* mipmapped = state().mipmapped.get(handle);
   if (out == nullptr || mipmapped == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = {};
@@ -196,4 +207,4 @@ CUresult mipmapped_array_get_memory_requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS*
   return CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that do many things at once: batches of copies, of prefetches and discards, of stream memory operations.
-// Called through driver_api.def with the lock held. Each member is what the single call would be.
-// Invariant: the legacy stream takes no batches (1); members before the one that fails have been done.
+// Calls that do many things at once: batches of copies, of prefetches and discards, of stream
+// memory operations. Called through driver_api.def with the lock held. Each member is what the
+// single call would be. Invariant: the legacy stream takes no batches (1); members before the one
+// that fails have been done.
 #include "api.h"
 #include "operation.h"
 
@@ -21,8 +22,10 @@ bool parts_are_valid(const size_t* first, size_t parts, size_t count) {
   return true;
 }
 
-// Pitches and heights of a 3-D operand count elements, and elements of a pointer are bytes unless an array is there.
-void set_operand(const CUmemcpy3DOperand& side, size_t element, bool is_source, CUDA_MEMCPY3D* copy) {
+// Pitches and heights of a 3-D operand count elements, and elements of a pointer are bytes unless
+// an array is there.
+void set_operand(const CUmemcpy3DOperand& side, size_t element, bool is_source,
+                 CUDA_MEMCPY3D* copy) {
   CUmemorytype& type = is_source ? copy->srcMemoryType : copy->dstMemoryType;
   if (side.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
     type = CU_MEMORYTYPE_ARRAY;
@@ -41,13 +44,15 @@ void set_operand(const CUmemcpy3DOperand& side, size_t element, bool is_source, 
 size_t element_of(const CUDA_MEMCPY3D_BATCH_OP& op) {
   for (const CUmemcpy3DOperand* side : {&op.src, &op.dst}) {
     const bool is_array = side->type == CU_MEMCPY_OPERAND_TYPE_ARRAY;
-    if (const Array* array = is_array ? state().arrays.get(side->op.array.array) : nullptr) return array->element;
+    if (const Array* array = is_array ? state().arrays.get(side->op.array.array) : nullptr)
+      return array->element;
   }
   return 1;
 }
 
 CUresult submit_member(const CUDA_MEMCPY3D_BATCH_OP& op, CUstream stream) {
-  if (op.extent.width == 0 || op.extent.height == 0 || op.extent.depth == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (op.extent.width == 0 || op.extent.height == 0 || op.extent.depth == 0)
+    return CUDA_ERROR_INVALID_VALUE;
   const size_t element = element_of(op);
   CUDA_MEMCPY3D copy{};
   copy.WidthInBytes = op.extent.width * element;
@@ -71,7 +76,8 @@ CUresult submit_row(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream str
   return submit(stream, copy);
 }
 
-// Does member after member; `failed` receives the index of the first that could not be done, or SIZE_MAX.
+// Does member after member; `failed` receives the index of the first that could not be done, or
+// SIZE_MAX.
 template <class Member>
 CUresult for_each_member(size_t count, size_t* failed, Member member) {
   for (size_t i = 0; i < count; ++i) {
@@ -91,54 +97,67 @@ CUresult check_managed_members(const CUdeviceptr* addresses, const size_t* sizes
   return for_each_member(count, nullptr, [&](size_t i) {
     const Block* block = state().blocks.containing(addresses[i]);
     const bool managed = block != nullptr && block->kind == BlockKind::kManaged && sizes[i] != 0;
-    return managed && state().blocks.view(addresses[i], sizes[i]) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return managed && state().blocks.view(addresses[i], sizes[i]) != nullptr
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
-CUresult check_locations(const CUmemLocation* locations, const size_t* first, size_t parts, size_t count) {
-  if (locations == nullptr || !parts_are_valid(first, parts, count)) return CUDA_ERROR_INVALID_VALUE;
+CUresult check_locations(const CUmemLocation* locations, const size_t* first, size_t parts,
+                         size_t count) {
+  if (locations == nullptr || !parts_are_valid(first, parts, count))
+    return CUDA_ERROR_INVALID_VALUE;
   return for_each_member(parts, nullptr, [&](size_t i) {
     const bool device = locations[i].type == CU_MEM_LOCATION_TYPE_DEVICE;
-    return device && state().device(locations[i].id) == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+    return device && state().device(locations[i].id) == nullptr ? CUDA_ERROR_INVALID_DEVICE
+                                                                : CUDA_SUCCESS;
   });
 }
 
-}  // namespace
+} // namespace
 
 CUresult memcpy_batch_async_v1(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
-                               CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
-                               size_t* failed, CUstream stream) {
+                               CUmemcpyAttributes* attributes, size_t* indices,
+                               size_t attribute_count, size_t* failed, CUstream stream) {
   if (failed != nullptr) *failed = SIZE_MAX;
   if (to == nullptr || from == nullptr || sizes == nullptr || count == 0 || is_legacy(stream))
     return CUDA_ERROR_INVALID_VALUE;
-  if (attributes == nullptr || !parts_are_valid(indices, attribute_count, count)) return CUDA_ERROR_INVALID_VALUE;
-  return for_each_member(count, failed, [&](size_t i) { return submit_row(to[i], from[i], sizes[i], stream); });
+  if (attributes == nullptr || !parts_are_valid(indices, attribute_count, count))
+    return CUDA_ERROR_INVALID_VALUE;
+  return for_each_member(count, failed,
+                         [&](size_t i) { return submit_row(to[i], from[i], sizes[i], stream); });
 }
 
 CUresult memcpy_batch_async(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
-                            CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count, CUstream stream) {
-  return memcpy_batch_async_v1(to, from, sizes, count, attributes, indices, attribute_count, nullptr, stream);
+                            CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
+                            CUstream stream) {
+  return memcpy_batch_async_v1(to, from, sizes, count, attributes, indices, attribute_count,
+                               nullptr, stream);
 }
 
 CUresult memcpy_3d_batch_async_v1(size_t count, CUDA_MEMCPY3D_BATCH_OP* list, size_t* failed,
                                   unsigned long long flags, CUstream stream) {
   if (failed != nullptr) *failed = SIZE_MAX;
-  if (list == nullptr || count == 0 || flags != 0 || is_legacy(stream)) return CUDA_ERROR_INVALID_VALUE;
+  if (list == nullptr || count == 0 || flags != 0 || is_legacy(stream))
+    return CUDA_ERROR_INVALID_VALUE;
   return for_each_member(count, failed, [&](size_t i) { return submit_member(list[i], stream); });
 }
 
-CUresult memcpy_3d_batch_async(size_t count, CUDA_MEMCPY3D_BATCH_OP* list, unsigned long long flags, CUstream stream) {
+CUresult memcpy_3d_batch_async(size_t count, CUDA_MEMCPY3D_BATCH_OP* list, unsigned long long flags,
+                               CUstream stream) {
   return memcpy_3d_batch_async_v1(count, list, nullptr, flags, stream);
 }
 
-CUresult mem_prefetch_batch_async(CUdeviceptr* addresses, size_t* sizes, size_t count, CUmemLocation* locations,
-                                  size_t* first, size_t parts, unsigned long long flags, CUstream stream) {
-  if (CUresult bad = check_locations(locations, first, parts, count); bad != CUDA_SUCCESS) return bad;
+CUresult mem_prefetch_batch_async(CUdeviceptr* addresses, size_t* sizes, size_t count,
+                                  CUmemLocation* locations, size_t* first, size_t parts,
+                                  unsigned long long flags, CUstream stream) {
+  if (CUresult bad = check_locations(locations, first, parts, count); bad != CUDA_SUCCESS)
+    return bad;
   return check_managed_members(addresses, sizes, count, flags, stream);
 }
 
-CUresult mem_discard_batch_async(CUdeviceptr* addresses, size_t* sizes, size_t count, unsigned long long flags,
-                                 CUstream stream) {
+CUresult mem_discard_batch_async(CUdeviceptr* addresses, size_t* sizes, size_t count,
+                                 unsigned long long flags, CUstream stream) {
   return check_managed_members(addresses, sizes, count, flags, stream);
 }
 
@@ -148,22 +167,25 @@ CUresult mem_discard_and_prefetch_batch_async(CUdeviceptr* addresses, size_t* si
   return mem_prefetch_batch_async(addresses, sizes, count, locations, first, parts, flags, stream);
 }
 
-CUresult stream_batch_mem_op(CUstream stream, unsigned count, CUstreamBatchMemOpParams* list, unsigned flags) {
+CUresult stream_batch_mem_op(CUstream stream, unsigned count, CUstreamBatchMemOpParams* list,
+                             unsigned flags) {
   if (list == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   return for_each_member(count, nullptr, [&](size_t i) {
     const auto& wait = list[i].waitValue;
     const auto& write = list[i].writeValue;
     switch (list[i].operation) {
-      case CU_STREAM_MEM_OP_WAIT_VALUE_32: return stream_wait_value_32(stream, wait.address, wait.value, wait.flags);
-      case CU_STREAM_MEM_OP_WAIT_VALUE_64: return stream_wait_value_64(stream, wait.address, wait.value64, wait.flags);
-      case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-        return stream_write_value_32(stream, write.address, write.value, write.flags);
-      case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        return stream_write_value_64(stream, write.address, write.value64, write.flags);
-      case CU_STREAM_MEM_OP_BARRIER: return CUDA_SUCCESS;
-      default: return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+      return stream_wait_value_32(stream, wait.address, wait.value, wait.flags);
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+      return stream_wait_value_64(stream, wait.address, wait.value64, wait.flags);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+      return stream_write_value_32(stream, write.address, write.value, write.flags);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+      return stream_write_value_64(stream, write.address, write.value64, write.flags);
+    case CU_STREAM_MEM_OP_BARRIER: return CUDA_SUCCESS;
+    default: return CUDA_ERROR_NOT_SUPPORTED;
     }
   });
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookups in the table of live blocks. Called with the driver lock held.
-// Neighbouring VMM mappings of one reservation serve as one range, as on the device: nothing else may be crossed.
+// Neighbouring VMM mappings of one reservation serve as one range, as on the device: nothing else
+// may be crossed.
 #include "block.h"
 
 namespace gmt::sim {
@@ -34,7 +35,8 @@ std::byte* BlockTable::view(CUdeviceptr address, size_t bytes) {
   auto* start = reinterpret_cast<std::byte*>(static_cast<intptr_t>(address) + block->to_host);
   size_t covered = block->size - (address - block->base);
   while (covered < bytes) {
-    const Block* next = block->kind == BlockKind::kVmm ? at_base(block->base + block->size) : nullptr;
+    const Block* next =
+      block->kind == BlockKind::kVmm ? at_base(block->base + block->size) : nullptr;
     if (next == nullptr || !next->accessible || next->to_host != block->to_host) return nullptr;
     covered += next->size;
     block = next;
@@ -42,4 +44,4 @@ std::byte* BlockTable::view(CUdeviceptr address, size_t bytes) {
   return start;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one allocation is, and the ordered table of all of them: the driver's answer to "what lies at this address".
-// Invariant: live blocks do not overlap; `size` is the size the program asked for, to the byte, because the real driver
-// refuses the first byte past it even inside the 512-byte granule.
+// What one allocation is, and the ordered table of all of them: the driver's answer to "what lies
+// at this address". Invariant: live blocks do not overlap; `size` is the size the program asked
+// for, to the byte, because the real driver refuses the first byte past it even inside the 512-byte
+// granule.
 #pragma once
 
 #include <cuda.h>
@@ -18,14 +19,14 @@ struct Device;
 struct Pool;
 
 enum class BlockKind : uint8_t {
-  kDevice,      // cuMemAlloc, cuMemAllocPitch
-  kPool,        // cuMemAllocAsync, cuMemAllocFromPoolAsync
-  kGraph,       // made by an allocation node
-  kGlobal,      // a variable of a module
-  kVmm,         // a mapping of a cuMemCreate handle
-  kIpc,         // another process's memory, opened by cuIpcOpenMemHandle
-  kPoolImport,  // a pointer of another process's pool
-  kExternal,    // a buffer of imported external memory
+  kDevice,     // cuMemAlloc, cuMemAllocPitch
+  kPool,       // cuMemAllocAsync, cuMemAllocFromPoolAsync
+  kGraph,      // made by an allocation node
+  kGlobal,     // a variable of a module
+  kVmm,        // a mapping of a cuMemCreate handle
+  kIpc,        // another process's memory, opened by cuIpcOpenMemHandle
+  kPoolImport, // a pointer of another process's pool
+  kExternal,   // a buffer of imported external memory
   kManaged,
   kPinned,
   kRegistered,
@@ -36,16 +37,17 @@ inline constexpr unsigned kStaticVariable = 0x80000000u;
 
 struct Block {
   CUdeviceptr base = 0;
-  size_t size = 0;       // as requested
-  intptr_t to_host = 0;  // added to a device address gives the address the driver itself reads and writes
+  size_t size = 0;      // as requested
+  intptr_t to_host = 0; // added to a device address gives the address the driver itself reads and
+                        // writes
   BlockKind kind = BlockKind::kDevice;
-  bool accessible = true;  // kVmm: cuMemSetAccess has been called
+  bool accessible = true; // kVmm: cuMemSetAccess has been called
   unsigned flags = 0;
   Context* context = nullptr;
   Device* device = nullptr;
   Pool* pool = nullptr;
-  uint64_t handle = 0;  // kVmm: the cuMemCreate handle; kIpc: what was opened
-  size_t opened = 0;    // kIpc: how often cuIpcOpenMemHandle gave it out
+  uint64_t handle = 0; // kVmm: the cuMemCreate handle; kIpc: what was opened
+  size_t opened = 0;   // kIpc: how often cuIpcOpenMemHandle gave it out
   uint64_t id = 0;
   int sync_memops = 0;
 
@@ -55,7 +57,7 @@ struct Block {
 };
 
 class BlockTable {
- public:
+public:
   explicit BlockTable(std::pmr::memory_resource* nodes) : blocks_(nodes) {}
 
   Block& add(Block block);
@@ -65,29 +67,31 @@ class BlockTable {
   Block* containing(CUdeviceptr address);
   bool overlaps(CUdeviceptr address, size_t bytes);
 
-  // The driver's own view of [address, address + bytes), or nullptr if any byte of it is in no live block.
+  // The driver's own view of [address, address + bytes), or nullptr if any byte of it is in no live
+  // block.
   std::byte* view(CUdeviceptr address, size_t bytes);
 
   // Visits the blocks that have a byte in common with the range.
   template <class Visit>
   void for_each_in(CUdeviceptr address, size_t bytes, Visit visit) {
     if (Block* first = containing(address)) visit(*first);
-    for (auto it = blocks_.upper_bound(address); it != blocks_.end() && it->first - address < bytes; ++it)
+    for (auto it = blocks_.upper_bound(address); it != blocks_.end() && it->first - address < bytes;
+         ++it)
       visit(it->second);
   }
 
   template <class Visit>
   void for_each(Visit visit) {
     for (auto it = blocks_.begin(); it != blocks_.end();) {
-      auto next = std::next(it);  // visit may remove the block it gets
+      auto next = std::next(it); // visit may remove the block it gets
       visit(it->second);
       it = next;
     }
   }
 
- private:
+private:
   std::pmr::map<CUdeviceptr, Block> blocks_;
   uint64_t next_id_ = 1;
 };
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

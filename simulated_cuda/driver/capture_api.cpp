@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stream capture: begin, end, status, modes. Recording itself happens in submit().
 // Called through driver_api.def with the lock held.
-// Invariant: every stream that points to a Capture is detached before the Capture goes; an unfinished fork of a capture
-// (another stream still has unjoined work) ends it with CUDA_ERROR_STREAM_CAPTURE_UNJOINED.
+// Invariant: every stream that points to a Capture is detached before the Capture goes; an
+// unfinished fork of a capture (another stream still has unjoined work) ends it with
+// CUDA_ERROR_STREAM_CAPTURE_UNJOINED.
 #include "api.h"
 #include "operation.h"
 
@@ -19,7 +20,8 @@ void for_each_stream(Visit visit) {
   }
 }
 
-CUresult begin(Stream* stream, CUstreamCaptureMode mode, Graph* graph, std::vector<GraphNode*> tail) {
+CUresult begin(Stream* stream, CUstreamCaptureMode mode, Graph* graph,
+               std::vector<GraphNode*> tail) {
   auto capture = std::make_unique<Capture>();
   capture->id = state().new_id();
   capture->mode = mode;
@@ -41,7 +43,8 @@ CUresult check_begin(const Stream* stream, CUstreamCaptureMode mode) {
 
 // Work of another stream that no node of the origin's tail depends on was never joined.
 bool has_unjoined_work(const Capture& capture) {
-  std::vector<const GraphNode*> reached(capture.origin->capture_tail.begin(), capture.origin->capture_tail.end());
+  std::vector<const GraphNode*> reached(capture.origin->capture_tail.begin(),
+                                        capture.origin->capture_tail.end());
   for (size_t i = 0; i < reached.size(); ++i) {
     for (const GraphNode* node : reached[i]->dependencies) {
       if (std::find(reached.begin(), reached.end(), node) == reached.end()) reached.push_back(node);
@@ -59,10 +62,11 @@ bool has_unjoined_work(const Capture& capture) {
 
 CUstreamCaptureStatus status_of(const Stream& stream) {
   if (stream.capture == nullptr) return CU_STREAM_CAPTURE_STATUS_NONE;
-  return stream.capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return stream.capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                     : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-}  // namespace
+} // namespace
 
 CUresult refuse_while_capturing() {
   if (state().captures.size() == 0) return CUDA_SUCCESS;
@@ -72,8 +76,8 @@ CUresult refuse_while_capturing() {
   state().captures.for_each([&](Capture& capture) {
     const bool own = capture.thread == thread.id;
     const bool forbids = capture.mode == CU_STREAM_CAPTURE_MODE_GLOBAL
-                             ? own || thread.capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL
-                             : own && capture.mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+                           ? own || thread.capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL
+                           : own && capture.mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     if (!forbids) return;
     invalidate(capture);
     result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -87,8 +91,9 @@ CUresult stream_begin_capture(CUstream handle, CUstreamCaptureMode mode) {
   return bad != CUDA_SUCCESS ? bad : begin(stream, mode, nullptr, {});
 }
 
-CUresult stream_begin_capture_to_graph(CUstream handle, CUgraph graph_handle, const CUgraphNode* dependencies,
-                                       const CUgraphEdgeData*, size_t count, CUstreamCaptureMode mode) {
+CUresult stream_begin_capture_to_graph(CUstream handle, CUgraph graph_handle,
+                                       const CUgraphNode* dependencies, const CUgraphEdgeData*,
+                                       size_t count, CUstreamCaptureMode mode) {
   Stream* stream = find_stream(handle);
   if (CUresult bad = check_begin(stream, mode); bad != CUDA_SUCCESS) return bad;
   Graph* graph = state().graphs.get(graph_handle);
@@ -140,14 +145,16 @@ CUresult stream_is_capturing(CUstream handle, CUstreamCaptureStatus* status) {
   return CUDA_SUCCESS;
 }
 
-CUresult stream_get_capture_info_v2(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                                    const CUgraphNode** dependencies, size_t* count) {
+CUresult stream_get_capture_info_v2(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                    CUgraph* graph, const CUgraphNode** dependencies,
+                                    size_t* count) {
   const CUresult result = stream_is_capturing(handle, status);
   if (result != CUDA_SUCCESS || *status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return result;
   const Stream* stream = find_stream(handle);
   Capture* capture = stream->capture;
   capture->handles_out.clear();
-  for (GraphNode* node : stream->capture_tail) capture->handles_out.push_back(reinterpret_cast<CUgraphNode>(node));
+  for (GraphNode* node : stream->capture_tail)
+    capture->handles_out.push_back(reinterpret_cast<CUgraphNode>(node));
   if (id != nullptr) *id = capture->id;
   if (graph != nullptr) *graph = reinterpret_cast<CUgraph>(capture->graph);
   if (dependencies != nullptr) *dependencies = capture->handles_out.data();
@@ -155,14 +162,15 @@ CUresult stream_get_capture_info_v2(CUstream handle, CUstreamCaptureStatus* stat
   return CUDA_SUCCESS;
 }
 
-CUresult stream_get_capture_info_v3(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                                    const CUgraphNode** dependencies, const CUgraphEdgeData** edges, size_t* count) {
+CUresult stream_get_capture_info_v3(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                    CUgraph* graph, const CUgraphNode** dependencies,
+                                    const CUgraphEdgeData** edges, size_t* count) {
   if (edges != nullptr) *edges = nullptr;
   return stream_get_capture_info_v2(handle, status, id, graph, dependencies, count);
 }
 
-CUresult stream_update_capture_dependencies(CUstream handle, CUgraphNode* nodes, const CUgraphEdgeData*, size_t count,
-                                            unsigned flags) {
+CUresult stream_update_capture_dependencies(CUstream handle, CUgraphNode* nodes,
+                                            const CUgraphEdgeData*, size_t count, unsigned flags) {
   Stream* stream = find_stream(handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
@@ -183,4 +191,4 @@ CUresult thread_exchange_stream_capture_mode(CUstreamCaptureMode* mode) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initialisation and contexts: cuInit, primary contexts, the context stack of each thread, limits.
 // Called through driver_api.def with the lock held.
-// Invariant: a Context object is never deleted; `alive` says whether it may be used. A reset primary context comes back
-// to life under the same handle at the next retain, as on the real driver.
+// Invariant: a Context object is never deleted; `alive` says whether it may be used. A reset
+// primary context comes back to life under the same handle at the next retain, as on the real
+// driver.
 #include "api.h"
 #include "lock.h"
 #include "operation.h"
@@ -51,17 +52,18 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice ordinal) {
 
 size_t default_limit(CUlimit limit) {
   switch (limit) {
-    case CU_LIMIT_STACK_SIZE: return 1024;
-    case CU_LIMIT_PRINTF_FIFO_SIZE: return 7667712;
-    case CU_LIMIT_MALLOC_HEAP_SIZE: return 8388608;
-    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY: return 64;
-    default: return 0;
+  case CU_LIMIT_STACK_SIZE: return 1024;
+  case CU_LIMIT_PRINTF_FIFO_SIZE: return 7667712;
+  case CU_LIMIT_MALLOC_HEAP_SIZE: return 8388608;
+  case CU_LIMIT_MAX_L2_FETCH_GRANULARITY: return 64;
+  default: return 0;
   }
 }
 
 bool limit_is_supported(CUlimit limit) {
-  return limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE ||
-         limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY || limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
+  return limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
+         limit == CU_LIMIT_MALLOC_HEAP_SIZE || limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY ||
+         limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
 }
 
 void synchronize(Context* context) { wait_for_all_host_functions(context); }
@@ -73,7 +75,7 @@ CUresult reset_primary(Device& device) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace
+} // namespace
 
 CUresult init(unsigned flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -84,7 +86,8 @@ CUresult init(unsigned flags) {
   std::vector<std::unique_ptr<Device>> devices;
   for (int i = 0; i < s.settings.device_count; ++i) {
     devices.push_back(std::make_unique<Device>(i, s.settings, s.nodes.resource()));
-    if (CUresult bad = devices.back()->map_memory(); bad != CUDA_SUCCESS) return bad;  // the next call tries again
+    if (CUresult bad = devices.back()->map_memory(); bad != CUDA_SUCCESS)
+      return bad; // the next call tries again
   }
   s.devices = std::move(devices);
   s.initialized = true;
@@ -101,7 +104,8 @@ CUresult device_primary_ctx_retain(CUcontext* out, CUdevice ordinal) {
   Device* device = state().device(ordinal);
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  if (device->primary == nullptr) device->primary = make_context(device, true, device->primary_flags);
+  if (device->primary == nullptr)
+    device->primary = make_context(device, true, device->primary_flags);
   device->primary->alive = true;
   device->primary->flags = device->primary_flags;
   ++device->primary_references;
@@ -138,7 +142,9 @@ CUresult device_primary_ctx_get_state(CUdevice ordinal, unsigned* flags, int* ac
   return CUDA_SUCCESS;
 }
 
-CUresult ctx_create_v2(CUcontext* out, unsigned flags, CUdevice device) { return create(out, flags, device); }
+CUresult ctx_create_v2(CUcontext* out, unsigned flags, CUdevice device) {
+  return create(out, flags, device);
+}
 CUresult ctx_create_v3(CUcontext* out, CUexecAffinityParam*, int, unsigned flags, CUdevice device) {
   return create(out, flags, device);
 }
@@ -251,7 +257,8 @@ CUresult ctx_synchronize() { return ctx_synchronize_of(nullptr); }
 CUresult ctx_set_limit(CUlimit limit, size_t value) {
   if (!limit_is_supported(limit)) return CUDA_ERROR_UNSUPPORTED_LIMIT;
   Context* context = this_thread().current();
-  // The device heap is laid out when the first kernel that uses it is loaded: from then on its size is fixed.
+  // The device heap is laid out when the first kernel that uses it is loaded: from then on its size
+  // is fixed.
   if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && context->heap_in_use) return CUDA_ERROR_INVALID_VALUE;
   context->limits[limit] = value;
   return CUDA_SUCCESS;
@@ -313,7 +320,8 @@ CUresult ctx_disable_peer_access(CUcontext peer) {
   return erased == 0 ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_SUCCESS;
 }
 
-CUresult flush_gpu_direct_rdma_writes(CUflushGPUDirectRDMAWritesTarget, CUflushGPUDirectRDMAWritesScope) {
+CUresult flush_gpu_direct_rdma_writes(CUflushGPUDirectRDMAWritesTarget,
+                                      CUflushGPUDirectRDMAWritesScope) {
   return CUDA_SUCCESS;
 }
 
@@ -321,4 +329,4 @@ CUresult profiler_initialize(const char*, const char*, CUoutput_mode) { return C
 CUresult profiler_start() { return CUDA_SUCCESS; }
 CUresult profiler_stop() { return CUDA_SUCCESS; }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The copy engine: every copy is a CUDA_MEMCPY3D; this file checks one and moves its bytes.
 // Lock held.
-// Answers as measured on the real driver: any byte outside the requested size 1; device source where HOST is declared 0
-// (it copies), as is a device destination; host memory where DEVICE is declared 1; overlap 0.
+// Answers as measured on the real driver: any byte outside the requested size 1; device source
+// where HOST is declared 0 (it copies), as is a device destination; host memory where DEVICE is
+// declared 1; overlap 0.
 #include "operation.h"
 
 #include <cstring>
@@ -25,35 +26,46 @@ struct Rows {
 };
 
 Side source_of(const CUDA_MEMCPY3D& c) {
-  const auto address = c.srcMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<CUdeviceptr>(c.srcHost) : c.srcDevice;
-  return {c.srcMemoryType, address, c.srcArray, c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch, c.srcHeight};
+  const auto address =
+    c.srcMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<CUdeviceptr>(c.srcHost) : c.srcDevice;
+  return {c.srcMemoryType, address, c.srcArray, c.srcXInBytes,
+          c.srcY,          c.srcZ,  c.srcPitch, c.srcHeight};
 }
 
 Side destination_of(const CUDA_MEMCPY3D& c) {
-  const auto address = c.dstMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<CUdeviceptr>(c.dstHost) : c.dstDevice;
-  return {c.dstMemoryType, address, c.dstArray, c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch, c.dstHeight};
+  const auto address =
+    c.dstMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<CUdeviceptr>(c.dstHost) : c.dstDevice;
+  return {c.dstMemoryType, address, c.dstArray, c.dstXInBytes,
+          c.dstY,          c.dstZ,  c.dstPitch, c.dstHeight};
 }
 
 CUresult resolve_array(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) {
   const Array* array = state().arrays.get(side.array);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (array->memory == 0 || !array->planes.empty()) return CUDA_ERROR_NOT_SUPPORTED;  // sparse, or only by its planes
+  if (array->memory == 0 || !array->planes.empty())
+    return CUDA_ERROR_NOT_SUPPORTED; // sparse, or only by its planes
   const size_t width = array->desc.Width * array->element;
   const size_t height = array->desc.Height == 0 ? 1 : array->desc.Height;
   const size_t depth = array->desc.Depth == 0 ? 1 : array->desc.Depth;
-  if (side.x % array->element != 0 || copy.WidthInBytes % array->element != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (side.x % array->element != 0 || copy.WidthInBytes % array->element != 0)
+    return CUDA_ERROR_INVALID_VALUE;
   const bool fits = side.x <= width && copy.WidthInBytes <= width - side.x && side.y <= height &&
-                    copy.Height <= height - side.y && side.z <= depth && copy.Depth <= depth - side.z;
+                    copy.Height <= height - side.y && side.z <= depth &&
+                    copy.Depth <= depth - side.z;
   if (!fits) return CUDA_ERROR_INVALID_VALUE;
   const size_t slice = width * height;
   const size_t offset = side.z * slice + side.y * width + side.x;
-  auto* memory = reinterpret_cast<std::byte*>(static_cast<intptr_t>(array->memory) + array->context->device->to_host());
+  auto* memory = reinterpret_cast<std::byte*>(static_cast<intptr_t>(array->memory) +
+                                              array->context->device->to_host());
   *rows = {memory + offset, width, slice};
   return CUDA_SUCCESS;
 }
 
-// True where the declared memory type refuses what lies at the address: DEVICE is checked, HOST is not.
-bool wrong_place(const Side& side, const Block* block) { return side.type == CU_MEMORYTYPE_DEVICE && block == nullptr; }
+// True where the declared memory type refuses what lies at the address: DEVICE is checked, HOST is
+// not.
+bool wrong_place(const Side& side, const Block* block) {
+  return side.type == CU_MEMORYTYPE_DEVICE && block == nullptr;
+}
 
 CUresult resolve_linear(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) {
   const size_t pitch = side.pitch == 0 ? side.x + copy.WidthInBytes : side.pitch;
@@ -68,8 +80,9 @@ CUresult resolve_linear(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows)
   const Block* block = state().blocks.containing(first);
   if (wrong_place(side, block)) return CUDA_ERROR_INVALID_VALUE;
   *rows = {reinterpret_cast<std::byte*>(first), pitch, slice};
-  if (block == nullptr) return CUDA_SUCCESS;  // pageable host memory
-  // Registered memory is part of a larger host buffer: a host-side range may go on past the registration.
+  if (block == nullptr) return CUDA_SUCCESS; // pageable host memory
+  // Registered memory is part of a larger host buffer: a host-side range may go on past the
+  // registration.
   if (block->kind == BlockKind::kRegistered && side.type == CU_MEMORYTYPE_HOST) return CUDA_SUCCESS;
   rows->start = state().blocks.view(first, extent);
   return rows->start == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -77,15 +90,17 @@ CUresult resolve_linear(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows)
 
 CUresult resolve(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) {
   switch (side.type) {
-    case CU_MEMORYTYPE_HOST:
-    case CU_MEMORYTYPE_DEVICE:
-    case CU_MEMORYTYPE_UNIFIED: return resolve_linear(side, copy, rows);
-    case CU_MEMORYTYPE_ARRAY: return resolve_array(side, copy, rows);
-    default: return CUDA_ERROR_INVALID_VALUE;
+  case CU_MEMORYTYPE_HOST:
+  case CU_MEMORYTYPE_DEVICE:
+  case CU_MEMORYTYPE_UNIFIED: return resolve_linear(side, copy, rows);
+  case CU_MEMORYTYPE_ARRAY: return resolve_array(side, copy, rows);
+  default: return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
-bool is_empty(const CUDA_MEMCPY3D& copy) { return copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0; }
+bool is_empty(const CUDA_MEMCPY3D& copy) {
+  return copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0;
+}
 
 CUresult resolve_both(const CUDA_MEMCPY3D& copy, Rows* source, Rows* destination) {
   if (copy.srcLOD != 0 || copy.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -93,7 +108,7 @@ CUresult resolve_both(const CUDA_MEMCPY3D& copy, Rows* source, Rows* destination
   return resolve(destination_of(copy), copy, destination);
 }
 
-}  // namespace
+} // namespace
 
 CUresult check_copy(const CUDA_MEMCPY3D& copy) {
   Rows source, destination;
@@ -113,4 +128,4 @@ CUresult do_copy(const CUDA_MEMCPY3D& copy) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The copy entry points. Each one only writes down which copy it is, as a CUDA_MEMCPY3D, and submits it.
-// Called through driver_api.def with the lock held. Sync forms use stream 0, which _ptds turns into the thread's own.
-// Invariant: the declared direction is kept in the memory types, because the answers to mistakes depend on it.
+// The copy entry points. Each one only writes down which copy it is, as a CUDA_MEMCPY3D, and
+// submits it. Called through driver_api.def with the lock held. Sync forms use stream 0, which
+// _ptds turns into the thread's own. Invariant: the declared direction is kept in the memory types,
+// because the answers to mistakes depend on it.
 #include "api.h"
 #include "operation.h"
 
@@ -45,8 +46,8 @@ CUDA_MEMCPY3D row_of(size_t bytes) {
   return copy;
 }
 
-CUresult linear(CUmemorytype to, CUdeviceptr destination, CUmemorytype from, CUdeviceptr source, size_t bytes,
-                CUstream stream) {
+CUresult linear(CUmemorytype to, CUdeviceptr destination, CUmemorytype from, CUdeviceptr source,
+                size_t bytes, CUstream stream) {
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, from, source);
   set_destination(copy, to, destination);
@@ -88,7 +89,8 @@ CUresult submit_3d_peer(const CUDA_MEMCPY3D_PEER* c, CUstream stream) {
   if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (state().context(c->srcContext) == nullptr || state().context(c->dstContext) == nullptr)
     return CUDA_ERROR_INVALID_CONTEXT;
-  // Same fields in the same order, except for the context handles that stand where CUDA_MEMCPY3D has reserved words.
+  // Same fields in the same order, except for the context handles that stand where CUDA_MEMCPY3D
+  // has reserved words.
   static_assert(sizeof(CUDA_MEMCPY3D) == sizeof(CUDA_MEMCPY3D_PEER));
   CUDA_MEMCPY3D copy{};
   __builtin_memcpy(&copy, c, sizeof copy);
@@ -97,22 +99,30 @@ CUresult submit_3d_peer(const CUDA_MEMCPY3D_PEER* c, CUstream stream) {
   return submit(stream, copy);
 }
 
-CUresult submit_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes, CUstream stream) {
-  if (state().context(to) == nullptr || state().context(from) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+CUresult submit_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes,
+                     CUstream stream) {
+  if (state().context(to) == nullptr || state().context(from) == nullptr)
+    return CUDA_ERROR_INVALID_CONTEXT;
   return linear(kDevice, dst, kDevice, src, bytes, stream);
 }
 
-}  // namespace
+} // namespace
 
-CUresult memcpy_any(CUdeviceptr d, CUdeviceptr s, size_t n) { return linear(kUnified, d, kUnified, s, n, nullptr); }
+CUresult memcpy_any(CUdeviceptr d, CUdeviceptr s, size_t n) {
+  return linear(kUnified, d, kUnified, s, n, nullptr);
+}
 CUresult memcpy_any_async(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream q) {
   return linear(kUnified, d, kUnified, s, n, q);
 }
 CUresult memcpy_htod(CUdeviceptr d, const void* s, size_t n) {
   return linear(kDevice, d, kHost, address_of(s), n, nullptr);
 }
-CUresult memcpy_dtoh(void* d, CUdeviceptr s, size_t n) { return linear(kHost, address_of(d), kDevice, s, n, nullptr); }
-CUresult memcpy_dtod(CUdeviceptr d, CUdeviceptr s, size_t n) { return linear(kDevice, d, kDevice, s, n, nullptr); }
+CUresult memcpy_dtoh(void* d, CUdeviceptr s, size_t n) {
+  return linear(kHost, address_of(d), kDevice, s, n, nullptr);
+}
+CUresult memcpy_dtod(CUdeviceptr d, CUdeviceptr s, size_t n) {
+  return linear(kDevice, d, kDevice, s, n, nullptr);
+}
 CUresult memcpy_htod_async(CUdeviceptr d, const void* s, size_t n, CUstream q) {
   return linear(kDevice, d, kHost, address_of(s), n, q);
 }
@@ -137,14 +147,16 @@ CUresult memcpy_atod(CUdeviceptr destination, CUarray array, size_t offset, size
   return submit(nullptr, copy);
 }
 
-CUresult memcpy_htoa_async(CUarray array, size_t offset, const void* source, size_t bytes, CUstream stream) {
+CUresult memcpy_htoa_async(CUarray array, size_t offset, const void* source, size_t bytes,
+                           CUstream stream) {
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, kHost, address_of(source));
   set_destination(copy, array, offset);
   return submit(stream, copy);
 }
 
-CUresult memcpy_atoh_async(void* destination, CUarray array, size_t offset, size_t bytes, CUstream stream) {
+CUresult memcpy_atoh_async(void* destination, CUarray array, size_t offset, size_t bytes,
+                           CUstream stream) {
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, array, offset);
   set_destination(copy, kHost, address_of(destination));
@@ -168,7 +180,9 @@ CUresult memcpy_atoa(CUarray to, size_t to_offset, CUarray from, size_t from_off
 
 CUresult memcpy_2d(const CUDA_MEMCPY2D* copy) { return submit_2d(copy, nullptr); }
 CUresult memcpy_2d_unaligned(const CUDA_MEMCPY2D* copy) { return submit_2d(copy, nullptr); }
-CUresult memcpy_2d_async(const CUDA_MEMCPY2D* copy, CUstream stream) { return submit_2d(copy, stream); }
+CUresult memcpy_2d_async(const CUDA_MEMCPY2D* copy, CUstream stream) {
+  return submit_2d(copy, stream);
+}
 
 CUresult memcpy_3d_async(const CUDA_MEMCPY3D* copy, CUstream stream) {
   return copy == nullptr ? CUDA_ERROR_INVALID_VALUE : submit(stream, *copy);
@@ -176,13 +190,16 @@ CUresult memcpy_3d_async(const CUDA_MEMCPY3D* copy, CUstream stream) {
 CUresult memcpy_3d(const CUDA_MEMCPY3D* copy) { return memcpy_3d_async(copy, nullptr); }
 
 CUresult memcpy_3d_peer(const CUDA_MEMCPY3D_PEER* copy) { return submit_3d_peer(copy, nullptr); }
-CUresult memcpy_3d_peer_async(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) { return submit_3d_peer(copy, stream); }
+CUresult memcpy_3d_peer_async(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
+  return submit_3d_peer(copy, stream);
+}
 
 CUresult memcpy_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes) {
   return submit_peer(dst, to, src, from, bytes, nullptr);
 }
-CUresult memcpy_peer_async(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes, CUstream q) {
+CUresult memcpy_peer_async(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from,
+                           size_t bytes, CUstream q) {
   return submit_peer(dst, to, src, from, bytes, q);
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

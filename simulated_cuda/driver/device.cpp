@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets up and hands out the memory of a simulated device.
-// The memfd is mapped read-write for the driver; the window the program sees is a reservation without access.
-// Large releases give their pages back to the host, so a program that cycles through memory stays small.
+// The memfd is mapped read-write for the driver; the window the program sees is a reservation
+// without access. Large releases give their pages back to the host, so a program that cycles
+// through memory stays small.
 #include "device.h"
 
 #include "settings.h"
@@ -20,14 +21,16 @@ constexpr size_t kPageReturnBytes = size_t{1} << 20;
 std::byte* map(size_t bytes, int protection, int flags, int fd) {
   void* memory = mmap(nullptr, bytes, protection, flags | MAP_NORESERVE, fd, 0);
   if (memory != MAP_FAILED) return static_cast<std::byte*>(memory);
-  std::perror("gpumemtrace: simulated device: cannot reserve address space (see GPUMEMTRACE_SIM_MEMORY)");
+  std::perror(
+    "gpumemtrace: simulated device: cannot reserve address space (see GPUMEMTRACE_SIM_MEMORY)");
   return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource* nodes)
-    : ordinal(ordinal_), arena(settings.memory_bytes, nodes), default_pool(std::make_unique<Pool>()) {
+    : ordinal(ordinal_), arena(settings.memory_bytes, nodes),
+      default_pool(std::make_unique<Pool>()) {
   if (settings.others_bytes != 0) arena.take(settings.others_bytes, kGranule);
   default_pool->device = this;
   default_pool->is_default = true;
@@ -73,4 +76,4 @@ void Device::give(CUdeviceptr address, size_t bytes) {
   if (last > first) madvise(alias + first, last - first, MADV_REMOVE);
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

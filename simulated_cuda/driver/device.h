@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One simulated device: its memory (a memfd mapped twice), its pools and its primary context.
-// Owned by State. The program gets addresses inside `window`, which it cannot read or write, as on a real GPU; the
-// driver reaches the same bytes through `alias`.
-// Invariant: window and alias cover the whole capacity and never move; pages cost nothing until they are written.
+// Owned by State. The program gets addresses inside `window`, which it cannot read or write, as on
+// a real GPU; the driver reaches the same bytes through `alias`. Invariant: window and alias cover
+// the whole capacity and never move; pages cost nothing until they are written.
 #pragma once
 
 #include "arena.h"
@@ -15,7 +15,8 @@ namespace gmt::sim {
 
 struct Settings;
 
-// Of a pool or of graph memory: how much is in use now, and the high-water mark the program can reset.
+// Of a pool or of graph memory: how much is in use now, and the high-water mark the program can
+// reset.
 struct Usage {
   size_t current = 0;
   size_t high = 0;
@@ -33,35 +34,37 @@ struct Pool {
   Pool& operator=(const Pool&) = delete;
   Device* device = nullptr;
   bool is_default = false;
-  bool destroyed = false;  // cuMemPoolDestroy was called, blocks of it are still alive
+  bool destroyed = false; // cuMemPoolDestroy was called, blocks of it are still alive
   CUmemPoolProps props{};
   Usage used;
   uint64_t release_threshold = 0;
   int reuse_follow_event = 1;
   int reuse_opportunistic = 1;
   int reuse_internal = 1;
-  int imported_file = -1;  // the memory of the process whose pool this is
-  std::map<int, CUmemAccess_flags> access_of_others;  // by device; the owner's cannot be taken away
+  int imported_file = -1;                            // the memory of the process whose pool this is
+  std::map<int, CUmemAccess_flags> access_of_others; // by device; the owner's cannot be taken away
 };
 
 struct Device {
   Device(int ordinal, const Settings& settings, std::pmr::memory_resource* nodes);
-  ~Device();  // of one that could not be set up; the others live as long as the process
+  ~Device(); // of one that could not be set up; the others live as long as the process
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
-  CUresult map_memory();  // before anything else; what it answers is cuInit's answer
+  CUresult map_memory(); // before anything else; what it answers is cuInit's answer
 
   // Takes memory from the arena; 0 when no hole serves.
   CUdeviceptr take(size_t bytes, size_t alignment = kGranule);
   void give(CUdeviceptr address, size_t bytes);
-  intptr_t to_host() const { return reinterpret_cast<intptr_t>(alias) - static_cast<intptr_t>(window); }
+  intptr_t to_host() const {
+    return reinterpret_cast<intptr_t>(alias) - static_cast<intptr_t>(window);
+  }
   size_t offset_of(CUdeviceptr address) const { return address - window; }
 
   int ordinal;
   int memory_fd = -1;
   CUdeviceptr window = 0;
   std::byte* alias = nullptr;
-  std::byte* reservation = nullptr;  // holds the window
+  std::byte* reservation = nullptr; // holds the window
   Arena arena;
   Context* primary = nullptr;
   unsigned primary_references = 0;
@@ -71,4 +74,4 @@ struct Device {
   Usage graph_memory;
 };
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

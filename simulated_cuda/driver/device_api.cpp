@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device queries: names, attributes, peers. Called through driver_api.def with the lock held.
-// The values come from device_attributes.def; pitch and texture alignments and the memory size from the environment.
-// Invariant: all devices are alike but for their ordinal, PCI bus and UUID; every pair of them has peer access.
+// The values come from device_attributes.def; pitch and texture alignments and the memory size from
+// the environment. Invariant: all devices are alike but for their ordinal, PCI bus and UUID; every
+// pair of them has peer access.
 #include "api.h"
 #include "operation.h"
 
@@ -24,10 +25,10 @@ constexpr Attribute kAttributes[] = {
 
 int attribute_value(CUdevice_attribute name, int ordinal) {
   switch (name) {
-    case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT: return state().settings.texture_alignment;
-    case CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT: return state().settings.texture_pitch_alignment;
-    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return ordinal + 1;
-    default: break;
+  case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT: return state().settings.texture_alignment;
+  case CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT: return state().settings.texture_pitch_alignment;
+  case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return ordinal + 1;
+  default: break;
   }
   for (const Attribute& attribute : kAttributes) {
     if (attribute.name == name) return attribute.value;
@@ -35,7 +36,7 @@ int attribute_value(CUdevice_attribute name, int ordinal) {
   return 0;
 }
 
-}  // namespace
+} // namespace
 
 CUresult device_get(CUdevice* device, int ordinal) {
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -74,7 +75,8 @@ CUresult device_total_mem(size_t* bytes, CUdevice ordinal) {
 }
 
 CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice ordinal) {
-  if (value == nullptr || attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
+  if (value == nullptr || attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
+    return CUDA_ERROR_INVALID_VALUE;
   if (state().device(ordinal) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   *value = attribute_value(attribute, ordinal);
   return CUDA_SUCCESS;
@@ -95,8 +97,10 @@ CUresult device_get_properties(CUdevprop* p, CUdevice ordinal) {
   *p = {};
   p->maxThreadsPerBlock = value(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   for (int i = 0; i < 3; ++i) {
-    p->maxThreadsDim[i] = value(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i));
-    p->maxGridSize[i] = value(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i));
+    p->maxThreadsDim[i] =
+      value(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i));
+    p->maxGridSize[i] =
+      value(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i));
   }
   p->sharedMemPerBlock = value(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
   p->totalConstantMemory = value(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
@@ -111,7 +115,8 @@ CUresult device_get_properties(CUdevprop* p, CUdevice ordinal) {
 CUresult device_get_pci_bus_id(char* text, int length, CUdevice ordinal) {
   if (text == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
   if (state().device(ordinal) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  std::snprintf(text, static_cast<size_t>(length), "0000:%02X:00.0", static_cast<unsigned>(ordinal + 1));
+  std::snprintf(text, static_cast<size_t>(length), "0000:%02X:00.0",
+                static_cast<unsigned>(ordinal + 1));
   return CUDA_SUCCESS;
 }
 
@@ -126,21 +131,27 @@ CUresult device_get_by_pci_bus_id(CUdevice* device, const char* text) {
 
 CUresult device_can_access_peer(int* can, CUdevice device, CUdevice peer) {
   if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (state().device(device) == nullptr || state().device(peer) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  if (state().device(device) == nullptr || state().device(peer) == nullptr)
+    return CUDA_ERROR_INVALID_DEVICE;
   *can = device != peer && state().settings.peer_access != 0;
   return CUDA_SUCCESS;
 }
 
-CUresult device_get_p2p_attribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to) {
+CUresult device_get_p2p_attribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from,
+                                  CUdevice to) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (state().device(from) == nullptr || state().device(to) == nullptr || from == to) return CUDA_ERROR_INVALID_DEVICE;
-  *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED && state().settings.peer_access != 0;
+  if (state().device(from) == nullptr || state().device(to) == nullptr || from == to)
+    return CUDA_ERROR_INVALID_DEVICE;
+  *value =
+    attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED && state().settings.peer_access != 0;
   return CUDA_SUCCESS;
 }
 
-CUresult device_get_texture_1d_linear_max_width(size_t* width, CUarray_format, unsigned channels, CUdevice ordinal) {
+CUresult device_get_texture_1d_linear_max_width(size_t* width, CUarray_format, unsigned channels,
+                                                CUdevice ordinal) {
   if (width == nullptr || channels == 0) return CUDA_ERROR_INVALID_VALUE;
-  *width = static_cast<size_t>(attribute_value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, ordinal));
+  *width = static_cast<size_t>(
+    attribute_value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, ordinal));
   return CUDA_SUCCESS;
 }
 
@@ -150,4 +161,4 @@ CUresult device_get_exec_affinity_support(int* supported, CUexecAffinityType, CU
   return CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every driver call goes through: Entry<row, need, per_thread, function>::call is where an exported symbol jumps.
-// Made by exports.cpp from driver_api.def. It takes the lock, stages aborts, refuses calls from host functions, checks
-// cuInit, the current context and its sticky error, and turns an exhausted host heap into CUDA_ERROR_OUT_OF_MEMORY.
-// Invariant: no exception leaves a driver call.
+// What every driver call goes through: Entry<row, need, per_thread, function>::call is where an
+// exported symbol jumps. Made by exports.cpp from driver_api.def. It takes the lock, stages aborts,
+// refuses calls from host functions, checks cuInit, the current context and its sticky error, and
+// turns an exhausted host heap into CUDA_ERROR_OUT_OF_MEMORY. Invariant: no exception leaves a
+// driver call.
 #pragma once
 
 #include "lock.h"
@@ -15,8 +16,8 @@
 
 namespace gmt::sim {
 
-// kThreadOnly: like kInit, for calls that only look at the calling thread's own state and therefore take no lock: the
-// runtime asks for the current context before every call.
+// kThreadOnly: like kInit, for calls that only look at the calling thread's own state and therefore
+// take no lock: the runtime asks for the current context before every call.
 enum Need : unsigned char { kNothing, kThreadOnly, kInit, kContext };
 
 CUresult check_entry(unsigned row, Need need);
@@ -24,7 +25,8 @@ CUresult check_entry(unsigned row, Need need);
 template <unsigned row, Need need, bool per_thread, auto function>
 struct Entry;
 
-template <unsigned row, Need need, bool per_thread, class... Arguments, CUresult (*function)(Arguments...)>
+template <unsigned row, Need need, bool per_thread, class... Arguments,
+          CUresult (*function)(Arguments...)>
 struct Entry<row, need, per_thread, function> {
   static CUresult CUDAAPI call(Arguments... arguments) noexcept {
     [[maybe_unused]] std::conditional_t<need == kThreadOnly, char, DriverLock> lock{};
@@ -41,4 +43,4 @@ struct Entry<row, need, per_thread, function> {
 
 CUresult unsupported();
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

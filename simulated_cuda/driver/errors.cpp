@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuGetErrorName and cuGetErrorString over trace/cuda_results.def.
-// Called through driver_api.def. Unknown numbers answer CUDA_ERROR_INVALID_VALUE and a null pointer, as documented.
+// Called through driver_api.def. Unknown numbers answer CUDA_ERROR_INVALID_VALUE and a null
+// pointer, as documented.
 #include "api.h"
 
 namespace gmt::sim {
@@ -26,7 +27,7 @@ const ErrorText* find_error(CUresult error) {
   return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 CUresult get_error_name(CUresult error, const char** name) {
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -42,4 +43,4 @@ CUresult get_error_string(CUresult error, const char** text) {
   return entry == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events: creation, record, wait, query, elapsed time.
-// Called through driver_api.def with the lock held. Recorded on a capturing stream, an event stands for a point of the
-// graph; a wait on it joins another stream to the capture.
-// Invariant: outside capture an event is complete as soon as its record returns, because work is done in call order.
+// Called through driver_api.def with the lock held. Recorded on a capturing stream, an event stands
+// for a point of the graph; a wait on it joins another stream to the capture. Invariant: outside
+// capture an event is complete as soon as its record returns, because work is done in call order.
 #include "api.h"
 #include "operation.h"
 
@@ -34,12 +34,14 @@ bool in_live_capture(const Event& event) {
 CUresult wait(Stream* stream, Event* event) {
   if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (in_live_capture(*event)) {
-    if (stream->capture != nullptr && stream->capture != event->capture) return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+    if (stream->capture != nullptr && stream->capture != event->capture)
+      return CUDA_ERROR_STREAM_CAPTURE_MERGE;
     if (stream->is_legacy) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     if (stream->capture == nullptr) stream->capture_tail.clear();
     stream->capture = event->capture;
     for (GraphNode* node : event->capture_point) {
-      if (std::find(stream->capture_tail.begin(), stream->capture_tail.end(), node) == stream->capture_tail.end())
+      if (std::find(stream->capture_tail.begin(), stream->capture_tail.end(), node) ==
+          stream->capture_tail.end())
         stream->capture_tail.push_back(node);
     }
     return CUDA_SUCCESS;
@@ -49,12 +51,14 @@ CUresult wait(Stream* stream, Event* event) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace
+} // namespace
 
 CUresult event_create(CUevent* out, unsigned flags) {
-  constexpr unsigned kKnown = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+  constexpr unsigned kKnown =
+    CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
   if (out == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
-  if ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0)
+    return CUDA_ERROR_INVALID_VALUE;
   auto event = std::make_unique<Event>();
   event->context = this_thread().current();
   event->flags = flags;
@@ -69,7 +73,9 @@ CUresult event_destroy(CUevent handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult event_record(CUevent event, CUstream stream) { return record(state().events.get(event), find_stream(stream)); }
+CUresult event_record(CUevent event, CUstream stream) {
+  return record(state().events.get(event), find_stream(stream));
+}
 
 CUresult event_record_with_flags(CUevent event, CUstream stream, unsigned flags) {
   if (flags > CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
@@ -90,8 +96,10 @@ CUresult event_synchronize(CUevent handle) { return event_query(handle); }
 CUresult event_elapsed_time(float* milliseconds, CUevent start_handle, CUevent end_handle) {
   const Event* start = state().events.get(start_handle);
   const Event* end = state().events.get(end_handle);
-  if (start == nullptr || end == nullptr || !start->recorded || !end->recorded) return CUDA_ERROR_INVALID_HANDLE;
-  if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0) return CUDA_ERROR_INVALID_HANDLE;
+  if (start == nullptr || end == nullptr || !start->recorded || !end->recorded)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0)
+    return CUDA_ERROR_INVALID_HANDLE;
   if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
   return CUDA_SUCCESS;
@@ -115,4 +123,4 @@ CUresult ctx_wait_event(CUcontext context, CUevent event) {
   return wait(find_stream(nullptr), state().events.get(event));
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

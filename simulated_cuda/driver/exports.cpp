@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's symbol table: one jump stub an exported name, and cuGetProcAddress over the same rows.
-// Everything here is made from driver_api.def and unsupported_api.def; dlsym(symbol) and cuGetProcAddress(base,
-// version, flags) therefore give the same address, as on the real driver.
-// The three expansions below are: row numbers, stubs, table. They must list the rows in the same order.
+// The driver's symbol table: one jump stub an exported name, and cuGetProcAddress over the same
+// rows. Everything here is made from driver_api.def and unsupported_api.def; dlsym(symbol) and
+// cuGetProcAddress(base, version, flags) therefore give the same address, as on the real driver.
+// The three expansions below are: row numbers, stubs, table. They must list the rows in the same
+// order.
 #include "api.h"
 #include "entry.h"
 #include "jump_stub.h"
@@ -35,23 +36,28 @@ enum RowIndex : unsigned {
   kRowCount
 };
 
-}  // namespace
-}  // namespace gmt::sim
+} // namespace
+} // namespace gmt::sim
 
-#define STUB(symbol, need, per_thread, implementation)                     \
-  extern "C" const char gmt_sim_export_##symbol[] __asm__(#symbol);        \
-  GMT_JUMP_STUB(symbol, (&gmt::sim::Entry<gmt::sim::row_##symbol, gmt::sim::need, per_thread, \
+#define STUB(symbol, need, per_thread, implementation)                                             \
+  extern "C" const char gmt_sim_export_##symbol[] __asm__(#symbol);                                \
+  GMT_JUMP_STUB(symbol, (&gmt::sim::Entry<gmt::sim::row_##symbol, gmt::sim::need, per_thread,      \
                                           &gmt::sim::implementation>::call))
-#define DRV(base, suffix, version, need, implementation) STUB(base##suffix, need, false, implementation)
-#define DRV_PTDS(base, suffix, version, pt, need, implementation) \
-  STUB(base##suffix, need, false, implementation) STUB(base##suffix##_ptds, need, true, implementation)
-#define DRV_PTSZ(base, suffix, version, pt, need, implementation) \
-  STUB(base##suffix, need, false, implementation) STUB(base##suffix##_ptsz, need, true, implementation)
+#define DRV(base, suffix, version, need, implementation)                                           \
+  STUB(base##suffix, need, false, implementation)
+#define DRV_PTDS(base, suffix, version, pt, need, implementation)                                  \
+  STUB(base##suffix, need, false, implementation)                                                  \
+  STUB(base##suffix##_ptds, need, true, implementation)
+#define DRV_PTSZ(base, suffix, version, pt, need, implementation)                                  \
+  STUB(base##suffix, need, false, implementation)                                                  \
+  STUB(base##suffix##_ptsz, need, true, implementation)
 #define DRV_NONE(base, suffix, version) STUB(base##suffix, kNothing, false, unsupported)
-#define DRV_NONE_PTDS(base, suffix, version, pt) \
-  STUB(base##suffix, kNothing, false, unsupported) STUB(base##suffix##_ptds, kNothing, true, unsupported)
-#define DRV_NONE_PTSZ(base, suffix, version, pt) \
-  STUB(base##suffix, kNothing, false, unsupported) STUB(base##suffix##_ptsz, kNothing, true, unsupported)
+#define DRV_NONE_PTDS(base, suffix, version, pt)                                                   \
+  STUB(base##suffix, kNothing, false, unsupported)                                                 \
+  STUB(base##suffix##_ptds, kNothing, true, unsupported)
+#define DRV_NONE_PTSZ(base, suffix, version, pt)                                                   \
+  STUB(base##suffix, kNothing, false, unsupported)                                                 \
+  STUB(base##suffix##_ptsz, kNothing, true, unsupported)
 #include "driver_api.def"
 #include "unsupported_api.def"
 #undef DRV
@@ -66,21 +72,26 @@ namespace {
 
 struct Row {
   const char* base;
-  const char* symbol;  // without _ptds or _ptsz
+  const char* symbol; // without _ptds or _ptsz
   int version;
   Form form;
   const void* address;
 };
 
-#define PLAIN_ROW(base, suffix, version) {#base, #base #suffix, version, Form::kPlain, gmt_sim_export_##base##suffix},
-#define THREAD_ROW(base, suffix, pt, letters) \
+#define PLAIN_ROW(base, suffix, version)                                                           \
+  {#base, #base #suffix, version, Form::kPlain, gmt_sim_export_##base##suffix},
+#define THREAD_ROW(base, suffix, pt, letters)                                                      \
   {#base, #base #suffix, pt, Form::kPerThread, gmt_sim_export_##base##suffix##letters},
 #define DRV(base, suffix, version, need, implementation) PLAIN_ROW(base, suffix, version)
-#define DRV_PTDS(base, suffix, version, pt, need, implementation) DRV_NONE_PTDS(base, suffix, version, pt)
-#define DRV_PTSZ(base, suffix, version, pt, need, implementation) DRV_NONE_PTSZ(base, suffix, version, pt)
+#define DRV_PTDS(base, suffix, version, pt, need, implementation)                                  \
+  DRV_NONE_PTDS(base, suffix, version, pt)
+#define DRV_PTSZ(base, suffix, version, pt, need, implementation)                                  \
+  DRV_NONE_PTSZ(base, suffix, version, pt)
 #define DRV_NONE(base, suffix, version) PLAIN_ROW(base, suffix, version)
-#define DRV_NONE_PTDS(base, suffix, version, pt) PLAIN_ROW(base, suffix, version) THREAD_ROW(base, suffix, pt, _ptds)
-#define DRV_NONE_PTSZ(base, suffix, version, pt) PLAIN_ROW(base, suffix, version) THREAD_ROW(base, suffix, pt, _ptsz)
+#define DRV_NONE_PTDS(base, suffix, version, pt)                                                   \
+  PLAIN_ROW(base, suffix, version) THREAD_ROW(base, suffix, pt, _ptds)
+#define DRV_NONE_PTSZ(base, suffix, version, pt)                                                   \
+  PLAIN_ROW(base, suffix, version) THREAD_ROW(base, suffix, pt, _ptsz)
 constexpr int kDriverVersion = 13000;
 
 const Row kRows[] = {
@@ -92,7 +103,7 @@ static_assert(sizeof(kRows) / sizeof(kRows[0]) == kRowCount);
 // The staged abort of GPUMEMTRACE_SIM_ABORT_IN: a crash inside the driver, at a chosen call.
 void maybe_abort(unsigned row) {
   static const char* const wanted =
-      state().settings.abort_symbol.empty() ? nullptr : state().settings.abort_symbol.c_str();
+    state().settings.abort_symbol.empty() ? nullptr : state().settings.abort_symbol.c_str();
   if (wanted == nullptr || std::strcmp(kRows[row].symbol, wanted) != 0) return;
   static std::atomic<long> calls{0};
   if (++calls != state().settings.abort_call) return;
@@ -104,7 +115,7 @@ void maybe_abort(unsigned row) {
   raise(number);
 }
 
-}  // namespace
+} // namespace
 
 CUresult check_entry(unsigned row, Need need) {
   maybe_abort(row);
@@ -122,7 +133,8 @@ CUresult unsupported() { return CUDA_ERROR_NOT_SUPPORTED; }
 
 CUresult get_proc_address(const char* name, void** function, int version, cuuint64_t flags,
                           CUdriverProcAddressQueryResult* status) {
-  if (name == nullptr || function == nullptr || version > kDriverVersion || flags > 2) return CUDA_ERROR_INVALID_VALUE;
+  if (name == nullptr || function == nullptr || version > kDriverVersion || flags > 2)
+    return CUDA_ERROR_INVALID_VALUE;
   const bool per_thread = flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
   const Row* best = nullptr;
   bool name_exists = false;
@@ -130,8 +142,10 @@ CUresult get_proc_address(const char* name, void** function, int version, cuuint
     if (std::strcmp(row.base, name) != 0) continue;
     name_exists = true;
     if (row.version > version || (row.form == Form::kPerThread && !per_thread)) continue;
-    const bool better_form = best != nullptr && row.form == Form::kPerThread && best->form == Form::kPlain;
-    const bool worse_form = best != nullptr && row.form == Form::kPlain && best->form == Form::kPerThread;
+    const bool better_form =
+      best != nullptr && row.form == Form::kPerThread && best->form == Form::kPlain;
+    const bool worse_form =
+      best != nullptr && row.form == Form::kPlain && best->form == Form::kPerThread;
     if (best == nullptr || better_form || (!worse_form && row.version > best->version)) best = &row;
   }
   *function = best == nullptr ? nullptr : const_cast<void*>(best->address);
@@ -147,4 +161,4 @@ CUresult get_proc_address_v1(const char* name, void** function, int version, cuu
   return get_proc_address(name, function, version, flags, nullptr);
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels and functions: names, parameters, attributes, enumeration, occupancy.
-// Called through driver_api.def with the lock held. CUfunction and CUkernel are the same object here.
-// Invariant: enumeration shows the kernels the image declares; an opaque image shows those that were asked for.
+// Called through driver_api.def with the lock held. CUfunction and CUkernel are the same object
+// here. Invariant: enumeration shows the kernels the image declares; an opaque image shows those
+// that were asked for.
 #include "api.h"
 #include "library.h"
 #include "operation.h"
@@ -58,14 +59,14 @@ CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* h
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto it = kernel->attributes.find(attribute);
   switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = kMaxThreads; break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = 90; break;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      *value = it == kernel->attributes.end() ? 49152 : it->second;
-      break;
-    default: *value = it == kernel->attributes.end() ? 0 : it->second; break;
+  case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = kMaxThreads; break;
+  case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
+  case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+  case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = 90; break;
+  case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+    *value = it == kernel->attributes.end() ? 49152 : it->second;
+    break;
+  default: *value = it == kernel->attributes.end() ? 0 : it->second; break;
   }
   return CUDA_SUCCESS;
 }
@@ -81,7 +82,7 @@ CUresult accept(const void* handle) {
   return find_kernel(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
-}  // namespace
+} // namespace
 
 Kernel* find_kernel(const void* handle) {
   Kernel* found = nullptr;
@@ -104,7 +105,8 @@ CUresult module_get_function_count(unsigned* count, CUmodule module) {
 CUresult module_enumerate_functions(CUfunction* functions, unsigned count, CUmodule module) {
   Library* library = library_of(module);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return library_enumerate_kernels(reinterpret_cast<CUkernel*>(functions), count, reinterpret_cast<CUlibrary>(library));
+  return library_enumerate_kernels(reinterpret_cast<CUkernel*>(functions), count,
+                                   reinterpret_cast<CUlibrary>(library));
 }
 
 CUresult library_get_kernel_count(unsigned* count, CUlibrary handle) {
@@ -120,7 +122,8 @@ CUresult library_enumerate_kernels(CUkernel* kernels, unsigned count, CUlibrary 
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto all = all_kernels(library);
-  for (unsigned i = 0; i < count && i < all.size(); ++i) kernels[i] = reinterpret_cast<CUkernel>(all[i]);
+  for (unsigned i = 0; i < count && i < all.size(); ++i)
+    kernels[i] = reinterpret_cast<CUkernel>(all[i]);
   return CUDA_SUCCESS;
 }
 
@@ -147,15 +150,21 @@ CUresult func_get_module(CUmodule* out, CUfunction handle) {
 
 CUresult kernel_get_name(const char** name, CUkernel kernel) { return get_name(name, kernel); }
 CUresult func_get_name(const char** name, CUfunction function) { return get_name(name, function); }
-CUresult kernel_get_param_info(CUkernel k, size_t i, size_t* o, size_t* s) { return get_parameter(k, i, o, s); }
-CUresult func_get_param_info(CUfunction f, size_t i, size_t* o, size_t* s) { return get_parameter(f, i, o, s); }
-CUresult kernel_get_attribute(int* value, CUfunction_attribute attribute, CUkernel kernel, CUdevice) {
+CUresult kernel_get_param_info(CUkernel k, size_t i, size_t* o, size_t* s) {
+  return get_parameter(k, i, o, s);
+}
+CUresult func_get_param_info(CUfunction f, size_t i, size_t* o, size_t* s) {
+  return get_parameter(f, i, o, s);
+}
+CUresult kernel_get_attribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
+                              CUdevice) {
   return get_attribute(value, attribute, kernel);
 }
 CUresult func_get_attribute(int* value, CUfunction_attribute attribute, CUfunction function) {
   return get_attribute(value, attribute, function);
 }
-CUresult kernel_set_attribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice) {
+CUresult kernel_set_attribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+                              CUdevice) {
   return set_attribute(attribute, value, kernel);
 }
 CUresult func_set_attribute(CUfunction function, CUfunction_attribute attribute, int value) {
@@ -163,27 +172,30 @@ CUresult func_set_attribute(CUfunction function, CUfunction_attribute attribute,
 }
 CUresult kernel_set_cache_config(CUkernel kernel, CUfunc_cache, CUdevice) { return accept(kernel); }
 CUresult func_set_cache_config(CUfunction function, CUfunc_cache) { return accept(function); }
-CUresult func_set_shared_mem_config(CUfunction function, CUsharedconfig) { return accept(function); }
+CUresult func_set_shared_mem_config(CUfunction function, CUsharedconfig) {
+  return accept(function);
+}
 CUresult func_load(CUfunction function) { return accept(function); }
 CUresult func_is_loaded(CUfunctionLoadingState* loaded, CUfunction function) {
   if (loaded != nullptr) *loaded = CU_FUNCTION_LOADING_STATE_LOADED;
   return accept(function);
 }
 
-CUresult occupancy_max_active_blocks_per_multiprocessor(int* blocks, CUfunction function, int size, size_t) {
+CUresult occupancy_max_active_blocks_per_multiprocessor(int* blocks, CUfunction function, int size,
+                                                        size_t) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
   if (blocks == nullptr || size <= 0 || size > kMaxThreads) return CUDA_ERROR_INVALID_VALUE;
   *blocks = std::min(32, kThreadsPerProcessor / size);
   return CUDA_SUCCESS;
 }
 
-CUresult occupancy_max_active_blocks_per_multiprocessor_with_flags(int* blocks, CUfunction f, int n, size_t s,
-                                                                   unsigned) {
+CUresult occupancy_max_active_blocks_per_multiprocessor_with_flags(int* blocks, CUfunction f, int n,
+                                                                   size_t s, unsigned) {
   return occupancy_max_active_blocks_per_multiprocessor(blocks, f, n, s);
 }
 
-CUresult occupancy_max_potential_block_size(int* grid, int* block, CUfunction function, CUoccupancyB2DSize, size_t,
-                                            int limit) {
+CUresult occupancy_max_potential_block_size(int* grid, int* block, CUfunction function,
+                                            CUoccupancyB2DSize, size_t, int limit) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
   if (grid == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *block = limit > 0 ? std::min(limit, kMaxThreads) : kMaxThreads;
@@ -192,15 +204,17 @@ CUresult occupancy_max_potential_block_size(int* grid, int* block, CUfunction fu
 }
 
 CUresult occupancy_max_potential_block_size_with_flags(int* grid, int* block, CUfunction function,
-                                                       CUoccupancyB2DSize size_of, size_t bytes, int limit, unsigned) {
+                                                       CUoccupancyB2DSize size_of, size_t bytes,
+                                                       int limit, unsigned) {
   return occupancy_max_potential_block_size(grid, block, function, size_of, bytes, limit);
 }
 
-CUresult occupancy_available_dynamic_smem_per_block(size_t* bytes, CUfunction function, int blocks, int) {
+CUresult occupancy_available_dynamic_smem_per_block(size_t* bytes, CUfunction function, int blocks,
+                                                    int) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
   if (bytes == nullptr || blocks <= 0) return CUDA_ERROR_INVALID_VALUE;
   *bytes = std::min<size_t>(49152, 233472 / static_cast<size_t>(blocks));
   return CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph structure: adding nodes, topological order, cloning, and the memory that allocation nodes own.
-// Lock held.
-// Invariant: a clone's nodes stand in the same order as the original's, so a node is found again by its index.
+// Graph structure: adding nodes, topological order, cloning, and the memory that allocation nodes
+// own. Lock held. Invariant: a clone's nodes stand in the same order as the original's, so a node
+// is found again by its index.
 #include "graph.h"
 
 #include "operation.h"
@@ -44,7 +44,8 @@ std::vector<GraphNode*> Graph::in_order() const {
     for (const auto& node : nodes) {
       if (done[node.get()]) continue;
       const auto& needs = node->dependencies;
-      if (!std::all_of(needs.begin(), needs.end(), [&](GraphNode* other) { return done[other]; })) continue;
+      if (!std::all_of(needs.begin(), needs.end(), [&](GraphNode* other) { return done[other]; }))
+        continue;
       done[node.get()] = true;
       order.push_back(node.get());
       progress = true;
@@ -66,7 +67,8 @@ std::unique_ptr<Graph> clone(const Graph& graph) {
   std::map<const GraphNode*, GraphNode*> twin;
   for (const auto& node : graph.nodes) {
     GraphNode* added = copy->add(node->operation, {});
-    if (auto* child = std::get_if<ChildOperation>(&added->operation)) child->graph = clone(*child->graph);
+    if (auto* child = std::get_if<ChildOperation>(&added->operation))
+      child->graph = clone(*child->graph);
     added->original = node.get();
     twin[node.get()] = added;
   }
@@ -80,10 +82,10 @@ std::unique_ptr<Graph> clone(const Graph& graph) {
 CUgraphNodeType type_of(const Operation& operation) {
   // In the order of the variant.
   constexpr CUgraphNodeType kTypes[] = {
-      CU_GRAPH_NODE_TYPE_EMPTY,     CU_GRAPH_NODE_TYPE_KERNEL,       CU_GRAPH_NODE_TYPE_MEMCPY,
-      CU_GRAPH_NODE_TYPE_MEMSET,    CU_GRAPH_NODE_TYPE_HOST,         CU_GRAPH_NODE_TYPE_MEM_ALLOC,
-      CU_GRAPH_NODE_TYPE_MEM_FREE,  CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_WAIT_EVENT,
-      CU_GRAPH_NODE_TYPE_GRAPH,
+    CU_GRAPH_NODE_TYPE_EMPTY,    CU_GRAPH_NODE_TYPE_KERNEL,       CU_GRAPH_NODE_TYPE_MEMCPY,
+    CU_GRAPH_NODE_TYPE_MEMSET,   CU_GRAPH_NODE_TYPE_HOST,         CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+    CU_GRAPH_NODE_TYPE_MEM_FREE, CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+    CU_GRAPH_NODE_TYPE_GRAPH,
   };
   static_assert(sizeof(kTypes) / sizeof(kTypes[0]) == std::variant_size_v<Operation>);
   return kTypes[operation.index()];
@@ -111,7 +113,7 @@ Graph* find_inside(const Graph& graph, const Graph* wanted) {
   return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 Graph* find_graph(CUgraph handle) {
   if (Graph* graph = state().graphs.get(handle)) return graph;
@@ -130,4 +132,4 @@ GraphNode* find_node(CUgraphNode handle) {
   return found;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

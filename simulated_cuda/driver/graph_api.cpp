@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs as structures: creation, edges, queries, cloning, destruction, user objects.
-// Called through driver_api.def with the lock held. The old forms without edge data forward to the new ones.
-// Invariant: an array answer follows CUDA's rule: with a null array the count is asked for; otherwise at most *count
-// entries are written, the rest of the array is set to null, and *count becomes what was written.
+// Called through driver_api.def with the lock held. The old forms without edge data forward to the
+// new ones. Invariant: an array answer follows CUDA's rule: with a null array the count is asked
+// for; otherwise at most *count entries are written, the rest of the array is set to null, and
+// *count becomes what was written.
 #include "api.h"
 #include "operation.h"
 
@@ -17,7 +18,8 @@ CUresult write_nodes(const std::vector<GraphNode*>& nodes, CUgraphNode* out, siz
     *count = nodes.size();
     return CUDA_SUCCESS;
   }
-  for (size_t i = 0; i < *count; ++i) out[i] = i < nodes.size() ? reinterpret_cast<CUgraphNode>(nodes[i]) : nullptr;
+  for (size_t i = 0; i < *count; ++i)
+    out[i] = i < nodes.size() ? reinterpret_cast<CUgraphNode>(nodes[i]) : nullptr;
   *count = std::min(*count, nodes.size());
   return CUDA_SUCCESS;
 }
@@ -34,7 +36,7 @@ void clear_edges(CUgraphEdgeData* edges, size_t count) {
   if (edges != nullptr) std::fill_n(edges, count, CUgraphEdgeData{});
 }
 
-}  // namespace
+} // namespace
 
 CUresult graph_create(CUgraph* out, unsigned flags) {
   if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -51,7 +53,8 @@ CUresult graph_destroy(CUgraph handle) {
 
 CUresult graph_clone(CUgraph* out, CUgraph handle) {
   const Graph* graph = find_graph(handle);
-  if (out == nullptr || graph == nullptr || graph->has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || graph == nullptr || graph->has_memory_nodes())
+    return CUDA_ERROR_INVALID_VALUE;
   *out = reinterpret_cast<CUgraph>(state().graphs.add(clone(*graph)));
   return CUDA_SUCCESS;
 }
@@ -82,12 +85,15 @@ CUresult graph_get_nodes(CUgraph handle, CUgraphNode* nodes, size_t* count) {
 CUresult graph_get_root_nodes(CUgraph handle, CUgraphNode* nodes, size_t* count) {
   const Graph* graph = find_graph(handle);
   if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return write_nodes(select_nodes(*graph, [](const GraphNode& n) { return n.dependencies.empty(); }), nodes, count);
+  return write_nodes(
+    select_nodes(*graph, [](const GraphNode& n) { return n.dependencies.empty(); }), nodes, count);
 }
 
-CUresult graph_get_edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* edges, size_t* count) {
+CUresult graph_get_edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* edges,
+                         size_t* count) {
   const Graph* graph = find_graph(handle);
-  if (graph == nullptr || count == nullptr || (from == nullptr) != (to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (graph == nullptr || count == nullptr || (from == nullptr) != (to == nullptr))
+    return CUDA_ERROR_INVALID_VALUE;
   std::vector<GraphNode*> sources, targets;
   for (const auto& node : graph->nodes) {
     for (GraphNode* dependency : node->dependencies) {
@@ -106,7 +112,8 @@ CUresult graph_get_edges_v1(CUgraph graph, CUgraphNode* from, CUgraphNode* to, s
   return graph_get_edges(graph, from, to, nullptr, count);
 }
 
-CUresult graph_node_get_dependencies(CUgraphNode handle, CUgraphNode* nodes, CUgraphEdgeData* edges, size_t* count) {
+CUresult graph_node_get_dependencies(CUgraphNode handle, CUgraphNode* nodes, CUgraphEdgeData* edges,
+                                     size_t* count) {
   const GraphNode* node = find_node(handle);
   if (node == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = write_nodes(node->dependencies, nodes, count);
@@ -118,11 +125,13 @@ CUresult graph_node_get_dependencies_v1(CUgraphNode node, CUgraphNode* nodes, si
   return graph_node_get_dependencies(node, nodes, nullptr, count);
 }
 
-CUresult graph_node_get_dependent_nodes(CUgraphNode handle, CUgraphNode* nodes, CUgraphEdgeData* edges, size_t* count) {
+CUresult graph_node_get_dependent_nodes(CUgraphNode handle, CUgraphNode* nodes,
+                                        CUgraphEdgeData* edges, size_t* count) {
   const GraphNode* node = find_node(handle);
   if (node == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto depends = [&](const GraphNode& other) {
-    return std::find(other.dependencies.begin(), other.dependencies.end(), node) != other.dependencies.end();
+    return std::find(other.dependencies.begin(), other.dependencies.end(), node) !=
+           other.dependencies.end();
   };
   const CUresult result = write_nodes(select_nodes(*node->graph, depends), nodes, count);
   if (result == CUDA_SUCCESS && nodes != nullptr) clear_edges(edges, *count);
@@ -133,17 +142,19 @@ CUresult graph_node_get_dependent_nodes_v1(CUgraphNode node, CUgraphNode* nodes,
   return graph_node_get_dependent_nodes(node, nodes, nullptr, count);
 }
 
-CUresult graph_add_dependencies(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*,
-                                size_t count) {
+CUresult graph_add_dependencies(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
+                                const CUgraphEdgeData*, size_t count) {
   Graph* graph = find_graph(handle);
-  if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr))) return CUDA_ERROR_INVALID_VALUE;
+  if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr)))
+    return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
     GraphNode* source = find_node(from[i]);
     GraphNode* target = find_node(to[i]);
     if (source == nullptr || target == nullptr || source->graph != graph || target->graph != graph)
       return CUDA_ERROR_INVALID_VALUE;
     auto& needs = target->dependencies;
-    if (std::find(needs.begin(), needs.end(), source) != needs.end()) return CUDA_ERROR_INVALID_VALUE;
+    if (std::find(needs.begin(), needs.end(), source) != needs.end())
+      return CUDA_ERROR_INVALID_VALUE;
     needs.push_back(source);
     if (graph->in_order().empty()) {
       needs.pop_back();
@@ -153,22 +164,26 @@ CUresult graph_add_dependencies(CUgraph handle, const CUgraphNode* from, const C
   return CUDA_SUCCESS;
 }
 
-CUresult graph_add_dependencies_v1(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count) {
+CUresult graph_add_dependencies_v1(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                   size_t count) {
   return graph_add_dependencies(graph, from, to, nullptr, count);
 }
 
 CUresult graph_remove_dependencies(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
                                    const CUgraphEdgeData*, size_t count) {
   const Graph* graph = find_graph(handle);
-  if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr))) return CUDA_ERROR_INVALID_VALUE;
+  if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr)))
+    return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
     GraphNode* target = find_node(to[i]);
-    if (target == nullptr || std::erase(target->dependencies, find_node(from[i])) == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (target == nullptr || std::erase(target->dependencies, find_node(from[i])) == 0)
+      return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
 }
 
-CUresult graph_remove_dependencies_v1(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count) {
+CUresult graph_remove_dependencies_v1(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                      size_t count) {
   return graph_remove_dependencies(graph, from, to, nullptr, count);
 }
 
@@ -179,7 +194,8 @@ void release_user_object(UserObject* object, unsigned count) {
   if (dead != nullptr) post_host_function(nullptr, dead->destroy, dead->object);
 }
 
-CUresult user_object_create(CUuserObject* out, void* pointer, CUhostFn destroy, unsigned references, unsigned flags) {
+CUresult user_object_create(CUuserObject* out, void* pointer, CUhostFn destroy, unsigned references,
+                            unsigned flags) {
   if (out == nullptr || destroy == nullptr || references == 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) return CUDA_ERROR_INVALID_VALUE;
   auto object = std::make_unique<UserObject>(UserObject{pointer, destroy, references});
@@ -196,12 +212,14 @@ CUresult user_object_retain(CUuserObject handle, unsigned count) {
 
 CUresult user_object_release(CUuserObject handle, unsigned count) {
   UserObject* object = state().user_objects.get(handle);
-  if (object == nullptr || count == 0 || count > object->references) return CUDA_ERROR_INVALID_VALUE;
+  if (object == nullptr || count == 0 || count > object->references)
+    return CUDA_ERROR_INVALID_VALUE;
   release_user_object(object, count);
   return CUDA_SUCCESS;
 }
 
-CUresult graph_retain_user_object(CUgraph handle, CUuserObject object_handle, unsigned count, unsigned flags) {
+CUresult graph_retain_user_object(CUgraph handle, CUuserObject object_handle, unsigned count,
+                                  unsigned flags) {
   Graph* graph = find_graph(handle);
   UserObject* object = state().user_objects.get(object_handle);
   if (graph == nullptr || object == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -224,4 +242,4 @@ CUresult graph_release_user_object(CUgraph handle, CUuserObject object_handle, u
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instantiated graphs: instantiation, update, launch, and the memory counters of graphs.
 // Called through driver_api.def with the lock held.
-// Invariant: an executable graph holds its own copies of all operations, in an order that honours the dependencies, so
-// later changes to the graph do not reach it; it outlives the graph.
+// Invariant: an executable graph holds its own copies of all operations, in an order that honours
+// the dependencies, so later changes to the graph do not reach it; it outlives the graph.
 #include "api.h"
 #include "operation.h"
 
@@ -12,8 +12,8 @@ namespace {
 CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags) {
   const Graph* graph = state().graphs.get(handle);
   constexpr unsigned long long kKnown =
-      CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
-      CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+    CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+    CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
   if (out == nullptr || graph == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   const auto order = graph->in_order();
   if (order.size() != graph->nodes.size()) return CUDA_ERROR_INVALID_VALUE;
@@ -21,7 +21,8 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags)
   exec->flags = flags;
   for (const GraphNode* node : order) exec->nodes.push_back({node, node->operation, true});
   for (ExecNode& node : exec->nodes) {
-    if (auto* child = std::get_if<ChildOperation>(&node.operation)) child->graph = clone(*child->graph);
+    if (auto* child = std::get_if<ChildOperation>(&node.operation))
+      child->graph = clone(*child->graph);
   }
   *out = reinterpret_cast<CUgraphExec>(state().execs.add(std::move(exec)));
   return CUDA_SUCCESS;
@@ -36,17 +37,19 @@ ExecNode* find_exec_node(CUgraphExec exec_handle, CUgraphNode node_handle) {
   return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 CUresult graph_instantiate_with_flags(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
   return instantiate(out, graph, flags);
 }
 
-CUresult graph_instantiate_with_params(CUgraphExec* out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+CUresult graph_instantiate_with_params(CUgraphExec* out, CUgraph graph,
+                                       CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = instantiate(out, graph, params->flags);
   params->hErrNode_out = nullptr;
-  params->result_out = result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
+  params->result_out =
+    result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
   return result;
 }
 
@@ -57,7 +60,8 @@ CUresult graph_exec_get_flags(CUgraphExec handle, cuuint64_t* flags) {
   return CUDA_SUCCESS;
 }
 
-CUresult graph_exec_update(CUgraphExec handle, CUgraph graph_handle, CUgraphExecUpdateResultInfo* info) {
+CUresult graph_exec_update(CUgraphExec handle, CUgraph graph_handle,
+                           CUgraphExecUpdateResultInfo* info) {
   GraphExec* exec = state().execs.get(handle);
   const Graph* graph = state().graphs.get(graph_handle);
   if (exec == nullptr || graph == nullptr || info == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -70,7 +74,8 @@ CUresult graph_exec_update(CUgraphExec handle, CUgraph graph_handle, CUgraphExec
     info->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
-  for (size_t i = 0; i < order.size(); ++i) exec->nodes[i] = {order[i], order[i]->operation, exec->nodes[i].enabled};
+  for (size_t i = 0; i < order.size(); ++i)
+    exec->nodes[i] = {order[i], order[i]->operation, exec->nodes[i].enabled};
   info->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
   return CUDA_SUCCESS;
 }
@@ -115,18 +120,24 @@ CUresult graph_node_get_enabled(CUgraphExec exec, CUgraphNode handle, unsigned* 
   return CUDA_SUCCESS;
 }
 
-CUresult device_get_graph_mem_attribute(CUdevice ordinal, CUgraphMem_attribute attribute, void* value) {
+CUresult device_get_graph_mem_attribute(CUdevice ordinal, CUgraphMem_attribute attribute,
+                                        void* value) {
   const Device* device = state().device(ordinal);
   if (device == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const bool high = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
-  *static_cast<cuuint64_t*>(value) = high ? device->graph_memory.high : device->graph_memory.current;
+  const bool high = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH ||
+                    attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
+  *static_cast<cuuint64_t*>(value) =
+    high ? device->graph_memory.high : device->graph_memory.current;
   return CUDA_SUCCESS;
 }
 
-CUresult device_set_graph_mem_attribute(CUdevice ordinal, CUgraphMem_attribute attribute, void* value) {
+CUresult device_set_graph_mem_attribute(CUdevice ordinal, CUgraphMem_attribute attribute,
+                                        void* value) {
   Device* device = state().device(ordinal);
-  if (device == nullptr || value == nullptr || *static_cast<cuuint64_t*>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
-  const bool high = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
+  if (device == nullptr || value == nullptr || *static_cast<cuuint64_t*>(value) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  const bool high = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH ||
+                    attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
   if (!high) return CUDA_ERROR_INVALID_VALUE;
   device->graph_memory.high = device->graph_memory.current;
   return CUDA_SUCCESS;
@@ -136,4 +147,4 @@ CUresult device_graph_mem_trim(CUdevice ordinal) {
   return state().device(ordinal) == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

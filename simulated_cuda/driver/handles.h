@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of live objects of one kind, for handles that programs may pass after their end: a handle is valid only if
-// it is in its table. Owned by State; used with the driver lock held.
-// Invariant: the table owns what it holds; a handle is the object's address.
+// A table of live objects of one kind, for handles that programs may pass after their end: a handle
+// is valid only if it is in its table. Owned by State; used with the driver lock held. Invariant:
+// the table owns what it holds; a handle is the object's address.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace gmt::sim {
 
 template <class T>
 class Handles {
- public:
+public:
   T* add(std::unique_ptr<T> object) {
     T* raw = object.get();
     objects_.emplace(raw, std::move(object));
@@ -42,8 +42,8 @@ class Handles {
 
   size_t size() const { return objects_.size(); }
 
- private:
+private:
   std::unordered_map<const void*, std::unique_ptr<T>> objects_;
 };
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host functions and stream callbacks. They run in order on one thread of the driver's own, as on a real device, so a
-// program that holds a lock while it launches one does not deadlock; CUDA calls from inside them answer 800.
-// Work that follows on the same stream waits for them.
-// Invariant: the thread takes the driver lock only between functions, never during one; all signals are blocked in it.
+// Host functions and stream callbacks. They run in order on one thread of the driver's own, as on a
+// real device, so a program that holds a lock while it launches one does not deadlock; CUDA calls
+// from inside them answer 800. Work that follows on the same stream waits for them. Invariant: the
+// thread takes the driver lock only between functions, never during one; all signals are blocked in
+// it.
 #include "lock.h"
 #include "operation.h"
 
@@ -52,7 +53,8 @@ void* work(void*) {
     {
       DriverLock lock;
       --total_pending();
-      if (job.stream != nullptr) --job.stream->pending_host_functions;  // the stream waits for this before it ends
+      if (job.stream != nullptr)
+        --job.stream->pending_host_functions; // the stream waits for this before it ends
       DriverLock::notify_all();
     }
   }
@@ -62,7 +64,8 @@ void* work(void*) {
 void start_worker_once() {
   static const bool started = [] {
     pthread_t thread;
-    if (pthread_create(&thread, nullptr, work, nullptr) != 0) std::abort();  // signals are blocked here: inherited
+    if (pthread_create(&thread, nullptr, work, nullptr) != 0)
+      std::abort(); // signals are blocked here: inherited
     pthread_detach(thread);
     return true;
   }();
@@ -82,17 +85,18 @@ bool must_wait(const Stream& stream) {
   if (stream.pending_host_functions != 0) return true;
   if ((stream.flags & CU_STREAM_NON_BLOCKING) != 0) return false;
   const auto pending_blocking = [&](const Stream* other) {
-    return other != nullptr && other->context == stream.context && other->pending_host_functions != 0 &&
-           (other->flags & CU_STREAM_NON_BLOCKING) == 0;
+    return other != nullptr && other->context == stream.context &&
+           other->pending_host_functions != 0 && (other->flags & CU_STREAM_NON_BLOCKING) == 0;
   };
   if (!stream.is_legacy) return pending_blocking(stream.context->legacy.get());
   bool found = false;
   state().streams.for_each([&](const Stream& other) { found = found || pending_blocking(&other); });
-  for (const auto& entry : stream.context->per_thread) found = found || pending_blocking(entry.second.get());
+  for (const auto& entry : stream.context->per_thread)
+    found = found || pending_blocking(entry.second.get());
   return found;
 }
 
-}  // namespace
+} // namespace
 
 void post_host_function(Stream* stream, CUhostFn function, void* argument) {
   post({stream, function, nullptr, CUDA_SUCCESS, argument});
@@ -102,7 +106,9 @@ void post_stream_callback(Stream* stream, CUstreamCallback callback, void* argum
   post({stream, nullptr, callback, CUDA_SUCCESS, argument});
 }
 
-bool host_functions_pending(const Stream& stream) { return total_pending() != 0 && must_wait(stream); }
+bool host_functions_pending(const Stream& stream) {
+  return total_pending() != 0 && must_wait(stream);
+}
 
 void wait_for_host_functions(Stream& stream) {
   while (host_functions_pending(stream)) DriverLock::wait();
@@ -112,4 +118,4 @@ void wait_for_all_host_functions(Context*) {
   while (total_pending() != 0) DriverLock::wait();
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pinned and registered host memory: cuMemHostAlloc, cuMemFreeHost, cuMemHostRegister, cuMemHostUnregister, queries.
-// Called through driver_api.def with the lock held.
-// Invariant: with unified addressing the device address of host memory is its host address. Unregistering memory that
-// was allocated pinned answers 1, memory that is not registered 713, overlapping registrations 712, registering memory
-// that CUDA allocated 1. The page before a pinned block is no memory: free() of it crashes, as on a real device.
+// Pinned and registered host memory: cuMemHostAlloc, cuMemFreeHost, cuMemHostRegister,
+// cuMemHostUnregister, queries. Called through driver_api.def with the lock held. Invariant: with
+// unified addressing the device address of host memory is its host address. Unregistering memory
+// that was allocated pinned answers 1, memory that is not registered 713, overlapping registrations
+// 712, registering memory that CUDA allocated 1. The page before a pinned block is no memory:
+// free() of it crashes, as on a real device.
 #include "api.h"
 #include "mapping.h"
 #include "operation.h"
@@ -15,7 +16,8 @@ namespace gmt::sim {
 namespace {
 
 CUresult allocate_pinned(void** out, size_t bytes, unsigned flags) {
-  constexpr unsigned kKnown = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+  constexpr unsigned kKnown =
+    CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
   if (out == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
   void* memory = map_behind_guard(bytes);
@@ -32,7 +34,8 @@ CUresult allocate_pinned(void** out, size_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-// The registered block that has a byte in common with the range; any other block of CUDA's; or nullptr.
+// The registered block that has a byte in common with the range; any other block of CUDA's; or
+// nullptr.
 const Block* overlapped(CUdeviceptr address, size_t bytes) {
   const Block* found = nullptr;
   state().blocks.for_each_in(address, bytes, [&](const Block& block) {
@@ -42,10 +45,12 @@ const Block* overlapped(CUdeviceptr address, size_t bytes) {
 }
 
 bool is_host_block(const Block* block) {
-  return block != nullptr && (block->kind == BlockKind::kPinned || block->kind == BlockKind::kRegistered);
+  return block != nullptr &&
+         (block->kind == BlockKind::kPinned || block->kind == BlockKind::kRegistered);
 }
 
-// The real driver pins pages and fails on memory that is not there; mincore says so without touching it.
+// The real driver pins pages and fails on memory that is not there; mincore says so without
+// touching it.
 bool is_mapped(CUdeviceptr address, size_t bytes) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   unsigned char present = 0;
@@ -55,9 +60,11 @@ bool is_mapped(CUdeviceptr address, size_t bytes) {
   return true;
 }
 
-}  // namespace
+} // namespace
 
-CUresult mem_host_alloc(void** out, size_t bytes, unsigned flags) { return allocate_pinned(out, bytes, flags); }
+CUresult mem_host_alloc(void** out, size_t bytes, unsigned flags) {
+  return allocate_pinned(out, bytes, flags);
+}
 CUresult mem_alloc_host(void** out, size_t bytes) { return allocate_pinned(out, bytes, 0); }
 
 CUresult mem_free_host(void* pointer) {
@@ -76,7 +83,8 @@ CUresult mem_host_register(void* pointer, size_t bytes, unsigned flags) {
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
   if (const Block* other = overlapped(address, bytes)) {
-    return other->kind == BlockKind::kRegistered ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_ERROR_INVALID_VALUE;
+    return other->kind == BlockKind::kRegistered ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+                                                 : CUDA_ERROR_INVALID_VALUE;
   }
   if (!is_mapped(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
   Block block;
@@ -115,4 +123,4 @@ CUresult mem_host_get_flags(unsigned* flags, void* pointer) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

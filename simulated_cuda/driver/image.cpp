@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readers for the forms of device code. Nothing is executed, only symbols are looked at.
-// Sizes inside a fat binary are trusted as the real driver trusts them: the image comes from the program itself.
+// Sizes inside a fat binary are trusted as the real driver trusts them: the image comes from the
+// program itself.
 #include "image.h"
 
 #include <elf.h>
@@ -15,9 +16,9 @@ namespace {
 
 constexpr uint32_t kWrapperMagic = 0x466243b1;
 constexpr uint32_t kFatbinMagic = 0xba55ed50;
-constexpr uint64_t kCompressedFlags = 0xa000;  // LZ4 or zstd
-constexpr unsigned char kEntryPoint = 0x10;    // st_other of kernels
-constexpr unsigned char kManaged = 0x04;       // st_other of __managed__ variables
+constexpr uint64_t kCompressedFlags = 0xa000; // LZ4 or zstd
+constexpr unsigned char kEntryPoint = 0x10;   // st_other of kernels
+constexpr unsigned char kManaged = 0x04;      // st_other of __managed__ variables
 
 struct FatbinHeader {
   uint32_t magic;
@@ -27,7 +28,7 @@ struct FatbinHeader {
 };
 
 struct FatbinEntry {
-  uint16_t kind;  // 1 PTX, 2 ELF
+  uint16_t kind; // 1 PTX, 2 ELF
   uint16_t version;
   uint32_t header_bytes;
   uint64_t payload_bytes;
@@ -43,8 +44,9 @@ T load(const char* at) {
 }
 
 class Cubin {
- public:
-  Cubin(const char* file, Image* image) : file_(file), image_(image), header_(load<Elf64_Ehdr>(file)) {}
+public:
+  Cubin(const char* file, Image* image)
+      : file_(file), image_(image), header_(load<Elf64_Ehdr>(file)) {}
 
   void read() {
     for (unsigned i = 0; i < header_.e_shnum; ++i) {
@@ -53,11 +55,12 @@ class Cubin {
     for (unsigned i = 0; i < header_.e_shnum; ++i) {
       const std::string_view name = section_name(section(i));
       constexpr std::string_view kInfo = ".nv.info.";
-      if (name.substr(0, kInfo.size()) == kInfo) read_parameters(std::string(name.substr(kInfo.size())), section(i));
+      if (name.substr(0, kInfo.size()) == kInfo)
+        read_parameters(std::string(name.substr(kInfo.size())), section(i));
     }
   }
 
- private:
+private:
   Elf64_Shdr section(unsigned index) const {
     return load<Elf64_Shdr>(file_ + header_.e_shoff + size_t{index} * header_.e_shentsize);
   }
@@ -73,7 +76,8 @@ class Cubin {
       const int type = ELF64_ST_TYPE(symbol.st_info);
       if (std::strcmp(name, "malloc") == 0) image_->uses_device_heap = true;
       if (type == STT_FUNC && (symbol.st_other & kEntryPoint) != 0) image_->kernels[name];
-      if (type == STT_OBJECT && symbol.st_size != 0 && symbol.st_shndx < header_.e_shnum) add_variable(name, symbol);
+      if (type == STT_OBJECT && symbol.st_size != 0 && symbol.st_shndx < header_.e_shnum)
+        add_variable(name, symbol);
     }
   }
 
@@ -85,16 +89,18 @@ class Cubin {
     variable.size = symbol.st_size;
     variable.managed = (symbol.st_other & kManaged) != 0;
     if (home.sh_type != SHT_NOBITS && symbol.st_value + symbol.st_size <= home.sh_size) {
-      const auto* first = reinterpret_cast<const std::byte*>(file_ + home.sh_offset + symbol.st_value);
+      const auto* first =
+        reinterpret_cast<const std::byte*>(file_ + home.sh_offset + symbol.st_value);
       variable.first_value.assign(first, first + symbol.st_size);
     }
     image_->variables[name] = std::move(variable);
   }
 
-  // .nv.info.<kernel> is a list of attributes; 0x17 describes one parameter: ordinal, offset and (shifted) size.
+  // .nv.info.<kernel> is a list of attributes; 0x17 describes one parameter: ordinal, offset and
+  // (shifted) size.
   void read_parameters(const std::string& kernel, const Elf64_Shdr& info) {
     const auto it = image_->kernels.find(kernel);
-    if (it == image_->kernels.end()) return;  // a device function, not a kernel
+    if (it == image_->kernels.end()) return; // a device function, not a kernel
     auto& parameters = it->second;
     const char* at = file_ + info.sh_offset;
     const char* end = at + info.sh_size;
@@ -103,7 +109,7 @@ class Cubin {
       const auto attribute = static_cast<unsigned char>(at[1]);
       const auto bytes = load<uint16_t>(at + 2);
       at += 4;
-      if (format != 4) continue;  // the value is inside the first word
+      if (format != 4) continue; // the value is inside the first word
       if (attribute == 0x17 && bytes >= 12) {
         const auto ordinal = load<uint16_t>(at + 4);
         if (parameters.size() <= ordinal) parameters.resize(size_t{ordinal} + 1);
@@ -159,11 +165,12 @@ void read_ptx(std::string_view text, Image* image) {
       kernel = next_word(&text);
       image->kernels[kernel];
     } else if (word == ".func" || word == "{") {
-      kernel.clear();  // .param now belongs to calls inside a body
+      kernel.clear(); // .param now belongs to calls inside a body
     } else if (word == ".param" && !kernel.empty()) {
       auto& parameters = image->kernels[kernel];
       const size_t size = read_ptx_declaration(&text, &name);
-      const size_t before = parameters.empty() ? 0 : parameters.back().offset + parameters.back().size;
+      const size_t before =
+        parameters.empty() ? 0 : parameters.back().offset + parameters.back().size;
       const size_t alignment = size == 0 ? 1 : size < 8 ? size : 8;
       parameters.push_back({(before + alignment - 1) / alignment * alignment, size});
     } else if (word == ".global" || word == ".const") {
@@ -180,7 +187,7 @@ bool read_fatbin(const char* fatbin, Image* image) {
   const char* at = fatbin + header.header_bytes;
   const char* end = at + header.payload_bytes;
   bool readable = false;
-  for (int wanted : {2, 1}) {  // cubins say more than PTX
+  for (int wanted : {2, 1}) { // cubins say more than PTX
     for (const char* entry_at = at; entry_at < end && !readable;) {
       const auto entry = load<FatbinEntry>(entry_at);
       const char* payload = entry_at + entry.header_bytes;
@@ -196,7 +203,7 @@ bool read_fatbin(const char* fatbin, Image* image) {
   return true;
 }
 
-}  // namespace
+} // namespace
 
 bool read_image(const void* code, Image* image) {
   const auto* bytes = static_cast<const char*>(code);
@@ -213,4 +220,4 @@ bool read_image(const void* code, Image* image) {
   return true;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and events of other processes: cuIpc*. A handle says which process has the memory and where it lies in the
-// file that is its device's memory; the other process opens that file through /proc and maps the piece.
-// Called through driver_api.def with the lock held.
-// Invariant: only cuMemAlloc memory has a handle, and every address inside an allocation has the same one; what is
-// opened twice is mapped once and needs two closes. A process cannot open its own handles (201, as an H200 answers).
+// Memory and events of other processes: cuIpc*. A handle says which process has the memory and
+// where it lies in the file that is its device's memory; the other process opens that file through
+// /proc and maps the piece. Called through driver_api.def with the lock held. Invariant: only
+// cuMemAlloc memory has a handle, and every address inside an allocation has the same one; what is
+// opened twice is mapped once and needs two closes. A process cannot open its own handles (201, as
+// an H200 answers).
 #include "api.h"
 #include "mapping.h"
 #include "operation.h"
@@ -23,7 +24,7 @@ constexpr char kMagic[8] = "gmt-sim";
 struct Handle {
   char magic[sizeof kMagic];
   pid_t process;
-  int file;  // number of the device's memory in that process
+  int file; // number of the device's memory in that process
   int device;
   uint32_t id;
   uint64_t offset;
@@ -52,7 +53,9 @@ CUresult check_handle(const Handle& handle) {
   return handle.process == getpid() ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
-uint64_t key_of(const Handle& handle) { return static_cast<uint64_t>(handle.process) << 32 | handle.id; }
+uint64_t key_of(const Handle& handle) {
+  return static_cast<uint64_t>(handle.process) << 32 | handle.id;
+}
 
 Block* find_opened(uint64_t key) {
   Block* found = nullptr;
@@ -69,11 +72,12 @@ int open_file_of(const Handle& handle) {
   return open(path, O_RDWR | O_CLOEXEC);
 }
 
-}  // namespace
+} // namespace
 
 CUresult ipc_get_mem_handle(CUipcMemHandle* out, CUdeviceptr address) {
   const Block* block = state().blocks.containing(address);
-  if (out == nullptr || block == nullptr || block->kind != BlockKind::kDevice) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || block == nullptr || block->kind != BlockKind::kDevice)
+    return CUDA_ERROR_INVALID_VALUE;
   Handle handle{};
   handle.file = block->device->memory_fd;
   handle.device = block->device->ordinal;
@@ -95,7 +99,8 @@ CUresult ipc_open_mem_handle(CUdeviceptr* out, CUipcMemHandle ipc, unsigned flag
     return CUDA_SUCCESS;
   }
   const int file = open_file_of(handle);
-  if (file < 0) return errno == EMFILE || errno == ENFILE ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_MAP_FAILED;
+  if (file < 0)
+    return errno == EMFILE || errno == ENFILE ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_MAP_FAILED;
   Block block;
   const bool mapped = holds(file, handle.offset + handle.bytes) &&
                       map_foreign(file, static_cast<off_t>(handle.offset), handle.bytes, &block);
@@ -122,12 +127,14 @@ CUresult ipc_close_mem_handle(CUdeviceptr address) {
 CUresult ipc_get_event_handle(CUipcEventHandle* out, CUevent event_handle) {
   const Event* event = state().events.get(event_handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (out == nullptr || (event->flags & CU_EVENT_INTERPROCESS) == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || (event->flags & CU_EVENT_INTERPROCESS) == 0)
+    return CUDA_ERROR_INVALID_VALUE;
   write_handle(out, {});
   return CUDA_SUCCESS;
 }
 
-// Work is done in call order, so another process's event is complete whenever this process can wait for it.
+// Work is done in call order, so another process's event is complete whenever this process can wait
+// for it.
 CUresult ipc_open_event_handle(CUevent* out, CUipcEventHandle ipc) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check_handle(read_handle(ipc)); bad != CUDA_SUCCESS) return bad;
@@ -138,4 +145,4 @@ CUresult ipc_open_event_handle(CUevent* out, CUipcEventHandle ipc) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches. Nothing runs: a launch is checked, counted, and answered 0; that is what the report says, too.
-// Called through driver_api.def, and by operation.cpp for graph nodes, with the lock held.
-// GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH stages the one effect of a kernel that matters to a host program: an error that
-// the context keeps. Invariant: the launch itself answers 0 then; every later call answers the error.
+// Kernel launches. Nothing runs: a launch is checked, counted, and answered 0; that is what the
+// report says, too. Called through driver_api.def, and by operation.cpp for graph nodes, with the
+// lock held. GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH stages the one effect of a kernel that matters to
+// a host program: an error that the context keeps. Invariant: the launch itself answers 0 then;
+// every later call answers the error.
 #include "api.h"
 #include "library.h"
 #include "operation.h"
@@ -21,27 +22,29 @@ bool shape_is_possible(const CUDA_KERNEL_NODE_PARAMS& p) {
   if (p.gridDimX == 0 || p.gridDimY == 0 || p.gridDimZ == 0) return false;
   if (p.gridDimX > 0x7fffffffu || p.gridDimY > kMaxGridYz || p.gridDimZ > kMaxGridYz) return false;
   if (p.blockDimX == 0 || p.blockDimY == 0 || p.blockDimZ == 0) return false;
-  if (p.blockDimX > kMaxThreadsPerBlock || p.blockDimY > kMaxThreadsPerBlock || p.blockDimZ > 64) return false;
+  if (p.blockDimX > kMaxThreadsPerBlock || p.blockDimY > kMaxThreadsPerBlock || p.blockDimZ > 64)
+    return false;
   if (size_t{p.blockDimX} * p.blockDimY * p.blockDimZ > kMaxThreadsPerBlock) return false;
   return p.sharedMemBytes <= kMaxSharedBytes;
 }
 
 const void* handle_of(const CUDA_KERNEL_NODE_PARAMS& params) {
-  return params.func != nullptr ? static_cast<const void*>(params.func) : static_cast<const void*>(params.kern);
+  return params.func != nullptr ? static_cast<const void*>(params.func)
+                                : static_cast<const void*>(params.kern);
 }
 
 CUresult launch(const CUDA_KERNEL_NODE_PARAMS& params, CUstream handle) {
   const Stream* stream = find_stream(handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) return submit(handle, make_kernel_operation(params));
-  KernelOperation kernel;  // no copy of the arguments: the launch is over when this returns
+  KernelOperation kernel; // no copy of the arguments: the launch is over when this returns
   kernel.params = params;
   return submit(handle, std::move(kernel));
 }
 
 std::atomic<void (*)(CUcontext, const char*)> launch_watcher{nullptr};
 
-}  // namespace
+} // namespace
 
 void watch_launches(void (*ran)(CUcontext, const char*)) { launch_watcher.store(ran); }
 
@@ -49,7 +52,8 @@ KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params) {
   KernelOperation operation;
   operation.params = params;
   const Kernel* kernel = find_kernel(handle_of(params));
-  if (kernel == nullptr || !kernel->parameters_known || params.kernelParams == nullptr) return operation;
+  if (kernel == nullptr || !kernel->parameters_known || params.kernelParams == nullptr)
+    return operation;
   size_t total = 0;
   for (const Parameter& parameter : kernel->parameters) total += parameter.size;
   operation.argument_bytes.resize(total);
@@ -73,15 +77,17 @@ CUresult do_launch(const KernelOperation& kernel) {
   State& s = state();
   ++s.launches;
   const std::string& name = find_kernel(handle_of(kernel.params))->name;
-  if (const auto ran = launch_watcher.load()) ran(reinterpret_cast<CUcontext>(this_thread().current()), name.c_str());
+  if (const auto ran = launch_watcher.load())
+    ran(reinterpret_cast<CUcontext>(this_thread().current()), name.c_str());
   const std::string& wanted = s.settings.sticky_kernel;
   if (!wanted.empty() && name.find(wanted) != std::string::npos)
     this_thread().current()->sticky = static_cast<CUresult>(s.settings.sticky_error);
   return CUDA_SUCCESS;
 }
 
-CUresult launch_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                       unsigned bz, unsigned shared, CUstream stream, void** arguments, void** extra) {
+CUresult launch_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                       unsigned by, unsigned bz, unsigned shared, CUstream stream, void** arguments,
+                       void** extra) {
   CUDA_KERNEL_NODE_PARAMS params{};
   params.func = function;
   params.gridDimX = gx;
@@ -96,24 +102,29 @@ CUresult launch_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned g
   return launch(params, stream);
 }
 
-CUresult launch_kernel_ex(const CUlaunchConfig* c, CUfunction function, void** arguments, void** extra) {
+CUresult launch_kernel_ex(const CUlaunchConfig* c, CUfunction function, void** arguments,
+                          void** extra) {
   if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult launched = launch_kernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
-                                          c->blockDimZ, c->sharedMemBytes, c->hStream, arguments, extra);
+  const CUresult launched =
+    launch_kernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
+                  c->blockDimZ, c->sharedMemBytes, c->hStream, arguments, extra);
   for (unsigned i = 0; i < c->numAttrs && launched == CUDA_SUCCESS; ++i) {
     const CUlaunchAttribute& attribute = c->attrs[i];
     CUevent event = nullptr;
-    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) event = attribute.value.programmaticEvent.event;
-    if (attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT) event = attribute.value.launchCompletionEvent.event;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+      event = attribute.value.programmaticEvent.event;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+      event = attribute.value.launchCompletionEvent.event;
     if (event == nullptr) continue;
     if (CUresult bad = event_record(event, c->hStream); bad != CUDA_SUCCESS) return bad;
   }
   return launched;
 }
 
-CUresult launch_cooperative_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                   unsigned bz, unsigned shared, CUstream stream, void** arguments) {
+CUresult launch_cooperative_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
+                                   unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                   CUstream stream, void** arguments) {
   return launch_kernel(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, nullptr);
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

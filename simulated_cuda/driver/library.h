@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loaded code: libraries (context-independent), their instances in contexts (modules) and kernels.
 // Lock held.
-// Invariant: a CUfunction and a CUkernel are the same Kernel object here; it lives as long as its library. Variables of
-// a library exist once in each context that asked for them.
+// Invariant: a CUfunction and a CUkernel are the same Kernel object here; it lives as long as its
+// library. Variables of a library exist once in each context that asked for them.
 #pragma once
 
 #include "graph.h"
@@ -36,7 +36,7 @@ struct Module {
 
 struct Library {
   Image image;
-  bool is_module = false;  // made by cuModuleLoad*: belongs to one context and ends with it
+  bool is_module = false; // made by cuModuleLoad*: belongs to one context and ends with it
   std::map<std::string, std::unique_ptr<Kernel>> kernels;
   std::vector<std::unique_ptr<Module>> modules;
   std::map<std::string, CUdeviceptr> managed;
@@ -46,4 +46,4 @@ Kernel* find_kernel(const void* handle);
 void unload_from_context(Context* context);
 KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params);
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mutex, a condition and the signal mask around them.
-// fork: the child gets a fresh mutex (its owner may not exist there) and the mark that ends CUDA in this process.
+// fork: the child gets a fresh mutex (its owner may not exist there) and the mark that ends CUDA in
+// this process.
 #include "lock.h"
 
 #include <initializer_list>
@@ -14,7 +15,8 @@ bool forked = false;
 sigset_t make_blocked_set() {
   sigset_t set{};
   sigfillset(&set);
-  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) sigdelset(&set, fault);
+  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+    sigdelset(&set, fault);
   return set;
 }
 
@@ -29,7 +31,7 @@ const sigset_t& blocked_set() {
   return set;
 }
 
-}  // namespace
+} // namespace
 
 DriverLock::DriverLock() {
   pthread_sigmask(SIG_SETMASK, &blocked_set(), &saved_);
@@ -45,4 +47,4 @@ void DriverLock::wait() { pthread_cond_wait(&changed, &mutex); }
 void DriverLock::notify_all() { pthread_cond_broadcast(&changed); }
 bool DriverLock::in_forked_child() { return forked; }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

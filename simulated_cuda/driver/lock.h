@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one lock of the simulated driver, and the state each thread carries through it.
 // entry.h takes the lock for every driver call; stream.cpp waits on it for host functions.
-// Invariant: asynchronous signals are blocked while the lock is held, so that a signal handler that calls cudaFree
-// waits for no lock its own thread holds. Faults (SIGSEGV and such) stay open: a bad host pointer in a copy must
-// reach the program's own handler, as with the real driver.
+// Invariant: asynchronous signals are blocked while the lock is held, so that a signal handler that
+// calls cudaFree waits for no lock its own thread holds. Faults (SIGSEGV and such) stay open: a bad
+// host pointer in a copy must reach the program's own handler, as with the real driver.
 #pragma once
 
 #include <csignal>
@@ -12,7 +12,7 @@
 namespace gmt::sim {
 
 class DriverLock {
- public:
+public:
   DriverLock();
   ~DriverLock();
   DriverLock(const DriverLock&) = delete;
@@ -25,8 +25,8 @@ class DriverLock {
   // True in a child made by fork: CUDA answers CUDA_ERROR_NOT_INITIALIZED there.
   static bool in_forked_child();
 
- private:
+private:
   sigset_t saved_;
 };
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

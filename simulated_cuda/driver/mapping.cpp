@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mappings behind mapping.h. Called with the driver lock held.
-// Invariant: what is unmapped is exactly what was mapped, found again from the block's own base and size.
+// Invariant: what is unmapped is exactly what was mapped, found again from the block's own base and
+// size.
 #include "mapping.h"
 
 #include <sys/mman.h>
@@ -17,7 +18,7 @@ size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 // A foreign range starts inside its first page, as far in as its offset in the file.
 size_t lead_of(CUdeviceptr base) { return base % page_size(); }
 
-}  // namespace
+} // namespace
 
 void* map_behind_guard(size_t bytes) {
   const size_t guard = page_size();
@@ -39,7 +40,8 @@ bool map_foreign(int fd, off_t offset, size_t bytes, Block* block) {
   const size_t lead = static_cast<size_t>(offset) % page_size();
   void* window = mmap(nullptr, lead + bytes, PROT_NONE, kAnonymous, -1, 0);
   if (window == MAP_FAILED) return false;
-  void* alias = mmap(nullptr, lead + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset - static_cast<off_t>(lead));
+  void* alias = mmap(nullptr, lead + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                     offset - static_cast<off_t>(lead));
   if (alias == MAP_FAILED) {
     munmap(window, lead + bytes);
     return false;
@@ -58,8 +60,9 @@ void unmap_foreign(const Block& block) {
 }
 
 bool holds(int fd, size_t bytes) {
-  struct stat status {};
-  return fstat(fd, &status) == 0 && status.st_size >= 0 && static_cast<size_t>(status.st_size) >= bytes;
+  struct stat status{};
+  return fstat(fd, &status) == 0 && status.st_size >= 0 &&
+         static_cast<size_t>(status.st_size) >= bytes;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

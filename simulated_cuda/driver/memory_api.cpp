@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemAlloc, cuMemAllocPitch, cuMemFree, cuMemAllocManaged, cuMemGetInfo and cuMemGetAddressRange.
 // Called through driver_api.def with the lock held.
-// Invariant: an address is freed only as the base of a live block that cuMemFree may free; anything else answers 1.
+// Invariant: an address is freed only as the base of a live block that cuMemFree may free; anything
+// else answers 1.
 #include "api.h"
 #include "operation.h"
 
@@ -31,12 +32,14 @@ CUresult allocate_device(CUdeviceptr* address, size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace
+} // namespace
 
 CUresult mem_alloc(CUdeviceptr* address, size_t bytes) { return allocate_device(address, bytes); }
 
-CUresult mem_alloc_pitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height, unsigned element) {
-  if (pitch == nullptr || width == 0 || height == 0 || width > kMaxPitch) return CUDA_ERROR_INVALID_VALUE;
+CUresult mem_alloc_pitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
+                         unsigned element) {
+  if (pitch == nullptr || width == 0 || height == 0 || width > kMaxPitch)
+    return CUDA_ERROR_INVALID_VALUE;
   if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
   const size_t row = round_up(width, state().settings.pitch_alignment);
   if (height > std::numeric_limits<size_t>::max() / row) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -51,19 +54,16 @@ CUresult mem_free(CUdeviceptr address) {
   Block* block = state().blocks.at_base(address);
   if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
   switch (block->kind) {
-    case BlockKind::kDevice:
-    case BlockKind::kPool:
-    case BlockKind::kPoolImport:
-    case BlockKind::kExternal:
-    case BlockKind::kGraph:
-      release_block(*block);
-      return CUDA_SUCCESS;
-    case BlockKind::kManaged:
-      if ((block->flags & kStaticVariable) != 0) return CUDA_ERROR_INVALID_VALUE;
-      release_block(*block);
-      return CUDA_SUCCESS;
-    default:
-      return CUDA_ERROR_INVALID_VALUE;
+  case BlockKind::kDevice:
+  case BlockKind::kPool:
+  case BlockKind::kPoolImport:
+  case BlockKind::kExternal:
+  case BlockKind::kGraph: release_block(*block); return CUDA_SUCCESS;
+  case BlockKind::kManaged:
+    if ((block->flags & kStaticVariable) != 0) return CUDA_ERROR_INVALID_VALUE;
+    release_block(*block);
+    return CUDA_SUCCESS;
+  default: return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
@@ -71,7 +71,8 @@ CUresult mem_alloc_managed(CUdeviceptr* address, size_t bytes, unsigned flags) {
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   Block block;
   block.base = reinterpret_cast<CUdeviceptr>(memory);
@@ -100,4 +101,4 @@ CUresult mem_get_address_range(CUdeviceptr* base, size_t* bytes, CUdeviceptr add
   return CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -150,7 +150,8 @@ CUresult load_module(CUmodule* module, Load load_into) {
   Library* library = nullptr;
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = load_into(&library);
-  if (result == CUDA_SUCCESS) *module = reinterpret_cast<CUmodule>(instance_in(library, this_thread().current()));
+  if (result == CUDA_SUCCESS)
+    *module = reinterpret_cast<CUmodule>(instance_in(library, this_thread().current()));
   return result;
 }
 
@@ -169,7 +170,7 @@ void* host_view(CUdeviceptr address, size_t bytes) {
   return state().blocks.view(address, bytes);
 }
 
-}  // namespace
+} // namespace
 
 void unload_from_context(Context* context) {
   std::vector<Library*> modules;
@@ -178,7 +179,8 @@ void unload_from_context(Context* context) {
       if (module->context == context && library.is_module) modules.push_back(&library);
       if (module->context == context) free_variables(module.get());
     }
-    if (!library.is_module) std::erase_if(library.modules, [&](const auto& m) { return m->context == context; });
+    if (!library.is_module)
+      std::erase_if(library.modules, [&](const auto& m) { return m->context == context; });
   });
   for (Library* library : modules) state().libraries.take(library);
 }
@@ -189,7 +191,9 @@ CUresult module_load_data(CUmodule* module, const void* code) {
 CUresult module_load_data_ex(CUmodule* module, const void* code, unsigned, CUjit_option*, void**) {
   return module_load_data(module, code);
 }
-CUresult module_load_fat_binary(CUmodule* module, const void* code) { return module_load_data(module, code); }
+CUresult module_load_fat_binary(CUmodule* module, const void* code) {
+  return module_load_data(module, code);
+}
 CUresult module_load(CUmodule* module, const char* path) {
   return load_module(module, [&](Library** library) { return load_file(path, true, library); });
 }
@@ -221,8 +225,8 @@ CUresult module_get_global(CUdeviceptr* address, size_t* bytes, CUmodule handle,
   return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : get_global(address, bytes, module, name);
 }
 
-CUresult library_load_data(CUlibrary* out, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*, void**,
-                           unsigned) {
+CUresult library_load_data(CUlibrary* out, const void* code, CUjit_option*, void**, unsigned,
+                           CUlibraryOption*, void**, unsigned) {
   Library* library = nullptr;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = load(code, false, &library);
@@ -230,8 +234,8 @@ CUresult library_load_data(CUlibrary* out, const void* code, CUjit_option*, void
   return result;
 }
 
-CUresult library_load_from_file(CUlibrary* out, const char* path, CUjit_option*, void**, unsigned, CUlibraryOption*,
-                                void**, unsigned) {
+CUresult library_load_from_file(CUlibrary* out, const char* path, CUjit_option*, void**, unsigned,
+                                CUlibraryOption*, void**, unsigned) {
   Library* library = nullptr;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = load_file(path, false, &library);
@@ -263,20 +267,23 @@ CUresult library_get_module(CUmodule* out, CUlibrary handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult library_get_global(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
+CUresult library_get_global(CUdeviceptr* address, size_t* bytes, CUlibrary handle,
+                            const char* name) {
   Library* library = state().libraries.get(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return get_global(address, bytes, instance_in(library, this_thread().current()), name);
 }
 
-CUresult library_get_managed(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
+CUresult library_get_managed(CUdeviceptr* address, size_t* bytes, CUlibrary handle,
+                             const char* name) {
   Library* library = state().libraries.get(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return name == nullptr ? CUDA_ERROR_INVALID_VALUE : get_managed(address, bytes, library, name);
 }
 
 CUresult get_export_table(const void** table, const CUuuid* id) {
-  static const SimulatedRuntimeTable kOwn{sizeof(SimulatedRuntimeTable), declare_variable, host_view};
+  static const SimulatedRuntimeTable kOwn{sizeof(SimulatedRuntimeTable), declare_variable,
+                                          host_view};
   if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (std::memcmp(id->bytes, kSimulatedRuntimeTable, sizeof kSimulatedRuntimeTable) == 0) {
     *table = &kOwn;
@@ -291,12 +298,12 @@ CUresult get_export_table(const void** table, const CUuuid* id) {
   if (!said) {
     said = true;
     std::fputs(
-        "gpumemtrace: the simulated device serves programs that use the shared CUDA runtime; this program has the "
-        "runtime linked in. Relink it with: nvcc -cudart shared\n",
-        stderr);
+      "gpumemtrace: the simulated device serves programs that use the shared CUDA runtime; this program has the "
+      "runtime linked in. Relink it with: nvcc -cudart shared\n",
+      stderr);
   }
   *table = nullptr;
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the nodes of the allocator's own maps, straight from mmap: a cudaFree inside a signal handler may have
-// interrupted malloc, so the allocator's bookkeeping must not need malloc. Owned by State.
-// Invariant: used only with the driver lock held; blocks go back to the pool, the pool itself lives for ever.
+// Memory for the nodes of the allocator's own maps, straight from mmap: a cudaFree inside a signal
+// handler may have interrupted malloc, so the allocator's bookkeeping must not need malloc. Owned
+// by State. Invariant: used only with the driver lock held; blocks go back to the pool, the pool
+// itself lives for ever.
 #pragma once
 
 #include <sys/mman.h>
@@ -18,16 +19,18 @@ class MmapResource final : public std::pmr::memory_resource {
     return memory;
   }
   void do_deallocate(void* memory, size_t bytes, size_t) override { munmap(memory, bytes); }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
 };
 
 class NodeMemory {
- public:
+public:
   std::pmr::memory_resource* resource() { return &pool_; }
 
- private:
+private:
   MmapResource pages_;
   std::pmr::unsynchronized_pool_resource pool_{std::pmr::pool_options{1024, 1024}, &pages_};
 };
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

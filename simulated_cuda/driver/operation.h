@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How work reaches a stream: submit() executes an operation at once, in call order, or records it if the stream is
-// capturing.
-// Invariant: an operation is checked when it is submitted, so a mistake is answered by the call that made it, as the
-// real driver does for everything it can see on the host.
+// How work reaches a stream: submit() executes an operation at once, in call order, or records it
+// if the stream is capturing. Invariant: an operation is checked when it is submitted, so a mistake
+// is answered by the call that made it, as the real driver does for everything it can see on the
+// host.
 #pragma once
 
 #include "graph.h"
@@ -10,7 +10,8 @@
 
 namespace gmt::sim {
 
-// The stream behind a handle (0, 1 and 2 included) in the current context; nullptr if there is none.
+// The stream behind a handle (0, 1 and 2 included) in the current context; nullptr if there is
+// none.
 Stream* find_stream(CUstream handle);
 
 // Executes or captures. `node` receives the captured node's handle, or nullptr.
@@ -28,7 +29,8 @@ bool host_functions_pending(const Stream& stream);
 void post_host_function(Stream* stream, CUhostFn function, void* argument);
 void post_stream_callback(Stream* stream, CUstreamCallback callback, void* argument);
 
-// For calls that capture forbids (allocation, synchronisation): 0 if allowed, else the error, and captures are invalid.
+// For calls that capture forbids (allocation, synchronisation): 0 if allowed, else the error, and
+// captures are invalid.
 CUresult refuse_while_capturing();
 void invalidate(Capture& capture);
 
@@ -39,11 +41,12 @@ CUresult check_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult do_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult check_launch(const KernelOperation& kernel);
 CUresult do_launch(const KernelOperation& kernel);
-void watch_launches(void (*ran)(CUcontext context, const char* kernel));  // from now on called at every launch
+void watch_launches(void (*ran)(CUcontext context, const char* kernel)); // from now on called at
+                                                                         // every launch
 
 // What an allocation node and cuMemFreeAsync do.
 CUresult prepare_alloc_node(AllocOperation& alloc);
 CUresult allocate_graph_block(AllocOperation& alloc, unsigned long long graph_flags);
 CUresult free_stream_ordered(CUdeviceptr address);
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream-ordered memory and its pools. Work is done in call order, so an allocation exists from the call on and a freed
-// one is gone when cuMemFreeAsync returns: later use of it is refused, as the real driver does.
-// Called through driver_api.def, and by operation.cpp for graph nodes, with the lock held.
-// Invariant: pool memory survives the context; a destroyed pool lives until its last block is freed.
+// Stream-ordered memory and its pools. Work is done in call order, so an allocation exists from the
+// call on and a freed one is gone when cuMemFreeAsync returns: later use of it is refused, as the
+// real driver does. Called through driver_api.def, and by operation.cpp for graph nodes, with the
+// lock held. Invariant: pool memory survives the context; a destroyed pool lives until its last
+// block is freed.
 #include "api.h"
 #include "operation.h"
 
 namespace gmt::sim {
 namespace {
 
-constexpr size_t kReserveUnit = size_t{32} << 20;  // the real pool grows in steps of 32 MiB
+constexpr size_t kReserveUnit = size_t{32} << 20; // the real pool grows in steps of 32 MiB
 
 CUmemoryPool handle_of(Pool* pool) { return reinterpret_cast<CUmemoryPool>(pool); }
 
 CUresult allocate_from(Pool* pool, CUdeviceptr* address, size_t bytes, CUstream stream_handle) {
-  if (address == nullptr || bytes == 0 || pool == nullptr || pool->imported_file >= 0) return CUDA_ERROR_INVALID_VALUE;
+  if (address == nullptr || bytes == 0 || pool == nullptr || pool->imported_file >= 0)
+    return CUDA_ERROR_INVALID_VALUE;
   Stream* stream = find_stream(stream_handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) {
@@ -55,13 +57,14 @@ CUresult pool_of_location(CUmemoryPool* pool, const CUmemLocation* location, boo
   return CUDA_SUCCESS;
 }
 
-}  // namespace
+} // namespace
 
 Pool* find_pool(CUmemoryPool handle) {
   Pool* pool = state().pools.get(handle);
   if (pool != nullptr) return pool->destroyed ? nullptr : pool;
   for (const auto& device : state().devices) {
-    if (reinterpret_cast<CUmemoryPool>(device->default_pool.get()) == handle) return device->default_pool.get();
+    if (reinterpret_cast<CUmemoryPool>(device->default_pool.get()) == handle)
+      return device->default_pool.get();
   }
   return nullptr;
 }
@@ -70,7 +73,8 @@ CUresult mem_alloc_async(CUdeviceptr* address, size_t bytes, CUstream stream) {
   return allocate_from(current_device().current_pool, address, bytes, stream);
 }
 
-CUresult mem_alloc_from_pool_async(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
+CUresult mem_alloc_from_pool_async(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
+                                   CUstream stream) {
   return allocate_from(find_pool(pool), address, bytes, stream);
 }
 
@@ -78,16 +82,12 @@ CUresult free_stream_ordered(CUdeviceptr address) {
   Block* block = state().blocks.at_base(address);
   if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
   switch (block->kind) {
-    case BlockKind::kDevice:  // the real driver takes cudaMalloc memory here
-    case BlockKind::kPool:
-    case BlockKind::kPoolImport:
-    case BlockKind::kGraph:
-      release_block(*block);
-      return CUDA_SUCCESS;
-    case BlockKind::kManaged:
-      return CUDA_ERROR_NOT_SUPPORTED;
-    default:
-      return CUDA_ERROR_INVALID_VALUE;
+  case BlockKind::kDevice: // the real driver takes cudaMalloc memory here
+  case BlockKind::kPool:
+  case BlockKind::kPoolImport:
+  case BlockKind::kGraph: release_block(*block); return CUDA_SUCCESS;
+  case BlockKind::kManaged: return CUDA_ERROR_NOT_SUPPORTED;
+  default: return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
@@ -115,7 +115,8 @@ CUresult mem_pool_destroy(CUmemoryPool handle) {
   Pool* pool = find_pool(handle);
   if (pool == nullptr || pool->is_default) return CUDA_ERROR_INVALID_VALUE;
   pool->destroyed = true;
-  if (pool->device->current_pool == pool) pool->device->current_pool = pool->device->default_pool.get();
+  if (pool->device->current_pool == pool)
+    pool->device->current_pool = pool->device->default_pool.get();
   if (pool->used.current == 0) state().pools.take(pool);
   return CUDA_SUCCESS;
 }
@@ -128,16 +129,24 @@ CUresult mem_pool_set_attribute(CUmemoryPool handle, CUmemPool_attribute attribu
   Pool* pool = find_pool(handle);
   if (pool == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: pool->reuse_follow_event = *static_cast<int*>(value); break;
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: pool->reuse_opportunistic = *static_cast<int*>(value); break;
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: pool->reuse_internal = *static_cast<int*>(value); break;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: pool->release_threshold = *static_cast<cuuint64_t*>(value); break;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-      if (*static_cast<cuuint64_t*>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
-      pool->used.high = pool->used.current;
-      break;
-    default: return CUDA_ERROR_INVALID_VALUE;
+  case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+    pool->reuse_follow_event = *static_cast<int*>(value);
+    break;
+  case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    pool->reuse_opportunistic = *static_cast<int*>(value);
+    break;
+  case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+    pool->reuse_internal = *static_cast<int*>(value);
+    break;
+  case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+    pool->release_threshold = *static_cast<cuuint64_t*>(value);
+    break;
+  case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+  case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+    if (*static_cast<cuuint64_t*>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
+    pool->used.high = pool->used.current;
+    break;
+  default: return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
 }
@@ -148,15 +157,21 @@ CUresult mem_pool_get_attribute(CUmemoryPool handle, CUmemPool_attribute attribu
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
   auto* number = static_cast<cuuint64_t*>(value);
   switch (attribute) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: *static_cast<int*>(value) = pool->reuse_follow_event; break;
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: *static_cast<int*>(value) = pool->reuse_opportunistic; break;
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: *static_cast<int*>(value) = pool->reuse_internal; break;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: *number = pool->release_threshold; break;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: *number = reserved(pool->used.current); break;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: *number = reserved(pool->used.high); break;
-    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: *number = pool->used.current; break;
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: *number = pool->used.high; break;
-    default: return CUDA_ERROR_INVALID_VALUE;
+  case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+    *static_cast<int*>(value) = pool->reuse_follow_event;
+    break;
+  case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    *static_cast<int*>(value) = pool->reuse_opportunistic;
+    break;
+  case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+    *static_cast<int*>(value) = pool->reuse_internal;
+    break;
+  case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: *number = pool->release_threshold; break;
+  case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: *number = reserved(pool->used.current); break;
+  case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: *number = reserved(pool->used.high); break;
+  case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: *number = pool->used.current; break;
+  case CU_MEMPOOL_ATTR_USED_MEM_HIGH: *number = pool->used.high; break;
+  default: return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
 }
@@ -166,18 +181,20 @@ CUresult mem_pool_set_access(CUmemoryPool handle, const CUmemAccessDesc* map, si
   if (pool == nullptr || (map == nullptr && count != 0)) return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
     if (state().device(map[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-    if (map[i].location.id == pool->device->ordinal && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+    if (map[i].location.id == pool->device->ordinal &&
+        map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
       return CUDA_ERROR_INVALID_VALUE;
   }
   for (size_t i = 0; i < count; ++i) pool->access_of_others[map[i].location.id] = map[i].flags;
   return CUDA_SUCCESS;
 }
 
-CUresult mem_pool_get_access(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLocation* location) {
+CUresult mem_pool_get_access(CUmemAccess_flags* flags, CUmemoryPool handle,
+                             CUmemLocation* location) {
   const Pool* pool = find_pool(handle);
   if (flags == nullptr || pool == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto known = pool->access_of_others.find(location->id);
-  *flags = location->id == pool->device->ordinal         ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+  *flags = location->id == pool->device->ordinal   ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
            : known == pool->access_of_others.end() ? CU_MEM_ACCESS_FLAGS_PROT_NONE
                                                    : known->second;
   return CUDA_SUCCESS;
@@ -196,12 +213,14 @@ CUresult device_get_mem_pool(CUmemoryPool* pool, CUdevice ordinal) {
 CUresult device_set_mem_pool(CUdevice ordinal, CUmemoryPool handle) {
   Device* device = state().device(ordinal);
   Pool* pool = find_pool(handle);
-  if (device == nullptr || pool == nullptr || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
+  if (device == nullptr || pool == nullptr || pool->device != device)
+    return CUDA_ERROR_INVALID_VALUE;
   device->current_pool = pool;
   return CUDA_SUCCESS;
 }
 
-CUresult mem_get_default_mem_pool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType) {
+CUresult mem_get_default_mem_pool(CUmemoryPool* pool, CUmemLocation* location,
+                                  CUmemAllocationType) {
   return pool_of_location(pool, location, false);
 }
 
@@ -214,4 +233,4 @@ CUresult mem_set_mem_pool(CUmemLocation* location, CUmemAllocationType, CUmemory
   return device_set_mem_pool(location->id, pool);
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

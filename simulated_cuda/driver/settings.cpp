@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads GPUMEMTRACE_SIM_* from the environment. Called once, by the constructor of State.
-// Sizes take an optional K, M or G (powers of 1024). A value that makes no sense is named on stderr and ignored.
-// Runs inside the simulated driver, so it must not call CUDA.
+// Sizes take an optional K, M or G (powers of 1024). A value that makes no sense is named on stderr
+// and ignored. Runs inside the simulated driver, so it must not call CUDA.
 #include "settings.h"
 
 #include <cerrno>
@@ -23,13 +23,17 @@ void read_number(const char* name, unsigned long long least, unsigned long long 
   unsigned long long value = std::strtoull(text, &end, 0);
   unsigned shift = 0;
   switch (*end) {
-    case 'K': case 'k': shift = 10; break;
-    case 'M': case 'm': shift = 20; break;
-    case 'G': case 'g': shift = 30; break;
-    default: break;
+  case 'K':
+  case 'k': shift = 10; break;
+  case 'M':
+  case 'm': shift = 20; break;
+  case 'G':
+  case 'g': shift = 30; break;
+  default: break;
   }
   if (shift != 0) ++end;
-  if (errno != 0 || end == text || *end != '\0' || value > (most >> shift) || (value << shift) < least) {
+  if (errno != 0 || end == text || *end != '\0' || value > (most >> shift) ||
+      (value << shift) < least) {
     complain(name, text);
     return;
   }
@@ -37,7 +41,8 @@ void read_number(const char* name, unsigned long long least, unsigned long long 
 }
 
 // Splits "<text>:<number>" at the last colon; without a colon the number keeps its default.
-void read_text_and_number(const char* name, bool number_required, std::string* text_out, auto* number_out) {
+void read_text_and_number(const char* name, bool number_required, std::string* text_out,
+                          auto* number_out) {
   const char* raw = std::getenv(name);
   if (raw == nullptr || *raw == '\0') return;
   const std::string value = raw;
@@ -56,21 +61,24 @@ void read_text_and_number(const char* name, bool number_required, std::string* t
 
 bool is_power_of_two(size_t value) { return (value & (value - 1)) == 0; }
 
-}  // namespace
+} // namespace
 
 Settings read_settings() {
   Settings settings;
   read_number("GPUMEMTRACE_SIM_MEMORY", 1 << 20, 1ull << 44, &settings.memory_bytes);
   read_number("GPUMEMTRACE_SIM_USED_BY_OTHERS", 0, 1ull << 44, &settings.others_bytes);
   read_number("GPUMEMTRACE_SIM_PITCH_ALIGNMENT", 16, 1 << 20, &settings.pitch_alignment);
-  read_number("GPUMEMTRACE_SIM_TEXTURE_PITCH_ALIGNMENT", 1, 1 << 20, &settings.texture_pitch_alignment);
+  read_number("GPUMEMTRACE_SIM_TEXTURE_PITCH_ALIGNMENT", 1, 1 << 20,
+              &settings.texture_pitch_alignment);
   read_number("GPUMEMTRACE_SIM_TEXTURE_ALIGNMENT", 1, 1 << 20, &settings.texture_alignment);
   read_number("GPUMEMTRACE_SIM_DEVICES", 0, 64, &settings.device_count);
   read_number("GPUMEMTRACE_SIM_PEER_ACCESS", 0, 1, &settings.peer_access);
   read_number("GPUMEMTRACE_SIM_COPY_MILLISECONDS", 0, 60000, &settings.copy_milliseconds);
   read_number("GPUMEMTRACE_SIM_ABORT_SIGNAL", 1, 64, &settings.abort_signal);
-  read_text_and_number("GPUMEMTRACE_SIM_ABORT_IN", false, &settings.abort_symbol, &settings.abort_call);
-  read_text_and_number("GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH", true, &settings.sticky_kernel, &settings.sticky_error);
+  read_text_and_number("GPUMEMTRACE_SIM_ABORT_IN", false, &settings.abort_symbol,
+                       &settings.abort_call);
+  read_text_and_number("GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH", true, &settings.sticky_kernel,
+                       &settings.sticky_error);
   if (settings.others_bytes >= settings.memory_bytes) {
     complain("GPUMEMTRACE_SIM_USED_BY_OTHERS", std::getenv("GPUMEMTRACE_SIM_USED_BY_OTHERS"));
     settings.others_bytes = 0;
@@ -82,4 +90,4 @@ Settings read_settings() {
   return settings;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

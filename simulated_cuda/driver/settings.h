@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment variables that stage a simulated device: GPUMEMTRACE_SIM_*. Read once, on the first driver call.
-// Invariant: a value that cannot be read leaves the default and says so on stderr, so a typo never passes unseen.
+// The environment variables that stage a simulated device: GPUMEMTRACE_SIM_*. Read once, on the
+// first driver call. Invariant: a value that cannot be read leaves the default and says so on
+// stderr, so a typo never passes unseen.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +11,27 @@ namespace gmt::sim {
 
 struct Settings {
   size_t memory_bytes = size_t{16} << 30;
-  size_t others_bytes = 0;  // taken by programs that are not there
+  size_t others_bytes = 0; // taken by programs that are not there
   size_t pitch_alignment = 512;
   int texture_pitch_alignment = 32;
   int texture_alignment = 512;
   int device_count = 1;
-  int peer_access = 1;  // 0: no device can reach another's memory
+  int peer_access = 1; // 0: no device can reach another's memory
 
-  int copy_milliseconds = 0;  // cuStreamQuery answers that a stream works for so long after a copy
+  int copy_milliseconds = 0; // cuStreamQuery answers that a stream works for so long after a copy
 
-  // GPUMEMTRACE_SIM_ABORT_IN=<symbol>[:n]: the n-th call of that driver function raises abort_signal inside the driver.
+  // GPUMEMTRACE_SIM_ABORT_IN=<symbol>[:n]: the n-th call of that driver function raises
+  // abort_signal inside the driver.
   std::string abort_symbol;
   long abort_call = 1;
   int abort_signal = 6;
 
-  // GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH=<kernel substring>:<error>: from that launch on, every call answers the error.
+  // GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH=<kernel substring>:<error>: from that launch on, every call
+  // answers the error.
   std::string sticky_kernel;
   int sticky_error = 0;
 };
 
 Settings read_settings();
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

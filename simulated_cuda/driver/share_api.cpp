@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sharing pools and cuMemCreate handles by file descriptors: export here, import in this or another process.
-// Called through driver_api.def with the lock held.
-// Invariant: only what was made for it can be exported (handleTypes of its properties); an imported pool gives no
-// memory, it only opens pointers that its owner exported, each to be freed by cuMemFree or cuMemFreeAsync.
+// Sharing pools and cuMemCreate handles by file descriptors: export here, import in this or another
+// process. Called through driver_api.def with the lock held. Invariant: only what was made for it
+// can be exported (handleTypes of its properties); an imported pool gives no memory, it only opens
+// pointers that its owner exported, each to be freed by cuMemFree or cuMemFreeAsync.
 #include "api.h"
 #include "mapping.h"
 #include "operation.h"
@@ -42,13 +42,14 @@ CUresult take_copy(void* handle, int* copy) {
   return errno == EBADF ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
-}  // namespace
+} // namespace
 
 Pool::~Pool() {
   if (imported_file >= 0) close(imported_file);
 }
 
-CUresult mem_pool_export_to_shareable_handle(void* out, CUmemoryPool handle, CUmemAllocationHandleType type,
+CUresult mem_pool_export_to_shareable_handle(void* out, CUmemoryPool handle,
+                                             CUmemAllocationHandleType type,
                                              unsigned long long flags) {
   const Pool* pool = find_pool(handle);
   if (out == nullptr || pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -57,7 +58,8 @@ CUresult mem_pool_export_to_shareable_handle(void* out, CUmemoryPool handle, CUm
   return give_copy(pool->device->memory_fd, out);
 }
 
-CUresult mem_pool_import_from_shareable_handle(CUmemoryPool* out, void* handle, CUmemAllocationHandleType type,
+CUresult mem_pool_import_from_shareable_handle(CUmemoryPool* out, void* handle,
+                                               CUmemAllocationHandleType type,
                                                unsigned long long flags) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check_type(type, flags); bad != CUDA_SUCCESS) return bad;
@@ -72,7 +74,8 @@ CUresult mem_pool_import_from_shareable_handle(CUmemoryPool* out, void* handle, 
 
 CUresult mem_pool_export_pointer(CUmemPoolPtrExportData* out, CUdeviceptr address) {
   const Block* block = state().blocks.containing(address);
-  if (out == nullptr || block == nullptr || block->kind != BlockKind::kPool) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || block == nullptr || block->kind != BlockKind::kPool)
+    return CUDA_ERROR_INVALID_VALUE;
   if (block->pool->props.handleTypes == CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_INVALID_VALUE;
   const PointerData data{block->device->offset_of(block->base), block->size};
   *out = {};
@@ -80,14 +83,16 @@ CUresult mem_pool_export_pointer(CUmemPoolPtrExportData* out, CUdeviceptr addres
   return CUDA_SUCCESS;
 }
 
-CUresult mem_pool_import_pointer(CUdeviceptr* out, CUmemoryPool handle, CUmemPoolPtrExportData* exported) {
+CUresult mem_pool_import_pointer(CUdeviceptr* out, CUmemoryPool handle,
+                                 CUmemPoolPtrExportData* exported) {
   Pool* pool = find_pool(handle);
   if (out == nullptr || exported == nullptr || pool == nullptr || pool->imported_file < 0)
     return CUDA_ERROR_INVALID_VALUE;
   PointerData data;
   std::memcpy(&data, exported->reserved, sizeof data);
   Block block;
-  if (data.bytes == 0 || !holds(pool->imported_file, data.offset + data.bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (data.bytes == 0 || !holds(pool->imported_file, data.offset + data.bytes))
+    return CUDA_ERROR_INVALID_VALUE;
   if (!map_foreign(pool->imported_file, static_cast<off_t>(data.offset), data.bytes, &block))
     return CUDA_ERROR_OUT_OF_MEMORY;
   block.kind = BlockKind::kPoolImport;
@@ -100,8 +105,8 @@ CUresult mem_pool_import_pointer(CUdeviceptr* out, CUmemoryPool handle, CUmemPoo
   return CUDA_SUCCESS;
 }
 
-CUresult mem_export_to_shareable_handle(void* out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
-                                        unsigned long long flags) {
+CUresult mem_export_to_shareable_handle(void* out, CUmemGenericAllocationHandle handle,
+                                        CUmemAllocationHandleType type, unsigned long long flags) {
   const VmmHandle* memory = state().vmm_handles.get(handle);
   if (out == nullptr || memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check_type(type, flags); bad != CUDA_SUCCESS) return bad;
@@ -113,7 +118,7 @@ CUresult mem_import_from_shareable_handle(CUmemGenericAllocationHandle* out, voi
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check_type(type, 0); bad != CUDA_SUCCESS) return bad;
   int file = -1;
-  struct stat status {};
+  struct stat status{};
   if (CUresult bad = take_copy(handle, &file); bad != CUDA_SUCCESS) return bad;
   if (fstat(file, &status) != 0 || status.st_size <= 0) {
     close(file);
@@ -130,4 +135,4 @@ CUresult mem_import_from_shareable_handle(CUmemGenericAllocationHandle* out, voi
   return CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Construction of the driver's state, the per-thread state, and the end of a context.
-// The per-thread state is plain initial-exec storage: the first access in a thread may happen inside a signal handler.
+// The per-thread state is plain initial-exec storage: the first access in a thread may happen
+// inside a signal handler.
 #include "state.h"
 
 #include "library.h"
@@ -41,40 +42,33 @@ Context* State::context(CUcontext handle) {
 void release_block(Block& block) {
   State& s = state();
   switch (block.kind) {
-    case BlockKind::kDevice:
-    case BlockKind::kGlobal:
-      block.device->give(block.base, block.size);
-      break;
-    case BlockKind::kPool: {
-      Pool* pool = block.pool;
-      pool->used.shrink(block.size);
-      block.device->give(block.base, block.size);
-      if (pool->destroyed && pool->used.current == 0) s.pools.take(pool);
-      break;
-    }
-    case BlockKind::kPoolImport: {
-      Pool* pool = block.pool;
-      unmap_foreign(block);
-      pool->used.shrink(block.size);
-      if (pool->destroyed && pool->used.current == 0) s.pools.take(pool);
-      break;
-    }
-    case BlockKind::kIpc:
-    case BlockKind::kExternal:
-      unmap_foreign(block);
-      break;
-    case BlockKind::kGraph:
-      block.device->graph_memory.shrink(block.size);  // the range itself stays with the graph
-      break;
-    case BlockKind::kPinned:
-      unmap_behind_guard(reinterpret_cast<void*>(block.base), block.size);
-      break;
-    case BlockKind::kManaged:
-      munmap(reinterpret_cast<void*>(block.base), block.size);
-      break;
-    case BlockKind::kRegistered:
-    case BlockKind::kVmm:
-      break;
+  case BlockKind::kDevice:
+  case BlockKind::kGlobal: block.device->give(block.base, block.size); break;
+  case BlockKind::kPool: {
+    Pool* pool = block.pool;
+    pool->used.shrink(block.size);
+    block.device->give(block.base, block.size);
+    if (pool->destroyed && pool->used.current == 0) s.pools.take(pool);
+    break;
+  }
+  case BlockKind::kPoolImport: {
+    Pool* pool = block.pool;
+    unmap_foreign(block);
+    pool->used.shrink(block.size);
+    if (pool->destroyed && pool->used.current == 0) s.pools.take(pool);
+    break;
+  }
+  case BlockKind::kIpc:
+  case BlockKind::kExternal: unmap_foreign(block); break;
+  case BlockKind::kGraph:
+    block.device->graph_memory.shrink(block.size); // the range itself stays with the graph
+    break;
+  case BlockKind::kPinned:
+    unmap_behind_guard(reinterpret_cast<void*>(block.base), block.size);
+    break;
+  case BlockKind::kManaged: munmap(reinterpret_cast<void*>(block.base), block.size); break;
+  case BlockKind::kRegistered:
+  case BlockKind::kVmm: break;
   }
   s.blocks.remove(block.base);
 }
@@ -85,7 +79,8 @@ void end_context(Context* context) {
   s.textures.remove_if(belongs);
   s.mipmapped.remove_if(belongs);
   s.arrays.for_each([&](Array& array) {
-    if (belongs(array) && !array.is_level && array.memory != 0) array.context->device->give(array.memory, array.bytes);
+    if (belongs(array) && !array.is_level && array.memory != 0)
+      array.context->device->give(array.memory, array.bytes);
   });
   s.arrays.remove_if(belongs);
   unload_from_context(context);
@@ -107,4 +102,4 @@ void end_context(Context* context) {
   context->alive = false;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything the simulated driver knows: devices, contexts, streams, events and the tables of live objects.
-// One State per process, made on the first driver call and never destroyed (destructors of statics still free memory).
-// Invariant: read and written only with the driver lock held; entry.h sees to that. Contexts are never deleted, so a
-// stale context handle is recognised; everything else is valid exactly while its table holds it.
+// Everything the simulated driver knows: devices, contexts, streams, events and the tables of live
+// objects. One State per process, made on the first driver call and never destroyed (destructors of
+// statics still free memory). Invariant: read and written only with the driver lock held; entry.h
+// sees to that. Contexts are never deleted, so a stale context handle is recognised; everything
+// else is valid exactly while its table holds it.
 #pragma once
 
 #include "block.h"
@@ -33,7 +34,7 @@ struct Stream {
   bool is_legacy = false;
   unsigned pending_host_functions = 0;
   Capture* capture = nullptr;
-  std::vector<GraphNode*> capture_tail;  // what the next captured operation depends on
+  std::vector<GraphNode*> capture_tail; // what the next captured operation depends on
   std::map<int, CUstreamAttrValue> attributes;
   std::chrono::steady_clock::time_point last_copy{};
 };
@@ -44,7 +45,7 @@ struct Event {
   bool recorded = false;
   std::chrono::steady_clock::time_point time{};
   Stream* stream = nullptr;
-  Capture* capture = nullptr;  // recorded inside this capture
+  Capture* capture = nullptr; // recorded inside this capture
   std::vector<GraphNode*> capture_point;
 };
 
@@ -56,8 +57,8 @@ struct Capture {
   pid_t thread = 0;
   bool invalidated = false;
   Graph* graph = nullptr;
-  bool owns_graph = true;  // false: cuStreamBeginCaptureToGraph
-  std::vector<CUgraphNode> handles_out;  // what cuStreamGetCaptureInfo last returned
+  bool owns_graph = true;               // false: cuStreamBeginCaptureToGraph
+  std::vector<CUgraphNode> handles_out; // what cuStreamGetCaptureInfo last returned
 };
 
 struct Context {
@@ -80,10 +81,10 @@ struct Context {
 struct Array {
   Context* context = nullptr;
   CUDA_ARRAY3D_DESCRIPTOR desc{};
-  CUdeviceptr memory = 0;  // 0: sparse
+  CUdeviceptr memory = 0; // 0: sparse
   size_t bytes = 0;
   size_t element = 0;
-  bool is_level = false;  // a view into a mipmapped array or a plane: has no memory of its own
+  bool is_level = false; // a view into a mipmapped array or a plane: has no memory of its own
   std::vector<Array*> planes;
 };
 
@@ -110,9 +111,9 @@ struct ExternalMemory {
 
 struct VmmHandle {
   Device* device = nullptr;
-  CUdeviceptr memory = 0;  // 0: imported
+  CUdeviceptr memory = 0; // 0: imported
   size_t bytes = 0;
-  int own_file = -1;  // where it lies if it can be shared; else in the device's memory
+  int own_file = -1; // where it lies if it can be shared; else in the device's memory
   CUmemAllocationProp prop{};
   unsigned references = 1;
   unsigned mappings = 0;
@@ -163,8 +164,8 @@ struct ThreadState {
   Context* contexts[kMaxContexts];
   int depth;
   pid_t id;
-  bool in_host_function;     // the driver's own thread, inside a callback
-  bool per_thread_default;   // during a _ptds or _ptsz call: stream 0 is the thread's own
+  bool in_host_function;   // the driver's own thread, inside a callback
+  bool per_thread_default; // during a _ptds or _ptsz call: stream 0 is the thread's own
   CUstreamCaptureMode capture_mode;
 
   Context* current() const { return depth == 0 ? nullptr : contexts[depth - 1]; }
@@ -174,13 +175,15 @@ ThreadState& this_thread();
 
 inline Device& current_device() { return *this_thread().current()->device; }
 
-// The pool behind a handle: one of the table's that is not destroyed, or a device's default pool. pool_api.cpp.
+// The pool behind a handle: one of the table's that is not destroyed, or a device's default pool.
+// pool_api.cpp.
 Pool* find_pool(CUmemoryPool handle);
 
-// Frees what a context's end frees: its allocations, arrays, modules, streams, events; not pools and not VMM.
+// Frees what a context's end frees: its allocations, arrays, modules, streams, events; not pools
+// and not VMM.
 void end_context(Context* context);
 
 // Returns the memory of a block to where it came from and forgets the block.
 void release_block(Block& block);
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams: creation, destruction, queries, synchronisation, host functions, and the memory operations on streams.
-// Called through driver_api.def with the lock held. Handles 0, 1 and 2 are resolved by find_stream().
-// Invariant: a destroyed stream's handle answers CUDA_ERROR_INVALID_HANDLE.
+// Streams: creation, destruction, queries, synchronisation, host functions, and the memory
+// operations on streams. Called through driver_api.def with the lock held. Handles 0, 1 and 2 are
+// resolved by find_stream(). Invariant: a destroyed stream's handle answers
+// CUDA_ERROR_INVALID_HANDLE.
 #include "api.h"
 #include "operation.h"
 
@@ -15,7 +16,8 @@ namespace {
 constexpr int kGreatestPriority = -5;
 
 CUresult create(CUstream* out, unsigned flags, int priority) {
-  if (out == nullptr || (flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || (flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
   auto stream = std::make_unique<Stream>();
   stream->context = this_thread().current();
   stream->flags = flags;
@@ -42,15 +44,15 @@ CUresult write_value(CUstream stream, CUdeviceptr address, T value) {
 template <class T>
 bool satisfied(T current, T value, unsigned flags) {
   switch (flags & 3u) {
-    case CU_STREAM_WAIT_VALUE_GEQ: return static_cast<std::make_signed_t<T>>(current - value) >= 0;
-    case CU_STREAM_WAIT_VALUE_EQ: return current == value;
-    case CU_STREAM_WAIT_VALUE_AND: return (current & value) != 0;
-    default: return ~(current | value) != 0;
+  case CU_STREAM_WAIT_VALUE_GEQ: return static_cast<std::make_signed_t<T>>(current - value) >= 0;
+  case CU_STREAM_WAIT_VALUE_EQ: return current == value;
+  case CU_STREAM_WAIT_VALUE_AND: return (current & value) != 0;
+  default: return ~(current | value) != 0;
   }
 }
 
-// Nothing runs later here: a wait for a value that is not there yet could only be answered by another thread, so it is
-// reported as unsupported instead of hanging the program.
+// Nothing runs later here: a wait for a value that is not there yet could only be answered by
+// another thread, so it is reported as unsupported instead of hanging the program.
 template <class T>
 CUresult wait_value(CUstream stream, CUdeviceptr address, T value, unsigned flags) {
   if (address % sizeof(T) != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -65,7 +67,7 @@ CUresult wait_value(CUstream stream, CUdeviceptr address, T value, unsigned flag
   return satisfied(current, value, flags) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-}  // namespace
+} // namespace
 
 CUresult stream_create(CUstream* out, unsigned flags) { return create(out, flags, 0); }
 CUresult stream_create_with_priority(CUstream* out, unsigned flags, int priority) {
@@ -122,7 +124,8 @@ CUresult launch_host_func(CUstream handle, CUhostFn function, void* argument) {
   return submit(handle, host);
 }
 
-CUresult stream_add_callback(CUstream handle, CUstreamCallback callback, void* argument, unsigned flags) {
+CUresult stream_add_callback(CUstream handle, CUstreamCallback callback, void* argument,
+                             unsigned flags) {
   if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   Stream* stream = find_stream(handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -203,9 +206,17 @@ CUresult stream_copy_attributes(CUstream to, CUstream from) {
   return CUDA_SUCCESS;
 }
 
-CUresult stream_write_value_32(CUstream q, CUdeviceptr a, cuuint32_t v, unsigned) { return write_value(q, a, v); }
-CUresult stream_write_value_64(CUstream q, CUdeviceptr a, cuuint64_t v, unsigned) { return write_value(q, a, v); }
-CUresult stream_wait_value_32(CUstream q, CUdeviceptr a, cuuint32_t v, unsigned f) { return wait_value(q, a, v, f); }
-CUresult stream_wait_value_64(CUstream q, CUdeviceptr a, cuuint64_t v, unsigned f) { return wait_value(q, a, v, f); }
+CUresult stream_write_value_32(CUstream q, CUdeviceptr a, cuuint32_t v, unsigned) {
+  return write_value(q, a, v);
+}
+CUresult stream_write_value_64(CUstream q, CUdeviceptr a, cuuint64_t v, unsigned) {
+  return write_value(q, a, v);
+}
+CUresult stream_wait_value_32(CUstream q, CUdeviceptr a, cuuint32_t v, unsigned f) {
+  return wait_value(q, a, v, f);
+}
+CUresult stream_wait_value_64(CUstream q, CUdeviceptr a, cuuint64_t v, unsigned f) {
+  return wait_value(q, a, v, f);
+}
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual memory management: address reservations, physical handles, mappings, access.
-// Called through driver_api.def with the lock held. Each reservation has an alias of the same shape, so neighbouring
-// mappings are contiguous for the driver too; mapping a handle maps its part of the device's memfd into the alias.
-// Invariant: a handle's memory lives until its last reference and its last mapping are gone; unmapping needs the exact
-// ranges that were mapped; a context's end changes none of this.
+// Called through driver_api.def with the lock held. Each reservation has an alias of the same
+// shape, so neighbouring mappings are contiguous for the driver too; mapping a handle maps its part
+// of the device's memfd into the alias. Invariant: a handle's memory lives until its last reference
+// and its last mapping are gone; unmapping needs the exact ranges that were mapped; a context's end
+// changes none of this.
 #include "api.h"
 #include "operation.h"
 
@@ -32,20 +33,24 @@ auto find_reservation(CUdeviceptr address, size_t bytes) {
   auto it = all.upper_bound(address);
   if (it == all.begin()) return all.end();
   --it;
-  const bool inside = address - it->first < it->second.bytes && bytes <= it->second.bytes - (address - it->first);
+  const bool inside =
+    address - it->first < it->second.bytes && bytes <= it->second.bytes - (address - it->first);
   return inside ? it : all.end();
 }
 
 CUresult check_properties(const CUmemAllocationProp* prop) {
-  if (prop == nullptr || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (prop == nullptr || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+    return CUDA_ERROR_INVALID_VALUE;
   if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
   return state().device(prop->location.id) == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
-}  // namespace
+} // namespace
 
-CUresult mem_address_reserve(CUdeviceptr* out, size_t bytes, size_t alignment, CUdeviceptr, unsigned long long flags) {
-  if (out == nullptr || bytes == 0 || bytes % kGranularity != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+CUresult mem_address_reserve(CUdeviceptr* out, size_t bytes, size_t alignment, CUdeviceptr,
+                             unsigned long long flags) {
+  if (out == nullptr || bytes == 0 || bytes % kGranularity != 0 || flags != 0)
+    return CUDA_ERROR_INVALID_VALUE;
   if (alignment == 0) alignment = kGranularity;
   if ((alignment & (alignment - 1)) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (alignment < kGranularity) alignment = kGranularity;
@@ -64,7 +69,8 @@ CUresult mem_address_reserve(CUdeviceptr* out, size_t bytes, size_t alignment, C
 
 CUresult mem_address_free(CUdeviceptr address, size_t bytes) {
   auto it = state().reservations.find(address);
-  if (it == state().reservations.end() || it->second.bytes != bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (it == state().reservations.end() || it->second.bytes != bytes)
+    return CUDA_ERROR_INVALID_VALUE;
   if (state().blocks.overlaps(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
   munmap(it->second.window_map, it->second.map_bytes);
   munmap(it->second.alias, bytes);
@@ -72,9 +78,10 @@ CUresult mem_address_free(CUdeviceptr address, size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-CUresult mem_create(CUmemGenericAllocationHandle* out, size_t bytes, const CUmemAllocationProp* prop,
-                    unsigned long long flags) {
-  if (out == nullptr || bytes == 0 || bytes % kGranularity != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+CUresult mem_create(CUmemGenericAllocationHandle* out, size_t bytes,
+                    const CUmemAllocationProp* prop, unsigned long long flags) {
+  if (out == nullptr || bytes == 0 || bytes % kGranularity != 0 || flags != 0)
+    return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check_properties(prop); bad != CUDA_SUCCESS) return bad;
   Device* device = state().device(prop->location.id);
   const CUdeviceptr memory = device->take(bytes, kGranularity);
@@ -106,13 +113,15 @@ CUresult mem_release(CUmemGenericAllocationHandle handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult mem_map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-                 unsigned long long flags) {
+CUresult mem_map(CUdeviceptr address, size_t bytes, size_t offset,
+                 CUmemGenericAllocationHandle handle, unsigned long long flags) {
   VmmHandle* found = state().vmm_handles.get(handle);
   if (found == nullptr || offset != 0 || flags != 0 || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (address % kGranularity != 0 || bytes % kGranularity != 0 || bytes > found->bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (address % kGranularity != 0 || bytes % kGranularity != 0 || bytes > found->bytes)
+    return CUDA_ERROR_INVALID_VALUE;
   const auto it = find_reservation(address, bytes);
-  if (it == state().reservations.end() || state().blocks.overlaps(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (it == state().reservations.end() || state().blocks.overlaps(address, bytes))
+    return CUDA_ERROR_INVALID_VALUE;
   std::byte* target = it->second.alias + (address - it->first);
   const bool own = found->own_file >= 0;
   const auto file_offset = own ? 0 : static_cast<off_t>(found->device->offset_of(found->memory));
@@ -140,7 +149,8 @@ static bool for_each_mapping(CUdeviceptr address, size_t bytes, Visit visit) {
   size_t covered = 0;
   while (covered < bytes) {
     Block* block = state().blocks.at_base(address + covered);
-    if (block == nullptr || block->kind != BlockKind::kVmm || block->size > bytes - covered) return false;
+    if (block == nullptr || block->kind != BlockKind::kVmm || block->size > bytes - covered)
+      return false;
     mappings.push_back(block);
     covered += block->size;
   }
@@ -151,7 +161,8 @@ static bool for_each_mapping(CUdeviceptr address, size_t bytes, Visit visit) {
 CUresult mem_unmap(CUdeviceptr address, size_t bytes) {
   const bool exact = for_each_mapping(address, bytes, [](Block& block) {
     void* alias = reinterpret_cast<void*>(static_cast<intptr_t>(block.base) + block.to_host);
-    mmap(alias, block.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    mmap(alias, block.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
     VmmHandle* handle = state().vmm_handles.get(block.handle);
     state().blocks.remove(block.base);
     --handle->mappings;
@@ -160,21 +171,25 @@ CUresult mem_unmap(CUdeviceptr address, size_t bytes) {
   if (exact) return CUDA_SUCCESS;
   // Unmapping what is reserved and not mapped is no mistake to an H200.
   const bool reserved = find_reservation(address, bytes) != state().reservations.end();
-  return reserved && !state().blocks.overlaps(address, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return reserved && !state().blocks.overlaps(address, bytes) ? CUDA_SUCCESS
+                                                              : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult mem_set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* descriptions, size_t count) {
+CUresult mem_set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* descriptions,
+                        size_t count) {
   if (descriptions == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
   bool access = false;
   for (size_t i = 0; i < count; ++i) {
     if (state().device(descriptions[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     access = access || descriptions[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
   }
-  const bool exact = for_each_mapping(address, bytes, [access](Block& block) { block.accessible = access; });
+  const bool exact =
+    for_each_mapping(address, bytes, [access](Block& block) { block.accessible = access; });
   return exact ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult mem_get_access(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr address) {
+CUresult mem_get_access(unsigned long long* flags, const CUmemLocation* location,
+                        CUdeviceptr address) {
   const Block* block = state().blocks.containing(address);
   if (flags == nullptr || location == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *flags = block->accessible ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
@@ -189,7 +204,8 @@ CUresult mem_get_allocation_granularity(size_t* granularity, const CUmemAllocati
   return CUDA_SUCCESS;
 }
 
-CUresult mem_get_allocation_properties_from_handle(CUmemAllocationProp* prop, CUmemGenericAllocationHandle handle) {
+CUresult mem_get_allocation_properties_from_handle(CUmemAllocationProp* prop,
+                                                   CUmemGenericAllocationHandle handle) {
   const VmmHandle* found = state().vmm_handles.get(handle);
   if (prop == nullptr || found == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *prop = found->prop;
@@ -198,10 +214,11 @@ CUresult mem_get_allocation_properties_from_handle(CUmemAllocationProp* prop, CU
 
 CUresult mem_retain_allocation_handle(CUmemGenericAllocationHandle* handle, void* address) {
   const Block* block = state().blocks.containing(reinterpret_cast<CUdeviceptr>(address));
-  if (handle == nullptr || block == nullptr || block->kind != BlockKind::kVmm) return CUDA_ERROR_INVALID_VALUE;
+  if (handle == nullptr || block == nullptr || block->kind != BlockKind::kVmm)
+    return CUDA_ERROR_INVALID_VALUE;
   *handle = block->handle;
   ++state().vmm_handles.get(block->handle)->references;
   return CUDA_SUCCESS;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

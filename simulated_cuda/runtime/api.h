@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations of the functions that implement runtime exports, made from runtime_api.def with the vendor's own types.
-// Each file that defines one of them includes this, so that a definition that differs from the header does not link.
+// Declarations of the functions that implement runtime exports, made from runtime_api.def with the
+// vendor's own types. Each file that defines one of them includes this, so that a definition that
+// differs from the header does not link.
 #pragma once
 
 #include "driver_calls.h"
@@ -17,20 +18,21 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* image);
 void __cudaRegisterFatBinaryEnd(void** handle);
 void __cudaUnregisterFatBinary(void** handle);
-void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name, int limit, uint3* tid,
-                            uint3* bid, dim3* block, dim3* grid, int* warp);
-void __cudaRegisterVar(void** handle, char* host, char* device, const char* name, int ext, size_t size, int constant,
-                       int global);
-void __cudaRegisterManagedVar(void** handle, void** host, char* device, const char* name, int ext, size_t size,
-                              int constant, int global);
+void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name,
+                            int limit, uint3* tid, uint3* bid, dim3* block, dim3* grid, int* warp);
+void __cudaRegisterVar(void** handle, char* host, char* device, const char* name, int ext,
+                       size_t size, int constant, int global);
+void __cudaRegisterManagedVar(void** handle, void** host, char* device, const char* name, int ext,
+                              size_t size, int constant, int global);
 void __cudaRegisterHostVar(void** handle, const char* name, char* host, size_t size);
 void __cudaRegisterUnifiedTable(void** handle, const void* table);
 char __cudaInitModule(void** handle);
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st* stream);
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+                                     struct CUstream_st* stream);
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream);
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* stub);
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
-                               cudaStream_t stream);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+                               size_t shared, cudaStream_t stream);
 }
 
 namespace gmt::sim {
@@ -51,4 +53,4 @@ namespace gmt::sim {
 #undef RT_FORWARD
 #undef RT_FORWARD_PTSZ
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

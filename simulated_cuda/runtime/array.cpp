@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA arrays through the runtime: creation, release, descriptions.
-// Called through runtime_api.def. Only the 3-D creation function of the driver is used, as in NVIDIA's runtime.
-// Invariant: cudaFreeArray(NULL) succeeds without a driver call.
+// Called through runtime_api.def. Only the 3-D creation function of the driver is used, as in
+// NVIDIA's runtime. Invariant: cudaFreeArray(NULL) succeeds without a driver call.
 #include "api.h"
 #include "formats.h"
 
 namespace gmt::sim {
 namespace {
 
-CUarray array_handle(cudaArray_const_t array) { return reinterpret_cast<CUarray>(const_cast<cudaArray_t>(array)); }
+CUarray array_handle(cudaArray_const_t array) {
+  return reinterpret_cast<CUarray>(const_cast<cudaArray_t>(array));
+}
 
 bool make_descriptor(const cudaChannelFormatDesc* desc, cudaExtent extent, unsigned flags,
                      CUDA_ARRAY3D_DESCRIPTOR* out) {
@@ -18,7 +20,7 @@ bool make_descriptor(const cudaChannelFormatDesc* desc, cudaExtent extent, unsig
   return true;
 }
 
-}  // namespace
+} // namespace
 
 bool format_of(const cudaChannelFormatDesc& desc, Format* out) {
   if (desc.f == cudaChannelFormatKindNV12) {
@@ -27,7 +29,8 @@ bool format_of(const cudaChannelFormatDesc& desc, Format* out) {
   }
   const int bits = desc.x;
   const unsigned channels = 1u + (desc.y != 0) + (desc.z != 0) + (desc.w != 0);
-  if (channels == 3 || (desc.y != 0 && desc.y != bits) || (desc.z != 0 && desc.z != bits)) return false;
+  if (channels == 3 || (desc.y != 0 && desc.y != bits) || (desc.z != 0 && desc.z != bits))
+    return false;
   const bool is_signed = desc.f == cudaChannelFormatKindSigned;
   if (desc.f == cudaChannelFormatKindFloat) {
     if (bits != 16 && bits != 32) return false;
@@ -35,10 +38,16 @@ bool format_of(const cudaChannelFormatDesc& desc, Format* out) {
     return true;
   }
   switch (bits) {
-    case 8: *out = {is_signed ? CU_AD_FORMAT_SIGNED_INT8 : CU_AD_FORMAT_UNSIGNED_INT8, channels}; return true;
-    case 16: *out = {is_signed ? CU_AD_FORMAT_SIGNED_INT16 : CU_AD_FORMAT_UNSIGNED_INT16, channels}; return true;
-    case 32: *out = {is_signed ? CU_AD_FORMAT_SIGNED_INT32 : CU_AD_FORMAT_UNSIGNED_INT32, channels}; return true;
-    default: return false;
+  case 8:
+    *out = {is_signed ? CU_AD_FORMAT_SIGNED_INT8 : CU_AD_FORMAT_UNSIGNED_INT8, channels};
+    return true;
+  case 16:
+    *out = {is_signed ? CU_AD_FORMAT_SIGNED_INT16 : CU_AD_FORMAT_UNSIGNED_INT16, channels};
+    return true;
+  case 32:
+    *out = {is_signed ? CU_AD_FORMAT_SIGNED_INT32 : CU_AD_FORMAT_UNSIGNED_INT32, channels};
+    return true;
+  default: return false;
   }
 }
 
@@ -46,14 +55,23 @@ cudaChannelFormatDesc description_of(CUarray_format format, unsigned channels) {
   int bits = 32;
   cudaChannelFormatKind kind = cudaChannelFormatKindUnsigned;
   switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8: bits = 8; break;
-    case CU_AD_FORMAT_SIGNED_INT8: bits = 8; kind = cudaChannelFormatKindSigned; break;
-    case CU_AD_FORMAT_UNSIGNED_INT16: bits = 16; break;
-    case CU_AD_FORMAT_SIGNED_INT16: bits = 16; kind = cudaChannelFormatKindSigned; break;
-    case CU_AD_FORMAT_SIGNED_INT32: kind = cudaChannelFormatKindSigned; break;
-    case CU_AD_FORMAT_HALF: bits = 16; kind = cudaChannelFormatKindFloat; break;
-    case CU_AD_FORMAT_FLOAT: kind = cudaChannelFormatKindFloat; break;
-    default: break;
+  case CU_AD_FORMAT_UNSIGNED_INT8: bits = 8; break;
+  case CU_AD_FORMAT_SIGNED_INT8:
+    bits = 8;
+    kind = cudaChannelFormatKindSigned;
+    break;
+  case CU_AD_FORMAT_UNSIGNED_INT16: bits = 16; break;
+  case CU_AD_FORMAT_SIGNED_INT16:
+    bits = 16;
+    kind = cudaChannelFormatKindSigned;
+    break;
+  case CU_AD_FORMAT_SIGNED_INT32: kind = cudaChannelFormatKindSigned; break;
+  case CU_AD_FORMAT_HALF:
+    bits = 16;
+    kind = cudaChannelFormatKindFloat;
+    break;
+  case CU_AD_FORMAT_FLOAT: kind = cudaChannelFormatKindFloat; break;
+  default: break;
   }
   return {bits, channels > 1 ? bits : 0, channels > 2 ? bits : 0, channels > 3 ? bits : 0, kind};
 }
@@ -62,24 +80,26 @@ cudaChannelFormatDesc create_channel_desc(int x, int y, int z, int w, cudaChanne
   return {x, y, z, w, kind};
 }
 
-cudaError_t malloc_3d_array(cudaArray_t* out, const cudaChannelFormatDesc* desc, cudaExtent extent, unsigned flags) {
+cudaError_t malloc_3d_array(cudaArray_t* out, const cudaChannelFormatDesc* desc, cudaExtent extent,
+                            unsigned flags) {
   CUDA_ARRAY3D_DESCRIPTOR made{};
   if (out == nullptr || !make_descriptor(desc, extent, flags, &made)) return cudaErrorInvalidValue;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   return to_runtime(driver().cuArray3DCreate(reinterpret_cast<CUarray*>(out), &made));
 }
 
-cudaError_t malloc_array(cudaArray_t* out, const cudaChannelFormatDesc* desc, size_t width, size_t height,
-                         unsigned flags) {
+cudaError_t malloc_array(cudaArray_t* out, const cudaChannelFormatDesc* desc, size_t width,
+                         size_t height, unsigned flags) {
   return malloc_3d_array(out, desc, {width, height, 0}, flags);
 }
 
-cudaError_t malloc_mipmapped_array(cudaMipmappedArray_t* out, const cudaChannelFormatDesc* desc, cudaExtent extent,
-                                   unsigned levels, unsigned flags) {
+cudaError_t malloc_mipmapped_array(cudaMipmappedArray_t* out, const cudaChannelFormatDesc* desc,
+                                   cudaExtent extent, unsigned levels, unsigned flags) {
   CUDA_ARRAY3D_DESCRIPTOR made{};
   if (out == nullptr || !make_descriptor(desc, extent, flags, &made)) return cudaErrorInvalidValue;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
-  return to_runtime(driver().cuMipmappedArrayCreate(reinterpret_cast<CUmipmappedArray*>(out), &made, levels));
+  return to_runtime(
+    driver().cuMipmappedArrayCreate(reinterpret_cast<CUmipmappedArray*>(out), &made, levels));
 }
 
 cudaError_t free_array(cudaArray_t array) {
@@ -93,7 +113,8 @@ cudaError_t free_mipmapped_array(cudaMipmappedArray_t array) {
   return to_runtime(driver().cuMipmappedArrayDestroy(reinterpret_cast<CUmipmappedArray>(array)));
 }
 
-cudaError_t array_get_info(cudaChannelFormatDesc* desc, cudaExtent* extent, unsigned* flags, cudaArray_t array) {
+cudaError_t array_get_info(cudaChannelFormatDesc* desc, cudaExtent* extent, unsigned* flags,
+                           cudaArray_t array) {
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   CUDA_ARRAY3D_DESCRIPTOR found{};
   const CUresult result = driver().cuArray3DGetDescriptor(&found, array_handle(array));
@@ -109,4 +130,4 @@ cudaError_t get_channel_desc(cudaChannelFormatDesc* desc, cudaArray_const_t arra
   return array_get_info(desc, nullptr, nullptr, const_cast<cudaArray_t>(array));
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

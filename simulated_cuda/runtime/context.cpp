@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a context current before a call that needs one: the current context of the thread if there is one (the program
-// may have made it through the driver API), else the primary context of the thread's device, retained once per device.
-// Invariant: the runtime holds at most one reference on each primary context; cudaDeviceReset gives none back, as the
-// driver keeps the count over a reset.
+// Makes a context current before a call that needs one: the current context of the thread if there
+// is one (the program may have made it through the driver API), else the primary context of the
+// thread's device, retained once per device. Invariant: the runtime holds at most one reference on
+// each primary context; cudaDeviceReset gives none back, as the driver keeps the count over a
+// reset.
 #include "context.h"
 
 #include "export.h"
@@ -27,7 +28,7 @@ bool is_usable(CUcontext context) {
   return driver().cuCtxGetApiVersion(context, &version) == CUDA_SUCCESS;
 }
 
-}  // namespace
+} // namespace
 
 cudaError_t primary_context(int device, CUcontext* context) {
   const std::lock_guard lock(mutex);
@@ -52,9 +53,11 @@ cudaError_t use_context() {
   CUresult result = driver().cuCtxGetCurrent(&current);
   if (result != CUDA_SUCCESS) return to_runtime(result);
   const unsigned long now = generation.load(std::memory_order_relaxed);
-  if (current != nullptr && current == thread.context && thread.generation == now) return cudaSuccess;
+  if (current != nullptr && current == thread.context && thread.generation == now)
+    return cudaSuccess;
   if (current == nullptr || !is_usable(current)) {
-    if (cudaError_t error = primary_context(thread.device, &current); error != cudaSuccess) return error;
+    if (cudaError_t error = primary_context(thread.device, &current); error != cudaSuccess)
+      return error;
     result = driver().cuCtxSetCurrent(current);
     if (result != CUDA_SUCCESS) return to_runtime(result);
   }
@@ -63,4 +66,4 @@ cudaError_t use_context() {
   return cudaSuccess;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

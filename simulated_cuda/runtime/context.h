@@ -12,4 +12,4 @@ cudaError_t primary_context(int device, CUcontext* context);
 // After cudaDeviceReset: contexts that threads remember are looked at anew.
 void forget_contexts(int device);
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three-dimensional and peer copies.
 // Called through runtime_api.def; make_copy_3d() also by graph.cpp.
-// Invariant: each side names exactly one of an array and a pointer; extents count elements as soon as an array takes
-// part, and positions count elements on the array side and bytes on the pointer side.
+// Invariant: each side names exactly one of an array and a pointer; extents count elements as soon
+// as an array takes part, and positions count elements on the array side and bytes on the pointer
+// side.
 #include "api.h"
 #include "context.h"
 #include "copy_kinds.h"
@@ -10,7 +11,9 @@
 namespace gmt::sim {
 namespace {
 
-bool one_of(const void* array, const void* pointer) { return (array == nullptr) != (pointer == nullptr); }
+bool one_of(const void* array, const void* pointer) {
+  return (array == nullptr) != (pointer == nullptr);
+}
 
 cudaError_t peer_contexts(int to, int from, CUcontext* to_context, CUcontext* from_context) {
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
@@ -20,7 +23,8 @@ cudaError_t peer_contexts(int to, int from, CUcontext* to_context, CUcontext* fr
 
 cudaError_t make_peer_copy(const cudaMemcpy3DPeerParms& p, CUDA_MEMCPY3D_PEER* out, bool* empty) {
   CUcontext to = nullptr, from = nullptr;
-  if (cudaError_t error = peer_contexts(p.dstDevice, p.srcDevice, &to, &from); error != cudaSuccess) return error;
+  if (cudaError_t error = peer_contexts(p.dstDevice, p.srcDevice, &to, &from); error != cudaSuccess)
+    return error;
   cudaMemcpy3DParms plain{};
   plain.srcArray = p.srcArray;
   plain.srcPos = p.srcPos;
@@ -33,22 +37,24 @@ cudaError_t make_peer_copy(const cudaMemcpy3DPeerParms& p, CUDA_MEMCPY3D_PEER* o
   CUDA_MEMCPY3D copy{};
   if (cudaError_t error = make_copy_3d(plain, &copy, empty); error != cudaSuccess) return error;
   static_assert(sizeof copy == sizeof *out);
-  __builtin_memcpy(out, &copy, sizeof copy);  // the contexts stand where CUDA_MEMCPY3D has reserved words
+  __builtin_memcpy(out, &copy, sizeof copy); // the contexts stand where CUDA_MEMCPY3D has reserved
+                                             // words
   out->srcContext = from;
   out->dstContext = to;
   return cudaSuccess;
 }
 
-}  // namespace
+} // namespace
 
 cudaError_t element_bytes(cudaArray_const_t array, size_t* bytes) {
   CUDA_ARRAY3D_DESCRIPTOR desc{};
   const auto handle = reinterpret_cast<CUarray>(const_cast<cudaArray_t>(array));
   const CUresult result = driver().cuArray3DGetDescriptor(&desc, handle);
   if (result != CUDA_SUCCESS) return to_runtime(result);
-  const bool one = desc.Format == CU_AD_FORMAT_UNSIGNED_INT8 || desc.Format == CU_AD_FORMAT_SIGNED_INT8;
-  const bool four = desc.Format == CU_AD_FORMAT_UNSIGNED_INT32 || desc.Format == CU_AD_FORMAT_SIGNED_INT32 ||
-                    desc.Format == CU_AD_FORMAT_FLOAT;
+  const bool one =
+    desc.Format == CU_AD_FORMAT_UNSIGNED_INT8 || desc.Format == CU_AD_FORMAT_SIGNED_INT8;
+  const bool four = desc.Format == CU_AD_FORMAT_UNSIGNED_INT32 ||
+                    desc.Format == CU_AD_FORMAT_SIGNED_INT32 || desc.Format == CU_AD_FORMAT_FLOAT;
   *bytes = (one ? 1u : four ? 4u : 2u) * desc.NumChannels;
   return cudaSuccess;
 }
@@ -56,11 +62,13 @@ cudaError_t element_bytes(cudaArray_const_t array, size_t* bytes) {
 cudaError_t make_copy_3d(const cudaMemcpy3DParms& p, CUDA_MEMCPY3D* out, bool* empty) {
   *empty = p.extent.width == 0 || p.extent.height == 0 || p.extent.depth == 0;
   if (*empty) return cudaSuccess;
-  if (!one_of(p.srcArray, p.srcPtr.ptr) || !one_of(p.dstArray, p.dstPtr.ptr)) return cudaErrorInvalidValue;
+  if (!one_of(p.srcArray, p.srcPtr.ptr) || !one_of(p.dstArray, p.dstPtr.ptr))
+    return cudaErrorInvalidValue;
   if (!kind_is_known(p.kind)) return cudaErrorInvalidMemcpyDirection;
   size_t element = 1;
   if (p.srcArray != nullptr || p.dstArray != nullptr) {
-    const cudaError_t error = element_bytes(p.srcArray != nullptr ? p.srcArray : p.dstArray, &element);
+    const cudaError_t error =
+      element_bytes(p.srcArray != nullptr ? p.srcArray : p.dstArray, &element);
     if (error != cudaSuccess) return error;
   }
   CUDA_MEMCPY3D copy{};
@@ -111,7 +119,8 @@ cudaError_t copy_3d_async(const cudaMemcpy3DParms* p, cudaStream_t stream) {
   CUDA_MEMCPY3D made{};
   bool empty = false;
   const cudaError_t error = make_copy_3d(*p, &made, &empty);
-  return error != cudaSuccess || empty ? error : to_runtime(driver().cuMemcpy3DAsync(&made, stream));
+  return error != cudaSuccess || empty ? error
+                                       : to_runtime(driver().cuMemcpy3DAsync(&made, stream));
 }
 
 cudaError_t copy_3d_peer(const cudaMemcpy3DPeerParms* p) {
@@ -127,7 +136,8 @@ cudaError_t copy_3d_peer_async(const cudaMemcpy3DPeerParms* p, cudaStream_t stre
   CUDA_MEMCPY3D_PEER made{};
   bool empty = false;
   const cudaError_t error = make_peer_copy(*p, &made, &empty);
-  return error != cudaSuccess || empty ? error : to_runtime(driver().cuMemcpy3DPeerAsync(&made, stream));
+  return error != cudaSuccess || empty ? error
+                                       : to_runtime(driver().cuMemcpy3DPeerAsync(&made, stream));
 }
 
 cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
@@ -136,17 +146,19 @@ cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device
   const cudaError_t error = peer_contexts(to_device, from_device, &to_context, &from_context);
   if (error != cudaSuccess) return error;
   return to_runtime(driver().cuMemcpyPeer(reinterpret_cast<CUdeviceptr>(to), to_context,
-                                          reinterpret_cast<CUdeviceptr>(from), from_context, bytes));
+                                          reinterpret_cast<CUdeviceptr>(from), from_context,
+                                          bytes));
 }
 
-cudaError_t copy_peer_async(void* to, int to_device, const void* from, int from_device, size_t bytes,
-                            cudaStream_t stream) {
+cudaError_t copy_peer_async(void* to, int to_device, const void* from, int from_device,
+                            size_t bytes, cudaStream_t stream) {
   if (bytes == 0) return use_context();
   CUcontext to_context = nullptr, from_context = nullptr;
   const cudaError_t error = peer_contexts(to_device, from_device, &to_context, &from_context);
   if (error != cudaSuccess) return error;
   return to_runtime(driver().cuMemcpyPeerAsync(reinterpret_cast<CUdeviceptr>(to), to_context,
-                                               reinterpret_cast<CUdeviceptr>(from), from_context, bytes, stream));
+                                               reinterpret_cast<CUdeviceptr>(from), from_context,
+                                               bytes, stream));
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a cudaMemcpyKind becomes driver memory types, and how cudaMemcpy3DParms become a CUDA_MEMCPY3D.
-// Invariant: a kind outside 0..4 is refused here and never reaches the driver, as in NVIDIA's runtime.
+// How a cudaMemcpyKind becomes driver memory types, and how cudaMemcpy3DParms become a
+// CUDA_MEMCPY3D. Invariant: a kind outside 0..4 is refused here and never reaches the driver, as in
+// NVIDIA's runtime.
 #pragma once
 
 #include "driver_calls.h"
 
 namespace gmt::sim {
 
-inline bool kind_is_known(cudaMemcpyKind kind) { return kind >= cudaMemcpyHostToHost && kind <= cudaMemcpyDefault; }
+inline bool kind_is_known(cudaMemcpyKind kind) {
+  return kind >= cudaMemcpyHostToHost && kind <= cudaMemcpyDefault;
+}
 
 inline CUmemorytype source_type(cudaMemcpyKind kind) {
   if (kind == cudaMemcpyDefault) return CU_MEMORYTYPE_UNIFIED;
@@ -41,4 +44,4 @@ cudaError_t element_bytes(cudaArray_const_t array, size_t* bytes);
 // Fills *copy; *empty says that there is nothing to do.
 cudaError_t make_copy_3d(const cudaMemcpy3DParms& params, CUDA_MEMCPY3D* copy, bool* empty);
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

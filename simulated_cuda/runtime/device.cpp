@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices and versions: counts, properties, the current device, reset, peers, driver entry points.
 // Called through runtime_api.def.
-// Invariant: cudaGetDevice asks the driver first and answers from the thread's own choice when no context is current.
+// Invariant: cudaGetDevice asks the driver first and answers from the thread's own choice when no
+// context is current.
 #include "api.h"
 #include "context.h"
 
@@ -13,7 +14,8 @@ namespace {
 cudaError_t check_device(int device) {
   if (cudaError_t error = load_driver(); error != cudaSuccess) return error;
   int count = 0;
-  if (CUresult result = driver().cuDeviceGetCount(&count); result != CUDA_SUCCESS) return to_runtime(result);
+  if (CUresult result = driver().cuDeviceGetCount(&count); result != CUDA_SUCCESS)
+    return to_runtime(result);
   return device >= 0 && device < count ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
@@ -38,8 +40,10 @@ void fill_limits(cudaDeviceProp& p, int device) {
   p.maxThreadsPerMultiProcessor = value(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
   p.maxBlocksPerMultiProcessor = value(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
   for (int i = 0; i < 3; ++i) {
-    p.maxThreadsDim[i] = value(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i));
-    p.maxGridSize[i] = value(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i));
+    p.maxThreadsDim[i] =
+      value(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i));
+    p.maxGridSize[i] =
+      value(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i));
   }
   p.totalConstMem = bytes(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
   p.textureAlignment = bytes(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
@@ -78,19 +82,22 @@ void fill_features(cudaDeviceProp& p, int device) {
   p.managedMemory = value(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
   p.concurrentManagedAccess = value(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
   p.computePreemptionSupported = value(CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED);
-  p.canUseHostPointerForRegisteredMem = value(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM);
+  p.canUseHostPointerForRegisteredMem =
+    value(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM);
   p.cooperativeLaunch = value(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH);
   p.hostRegisterSupported = value(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED);
   p.hostRegisterReadOnlySupported = value(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED);
   p.memoryPoolsSupported = value(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
 }
 
-}  // namespace
+} // namespace
 
 cudaError_t driver_get_version(int* version) {
   if (version == nullptr) return cudaErrorInvalidValue;
-  *version = 0;  // documented answer where there is no driver
-  return load_driver() == cudaErrorInsufficientDriver ? cudaSuccess : to_runtime(driver().cuDriverGetVersion(version));
+  *version = 0; // documented answer where there is no driver
+  return load_driver() == cudaErrorInsufficientDriver
+           ? cudaSuccess
+           : to_runtime(driver().cuDriverGetVersion(version));
 }
 
 cudaError_t runtime_get_version(int* version) {
@@ -100,12 +107,16 @@ cudaError_t runtime_get_version(int* version) {
 }
 
 cudaError_t get_driver_entry_point_by_version(const char* name, void** function, unsigned version,
-                                              unsigned long long flags, cudaDriverEntryPointQueryResult* status) {
-  if (name == nullptr || function == nullptr || flags > cudaEnablePerThreadDefaultStream) return cudaErrorInvalidValue;
+                                              unsigned long long flags,
+                                              cudaDriverEntryPointQueryResult* status) {
+  if (name == nullptr || function == nullptr || flags > cudaEnablePerThreadDefaultStream)
+    return cudaErrorInvalidValue;
   if (cudaError_t error = load_driver(); error != cudaSuccess) return error;
-  if (flags == cudaEnableDefault && this_thread().per_thread_default) flags = cudaEnablePerThreadDefaultStream;
+  if (flags == cudaEnableDefault && this_thread().per_thread_default)
+    flags = cudaEnablePerThreadDefaultStream;
   CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
-  const CUresult result = driver_entry_point(name, function, static_cast<int>(version), flags, &found);
+  const CUresult result =
+    driver_entry_point(name, function, static_cast<int>(version), flags, &found);
   if (status != nullptr) *status = static_cast<cudaDriverEntryPointQueryResult>(found);
   return to_runtime(result);
 }
@@ -131,7 +142,8 @@ cudaError_t get_device(int* device) {
   if (device == nullptr) return cudaErrorInvalidValue;
   if (cudaError_t error = load_driver(); error != cudaSuccess) return error;
   CUdevice current = 0;
-  *device = driver().cuCtxGetDevice(&current, nullptr) == CUDA_SUCCESS ? current : this_thread().device;
+  *device =
+    driver().cuCtxGetDevice(&current, nullptr) == CUDA_SUCCESS ? current : this_thread().device;
   return cudaSuccess;
 }
 
@@ -146,7 +158,8 @@ cudaError_t set_device(int device) {
 
 cudaError_t init_device(int device, unsigned device_flags, unsigned flags) {
   if (cudaError_t error = check_device(device); error != cudaSuccess) return error;
-  if ((flags & cudaInitDeviceFlagsAreValid) != 0) driver().cuDevicePrimaryCtxSetFlags(device, device_flags);
+  if ((flags & cudaInitDeviceFlagsAreValid) != 0)
+    driver().cuDevicePrimaryCtxSetFlags(device, device_flags);
   CUcontext context = nullptr;
   return primary_context(device, &context);
 }
@@ -195,13 +208,16 @@ cudaError_t get_device_properties(cudaDeviceProp* p, int device) {
 cudaError_t device_get_attribute(int* value, cudaDeviceAttr name, int device) {
   if (value == nullptr) return cudaErrorInvalidValue;
   if (cudaError_t error = check_device(device); error != cudaSuccess) return error;
-  return to_runtime(driver().cuDeviceGetAttribute(value, static_cast<CUdevice_attribute>(name), device));
+  return to_runtime(
+    driver().cuDeviceGetAttribute(value, static_cast<CUdevice_attribute>(name), device));
 }
 
-cudaError_t device_get_texture_1d_linear_max_width(size_t* width, const cudaChannelFormatDesc* desc, int device) {
+cudaError_t device_get_texture_1d_linear_max_width(size_t* width, const cudaChannelFormatDesc* desc,
+                                                   int device) {
   if (width == nullptr || desc == nullptr) return cudaErrorInvalidValue;
   if (cudaError_t error = check_device(device); error != cudaSuccess) return error;
-  return to_runtime(driver().cuDeviceGetTexture1DLinearMaxWidth(width, CU_AD_FORMAT_UNSIGNED_INT8, 1, device));
+  return to_runtime(
+    driver().cuDeviceGetTexture1DLinearMaxWidth(width, CU_AD_FORMAT_UNSIGNED_INT8, 1, device));
 }
 
 cudaError_t device_synchronize() {
@@ -235,7 +251,8 @@ cudaError_t device_disable_peer_access(int peer) {
   return to_runtime(driver().cuCtxDisablePeerAccess(context));
 }
 
-cudaError_t device_flush_gpu_direct_rdma_writes(cudaFlushGPUDirectRDMAWritesTarget, cudaFlushGPUDirectRDMAWritesScope) {
+cudaError_t device_flush_gpu_direct_rdma_writes(cudaFlushGPUDirectRDMAWritesTarget,
+                                                cudaFlushGPUDirectRDMAWritesScope) {
   return use_context();
 }
 
@@ -249,4 +266,4 @@ cudaError_t event_create(cudaEvent_t* event) {
   return to_runtime(driver().cuEventCreate(event, 0));
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -26,7 +26,7 @@ const ErrorText* find_error(cudaError_t error) {
   return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 cudaError_t get_last_error() {
   const cudaError_t error = this_thread().last_error;
@@ -46,4 +46,4 @@ const char* get_error_string(cudaError_t error) {
   return entry == nullptr ? "unrecognized error code" : entry->text;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

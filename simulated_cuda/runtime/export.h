@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every runtime call goes through, and the state each thread has in the runtime.
-// Recorded<...>::call keeps the thread's last error; Forward<...>::call passes the arguments on to a driver function.
-// Made by exports.cpp from runtime_api.def.
-// Invariant: no exception leaves a runtime call; a nested call keeps the kind of default stream of the outer one.
+// Recorded<...>::call keeps the thread's last error; Forward<...>::call passes the arguments on to
+// a driver function. Made by exports.cpp from runtime_api.def. Invariant: no exception leaves a
+// runtime call; a nested call keeps the kind of default stream of the outer one.
 #pragma once
 
 #include "driver_calls.h"
@@ -16,10 +16,10 @@ namespace gmt::sim {
 struct ThreadState {
   cudaError_t last_error;
   int device;
-  bool device_chosen;        // cudaSetDevice was called
-  bool per_thread_default;   // inside a _ptds or _ptsz call
-  CUcontext context;         // what use_context() last made current here
-  unsigned long generation;  // of primary contexts, when it did
+  bool device_chosen;       // cudaSetDevice was called
+  bool per_thread_default;  // inside a _ptds or _ptsz call
+  CUcontext context;        // what use_context() last made current here
+  unsigned long generation; // of primary contexts, when it did
 };
 
 inline ThreadState& this_thread() {
@@ -27,7 +27,8 @@ inline ThreadState& this_thread() {
   return thread;
 }
 
-// Makes a context current: the one that is, or the primary context of this thread's device. context.cpp.
+// Makes a context current: the one that is, or the primary context of this thread's device.
+// context.cpp.
 cudaError_t use_context();
 
 inline cudaError_t record(cudaError_t error) {
@@ -36,7 +37,7 @@ inline cudaError_t record(cudaError_t error) {
 }
 
 class StreamKind {
- public:
+public:
   explicit StreamKind(bool per_thread) : before_(this_thread().per_thread_default) {
     this_thread().per_thread_default = per_thread;
   }
@@ -44,7 +45,7 @@ class StreamKind {
   StreamKind(const StreamKind&) = delete;
   StreamKind& operator=(const StreamKind&) = delete;
 
- private:
+private:
   bool before_;
 };
 
@@ -63,13 +64,15 @@ struct Recorded<per_thread, function> {
   }
 };
 
-// Runtime and driver types of the same thing have the same representation: handles, pointers to equal structs, enums.
+// Runtime and driver types of the same thing have the same representation: handles, pointers to
+// equal structs, enums.
 template <class To, class From>
 To same_bits(From value) {
   if constexpr (std::is_class_v<From>) {
     return std::bit_cast<To>(value);
   } else if constexpr (std::is_pointer_v<From> || std::is_pointer_v<To>) {
-    return (To)value;  // a cast that may drop const, change the pointee, or turn a pointer into a CUdeviceptr
+    return (To)value; // a cast that may drop const, change the pointee, or turn a pointer into a
+                      // CUdeviceptr
   } else {
     return static_cast<To>(value);
   }
@@ -78,7 +81,8 @@ To same_bits(From value) {
 template <bool per_thread, bool needs_context, class Runtime, auto member>
 struct Forward;
 
-template <bool per_thread, bool needs_context, class... R, class... D, CUresult (*DriverCalls::*member)(D...)>
+template <bool per_thread, bool needs_context, class... R, class... D,
+          CUresult (*DriverCalls::*member)(D...)>
 struct Forward<per_thread, needs_context, cudaError_t (*)(R...), member> {
   static_assert(sizeof...(R) == sizeof...(D));
   static cudaError_t CUDARTAPI call(R... arguments) noexcept {
@@ -89,4 +93,4 @@ struct Forward<per_thread, needs_context, cudaError_t (*)(R...), member> {
   }
 };
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

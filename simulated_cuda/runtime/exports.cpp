@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's symbol table: one jump stub an exported name, made from runtime_api.def and unsupported_api.def.
-// exports.map gives every export the version libcudart.so.13, as in NVIDIA's library.
-// Invariant: an implementation has exactly the type of the vendor's declaration; api.h sees to that.
+// The runtime's symbol table: one jump stub an exported name, made from runtime_api.def and
+// unsupported_api.def. exports.map gives every export the version libcudart.so.13, as in NVIDIA's
+// library. Invariant: an implementation has exactly the type of the vendor's declaration; api.h
+// sees to that.
 #include "api.h"
 #include "jump_stub.h"
 
@@ -10,22 +11,24 @@ namespace {
 
 cudaError_t unsupported() noexcept { return record(cudaErrorNotSupported); }
 
-}  // namespace
-}  // namespace gmt::sim
+} // namespace
+} // namespace gmt::sim
 
-#define RECORDED(per_thread, implementation) (&gmt::sim::Recorded<per_thread, &gmt::sim::implementation>::call)
-#define FORWARD(per_thread, needs_context, name, member) \
-  (&gmt::sim::Forward<per_thread, needs_context, decltype(&::name), &gmt::sim::DriverCalls::member>::call)
+#define RECORDED(per_thread, implementation)                                                       \
+  (&gmt::sim::Recorded<per_thread, &gmt::sim::implementation>::call)
+#define FORWARD(per_thread, needs_context, name, member)                                           \
+  (&gmt::sim::Forward<per_thread, needs_context, decltype(&::name),                                \
+                      &gmt::sim::DriverCalls::member>::call)
 
 #define RT(name, implementation) GMT_JUMP_STUB(name, RECORDED(false, implementation))
-#define RT_PTDS(name, implementation) \
+#define RT_PTDS(name, implementation)                                                              \
   RT(name, implementation) GMT_JUMP_STUB(name##_ptds, RECORDED(true, implementation))
-#define RT_PTSZ(name, implementation) \
+#define RT_PTSZ(name, implementation)                                                              \
   RT(name, implementation) GMT_JUMP_STUB(name##_ptsz, RECORDED(true, implementation))
 #define RT_PLAIN(name, implementation) GMT_JUMP_STUB(name, &gmt::sim::implementation)
 #define RT_DEVICE(name, member) GMT_JUMP_STUB(name, FORWARD(false, false, name, member))
 #define RT_FORWARD(name, member) GMT_JUMP_STUB(name, FORWARD(false, true, name, member))
-#define RT_FORWARD_PTSZ(name, member) \
+#define RT_FORWARD_PTSZ(name, member)                                                              \
   RT_FORWARD(name, member) GMT_JUMP_STUB(name##_ptsz, FORWARD(true, true, name, member))
 #define RT_NONE(name) GMT_JUMP_STUB(name, &gmt::sim::unsupported)
 #define RT_NONE_PTSZ(name) RT_NONE(name) GMT_JUMP_STUB(name##_ptsz, &gmt::sim::unsupported)

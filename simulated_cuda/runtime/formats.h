@@ -15,4 +15,4 @@ struct Format {
 bool format_of(const cudaChannelFormatDesc& desc, Format* out);
 cudaChannelFormatDesc description_of(CUarray_format format, unsigned channels);
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

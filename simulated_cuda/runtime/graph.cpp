@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph calls whose descriptions differ between runtime and driver: kernels, copies, sets, and cudaGraphAddNode.
-// Called through runtime_api.def; everything else about graphs is forwarded by rows of that table.
-// Invariant: host stubs and symbols are resolved here, so the driver only ever sees kernels and addresses.
+// The graph calls whose descriptions differ between runtime and driver: kernels, copies, sets, and
+// cudaGraphAddNode. Called through runtime_api.def; everything else about graphs is forwarded by
+// rows of that table. Invariant: host stubs and symbols are resolved here, so the driver only ever
+// sees kernels and addresses.
 #include "api.h"
 #include "copy_kinds.h"
 #include "registration.h"
@@ -15,8 +16,8 @@ CUcontext current_context() {
   return context;
 }
 
-cudaError_t make_kernel(const void* stub, dim3 grid, dim3 block, unsigned shared, void** arguments, void** extra,
-                        CUDA_KERNEL_NODE_PARAMS* out) {
+cudaError_t make_kernel(const void* stub, dim3 grid, dim3 block, unsigned shared, void** arguments,
+                        void** extra, CUDA_KERNEL_NODE_PARAMS* out) {
   CUkernel kernel = nullptr;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   if (cudaError_t error = kernel_of(stub, &kernel); error != cudaSuccess) return error;
@@ -37,7 +38,8 @@ cudaError_t make_kernel(const void* stub, dim3 grid, dim3 block, unsigned shared
 
 cudaError_t make_kernel(const cudaKernelNodeParams* p, CUDA_KERNEL_NODE_PARAMS* out) {
   if (p == nullptr) return cudaErrorInvalidValue;
-  return make_kernel(p->func, p->gridDim, p->blockDim, p->sharedMemBytes, p->kernelParams, p->extra, out);
+  return make_kernel(p->func, p->gridDim, p->blockDim, p->sharedMemBytes, p->kernelParams, p->extra,
+                     out);
 }
 
 cudaError_t make_copy(const cudaMemcpy3DParms* p, CUDA_MEMCPY3D* out) {
@@ -48,7 +50,8 @@ cudaError_t make_copy(const cudaMemcpy3DParms* p, CUDA_MEMCPY3D* out) {
   return error == cudaSuccess && empty ? cudaErrorInvalidValue : error;
 }
 
-cudaError_t make_row(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, CUDA_MEMCPY3D* out) {
+cudaError_t make_row(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                     CUDA_MEMCPY3D* out) {
   if (!kind_is_known(kind)) return cudaErrorInvalidMemcpyDirection;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   *out = {};
@@ -73,34 +76,42 @@ CUDA_MEMSET_NODE_PARAMS make_set(const cudaMemsetParams& p) {
   return {reinterpret_cast<CUdeviceptr>(p.dst), p.pitch, p.value, p.elementSize, p.width, p.height};
 }
 
-cudaError_t add_copy(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
-                     const CUDA_MEMCPY3D& copy) {
-  return to_runtime(driver().cuGraphAddMemcpyNode(node, graph, needs, count, &copy, current_context()));
+cudaError_t add_copy(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
+                     size_t count, const CUDA_MEMCPY3D& copy) {
+  return to_runtime(
+    driver().cuGraphAddMemcpyNode(node, graph, needs, count, &copy, current_context()));
 }
 
-}  // namespace
+} // namespace
 
-cudaError_t graph_add_kernel_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
+cudaError_t graph_add_kernel_node(cudaGraphNode_t* node, cudaGraph_t graph,
+                                  const cudaGraphNode_t* needs, size_t count,
                                   const cudaKernelNodeParams* params) {
   CUDA_KERNEL_NODE_PARAMS kernel{};
   const cudaError_t error = make_kernel(params, &kernel);
-  return error != cudaSuccess ? error : to_runtime(driver().cuGraphAddKernelNode(node, graph, needs, count, &kernel));
+  return error != cudaSuccess
+           ? error
+           : to_runtime(driver().cuGraphAddKernelNode(node, graph, needs, count, &kernel));
 }
 
 cudaError_t graph_kernel_node_set_params(cudaGraphNode_t node, const cudaKernelNodeParams* params) {
   CUDA_KERNEL_NODE_PARAMS kernel{};
   const cudaError_t error = make_kernel(params, &kernel);
-  return error != cudaSuccess ? error : to_runtime(driver().cuGraphKernelNodeSetParams(node, &kernel));
+  return error != cudaSuccess ? error
+                              : to_runtime(driver().cuGraphKernelNodeSetParams(node, &kernel));
 }
 
 cudaError_t graph_exec_kernel_node_set_params(cudaGraphExec_t exec, cudaGraphNode_t node,
                                               const cudaKernelNodeParams* params) {
   CUDA_KERNEL_NODE_PARAMS kernel{};
   const cudaError_t error = make_kernel(params, &kernel);
-  return error != cudaSuccess ? error : to_runtime(driver().cuGraphExecKernelNodeSetParams(exec, node, &kernel));
+  return error != cudaSuccess
+           ? error
+           : to_runtime(driver().cuGraphExecKernelNodeSetParams(exec, node, &kernel));
 }
 
-cudaError_t graph_add_memcpy_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
+cudaError_t graph_add_memcpy_node(cudaGraphNode_t* node, cudaGraph_t graph,
+                                  const cudaGraphNode_t* needs, size_t count,
                                   const cudaMemcpy3DParms* params) {
   CUDA_MEMCPY3D copy{};
   const cudaError_t error = make_copy(params, &copy);
@@ -110,7 +121,8 @@ cudaError_t graph_add_memcpy_node(cudaGraphNode_t* node, cudaGraph_t graph, cons
 cudaError_t graph_memcpy_node_set_params(cudaGraphNode_t node, const cudaMemcpy3DParms* params) {
   CUDA_MEMCPY3D copy{};
   const cudaError_t error = make_copy(params, &copy);
-  return error != cudaSuccess ? error : to_runtime(driver().cuGraphMemcpyNodeSetParams(node, &copy));
+  return error != cudaSuccess ? error
+                              : to_runtime(driver().cuGraphMemcpyNodeSetParams(node, &copy));
 }
 
 cudaError_t graph_exec_memcpy_node_set_params(cudaGraphExec_t exec, cudaGraphNode_t node,
@@ -121,43 +133,51 @@ cudaError_t graph_exec_memcpy_node_set_params(cudaGraphExec_t exec, cudaGraphNod
   return to_runtime(driver().cuGraphExecMemcpyNodeSetParams(exec, node, &copy, current_context()));
 }
 
-cudaError_t graph_add_memcpy_node_1d(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
-                                     size_t count, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+cudaError_t graph_add_memcpy_node_1d(cudaGraphNode_t* node, cudaGraph_t graph,
+                                     const cudaGraphNode_t* needs, size_t count, void* to,
+                                     const void* from, size_t bytes, cudaMemcpyKind kind) {
   CUDA_MEMCPY3D row{};
   const cudaError_t error = make_row(to, from, bytes, kind, &row);
   return error != cudaSuccess ? error : add_copy(node, graph, needs, count, row);
 }
 
-cudaError_t graph_exec_memcpy_node_set_params_1d(cudaGraphExec_t exec, cudaGraphNode_t node, void* to, const void* from,
-                                                 size_t bytes, cudaMemcpyKind kind) {
+cudaError_t graph_exec_memcpy_node_set_params_1d(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                 void* to, const void* from, size_t bytes,
+                                                 cudaMemcpyKind kind) {
   CUDA_MEMCPY3D row{};
   const cudaError_t error = make_row(to, from, bytes, kind, &row);
   if (error != cudaSuccess) return error;
   return to_runtime(driver().cuGraphExecMemcpyNodeSetParams(exec, node, &row, current_context()));
 }
 
-cudaError_t graph_add_memcpy_node_to_symbol(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
-                                            size_t count, const void* symbol, const void* from, size_t bytes,
+cudaError_t graph_add_memcpy_node_to_symbol(cudaGraphNode_t* node, cudaGraph_t graph,
+                                            const cudaGraphNode_t* needs, size_t count,
+                                            const void* symbol, const void* from, size_t bytes,
                                             size_t offset, cudaMemcpyKind kind) {
   char* target = nullptr;
-  if (cudaError_t error = address_in_symbol(symbol, bytes, offset, &target); error != cudaSuccess) return error;
+  if (cudaError_t error = address_in_symbol(symbol, bytes, offset, &target); error != cudaSuccess)
+    return error;
   return graph_add_memcpy_node_1d(node, graph, needs, count, target, from, bytes, kind);
 }
 
-cudaError_t graph_add_memcpy_node_from_symbol(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
-                                              size_t count, void* to, const void* symbol, size_t bytes, size_t offset,
+cudaError_t graph_add_memcpy_node_from_symbol(cudaGraphNode_t* node, cudaGraph_t graph,
+                                              const cudaGraphNode_t* needs, size_t count, void* to,
+                                              const void* symbol, size_t bytes, size_t offset,
                                               cudaMemcpyKind kind) {
   char* target = nullptr;
-  if (cudaError_t error = address_in_symbol(symbol, bytes, offset, &target); error != cudaSuccess) return error;
+  if (cudaError_t error = address_in_symbol(symbol, bytes, offset, &target); error != cudaSuccess)
+    return error;
   return graph_add_memcpy_node_1d(node, graph, needs, count, to, target, bytes, kind);
 }
 
-cudaError_t graph_add_memset_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
+cudaError_t graph_add_memset_node(cudaGraphNode_t* node, cudaGraph_t graph,
+                                  const cudaGraphNode_t* needs, size_t count,
                                   const cudaMemsetParams* params) {
   if (params == nullptr) return cudaErrorInvalidValue;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   const CUDA_MEMSET_NODE_PARAMS set = make_set(*params);
-  return to_runtime(driver().cuGraphAddMemsetNode(node, graph, needs, count, &set, current_context()));
+  return to_runtime(
+    driver().cuGraphAddMemsetNode(node, graph, needs, count, &set, current_context()));
 }
 
 cudaError_t graph_exec_memset_node_set_params(cudaGraphExec_t exec, cudaGraphNode_t node,
@@ -169,12 +189,14 @@ cudaError_t graph_exec_memset_node_set_params(cudaGraphExec_t exec, cudaGraphNod
 }
 
 cudaError_t graph_add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
-                           const cudaGraphEdgeData* edges, size_t count, cudaGraphNodeParams* params) {
+                           const cudaGraphEdgeData* edges, size_t count,
+                           cudaGraphNodeParams* params) {
   if (params == nullptr) return cudaErrorInvalidValue;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   if (params->type == cudaGraphNodeTypeKernel) {
     const cudaKernelNodeParamsV2& k = params->kernel;
-    const cudaKernelNodeParams plain{k.func, k.gridDim, k.blockDim, k.sharedMemBytes, k.kernelParams, k.extra};
+    const cudaKernelNodeParams plain{k.func,           k.gridDim,      k.blockDim,
+                                     k.sharedMemBytes, k.kernelParams, k.extra};
     return graph_add_kernel_node(node, graph, needs, count, &plain);
   }
   if (params->type == cudaGraphNodeTypeMemcpy)
@@ -186,8 +208,9 @@ cudaError_t graph_add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaG
   }
   // The other kinds are described alike on both levels.
   static_assert(sizeof(cudaGraphNodeParams) == sizeof(CUgraphNodeParams));
-  return to_runtime(driver().cuGraphAddNode(node, graph, needs, reinterpret_cast<const CUgraphEdgeData*>(edges), count,
+  return to_runtime(driver().cuGraphAddNode(node, graph, needs,
+                                            reinterpret_cast<const CUgraphEdgeData*>(edges), count,
                                             reinterpret_cast<CUgraphNodeParams*>(params)));
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

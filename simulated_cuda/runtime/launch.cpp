@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches and questions about kernels.
-// Called through runtime_api.def; <<<...>>> compiles to push and pop of a configuration, __cudaGetKernel and
+// Called through runtime_api.def; <<<...>>> compiles to push and pop of a configuration,
+// __cudaGetKernel and
 // __cudaLaunchKernel.
-// Invariant: answers are the driver's. An impossible shape is 1, as measured on an H200 (not InvalidConfiguration, 9).
+// Invariant: answers are the driver's. An impossible shape is 1, as measured on an H200 (not
+// InvalidConfiguration, 9).
 #include "api.h"
 #include "registration.h"
 
@@ -23,10 +25,11 @@ std::vector<Configuration>& configurations() {
   return stack;
 }
 
-cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
-  const CUresult result = driver().cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z,
-                                                  block.x, block.y, block.z, static_cast<unsigned>(shared), stream,
-                                                  arguments, nullptr);
+cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
+                   cudaStream_t stream) {
+  const CUresult result = driver().cuLaunchKernel(
+    reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z,
+    static_cast<unsigned>(shared), stream, arguments, nullptr);
   return to_runtime(result);
 }
 
@@ -51,7 +54,7 @@ CUfunction function_of(CUkernel kernel) {
   return function;
 }
 
-}  // namespace
+} // namespace
 
 unsigned push_call_configuration(dim3 grid, dim3 block, size_t shared, CUstream_st* stream) {
   configurations().push_back({grid, block, shared, stream});
@@ -80,8 +83,8 @@ cudaError_t get_kernel(cudaKernel_t* out, const void* stub) {
   return out == nullptr ? cudaErrorInvalidValue : get_kernel_of_stub(out, stub);
 }
 
-cudaError_t launch_kernel_handle(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
-                                 cudaStream_t stream) {
+cudaError_t launch_kernel_handle(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+                                 size_t shared, cudaStream_t stream) {
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
   return launch(kernel, grid, block, arguments, shared, stream);
@@ -89,7 +92,8 @@ cudaError_t launch_kernel_handle(cudaKernel_t kernel, dim3 grid, dim3 block, voi
 
 cudaError_t launch_kernel(const void* stub, dim3 grid, dim3 block, void** arguments, size_t shared,
                           cudaStream_t stream) {
-  return with_kernel(stub, [&](CUkernel kernel) { return launch(kernel, grid, block, arguments, shared, stream); });
+  return with_kernel(
+    stub, [&](CUkernel kernel) { return launch(kernel, grid, block, arguments, shared, stream); });
 }
 
 cudaError_t launch_kernel_ex(const cudaLaunchConfig_t* config, const void* stub, void** arguments) {
@@ -106,17 +110,18 @@ cudaError_t launch_kernel_ex(const cudaLaunchConfig_t* config, const void* stub,
     c.hStream = config->stream;
     c.attrs = reinterpret_cast<CUlaunchAttribute*>(config->attrs);
     c.numAttrs = config->numAttrs;
-    const CUresult result = driver().cuLaunchKernelEx(&c, reinterpret_cast<CUfunction>(kernel), arguments, nullptr);
+    const CUresult result =
+      driver().cuLaunchKernelEx(&c, reinterpret_cast<CUfunction>(kernel), arguments, nullptr);
     return to_runtime(result);
   });
 }
 
-cudaError_t launch_cooperative_kernel(const void* stub, dim3 grid, dim3 block, void** arguments, size_t shared,
-                                      cudaStream_t stream) {
+cudaError_t launch_cooperative_kernel(const void* stub, dim3 grid, dim3 block, void** arguments,
+                                      size_t shared, cudaStream_t stream) {
   return with_kernel(stub, [&](CUkernel kernel) {
-    const CUresult result = driver().cuLaunchCooperativeKernel(reinterpret_cast<CUfunction>(kernel), grid.x, grid.y,
-                                                               grid.z, block.x, block.y, block.z,
-                                                               static_cast<unsigned>(shared), stream, arguments);
+    const CUresult result = driver().cuLaunchCooperativeKernel(
+      reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z,
+      static_cast<unsigned>(shared), stream, arguments);
     return to_runtime(result);
   });
 }
@@ -137,7 +142,8 @@ cudaError_t func_get_attributes(cudaFuncAttributes* out, const void* stub) {
     out->numRegs = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_NUM_REGS);
     out->ptxVersion = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_PTX_VERSION);
     out->binaryVersion = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_BINARY_VERSION);
-    out->maxDynamicSharedSizeBytes = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+    out->maxDynamicSharedSizeBytes =
+      kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
     return cudaSuccess;
   });
 }
@@ -145,12 +151,14 @@ cudaError_t func_get_attributes(cudaFuncAttributes* out, const void* stub) {
 cudaError_t func_set_attribute(const void* stub, cudaFuncAttribute name, int value) {
   return with_kernel(stub, [&](CUkernel kernel) {
     const auto attribute = static_cast<CUfunction_attribute>(name);
-    return to_runtime(driver().cuKernelSetAttribute(attribute, value, kernel, this_thread().device));
+    return to_runtime(
+      driver().cuKernelSetAttribute(attribute, value, kernel, this_thread().device));
   });
 }
 
 cudaError_t func_get_name(const char** name, const void* stub) {
-  return with_kernel(stub, [&](CUkernel kernel) { return to_runtime(driver().cuKernelGetName(name, kernel)); });
+  return with_kernel(
+    stub, [&](CUkernel kernel) { return to_runtime(driver().cuKernelGetName(name, kernel)); });
 }
 
 cudaError_t func_get_param_info(const void* stub, size_t index, size_t* offset, size_t* size) {
@@ -161,7 +169,8 @@ cudaError_t func_get_param_info(const void* stub, size_t index, size_t* offset, 
 
 cudaError_t func_set_cache_config(const void* stub, cudaFuncCache config) {
   return with_kernel(stub, [&](CUkernel kernel) {
-    return to_runtime(driver().cuKernelSetCacheConfig(kernel, static_cast<CUfunc_cache>(config), this_thread().device));
+    return to_runtime(driver().cuKernelSetCacheConfig(kernel, static_cast<CUfunc_cache>(config),
+                                                      this_thread().device));
   });
 }
 
@@ -169,11 +178,11 @@ cudaError_t func_set_shared_mem_config(const void* stub, cudaSharedMemConfig) {
   return with_kernel(stub, [](CUkernel) { return cudaSuccess; });
 }
 
-cudaError_t occupancy_max_active_blocks_with_flags(int* blocks, const void* stub, int size, size_t bytes,
-                                                   unsigned flags) {
+cudaError_t occupancy_max_active_blocks_with_flags(int* blocks, const void* stub, int size,
+                                                   size_t bytes, unsigned flags) {
   return with_kernel(stub, [&](CUkernel kernel) {
-    return to_runtime(driver().cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function_of(kernel), size,
-                                                                                    bytes, flags));
+    return to_runtime(driver().cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+      blocks, function_of(kernel), size, bytes, flags));
   });
 }
 
@@ -181,10 +190,12 @@ cudaError_t occupancy_max_active_blocks(int* blocks, const void* stub, int size,
   return occupancy_max_active_blocks_with_flags(blocks, stub, size, bytes, 0);
 }
 
-cudaError_t occupancy_available_dynamic_smem(size_t* bytes, const void* stub, int blocks, int size) {
+cudaError_t occupancy_available_dynamic_smem(size_t* bytes, const void* stub, int blocks,
+                                             int size) {
   return with_kernel(stub, [&](CUkernel kernel) {
-    return to_runtime(driver().cuOccupancyAvailableDynamicSMemPerBlock(bytes, function_of(kernel), blocks, size));
+    return to_runtime(
+      driver().cuOccupancyAvailableDynamicSMemPerBlock(bytes, function_of(kernel), blocks, size));
   });
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocation and release through the runtime: linear, pitched, managed, pinned and stream-ordered memory.
-// Called through runtime_api.def.
-// Invariant: a size of zero never reaches the driver and gives a null pointer; cudaFree(NULL) does reach it, because
-// programs use it to start CUDA. Stream-ordered calls try the driver first and make a context only if it asks for one.
+// Allocation and release through the runtime: linear, pitched, managed, pinned and stream-ordered
+// memory. Called through runtime_api.def. Invariant: a size of zero never reaches the driver and
+// gives a null pointer; cudaFree(NULL) does reach it, because programs use it to start CUDA.
+// Stream-ordered calls try the driver first and make a context only if it asks for one.
 #include "api.h"
 
 namespace gmt::sim {
@@ -41,7 +41,7 @@ cudaError_t allocate_pinned(void** pointer, size_t bytes, unsigned flags) {
   return in_context([&] { return driver().cuMemHostAlloc(pointer, bytes, flags); });
 }
 
-}  // namespace
+} // namespace
 
 cudaError_t malloc_device(void** pointer, size_t bytes) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
@@ -59,7 +59,9 @@ cudaError_t malloc_pitch(void** pointer, size_t* pitch, size_t width, size_t hei
     *pitch = 0;
     return use_context();
   }
-  return in_context([&] { return driver().cuMemAllocPitch(as_address(pointer), pitch, width, height, kElementBytes); });
+  return in_context([&] {
+    return driver().cuMemAllocPitch(as_address(pointer), pitch, width, height, kElementBytes);
+  });
 }
 
 cudaError_t malloc_3d(cudaPitchedPtr* out, cudaExtent extent) {
@@ -83,7 +85,9 @@ cudaError_t malloc_managed(void** pointer, size_t bytes, unsigned flags) {
 }
 
 cudaError_t malloc_host(void** pointer, size_t bytes) { return allocate_pinned(pointer, bytes, 0); }
-cudaError_t host_alloc(void** pointer, size_t bytes, unsigned flags) { return allocate_pinned(pointer, bytes, flags); }
+cudaError_t host_alloc(void** pointer, size_t bytes, unsigned flags) {
+  return allocate_pinned(pointer, bytes, flags);
+}
 
 cudaError_t malloc_async(void** pointer, size_t bytes, cudaStream_t stream) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
@@ -91,16 +95,19 @@ cudaError_t malloc_async(void** pointer, size_t bytes, cudaStream_t stream) {
     *pointer = nullptr;
     return use_context();
   }
-  return call_then_retry([&] { return driver().cuMemAllocAsync(as_address(pointer), bytes, stream); });
+  return call_then_retry(
+    [&] { return driver().cuMemAllocAsync(as_address(pointer), bytes, stream); });
 }
 
-cudaError_t malloc_from_pool_async(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+cudaError_t malloc_from_pool_async(void** pointer, size_t bytes, cudaMemPool_t pool,
+                                   cudaStream_t stream) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
   if (bytes == 0) {
     *pointer = nullptr;
     return use_context();
   }
-  return call_then_retry([&] { return driver().cuMemAllocFromPoolAsync(as_address(pointer), bytes, pool, stream); });
+  return call_then_retry(
+    [&] { return driver().cuMemAllocFromPoolAsync(as_address(pointer), bytes, pool, stream); });
 }
 
 cudaError_t free_device(void* pointer) {
@@ -108,15 +115,18 @@ cudaError_t free_device(void* pointer) {
 }
 
 cudaError_t free_host(void* pointer) {
-  return in_context([&] { return pointer == nullptr ? CUDA_SUCCESS : driver().cuMemFreeHost(pointer); });
+  return in_context(
+    [&] { return pointer == nullptr ? CUDA_SUCCESS : driver().cuMemFreeHost(pointer); });
 }
 
 cudaError_t free_async(void* pointer, cudaStream_t stream) {
   return call_then_retry([&] { return driver().cuMemFreeAsync(address_of(pointer), stream); });
 }
 
-cudaError_t stream_attach_mem_async(cudaStream_t stream, void* pointer, size_t bytes, unsigned flags) {
-  return in_context([&] { return driver().cuStreamAttachMemAsync(stream, address_of(pointer), bytes, flags); });
+cudaError_t stream_attach_mem_async(cudaStream_t stream, void* pointer, size_t bytes,
+                                    unsigned flags) {
+  return in_context(
+    [&] { return driver().cuStreamAttachMemAsync(stream, address_of(pointer), bytes, flags); });
 }
 
 cudaError_t pointer_get_attributes(cudaPointerAttributes* out, const void* pointer) {
@@ -126,22 +136,23 @@ cudaError_t pointer_get_attributes(cudaPointerAttributes* out, const void* point
   CUdeviceptr device = 0;
   void* host = nullptr;
   CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                                 CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+                                 CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                 CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
                                  CU_POINTER_ATTRIBUTE_HOST_POINTER};
   void* values[] = {&type, &managed, &ordinal, &device, &host};
-  const cudaError_t error =
-      in_context([&] { return driver().cuPointerGetAttributes(5, names, values, address_of(pointer)); });
+  const cudaError_t error = in_context(
+    [&] { return driver().cuPointerGetAttributes(5, names, values, address_of(pointer)); });
   if (error != cudaSuccess) return error;
   *out = {};
   out->device = ordinal;
   out->devicePointer = reinterpret_cast<void*>(device);
   out->hostPointer = host;
-  out->type = managed != 0                      ? cudaMemoryTypeManaged
-              : type == CU_MEMORYTYPE_DEVICE    ? cudaMemoryTypeDevice
-              : type == CU_MEMORYTYPE_HOST      ? cudaMemoryTypeHost
-                                                : cudaMemoryTypeUnregistered;
+  out->type = managed != 0                   ? cudaMemoryTypeManaged
+              : type == CU_MEMORYTYPE_DEVICE ? cudaMemoryTypeDevice
+              : type == CU_MEMORYTYPE_HOST   ? cudaMemoryTypeHost
+                                             : cudaMemoryTypeUnregistered;
   if (out->type == cudaMemoryTypeUnregistered) out->hostPointer = const_cast<void*>(pointer);
   return cudaSuccess;
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

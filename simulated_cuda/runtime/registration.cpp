@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registration: what nvcc's start-up code calls before main, and the lazy loading behind it.
-// Called through runtime_api.def, by constructors of the program and of its libraries, and by dlclose.
-// Invariant: registering calls no driver function, so a program that never uses CUDA needs no driver.
+// Called through runtime_api.def, by constructors of the program and of its libraries, and by
+// dlclose. Invariant: registering calls no driver function, so a program that never uses CUDA needs
+// no driver.
 #include "registration.h"
 
 #include "api.h"
@@ -21,7 +22,8 @@ struct Variable {
   std::string name;
   size_t bytes = 0;
   bool managed = false;
-  void** managed_pointer = nullptr;  // nvcc's shadow of a __managed__ variable is a pointer that we fill
+  void** managed_pointer = nullptr; // nvcc's shadow of a __managed__ variable is a pointer that we
+                                    // fill
 };
 
 struct Function {
@@ -45,13 +47,15 @@ struct Registry {
 };
 
 Registry& registry() {
-  static auto* const instance = new Registry;  // dlclose of a user's library may come after our destructors
+  static auto* const instance = new Registry; // dlclose of a user's library may come after our
+                                              // destructors
   return *instance;
 }
 
 FatBinary* binary_of(void** handle) { return reinterpret_cast<FatBinary*>(handle); }
 
-// Gives the simulated driver what only registration knows; a real driver has no such table, and needs none.
+// Gives the simulated driver what only registration knows; a real driver has no such table, and
+// needs none.
 void declare_variables(const FatBinary& binary) {
   const void* table = nullptr;
   CUuuid id;
@@ -60,14 +64,15 @@ void declare_variables(const FatBinary& binary) {
   const auto* own = static_cast<const SimulatedRuntimeTable*>(table);
   for (const void* shadow : binary.shadows) {
     const Variable& variable = registry().variables[shadow];
-    own->declare_variable(binary.library, variable.name.c_str(), variable.bytes, variable.managed ? 1 : 0);
+    own->declare_variable(binary.library, variable.name.c_str(), variable.bytes,
+                          variable.managed ? 1 : 0);
   }
 }
 
 cudaError_t load(FatBinary& binary) {
   if (binary.library != nullptr) return cudaSuccess;
-  const CUresult result =
-      driver().cuLibraryLoadData(&binary.library, binary.image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  const CUresult result = driver().cuLibraryLoadData(&binary.library, binary.image, nullptr,
+                                                     nullptr, 0, nullptr, nullptr, 0);
   if (result == CUDA_SUCCESS) declare_variables(binary);
   return to_runtime(result);
 }
@@ -76,9 +81,9 @@ cudaError_t load(FatBinary& binary) {
 cudaError_t find_variable(Variable& variable, CUdeviceptr* address, size_t* bytes) {
   if (cudaError_t error = load(*variable.owner); error != cudaSuccess) return error;
   const char* name = variable.name.c_str();
-  const CUresult result = variable.managed
-                              ? driver().cuLibraryGetManaged(address, bytes, variable.owner->library, name)
-                              : driver().cuLibraryGetGlobal(address, nullptr, variable.owner->library, name);
+  const CUresult result =
+    variable.managed ? driver().cuLibraryGetManaged(address, bytes, variable.owner->library, name)
+                     : driver().cuLibraryGetGlobal(address, nullptr, variable.owner->library, name);
   if (bytes != nullptr && !variable.managed) *bytes = variable.bytes;
   return result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : to_runtime(result);
 }
@@ -93,7 +98,7 @@ Variable* variable_behind(const void* symbol) {
   return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 void** register_fat_binary(void* image) {
   auto binary = std::make_unique<FatBinary>();
@@ -117,20 +122,22 @@ void unregister_fat_binary(void** handle) {
   registry().binaries.erase(it);
 }
 
-void register_function(void** handle, const char* stub, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,
-                       int*) {
+void register_function(void** handle, const char* stub, char*, const char* name, int, uint3*,
+                       uint3*, dim3*, dim3*, int*) {
   const std::lock_guard lock(registry().mutex);
   registry().functions[stub] = {binary_of(handle), name, nullptr};
   binary_of(handle)->stubs.push_back(stub);
 }
 
-void register_var(void** handle, char* shadow, char*, const char* name, int, size_t bytes, int, int) {
+void register_var(void** handle, char* shadow, char*, const char* name, int, size_t bytes, int,
+                  int) {
   const std::lock_guard lock(registry().mutex);
   registry().variables[shadow] = {binary_of(handle), name, bytes, false, nullptr};
   binary_of(handle)->shadows.push_back(shadow);
 }
 
-void register_managed_var(void** handle, void** shadow, char*, const char* name, int, size_t bytes, int, int) {
+void register_managed_var(void** handle, void** shadow, char*, const char* name, int, size_t bytes,
+                          int, int) {
   const std::lock_guard lock(registry().mutex);
   registry().variables[shadow] = {binary_of(handle), name, bytes, true, shadow};
   binary_of(handle)->shadows.push_back(shadow);
@@ -161,7 +168,8 @@ cudaError_t kernel_of(const void* stub, CUkernel* kernel) {
   if (it == registry().functions.end()) {
     const char* name = nullptr;
     auto* handle = reinterpret_cast<CUkernel>(const_cast<void*>(stub));
-    if (driver().cuKernelGetName(&name, handle) != CUDA_SUCCESS) return cudaErrorInvalidDeviceFunction;
+    if (driver().cuKernelGetName(&name, handle) != CUDA_SUCCESS)
+      return cudaErrorInvalidDeviceFunction;
     *kernel = handle;
     return cudaSuccess;
   }
@@ -169,7 +177,8 @@ cudaError_t kernel_of(const void* stub, CUkernel* kernel) {
   if (function.kernel == nullptr) {
     if (cudaError_t error = load(*function.owner); error != cudaSuccess) return error;
     const char* name = function.name.c_str();
-    const CUresult result = driver().cuLibraryGetKernel(&function.kernel, function.owner->library, name);
+    const CUresult result =
+      driver().cuLibraryGetKernel(&function.kernel, function.owner->library, name);
     if (result != CUDA_SUCCESS) return cudaErrorInvalidDeviceFunction;
   }
   *kernel = function.kernel;
@@ -183,4 +192,4 @@ cudaError_t variable_of(const void* symbol, CUdeviceptr* address, size_t* bytes)
   return variable == nullptr ? cudaErrorInvalidSymbol : find_variable(*variable, address, bytes);
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program's start-up code registered: fat binaries, kernels by host stub, variables by host shadow.
-// Invariant: an image reaches the driver (cuLibraryLoadData) when something of it is first needed, not before.
+// What the program's start-up code registered: fat binaries, kernels by host stub, variables by
+// host shadow. Invariant: an image reaches the driver (cuLibraryLoadData) when something of it is
+// first needed, not before.
 #pragma once
 
 #include "driver_calls.h"
@@ -9,11 +10,12 @@
 
 namespace gmt::sim {
 
-// The driver's handle of the kernel behind a host stub; cudaErrorInvalidDeviceFunction if nothing registered it.
-// A handle from cudaLibraryGetKernel is not a stub: it is passed through.
+// The driver's handle of the kernel behind a host stub; cudaErrorInvalidDeviceFunction if nothing
+// registered it. A handle from cudaLibraryGetKernel is not a stub: it is passed through.
 cudaError_t kernel_of(const void* stub, CUkernel* kernel);
 
-// Address and size of the variable behind a host shadow; cudaErrorInvalidSymbol if nothing registered it.
+// Address and size of the variable behind a host shadow; cudaErrorInvalidSymbol if nothing
+// registered it.
 cudaError_t variable_of(const void* symbol, CUdeviceptr* address, size_t* bytes);
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

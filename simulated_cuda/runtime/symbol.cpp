@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies to and from __device__ and __constant__ variables, their addresses and sizes.
 // Called through runtime_api.def.
-// Invariant: a range outside the variable is refused here and never reaches the driver; only the kinds that can mean
-// this direction are accepted.
+// Invariant: a range outside the variable is refused here and never reaches the driver; only the
+// kinds that can mean this direction are accepted.
 #include "api.h"
 #include "registration.h"
 
@@ -19,16 +19,19 @@ cudaError_t locate(const void* symbol, size_t bytes, size_t offset, void** targe
 }
 
 bool goes_to_device(cudaMemcpyKind kind) {
-  return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyDefault;
+  return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice ||
+         kind == cudaMemcpyDefault;
 }
 
 bool comes_from_device(cudaMemcpyKind kind) {
-  return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyDefault;
+  return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice ||
+         kind == cudaMemcpyDefault;
 }
 
-}  // namespace
+} // namespace
 
-cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset,
+                           cudaMemcpyKind kind) {
   void* target = nullptr;
   if (bytes == 0) return use_context();
   if (!goes_to_device(kind)) return cudaErrorInvalidMemcpyDirection;
@@ -45,7 +48,8 @@ cudaError_t copy_to_symbol_async(const void* symbol, const void* from, size_t by
   return error != cudaSuccess ? error : copy_async(target, from, bytes, kind, stream);
 }
 
-cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t offset,
+                             cudaMemcpyKind kind) {
   void* target = nullptr;
   if (bytes == 0) return use_context();
   if (!comes_from_device(kind)) return cudaErrorInvalidMemcpyDirection;
@@ -53,8 +57,8 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t 
   return error != cudaSuccess ? error : copy(to, target, bytes, kind);
 }
 
-cudaError_t copy_from_symbol_async(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
-                                   cudaStream_t stream) {
+cudaError_t copy_from_symbol_async(void* to, const void* symbol, size_t bytes, size_t offset,
+                                   cudaMemcpyKind kind, cudaStream_t stream) {
   void* target = nullptr;
   if (bytes == 0) return use_context();
   if (!comes_from_device(kind)) return cudaErrorInvalidMemcpyDirection;
@@ -72,4 +76,4 @@ cudaError_t get_symbol_size(size_t* bytes, const void* symbol) {
   return bytes == nullptr ? cudaErrorInvalidValue : variable_of(symbol, &address, bytes);
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

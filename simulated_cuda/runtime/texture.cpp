@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture and surface objects through the runtime: descriptions are translated, the driver checks them.
-// Called through runtime_api.def.
-// Invariant: nothing is checked twice; a wrong pitch or base is the driver's answer.
+// Texture and surface objects through the runtime: descriptions are translated, the driver checks
+// them. Called through runtime_api.def. Invariant: nothing is checked twice; a wrong pitch or base
+// is the driver's answer.
 #include "api.h"
 #include "formats.h"
 
@@ -14,27 +14,31 @@ bool make_resource(const cudaResourceDesc& in, CUDA_RESOURCE_DESC* out) {
   *out = {};
   Format format{};
   switch (in.resType) {
-    case cudaResourceTypeArray:
-      out->resType = CU_RESOURCE_TYPE_ARRAY;
-      out->res.array.hArray = reinterpret_cast<CUarray>(in.res.array.array);
-      return true;
-    case cudaResourceTypeMipmappedArray:
-      out->resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-      out->res.mipmap.hMipmappedArray = reinterpret_cast<CUmipmappedArray>(in.res.mipmap.mipmap);
-      return true;
-    case cudaResourceTypeLinear:
-      if (!format_of(in.res.linear.desc, &format)) return false;
-      out->resType = CU_RESOURCE_TYPE_LINEAR;
-      out->res.linear = {reinterpret_cast<CUdeviceptr>(in.res.linear.devPtr), format.format, format.channels,
-                         in.res.linear.sizeInBytes};
-      return true;
-    case cudaResourceTypePitch2D:
-      if (!format_of(in.res.pitch2D.desc, &format)) return false;
-      out->resType = CU_RESOURCE_TYPE_PITCH2D;
-      out->res.pitch2D = {reinterpret_cast<CUdeviceptr>(in.res.pitch2D.devPtr), format.format, format.channels,
-                          in.res.pitch2D.width, in.res.pitch2D.height, in.res.pitch2D.pitchInBytes};
-      return true;
-    default: return false;
+  case cudaResourceTypeArray:
+    out->resType = CU_RESOURCE_TYPE_ARRAY;
+    out->res.array.hArray = reinterpret_cast<CUarray>(in.res.array.array);
+    return true;
+  case cudaResourceTypeMipmappedArray:
+    out->resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+    out->res.mipmap.hMipmappedArray = reinterpret_cast<CUmipmappedArray>(in.res.mipmap.mipmap);
+    return true;
+  case cudaResourceTypeLinear:
+    if (!format_of(in.res.linear.desc, &format)) return false;
+    out->resType = CU_RESOURCE_TYPE_LINEAR;
+    out->res.linear = {reinterpret_cast<CUdeviceptr>(in.res.linear.devPtr), format.format,
+                       format.channels, in.res.linear.sizeInBytes};
+    return true;
+  case cudaResourceTypePitch2D:
+    if (!format_of(in.res.pitch2D.desc, &format)) return false;
+    out->resType = CU_RESOURCE_TYPE_PITCH2D;
+    out->res.pitch2D = {reinterpret_cast<CUdeviceptr>(in.res.pitch2D.devPtr),
+                        format.format,
+                        format.channels,
+                        in.res.pitch2D.width,
+                        in.res.pitch2D.height,
+                        in.res.pitch2D.pitchInBytes};
+    return true;
+  default: return false;
   }
 }
 
@@ -54,10 +58,11 @@ CUDA_TEXTURE_DESC make_texture(const cudaTextureDesc& in) {
   return out;
 }
 
-}  // namespace
+} // namespace
 
 cudaError_t create_texture_object(cudaTextureObject_t* out, const cudaResourceDesc* resource,
-                                  const cudaTextureDesc* texture, const cudaResourceViewDesc* view) {
+                                  const cudaTextureDesc* texture,
+                                  const cudaResourceViewDesc* view) {
   if (out == nullptr || resource == nullptr || texture == nullptr) return cudaErrorInvalidValue;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   CUDA_RESOURCE_DESC made{};
@@ -70,7 +75,8 @@ cudaError_t create_texture_object(cudaTextureObject_t* out, const cudaResourceDe
     made_view.height = view->height;
     made_view.depth = view->depth;
   }
-  return to_runtime(driver().cuTexObjectCreate(out, &made, &description, view == nullptr ? nullptr : &made_view));
+  return to_runtime(
+    driver().cuTexObjectCreate(out, &made, &description, view == nullptr ? nullptr : &made_view));
 }
 
 cudaError_t create_surface_object(cudaSurfaceObject_t* out, const cudaResourceDesc* resource) {
@@ -81,4 +87,4 @@ cudaError_t create_surface_object(cudaSurfaceObject_t* out, const cudaResourceDe
   return to_runtime(driver().cuSurfObjectCreate(out, &made));
 }
 
-}  // namespace gmt::sim
+} // namespace gmt::sim

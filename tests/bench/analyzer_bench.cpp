@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of the analysis, end to end from a trace directory to findings, on one core with all detectors
-// (docs/measurements.md):
-//   mix:    40 % launches with 6 pointers, 30 % copies, 30 % allocations and frees; at least 4 million
-//   events/s churn:  allocations and frees alone; at least 10 million events/s
-// Both over 10,000 live blocks and 1 million distinct addresses in 64 logs whose events interleave at random,
-// which is the merge's worst case. Traces are written once, under TMPDIR, and read from the page cache.
+// Speed of the analysis, end to end from a trace directory to findings, on one core with all
+// detectors (docs/measurements.md):
+//   mix:    40 % launches with 6 pointers, 30 % copies, 30 % allocations and frees; at least 4
+//   million events/s churn:  allocations and frees alone; at least 10 million events/s
+// Both over 10,000 live blocks and 1 million distinct addresses in 64 logs whose events interleave
+// at random, which is the merge's worst case. Traces are written once, under TMPDIR, and read from
+// the page cache.
 //   analyzer_bench [--benchmark_filter=mix]
 
 #include <benchmark/benchmark.h>
@@ -15,9 +16,9 @@
 #include <random>
 #include <vector>
 
-#include "tests/unit/analyzer/support/trace_writer.h"
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/trace_reader/event_stream.h"
+#include "tests/unit/analyzer/support/trace_writer.h"
 
 namespace gmt::test {
 namespace {
@@ -36,8 +37,9 @@ class Generator {
 public:
   explicit Generator(const std::filesystem::path& directory) : random_(42) {
     TraceWriter text;
-    for (const char* name : {"cuMemAlloc_v2", "cuMemFree_v2", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2",
-                             "cuMemcpyDtoD_v2", "cuLaunchKernel", "cudaMalloc", "cudaFree", "cudaMemcpy"}) {
+    for (const char* name :
+         {"cuMemAlloc_v2", "cuMemFree_v2", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemcpyDtoD_v2",
+          "cuLaunchKernel", "cudaMalloc", "cudaFree", "cudaMemcpy"}) {
       text.api(name);
     }
     text.write(directory);
@@ -79,10 +81,12 @@ public:
     using trace::Side;
     switch (random_() % 3) {
     case 0:
-      event(Kind::kCopy, 2, 8, trace::copy_flags(Side::kDevice, Side::kHost, false), {any(), host, bytes, 0});
+      event(Kind::kCopy, 2, 8, trace::copy_flags(Side::kDevice, Side::kHost, false),
+            {any(), host, bytes, 0});
       break;
     case 1:
-      event(Kind::kCopy, 3, 8, trace::copy_flags(Side::kHost, Side::kDevice, false), {host, any(), bytes, 0});
+      event(Kind::kCopy, 3, 8, trace::copy_flags(Side::kHost, Side::kDevice, false),
+            {host, any(), bytes, 0});
       break;
     default:
       event(Kind::kCopy, 4, 8, trace::copy_flags(Side::kDevice, Side::kDevice, false),
@@ -111,8 +115,8 @@ private:
     write(logs_[random_() % kLogs], kind, api, via, flags, payload);
   }
 
-  void write(std::ofstream& log, Kind kind, std::uint16_t api, std::uint16_t via, std::uint16_t flags,
-             const std::vector<std::uint64_t>& payload) {
+  void write(std::ofstream& log, Kind kind, std::uint16_t api, std::uint16_t via,
+             std::uint16_t flags, const std::vector<std::uint64_t>& payload) {
     const unsigned slots = trace::slots_for(static_cast<unsigned>(payload.size()));
     trace::Slot slot{};
     slot.head = trace::pack({kind, static_cast<std::uint8_t>(slots), api, flags, 0});
@@ -150,14 +154,12 @@ struct Traces {
     std::mt19937 dice(7);
     while (!mix.is_full()) mix.churn();
     while (mix.events() < 6'000'000) {
-      // One churn() in the steady state is an allocation and a free every other time: one event on average.
+      // One churn() in the steady state is an allocation and a free every other time: one event on
+      // average.
       const auto roll = dice() % 10;
-      if (roll < 4)
-        mix.launch();
-      else if (roll < 7)
-        mix.copy();
-      else
-        mix.churn();
+      if (roll < 4) mix.launch();
+      else if (roll < 7) mix.copy();
+      else mix.churn();
     }
     mix_events = mix.events();
   }
@@ -174,11 +176,14 @@ void run(benchmark::State& state, const std::filesystem::path& trace, std::uint6
     if (analysis.process.totals.events != events) state.SkipWithError("events went missing");
     benchmark::DoNotOptimize(analysis.findings.data());
   }
-  state.counters["events/s"] = benchmark::Counter(
-    static_cast<double>(events) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["events/s"] =
+    benchmark::Counter(static_cast<double>(events) * static_cast<double>(state.iterations()),
+                       benchmark::Counter::kIsRate);
 }
 
-void mix(benchmark::State& state) { run(state, traces().directory.path() / "mix", traces().mix_events); }
+void mix(benchmark::State& state) {
+  run(state, traces().directory.path() / "mix", traces().mix_events);
+}
 void churn(benchmark::State& state) {
   run(state, traces().directory.path() / "churn", traces().churn_events);
 }
@@ -191,9 +196,9 @@ void read_only(benchmark::State& state) {
     while (const Event* e = stream.next()) n += e->order != 0;
     benchmark::DoNotOptimize(n);
   }
-  state.counters["events/s"] =
-    benchmark::Counter(static_cast<double>(traces().churn_events) * static_cast<double>(state.iterations()),
-                       benchmark::Counter::kIsRate);
+  state.counters["events/s"] = benchmark::Counter(static_cast<double>(traces().churn_events) *
+                                                    static_cast<double>(state.iterations()),
+                                                  benchmark::Counter::kIsRate);
 }
 
 BENCHMARK(mix)->Unit(benchmark::kMillisecond)->UseRealTime();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one CUDA call costs, in microseconds: run alone and under a tool, the ratio is the tool's price.
-// Usage: call_cost FRAMES THREADS. Prints one line a kind of call: "<call> <frames> <threads> <microseconds>".
-// Each figure is the best of several rounds of 20,000 calls made FRAMES functions deep; with several threads (5,000 calls
-// a round, one kind of launch) the mean over threads of each thread's best round, all threads at work.
+// What one CUDA call costs, in microseconds: run alone and under a tool, the ratio is the tool's
+// price. Usage: call_cost FRAMES THREADS. Prints one line a kind of call: "<call> <frames>
+// <threads> <microseconds>". Each figure is the best of several rounds of 20,000 calls made FRAMES
+// functions deep; with several threads (5,000 calls a round, one kind of launch) the mean over
+// threads of each thread's best round, all threads at work.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -18,12 +19,13 @@ namespace {
 
 constexpr int kRounds = 7;
 
-#define CHECK(call)                                                                                                   \
-  do {                                                                                                                \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                                           \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error));                  \
-      std::exit(1);                                                                                                   \
-    }                                                                                                                 \
+#define CHECK(call)                                                                                \
+  do {                                                                                             \
+    if (cudaError_t error = (call); error != cudaSuccess) {                                        \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                           \
+                   cudaGetErrorString(error));                                                     \
+      std::exit(1);                                                                                \
+    }                                                                                              \
   } while (0)
 
 __global__ void nothing(int*) {}
@@ -41,13 +43,15 @@ __attribute__((noinline)) void deeper(int frames, const std::function<void()>& f
   asm volatile("" ::: "memory");
 }
 
-double best_microseconds(int frames, int calls, cudaStream_t stream, const std::function<void()>& call) {
+double best_microseconds(int frames, int calls, cudaStream_t stream,
+                         const std::function<void()>& call) {
   double best = 1e30;
   for (int round = 0; round < kRounds; ++round) {
     deeper(frames, [&] {
       const auto begin = std::chrono::steady_clock::now();
       for (int i = 0; i < calls; ++i) call();
-      const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+      const std::chrono::duration<double, std::micro> took =
+        std::chrono::steady_clock::now() - begin;
       best = std::min(best, took.count() / calls);
     });
     CHECK(cudaStreamSynchronize(stream));
@@ -55,8 +59,12 @@ double best_microseconds(int frames, int calls, cudaStream_t stream, const std::
   return best;
 }
 
-constexpr const char* kCallNames[] = {"cudaMallocAsync+cudaFreeAsync", "launch", "cudaMemcpyAsync-1KiB",
-                                      "launch-2-pointers", "launch-6-pointers", "launch-16-pointers"};
+constexpr const char* kCallNames[] = {"cudaMallocAsync+cudaFreeAsync",
+                                      "launch",
+                                      "cudaMemcpyAsync-1KiB",
+                                      "launch-2-pointers",
+                                      "launch-6-pointers",
+                                      "launch-16-pointers"};
 constexpr std::size_t kAllCalls = std::size(kCallNames);
 constexpr std::size_t kCallsOfManyThreads = 3; // the first ones
 
@@ -71,16 +79,16 @@ std::vector<double> measure(int frames, bool alone) {
   Ten ten;
   std::fill(std::begin(ten.pointer), std::end(ten.pointer), p);
   const std::function<void()> calls[kAllCalls] = {
-      [&] {
-        void* block;
-        CHECK(cudaMallocAsync(&block, 65536, stream));
-        CHECK(cudaFreeAsync(block, stream));
-      },
-      [&] { nothing<<<1, 32, 0, stream>>>(nullptr); },
-      [&] { CHECK(cudaMemcpyAsync(device, host, 1024, cudaMemcpyHostToDevice, stream)); },
-      [&] { nothing2<<<1, 32, 0, stream>>>(p, p); },
-      [&] { nothing6<<<1, 32, 0, stream>>>(p, p, p, p, p, p); },
-      [&] { nothing16<<<1, 32, 0, stream>>>(p, p, p, p, p, p, ten); },
+    [&] {
+      void* block;
+      CHECK(cudaMallocAsync(&block, 65536, stream));
+      CHECK(cudaFreeAsync(block, stream));
+    },
+    [&] { nothing<<<1, 32, 0, stream>>>(nullptr); },
+    [&] { CHECK(cudaMemcpyAsync(device, host, 1024, cudaMemcpyHostToDevice, stream)); },
+    [&] { nothing2<<<1, 32, 0, stream>>>(p, p); },
+    [&] { nothing6<<<1, 32, 0, stream>>>(p, p, p, p, p, p); },
+    [&] { nothing16<<<1, 32, 0, stream>>>(p, p, p, p, p, p, ten); },
   };
   std::vector<double> found;
   for (std::size_t i = 0; i < (alone ? kAllCalls : kCallsOfManyThreads); ++i) {
@@ -100,7 +108,8 @@ int main(int argc, char** argv) {
   CHECK(cudaFree(nullptr));
   std::vector<std::vector<double>> results(static_cast<std::size_t>(threads));
   std::vector<std::thread> workers;
-  for (std::size_t t = 1; t < results.size(); ++t) workers.emplace_back([&, t] { results[t] = measure(frames, false); });
+  for (std::size_t t = 1; t < results.size(); ++t)
+    workers.emplace_back([&, t] { results[t] = measure(frames, false); });
   results[0] = measure(frames, threads == 1);
   for (std::thread& worker : workers) worker.join();
   for (std::size_t call = 0; call < results[0].size(); ++call) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of a given shape, for what --coalescing costs: kernels that last about as long as asked, some number of
-// launches, one or several streams, with or without a wait behind each launch.
+// A program of a given shape, for what --coalescing costs: kernels that last about as long as
+// asked, some number of launches, one or several streams, with or without a wait behind each
+// launch.
 //
 //   coalescing_shapes KERNEL MILLISECONDS LAUNCHES STREAMS waits|runs-on [LOOPS]
 //
-// KERNEL: strided (global memory, loads 33 words apart), compute (arithmetic and one store a thread) or tiles (a product
-// of matrices by tiles in shared memory). Prints LOOPS, which make its launches last so long, and the milliseconds of all
-// launches, by the wall clock. With LOOPS it does not find them out again, which measuring would disturb.
+// KERNEL: strided (global memory, loads 33 words apart), compute (arithmetic and one store a
+// thread) or tiles (a product of matrices by tiles in shared memory). Prints LOOPS, which make its
+// launches last so long, and the milliseconds of all launches, by the wall clock. With LOOPS it
+// does not find them out again, which measuring would disturb.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,18 +16,19 @@
 #include <string>
 #include <vector>
 
-#define CHECK(call)                                                                                                    \
-  do {                                                                                                                 \
-    const cudaError_t result = call;                                                                                   \
-    if (result != cudaSuccess) {                                                                                       \
-      std::fprintf(stderr, "line %d: %s\n", __LINE__, cudaGetErrorString(result));                                     \
-      std::exit(1);                                                                                                    \
-    }                                                                                                                  \
+#define CHECK(call)                                                                                \
+  do {                                                                                             \
+    const cudaError_t result = call;                                                               \
+    if (result != cudaSuccess) {                                                                   \
+      std::fprintf(stderr, "line %d: %s\n", __LINE__, cudaGetErrorString(result));                 \
+      std::exit(1);                                                                                \
+    }                                                                                              \
   } while (0)
 
 constexpr int kWords = 1 << 24, kThreads = 256, kTile = 32, kWidth = 1024;
 
-// `Use` keeps the kernel that finds out how much work a millisecond is apart from the one that is measured.
+// `Use` keeps the kernel that finds out how much work a millisecond is apart from the one that is
+// measured.
 enum Use { kCalibrate, kRun };
 
 template <Use> __global__ void strided(const float* from, float* to, int times) {
@@ -48,7 +51,8 @@ template <Use> __global__ void compute(const float* from, float* to, int times) 
 
 template <Use> __global__ void tiles(const float* from, float* to, int times) {
   __shared__ float left[kTile][kTile], right[kTile][kTile];
-  const int x = threadIdx.x % kTile, y = threadIdx.x / kTile, column = blockIdx.x % (kWidth / kTile) * kTile + x;
+  const int x = threadIdx.x % kTile, y = threadIdx.x / kTile,
+            column = blockIdx.x % (kWidth / kTile) * kTile + x;
   float sum = 0;
   for (int i = 0; i < times; ++i) {
     for (int row = y; row < kTile; row += kThreads / kTile) {
@@ -103,7 +107,9 @@ int main(int argc, char** argv) {
     if (argc >= 6 && std::strcmp(argv[1], known.name) == 0) kernel = &known;
   }
   if (kernel == nullptr) {
-    std::fprintf(stderr, "usage: coalescing_shapes strided|compute|tiles MILLISECONDS LAUNCHES STREAMS waits|runs-on [LOOPS]\n");
+    std::fprintf(
+      stderr,
+      "usage: coalescing_shapes strided|compute|tiles MILLISECONDS LAUNCHES STREAMS waits|runs-on [LOOPS]\n");
     return 2;
   }
   const double wanted = std::atof(argv[2]);
@@ -117,10 +123,12 @@ int main(int argc, char** argv) {
   CHECK(cudaMalloc(&to, kWords * sizeof(float)));
   CHECK(cudaMemset(from, 0, kWords * sizeof(float)));
 
-  const int loops = argc > 6 ? std::atoi(argv[6]) : find_loops(kernel->calibrate, blocks, from, to, wanted);
+  const int loops =
+    argc > 6 ? std::atoi(argv[6]) : find_loops(kernel->calibrate, blocks, from, to, wanted);
 
   std::vector<cudaStream_t> streams(static_cast<std::size_t>(std::atoi(argv[4])));
-  for (cudaStream_t& stream : streams) CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  for (cudaStream_t& stream : streams)
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   CHECK(cudaDeviceSynchronize());
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < launches; ++i) {
@@ -130,7 +138,9 @@ int main(int argc, char** argv) {
     if (waits) CHECK(cudaStreamSynchronize(stream));
   }
   CHECK(cudaDeviceSynchronize());
-  std::printf("%d %.1f\n", loops, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+  std::printf(
+    "%d %.1f\n", loops,
+    std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
   for (cudaStream_t stream : streams) CHECK(cudaStreamDestroy(stream));
   CHECK(cudaFree(from));
   CHECK(cudaFree(to));

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What malloc and free cost in kernels: the same kernel with plain calls and with logged ones, in turns in one process, because from
-// process to process the place of the device heap alone changes figures by half. Usage: device_malloc_cost [ROUNDS [MIB]]. Prints one line
-// a setting: "<bytes> <blocks> <callers a block> <plain us a malloc> <logged> <plain us a free> <logged>": the kernel's time
-// over the number of calls in it, the best of ROUNDS (5) rounds. Run alone, the logged calls record nothing.
-// 12 KiB is asked for by fewer threads: the device heap needs milliseconds for each then.
+// What malloc and free cost in kernels: the same kernel with plain calls and with logged ones, in
+// turns in one process, because from process to process the place of the device heap alone changes
+// figures by half. Usage: device_malloc_cost [ROUNDS [MIB]]. Prints one line a setting: "<bytes>
+// <blocks> <callers a block> <plain us a malloc> <logged> <plain us a free> <logged>": the kernel's
+// time over the number of calls in it, the best of ROUNDS (5) rounds. Run alone, the logged calls
+// record nothing. 12 KiB is asked for by fewer threads: the device heap needs milliseconds for each
+// then.
 //
-// MIB (0) of device memory are allocated first, so that the driver puts the heap elsewhere: that alone makes calls from many
-// threads up to 1.5 times as dear (docs/measurements.md).
+// MIB (0) of device memory are allocated first, so that the driver puts the heap elsewhere: that
+// alone makes calls from many threads up to 1.5 times as dear (docs/measurements.md).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -17,12 +19,13 @@
 
 namespace {
 
-#define CHECK(call)                                                                                                   \
-  do {                                                                                                                \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                                           \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error));                  \
-      std::exit(1);                                                                                                   \
-    }                                                                                                                 \
+#define CHECK(call)                                                                                \
+  do {                                                                                             \
+    if (cudaError_t error = (call); error != cudaSuccess) {                                        \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                           \
+                   cudaGetErrorString(error));                                                     \
+      std::exit(1);                                                                                \
+    }                                                                                              \
   } while (0)
 
 // Thread t of all callers keeps what its call i got in kept[i * callers of the grid + t].
@@ -71,10 +74,11 @@ struct Times {
 template <bool kLogged>
 void run_once(const Setting& s, void** kept, cudaEvent_t begin, cudaEvent_t end, Times* best) {
   const unsigned threads = std::max(s.callers, 32u);
-  const double one = microseconds(
-      begin, end, [&] { allocate<kLogged><<<s.blocks, threads>>>(kept, s.callers, s.calls, s.bytes); });
-  const double other =
-      microseconds(begin, end, [&] { release<kLogged><<<s.blocks, threads>>>(kept, s.callers, s.calls); });
+  const double one = microseconds(begin, end, [&] {
+    allocate<kLogged><<<s.blocks, threads>>>(kept, s.callers, s.calls, s.bytes);
+  });
+  const double other = microseconds(
+    begin, end, [&] { release<kLogged><<<s.blocks, threads>>>(kept, s.callers, s.calls); });
   if (best != nullptr) *best = {std::min(best->allocating, one), std::min(best->releasing, other)};
 }
 
@@ -95,8 +99,9 @@ void measure(const Setting& s, int rounds) {
     run_once<false>(s, kept, begin, end, &plain);
   }
   const double count = static_cast<double>(all);
-  std::printf("%zu %u %u %.4f %.4f %.4f %.4f\n", s.bytes, s.blocks, s.callers, plain.allocating / count,
-              logged.allocating / count, plain.releasing / count, logged.releasing / count);
+  std::printf("%zu %u %u %.4f %.4f %.4f %.4f\n", s.bytes, s.blocks, s.callers,
+              plain.allocating / count, logged.allocating / count, plain.releasing / count,
+              logged.releasing / count);
   std::fflush(stdout);
   CHECK(cudaEventDestroy(begin));
   CHECK(cudaEventDestroy(end));
@@ -118,7 +123,8 @@ int main(int count, char** words) {
   for (unsigned callers = 32; callers <= 512; callers *= 2) measure({64, 128, callers, 1}, rounds);
   measure({12 << 10, 1, 1, 64}, rounds);
   measure({12 << 10, 64, 1, 8}, rounds);
-  for (unsigned callers = 32; callers <= 128; callers *= 2) measure({12 << 10, 32, callers, 1}, rounds);
+  for (unsigned callers = 32; callers <= 128; callers *= 2)
+    measure({12 << 10, 32, callers, 1}, rounds);
   CHECK(cudaFree(other));
   return 0;
 }

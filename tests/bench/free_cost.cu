@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What free() and realloc() of ordinary memory cost, in nanoseconds a malloc and free of 64 bytes, and a realloc that
-// stays: run alone and under gpumemtrace, the difference is the hook's price. Budget: 2 ns.
-// Usage: free_cost. Prints for each number of pinned blocks alive: "free <pinned blocks> <nanoseconds>", "realloc ...".
+// What free() and realloc() of ordinary memory cost, in nanoseconds a malloc and free of 64 bytes,
+// and a realloc that stays: run alone and under gpumemtrace, the difference is the hook's price.
+// Budget: 2 ns. Usage: free_cost. Prints for each number of pinned blocks alive: "free <pinned
+// blocks> <nanoseconds>", "realloc ...".
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many records a second kernels can leave in a ring of host memory: kernels that only log, on 1 to all
-// multiprocessors, with sub-rings and with a single counter for all. The ring is drained meanwhile, by the reader that
-// the interposer uses, and kernels wait when it is full, so that the figure is what can be kept up with no loss. The second
-// table leaves the drain out and compares slots of 64 and of 32 bytes. Beside each stand the bytes a second of the interposer's
-// own form, and what share that is of what the bus carried in this run: the better of a kernel that does nothing but write
-// to the host's memory and of a copy there. Usage: ring_throughput [RECORDS A THREAD]. Exit status 1 if a record did not arrive.
+// How many records a second kernels can leave in a ring of host memory: kernels that only log, on 1
+// to all multiprocessors, with sub-rings and with a single counter for all. The ring is drained
+// meanwhile, by the reader that the interposer uses, and kernels wait when it is full, so that the
+// figure is what can be kept up with no loss. The second table leaves the drain out and compares
+// slots of 64 and of 32 bytes. Beside each stand the bytes a second of the interposer's own form,
+// and what share that is of what the bus carried in this run: the better of a kernel that does
+// nothing but write to the host's memory and of a copy there. Usage: ring_throughput [RECORDS A
+// THREAD]. Exit status 1 if a record did not arrive.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -25,12 +27,13 @@ using gmt::device::kNoTicket;
 using gmt::device::RingWriter;
 namespace trace = gmt::trace;
 
-#define CHECK(call)                                                                                                   \
-  do {                                                                                                                \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                                           \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error));                  \
-      std::exit(1);                                                                                                   \
-    }                                                                                                                 \
+#define CHECK(call)                                                                                \
+  do {                                                                                             \
+    if (cudaError_t error = (call); error != cudaSuccess) {                                        \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                           \
+                   cudaGetErrorString(error));                                                     \
+      std::exit(1);                                                                                \
+    }                                                                                              \
   } while (0)
 
 constexpr unsigned kThreads = 256;
@@ -52,17 +55,21 @@ __global__ void only_log(trace::DeviceControl* control, unsigned records) {
 }
 
 // The same with slots of half the size: head, time and two words.
-__global__ void only_log_32_bytes(trace::DeviceControl* control, unsigned records, std::uint64_t* slots) {
+__global__ void only_log_32_bytes(trace::DeviceControl* control, unsigned records,
+                                  std::uint64_t* slots) {
   const unsigned sub_ring = multiprocessor() & (control->sub_rings - 1);
   RingWriter ring(*control, sub_ring);
   const std::uint64_t mask = control->slots_per_sub_ring - 1;
   for (unsigned i = 0; i < records; ++i) {
     const std::uint64_t ticket = ring.reserve(1);
     if (ticket == kNoTicket) continue;
-    std::uint64_t* const slot = slots + (std::uint64_t{sub_ring} * (mask + 1) + (ticket & mask)) * 4;
+    std::uint64_t* const slot =
+      slots + (std::uint64_t{sub_ring} * (mask + 1) + (ticket & mask)) * 4;
     const std::uint64_t words[4] = {1, i + 1, i + 1, threadIdx.x + 1};
     for (unsigned k = 0; k < 4; k += 2) {
-      asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};" ::"l"(slot + k), "l"(words[k]), "l"(words[k + 1]) : "memory");
+      asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};" ::"l"(slot + k), "l"(words[k]),
+                   "l"(words[k + 1])
+                   : "memory");
     }
   }
 }
@@ -107,8 +114,11 @@ std::uint64_t drain(Ring& ring, const std::atomic<bool>& stop) {
       found = 0;
       for (unsigned i = 0; i < ring.sub_rings; ++i) {
         found += trace::SubRingReader(ring.memory, i)
-                     .drain(4096, [&](const trace::RingRecord& record) { record.copy_to(&log[taken++ % log.size()]); })
-                     .slots;
+                   .drain(4096,
+                          [&](const trace::RingRecord& record) {
+                            record.copy_to(&log[taken++ % log.size()]);
+                          })
+                   .slots;
       }
     } while (found != 0);
   }
@@ -134,8 +144,8 @@ double drained_rate(unsigned blocks, unsigned sub_rings, unsigned records) {
   drainer.join();
   const std::uint64_t all = std::uint64_t{blocks} * kThreads * records;
   if (taken != all) {
-    std::fprintf(stderr, "ring_throughput: only %llu of %llu records arrived\n", static_cast<unsigned long long>(taken),
-                 static_cast<unsigned long long>(all));
+    std::fprintf(stderr, "ring_throughput: only %llu of %llu records arrived\n",
+                 static_cast<unsigned long long>(taken), static_cast<unsigned long long>(all));
     std::exit(1);
   }
   return static_cast<double>(all) / spent / 1e6;
@@ -145,9 +155,11 @@ double drained_rate(unsigned blocks, unsigned sub_rings, unsigned records) {
 double undrained_rate(unsigned blocks, unsigned records, bool half_slots) {
   const unsigned sub_rings = 128;
   unsigned slots = 1;
-  while (slots < 2 * blocks * kThreads * records / sub_rings || slots < 4 * kThreads * records) slots *= 2;
+  while (slots < 2 * blocks * kThreads * records / sub_rings || slots < 4 * kThreads * records)
+    slots *= 2;
   Ring ring(sub_rings, slots, false);
-  auto* const begin = reinterpret_cast<std::uint64_t*>(static_cast<char*>(ring.memory) + trace::ring_slots_offset(sub_rings));
+  auto* const begin = reinterpret_cast<std::uint64_t*>(static_cast<char*>(ring.memory) +
+                                                       trace::ring_slots_offset(sub_rings));
   const double spent = seconds([&] {
     if (half_slots) {
       only_log_32_bytes<<<blocks, kThreads>>>(ring.control, records, begin);
@@ -165,7 +177,9 @@ double undrained_rate(unsigned blocks, unsigned records, bool half_slots) {
 
 __global__ void only_write(uint4* to, std::size_t count) {
   const uint4 value{threadIdx.x, 1, 2, 3};
-  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) to[i] = value;
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count;
+       i += gridDim.x * blockDim.x)
+    to[i] = value;
 }
 
 struct Bus {
@@ -182,9 +196,12 @@ Bus measure_bus(unsigned multiprocessors) {
   CHECK(cudaMemset(device, 0, kBytes));
   Bus bus{};
   for (int round = 0; round < 4; ++round) { // the first one warms up
-    const double writing = seconds(
-        [&] { only_write<<<4 * multiprocessors, kThreads>>>(static_cast<uint4*>(host), kBytes / sizeof(uint4)); });
-    const double copying = seconds([&] { CHECK(cudaMemcpyAsync(host, device, kBytes, cudaMemcpyDeviceToHost)); });
+    const double writing = seconds([&] {
+      only_write<<<4 * multiprocessors, kThreads>>>(static_cast<uint4*>(host),
+                                                    kBytes / sizeof(uint4));
+    });
+    const double copying =
+      seconds([&] { CHECK(cudaMemcpyAsync(host, device, kBytes, cudaMemcpyDeviceToHost)); });
     bus.written = std::max(bus.written, kGigabytes / writing);
     bus.copied = std::max(bus.copied, kGigabytes / copying);
   }
@@ -209,19 +226,26 @@ int main(int count, char** words) {
   const auto all = static_cast<unsigned>(device.multiProcessorCount);
   drained_rate(1, 128, 1); // loads the code
   const Bus bus = measure_bus(all);
-  std::printf("the bus to pinned memory of the host: %.2f GB/s written by a kernel, %.2f GB/s copied\n", bus.written, bus.copied);
-  std::printf("million records a second, %u threads a multiprocessor, drained, none lost; with %u counters: GB/s, of the bus\n",
-              kThreads, trace::kSubRings);
-  std::printf("%15s %12s %12s %9u counters %9s %11s\n", "multiprocessors", "1 counter", "128 counters", trace::kSubRings,
-              "GB/s", "of the bus");
-  for (unsigned blocks = 1; blocks <= all; blocks = blocks < all && blocks * 2 > all ? all : blocks * 2) {
+  std::printf(
+    "the bus to pinned memory of the host: %.2f GB/s written by a kernel, %.2f GB/s copied\n",
+    bus.written, bus.copied);
+  std::printf(
+    "million records a second, %u threads a multiprocessor, drained, none lost; with %u counters: GB/s, of the bus\n",
+    kThreads, trace::kSubRings);
+  std::printf("%15s %12s %12s %9u counters %9s %11s\n", "multiprocessors", "1 counter",
+              "128 counters", trace::kSubRings, "GB/s", "of the bus");
+  for (unsigned blocks = 1; blocks <= all;
+       blocks = blocks < all && blocks * 2 > all ? all : blocks * 2) {
     const double ours = drained_rate(blocks, trace::kSubRings, records);
-    std::printf("%15u %12.2f %12.2f %18.2f", blocks, drained_rate(blocks, 1, records), drained_rate(blocks, 128, records), ours);
+    std::printf("%15u %12.2f %12.2f %18.2f", blocks, drained_rate(blocks, 1, records),
+                drained_rate(blocks, 128, records), ours);
     print_share(ours, bus);
   }
-  std::printf("the same, not drained, by the slot's size; of 64 bytes: GB/s, of the bus\n%15s %12s %12s %9s %11s\n",
-              "multiprocessors", "32 bytes", "64 bytes", "GB/s", "of the bus");
-  for (unsigned blocks = 1; blocks <= all; blocks = blocks < all && blocks * 2 > all ? all : blocks * 2) {
+  std::printf(
+    "the same, not drained, by the slot's size; of 64 bytes: GB/s, of the bus\n%15s %12s %12s %9s %11s\n",
+    "multiprocessors", "32 bytes", "64 bytes", "GB/s", "of the bus");
+  for (unsigned blocks = 1; blocks <= all;
+       blocks = blocks < all && blocks * 2 > all ? all : blocks * 2) {
     const double ours = undrained_rate(blocks, records / 4, false);
     std::printf("%15u %12.2f %12.2f", blocks, undrained_rate(blocks, records / 4, true), ours);
     print_share(ours, bus);

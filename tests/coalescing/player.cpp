@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of the driver API that does what its arguments say, for the tests of --coalescing on the simulated device,
-// where kernels do not run and host functions stand in for work that takes long. The words are listed in kWords.
+// A program of the driver API that does what its arguments say, for the tests of --coalescing on
+// the simulated device, where kernels do not run and host functions stand in for work that takes
+// long. The words are listed in kWords.
 #include <cuda.h>
 #include <nvtx3/nvToolsExt.h>
 
@@ -88,7 +89,8 @@ void choose_stream(const std::string& name) {
     stream = name == "legacy" ? nullptr : CU_STREAM_PER_THREAD;
     return;
   }
-  if (streams.find(name) == streams.end()) CHECK(cuStreamCreate(&streams[name], CU_STREAM_NON_BLOCKING));
+  if (streams.find(name) == streams.end())
+    CHECK(cuStreamCreate(&streams[name], CU_STREAM_NON_BLOCKING));
   stream = streams[name];
 }
 
@@ -219,7 +221,9 @@ void tell_time() {
   using Clock = std::chrono::steady_clock;
   static Clock::time_point last = Clock::now();
   const auto now = Clock::now();
-  std::printf("%lld\n", static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(now - last).count()));
+  std::printf("%lld\n",
+              static_cast<long long>(
+                std::chrono::duration_cast<std::chrono::milliseconds>(now - last).count()));
   last = now;
 }
 
@@ -239,44 +243,52 @@ void end_context() {
 }
 
 const std::map<std::string, std::function<void()>> kWords = {
-    {"device", [] { device = next_number(); }}, // for contexts made from now on
-    {"context", make_context},
-    {"destroy", end_context},
-    {"primary", use_primary},
-    {"release", [] { CHECK(cuDevicePrimaryCtxRelease(0)); }},
-    {"reset", [] { CHECK(cuDevicePrimaryCtxReset(0)); }},
-    {"unload", [] { CHECK(cuModuleUnload(module)); }},
-    {"launch", launch_some}, // KERNEL COUNT
-    {"threads", in_threads}, // THREADS KERNEL COUNT
-    {"stream", [] { choose_stream(next()); }},
-    {"end-stream", [] { CHECK(cuStreamDestroy(stream)); streams.clear(); stream = nullptr; }},
-    {"sync", [] { CHECK(cuCtxSynchronize()); }},
-    {"sync-stream", [] { CHECK(cuStreamSynchronize(stream)); }},
-    {"query", [] { CHECK(cuStreamQuery(stream)); }},
-    {"copy", copy_and_wait},
-    {"free", allocate_and_free},
-    {"block", block},
-    {"unblock", unblock},
-    {"unblock-later", [] { unblock_later(next_number()); }}, // MILLISECONDS
-    {"capture", [] { CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL)); }},
-    {"end-capture", end_capture},
-    {"graph", [] { CHECK(cuGraphLaunch(graph, stream)); }},
-    {"upload", [] { CHECK(cuGraphUpload(graph, stream)); }},
-    {"graph-fails", [] { if (cuGraphLaunch(graph, reinterpret_cast<CUstream>(0x10)) == CUDA_SUCCESS) std::exit(2); }},
-    {"end-graph", [] { CHECK(cuGraphExecDestroy(graph)); }},
-    {"capture-in-thread", [] { capture_in_thread(next_number()); }}, // MILLISECONDS
-    {"update-graph", update_graph}, // ends a capture
-    {"set-kernel", [] { set_kernel(next()); }}, // of the graph's first node
-    {"disable-node", [] { CHECK(cuGraphNodeSetEnabled(graph, first_node(), 0)); }},
-    {"nest-graph", put_into_another}, // twice
-    {"image", [] { load_image(next()); }},
-    {"library", [] { load_library(next()); }},
-    {"push", [] { nvtxRangePushA(next().c_str()); }},
-    {"pop", [] { nvtxRangePop(); }},
-    {"sleep", [] { usleep(static_cast<useconds_t>(next_number()) * 1000); }},
-    {"time", tell_time},
-    {"kill", [] { raise(SIGKILL); }},
-    {"fork", run_child}, // the child goes on, the parent waits for it
+  {"device", [] { device = next_number(); }}, // for contexts made from now on
+  {"context", make_context},
+  {"destroy", end_context},
+  {"primary", use_primary},
+  {"release", [] { CHECK(cuDevicePrimaryCtxRelease(0)); }},
+  {"reset", [] { CHECK(cuDevicePrimaryCtxReset(0)); }},
+  {"unload", [] { CHECK(cuModuleUnload(module)); }},
+  {"launch", launch_some}, // KERNEL COUNT
+  {"threads", in_threads}, // THREADS KERNEL COUNT
+  {"stream", [] { choose_stream(next()); }},
+  {"end-stream",
+   [] {
+     CHECK(cuStreamDestroy(stream));
+     streams.clear();
+     stream = nullptr;
+   }},
+  {"sync", [] { CHECK(cuCtxSynchronize()); }},
+  {"sync-stream", [] { CHECK(cuStreamSynchronize(stream)); }},
+  {"query", [] { CHECK(cuStreamQuery(stream)); }},
+  {"copy", copy_and_wait},
+  {"free", allocate_and_free},
+  {"block", block},
+  {"unblock", unblock},
+  {"unblock-later", [] { unblock_later(next_number()); }}, // MILLISECONDS
+  {"capture", [] { CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL)); }},
+  {"end-capture", end_capture},
+  {"graph", [] { CHECK(cuGraphLaunch(graph, stream)); }},
+  {"upload", [] { CHECK(cuGraphUpload(graph, stream)); }},
+  {"graph-fails",
+   [] {
+     if (cuGraphLaunch(graph, reinterpret_cast<CUstream>(0x10)) == CUDA_SUCCESS) std::exit(2);
+   }},
+  {"end-graph", [] { CHECK(cuGraphExecDestroy(graph)); }},
+  {"capture-in-thread", [] { capture_in_thread(next_number()); }}, // MILLISECONDS
+  {"update-graph", update_graph},                                  // ends a capture
+  {"set-kernel", [] { set_kernel(next()); }},                      // of the graph's first node
+  {"disable-node", [] { CHECK(cuGraphNodeSetEnabled(graph, first_node(), 0)); }},
+  {"nest-graph", put_into_another}, // twice
+  {"image", [] { load_image(next()); }},
+  {"library", [] { load_library(next()); }},
+  {"push", [] { nvtxRangePushA(next().c_str()); }},
+  {"pop", [] { nvtxRangePop(); }},
+  {"sleep", [] { usleep(static_cast<useconds_t>(next_number()) * 1000); }},
+  {"time", tell_time},
+  {"kill", [] { raise(SIGKILL); }},
+  {"fork", run_child}, // the child goes on, the parent waits for it
 };
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for libgpumemtrace.so in tests of the command: it is preloaded like the real one, and with
-// FAKE_TRACE=<name> leaves a trace of no events, with FAKE_MOVE=<folder> there; with FAKE_NOTE=<word> <text>
-// it appends that note. Nothing else.
+// Stands in for libgpumemtrace.so in tests of the command: it is preloaded like the real one, and
+// with FAKE_TRACE=<name> leaves a trace of no events, with FAKE_MOVE=<folder> there; with
+// FAKE_NOTE=<word> <text> it appends that note. Nothing else.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,7 +26,8 @@ void write_file(const std::string& path, const std::string& text, const char* mo
 }
 
 void leave_note(const std::string& word, const std::string& text) {
-  write_file(get("GPUMEMTRACE_NOTES"), word + "\t" + std::to_string(::getpid()) + "\t" + text + "\n", "a");
+  write_file(get("GPUMEMTRACE_NOTES"),
+             word + "\t" + std::to_string(::getpid()) + "\t" + text + "\n", "a");
 }
 
 __attribute__((constructor)) void start() {
@@ -50,8 +51,8 @@ __attribute__((constructor)) void start() {
   const std::string born = std::to_string(now.tv_sec * 1'000'000'000 + now.tv_nsec);
   write_file(folder + "/info",
              "format=1.0\ntool=test\nrun=" + get("GPUMEMTRACE_RUN") + "\npid=" + pid +
-                 "\nppid=1\nhost=" + host + "\nexe=/bin/" + name + "\ncwd=/\nargc=1\narg.0=" + name +
-                 "\ndevice=real\ntsc=1\nmonotonic_ns=1\nrealtime_ns=" + born + "\nstack_depth=32\n",
+               "\nppid=1\nhost=" + host + "\nexe=/bin/" + name + "\ncwd=/\nargc=1\narg.0=" + name +
+               "\ndevice=real\ntsc=1\nmonotonic_ns=1\nrealtime_ns=" + born + "\nstack_depth=32\n",
              "w");
   write_file(folder + "/apis", "cuMemAlloc_v2\n", "w");
   write_file(folder + "/modules", "", "w");

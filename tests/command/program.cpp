@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program under test of the command's tests: does what its words say, in their order.
-//   exit N | signal N | environment NAME | count SIGNAL... (prints each that arrives, ends on "stop" or
-//   SIGUSR2)
+//   exit N | signal N | environment NAME | count SIGNAL... (prints each that arrives, ends on
+//   "stop" or SIGUSR2)
 
 #include <unistd.h>
 

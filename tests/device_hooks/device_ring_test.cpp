@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring between kernels and the host, both sides of it: device_hooks' writer, run by threads of the host in the
-// place of warps, and trace/ring_reader.h. Under the thread sanitizer this also checks that every access is ordered.
+// The ring between kernels and the host, both sides of it: device_hooks' writer, run by threads of
+// the host in the place of warps, and trace/ring_reader.h. Under the thread sanitizer this also
+// checks that every access is ordered.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,7 +25,7 @@ using trace::SubRingReader;
 
 // A ring in ordinary memory, as the interposer lays it out.
 class TestRing {
- public:
+public:
   TestRing(unsigned sub_rings, unsigned slots, bool wait = false)
       : bytes_(trace::ring_bytes(sub_rings, slots)), memory_(bytes_ / sizeof(Page) + 1),
         control_(std::make_unique<trace::DeviceControl>()) {
@@ -41,7 +42,7 @@ class TestRing {
   RingWriter writer(unsigned sub_ring) { return RingWriter(*control_, sub_ring); }
   SubRingReader reader(unsigned sub_ring) { return SubRingReader(memory(), sub_ring); }
 
- private:
+private:
   struct alignas(4096) Page {
     char bytes[4096];
   };
@@ -51,14 +52,16 @@ class TestRing {
 };
 
 // Word i of record `number` of a thread.
-std::uint64_t word_of(std::uint64_t thread, std::uint64_t number, unsigned i) { return thread << 48 | number << 8 | i; }
+std::uint64_t word_of(std::uint64_t thread, std::uint64_t number, unsigned i) {
+  return thread << 48 | number << 8 | i;
+}
 
 bool put(RingWriter writer, std::uint64_t thread, std::uint64_t number, unsigned slots) {
   const std::uint64_t ticket = writer.reserve(slots);
-  if (ticket == kNoTicket)
-    return false;
-  writer.publish(ticket, {Kind::kDeviceAlloc, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0}, number, thread,
-                 [=](unsigned i) { return word_of(thread, number, i); });
+  if (ticket == kNoTicket) return false;
+  writer.publish(ticket,
+                 {Kind::kDeviceAlloc, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0},
+                 number, thread, [=](unsigned i) { return word_of(thread, number, i); });
   return true;
 }
 
@@ -76,7 +79,8 @@ void expect_whole(const RingRecord& record) {
     EXPECT_EQ(trace::unpack(more.head).kind, Kind::kMore);
     for (unsigned k = 0; k < trace::kMorePayloadWords; ++k) {
       EXPECT_EQ(more.payload[k],
-                word_of(first.who, first.time, trace::kFirstPayloadWords + (s - 1) * trace::kMorePayloadWords + k));
+                word_of(first.who, first.time,
+                        trace::kFirstPayloadWords + (s - 1) * trace::kMorePayloadWords + k));
     }
   }
 }
@@ -94,8 +98,7 @@ std::vector<std::uint64_t> numbers(SubRingReader reader, RingProgress* progress 
     expect_whole(record);
     found.push_back(record[0].order); // the word where put() leaves the number
   });
-  if (progress != nullptr)
-    *progress = p;
+  if (progress != nullptr) *progress = p;
   return found;
 }
 
@@ -110,7 +113,8 @@ TEST(DeviceRing, IsSoundOnlyWhenWhole) {
 TEST(DeviceRing, RecordsGoAroundTheEnd) {
   TestRing ring(4, 8);
   using Numbers = std::vector<std::uint64_t>;
-  for (std::uint64_t n = 0; n < 50; n += 2) { // 3 + 2 slots a round: the beginning moves through all places
+  for (std::uint64_t n = 0; n < 50; n += 2) { // 3 + 2 slots a round: the beginning moves through
+                                              // all places
     ASSERT_TRUE(put(ring.writer(3), 1, n, 3));
     ASSERT_TRUE(put(ring.writer(3), 1, n + 1, 2));
     EXPECT_EQ(numbers(ring.reader(3)), (Numbers{n, n + 1}));
@@ -121,8 +125,7 @@ TEST(DeviceRing, RecordsGoAroundTheEnd) {
 
 TEST(DeviceRing, AFullRingLosesAndCounts) {
   TestRing ring(1, 8);
-  for (std::uint64_t n = 0; n < 3; ++n)
-    EXPECT_TRUE(put(ring.writer(0), 1, n, 2));
+  for (std::uint64_t n = 0; n < 3; ++n) EXPECT_TRUE(put(ring.writer(0), 1, n, 2));
   EXPECT_FALSE(put(ring.writer(0), 1, 3, 3)); // 2 slots are left
   EXPECT_TRUE(put(ring.writer(0), 1, 4, 2));
   EXPECT_FALSE(put(ring.writer(0), 1, 5, 1));
@@ -149,8 +152,8 @@ TEST(DeviceRing, AFullSubRingGoesOnToTheNext) {
   EXPECT_EQ(numbers(ring.reader(2)), (Numbers{6, 7}));
 }
 
-// As many warps as a multiprocessor has, in a ring of the usual shape: together they leave far more than their sub-ring
-// holds, and the reader does not come in time.
+// As many warps as a multiprocessor has, in a ring of the usual shape: together they leave far more
+// than their sub-ring holds, and the reader does not come in time.
 TEST(DeviceRing, ABurstOfOneMultiprocessorLosesNothing) {
   constexpr unsigned kWarps = 16, kRecords = 1000, kSlots = 1024;
   static_assert(kWarps * kRecords > 8 * kSlots);
@@ -163,8 +166,7 @@ TEST(DeviceRing, ABurstOfOneMultiprocessorLosesNothing) {
         dropped += put(ring.writer(30), warp, n, 1) ? 0 : 1;
     });
   }
-  for (std::thread& warp : warps)
-    warp.join();
+  for (std::thread& warp : warps) warp.join();
   EXPECT_EQ(dropped, 0u);
   std::vector<unsigned> received(kWarps);
   for (unsigned i = 0; i < trace::kSubRings; ++i) {
@@ -188,7 +190,8 @@ TEST(DeviceRing, ReaderStopsAtWhatIsNotWrittenAndPassesOverItAtTheEnd) {
   EXPECT_EQ(progress.torn, 0u);
   EXPECT_FALSE(ring.reader(0).ready());
   std::vector<std::uint64_t> found;
-  progress = ring.reader(0).drain_rest([&](const RingRecord& record) { found.push_back(record[0].order); });
+  progress =
+    ring.reader(0).drain_rest([&](const RingRecord& record) { found.push_back(record[0].order); });
   EXPECT_EQ(found, std::vector<std::uint64_t>{1});
   EXPECT_EQ(progress.slots, 3u);
   EXPECT_EQ(progress.torn, 2u);
@@ -196,11 +199,13 @@ TEST(DeviceRing, ReaderStopsAtWhatIsNotWrittenAndPassesOverItAtTheEnd) {
 }
 
 TEST(DeviceRing, WhatAKilledReaderHadZeroedIsNotTorn) {
-  for (std::uint64_t taken = 0; taken <= 4; ++taken) { // so many records had been taken when the first two were zeroed
+  for (std::uint64_t taken = 0; taken <= 4; ++taken) { // so many records had been taken when the
+                                                       // first two were zeroed
     TestRing ring(1, 16);
     for (std::uint64_t number = 0; number < 4; ++number)
       EXPECT_TRUE(put(ring.writer(0), 1, number, 1));
-    std::memset(static_cast<char*>(ring.memory()) + trace::ring_slots_offset(1), 0, 2 * trace::kSlotBytes);
+    std::memset(static_cast<char*>(ring.memory()) + trace::ring_slots_offset(1), 0,
+                2 * trace::kSlotBytes);
     std::vector<std::uint64_t> found;
     const auto take = [&](const RingRecord& record) { found.push_back(record[0].order); };
     EXPECT_EQ(ring.reader(0).drain_rest(take, taken).torn, taken < 2 ? 2 - taken : 0);
@@ -213,8 +218,10 @@ TEST(DeviceRing, ARecordIsTakenWhenAllItsWordsAreThere) {
   TestRing whole(1, 8), ring(1, 8);
   EXPECT_TRUE(put(whole.writer(0), 0, 0, 2)); // its thread and number are words of 0
   EXPECT_TRUE(put(ring.writer(0), 0, 0, 2));
-  auto* const from = reinterpret_cast<std::uint64_t*>(static_cast<char*>(whole.memory()) + trace::ring_slots_offset(1));
-  auto* const to = reinterpret_cast<std::uint64_t*>(static_cast<char*>(ring.memory()) + trace::ring_slots_offset(1));
+  auto* const from = reinterpret_cast<std::uint64_t*>(static_cast<char*>(whole.memory()) +
+                                                      trace::ring_slots_offset(1));
+  auto* const to = reinterpret_cast<std::uint64_t*>(static_cast<char*>(ring.memory()) +
+                                                    trace::ring_slots_offset(1));
   for (unsigned missing = 0; missing < 16; ++missing) {
     EXPECT_NE(from[missing], 0u);
     to[missing] = 0;
@@ -226,22 +233,22 @@ TEST(DeviceRing, ARecordIsTakenWhenAllItsWordsAreThere) {
   const RingProgress torn = ring.reader(0).drain_rest([](const RingRecord&) { FAIL(); });
   EXPECT_EQ(torn.torn, 2u);
   EXPECT_EQ(numbers(whole.reader(0)), std::vector<std::uint64_t>{0});
-  for (unsigned i = 0; i < 16; ++i)
-    EXPECT_EQ(from[i], 0u);
+  for (unsigned i = 0; i < 16; ++i) EXPECT_EQ(from[i], 0u);
 }
 
 TEST(DeviceRing, ReaderPassesOverWhatTheProgramOverwrote) {
   TestRing ring(1, 16);
-  for (std::uint64_t n = 0; n < 3; ++n)
-    EXPECT_TRUE(put(ring.writer(0), 1, n, 2));
-  auto* slots = reinterpret_cast<trace::DeviceSlot*>(static_cast<char*>(ring.memory()) + trace::ring_slots_offset(1));
+  for (std::uint64_t n = 0; n < 3; ++n) EXPECT_TRUE(put(ring.writer(0), 1, n, 2));
+  auto* slots = reinterpret_cast<trace::DeviceSlot*>(static_cast<char*>(ring.memory()) +
+                                                     trace::ring_slots_offset(1));
   slots[2].ticket = 77;
   RingProgress progress;
   EXPECT_EQ(numbers(ring.reader(0), &progress), (std::vector<std::uint64_t>{0, 2}));
   EXPECT_EQ(progress.torn, 2u);
 }
 
-// Writers on every sub-ring while one reader drains. With `wait` nothing may be lost; without, every loss is counted.
+// Writers on every sub-ring while one reader drains. With `wait` nothing may be lost; without,
+// every loss is counted.
 void run_threads(TestRing& ring, unsigned sub_rings, bool wait) {
   constexpr unsigned kThreads = 6;
   const std::uint64_t kRecords = wait ? 500 : 4000; // on a machine with few cores waiting is slow
@@ -251,8 +258,7 @@ void run_threads(TestRing& ring, unsigned sub_rings, bool wait) {
   for (unsigned t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (std::uint64_t n = 0; n < kRecords; ++n) {
-        if (!put(ring.writer(t), t, n, 1 + static_cast<unsigned>(n % 5)))
-          ++refused;
+        if (!put(ring.writer(t), t, n, 1 + static_cast<unsigned>(n % 5))) ++refused;
       }
       --running;
     });
@@ -272,15 +278,11 @@ void run_threads(TestRing& ring, unsigned sub_rings, bool wait) {
       });
     }
   };
-  while (running != 0)
-    drain();
-  for (std::thread& thread : threads)
-    thread.join();
-  for (unsigned rounds = 0; rounds < 64; ++rounds)
-    drain();
+  while (running != 0) drain();
+  for (std::thread& thread : threads) thread.join();
+  for (unsigned rounds = 0; rounds < 64; ++rounds) drain();
   std::uint64_t lost = 0;
-  for (unsigned i = 0; i < sub_rings; ++i)
-    lost += ring.reader(i).lost();
+  for (unsigned i = 0; i < sub_rings; ++i) lost += ring.reader(i).lost();
   EXPECT_EQ(lost, refused);
   EXPECT_EQ(received + lost, kThreads * kRecords);
   if (wait) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread describes what many refer to: threads instead of warps, also ones that die between claiming an entry and
-// describing it.
+// Which thread describes what many refer to: threads instead of warps, also ones that die between
+// claiming an entry and describing it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,7 +24,8 @@ TEST(OnceTable, TheFirstDescribesAndTheOthersNeedNot) {
 
 TEST(OnceTable, WhatTheFirstOneNeverDescribedTheNextOneDoes) {
   std::uint64_t entry = 0;
-  EXPECT_EQ(claim(entry, kKey, false), EntryState::kToDescribe); // and dies, or finds no room in the ring
+  EXPECT_EQ(claim(entry, kKey, false), EntryState::kToDescribe); // and dies, or finds no room in
+                                                                 // the ring
   EXPECT_EQ(claim(entry, kOther, false), EntryState::kOfOtherKey);
   EXPECT_EQ(claim(entry, kKey, false), EntryState::kToDescribe);
   set_described(entry, kKey);
@@ -37,10 +38,12 @@ TEST(OnceTable, ANewerGridDisplacesAnOlderOne) {
   EXPECT_EQ(claim(entry, kOther, true), EntryState::kToDescribe); // not described yet
   set_described(entry, kOther);
   EXPECT_EQ(claim(entry, kOther, true), EntryState::kDescribed);
-  EXPECT_EQ(claim(entry, kKey, true), EntryState::kToDescribe); // and is described again when it comes back
+  EXPECT_EQ(claim(entry, kKey, true), EntryState::kToDescribe); // and is described again when it
+                                                                // comes back
 }
 
-// Each thread refers to every key. A description stands in `described`; whatever happens, it does so before any thread goes on.
+// Each thread refers to every key. A description stands in `described`; whatever happens, it does
+// so before any thread goes on.
 TEST(OnceTable, NoThreadGoesOnBeforeTheDescriptionIsThere) {
   constexpr unsigned kThreads = 6, kKeys = 400;
   std::vector<std::uint64_t> entries(kKeys);
@@ -54,8 +57,7 @@ TEST(OnceTable, NoThreadGoesOnBeforeTheDescriptionIsThere) {
         const EntryState state = claim(entries[i], key, false);
         EXPECT_NE(state, EntryState::kOfOtherKey);
         if (state == EntryState::kToDescribe) {
-          if (i % 3 == t % 3)
-            continue; // dies
+          if (i % 3 == t % 3) continue; // dies
           described[i].fetch_add(1, std::memory_order_relaxed);
           set_described(entries[i], key);
         }
@@ -63,8 +65,7 @@ TEST(OnceTable, NoThreadGoesOnBeforeTheDescriptionIsThere) {
       }
     });
   }
-  for (std::thread& thread : threads)
-    thread.join();
+  for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(too_early, 0u);
   for (unsigned i = 0; i < kKeys; ++i) {
     EXPECT_EQ(entries[i], 2 * (i + 1) | kIsDescribed);

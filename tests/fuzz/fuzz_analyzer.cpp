@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer's entry: clang only. Make a corpus with `analyzer_fuzz_driver --write-seed CORPUS/seed`, then
+// libFuzzer's entry: clang only. Make a corpus with `analyzer_fuzz_driver --write-seed
+// CORPUS/seed`, then
 //   analyzer_fuzz -max_len=65536 CORPUS
 
 #include "fuzz_trace.h"

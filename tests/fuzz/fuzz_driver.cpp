@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs fuzz inputs without a fuzzer: every file of the folders named, then N random mutations of the seed,
-// the same ones for the same number. What ctest runs, with any compiler.
+// Runs fuzz inputs without a fuzzer: every file of the folders named, then N random mutations of
+// the seed, the same ones for the same number. What ctest runs, with any compiler.
 //   analyzer_fuzz_driver N [FOLDER...]      analyzer_fuzz_driver --write-seed FILE
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 #include <random>
 #include <string>
 
-#include "tests/unit/analyzer/support/trace_writer.h"
 #include "fuzz_trace.h"
+#include "tests/unit/analyzer/support/trace_writer.h"
 
 namespace {
 
@@ -20,11 +20,11 @@ void run(const std::string& input) {
   gmt::test::analyze_input(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
 }
 
-// Bytes flipped, interesting words written, pieces doubled, cut out or zeroed: what finds most in binary
-// formats.
+// Bytes flipped, interesting words written, pieces doubled, cut out or zeroed: what finds most in
+// binary formats.
 std::string mutate(std::string input, std::mt19937_64& random) {
-  static constexpr std::uint64_t kWords[] = {0,      1,      0xff,  0x7fffffffffffffff, ~0ull, 1ull << 32,
-                                             0xffff, 0x2001, 0x0103};
+  static constexpr std::uint64_t kWords[] = {
+    0, 1, 0xff, 0x7fffffffffffffff, ~0ull, 1ull << 32, 0xffff, 0x2001, 0x0103};
   for (std::uint64_t n = 1 + random() % 8; n > 0 && !input.empty(); --n) {
     const std::size_t at = random() % input.size();
     const std::size_t length = std::min<std::size_t>(1 + random() % 200, input.size() - at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From fuzz inputs to analyses, see fuzz_trace.h. A log's header is put right if the input's is too short, so
-// that the fuzzer spends its time on records.
+// From fuzz inputs to analyses, see fuzz_trace.h. A log's header is put right if the input's is too
+// short, so that the fuzzer spends its time on records.
 
 #include "fuzz_trace.h"
 
@@ -12,21 +12,21 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/base/user_error.h"
+#include "analyzer/device_code/code_cache.h"
+#include "analyzer/device_code/cubin.h"
 #include "tests/unit/analyzer/support/access_log_writer.h"
 #include "tests/unit/analyzer/support/device_log_writer.h"
 #include "tests/unit/analyzer/support/trace_writer.h"
-#include "analyzer/analysis/analysis.h"
-#include "analyzer/device_code/code_cache.h"
-#include "analyzer/device_code/cubin.h"
-#include "analyzer/base/user_error.h"
 
 namespace gmt::test {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kNames[] = {"info",     "apis",     "modules",     "complete",
-                                  "t1-0.log", "t2-0.log", "device-0.log", "device-0.ring",
-                                  "access-0.log", "code", "image-0"};
+constexpr const char* kNames[] = {"info",         "apis",     "modules",      "complete",
+                                  "t1-0.log",     "t2-0.log", "device-0.log", "device-0.ring",
+                                  "access-0.log", "code",     "image-0"};
 
 // The next part of the input up to a newline.
 std::string_view take_line(std::string_view& input) {
@@ -90,9 +90,9 @@ std::string pack_trace(const std::string& directory) {
 }
 
 std::string seed_input() {
-  using trace::MemoryKind;
   using trace::FreeFunction;
   using trace::Kind;
+  using trace::MemoryKind;
   TraceWriter trace;
   trace.info = {"arg.0=./app", "argc=1", "driver=13000"};
   trace.modules = {"+\t1\t400000\t500000\t400000\tab\t/bin/app", "-\t2\t400000"};
@@ -120,7 +120,8 @@ std::string seed_input() {
   device.site(1, "step", "/src/step.cu", 12);
   for (std::uint64_t i = 1; i < 6; ++i) {
     device.grid(i, 1, 1);
-    device.device_malloc({.grid = i, .op = trace::DeviceOp::kAlignedMalloc, .alignment = 16 * i}, 4096 * i, 64);
+    device.device_malloc({.grid = i, .op = trace::DeviceOp::kAlignedMalloc, .alignment = 16 * i},
+                         4096 * i, 64);
     device.device_free({.grid = i}, 4096 * i + i % 2);
     device.device_malloc({.grid = i}, 0, 64);
     device.drained();
@@ -131,8 +132,12 @@ std::string seed_input() {
   access.windows({.opened = 3, .read = 2, .given_up = 1, .launches = 9, .launches_read = 5});
   for (std::uint64_t i = 1; i < 4; ++i) {
     access.function("_Z4stepPf", 10 * i, i);
-    access.instruction(16, {.executions = i << 20, .threads = i << 25, .sectors = i << 25, .ideal = i << 22});
-    access.instruction(32, {.executions = i << 20, .threads = i << 25, .wavefronts = i << 25, .ideal_wavefronts = i << 20});
+    access.instruction(
+      16, {.executions = i << 20, .threads = i << 25, .sectors = i << 25, .ideal = i << 22});
+    access.instruction(32, {.executions = i << 20,
+                            .threads = i << 25,
+                            .wavefronts = i << 25,
+                            .ideal_wavefronts = i << 20});
     access.instruction(48, {.executions = i << 20, .threads = i << 25, .local_sectors = i << 22});
   }
   access.write(directory.path());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One fuzz input is one whole trace: a sequence of files, each "<name>\n<length>\n<bytes>", as in the seeds
-// that the driver makes. Run by libFuzzer (fuzz_analyzer.cpp with clang) and by the plain driver under ctest.
+// One fuzz input is one whole trace: a sequence of files, each "<name>\n<length>\n<bytes>", as in
+// the seeds that the driver makes. Run by libFuzzer (fuzz_analyzer.cpp with clang) and by the plain
+// driver under ctest.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,8 @@
 
 namespace gmt::test {
 
-// Writes the input as a trace directory and analyses it. Returns normally for every input, or something is
-// wrong.
+// Writes the input as a trace directory and analyses it. Returns normally for every input, or
+// something is wrong.
 void analyze_input(const std::uint8_t* data, std::size_t size);
 
 // A directory as an input.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether cuGetProcAddress(base, version, flag) gives the function that dlsym(symbol) gives, for every driver row of
-// the table: the interposer may then translate whatever pointer comes back, without knowing anything of versions.
-// Alone it tests the driver; under gpumemtrace it tests that both ways lead to the same entry of the interposer.
-// Exit status: 0 equal, 1 not, 77 no GPU.
+// Whether cuGetProcAddress(base, version, flag) gives the function that dlsym(symbol) gives, for
+// every driver row of the table: the interposer may then translate whatever pointer comes back,
+// without knowing anything of versions. Alone it tests the driver; under gpumemtrace it tests that
+// both ways lead to the same entry of the interposer. Exit status: 0 equal, 1 not, 77 no GPU.
 //
-// Usage: driver_rows [--absent-rows-allowed]     for devices that lack some functions, as the simulated one
+// Usage: driver_rows [--absent-rows-allowed]     for devices that lack some functions, as the
+// simulated one
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -25,10 +26,12 @@ constexpr Row kRows[] = {
 #include "trace/cuda_api.def"
 };
 
-using GetProcAddress = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+using GetProcAddress = CUresult (*)(const char*, void**, int, cuuint64_t,
+                                    CUdriverProcAddressQueryResult*);
 
 bool per_thread(const Row& row) {
-  return std::strstr(row.introduced, "_ptsz") != nullptr || std::strstr(row.introduced, "_ptds") != nullptr;
+  return std::strstr(row.introduced, "_ptsz") != nullptr ||
+         std::strstr(row.introduced, "_ptds") != nullptr;
 }
 
 } // namespace
@@ -54,8 +57,8 @@ int main(int argc, char** argv) {
   for (const Row& row : kRows) {
     void* by_name = dlsym(driver, row.symbol);
     void* by_version = nullptr;
-    const cuuint64_t flag =
-        per_thread(row) ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+    const cuuint64_t flag = per_thread(row) ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+                                            : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
     get(row.base, &by_version, std::atoi(row.introduced), flag, nullptr);
     if (by_name == by_version && by_name != nullptr) {
       ++equal;
@@ -63,8 +66,8 @@ int main(int argc, char** argv) {
       std::printf("absent: %s\n", row.symbol);
       ++absent;
     } else {
-      std::printf("different: %s: dlsym %p, cuGetProcAddress(%s, %s) %p\n", row.symbol, by_name, row.base,
-                  row.introduced, by_version);
+      std::printf("different: %s: dlsym %p, cuGetProcAddress(%s, %s) %p\n", row.symbol, by_name,
+                  row.base, row.introduced, by_version);
       ++different;
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C++ program that throws through its own frames while CUDA calls are traced. Which library its unwinder comes from
-// is what test_install.py looks at. The driver is opened and called without any CUDA header.
+// A C++ program that throws through its own frames while CUDA calls are traced. Which library its
+// unwinder comes from is what test_install.py looks at. The driver is opened and called without any
+// CUDA header.
 #include <dlfcn.h>
 
 #include <cstdio>

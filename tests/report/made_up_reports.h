@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports made by hand, one for each situation that an output must handle. They stand alone; the file is a list of them.
+// Reports made by hand, one for each situation that an output must handle. They stand alone; the
+// file is a list of them.
 #pragma once
 
 #include <string>
@@ -65,11 +66,11 @@ inline ReportedFinding double_free() {
   f.api = "cudaFree";
   Frame inlined = frame("destroy(Model*)", "/src/train.cu", 85);
   inlined.inlined = true;
-  f.stacks = {
-      stack("freed again here", "cudaFree",
-            {inlined, frame("release_all()", "/src/train.cu", 88), frame("main", "/src/train.cu", 120)}),
-      stack("first freed here", "cudaFree", {frame("step()", "/src/train.cu", 71)}),
-      stack("allocated here", "cudaMalloc", {frame("setup()", "/src/train.cu", 40)})};
+  f.stacks = {stack("freed again here", "cudaFree",
+                    {inlined, frame("release_all()", "/src/train.cu", 88),
+                     frame("main", "/src/train.cu", 120)}),
+              stack("first freed here", "cudaFree", {frame("step()", "/src/train.cu", 71)}),
+              stack("allocated here", "cudaMalloc", {frame("setup()", "/src/train.cu", 40)})};
   for (LabelledStack& named : f.stacks) named.shows_call = false;
   return f;
 }
@@ -108,15 +109,18 @@ inline ReportedFinding warning() {
 inline MemoryTables tables() {
   MemoryTables t;
   t.memory_kinds = {{"device memory", 0, 4001, 10'000'000'000, 3990, 11, 4096, 1'288'490'189},
-                {"stream-ordered device memory", 1, 90, 522'669'875, 90, 0, 0, 1 << 20},
-                {"pinned host memory", -1, 10, 4096, 5, 5, 67'104'768, 67'104'768}};
+                    {"stream-ordered device memory", 1, 90, 522'669'875, 90, 0, 0, 1 << 20},
+                    {"pinned host memory", -1, 10, 4096, 5, 5, 67'104'768, 67'104'768}};
   t.devices = {{0, 1'288'490'189, 4096}, {1, 1 << 20, 0}};
   t.copies = {{"host to device", 10, 3000, 1000}, {"device to another device", 2, 1096, 0}};
   Frame library = frame("", "", 0);
   library.module = "/usr/lib/libcublas.so.13";
-  t.holders = {{1'000'000'000, 4, stack("allocated here", "cudaMalloc", {library, frame("step()", "/src/train.cu", 71)})},
-               {200'000'000, 1, stack("allocated here", "cudaMalloc", {frame("setup()", "/src/train.cu", 40)})},
-               {80'000'000, 2, stack("allocated here", "cuMemAlloc_v2", {})}};
+  t.holders = {
+    {1'000'000'000, 4,
+     stack("allocated here", "cudaMalloc", {library, frame("step()", "/src/train.cu", 71)})},
+    {200'000'000, 1,
+     stack("allocated here", "cudaMalloc", {frame("setup()", "/src/train.cu", 40)})},
+    {80'000'000, 2, stack("allocated here", "cuMemAlloc_v2", {})}};
   t.other_holders = 3;
   t.other_bytes = 8'490'189;
   t.modules = {{"/usr/lib/libcublas.so.13", "cuBLAS", 1, 33'554'432, 33'554'432, 0},
@@ -155,11 +159,13 @@ inline ReportedFinding device_heap_leak() {
   in_kernel.file = "/src/node.h";
   in_kernel.line = 5;
   LabelledStack place = stack("allocated here", "malloc", {in_kernel});
-  place.device = {.kernel = "step(int*)", .launch = 3, .block = {{0, 1, 0}}, .thread = {{31, 0, 0}}};
+  place.device = {
+    .kernel = "step(int*)", .launch = 3, .block = {{0, 1, 0}}, .thread = {{31, 0, 0}}};
   LabelledStack unknown = stack("freed here", "free", {Frame{}});
   unknown.shows_call = false;
   unknown.device = {.kernel = {}, .block = {{0, 0, 0}}, .thread = {{0, 0, 0}}};
-  f.stacks = {place, unknown, stack("launched here", "cudaLaunchKernel", {frame("main", "/src/train.cu", 7)})};
+  f.stacks = {place, unknown,
+              stack("launched here", "cudaLaunchKernel", {frame("main", "/src/train.cu", 7)})};
   return f;
 }
 
@@ -201,20 +207,29 @@ inline ReportedFinding uncoalesced() {
   ReportedFinding f;
   f.kind = "uncoalesced";
   f.severity = Severity::kWarning;
-  f.message = "4-byte loads in step at step.cu:12 move 8.0 times the sectors that their data fills.";
+  f.message =
+    "4-byte loads in step at step.cu:12 move 8.0 times the sectors that their data fills.";
   f.advice = "Let threadIdx.x count along the dimension that is contiguous in memory.";
   f.access = access("global", "load");
   f.bytes = f.access->wasted_bytes;
   LabelledStack place = stack("accessed here", "", {});
   place.frames.resize(2);
-  place.frames[0] = {.address = 0, .function = "load(float*)", .file = "/src/step.cu", .line = 12, .module = {}, .inlined = true};
-  place.frames[1] = {.address = 0, .function = "step(float*)", .file = "/src/step.cu", .line = 40, .module = {}};
+  place.frames[0] = {.address = 0,
+                     .function = "load(float*)",
+                     .file = "/src/step.cu",
+                     .line = 12,
+                     .module = {},
+                     .inlined = true};
+  place.frames[1] = {
+    .address = 0, .function = "step(float*)", .file = "/src/step.cu", .line = 40, .module = {}};
   place.device = {.kernel = "step(float*)"};
-  f.stacks = {place, stack("first launched here", "cudaLaunchKernel", {frame("main", "/src/train.cu", 7)})};
+  f.stacks = {
+    place, stack("first launched here", "cudaLaunchKernel", {frame("main", "/src/train.cu", 7)})};
   return f;
 }
 
-// Every shape of a row: with and without lines, cause and width; a device function; no global memory at all.
+// Every shape of a row: with and without lines, cause and width; a device function; no global
+// memory at all.
 inline Report with_accesses() {
   Report r = clean();
   ReportedFinding spill = uncoalesced();
@@ -234,19 +249,45 @@ inline Report with_accesses() {
   bare.kernel = "void gather<float, Stride<32u> >(float const*, int const*)";
   bare.wasted_bytes = 1 << 20;
   bare.share = 0.0002;
-  const KernelCounters counters{.launches = 5, .read_bytes = {450'000'000, 3}, .written_bytes = {30'000'000, 3}, .l1_sectors = {1000, 3},
-      .l1_hits = {250, 3}, .l2_sectors = {6000, 3}, .l2_hits = {3600, 2}, .loads = {100, 3}, .load_sectors = {3200, 3},
-      .stores = {0, 3}, .store_sectors = {0, 3}, .nanoseconds = {240'000, 3}, .possible_bytes = {768'000'000, 3}};
+  const KernelCounters counters{.launches = 5,
+                                .read_bytes = {450'000'000, 3},
+                                .written_bytes = {30'000'000, 3},
+                                .l1_sectors = {1000, 3},
+                                .l1_hits = {250, 3},
+                                .l2_sectors = {6000, 3},
+                                .l2_hits = {3600, 2},
+                                .loads = {100, 3},
+                                .load_sectors = {3200, 3},
+                                .stores = {0, 3},
+                                .store_sectors = {0, 3},
+                                .nanoseconds = {240'000, 3},
+                                .possible_bytes = {768'000'000, 3}};
   r.processes[0].accesses = AccessTables{
-      .lines = {access("global", "load"), bare},
-      .kernels = {{"step(float*)", true, 16353, 12, 6144, 110'592, 86'016, 3'750'985'728, counters},
-                  {"void gather<float, Stride<32u> >(float const*, int const*)", false, 0, 0, 3072, 98'304, 86'016, 1 << 20, {}},
-                  {"void gather<double, Stride<32u> >(double const*, int const*)", true, 1, 1, 0, 0, 0, 0, {}}},
-      .moved_bytes = 4'821'000'000,
-      .wasted_bytes = 3'752'034'304,
-      .launches = 16'354,
-      .measured = 13,
-      .put_off = 1'204};
+    .lines = {access("global", "load"), bare},
+    .kernels = {{"step(float*)", true, 16353, 12, 6144, 110'592, 86'016, 3'750'985'728, counters},
+                {"void gather<float, Stride<32u> >(float const*, int const*)",
+                 false,
+                 0,
+                 0,
+                 3072,
+                 98'304,
+                 86'016,
+                 1 << 20,
+                 {}},
+                {"void gather<double, Stride<32u> >(double const*, int const*)",
+                 true,
+                 1,
+                 1,
+                 0,
+                 0,
+                 0,
+                 0,
+                 {}}},
+    .moved_bytes = 4'821'000'000,
+    .wasted_bytes = 3'752'034'304,
+    .launches = 16'354,
+    .measured = 13,
+    .put_off = 1'204};
   return r;
 }
 
@@ -266,24 +307,26 @@ inline ReportedFinding out_of_memory() {
   f.message = "cudaMalloc of 2.0 GiB of device memory failed for lack of memory.";
   f.bytes = 2ull << 30;
   f.api = "cudaMalloc";
-  f.stacks = {stack("failed here", "cudaMalloc", {frame("grow()", "/src/train.cu", 60)}),
-              stack("held here: 1.0 GiB in 4 blocks", "cudaMalloc", {frame("step()", "/src/train.cu", 71)})};
+  f.stacks = {
+    stack("failed here", "cudaMalloc", {frame("grow()", "/src/train.cu", 60)}),
+    stack("held here: 1.0 GiB in 4 blocks", "cudaMalloc", {frame("step()", "/src/train.cu", 71)})};
   for (LabelledStack& named : f.stacks) named.shows_call = false;
-  f.held = HeldMemory{.requested_bytes = 2ull << 30,
-                      .device = 0,
-                      .bytes = 3ull << 29,
-                      .blocks = 6,
-                      .free_bytes = 1ull << 30,
-                      .total_bytes = 4ull << 30,
-                      .holders = {{1, 1ull << 30, 4}},
-                      .other_holders = 2,
-                      .other_bytes = 1ull << 29,
-                      .modules = {{"/home/me/train", "", 1ull << 30, 4},
-                                  {"/usr/lib/libcublas.so.13", "cuBLAS", 1ull << 29, 1},
-                                  {"", "", 0, 1}},
-                      .pools = {{"default pool", 1ull << 29, 2, 0, 0, std::nullopt},
-                                {"pool 0x5000", 0, 0, 64 << 20, 64 << 20, UINT64_MAX},
-                                {"outside pools", 1ull << 30, 4, 64 << 20, 16 << 20, std::nullopt}}};
+  f.held =
+    HeldMemory{.requested_bytes = 2ull << 30,
+               .device = 0,
+               .bytes = 3ull << 29,
+               .blocks = 6,
+               .free_bytes = 1ull << 30,
+               .total_bytes = 4ull << 30,
+               .holders = {{1, 1ull << 30, 4}},
+               .other_holders = 2,
+               .other_bytes = 1ull << 29,
+               .modules = {{"/home/me/train", "", 1ull << 30, 4},
+                           {"/usr/lib/libcublas.so.13", "cuBLAS", 1ull << 29, 1},
+                           {"", "", 0, 1}},
+               .pools = {{"default pool", 1ull << 29, 2, 0, 0, std::nullopt},
+                         {"pool 0x5000", 0, 0, 64 << 20, 64 << 20, UINT64_MAX},
+                         {"outside pools", 1ull << 30, 4, 64 << 20, 16 << 20, std::nullopt}}};
   return f;
 }
 
@@ -324,13 +367,15 @@ inline Report troubled() {
   r.suppressions = {{"leak:libfoo*", "known.supp", 4}, {"pitch-*:*", "known.supp", 1}};
   r.below_min_bytes = 2;
   r.other_kinds = 1;
-  r.not_checked = {{"uncoalesced", "needs --coalescing"},
-                   {"symbols of /opt/lib/libloader.so.2", "the file has changed since the recording"}};
+  r.not_checked = {
+    {"uncoalesced", "needs --coalescing"},
+    {"symbols of /opt/lib/libloader.so.2", "the file has changed since the recording"}};
   r.remarks = {"'bash' was started without the checker"};
   return r;
 }
 
-// Bytes that are no UTF-8 and characters that would steer a terminal, wherever a program can put them.
+// Bytes that are no UTF-8 and characters that would steer a terminal, wherever a program can put
+// them.
 inline Report hostile() {
   Report r = ordinary();
   const std::string bad = std::string("\xff\xfe \033[2J\n\t\"\\ \xc3\xa9 ") + '\0' + "<&>";

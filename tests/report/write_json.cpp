@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes made-up reports as JSON into a folder, one file a situation, for check_schema.py to validate.
+// Writes made-up reports as JSON into a folder, one file a situation, for check_schema.py to
+// validate.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -19,16 +20,16 @@ int main(int argc, char** argv) {
     Report report;
     OutputOptions options;
   } situations[] = {
-      {"ordinary", test::ordinary(), {}},
-      {"clean", test::clean(), {}},
-      {"nothing_seen", test::nothing_seen(), {}},
-      {"troubled", test::troubled(), {}},
-      {"kernels", test::with_kernels(), {}},
-      {"accesses", test::with_accesses(), {}},
-      {"tables", test::with_tables(), {}},
-      {"short_of_memory", test::short_of_memory(), {}},
-      {"hostile", test::hostile(), {}},
-      {"limited", test::troubled(), {.color = true, .limit = 1, .stack_depth = 1}},
+    {"ordinary", test::ordinary(), {}},
+    {"clean", test::clean(), {}},
+    {"nothing_seen", test::nothing_seen(), {}},
+    {"troubled", test::troubled(), {}},
+    {"kernels", test::with_kernels(), {}},
+    {"accesses", test::with_accesses(), {}},
+    {"tables", test::with_tables(), {}},
+    {"short_of_memory", test::short_of_memory(), {}},
+    {"hostile", test::hostile(), {}},
+    {"limited", test::troubled(), {.color = true, .limit = 1, .stack_depth = 1}},
   };
   for (const OutputInfo* output : outputs()) {
     if (output->id != "json") continue;

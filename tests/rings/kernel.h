@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What player.cpp needs to play a program with instrumented kernels on the simulated device, where kernels do not run: a module
-// with the hooks' variable, and the kernel's part, done by the host through the simulated device's view of its memory.
+// What player.cpp needs to play a program with instrumented kernels on the simulated device, where
+// kernels do not run: a module with the hooks' variable, and the kernel's part, done by the host
+// through the simulated device's view of its memory.
 #pragma once
 
 #include <cuda.h>
@@ -27,10 +28,11 @@ inline void check(int result, int line) {
 struct Module {
   explicit Module(bool plain = false) {
     char code[512];
-    std::snprintf(code, sizeof code,
-                  ".version 9.0\n.target sm_90\n.address_size 64\n.visible .global .align 8 .u64 %s;\n"
-                  ".visible .entry play()\n{\n\tret;\n}\n",
-                  plain ? "another" : trace::kControlSymbol);
+    std::snprintf(
+      code, sizeof code,
+      ".version 9.0\n.target sm_90\n.address_size 64\n.visible .global .align 8 .u64 %s;\n"
+      ".visible .entry play()\n{\n\tret;\n}\n",
+      plain ? "another" : trace::kControlSymbol);
     CHECK(cuModuleLoadData(&handle, code));
     CHECK(cuModuleGetFunction(&kernel, handle, "play"));
   }
@@ -55,10 +57,13 @@ inline trace::DeviceControl* control_of(const Module& module) {
   std::size_t bytes = 0;
   CHECK(cuModuleGetGlobal(&variable, &bytes, module.handle, trace::kControlSymbol));
   const auto address = *static_cast<const CUdeviceptr*>(host_view(variable, bytes));
-  return address == 0 ? nullptr : static_cast<trace::DeviceControl*>(host_view(address, sizeof(trace::DeviceControl)));
+  return address == 0
+           ? nullptr
+           : static_cast<trace::DeviceControl*>(host_view(address, sizeof(trace::DeviceControl)));
 }
 
-// The part of a kernel that leaves records: the kernels' own code, run by the host. A thread has its own sub-rings to begin with.
+// The part of a kernel that leaves records: the kernels' own code, run by the host. A thread has
+// its own sub-rings to begin with.
 class Kernel {
 public:
   // Reserved slots; without a ticket if there was no room and the record was dropped.
@@ -81,7 +86,8 @@ public:
   }
   void publish(Place place, trace::Kind kind, std::uint64_t word, unsigned slots = 1) {
     const trace::Head head{kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
-    place.writer.publish(place.ticket, head, word, trace::pack_who(1, 0, 0, 0), [word](unsigned) { return word; });
+    place.writer.publish(place.ticket, head, word, trace::pack_who(1, 0, 0, 0),
+                         [word](unsigned) { return word; });
   }
   // False if it was dropped.
   bool record(unsigned sub, std::uint64_t word) {
@@ -93,17 +99,20 @@ public:
     while (control_.sub[sub].reserved == consumed(sub) + capacity()) {
     }
   }
-  // Until the drain has read a sub-ring so far. One that never does fails the test that looks for the records.
+  // Until the drain has read a sub-ring so far. One that never does fails the test that looks for
+  // the records.
   void wait_until_drained(unsigned sub, std::uint64_t tickets) const {
     for (int tries = 0; consumed(sub) < tickets && tries < 20'000; ++tries) usleep(1000);
   }
   void wait_until_drained() const {
-    for (unsigned sub = 0; sub < sub_rings(); ++sub) wait_until_drained(sub, control_.sub[sub].reserved);
+    for (unsigned sub = 0; sub < sub_rings(); ++sub)
+      wait_until_drained(sub, control_.sub[sub].reserved);
   }
 
 private:
   std::uint64_t consumed(unsigned sub) const {
-    const auto* counters = reinterpret_cast<const trace::RingCounters*>(control_.ring + trace::kRingHeaderBytes);
+    const auto* counters =
+      reinterpret_cast<const trace::RingCounters*>(control_.ring + trace::kRingHeaderBytes);
     return __atomic_load_n(&counters[sub].consumed, __ATOMIC_ACQUIRE);
   }
 

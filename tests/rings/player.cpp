@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with instrumented kernels on the simulated device, for test_rings.py: player SCENARIO [ARGUMENT]. Built twice, with
-// and without the ELF note by which a context gets its ring when it is made.
+// Programs with instrumented kernels on the simulated device, for test_rings.py: player SCENARIO
+// [ARGUMENT]. Built twice, with and without the ELF note by which a context gets its ring when it
+// is made.
 #include <csignal>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +31,8 @@ CUcontext make_context(int device = 0) {
   return context;
 }
 
-// ARGUMENT records in 4 sub-rings, one of them with three slots; then the end that the scenario's name says.
+// ARGUMENT records in 4 sub-rings, one of them with three slots; then the end that the scenario's
+// name says.
 void play(const char* end, std::uint64_t count) {
   const CUcontext context = make_context();
   const Module module;
@@ -73,8 +75,8 @@ void torn(bool destroy) {
   else raise(SIGKILL);
 }
 
-// A slot that is not written holds its sub-ring up. One does in each, so what one thread writes behind them fills its own
-// sub-ring, then the others, and finds no room in the end.
+// A slot that is not written holds its sub-ring up. One does in each, so what one thread writes
+// behind them fills its own sub-ring, then the others, and finds no room in the end.
 void full() {
   make_context();
   const Module module;
@@ -85,7 +87,8 @@ void full() {
   const std::uint64_t room = kernel.sub_rings() * (kernel.capacity() - 1);
   std::uint64_t dropped = 0;
   for (std::uint64_t i = 1; i <= room + 100; ++i) dropped += kernel.record(2, i) ? 0 : 1;
-  std::printf("dropped %lu sub-rings %u capacity %lu\n", dropped, kernel.sub_rings(), kernel.capacity());
+  std::printf("dropped %lu sub-rings %u capacity %lu\n", dropped, kernel.sub_rings(),
+              kernel.capacity());
   for (const Kernel::Place& place : held) kernel.publish(place, trace::Kind::kDeviceAlloc, 0);
   kernel.wait_until_drained();
   kernel.record(2, 1'000'000);
@@ -193,7 +196,8 @@ void node() {
   CHECK(cuGraphCreate(&graph, 0));
   CUDA_KERNEL_NODE_PARAMS params{};
   params.func = module.kernel;
-  params.gridDimX = params.gridDimY = params.gridDimZ = params.blockDimX = params.blockDimY = params.blockDimZ = 1;
+  params.gridDimX = params.gridDimY = params.gridDimZ = params.blockDimX = params.blockDimY =
+    params.blockDimZ = 1;
   CHECK(cuGraphAddKernelNode(&made, graph, nullptr, 0, &params));
   Kernel(control_of(module)).record(0, 1);
 }

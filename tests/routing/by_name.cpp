@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that is not linked to the driver and looks it up by name, in the way its first argument says.
-// Prints what it was answered; addresses of one name are compared, not printed.
+// A program that is not linked to the driver and looks it up by name, in the way its first argument
+// says. Prints what it was answered; addresses of one name are compared, not printed.
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
@@ -17,7 +17,9 @@ void* open_driver() {
   return handle;
 }
 
-template <class F> F look_up(void* handle, const char* name) { return reinterpret_cast<F>(dlsym(handle, name)); }
+template <class F> F look_up(void* handle, const char* name) {
+  return reinterpret_cast<F>(dlsym(handle, name));
+}
 
 void use(MemAlloc allocate, MemFree release) {
   u64 address = 0;
@@ -37,7 +39,8 @@ int by_dlsym() {
 // RTLD_GLOBAL, then RTLD_DEFAULT and the program's own handle.
 int by_global() {
   dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-  use(look_up<MemAlloc>(RTLD_DEFAULT, "cuMemAlloc_v2"), look_up<MemFree>(RTLD_DEFAULT, "cuMemFree_v2"));
+  use(look_up<MemAlloc>(RTLD_DEFAULT, "cuMemAlloc_v2"),
+      look_up<MemFree>(RTLD_DEFAULT, "cuMemFree_v2"));
   void* self = dlopen(nullptr, RTLD_NOW);
   use(look_up<MemAlloc>(self, "cuMemAlloc_v2"), look_up<MemFree>(self, "cuMemFree_v2"));
   return 0;
@@ -48,7 +51,8 @@ int probe() {
   void* self = dlopen(nullptr, RTLD_NOW);
   std::printf("own handle, driver: %s\n", dlsym(self, "cuMemAlloc_v2") == nullptr ? "no" : "yes");
   const char* error = dlerror();
-  std::printf("error names it: %d\n", error != nullptr && std::strstr(error, "cuMemAlloc_v2") != nullptr);
+  std::printf("error names it: %d\n",
+              error != nullptr && std::strstr(error, "cuMemAlloc_v2") != nullptr);
   std::printf("own handle, runtime: %s\n", dlsym(self, "cudaMalloc") == nullptr ? "no" : "yes");
   std::printf("own handle, dlsym: %s\n", dlsym(self, "dlsym") == nullptr ? "no" : "yes");
   return 0;
@@ -72,7 +76,8 @@ int by_proc_address() {
   reinterpret_cast<GetProcAddress2>(again)("cuMemAllocAsync", &allocate, 12000, 2, nullptr);
   reinterpret_cast<GetProcAddress2>(again)("cuMemFreeAsync", &release, 12000, 2, nullptr);
   u64 address = 0;
-  std::printf("per thread %d", reinterpret_cast<int (*)(u64*, u64, u64)>(allocate)(&address, 99, 0));
+  std::printf("per thread %d",
+              reinterpret_cast<int (*)(u64*, u64, u64)>(allocate)(&address, 99, 0));
   std::printf(" %d\n", reinterpret_cast<int (*)(u64, u64)>(release)(address, 0));
   return 0;
 }

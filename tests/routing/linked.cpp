@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program linked to the driver. The first argument names the scene; results go to stdout, one a line.
+// A program linked to the driver. The first argument names the scene; results go to stdout, one a
+// line.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -105,8 +106,9 @@ struct Scene {
   const char* name;
   int (*play)();
 };
-constexpr Scene kScenes[] = {{"sequence", sequence}, {"nulls", nulls}, {"capture", capture}, {"managed", managed},
-                             {"after_main", after_main}, {"thrown", thrown}, {"asked", asked}};
+constexpr Scene kScenes[] = {
+  {"sequence", sequence},     {"nulls", nulls},   {"capture", capture}, {"managed", managed},
+  {"after_main", after_main}, {"thrown", thrown}, {"asked", asked}};
 
 } // namespace
 

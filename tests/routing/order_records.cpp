@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver calls that order work, in their rarer forms, played on the simulated device; test_records.py reads the trace.
-// Results go to stdout, handles to stderr, one a line.
+// Driver calls that order work, in their rarer forms, played on the simulated device;
+// test_records.py reads the trace. Results go to stdout, handles to stderr, one a line.
 #include <cstdio>
 
 #include <cuda.h>
 
 namespace {
 
-void say(const char* what, CUresult result) { std::printf("%s %d\n", what, static_cast<int>(result)); }
+void say(const char* what, CUresult result) {
+  std::printf("%s %d\n", what, static_cast<int>(result));
+}
 void tell(const char* what, const void* handle) { std::fprintf(stderr, "%s %p\n", what, handle); }
 
 // No such kernel: the records are those of a launch all the same.
@@ -19,7 +21,8 @@ void launch(CUstream stream, CUevent first, CUevent second) {
   attributes[2].id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
   attributes[2].value.launchCompletionEvent.event = second;
   CUlaunchConfig config{};
-  config.gridDimX = config.gridDimY = config.gridDimZ = config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  config.gridDimX = config.gridDimY = config.gridDimZ = config.blockDimX = config.blockDimY =
+    config.blockDimZ = 1;
   config.hStream = stream;
   config.attrs = attributes;
   config.numAttrs = 3;

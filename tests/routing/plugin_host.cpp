@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the plug-ins named by its arguments with RTLD_LOCAL and runs each twice. "deep:" before a name adds
-// RTLD_DEEPBIND.
+// Opens the plug-ins named by its arguments with RTLD_LOCAL and runs each twice. "deep:" before a
+// name adds RTLD_DEEPBIND.
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
@@ -10,7 +10,8 @@ int main(int argc, char** argv) {
   int count = 0;
   for (int i = 1; i < argc && count < 8; ++i) {
     const bool deep = std::strncmp(argv[i], "deep:", 5) == 0;
-    void* plugin = dlopen(argv[i] + (deep ? 5 : 0), RTLD_NOW | RTLD_LOCAL | (deep ? RTLD_DEEPBIND : 0));
+    void* plugin =
+      dlopen(argv[i] + (deep ? 5 : 0), RTLD_NOW | RTLD_LOCAL | (deep ? RTLD_DEEPBIND : 0));
     if (plugin == nullptr) return std::printf("%s\n", dlerror()), 1;
     run[count++] = reinterpret_cast<int (*)()>(dlsym(plugin, "plugin_run"));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver calls whose records carry more than their first words, played on the simulated device; test_records.py reads
-// the trace. The first argument names the scene; results go to stdout, handles to stderr, one a line. Scenes stand alone, each
-// for one test: the file is a list of them.
+// Driver calls whose records carry more than their first words, played on the simulated device;
+// test_records.py reads the trace. The first argument names the scene; results go to stdout,
+// handles to stderr, one a line. Scenes stand alone, each for one test: the file is a list of them.
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -12,9 +12,13 @@
 
 namespace {
 
-void say(const char* what, CUresult result) { std::printf("%s %d\n", what, static_cast<int>(result)); }
+void say(const char* what, CUresult result) {
+  std::printf("%s %d\n", what, static_cast<int>(result));
+}
 
-void tell(const char* what, unsigned long long handle) { std::fprintf(stderr, "%s %llx\n", what, handle); }
+void tell(const char* what, unsigned long long handle) {
+  std::fprintf(stderr, "%s %llx\n", what, handle);
+}
 void tell(const char* what, const void* handle) { std::fprintf(stderr, "%s %p\n", what, handle); }
 
 CUcontext start() {
@@ -47,7 +51,8 @@ void facts() {
   say("too much", cuMemAlloc(&none, size_t{1} << 50));
 }
 
-// An allocation that fails while a stream is being captured: what is asked then must not end the capture.
+// An allocation that fails while a stream is being captured: what is asked then must not end the
+// capture.
 void captured_failure() {
   start();
   CUstream stream = nullptr;
@@ -93,9 +98,10 @@ void textures() {
   CUtensorMap map{};
   const cuuint64_t sizes[3] = {60, 10, 4}, strides[2] = {128, 1280};
   const cuuint32_t box[3] = {4, 4, 1}, steps[3] = {1, 1, 1};
-  say("tensor", cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, reinterpret_cast<void*>(address), sizes,
-                                       strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                       CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+  say("tensor", cuTensorMapEncodeTiled(
+                  &map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, reinterpret_cast<void*>(address), sizes,
+                  strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                  CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 }
 
 void batches() {
@@ -113,7 +119,8 @@ void batches() {
       to[i] = address + i * 256;
       from[i] = address + (1 << 19) + i * 256;
     }
-    return cuMemcpyBatchAsync(to.data(), from.data(), sizes.data(), count, &attributes, &first, 1, stream);
+    return cuMemcpyBatchAsync(to.data(), from.data(), sizes.data(), count, &attributes, &first, 1,
+                              stream);
   };
   say("fits", copy(3, 64));
   say("past the end", copy(2, 1 << 20));
@@ -156,7 +163,8 @@ void contexts() {
   CUdeviceptr ordered = 0;
   for (int round = 0; round < 2; ++round) {
     const CUdeviceptr address = allocate(4096);
-    const CUdeviceptr many[2] = {address, address + 512}, sources[2] = {address + 1024, address + 2048};
+    const CUdeviceptr many[2] = {address, address + 512},
+                      sources[2] = {address + 1024, address + 2048};
     std::vector<size_t> sizes = {16, 16};
     std::vector<CUdeviceptr> to(many, many + 2), from(sources, sources + 2);
     CUmemcpyAttributes how{};
@@ -164,7 +172,8 @@ void contexts() {
     size_t first = 0;
     say("set", cuMemsetD8(address, 0, 4096));
     say("stream", cuStreamCreate(&stream, 0));
-    say("copies", cuMemcpyBatchAsync(to.data(), from.data(), sizes.data(), 2, &how, &first, 1, stream));
+    say("copies",
+        cuMemcpyBatchAsync(to.data(), from.data(), sizes.data(), 2, &how, &first, 1, stream));
     say("ordered", cuMemAllocAsync(&ordered, 100, stream));
     say("free", cuMemFree(address));
     if (round == 0) say("second", cuCtxCreate(&second, nullptr, 0, 0));
@@ -331,7 +340,8 @@ void pools() {
   say("no access", cuMemPoolSetAccess(pool, access + 1, 1));
   say("use", cuDeviceSetMemPool(0, pool));
   void* pinned = nullptr;
-  say("pinned", cuMemHostAlloc(&pinned, 100, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_WRITECOMBINED));
+  say("pinned",
+      cuMemHostAlloc(&pinned, 100, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_WRITECOMBINED));
   CUdeviceptr managed = 0;
   say("managed", cuMemAllocManaged(&managed, 100, CU_MEM_ATTACH_HOST));
   static char own[4096];
@@ -339,7 +349,8 @@ void pools() {
   say("peer", cuCtxEnablePeerAccess(nullptr, 0));
 }
 
-// Physical memory of the second device, and what is asked of the driver where a call gives out what exists already.
+// Physical memory of the second device, and what is asked of the driver where a call gives out what
+// exists already.
 void physical() {
   start();
   CUmemAllocationProp properties{};
@@ -354,8 +365,10 @@ void physical() {
   say("map", cuMemMap(address, kBytes, 0, made, 0));
   say("retain", cuMemRetainAllocationHandle(&again, reinterpret_cast<void*>(address)));
   int file = -1;
-  say("export", cuMemExportToShareableHandle(&file, made, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-  say("import", cuMemImportFromShareableHandle(&imported, reinterpret_cast<void*>(static_cast<intptr_t>(file)),
+  say("export",
+      cuMemExportToShareableHandle(&file, made, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  say("import", cuMemImportFromShareableHandle(&imported,
+                                               reinterpret_cast<void*>(static_cast<intptr_t>(file)),
                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
 }
 
@@ -363,11 +376,17 @@ struct Scene {
   const char* name;
   void (*play)();
 };
-constexpr Scene kScenes[] = {{"facts", facts},     {"captured_failure", captured_failure},
-                             {"textures", textures}, {"batches", batches},
-                             {"graphs", graphs},   {"arrays", arrays},   {"graph-kernels", graph_kernels},
+constexpr Scene kScenes[] = {{"facts", facts},
+                             {"captured_failure", captured_failure},
+                             {"textures", textures},
+                             {"batches", batches},
+                             {"graphs", graphs},
+                             {"arrays", arrays},
+                             {"graph-kernels", graph_kernels},
                              {"contexts", contexts},
-                             {"pools", pools},     {"physical", physical}, {"forked", forked}};
+                             {"pools", pools},
+                             {"physical", physical},
+                             {"forked", forked}};
 
 } // namespace
 

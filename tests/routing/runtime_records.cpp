@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that the runtime refuses or answers itself, before any driver call: the trace must still have their shape.
-// test_records.py reads it. Results go to stdout, one a line.
+// Calls that the runtime refuses or answers itself, before any driver call: the trace must still
+// have their shape. test_records.py reads it. Results go to stdout, one a line.
 #include <cstdio>
 
 #include <cuda_runtime_api.h>
@@ -12,8 +12,10 @@ int main() {
   cudaArray_t array = nullptr;
   const cudaChannelFormatDesc format{32, 0, 0, 0, cudaChannelFormatKindFloat};
   std::printf("array %d\n", cudaMallocArray(&array, &format, 64, 64, 0));
-  std::printf("to array %d\n", cudaMemcpy2DToArray(array, 8, 2, host, 100, 200, 5, cudaMemcpyHostToDevice));
-  std::printf("from array %d\n", cudaMemcpy2DFromArray(host, 100, array, 12, 3, 200, 5, cudaMemcpyDeviceToHost));
+  std::printf("to array %d\n",
+              cudaMemcpy2DToArray(array, 8, 2, host, 100, 200, 5, cudaMemcpyHostToDevice));
+  std::printf("from array %d\n",
+              cudaMemcpy2DFromArray(host, 100, array, 12, 3, 200, 5, cudaMemcpyDeviceToHost));
   cudaMemcpy3DParms block{};
   block.dstPtr = {device, 100, 100, 10};
   block.dstPos = {4, 1, 2};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts another program (argv[2], with the rest as its arguments) in the way argv[1] says, with or without its
-// environment ("+": kept, "-": LD_PRELOAD taken out), and answers its exit status.
+// Starts another program (argv[2], with the rest as its arguments) in the way argv[1] says, with or
+// without its environment ("+": kept, "-": LD_PRELOAD taken out), and answers its exit status.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -38,10 +38,14 @@ int main(int argc, char** argv) {
   char** program = argv + 2;
   pid_t child = 0;
   if (call == "spawn") {
-    return posix_spawn(&child, program[0], nullptr, nullptr, program, environment.data()) != 0 ? 96 : wait_for(child);
+    return posix_spawn(&child, program[0], nullptr, nullptr, program, environment.data()) != 0
+             ? 96
+             : wait_for(child);
   }
   if (call == "spawnp") {
-    return posix_spawnp(&child, program[0], nullptr, nullptr, program, environment.data()) != 0 ? 96 : wait_for(child);
+    return posix_spawnp(&child, program[0], nullptr, nullptr, program, environment.data()) != 0
+             ? 96
+             : wait_for(child);
   }
   if (call == "missing") { // an exec that fails leaves the program running, and recorded
     execve("/nonexistent/program", program, environment.data());
@@ -63,10 +67,12 @@ int main(int argc, char** argv) {
     cuMemFree_v2(address);
     return status;
   }
-  if (call == "vfork" || call == "fork-execve" || call == "execve") execve(program[0], program, environment.data());
+  if (call == "vfork" || call == "fork-execve" || call == "execve")
+    execve(program[0], program, environment.data());
   if (call == "execveat") execveat(AT_FDCWD, program[0], program, environment.data(), 0);
   if (call == "execvpe") execvpe(program[0], program, environment.data());
-  if (call == "execle") execle(program[0], program[0], program[1], static_cast<char*>(nullptr), environment.data());
+  if (call == "execle")
+    execle(program[0], program[0], program[1], static_cast<char*>(nullptr), environment.data());
   environ = environment.data();
   if (call == "execv") execv(program[0], program);
   if (call == "execvp") execvp(program[0], program);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another tool's preload, placed after ours: wraps cuMemAlloc_v2 and cudaMalloc and forwards as WRAPPER says (next, handle, or
-// early: by handle, looked up in its constructor). Says on stderr, at the end, how often it was called. With
-// -DWRAP_DLSYM it exports dlsym too and hands out its wrapper, as memory limiters do.
+// Another tool's preload, placed after ours: wraps cuMemAlloc_v2 and cudaMalloc and forwards as
+// WRAPPER says (next, handle, or early: by handle, looked up in its constructor). Says on stderr,
+// at the end, how often it was called. With -DWRAP_DLSYM it exports dlsym too and hands out its
+// wrapper, as memory limiters do.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +22,8 @@ MemAlloc early = nullptr;
 using Dlsym = void* (*)(void*, const char*);
 Dlsym loader_dlsym() {
   static const auto real = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"));
-  return real != nullptr ? real : reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  return real != nullptr ? real
+                         : reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
 }
 #define LOOK_UP loader_dlsym()
 #else
@@ -62,7 +64,8 @@ API int cudaMalloc(void** address, u64 bytes) {
   if (++depth > 3) std::abort();
   void* handle = way_is("next") ? RTLD_NEXT : dlopen("libcudart.so.13", RTLD_NOW);
   void* own = nullptr;
-  const int result = reinterpret_cast<int (*)(void**, u64)>(LOOK_UP(handle, "cudaMalloc"))(&own, bytes);
+  const int result =
+    reinterpret_cast<int (*)(void**, u64)>(LOOK_UP(handle, "cudaMalloc"))(&own, bytes);
   if (result == 0) *address = own;
   --depth;
   return result;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the unit tests of the simulated device share: a checked allocation and the driver's VMM functions.
-// Driver functions come from cudaGetDriverEntryPointByVersion, so the tests link the runtime only.
+// What the unit tests of the simulated device share: a checked allocation and the driver's VMM
+// functions. Driver functions come from cudaGetDriverEntryPointByVersion, so the tests link the
+// runtime only.
 #pragma once
 
 #include <cuda.h>
@@ -20,7 +21,8 @@ template <class Function>
 Function driver_function(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  EXPECT_EQ(cudaGetDriverEntryPointByVersion(name, &function, 13000, cudaEnableDefault, &found), cudaSuccess);
+  EXPECT_EQ(cudaGetDriverEntryPointByVersion(name, &function, 13000, cudaEnableDefault, &found),
+            cudaSuccess);
   EXPECT_NE(function, nullptr) << name;
   return reinterpret_cast<Function>(function);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unit tests of the simulated device in a process that has no file descriptor left: it answers an error code, and goes on
-// when there are some again. One process, since a driver starts but once: the tests run in their order.
+// Unit tests of the simulated device in a process that has no file descriptor left: it answers an
+// error code, and goes on when there are some again. One process, since a driver starts but once:
+// the tests run in their order.
 #include "cuda_support.h"
 
 #include <dlfcn.h>
@@ -73,14 +74,17 @@ TEST(Descriptors, WhatIsSharedNeedsOne) {
     const NoDescriptors none;
     EXPECT_EQ(vmm.create(&other, 2 * kMiB, &prop, 0), CUDA_ERROR_OPERATING_SYSTEM);
     int copy = -1;
-    EXPECT_EQ(take_out(&copy, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), CUDA_ERROR_OPERATING_SYSTEM);
-    EXPECT_EQ(take_in(&other, given, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR), CUDA_ERROR_OPERATING_SYSTEM);
+    EXPECT_EQ(take_out(&copy, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+              CUDA_ERROR_OPERATING_SYSTEM);
+    EXPECT_EQ(take_in(&other, given, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+              CUDA_ERROR_OPERATING_SYSTEM);
   }
   EXPECT_EQ(take_in(&other, given, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR), CUDA_SUCCESS);
   EXPECT_EQ(vmm.release(other), CUDA_SUCCESS);
   EXPECT_EQ(vmm.release(handle), CUDA_SUCCESS);
   close(file);
-  EXPECT_EQ(take_in(&other, given, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(take_in(&other, given, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+            CUDA_ERROR_INVALID_VALUE);
 }
 
-}  // namespace
+} // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks every question of the table "what the real driver answers to each mistake" and compares the answers.
-// Runs on a real GPU and on the simulated device; prints row<TAB>expected<TAB>got, fails if any differ.
-// Rows whose kernels must run are skipped on the simulated device, and said so. Exit 77 without any device.
+// Asks every question of the table "what the real driver answers to each mistake" and compares the
+// answers. Runs on a real GPU and on the simulated device; prints row<TAB>expected<TAB>got, fails
+// if any differ. Rows whose kernels must run are skipped on the simulated device, and said so. Exit
+// 77 without any device.
 #include "driver_answers.h"
 
 #include <sys/wait.h>
@@ -15,7 +16,8 @@ namespace {
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
-  for (const auto* part : {&release_rows(), &copy_rows(), &other_rows(), &kinds_rows(), &order_rows()})
+  for (const auto* part :
+       {&release_rows(), &copy_rows(), &other_rows(), &kinds_rows(), &order_rows()})
     rows.insert(rows.end(), part->begin(), part->end());
   return rows;
 }
@@ -34,21 +36,24 @@ std::string ask_alone(const char* self, size_t index) {
   close(ends[1]);
   char text[256];
   std::string got;
-  for (ssize_t n; (n = read(ends[0], text, sizeof text)) > 0;) got.append(text, static_cast<size_t>(n));
+  for (ssize_t n; (n = read(ends[0], text, sizeof text)) > 0;)
+    got.append(text, static_cast<size_t>(n));
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? got : "child died with status " + std::to_string(status);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0
+           ? got
+           : "child died with status " + std::to_string(status);
 }
 
-}  // namespace
+} // namespace
 
 int main(int count, char** arguments) {
   const std::vector<Row> rows = all_rows();
   if (count == 3 && std::strcmp(arguments[1], "--row") == 0) {
     std::fputs(rows[static_cast<size_t>(std::atoi(arguments[2]))].ask().c_str(), stdout);
     std::fflush(stdout);
-    _exit(0);  // the context may be dead: no exit handlers
+    _exit(0); // the context may be dead: no exit handlers
   }
   cudaDeviceProp device{};
   if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of one row of driver_answers: what the real driver answered, and the code that asks again.
-// A row returns what it got as text, so that an answer of
-// several parts ("0 null") compares like a number.
+// The shape of one row of driver_answers: what the real driver answered, and the code that asks
+// again. A row returns what it got as text, so that an answer of several parts ("0 null") compares
+// like a number.
 #pragma once
 
 #include <cuda.h>
@@ -15,8 +15,8 @@ struct Row {
   const char* name;
   const char* expected;
   std::string (*ask)();
-  bool needs_kernels = false;  // the kernel has to run: skipped on the simulated device
-  bool alone = false;          // leaves the process without a usable context: gets a process of its own
+  bool needs_kernels = false; // the kernel has to run: skipped on the simulated device
+  bool alone = false; // leaves the process without a usable context: gets a process of its own
 };
 
 const std::vector<Row>& release_rows();

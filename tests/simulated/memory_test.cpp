@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unit tests of the simulated device's memory: protection, reuse, capacity, holes, VMM, pools, threads, signals.
-// Needs LD_LIBRARY_PATH to name the simulated libraries; the capacity is set by the test's environment (64 MiB).
+// Unit tests of the simulated device's memory: protection, reuse, capacity, holes, VMM, pools,
+// threads, signals. Needs LD_LIBRARY_PATH to name the simulated libraries; the capacity is set by
+// the test's environment (64 MiB).
 #include "cuda_support.h"
 
 #include <gtest/gtest.h>
 
 #include <sys/time.h>
 
-#include <csignal>
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <iterator>
 #include <thread>
@@ -44,7 +45,9 @@ TEST(Memory, RowsOfAPitchedCopyLandInTheirPlaces) {
   for (int i = 0; i < 3; ++i) std::memset(rows[i], 'a' + i, 100);
   ASSERT_EQ(cudaMemcpy2D(pointer, pitch, rows, 100, 100, 3, cudaMemcpyHostToDevice), cudaSuccess);
   char back = 0;
-  ASSERT_EQ(cudaMemcpy(&back, static_cast<char*>(pointer) + 2 * pitch + 99, 1, cudaMemcpyDeviceToHost), cudaSuccess);
+  ASSERT_EQ(
+    cudaMemcpy(&back, static_cast<char*>(pointer) + 2 * pitch + 99, 1, cudaMemcpyDeviceToHost),
+    cudaSuccess);
   EXPECT_EQ(back, 'c');
   cudaFree(pointer);
 }
@@ -71,7 +74,8 @@ TEST(Memory, CapacityIsTheEnvironments) {
 
 TEST(Memory, HolesThatAreTooSmallDoNotServe) {
   std::vector<void*> blocks;
-  for (void* pointer = nullptr; cudaMalloc(&pointer, kMiB) == cudaSuccess;) blocks.push_back(pointer);
+  for (void* pointer = nullptr; cudaMalloc(&pointer, kMiB) == cudaSuccess;)
+    blocks.push_back(pointer);
   cudaGetLastError();
   for (size_t i = 0; i < blocks.size(); i += 2) cudaFree(blocks[i]);
   size_t available = 0, total = 0;
@@ -84,7 +88,7 @@ TEST(Memory, HolesThatAreTooSmallDoNotServe) {
   EXPECT_EQ(small, blocks[0]) << "first fit takes the lowest hole";
   cudaFree(small);
   for (size_t i = 1; i < blocks.size(); i += 2) cudaFree(blocks[i]);
-  void* whole = allocate(available);  // the holes have grown together
+  void* whole = allocate(available); // the holes have grown together
   cudaFree(whole);
 }
 
@@ -127,7 +131,8 @@ TEST(Memory, NeighbouringMappingsAreOneRange) {
   EXPECT_EQ(cudaMemset(pointer, 1, 16), cudaErrorInvalidValue) << "no access yet";
   CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   ASSERT_EQ(vmm.set_access(base, 2 * kBytes, &access, 1), CUDA_SUCCESS);
-  EXPECT_EQ(cudaMemset(reinterpret_cast<void*>(base + kBytes - 8), 7, 16), cudaSuccess) << "across both";
+  EXPECT_EQ(cudaMemset(reinterpret_cast<void*>(base + kBytes - 8), 7, 16), cudaSuccess)
+    << "across both";
   EXPECT_EQ(cudaMemset(pointer, 1, 2 * kBytes + 1), cudaErrorInvalidValue);
   EXPECT_EQ(cudaFree(pointer), cudaErrorInvalidValue);
   EXPECT_EQ(vmm.release(one), CUDA_SUCCESS);
@@ -147,9 +152,11 @@ TEST(Memory, ArraysKeepTheirBytes) {
   float sent[32], received[32];
   for (int i = 0; i < 32; ++i) sent[i] = static_cast<float>(i);
   ASSERT_EQ(cudaMemcpy2DToArray(array, 0, 0, sent, 32, 32, 4, cudaMemcpyHostToDevice), cudaSuccess);
-  ASSERT_EQ(cudaMemcpy2DFromArray(received, 32, array, 0, 0, 32, 4, cudaMemcpyDeviceToHost), cudaSuccess);
+  ASSERT_EQ(cudaMemcpy2DFromArray(received, 32, array, 0, 0, 32, 4, cudaMemcpyDeviceToHost),
+            cudaSuccess);
   EXPECT_TRUE(std::equal(std::begin(sent), std::end(sent), received));
-  EXPECT_EQ(cudaMemcpy2DToArray(array, 0, 0, sent, 32, 32, 5, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy2DToArray(array, 0, 0, sent, 32, 32, 5, cudaMemcpyHostToDevice),
+            cudaErrorInvalidValue);
   EXPECT_EQ(cudaFreeArray(array), cudaSuccess);
   EXPECT_NE(cudaFreeArray(array), cudaSuccess);
   cudaGetLastError();
@@ -198,4 +205,4 @@ TEST(Memory, ASignalHandlerMayFree) {
   EXPECT_EQ(refused, 0);
 }
 
-}  // namespace
+} // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unit tests of the simulated driver seen without the runtime: lookup of functions, contexts, modules from PTX text.
-// Functions come from dlsym on libcuda.so.1, as a program of the driver API gets them.
+// Unit tests of the simulated driver seen without the runtime: lookup of functions, contexts,
+// modules from PTX text. Functions come from dlsym on libcuda.so.1, as a program of the driver API
+// gets them.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -21,7 +22,8 @@ Function symbol(const char* name) {
   return reinterpret_cast<Function>(address);
 }
 
-// cuda.h renames functions to their newest version; the string after the macro has run is the exported name.
+// cuda.h renames functions to their newest version; the string after the macro has run is the
+// exported name.
 #define NAME_OF(name) NAME_AFTER_EXPANSION(name)
 #define NAME_AFTER_EXPANSION(name) #name
 #define DRIVER(name) symbol<decltype(&::name)>(NAME_OF(name))
@@ -59,17 +61,17 @@ struct Lookup {
 
 TEST(Driver, LookupFollowsVersionAndFlags) {
   const Lookup lookups[] = {
-      {"cuMemAlloc", 2000, 0, "cuMemAlloc"},
-      {"cuMemAlloc", 3020, 0, "cuMemAlloc_v2"},
-      {"cuMemAlloc", 13000, 2, "cuMemAlloc_v2"},
-      {"cuMemcpyHtoD", 13000, 0, "cuMemcpyHtoD_v2"},
-      {"cuMemcpyHtoD", 13000, 2, "cuMemcpyHtoD_v2_ptds"},
-      {"cuMemcpyHtoD", 3020, 2, "cuMemcpyHtoD_v2"},
-      {"cuMemAllocAsync", 13000, 2, "cuMemAllocAsync_ptsz"},
-      {"cuCtxCreate", 11040, 0, "cuCtxCreate_v3"},
-      {"cuStreamGetCaptureInfo", 11030, 2, "cuStreamGetCaptureInfo_v2_ptsz"},
-      {"cuStreamGetCaptureInfo", 13000, 0, "cuStreamGetCaptureInfo_v3"},
-      {"cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2"},
+    {"cuMemAlloc", 2000, 0, "cuMemAlloc"},
+    {"cuMemAlloc", 3020, 0, "cuMemAlloc_v2"},
+    {"cuMemAlloc", 13000, 2, "cuMemAlloc_v2"},
+    {"cuMemcpyHtoD", 13000, 0, "cuMemcpyHtoD_v2"},
+    {"cuMemcpyHtoD", 13000, 2, "cuMemcpyHtoD_v2_ptds"},
+    {"cuMemcpyHtoD", 3020, 2, "cuMemcpyHtoD_v2"},
+    {"cuMemAllocAsync", 13000, 2, "cuMemAllocAsync_ptsz"},
+    {"cuCtxCreate", 11040, 0, "cuCtxCreate_v3"},
+    {"cuStreamGetCaptureInfo", 11030, 2, "cuStreamGetCaptureInfo_v2_ptsz"},
+    {"cuStreamGetCaptureInfo", 13000, 0, "cuStreamGetCaptureInfo_v3"},
+    {"cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2"},
   };
   const auto get = DRIVER(cuGetProcAddress);
   for (const Lookup& lookup : lookups) {
@@ -118,7 +120,8 @@ TEST(Driver, PtxTellsKernelsParametersAndVariables) {
   ASSERT_EQ(DRIVER(cuModuleGetGlobal)(&table, &size, module, "table"), CUDA_SUCCESS);
   EXPECT_EQ(size, 400u);
   EXPECT_EQ(DRIVER(cuMemFree)(table), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(DRIVER(cuLaunchKernel)(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(DRIVER(cuLaunchKernel)(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr),
+            CUDA_SUCCESS);
   EXPECT_EQ(DRIVER(cuLaunchKernel)(function, 0, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr),
             CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(DRIVER(cuModuleUnload)(module), CUDA_SUCCESS);
@@ -134,8 +137,9 @@ TEST(Driver, EverythingNeedsCuInitAndAContext) {
                        DRIVER(cuMemAlloc)(&address, 1) == CUDA_ERROR_INVALID_CONTEXT;
     std::_Exit(right ? 0 : 1);
   };
-  testing::FLAGS_gtest_death_test_style = "threadsafe";  // a fresh process: CUDA does not survive fork
+  testing::FLAGS_gtest_death_test_style = "threadsafe"; // a fresh process: CUDA does not survive
+                                                        // fork
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
 }
 
-}  // namespace
+} // namespace

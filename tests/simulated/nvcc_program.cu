@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as nvcc builds it, against the shared runtime: registration, kernels, symbols, managed variables, capture
-// of a launch, last errors. Prints one line a check that fails; exit 0 if none does.
-// Run with GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH=poison:700, which the last check needs.
+// A program as nvcc builds it, against the shared runtime: registration, kernels, symbols, managed
+// variables, capture of a launch, last errors. Prints one line a check that fails; exit 0 if none
+// does. Run with GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH=poison:700, which the last check needs.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -31,17 +31,21 @@ void check_symbols() {
   const int four[4] = {1, 2, 3, 4};
   expect(cudaMemcpyToSymbol(limits, four, sizeof four) == cudaSuccess, "copy to symbol");
   int third = 0;
-  expect(cudaMemcpyFromSymbol(&third, limits, 4, 8) == cudaSuccess && third == 3, "copy with an offset");
-  expect(cudaMemcpyToSymbol(limits, four, 4, 16) == cudaErrorInvalidValue, "past the end of the symbol");
+  expect(cudaMemcpyFromSymbol(&third, limits, 4, 8) == cudaSuccess && third == 3,
+         "copy with an offset");
+  expect(cudaMemcpyToSymbol(limits, four, 4, 16) == cudaErrorInvalidValue,
+         "past the end of the symbol");
   size_t bytes = 0;
   expect(cudaGetSymbolSize(&bytes, table) == cudaSuccess && bytes == 400, "symbol size");
   void* address = nullptr;
-  expect(cudaGetSymbolAddress(&address, table) == cudaSuccess && address != nullptr, "symbol address");
+  expect(cudaGetSymbolAddress(&address, table) == cudaSuccess && address != nullptr,
+         "symbol address");
   static int not_a_symbol;
   expect(cudaGetSymbolAddress(&address, not_a_symbol) == cudaErrorInvalidSymbol, "no symbol");
   expect(managed == 11, "first value of the managed variable");
   managed = 12;
-  expect(cudaGetSymbolAddress(&address, managed) == cudaSuccess && address == &managed, "managed address");
+  expect(cudaGetSymbolAddress(&address, managed) == cudaSuccess && address == &managed,
+         "managed address");
   cudaGetLastError();
 }
 
@@ -53,12 +57,15 @@ void check_kernels(float* values) {
   expect(cudaGetLastError() == cudaErrorInvalidValue, "last error");
   expect(cudaGetLastError() == cudaSuccess, "last error is cleared");
   const char* name = nullptr;
-  expect(cudaFuncGetName(&name, scale) == cudaSuccess && std::strcmp(name, "_Z5scalePfid") == 0, "mangled name");
+  expect(cudaFuncGetName(&name, scale) == cudaSuccess && std::strcmp(name, "_Z5scalePfid") == 0,
+         "mangled name");
   size_t offset = 0, size = 0;
-  expect(cudaFuncGetParamInfo(reinterpret_cast<const void*>(scale), 2, &offset, &size) == cudaSuccess && offset == 16 &&
-             size == 8,
+  expect(cudaFuncGetParamInfo(reinterpret_cast<const void*>(scale), 2, &offset, &size) ==
+             cudaSuccess &&
+           offset == 16 && size == 8,
          "third parameter");
-  expect(cudaFuncGetParamInfo(reinterpret_cast<const void*>(scale), 3, &offset, &size) == cudaErrorInvalidValue,
+  expect(cudaFuncGetParamInfo(reinterpret_cast<const void*>(scale), 3, &offset, &size) ==
+           cudaErrorInvalidValue,
          "no fourth parameter");
   cudaGetLastError();
 }
@@ -76,7 +83,8 @@ void check_capture(float* values) {
   size_t count = 2;
   cudaGraphNodeType type{};
   expect(cudaGraphGetNodes(graph, nodes, &count) == cudaSuccess && count == 2, "two nodes");
-  expect(cudaGraphNodeGetType(nodes[1], &type) == cudaSuccess && type == cudaGraphNodeTypeKernel, "kernel node");
+  expect(cudaGraphNodeGetType(nodes[1], &type) == cudaSuccess && type == cudaGraphNodeTypeKernel,
+         "kernel node");
   expect(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess, "instantiate");
   expect(cudaGraphLaunch(exec, stream) == cudaSuccess, "graph launch");
   cudaGraphExecDestroy(exec);
@@ -86,7 +94,8 @@ void check_capture(float* values) {
 
 void check_sticky_error(float* values) {
   poison<<<1, 1>>>();
-  expect(cudaDeviceSynchronize() == cudaErrorIllegalAddress, "sticky error at the next synchronisation");
+  expect(cudaDeviceSynchronize() == cudaErrorIllegalAddress,
+         "sticky error at the next synchronisation");
   expect(cudaFree(values) == cudaErrorIllegalAddress, "and at every later call");
 }
 

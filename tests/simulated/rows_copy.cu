@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows about copies and sets: past the requested size, wrong direction, overlap, freed memory, pitches.
-// Part of driver_answers. Every row uses 100 bytes, far inside the 512-byte granule of the allocator.
+// Rows about copies and sets: past the requested size, wrong direction, overlap, freed memory,
+// pitches. Part of driver_answers. Every row uses 100 bytes, far inside the 512-byte granule of the
+// allocator.
 #include "driver_answers.h"
 
 namespace {
@@ -110,9 +111,10 @@ std::string from_freed() {
 template <size_t to_pitch, size_t from_pitch, bool async>
 std::string odd_pitches() {
   DeviceBlock to(to_pitch * 10), from(from_pitch * 10);
-  const cudaError_t error =
-      async ? cudaMemcpy2DAsync(to.pointer, to_pitch, from.pointer, from_pitch, 400, 10, cudaMemcpyDeviceToDevice)
-            : cudaMemcpy2D(to.pointer, to_pitch, from.pointer, from_pitch, 400, 10, cudaMemcpyDeviceToDevice);
+  const cudaError_t error = async ? cudaMemcpy2DAsync(to.pointer, to_pitch, from.pointer,
+                                                      from_pitch, 400, 10, cudaMemcpyDeviceToDevice)
+                                  : cudaMemcpy2D(to.pointer, to_pitch, from.pointer, from_pitch,
+                                                 400, 10, cudaMemcpyDeviceToDevice);
   cudaDeviceSynchronize();
   return answer(error);
 }
@@ -127,32 +129,32 @@ std::string unknown_kind() {
   return answer(cudaMemcpy(block.pointer, host, 100, static_cast<cudaMemcpyKind>(9)));
 }
 
-}  // namespace
+} // namespace
 
 const std::vector<Row>& copy_rows() {
   static const std::vector<Row> rows = {
-      {"one byte past the requested size, host to device", "1", one_past_to_device},
-      {"one byte past the requested size, device to host", "1", one_past_to_host},
-      {"one byte past the requested size, memset", "1", one_past_set},
-      {"into a neighbour", "1", into_neighbour},
-      {"past a pitch x height", "1", past_pitched},
-      {"one byte past managed memory", "1", past_managed},
-      {"one byte past async memory", "1", past_async},
-      {"cudaMemsetAsync past the end of async memory", "1", set_past_async},
-      {"cudaMemsetAsync on async memory after cudaFreeAsync", "1", set_after_free_async},
-      {"cudaMemcpy(device, device, HostToDevice)", "0", device_source_declared_host},
-      {"HostToDevice with a host destination", "1", host_destination_declared_device},
-      {"DeviceToHost with a device destination", "0", device_destination_declared_host},
-      {"DeviceToHost from host to device", "1", sides_swapped},
-      {"DeviceToDevice with a host source", "1", host_source_declared_device},
-      {"DeviceToDevice with overlapping ranges", "0", overlap},
-      {"DeviceToHost from freed memory", "1", from_freed},
-      {"cudaMemcpy2D device to device, pitches 401/403", "0", odd_pitches<401, 403, false>},
-      {"cudaMemcpy2D device to device, pitches 404/408", "0", odd_pitches<404, 408, false>},
-      {"cudaMemcpy2DAsync device to device, pitches 401/403", "0", odd_pitches<401, 403, true>},
-      {"cudaMemcpy2DAsync device to device, pitches 404/408", "0", odd_pitches<404, 408, true>},
-      {"cudaMemcpy2D with width > pitch", "12", wider_than_pitch},
-      {"cudaMemcpy with an unknown kind", "21", unknown_kind},
+    {"one byte past the requested size, host to device", "1", one_past_to_device},
+    {"one byte past the requested size, device to host", "1", one_past_to_host},
+    {"one byte past the requested size, memset", "1", one_past_set},
+    {"into a neighbour", "1", into_neighbour},
+    {"past a pitch x height", "1", past_pitched},
+    {"one byte past managed memory", "1", past_managed},
+    {"one byte past async memory", "1", past_async},
+    {"cudaMemsetAsync past the end of async memory", "1", set_past_async},
+    {"cudaMemsetAsync on async memory after cudaFreeAsync", "1", set_after_free_async},
+    {"cudaMemcpy(device, device, HostToDevice)", "0", device_source_declared_host},
+    {"HostToDevice with a host destination", "1", host_destination_declared_device},
+    {"DeviceToHost with a device destination", "0", device_destination_declared_host},
+    {"DeviceToHost from host to device", "1", sides_swapped},
+    {"DeviceToDevice with a host source", "1", host_source_declared_device},
+    {"DeviceToDevice with overlapping ranges", "0", overlap},
+    {"DeviceToHost from freed memory", "1", from_freed},
+    {"cudaMemcpy2D device to device, pitches 401/403", "0", odd_pitches<401, 403, false>},
+    {"cudaMemcpy2D device to device, pitches 404/408", "0", odd_pitches<404, 408, false>},
+    {"cudaMemcpy2DAsync device to device, pitches 401/403", "0", odd_pitches<401, 403, true>},
+    {"cudaMemcpy2DAsync device to device, pitches 404/408", "0", odd_pitches<404, 408, true>},
+    {"cudaMemcpy2D with width > pitch", "12", wider_than_pitch},
+    {"cudaMemcpy with an unknown kind", "21", unknown_kind},
   };
   return rows;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows about kinds of memory: registered and pinned memory, arrays, textures, symbols, IPC handles, virtual memory
-// management, and which copies between the kinds each declared direction allows.
+// Rows about kinds of memory: registered and pinned memory, arrays, textures, symbols, IPC handles,
+// virtual memory management, and which copies between the kinds each declared direction allows.
 // Part of driver_answers. Several calls of one row answer in their order: "0 712 713".
 #include "driver_answers.h"
 
@@ -22,7 +22,8 @@ std::string register_within() {
 
 std::string register_off_a_page() {
   static char memory[4096];
-  return answers({cudaHostRegister(memory + 5, 1000, 0), cudaHostUnregister(memory), cudaHostUnregister(memory + 5)});
+  return answers({cudaHostRegister(memory + 5, 1000, 0), cudaHostUnregister(memory),
+                  cudaHostUnregister(memory + 5)});
 }
 
 std::string register_pinned() {
@@ -60,7 +61,7 @@ struct Places {
   char pageable[4096] = {};
 };
 
-template <cudaMemcpyKind kind, char* Places::*to, char* Places::*from>
+template <cudaMemcpyKind kind, char* Places::* to, char* Places::* from>
 std::string copy_between() {
   const Places places;
   return answers({cudaMemcpy(places.*to, places.*from, 100, kind)});
@@ -94,7 +95,8 @@ std::string one_wide_row() {
 
 std::string wide_set() {
   const DeviceBlock block(4096);
-  return answers({cudaMemset2D(block.pointer, 400, 0, 401, 2), cudaMemset2D(block.pointer, 400, 0, 401, 1)});
+  return answers(
+    {cudaMemset2D(block.pointer, 400, 0, 401, 2), cudaMemset2D(block.pointer, 400, 0, 401, 1)});
 }
 
 // ---- attributes
@@ -195,7 +197,8 @@ std::string ipc_in_one_process() {
   const DeviceBlock block(4096);
   cudaIpcMemHandle_t handle{}, inside{};
   void* opened = nullptr;
-  return answers({cudaIpcGetMemHandle(&handle, block.pointer), cudaIpcGetMemHandle(&inside, block.at(512)),
+  return answers({cudaIpcGetMemHandle(&handle, block.pointer),
+                  cudaIpcGetMemHandle(&inside, block.at(512)),
                   cudaIpcOpenMemHandle(&opened, handle, cudaIpcMemLazyEnablePeerAccess),
                   cudaIpcCloseMemHandle(block.pointer)});
 }
@@ -203,7 +206,8 @@ std::string ipc_in_one_process() {
 std::string ipc_of_other_kinds() {
   const Places places;
   cudaIpcMemHandle_t handle{};
-  return answers({cudaIpcGetMemHandle(&handle, places.pinned), cudaIpcGetMemHandle(&handle, places.managed)});
+  return answers(
+    {cudaIpcGetMemHandle(&handle, places.pinned), cudaIpcGetMemHandle(&handle, places.managed)});
 }
 
 // ---- virtual memory management
@@ -229,7 +233,8 @@ struct Mapping {
   CUresult unmap(size_t bytes = kBytes) const { return DRIVER(cuMemUnmap)(address, bytes); }
   CUresult free(size_t bytes = kBytes) const { return DRIVER(cuMemAddressFree)(address, bytes); }
   CUresult allow() const {
-    const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                 CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     return DRIVER(cuMemSetAccess)(address, kBytes, &access, 1);
   }
   CUmemGenericAllocationHandle handle = 0;
@@ -265,51 +270,61 @@ std::string unmap_and_free() {
   return got;
 }
 
-}  // namespace
+} // namespace
 
 const std::vector<Row>& kinds_rows() {
   constexpr auto kDevice = &Places::device;
   constexpr auto kManaged = &Places::managed;
   constexpr auto kPinned = &Places::pinned;
   static const std::vector<Row> rows = {
-      {"cudaHostRegister of a range, inside it, again; unregister", "0 712 712 0", register_within},
-      {"cudaHostRegister off a page; unregister of the page, of the range", "0 713 0", register_off_a_page},
-      {"cudaHostRegister of cudaMallocHost memory", "1", register_pinned},
-      {"cudaHostRegister, free(), cudaHostUnregister", "0 0", free_while_registered},
-      {"managed from device, HostToDevice", "0", copy_between<cudaMemcpyHostToDevice, kManaged, kDevice>},
-      {"managed from device, DeviceToHost", "0", copy_between<cudaMemcpyDeviceToHost, kManaged, kDevice>},
-      {"device from managed, HostToDevice", "0", copy_between<cudaMemcpyHostToDevice, kDevice, kManaged>},
-      {"device from managed, DeviceToDevice", "0", copy_between<cudaMemcpyDeviceToDevice, kDevice, kManaged>},
-      {"pinned from device, DeviceToDevice", "0", copy_between<cudaMemcpyDeviceToDevice, kPinned, kDevice>},
-      {"pinned from device, HostToDevice", "0", copy_between<cudaMemcpyHostToDevice, kPinned, kDevice>},
-      {"device from pinned, DeviceToHost", "0", copy_between<cudaMemcpyDeviceToHost, kDevice, kPinned>},
-      {"device from pinned, DeviceToDevice", "0", copy_between<cudaMemcpyDeviceToDevice, kDevice, kPinned>},
-      {"device from pageable, DeviceToDevice", "1", pageable_to_device},
-      {"pageable from device, DeviceToDevice", "1", device_to_pageable<cudaMemcpyDeviceToDevice>},
-      {"pageable from device, HostToHost", "0", device_to_pageable<cudaMemcpyHostToHost>},
-      {"overlapping HostToHost, overlapping Default, onto itself", "0 0 0", overlaps},
-      {"cudaMemcpy2D with width > pitch, of one row and of two", "1 12", one_wide_row},
-      {"cudaMemset2D with width > pitch, of two rows and of one", "1 0", wide_set},
-      {"attribute: pageable memory access", "0", attribute_of<cudaDevAttrPageableMemoryAccess>},
-      {"attribute: concurrent managed access", "1", attribute_of<cudaDevAttrConcurrentManagedAccess>},
-      {"attribute: texture alignment", "512", attribute_of<cudaDevAttrTextureAlignment>},
-      {"attribute: texture pitch alignment", "32", attribute_of<cudaDevAttrTexturePitchAlignment>},
-      {"attribute: surface alignment", "512", attribute_of<cudaDevAttrSurfaceAlignment>},
-      {"attribute: sparse arrays", "1", attribute_of<cudaDevAttrSparseCudaArraySupported>},
-      {"attribute: IPC events", "1", attribute_of<cudaDevAttrIpcEventSupport>},
-      {"linear texture: fitting, base + 4, twice the allocation", "0 1 0", linear_textures},
-      {"texture pitch2D, height far past the allocation", "0", too_high_texture},
-      {"cudaDestroyTextureObject twice", "0 0", destroy_texture_twice},
-      {"copy to an array: fitting, x offset, y offset", "0 1 1", copies_to_array},
-      {"cudaFreeArray twice", "0 709", free_array_twice},
-      {"mipmapped level: get, cudaFreeArray; array: free, free", "0 0 0 709", free_level},
-      {"cudaMemcpyToSymbol fitting, one byte too many", "0 1", past_symbol},
-      {"IPC in one process: get, get inside, open, close of own memory", "0 0 201 1", ipc_in_one_process},
-      {"IPC handle of pinned memory, of managed memory", "1 1", ipc_of_other_kinds},
-      {"cuMemMap, again, set, cuMemSetAccess, set", "0 1 1 0 0", map_and_set},
-      {"cuMemRelease while mapped, again, set", "0 1 0", release_while_mapped},
-      {"address free while mapped, unmap half, whole, again; free half, whole, again", "1 1 0 0 1 0 1",
-       unmap_and_free},
+    {"cudaHostRegister of a range, inside it, again; unregister", "0 712 712 0", register_within},
+    {"cudaHostRegister off a page; unregister of the page, of the range", "0 713 0",
+     register_off_a_page},
+    {"cudaHostRegister of cudaMallocHost memory", "1", register_pinned},
+    {"cudaHostRegister, free(), cudaHostUnregister", "0 0", free_while_registered},
+    {"managed from device, HostToDevice", "0",
+     copy_between<cudaMemcpyHostToDevice, kManaged, kDevice>},
+    {"managed from device, DeviceToHost", "0",
+     copy_between<cudaMemcpyDeviceToHost, kManaged, kDevice>},
+    {"device from managed, HostToDevice", "0",
+     copy_between<cudaMemcpyHostToDevice, kDevice, kManaged>},
+    {"device from managed, DeviceToDevice", "0",
+     copy_between<cudaMemcpyDeviceToDevice, kDevice, kManaged>},
+    {"pinned from device, DeviceToDevice", "0",
+     copy_between<cudaMemcpyDeviceToDevice, kPinned, kDevice>},
+    {"pinned from device, HostToDevice", "0",
+     copy_between<cudaMemcpyHostToDevice, kPinned, kDevice>},
+    {"device from pinned, DeviceToHost", "0",
+     copy_between<cudaMemcpyDeviceToHost, kDevice, kPinned>},
+    {"device from pinned, DeviceToDevice", "0",
+     copy_between<cudaMemcpyDeviceToDevice, kDevice, kPinned>},
+    {"device from pageable, DeviceToDevice", "1", pageable_to_device},
+    {"pageable from device, DeviceToDevice", "1", device_to_pageable<cudaMemcpyDeviceToDevice>},
+    {"pageable from device, HostToHost", "0", device_to_pageable<cudaMemcpyHostToHost>},
+    {"overlapping HostToHost, overlapping Default, onto itself", "0 0 0", overlaps},
+    {"cudaMemcpy2D with width > pitch, of one row and of two", "1 12", one_wide_row},
+    {"cudaMemset2D with width > pitch, of two rows and of one", "1 0", wide_set},
+    {"attribute: pageable memory access", "0", attribute_of<cudaDevAttrPageableMemoryAccess>},
+    {"attribute: concurrent managed access", "1", attribute_of<cudaDevAttrConcurrentManagedAccess>},
+    {"attribute: texture alignment", "512", attribute_of<cudaDevAttrTextureAlignment>},
+    {"attribute: texture pitch alignment", "32", attribute_of<cudaDevAttrTexturePitchAlignment>},
+    {"attribute: surface alignment", "512", attribute_of<cudaDevAttrSurfaceAlignment>},
+    {"attribute: sparse arrays", "1", attribute_of<cudaDevAttrSparseCudaArraySupported>},
+    {"attribute: IPC events", "1", attribute_of<cudaDevAttrIpcEventSupport>},
+    {"linear texture: fitting, base + 4, twice the allocation", "0 1 0", linear_textures},
+    {"texture pitch2D, height far past the allocation", "0", too_high_texture},
+    {"cudaDestroyTextureObject twice", "0 0", destroy_texture_twice},
+    {"copy to an array: fitting, x offset, y offset", "0 1 1", copies_to_array},
+    {"cudaFreeArray twice", "0 709", free_array_twice},
+    {"mipmapped level: get, cudaFreeArray; array: free, free", "0 0 0 709", free_level},
+    {"cudaMemcpyToSymbol fitting, one byte too many", "0 1", past_symbol},
+    {"IPC in one process: get, get inside, open, close of own memory", "0 0 201 1",
+     ipc_in_one_process},
+    {"IPC handle of pinned memory, of managed memory", "1 1", ipc_of_other_kinds},
+    {"cuMemMap, again, set, cuMemSetAccess, set", "0 1 1 0 0", map_and_set},
+    {"cuMemRelease while mapped, again, set", "0 1 0", release_while_mapped},
+    {"address free while mapped, unmap half, whole, again; free half, whole, again",
+     "1 1 0 0 1 0 1", unmap_and_free},
   };
   return rows;
 }

@@ -71,8 +71,8 @@ struct AllocatingGraph {
 
 std::string relaunch() {
   const AllocatingGraph graph;
-  return answers({graph.launch(), graph.launch(), cudaFreeAsync(graph.block, graph.own.stream), graph.launch(),
-                  cudaFree(graph.block), cudaFree(graph.block)});
+  return answers({graph.launch(), graph.launch(), cudaFreeAsync(graph.block, graph.own.stream),
+                  graph.launch(), cudaFree(graph.block), cudaFree(graph.block)});
 }
 
 std::string relaunch_with_auto_free() {
@@ -94,8 +94,9 @@ std::string free_node() {
   const int added = cudaGraphAddMemAllocNode(&allocation, graph, nullptr, 0, &params);
   const int freed = cudaGraphAddMemFreeNode(&release, graph, &allocation, 1, params.dptr);
   const int made = cudaGraphInstantiateWithFlags(&exec, graph, 0);
-  const std::string got = answers({added, freed, made, cudaGraphLaunch(exec, own.stream),
-                                   cudaGraphLaunch(exec, own.stream), cudaStreamSynchronize(own.stream)});
+  const std::string got =
+    answers({added, freed, made, cudaGraphLaunch(exec, own.stream),
+             cudaGraphLaunch(exec, own.stream), cudaStreamSynchronize(own.stream)});
   cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
   return got;
@@ -140,25 +141,29 @@ std::string batch() {
   cudaMemcpyAttributes attributes{};
   attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
   size_t first = 0;
-  const std::string got = answers({cudaMemcpyBatchAsync(to, from, sizes, 2, &attributes, &first, 1, own.stream)});
+  const std::string got =
+    answers({cudaMemcpyBatchAsync(to, from, sizes, 2, &attributes, &first, 1, own.stream)});
   cudaStreamSynchronize(own.stream);
   return got;
 }
 
-}  // namespace
+} // namespace
 
 const std::vector<Row>& order_rows() {
   static const std::vector<Row> rows = {
-      {"pool with a live block: destroy, set, free, sync", "0 0 0 0", destroyed_pool},
-      {"cudaFreeAsync on another stream, then cudaMemsetAsync", "0 1", free_on_other_stream},
-      {"allocating graph: launch, launch, free async, launch, free, free", "0 1 0 0 0 1", relaunch},
-      {"allocating graph with auto-free: launch, launch, free", "0 0 0", relaunch_with_auto_free},
-      {"graph with a free node: add, add, instantiate, launch, launch, sync", "0 0 0 0 0 0", free_node},
-      {"while capturing: cudaMemPoolGetAttribute, end of capture", "900 901", while_capturing<ask_pool>},
-      {"while capturing: cudaMemGetInfo, end of capture", "0 0", while_capturing<ask_memory>},
-      {"while capturing: cudaDeviceGetAttribute, end of capture", "0 0", while_capturing<ask_attribute>},
-      {"cudaMemcpyBatchAsync, fitting", "0", batch<0>},
-      {"cudaMemcpyBatchAsync, one member past the end", "1", batch<1>},
+    {"pool with a live block: destroy, set, free, sync", "0 0 0 0", destroyed_pool},
+    {"cudaFreeAsync on another stream, then cudaMemsetAsync", "0 1", free_on_other_stream},
+    {"allocating graph: launch, launch, free async, launch, free, free", "0 1 0 0 0 1", relaunch},
+    {"allocating graph with auto-free: launch, launch, free", "0 0 0", relaunch_with_auto_free},
+    {"graph with a free node: add, add, instantiate, launch, launch, sync", "0 0 0 0 0 0",
+     free_node},
+    {"while capturing: cudaMemPoolGetAttribute, end of capture", "900 901",
+     while_capturing<ask_pool>},
+    {"while capturing: cudaMemGetInfo, end of capture", "0 0", while_capturing<ask_memory>},
+    {"while capturing: cudaDeviceGetAttribute, end of capture", "0 0",
+     while_capturing<ask_attribute>},
+    {"cudaMemcpyBatchAsync, fitting", "0", batch<0>},
+    {"cudaMemcpyBatchAsync, one member past the end", "1", batch<1>},
   };
   return rows;
 }

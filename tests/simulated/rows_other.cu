@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows about the device heap, textures, zero sizes, limits, entry points, out-of-memory, reset, launches and pitches.
-// Part of driver_answers. Rows that end in a dead context run in a process of their own.
+// Rows about the device heap, textures, zero sizes, limits, entry points, out-of-memory, reset,
+// launches and pitches. Part of driver_answers. Rows that end in a dead context run in a process of
+// their own.
 #include "driver_answers.h"
 
 #include <cstdint>
@@ -93,8 +94,9 @@ std::string unknown_entry_point() {
   void* function = &function;
   cudaDriverEntryPointQueryResult found{};
   const cudaError_t error =
-      cudaGetDriverEntryPointByVersion("cuNoSuchThing", &function, 13000, cudaEnableDefault, &found);
-  return answer(error) + (function == nullptr ? " null " : " not null ") + std::to_string(static_cast<int>(found));
+    cudaGetDriverEntryPointByVersion("cuNoSuchThing", &function, 13000, cudaEnableDefault, &found);
+  return answer(error) + (function == nullptr ? " null " : " not null ") +
+         std::to_string(static_cast<int>(found));
 }
 
 std::string whole_memory() {
@@ -136,41 +138,48 @@ std::string alignment_remainder(Allocate allocate) {
   return std::to_string(rest);
 }
 
-}  // namespace
+} // namespace
 
 const std::vector<Row>& other_rows() {
   static const std::vector<Row> rows = {
-      {"device-heap pointer: cudaFree", "1", [] { return answer(cudaFree(from_heap())); }, true, true},
-      {"device-heap pointer: cudaFreeHost", "1", [] { return answer(cudaFreeHost(from_heap())); }, true, true},
-      {"device-heap pointer: cudaMemcpy from it", "1", heap_copy, true, true},
-      {"device-heap pointer: cudaMemset", "0", [] { return answer(cudaMemset(from_heap(), 0, 64)); }, true, true},
-      {"device-heap pointer: cudaPointerGetAttributes", "0 type 0", heap_attributes, true, true},
-      {"cudaDeviceSetLimit(MallocHeapSize) after a kernel with malloc", "1 limit 8388608", heap_limit, false, true},
-      {"kernel writing 300 bytes past a 100-byte allocation", "0", kernel_past_end<300>, true},
-      {"kernel writing 5000 bytes past a 100-byte allocation", "0", kernel_past_end<5000>, true},
-      {"texture pitch2D, pitch 400", "1", [] { return texture(400, 0); }},
-      {"texture pitch2D, pitch 416", "0", [] { return texture(416, 0); }},
-      {"texture pitch2D, base + 4", "1", [] { return texture(416, 4); }},
-      {"zero-size cudaMalloc", "0 null", [] { return zero([](void** p) { return cudaMalloc(p, 0); }); }},
-      {"zero-size cudaMallocManaged", "0 null", [] { return zero([](void** p) { return cudaMallocManaged(p, 0); }); }},
-      {"zero-size cudaMallocHost", "0 null", [] { return zero([](void** p) { return cudaMallocHost(p, 0); }); }},
-      {"zero-size cudaMallocAsync", "0 null",
-       [] { return zero([](void** p) { return cudaMallocAsync(p, 0, nullptr); }); }},
-      {"cudaGetDriverEntryPoint of an unknown name", "0 null 1", unknown_entry_point},
-      {"cudaMalloc of the whole memory", "2", whole_memory},
-      {"cudaDeviceReset, then cudaFree of an old pointer", "1", free_after_reset, false, true},
-      {"in-kernel free of a cudaMalloc pointer", "700", free_malloc_in_kernel, true, true},
-      {"in-kernel double free", "719", double_free_in_kernel, true, true},
-      {"launch with an empty grid", "1", [] { return launch_shape(0, 1); }},
-      {"launch with 2048 threads a block", "1", [] { return launch_shape(1, 2048); }},
-      {"cudaMallocPitch of 1 byte", "512", pitch_of<1>},
-      {"cudaMallocPitch of 512 bytes", "512", pitch_of<512>},
-      {"cudaMallocPitch of 513 bytes", "1024", pitch_of<513>},
-      {"cudaMallocPitch of 4000 bytes", "4096", pitch_of<4000>},
-      {"cudaMalloc address modulo 512", "0",
-       [] { return alignment_remainder([](void** p) { return cudaMalloc(p, 1); }); }},
-      {"cudaMallocAsync address modulo 512", "0",
-       [] { return alignment_remainder([](void** p) { return cudaMallocAsync(p, 1, nullptr); }); }},
+    {"device-heap pointer: cudaFree", "1", [] { return answer(cudaFree(from_heap())); }, true,
+     true},
+    {"device-heap pointer: cudaFreeHost", "1", [] { return answer(cudaFreeHost(from_heap())); },
+     true, true},
+    {"device-heap pointer: cudaMemcpy from it", "1", heap_copy, true, true},
+    {"device-heap pointer: cudaMemset", "0", [] { return answer(cudaMemset(from_heap(), 0, 64)); },
+     true, true},
+    {"device-heap pointer: cudaPointerGetAttributes", "0 type 0", heap_attributes, true, true},
+    {"cudaDeviceSetLimit(MallocHeapSize) after a kernel with malloc", "1 limit 8388608", heap_limit,
+     false, true},
+    {"kernel writing 300 bytes past a 100-byte allocation", "0", kernel_past_end<300>, true},
+    {"kernel writing 5000 bytes past a 100-byte allocation", "0", kernel_past_end<5000>, true},
+    {"texture pitch2D, pitch 400", "1", [] { return texture(400, 0); }},
+    {"texture pitch2D, pitch 416", "0", [] { return texture(416, 0); }},
+    {"texture pitch2D, base + 4", "1", [] { return texture(416, 4); }},
+    {"zero-size cudaMalloc", "0 null",
+     [] { return zero([](void** p) { return cudaMalloc(p, 0); }); }},
+    {"zero-size cudaMallocManaged", "0 null",
+     [] { return zero([](void** p) { return cudaMallocManaged(p, 0); }); }},
+    {"zero-size cudaMallocHost", "0 null",
+     [] { return zero([](void** p) { return cudaMallocHost(p, 0); }); }},
+    {"zero-size cudaMallocAsync", "0 null",
+     [] { return zero([](void** p) { return cudaMallocAsync(p, 0, nullptr); }); }},
+    {"cudaGetDriverEntryPoint of an unknown name", "0 null 1", unknown_entry_point},
+    {"cudaMalloc of the whole memory", "2", whole_memory},
+    {"cudaDeviceReset, then cudaFree of an old pointer", "1", free_after_reset, false, true},
+    {"in-kernel free of a cudaMalloc pointer", "700", free_malloc_in_kernel, true, true},
+    {"in-kernel double free", "719", double_free_in_kernel, true, true},
+    {"launch with an empty grid", "1", [] { return launch_shape(0, 1); }},
+    {"launch with 2048 threads a block", "1", [] { return launch_shape(1, 2048); }},
+    {"cudaMallocPitch of 1 byte", "512", pitch_of<1>},
+    {"cudaMallocPitch of 512 bytes", "512", pitch_of<512>},
+    {"cudaMallocPitch of 513 bytes", "1024", pitch_of<513>},
+    {"cudaMallocPitch of 4000 bytes", "4096", pitch_of<4000>},
+    {"cudaMalloc address modulo 512", "0",
+     [] { return alignment_remainder([](void** p) { return cudaMalloc(p, 1); }); }},
+    {"cudaMallocAsync address modulo 512", "0",
+     [] { return alignment_remainder([](void** p) { return cudaMallocAsync(p, 1, nullptr); }); }},
   };
   return rows;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows about releasing memory: wrong function, twice, inside an allocation, null, from a host function.
-// Part of driver_answers. Each row leaves nothing allocated.
+// Rows about releasing memory: wrong function, twice, inside an allocation, null, from a host
+// function. Part of driver_answers. Each row leaves nothing allocated.
 #include "driver_answers.h"
 
 #include <cuda.h>
@@ -120,8 +120,8 @@ std::string free_async_on_other_stream() {
   return got;
 }
 
-// cudaFree does not wait for what is pending on stream-ordered memory: on an H200 the memset then ran into the freed
-// pages, and the context died with 700. So the work is finished first.
+// cudaFree does not wait for what is pending on stream-ordered memory: on an H200 the memset then
+// ran into the freed pages, and the context died with 700. So the work is finished first.
 std::string free_of_async_memory() {
   void* pointer = nullptr;
   cudaMallocAsync(&pointer, 1 << 20, nullptr);
@@ -157,48 +157,48 @@ std::string free_in_host_function() {
   } work{nullptr, cudaSuccess};
   cudaMalloc(&work.pointer, 4096);
   cudaLaunchHostFunc(
-      nullptr,
-      [](void* argument) {
-        auto* w = static_cast<Work*>(argument);
-        w->error = cudaFree(w->pointer);
-      },
-      &work);
+    nullptr,
+    [](void* argument) {
+      auto* w = static_cast<Work*>(argument);
+      w->error = cudaFree(w->pointer);
+    },
+    &work);
   cudaDeviceSynchronize();
   cudaFree(work.pointer);
   return answer(work.error);
 }
 
-}  // namespace
+} // namespace
 
 const std::vector<Row>& release_rows() {
   static const std::vector<Row> rows = {
-      {"cudaFree twice", "1", free_twice},
-      {"cudaFree of an interior pointer", "1", free_interior},
-      {"cudaFree of pinned memory", "1", of_pinned<cudaFree>},
-      {"cudaFree of registered memory", "1", of_registered<cudaFree>},
-      {"cudaFree of stack memory", "1", of_stack<cudaFree>},
-      {"cudaFree of static __device__ memory", "1", free_static},
-      {"cudaFree of array memory", "1", free_array_memory},
-      {"cudaFreeHost of device memory", "1", of_device<cudaFreeHost>},
-      {"cudaFreeHost of registered memory", "1", of_registered<cudaFreeHost>},
-      {"cudaFreeHost of stack memory", "1", of_stack<cudaFreeHost>},
-      {"cudaFreeHost twice", "1", free_host_twice},
-      {"cudaFreeAsync of cudaMalloc memory", "0", free_async_of_malloc},
-      {"cudaFreeAsync of cudaMallocPitch memory", "0", free_async_of_pitched},
-      {"cudaFreeAsync of managed memory", "801", free_async_of_managed},
-      {"cudaFreeAsync of pinned memory", "1", of_pinned<free_async>},
-      {"cudaFreeAsync twice", "1", free_async_twice},
-      {"cudaFreeAsync on another stream than the allocation's", "0", free_async_on_other_stream},
-      {"cudaFree of cudaMallocAsync memory, work done", "0", free_of_async_memory},
-      {"cuMemFree of cudaMallocAsync memory, work done", "0", driver_free_of_async_memory},
-      {"cudaHostUnregister of cudaMallocHost memory", "1", unregister_pinned},
-      {"cudaHostUnregister twice", "713", unregister_twice},
-      {"cudaHostUnregister of nullptr", "1", [] { return answer(cudaHostUnregister(nullptr)); }},
-      {"cudaFree of nullptr", "0", [] { return answer(cudaFree(nullptr)); }},
-      {"cudaFreeHost of nullptr", "0", [] { return answer(cudaFreeHost(nullptr)); }},
-      {"cudaFreeAsync of nullptr", "0", [] { return answer(cudaFreeAsync(nullptr, nullptr)); }},
-      {"cudaFreeArray of nullptr", "0", [] { return answer(cudaFreeArray(nullptr)); }},
-      {"cudaFree inside cudaLaunchHostFunc", "800", free_in_host_function},
+    {"cudaFree twice", "1", free_twice},
+    {"cudaFree of an interior pointer", "1", free_interior},
+    {"cudaFree of pinned memory", "1", of_pinned<cudaFree>},
+    {"cudaFree of registered memory", "1", of_registered<cudaFree>},
+    {"cudaFree of stack memory", "1", of_stack<cudaFree>},
+    {"cudaFree of static __device__ memory", "1", free_static},
+    {"cudaFree of array memory", "1", free_array_memory},
+    {"cudaFreeHost of device memory", "1", of_device<cudaFreeHost>},
+    {"cudaFreeHost of registered memory", "1", of_registered<cudaFreeHost>},
+    {"cudaFreeHost of stack memory", "1", of_stack<cudaFreeHost>},
+    {"cudaFreeHost twice", "1", free_host_twice},
+    {"cudaFreeAsync of cudaMalloc memory", "0", free_async_of_malloc},
+    {"cudaFreeAsync of cudaMallocPitch memory", "0", free_async_of_pitched},
+    {"cudaFreeAsync of managed memory", "801", free_async_of_managed},
+    {"cudaFreeAsync of pinned memory", "1", of_pinned<free_async>},
+    {"cudaFreeAsync twice", "1", free_async_twice},
+    {"cudaFreeAsync on another stream than the allocation's", "0", free_async_on_other_stream},
+    {"cudaFree of cudaMallocAsync memory, work done", "0", free_of_async_memory},
+    {"cuMemFree of cudaMallocAsync memory, work done", "0", driver_free_of_async_memory},
+    {"cudaHostUnregister of cudaMallocHost memory", "1", unregister_pinned},
+    {"cudaHostUnregister twice", "713", unregister_twice},
+    {"cudaHostUnregister of nullptr", "1", [] { return answer(cudaHostUnregister(nullptr)); }},
+    {"cudaFree of nullptr", "0", [] { return answer(cudaFree(nullptr)); }},
+    {"cudaFreeHost of nullptr", "0", [] { return answer(cudaFreeHost(nullptr)); }},
+    {"cudaFreeAsync of nullptr", "0", [] { return answer(cudaFreeAsync(nullptr, nullptr)); }},
+    {"cudaFreeArray of nullptr", "0", [] { return answer(cudaFreeArray(nullptr)); }},
+    {"cudaFree inside cudaLaunchHostFunc", "800", free_in_host_function},
   };
   return rows;
 }

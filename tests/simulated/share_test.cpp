@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unit tests of what the simulated device shares between processes and takes from outside: IPC handles, pools and
-// allocations as file descriptors, external memory; and of several devices, others' memory, planes and sparse arrays.
-// A child is this program again with one test chosen, since CUDA does not survive fork. It inherits descriptors.
+// Unit tests of what the simulated device shares between processes and takes from outside: IPC
+// handles, pools and allocations as file descriptors, external memory; and of several devices,
+// others' memory, planes and sparse arrays. A child is this program again with one test chosen,
+// since CUDA does not survive fork. It inherits descriptors.
 #include "cuda_support.h"
 
 #include <fcntl.h>
@@ -41,7 +42,8 @@ T from_text(const char* text) {
   return value;
 }
 
-// Runs the named Child test in another process, with `text` in its environment; whether it succeeded.
+// Runs the named Child test in another process, with `text` in its environment; whether it
+// succeeded.
 bool child_succeeds(const char* test, const std::string& text, int descriptor = -1) {
   const pid_t child = fork();
   if (child == 0) {
@@ -78,10 +80,12 @@ TEST(Child, OpensDeviceMemory) {
   if (shared_text() == nullptr) GTEST_SKIP();
   const auto handle = from_text<cudaIpcMemHandle_t>(shared_text());
   char *memory = nullptr, *again = nullptr;
-  ASSERT_EQ(cudaIpcOpenMemHandle(reinterpret_cast<void**>(&memory), handle, cudaIpcMemLazyEnablePeerAccess),
-            cudaSuccess);
-  ASSERT_EQ(cudaIpcOpenMemHandle(reinterpret_cast<void**>(&again), handle, cudaIpcMemLazyEnablePeerAccess),
-            cudaSuccess);
+  ASSERT_EQ(
+    cudaIpcOpenMemHandle(reinterpret_cast<void**>(&memory), handle, cudaIpcMemLazyEnablePeerAccess),
+    cudaSuccess);
+  ASSERT_EQ(
+    cudaIpcOpenMemHandle(reinterpret_cast<void**>(&again), handle, cudaIpcMemLazyEnablePeerAccess),
+    cudaSuccess);
   EXPECT_EQ(memory, again);
   EXPECT_EQ(byte_at(memory), 'p');
   EXPECT_EQ(cudaMemset(memory, 'c', kBytes), cudaSuccess);
@@ -98,9 +102,11 @@ TEST(Share, AnotherProcessOpensAnEvent) {
   cudaEvent_t event = nullptr;
   cudaIpcEventHandle_t handle{};
   ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
-  EXPECT_EQ(cudaIpcGetEventHandle(&handle, event), cudaErrorInvalidValue) << "not made for other processes";
+  EXPECT_EQ(cudaIpcGetEventHandle(&handle, event), cudaErrorInvalidValue)
+    << "not made for other processes";
   cudaEventDestroy(event);
-  ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess), cudaSuccess);
+  ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess),
+            cudaSuccess);
   ASSERT_EQ(cudaIpcGetEventHandle(&handle, event), cudaSuccess);
   EXPECT_TRUE(child_succeeds("OpensAnEvent", to_text(handle)));
   cudaEventDestroy(event);
@@ -111,7 +117,8 @@ TEST(Child, OpensAnEvent) {
   if (shared_text() == nullptr) GTEST_SKIP();
   cudaEvent_t event = nullptr;
   cudaFree(nullptr);
-  ASSERT_EQ(cudaIpcOpenEventHandle(&event, from_text<cudaIpcEventHandle_t>(shared_text())), cudaSuccess);
+  ASSERT_EQ(cudaIpcOpenEventHandle(&event, from_text<cudaIpcEventHandle_t>(shared_text())),
+            cudaSuccess);
   EXPECT_EQ(cudaStreamWaitEvent(nullptr, event, 0), cudaSuccess);
   EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
 }
@@ -130,7 +137,8 @@ TEST(Share, AnotherProcessImportsAPoolPointer) {
   constexpr auto kType = cudaMemHandleTypePosixFileDescriptor;
   int descriptor = -1;
   cudaMemPool_t closed = make_pool(cudaMemHandleTypeNone);
-  EXPECT_EQ(cudaMemPoolExportToShareableHandle(&descriptor, closed, kType, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemPoolExportToShareableHandle(&descriptor, closed, kType, 0),
+            cudaErrorInvalidValue);
   cudaMemPoolDestroy(closed);
   cudaMemPool_t pool = make_pool(kType);
   void* memory = nullptr;
@@ -153,7 +161,8 @@ TEST(Child, ImportsAPoolPointer) {
   void *memory = nullptr, *other = nullptr;
   cudaFree(nullptr);
   ASSERT_EQ(cudaMemPoolImportFromShareableHandle(&pool, reinterpret_cast<void*>(100),
-                                                 cudaMemHandleTypePosixFileDescriptor, 0), cudaSuccess);
+                                                 cudaMemHandleTypePosixFileDescriptor, 0),
+            cudaSuccess);
   ASSERT_EQ(cudaMemPoolImportPointer(&memory, pool, &data), cudaSuccess);
   EXPECT_EQ(byte_at(memory), 'q');
   EXPECT_EQ(cudaMallocFromPoolAsync(&other, kBytes, pool, nullptr), cudaErrorInvalidValue);
@@ -179,16 +188,20 @@ TEST(Share, AnAllocationIsImportedByItsDescriptor) {
   prop.requestedHandleTypes = kType;
   ASSERT_EQ(vmm.create(&open, kSize, &prop, 0), CUDA_SUCCESS);
   ASSERT_EQ(export_handle(&descriptor, open, kType, 0), CUDA_SUCCESS);
-  ASSERT_EQ(import_handle(&imported, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)), kType), CUDA_SUCCESS);
+  ASSERT_EQ(
+    import_handle(&imported, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)), kType),
+    CUDA_SUCCESS);
   close(descriptor);
   CUdeviceptr address = 0;
   ASSERT_EQ(vmm.reserve(&address, 2 * kSize, 0, 0, 0), CUDA_SUCCESS);
-  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   ASSERT_EQ(vmm.map(address, kSize, 0, open, 0), CUDA_SUCCESS);
   ASSERT_EQ(vmm.map(address + kSize, kSize, 0, imported, 0), CUDA_SUCCESS);
   ASSERT_EQ(vmm.set_access(address, 2 * kSize, &access, 1), CUDA_SUCCESS);
   ASSERT_EQ(cudaMemset(reinterpret_cast<void*>(address), 'v', kSize), cudaSuccess);
-  EXPECT_EQ(byte_at(reinterpret_cast<void*>(address + 2 * kSize - 1)), 'v') << "the same memory twice";
+  EXPECT_EQ(byte_at(reinterpret_cast<void*>(address + 2 * kSize - 1)), 'v')
+    << "the same memory twice";
   EXPECT_EQ(vmm.unmap(address, 2 * kSize), CUDA_SUCCESS);
   EXPECT_EQ(vmm.release(imported), CUDA_SUCCESS);
   EXPECT_EQ(vmm.release(open), CUDA_SUCCESS);
@@ -205,14 +218,16 @@ TEST(Share, ExternalMemoryIsAFileOfSomebodyElse) {
   handle.handle.fd = file;
   handle.size = 64 * 1024 + 1;
   cudaExternalMemory_t memory = nullptr;
-  EXPECT_EQ(cudaImportExternalMemory(&memory, &handle), cudaErrorInvalidValue) << "larger than the file";
+  EXPECT_EQ(cudaImportExternalMemory(&memory, &handle), cudaErrorInvalidValue)
+    << "larger than the file";
   handle.size = 64 * 1024;
   ASSERT_EQ(cudaImportExternalMemory(&memory, &handle), cudaSuccess);
   cudaExternalMemoryBufferDesc buffer{};
   buffer.offset = 5000;
   buffer.size = 64 * 1024;
   void* mapped = nullptr;
-  EXPECT_EQ(cudaExternalMemoryGetMappedBuffer(&mapped, memory, &buffer), cudaErrorInvalidValue) << "past its end";
+  EXPECT_EQ(cudaExternalMemoryGetMappedBuffer(&mapped, memory, &buffer), cudaErrorInvalidValue)
+    << "past its end";
   buffer.size = 1000;
   ASSERT_EQ(cudaExternalMemoryGetMappedBuffer(&mapped, memory, &buffer), cudaSuccess);
   EXPECT_EQ(cudaDestroyExternalMemory(memory), cudaSuccess);
@@ -285,7 +300,8 @@ TEST(Devices, WhatIsMissingSaysSo) {
   CUmemGenericAllocationHandle multicast = 0;
   const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC description{};
   const CUmulticastObjectProp properties{};
-  EXPECT_EQ(DRIVER_FUNCTION(cuImportExternalSemaphore)(&semaphore, &description), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(DRIVER_FUNCTION(cuImportExternalSemaphore)(&semaphore, &description),
+            CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(DRIVER_FUNCTION(cuMulticastCreate)(&multicast, &properties), CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -302,7 +318,8 @@ TEST(Arrays, PlanesAreViews) {
   ASSERT_EQ(cudaMallocArray(&array, &nv12, 64, 32), cudaSuccess);
   ASSERT_EQ(cudaArrayGetPlane(&plane, array, 1), cudaSuccess);
   const char pixels[16 * 64] = {};
-  EXPECT_EQ(cudaMemcpy2DToArray(plane, 0, 0, pixels, 64, 64, 16, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy2DToArray(plane, 0, 0, pixels, 64, 64, 16, cudaMemcpyHostToDevice),
+            cudaSuccess);
   EXPECT_EQ(cudaArrayGetPlane(&plane, array, 2), cudaErrorInvalidValue);
   EXPECT_EQ(cudaFreeArray(array), cudaSuccess);
   cudaGetLastError();
@@ -322,4 +339,4 @@ TEST(Arrays, ASparseArrayHasNoMemory) {
   EXPECT_EQ(cudaFreeArray(array), cudaSuccess);
 }
 
-}  // namespace
+} // namespace

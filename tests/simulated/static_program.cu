@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with the runtime linked in, as nvcc builds by default. The simulated device cannot serve it: this program
-// reports the error its runtime gives and ends with 3, which check_static_runtime.sh expects.
+// A program with the runtime linked in, as nvcc builds by default. The simulated device cannot
+// serve it: this program reports the error its runtime gives and ends with 3, which
+// check_static_runtime.sh expects.
 #include <cuda_runtime.h>
 
 #include <cstdio>

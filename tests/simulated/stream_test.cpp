@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unit tests of the simulated device's streams, events, host functions, capture, graphs and contexts.
-// Needs LD_LIBRARY_PATH to name the simulated libraries. Kernels are tested by nvcc_program.cu.
+// Unit tests of the simulated device's streams, events, host functions, capture, graphs and
+// contexts. Needs LD_LIBRARY_PATH to name the simulated libraries. Kernels are tested by
+// nvcc_program.cu.
 #include "cuda_support.h"
 
 #include <unistd.h>
@@ -81,8 +82,11 @@ TEST(Capture, ReplaysCopiesSetsAndHostFunctions) {
   int calls = 0;
   ASSERT_EQ(cudaStreamBeginCapture(captured.stream, cudaStreamCaptureModeGlobal), cudaSuccess);
   ASSERT_EQ(cudaMemsetAsync(memory, 5, 16, captured.stream), cudaSuccess);
-  ASSERT_EQ(cudaMemcpyAsync(back, memory, 16, cudaMemcpyDeviceToHost, captured.stream), cudaSuccess);
-  ASSERT_EQ(cudaLaunchHostFunc(captured.stream, [](void* n) { ++*static_cast<int*>(n); }, &calls), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(back, memory, 16, cudaMemcpyDeviceToHost, captured.stream),
+            cudaSuccess);
+  ASSERT_EQ(cudaLaunchHostFunc(
+              captured.stream, [](void* n) { ++*static_cast<int*>(n); }, &calls),
+            cudaSuccess);
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamEndCapture(captured.stream, &graph), cudaSuccess);
   EXPECT_EQ(back[0], 0) << "nothing runs while capturing";
@@ -112,7 +116,8 @@ TEST(Capture, AllocationNodesLiveFromLaunchToFree) {
   ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
   EXPECT_EQ(cudaFree(memory), cudaErrorInvalidValue) << "not launched yet";
   ASSERT_EQ(cudaGraphLaunch(exec, captured.stream), cudaSuccess);
-  EXPECT_EQ(cudaGraphLaunch(exec, captured.stream), cudaErrorInvalidValue) << "not freed since the last launch";
+  EXPECT_EQ(cudaGraphLaunch(exec, captured.stream), cudaErrorInvalidValue)
+    << "not freed since the last launch";
   EXPECT_EQ(cudaFree(memory), cudaSuccess);
   EXPECT_EQ(cudaFree(memory), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGraphLaunch(exec, captured.stream), cudaSuccess);
@@ -140,7 +145,8 @@ TEST(Batch, CopiesInThreeDimensionsOneByOne) {
   EXPECT_EQ(std::string(back, 16), "hhh.....hhh.....");
   op.extent.depth = 3;
   EXPECT_EQ(cudaMemcpy3DBatchAsync(1, &op, 0, own.stream), cudaErrorInvalidValue) << "past the end";
-  EXPECT_EQ(cudaMemcpy3DBatchAsync(1, &op, 0, nullptr), cudaErrorInvalidValue) << "the legacy stream takes none";
+  EXPECT_EQ(cudaMemcpy3DBatchAsync(1, &op, 0, nullptr), cudaErrorInvalidValue)
+    << "the legacy stream takes none";
   cudaFree(device);
   cudaGetLastError();
 }
@@ -152,10 +158,12 @@ TEST(Batch, PrefetchesManagedMemoryOnly) {
   void* addresses[] = {managed};
   size_t sizes[] = {1000}, first[] = {0};
   cudaMemLocation places[] = {{cudaMemLocationTypeDevice, 0}};
-  EXPECT_EQ(cudaMemPrefetchBatchAsync(addresses, sizes, 1, places, first, 1, 0, own.stream), cudaSuccess);
+  EXPECT_EQ(cudaMemPrefetchBatchAsync(addresses, sizes, 1, places, first, 1, 0, own.stream),
+            cudaSuccess);
   EXPECT_EQ(cudaMemDiscardBatchAsync(addresses, sizes, 1, 0, own.stream), cudaSuccess);
   sizes[0] = 1001;
-  EXPECT_EQ(cudaMemPrefetchBatchAsync(addresses, sizes, 1, places, first, 1, 0, own.stream), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemPrefetchBatchAsync(addresses, sizes, 1, places, first, 1, 0, own.stream),
+            cudaErrorInvalidValue);
   cudaFree(managed);
   cudaGetLastError();
 }
@@ -229,7 +237,8 @@ TEST(Staged, AbortHappensInsideTheChosenCall) {
   const auto run = [] {
     setenv("GPUMEMTRACE_SIM_ABORT_IN", "cuMemAlloc_v2:2", 1);
     setenv("GPUMEMTRACE_SIM_ABORT_SIGNAL", "9", 1);
-    execl("/proc/self/exe", "stream_test", "--gtest_filter=*TwoAllocations", static_cast<char*>(nullptr));
+    execl("/proc/self/exe", "stream_test", "--gtest_filter=*TwoAllocations",
+          static_cast<char*>(nullptr));
   };
   EXPECT_EXIT(run(), testing::KilledBySignal(SIGKILL), "");
 }
@@ -239,4 +248,4 @@ TEST(Helper, TwoAllocations) {
   cudaFree(allocate(1));
 }
 
-}  // namespace
+} // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver functions that test programs call, declared by hand: the vendor's header renames cuMemAlloc to
-// cuMemAlloc_v2 and its like, and these tests mean exact symbols.
+// The driver functions that test programs call, declared by hand: the vendor's header renames
+// cuMemAlloc to cuMemAlloc_v2 and its like, and these tests mean exact symbols.
 #pragma once
 
 using u32 = unsigned;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everywhere a program may call free(): before main, in threads and at their end, in a forked child, in a signal handler,
-// at exit; of ordinary memory and of memory that is registered with CUDA, which the C library may free. Prints how many
-// registered blocks it has freed itself, children not counted.
+// Everywhere a program may call free(): before main, in threads and at their end, in a forked
+// child, in a signal handler, at exit; of ordinary memory and of memory that is registered with
+// CUDA, which the C library may free. Prints how many registered blocks it has freed itself,
+// children not counted.
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -69,16 +70,18 @@ void thread_body() {
 
 void handler(int) { free_registered(); }
 
-// realloc() that moves a block frees the old one, realloc() that does not frees nothing; delete of aligned memory is a
-// free() like others.
+// realloc() that moves a block frees the old one, realloc() that does not frees nothing; delete of
+// aligned memory is a free() like others.
 void grow_registered() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 17); // large blocks are mapped, so that a small one that grows must move
+  mallopt(M_MMAP_THRESHOLD, 1 << 17); // large blocks are mapped, so that a small one that grows
+                                      // must move
   for (int i = 0; i < 50; ++i) {
     void* volatile block = registered();
     void* volatile same = std::realloc(block, 4096);
     if (same != block) std::puts("moved without need");
     errno = 77;
-    void* volatile moved = i % 2 == 0 ? std::realloc(block, 1 << 24) : reallocarray(block, 1 << 12, 1 << 12);
+    void* volatile moved =
+      i % 2 == 0 ? std::realloc(block, 1 << 24) : reallocarray(block, 1 << 12, 1 << 12);
     if (errno != 77) std::puts("errno has changed");
     if (moved == block) std::puts("not moved");
     cuMemHostUnregister(block);

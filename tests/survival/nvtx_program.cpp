@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says things by NVTX around CUDA calls: nvtx_program WHAT. test_nvtx.py compares the trace with what is said here.
-// Sizes of allocations name the moment: each is made once.
+// Says things by NVTX around CUDA calls: nvtx_program WHAT. test_nvtx.py compares the trace with
+// what is said here. Sizes of allocations name the moment: each is made once.
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtMem.h>
 #include <nvtx3/nvToolsExtPayload.h>
@@ -50,7 +50,7 @@ int words() {
   const auto attributes = event("by attributes");
   levels += 100 * nvtxRangePushEx(&attributes); // 2
   allocate(3);
-  levels += 1000 * nvtxRangePop(); // 2
+  levels += 1000 * nvtxRangePop();  // 2
   levels += 10000 * nvtxRangePop(); // 1
   allocate(4);
   nvtxDomainHandle_t domain = nvtxDomainCreateA("library");
@@ -151,7 +151,8 @@ int pool() {
   description.messageType = NVTX_MESSAGE_TYPE_ASCII;
   description.message.ascii = "the pool";
   const nvtxMemHeapHandle_t heap = nvtxMemHeapRegister(nullptr, &description);
-  nvtxMemVirtualRangeDesc_t two[] = {{1000, reinterpret_cast<void*>(base)}, {2000, reinterpret_cast<void*>(base + 4096)}};
+  nvtxMemVirtualRangeDesc_t two[] = {{1000, reinterpret_cast<void*>(base)},
+                                     {2000, reinterpret_cast<void*>(base + 4096)}};
   nvtxMemRegionHandle_t handles[2] = {};
   nvtxMemRegionsRegisterBatch_t batch = {};
   batch.extCompatID = NVTX_EXT_COMPATID_MEM;
@@ -174,11 +175,13 @@ int pool() {
   nvtxMemRegionsUnregister(nullptr, &gone);
   nvtxMemHeapReset(nullptr, heap);
   nvtxMemHeapUnregister(nullptr, heap);
-  std::printf("heap %d handles %d %d\n", heap != nullptr, handles[0] == two[0].ptr, handles[1] == two[1].ptr);
+  std::printf("heap %d handles %d %d\n", heap != nullptr, handles[0] == two[0].ptr,
+              handles[1] == two[1].ptr);
   return 0;
 }
 
-// Ranges that the payload extension begins or ends, mixed with the others; a schema, which no tool but ours is there for.
+// Ranges that the payload extension begins or ends, mixed with the others; a schema, which no tool
+// but ours is there for.
 int payload() {
   nvtxDomainHandle_t domain = nvtxDomainCreateA("library");
   const int value = 17;
@@ -198,7 +201,8 @@ int payload() {
   std::thread([=] { nvtxRangeEndPayload(domain, range, &data, 1); }).join();
   nvtxMarkPayload(domain, &data, 1);
   allocate(6);
-  std::printf("levels %d schema %d enabled %d\n", levels, static_cast<int>(nvtxPayloadSchemaRegister(domain, &schema)),
+  std::printf("levels %d schema %d enabled %d\n", levels,
+              static_cast<int>(nvtxPayloadSchemaRegister(domain, &schema)),
               nvtxDomainIsEnabled(domain));
   return 0;
 }

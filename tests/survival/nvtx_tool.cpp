@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another NVTX injection library, as a profiler brings one: writes each call that it hears to NVTX_TOOL_LOG, and gives
-// handles and ids of its own. With the word "fails" in NVTX_TOOL_MODE its initialiser refuses.
+// Another NVTX injection library, as a profiler brings one: writes each call that it hears to
+// NVTX_TOOL_LOG, and gives handles and ids of its own. With the word "fails" in NVTX_TOOL_MODE its
+// initialiser refuses.
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtMem.h>
@@ -42,7 +43,9 @@ nvtxStringHandle_t register_string(nvtxDomainHandle_t of, const wchar_t*) {
   return reinterpret_cast<nvtxStringHandle_t>(0x51);
 }
 int domain_push(nvtxDomainHandle_t, const nvtxEventAttributes_t* attributes) {
-  heard("domain push", attributes->message.registered == reinterpret_cast<nvtxStringHandle_t>(0x51) ? "51" : "wrong");
+  heard("domain push", attributes->message.registered == reinterpret_cast<nvtxStringHandle_t>(0x51)
+                         ? "51"
+                         : "wrong");
   return 72;
 }
 nvtxMemHeapHandle_t heap_register(nvtxDomainHandle_t, const nvtxMemHeapDesc_t*) {
@@ -72,7 +75,8 @@ template <class Function> void set(NvtxFunctionTable table, unsigned id, Functio
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t tables) {
+extern "C" __attribute__((visibility("default"))) int
+InitializeInjectionNvtx2(NvtxGetExportTableFunc_t tables) {
   heard("begin", "");
   const char* mode = std::getenv("NVTX_TOOL_MODE");
   if (mode != nullptr && std::strcmp(mode, "fails") == 0) return 0;
@@ -91,7 +95,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(N
   return 1;
 }
 
-extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+extern "C" __attribute__((visibility("default"))) int
+InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   const char* mode = std::getenv("NVTX_TOOL_MODE");
   if (mode != nullptr && std::strcmp(mode, "fails") == 0) return 0;
   intptr_t* slots = module->segments[0].functionSlots;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that do to themselves what programs do: end in every way, fork, close all descriptors, leave calls by
-// longjmp, cancel threads, run on tiny stacks, load and unload plug-ins. The first argument names the scene.
+// Programs that do to themselves what programs do: end in every way, fork, close all descriptors,
+// leave calls by longjmp, cancel threads, run on tiny stacks, load and unload plug-ins. The first
+// argument names the scene.
 #include <atomic>
 #include <csetjmp>
 #include <csignal>
@@ -69,7 +70,8 @@ int fork_plain() {
   return 0;
 }
 
-// The forking thread ends in the child before another one begins: its log is the parent's and must stay so.
+// The forking thread ends in the child before another one begins: its log is the parent's and must
+// stay so.
 int fork_then_threads() {
   pair(1);
   const pid_t child = fork();
@@ -120,7 +122,8 @@ int fork_storm() {
       _exit(0);
     }
     const int status = wait_for(child);
-    if (status != 0) std::printf("child %u ended with status %x\n", i, static_cast<unsigned>(status));
+    if (status != 0)
+      std::printf("child %u ended with status %x\n", i, static_cast<unsigned>(status));
     bad += status != 0;
   }
   stop = true;
@@ -144,7 +147,8 @@ int descriptors() {
   std::thread([] { pair(2); }).join();
   for (const int fd : files) {
     char text[8] = {};
-    if (pread(fd, text, sizeof text, 0) != 4 || std::strcmp(text, "mine") != 0) std::puts("a file was written to");
+    if (pread(fd, text, sizeof text, 0) != 4 || std::strcmp(text, "mine") != 0)
+      std::puts("a file was written to");
     if (lseek(fd, 0, SEEK_CUR) != 4) std::puts("a position was moved");
   }
   std::printf("next descriptor %d\n", open("/dev/null", O_RDONLY) - files.back());
@@ -167,10 +171,13 @@ int jump_out() {
   static int i = 0; // not in a register that setjmp would bring back
   for (; i < 50; ++i) {
     if (setjmp(back) == 0) {
-      cuLaunchHostFunc(0, [](void*) {
-        pair(8);
-        std::longjmp(back, 1);
-      }, nullptr);
+      cuLaunchHostFunc(
+        0,
+        [](void*) {
+          pair(8);
+          std::longjmp(back, 1);
+        },
+        nullptr);
     }
     deeper(static_cast<unsigned>(i % 5));
   }
@@ -192,11 +199,14 @@ int throw_out() {
 int cancel() { // STANDIN_SYNC=sleep: the thread is cancelled inside the driver
   for (int i = 0; i < 10; ++i) {
     pthread_t thread{};
-    pthread_create(&thread, nullptr, [](void*) -> void* {
-      pair(1);
-      cuCtxSynchronize();
-      return nullptr;
-    }, nullptr);
+    pthread_create(
+      &thread, nullptr,
+      [](void*) -> void* {
+        pair(1);
+        cuCtxSynchronize();
+        return nullptr;
+      },
+      nullptr);
     usleep(20000);
     pthread_cancel(thread);
     void* result = nullptr;
@@ -205,12 +215,15 @@ int cancel() { // STANDIN_SYNC=sleep: the thread is cancelled inside the driver
   }
   for (int i = 0; i < 200; ++i) { // and anywhere else
     pthread_t thread{};
-    pthread_create(&thread, nullptr, [](void*) -> void* {
-      for (unsigned n = 0;; ++n) {
-        pair_at_depth(n % 30);
-        pthread_testcancel();
-      }
-    }, nullptr);
+    pthread_create(
+      &thread, nullptr,
+      [](void*) -> void* {
+        for (unsigned n = 0;; ++n) {
+          pair_at_depth(n % 30);
+          pthread_testcancel();
+        }
+      },
+      nullptr);
     usleep(static_cast<useconds_t>(i * 7));
     pthread_cancel(thread);
     pthread_join(thread, nullptr);
@@ -228,12 +241,16 @@ int small_stacks() {
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, static_cast<std::size_t>(PTHREAD_STACK_MIN));
     pthread_t thread{};
-    if (pthread_create(&thread, &attributes, [](void*) -> void* {
-          u64 address = 0;
-          cuMemAlloc_v2(&address, 16);
-          cuMemFree_v2(address);
-          return nullptr;
-        }, nullptr) != 0) return 1;
+    if (pthread_create(
+          &thread, &attributes,
+          [](void*) -> void* {
+            u64 address = 0;
+            cuMemAlloc_v2(&address, 16);
+            cuMemFree_v2(address);
+            return nullptr;
+          },
+          nullptr) != 0)
+      return 1;
     pthread_join(thread, nullptr);
   }
   return 0;
@@ -257,13 +274,16 @@ int late_calls() {
   pthread_key_create(&key, again);
   for (int i = 0; i < 2; ++i) {
     pthread_t thread{};
-    pthread_create(&thread, nullptr, [](void*) -> void* {
-      u64 address = 0;
-      bad += cuMemAlloc_v2(&address, 16) != 0 ? 1 : 0;
-      bad += cuMemFree_v2(address) != 0 ? 1 : 0;
-      pthread_setspecific(key, &key);
-      return nullptr;
-    }, nullptr);
+    pthread_create(
+      &thread, nullptr,
+      [](void*) -> void* {
+        u64 address = 0;
+        bad += cuMemAlloc_v2(&address, 16) != 0 ? 1 : 0;
+        bad += cuMemFree_v2(address) != 0 ? 1 : 0;
+        pthread_setspecific(key, &key);
+        return nullptr;
+      },
+      nullptr);
     pthread_join(thread, nullptr);
   }
   std::printf("bad %d\n", bad);
@@ -287,7 +307,10 @@ int plugin_loop(const char* path) {
     if (plugin == nullptr) return std::printf("%s\n", dlerror()), 1;
     bad += reinterpret_cast<Run>(dlsym(plugin, "run"))() != 0;
     dlclose(plugin);
-    void* hole = mmap(nullptr, 4096 * (1 + i % 3), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); // another place next time
+    void* hole =
+      mmap(nullptr, 4096 * (1 + i % 3), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); // another
+                                                                                        // place
+                                                                                        // next time
     if (hole == MAP_FAILED) return 1;
   }
   stop = true;
@@ -305,7 +328,8 @@ int plugin_elsewhere(const char* path) {
   return 0;
 }
 
-// The plug-in's constructor waits for a thread that allocates from a stack never seen, while the loader's lock is held.
+// The plug-in's constructor waits for a thread that allocates from a stack never seen, while the
+// loader's lock is held.
 int waiting_constructor(const char* path) {
   pair(1);
   alarm(20);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that call CUDA where hardly any stack is: in a thread of the smallest size, in a signal handler on an
-// alternate stack of 8 KiB, in a coroutine. Below each stack lies a page without access. The first argument names the
-// scene, the second whether CUDA is started before ("warm") or there ("first").
+// Programs that call CUDA where hardly any stack is: in a thread of the smallest size, in a signal
+// handler on an alternate stack of 8 KiB, in a coroutine. Below each stack lies a page without
+// access. The first argument names the scene, the second whether CUDA is started before ("warm") or
+// there ("first").
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -48,7 +49,8 @@ void work() {
 
 // The lower end of memory whose neighbour below must not be touched.
 char* make_stack(std::size_t bytes) {
-  char* memory = static_cast<char*>(mmap(nullptr, bytes + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  char* memory = static_cast<char*>(
+    mmap(nullptr, bytes + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   mprotect(memory, 8192, PROT_NONE);
   return memory + 8192;
 }
@@ -58,7 +60,8 @@ void in_thread() {
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, static_cast<std::size_t>(PTHREAD_STACK_MIN));
   pthread_t thread{};
-  failed += pthread_create(&thread, &attributes, [](void*) -> void* { return work(), nullptr; }, nullptr) != 0;
+  failed += pthread_create(
+              &thread, &attributes, [](void*) -> void* { return work(), nullptr; }, nullptr) != 0;
   pthread_join(thread, nullptr);
 }
 

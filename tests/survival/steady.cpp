@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that call without end or very often: killed at random, in 256 threads, in thousands of threads one after
-// another, with a handler that cuts in. The first argument names the scene, the second its size.
+// Programs that call without end or very often: killed at random, in 256 threads, in thousands of
+// threads one after another, with a handler that cuts in. The first argument names the scene, the
+// second its size.
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -143,7 +144,8 @@ int alarms(unsigned count, bool own_stack) {
   }
   const itimerval never{};
   setitimer(ITIMER_REAL, &never, nullptr);
-  std::printf("pairs %u handled %u failed %u %u\n", done, handled.load(), failed, handler_failed.load());
+  std::printf("pairs %u handled %u failed %u %u\n", done, handled.load(), failed,
+              handler_failed.load());
   return 0;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test program knows of its own calls, in a shared mapping that outlives it: per thread the calls that
-// returned, written after each. The test compares it with the trace. Layout: 64 threads' rows of kRow words; word 0 is
-// the thread id, word 1 the number of calls that returned, then one word a call: address, and result in the low byte
-// (addresses of the stand-in are multiples of 4096), bit 8 set for a release.
+// What a test program knows of its own calls, in a shared mapping that outlives it: per thread the
+// calls that returned, written after each. The test compares it with the trace. Layout: 64 threads'
+// rows of kRow words; word 0 is the thread id, word 1 the number of calls that returned, then one
+// word a call: address, and result in the low byte (addresses of the stand-in are multiples of
+// 4096), bit 8 set for a release.
 #pragma once
 
 #include <atomic>
@@ -26,10 +27,12 @@ public:
     return row;
   }
 
-  static void returned(std::atomic<unsigned long long>* row, unsigned long long address, int result, bool release) {
+  static void returned(std::atomic<unsigned long long>* row, unsigned long long address, int result,
+                       bool release) {
     const unsigned long long count = row[1].load(std::memory_order_relaxed);
     if (count + 2 >= kRow) _exit(77); // the test is far slower than it should be
-    const unsigned long long word = address | (release ? 256u : 0u) | static_cast<unsigned>(result & 0xff);
+    const unsigned long long word =
+      address | (release ? 256u : 0u) | static_cast<unsigned>(result & 0xff);
     row[2 + count].store(word, std::memory_order_relaxed);
     row[1].store(count + 1, std::memory_order_release);
   }

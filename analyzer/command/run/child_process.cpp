@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // fork, exec, and the loop that waits; see child_process.h.
-// All signals that can be passed on are blocked and taken one by one with sigwaitinfo(): no handler runs, and
-// the sender is known. The program gets the mask and the dispositions that the command itself was started
-// with.
+// All signals that can be passed on are blocked and taken one by one with sigwaitinfo(): no handler
+// runs, and the sender is known. The program gets the mask and the dispositions that the command
+// itself was started with.
 
 #include "analyzer/command/run/child_process.h"
 
@@ -24,7 +24,8 @@ namespace {
 sigset_t passed_on() {
   sigset_t set;
   sigfillset(&set);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPIPE, SIGXCPU, SIGXFSZ})
+  for (const int fault :
+       {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPIPE, SIGXCPU, SIGXFSZ})
     sigdelset(&set, fault);
   return set;
 }
@@ -39,7 +40,8 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 bool is_elf(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   char magic[4] = {};
-  const bool elf = file >= 0 && ::read(file, magic, 4) == 4 && std::memcmp(magic, "\177ELF", 4) == 0;
+  const bool elf =
+    file >= 0 && ::read(file, magic, 4) == 4 && std::memcmp(magic, "\177ELF", 4) == 0;
   if (file >= 0) ::close(file);
   return elf;
 }
@@ -69,9 +71,9 @@ bool is_elf(const std::string& path) {
   throw UserError("cannot run '" + path + "': " + why, kNotExecutable);
 }
 
-// Stops this process as the program was stopped, so that the shell sees the job stop. Without a shell that
-// could continue it (an orphaned process group) the kernel ignores this, and so the command never hangs
-// stopped.
+// Stops this process as the program was stopped, so that the shell sees the job stop. Without a
+// shell that could continue it (an orphaned process group) the kernel ignores this, and so the
+// command never hangs stopped.
 void stop_like(int signal) {
   sigset_t one;
   sigemptyset(&one);
@@ -92,7 +94,8 @@ void pass_on(const siginfo_t& info, pid_t program) {
     if (read_process_stat(program, stat) && stat.state == 'T') ::kill(program, SIGCONT);
     return;
   }
-  if (info.si_code > 0) return;       // from the kernel: the terminal, which has sent it to the program as well
+  if (info.si_code > 0)
+    return; // from the kernel: the terminal, which has sent it to the program as well
   if (info.si_pid == program) return; // the program signals its parent or its group
   if (info.si_code == SI_QUEUE) {
     ::sigqueue(program, info.si_signo, info.si_value);
@@ -107,7 +110,8 @@ bool reap(pid_t program, Outcome& outcome, ProcessEnd& program_end) {
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
     if (WIFSTOPPED(status)) {
       const int signal = WSTOPSIG(status);
-      if (pid == program && (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)) stop_like(signal);
+      if (pid == program && (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU))
+        stop_like(signal);
       continue;
     }
     const ProcessEnd end = {pid, status, read_tsc(), read_monotonic_ns()};
@@ -160,7 +164,8 @@ Outcome launch(const LaunchPlan& plan) {
   const int fork_error = errno;
   ::close(errors[1]);
   if (program < 0)
-    throw UserError(std::string("cannot start a process: ") + std::strerror(fork_error), kCannotStart);
+    throw UserError(std::string("cannot start a process: ") + std::strerror(fork_error),
+                    kCannotStart);
 
   int error = 0;
   ssize_t got = 0;

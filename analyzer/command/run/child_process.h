@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts the program and stays with it until it ends: signals, job control, orphans, exit status.
 //
-// The program shares the command's process group, so what the terminal sends (Ctrl-C, Ctrl-Z, resize) reaches
-// it without us and is never sent twice; what is sent to the command alone with kill() is passed on. The
-// command is the subreaper of the tree: it learns how orphans ended, but waits for no process longer than for
-// the program itself.
+// The program shares the command's process group, so what the terminal sends (Ctrl-C, Ctrl-Z,
+// resize) reaches it without us and is never sent twice; what is sent to the command alone with
+// kill() is passed on. The command is the subreaper of the tree: it learns how orphans ended, but
+// waits for no process longer than for the program itself.
 #pragma once
 
 #include <sys/types.h>
@@ -53,8 +53,9 @@ Outcome launch(const LaunchPlan& plan);
 // A status as a shell sees it: the exit status, or 128 + signal.
 int shell_status(int wait_status);
 
-// Ends this process as the program ended: by the same signal, without a second core file; returns the exit
-// status where it exited by itself (or where this process cannot die by a signal, as PID 1 of a container).
+// Ends this process as the program ended: by the same signal, without a second core file; returns
+// the exit status where it exited by itself (or where this process cannot die by a signal, as PID 1
+// of a container).
 int die_like(int wait_status);
 
 // proc_tree.cpp: what /proc says of other processes.

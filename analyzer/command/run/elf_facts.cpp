@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the few ELF headers that decide about preloading; see program_check.h. 32-bit, foreign and cut files are
-// distinguished, not refused.
+// Reads the few ELF headers that decide about preloading; see program_check.h. 32-bit, foreign and
+// cut files are distinguished, not refused.
 
 #include <elf.h>
 
@@ -35,11 +35,13 @@ std::uint64_t offset_of(const ElfImage& image, std::uint64_t address) {
 }
 
 void read_dynamic(const ElfImage& image, const Elf64_Phdr& dynamic, ElfFacts& facts) {
-  const std::span<const char> table = image.part(dynamic.p_offset, std::min(dynamic.p_filesz, kLargestTable));
+  const std::span<const char> table =
+    image.part(dynamic.p_offset, std::min(dynamic.p_filesz, kLargestTable));
   std::vector<Elf64_Dyn> entries;
   std::uint64_t strings = 0;
   Elf64_Dyn entry;
-  for (std::size_t at = 0; read_at(table, at, entry) && entry.d_tag != DT_NULL; at += sizeof entry) {
+  for (std::size_t at = 0; read_at(table, at, entry) && entry.d_tag != DT_NULL;
+       at += sizeof entry) {
     if (entry.d_tag == DT_STRTAB) strings = offset_of(image, entry.d_un.d_ptr);
     entries.push_back(entry);
   }

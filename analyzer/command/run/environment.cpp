@@ -25,8 +25,9 @@ namespace fs = std::filesystem;
 
 void set(std::vector<std::string>& environment, const std::string& name, const std::string& value) {
   const std::string start = name + "=";
-  std::erase_if(environment,
-                [&](const std::string& entry) { return entry.compare(0, start.size(), start) == 0; });
+  std::erase_if(environment, [&](const std::string& entry) {
+    return entry.compare(0, start.size(), start) == 0;
+  });
   environment.push_back(start + value);
 }
 
@@ -48,8 +49,8 @@ std::string preload_list(const Instrumentation& in) {
     const std::size_t end = std::min(existing.find_first_of(": ", at), existing.size());
     const std::string library = existing.substr(at, end - at);
     at = end + 1;
-    const bool known =
-        std::count(ours.begin(), ours.end(), library) || std::count(before.begin(), before.end(), library);
+    const bool known = std::count(ours.begin(), ours.end(), library) ||
+                       std::count(before.begin(), before.end(), library);
     if (library.empty() || known) continue;
     (is_sanitizer_runtime(library) ? before : after).push_back(library);
   }
@@ -78,7 +79,8 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
   set(environment, "LD_PRELOAD", preload_list(in));
   if (in.simulated) {
     const std::string existing = get("LD_LIBRARY_PATH");
-    set(environment, "LD_LIBRARY_PATH", in.install.simulated + (existing.empty() ? "" : ":" + existing));
+    set(environment, "LD_LIBRARY_PATH",
+        in.install.simulated + (existing.empty() ? "" : ":" + existing));
   }
   if (in.simulated && get("GPUMEMTRACE_CUPTI").empty())
     set(environment, "GPUMEMTRACE_CUPTI", in.install.simulated + "/cupti/libcupti.so.13");
@@ -88,7 +90,8 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
   set(environment, "GPUMEMTRACE_NOTES", in.notes_file);
   // NVTX looks for one tool only: a library that the user had named is called by ours.
   const std::string nvtx = get("NVTX_INJECTION64_PATH");
-  if (!nvtx.empty() && nvtx != in.install.interposer) set(environment, "GPUMEMTRACE_NVTX_NEXT", nvtx);
+  if (!nvtx.empty() && nvtx != in.install.interposer)
+    set(environment, "GPUMEMTRACE_NVTX_NEXT", nvtx);
   set(environment, "NVTX_INJECTION64_PATH", in.install.interposer);
   for (const auto& [name, value] : in.shim) set(environment, name, value);
   return environment;
@@ -96,7 +99,8 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
 
 std::string make_run_id() {
   std::uint64_t id = 0;
-  if (::getrandom(&id, sizeof id, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof id)) // early at boot
+  if (::getrandom(&id, sizeof id, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof id)) // early at
+                                                                                     // boot
     id = read_monotonic_ns() * 0x9e3779b97f4a7c15u ^ static_cast<std::uint64_t>(::getpid()) << 40;
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(id));
@@ -110,7 +114,7 @@ std::string choose_trace_dir(const std::string& wanted) {
     if (!error && !writable(wanted)) error.assign(errno, std::generic_category());
     if (error) {
       throw UserError("cannot make traces in '" + wanted + "': " + error.message() +
-                          "; name a writable folder with --trace-dir",
+                        "; name a writable folder with --trace-dir",
                       kCannotStart);
     }
     return fs::canonical(wanted).string();
@@ -120,18 +124,20 @@ std::string choose_trace_dir(const std::string& wanted) {
   const fs::path temporary = fs::temp_directory_path(error);
   if (error || !writable(temporary)) {
     throw UserError(
-        "can make traces neither in the current directory nor in the temporary one; name a writable "
-        "folder with --trace-dir",
-        kCannotStart);
+      "can make traces neither in the current directory nor in the temporary one; name a writable "
+      "folder with --trace-dir",
+      kCannotStart);
   }
-  say("the current directory is not writable: traces go to '" + temporary.string() + "' (see --trace-dir)");
+  say("the current directory is not writable: traces go to '" + temporary.string() +
+      "' (see --trace-dir)");
   return fs::absolute(temporary).string();
 }
 
 NotesFile::NotesFile(const std::string& trace_dir) {
   std::error_code error;
   const fs::path temporary = fs::temp_directory_path(error);
-  for (const std::string& folder : {error ? trace_dir : fs::absolute(temporary).string(), trace_dir}) {
+  for (const std::string& folder :
+       {error ? trace_dir : fs::absolute(temporary).string(), trace_dir}) {
     std::string name = folder + "/gpumemtrace-notes.XXXXXX";
     const int file = ::mkostemp(name.data(), O_CLOEXEC);
     if (file < 0) continue;

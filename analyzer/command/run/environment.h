@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program finds in its environment. Nothing that the user has set is lost: an existing LD_PRELOAD stays
-// behind ours, sanitizer runtimes go before it.
+// What the program finds in its environment. Nothing that the user has set is lost: an existing
+// LD_PRELOAD stays behind ours, sanitizer runtimes go before it.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ std::vector<std::string> instrumented_environment(const Instrumentation& instrum
 
 std::string make_run_id(); // 16 hex digits
 
-// The folder that traces go to, absolute. An unwritable current directory is replaced by the temporary one,
-// with a word on stderr; an unusable --trace-dir is a UserError (125).
+// The folder that traces go to, absolute. An unwritable current directory is replaced by the
+// temporary one, with a word on stderr; an unusable --trace-dir is a UserError (125).
 std::string choose_trace_dir(const std::string& wanted);
 
 // A file of this run's own that every process of the tree may append to; gone with the object.

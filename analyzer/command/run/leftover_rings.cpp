@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See leftover_rings.h. A record that the drain had moved when the process died, but not given back, is in the ring and
-// in the log: it is known by its sub-ring and its ticket. A link that does not lead to a ring of ours is left alone.
+// See leftover_rings.h. A record that the drain had moved when the process died, but not given
+// back, is in the ring and in the log: it is known by its sub-ring and its ticket. A link that does
+// not lead to a ring of ours is left alone.
 
 #include "analyzer/command/run/leftover_rings.h"
 
@@ -37,12 +38,14 @@ constexpr std::string_view kRingFiles = "/dev/shm/gpumemtrace."; // <pid>.<when>
 // A file mapped whole, privately: what is written there changes nothing.
 class Mapped {
 public:
-  explicit Mapped(const fs::path& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) {
+  explicit Mapped(const fs::path& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) {
     struct stat facts = {};
     if (fd_ < 0 || ::fstat(fd_, &facts) != 0 || !S_ISREG(facts.st_mode)) return;
     owned_ = facts.st_uid == ::geteuid();
     bytes_ = static_cast<std::size_t>(facts.st_size);
-    void* map = bytes_ != 0 ? ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd_, 0) : MAP_FAILED;
+    void* map = bytes_ != 0 ? ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd_, 0)
+                            : MAP_FAILED;
     if (map != MAP_FAILED) data_ = static_cast<char*>(map);
   }
   ~Mapped() {
@@ -66,8 +69,8 @@ private:
 // The log that leftovers go to, and what of them it has already.
 struct LogEnd {
   fs::path path;
-  std::uint64_t bytes = 0; // 0: there is no log
-  std::uint64_t order = 0; // of its last kDeviceDrained
+  std::uint64_t bytes = 0;                               // 0: there is no log
+  std::uint64_t order = 0;                               // of its last kDeviceDrained
   std::array<std::uint64_t, trace::kMaxSubRings> next{}; // ticket behind the last one, by sub-ring
 };
 
@@ -148,9 +151,11 @@ bool append(const LogEnd& log, const std::vector<Slot>& slots, std::uint32_t pid
   return done == bytes.size();
 }
 
-// Whether a process has the file mapped: its drain is at work. An exec'd program has the pid and not the ring.
+// Whether a process has the file mapped: its drain is at work. An exec'd program has the pid and
+// not the ring.
 bool is_in_use(const std::string& file) {
-  const std::string pid = file.substr(kRingFiles.size(), file.find('.', kRingFiles.size()) - kRingFiles.size());
+  const std::string pid =
+    file.substr(kRingFiles.size(), file.find('.', kRingFiles.size()) - kRingFiles.size());
   errno = 0;
   std::ifstream maps("/proc/" + pid + "/maps");
   if (!maps) return errno == EACCES || errno == EPERM;
@@ -187,11 +192,14 @@ std::string collect_rings(const fs::path& trace) {
   }
   for (const fs::path& link : links) {
     const std::string file = fs::read_symlink(link, error).string();
-    if (error || !file.starts_with(kRingFiles) || file.find('/', kRingFiles.size()) != std::string::npos) continue;
+    if (error || !file.starts_with(kRingFiles) ||
+        file.find('/', kRingFiles.size()) != std::string::npos)
+      continue;
     if (is_in_use(file)) continue;
     if (const int problem = collect(link, file)) {
       return "cannot move what kernels recorded from '" + file + "' into '" + trace.string() +
-             "': " + std::strerror(problem) + "; in-kernel allocations and frees may be missing from the report";
+             "': " + std::strerror(problem) +
+             "; in-kernel allocations and frees may be missing from the report";
     }
   }
   return {};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's search, done by hand; see library_search.h. /etc/ld.so.cache is read in glibc's format
-// since 2.2
-// ("glibc-ld.so.cache1.1", alone or behind the old table); a cache in any other format is passed over.
+// The loader's search, done by hand; see library_search.h. /etc/ld.so.cache is read in glibc's
+// format since 2.2
+// ("glibc-ld.so.cache1.1", alone or behind the old table); a cache in any other format is passed
+// over.
 
 #include "analyzer/command/run/library_search.h"
 
@@ -88,10 +89,10 @@ std::string command_folder() {
 
 [[noreturn]] void missing(const std::string& what) {
   throw UserError(
-      what +
-          " is not where it was installed; reinstall gpumemtrace, or set GPUMEMTRACE_LIBDIR to the "
-          "folder that holds libgpumemtrace.so",
-      kCannotStart);
+    what +
+      " is not where it was installed; reinstall gpumemtrace, or set GPUMEMTRACE_LIBDIR to the "
+      "folder that holds libgpumemtrace.so",
+    kCannotStart);
 }
 
 } // namespace
@@ -111,8 +112,9 @@ std::optional<std::string> find_library(const std::string& soname, const ElfFact
   std::vector<std::string> candidates;
   for (const std::string& folder : folders) candidates.push_back(folder + "/" + soname);
   for (std::string& path : cached(soname)) candidates.push_back(std::move(path));
-  for (const char* folder : {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu",
-                             "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"})
+  for (const char* folder :
+       {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu",
+        "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"})
     candidates.push_back(std::string(folder) + "/" + soname);
   for (const std::string& candidate : candidates)
     if (is_file(candidate) && built_for_this_machine(read_elf_facts(candidate))) return candidate;
@@ -156,8 +158,8 @@ Install find_install(bool need_simulated) {
   if (install.interposer.empty()) missing("libgpumemtrace.so");
   if (install.interposer.find_first_of(" :$") != std::string::npos) {
     throw UserError("'" + install.interposer +
-                        "' has a space, ':' or '$' in its path, which LD_PRELOAD cannot carry; "
-                        "move the install",
+                      "' has a space, ':' or '$' in its path, which LD_PRELOAD cannot carry; "
+                      "move the install",
                     kCannotStart);
   }
   if (need_simulated && install.simulated.empty()) missing("the simulated device (libcuda.so.1)");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc says of the processes of the tree, and the two clocks. Processes come and go while this reads: whatever
-// cannot be read is left out.
+// What /proc says of the processes of the tree, and the two clocks. Processes come and go while
+// this reads: whatever cannot be read is left out.
 
 #include "analyzer/command/run/child_process.h"
 
@@ -25,7 +25,8 @@ bool read_process_stat(pid_t pid, ProcessStat& stat) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   if (!std::getline(file, line, '\0')) return false;
-  const std::size_t open = line.find('('), close = line.rfind(')'); // the name may hold anything, also ')'
+  const std::size_t open = line.find('('), close = line.rfind(')'); // the name may hold anything,
+                                                                    // also ')'
   if (open == std::string::npos || close == std::string::npos || close < open) return false;
   stat.pid = pid;
   stat.name = line.substr(open + 1, close - open - 1);
@@ -77,7 +78,8 @@ std::uint64_t read_tsc() {
 std::uint64_t read_monotonic_ns() {
   timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 } // namespace gmt

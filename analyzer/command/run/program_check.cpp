@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which file the program is and why a preload may be refused; see program_check.h.
-// The kernel and the loader drop LD_PRELOAD without a word: each such case gets its sentence here, before the
-// start.
+// The kernel and the loader drop LD_PRELOAD without a word: each such case gets its sentence here,
+// before the start.
 
 #include "analyzer/command/run/program_check.h"
 
@@ -52,7 +52,8 @@ int cannot_execute(const std::string& path) {
 }
 
 [[noreturn]] void refuse(const std::string& word, const std::string& path, int error) {
-  if (error == EISDIR) throw UserError("cannot run '" + path + "': it is a directory", kNotExecutable);
+  if (error == EISDIR)
+    throw UserError("cannot run '" + path + "': it is a directory", kNotExecutable);
   if (error != ENOENT && error != ENOTDIR) {
     const std::string hint = error == EACCES ? "; is it executable ('chmod +x " + path + "')?" : "";
     throw UserError("cannot run '" + path + "': " + std::strerror(error) + hint, kNotExecutable);
@@ -66,18 +67,16 @@ int cannot_execute(const std::string& path) {
     std::vector<std::string> names;
     for (const CommandInfo& command : commands()) names.emplace_back(command.name);
     const std::string near = nearest(word, names);
-    if (near == word)
-      hint = "; as a command it comes first: 'gpumemtrace " + word + " ...'";
-    else if (!near.empty())
-      hint = "; did you mean 'gpumemtrace " + near + "'?";
+    if (near == word) hint = "; as a command it comes first: 'gpumemtrace " + word + " ...'";
+    else if (!near.empty()) hint = "; did you mean 'gpumemtrace " + near + "'?";
   }
-  throw UserError(
-      "cannot run '" + word + "': no such command of gpumemtrace and no such program in PATH" + hint,
-      kNotFound);
+  throw UserError("cannot run '" + word +
+                    "': no such command of gpumemtrace and no such program in PATH" + hint,
+                  kNotFound);
 }
 
-// What makes the kernel start the program in secure mode, where the loader ignores LD_PRELOAD; empty if
-// nothing.
+// What makes the kernel start the program in secure mode, where the loader ignores LD_PRELOAD;
+// empty if nothing.
 std::string privilege(const std::string& path) {
   struct stat status = {};
   struct statvfs volume = {};
@@ -88,7 +87,8 @@ std::string privilege(const std::string& path) {
   if ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) && status.st_gid != ::getgid())
     return "set-group-id";
   char capability[64];
-  if (::getuid() != 0 && ::getxattr(path.c_str(), "security.capability", capability, sizeof capability) > 0)
+  if (::getuid() != 0 &&
+      ::getxattr(path.c_str(), "security.capability", capability, sizeof capability) > 0)
     return "file-capability";
   return {};
 }
@@ -137,21 +137,24 @@ ProgramCheck check_program(const std::string& path) {
                     "programs: nothing can be checked; rebuild it for 64 bits";
   } else if (check.facts.interpreter.find("ld-musl") != std::string::npos) {
     check.refusal =
-        name +
-        "is built with the musl C library, which the checker cannot be loaded beside: nothing can "
-        "be checked; build it with glibc";
-  } else if (check.facts.interpreter.empty() && !starts_with(base_name(path), "ld")) { // ld.so ./app is fine
-    check.refusal = name +
-                    "is statically linked: it loads no library, so nothing can be checked; link it without "
-                    "-static";
+      name +
+      "is built with the musl C library, which the checker cannot be loaded beside: nothing can "
+      "be checked; build it with glibc";
+  } else if (check.facts.interpreter.empty() && !starts_with(base_name(path), "ld")) { // ld.so
+                                                                                       // ./app is
+                                                                                       // fine
+    check.refusal =
+      name +
+      "is statically linked: it loads no library, so nothing can be checked; link it without "
+      "-static";
   }
   return check;
 }
 
 std::string static_runtime_sentence(const std::string& path, const ElfFacts& facts) {
-  const bool shared = std::any_of(facts.needed.begin(), facts.needed.end(), [](const std::string& library) {
-    return starts_with(library, "libcudart.so");
-  });
+  const bool shared =
+    std::any_of(facts.needed.begin(), facts.needed.end(),
+                [](const std::string& library) { return starts_with(library, "libcudart.so"); });
   if (shared || !facts.device_code) return {};
   return "'" + path +
          "' has the CUDA runtime linked in, and that needs the real driver: relink it with "
@@ -161,8 +164,8 @@ std::string static_runtime_sentence(const std::string& path, const ElfFacts& fac
 bool is_sanitizer_runtime(std::string_view library) {
   const std::string_view name = base_name(library);
   for (const std::string_view start :
-       {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so", "libclang_rt.asan", "libclang_rt.tsan",
-        "libclang_rt.hwasan", "libclang_rt.lsan", "libclang_rt.msan"})
+       {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so", "libclang_rt.asan",
+        "libclang_rt.tsan", "libclang_rt.hwasan", "libclang_rt.lsan", "libclang_rt.msan"})
     if (starts_with(name, start) && name.find(".so") != std::string_view::npos) return true;
   return false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the program before it starts: which file it is, whether a library can be preloaded into it at all, and
-// what it asks of the preload. Reads the file as bytes and trusts none of them.
+// Looks at the program before it starts: which file it is, whether a library can be preloaded into
+// it at all, and what it asks of the preload. Reads the file as bytes and trusts none of them.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ struct ElfFacts {
 ElfFacts read_elf_facts(const std::string& path);
 bool built_for_this_machine(const ElfFacts& facts);
 
-// The file that a shell would start for the word. Throws UserError: 127 not found, 126 not executable.
+// The file that a shell would start for the word. Throws UserError: 127 not found, 126 not
+// executable.
 std::string resolve_program(const std::string& word);
 
 struct ProgramCheck {

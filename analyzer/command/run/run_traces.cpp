@@ -76,7 +76,7 @@ std::vector<TraceHead> find_traces(const fs::path& folder) {
 }
 
 std::vector<TraceHead> traces_of_run(const fs::path& folder, const std::string& run, pid_t program,
-                                    const std::vector<fs::path>& elsewhere) {
+                                     const std::vector<fs::path>& elsewhere) {
   std::vector<TraceHead> traces = find_traces(folder);
   for (const fs::path& path : elsewhere) add_trace(path, traces);
   sort_by_age(traces);
@@ -91,22 +91,26 @@ std::vector<TraceHead> newest_run(const fs::path& folder) {
   std::vector<TraceHead> traces = find_traces(folder);
   if (traces.empty()) return {};
   if (traces.back().info.run.empty()) return {std::move(traces.back())};
-  // Which of them was the program itself is known by age: it is the oldest unless it only started others.
+  // Which of them was the program itself is known by age: it is the oldest unless it only started
+  // others.
   keep_run(traces, std::string(traces.back().info.run));
   return traces;
 }
 
-std::string write_endings(const std::vector<TraceHead>& traces, const std::vector<ProcessEnd>& ends) {
+std::string write_endings(const std::vector<TraceHead>& traces,
+                          const std::vector<ProcessEnd>& ends) {
   const std::string here = host_name();
   std::string problem;
   for (const ProcessEnd& end : ends) {
     const TraceHead* last = nullptr;
     for (const TraceHead& trace : traces)
-      if (is_of(trace, end.pid, here) && (!last || trace.info.realtime_ns >= last->info.realtime_ns))
+      if (is_of(trace, end.pid, here) &&
+          (!last || trace.info.realtime_ns >= last->info.realtime_ns))
         last = &trace;
     if (last && !write_complete(last->path, end)) {
       problem = "cannot write how the program ended into '" + last->path.string() +
-                "': " + std::strerror(errno) + "; what was alive at the end may be left out of the report";
+                "': " + std::strerror(errno) +
+                "; what was alive at the end may be left out of the report";
     }
   }
   return problem;
@@ -135,7 +139,8 @@ std::vector<Note> read_notes(const std::string& path) {
     const std::size_t first = line.find('\t');
     const std::size_t second = first == std::string::npos ? first : line.find('\t', first + 1);
     if (second == std::string::npos) continue;
-    notes.push_back({line.substr(0, first), parse_number<pid_t>(line.substr(first + 1, second - first - 1)).value_or(0),
+    notes.push_back({line.substr(0, first),
+                     parse_number<pid_t>(line.substr(first + 1, second - first - 1)).value_or(0),
                      line.substr(second + 1)});
   }
   return notes;

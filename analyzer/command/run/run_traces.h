@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The traces that a run has left: which they are, and the parent's last word in them (`complete`). Reads only `info`
-// and the headers of logs.
+// The traces that a run has left: which they are, and the parent's last word in them (`complete`).
+// Reads only `info` and the headers of logs.
 #pragma once
 
 #include <sys/types.h>
@@ -17,17 +17,19 @@ namespace gmt {
 
 std::vector<TraceHead> find_traces(const std::filesystem::path& folder); // oldest first
 
-// Those of one run, the program's own first, then by age; `elsewhere` are traces known to lie in other
-// folders.
+// Those of one run, the program's own first, then by age; `elsewhere` are traces known to lie in
+// other folders.
 std::vector<TraceHead> traces_of_run(const std::filesystem::path& folder, const std::string& run,
-                                    pid_t program, const std::vector<std::filesystem::path>& elsewhere = {});
+                                     pid_t program,
+                                     const std::vector<std::filesystem::path>& elsewhere = {});
 
 // All traces of the run that made the newest trace in the folder.
 std::vector<TraceHead> newest_run(const std::filesystem::path& folder);
 
-// Writes how the processes ended into the newest trace of each (an older one of the same pid was left by
-// exec). Returns a sentence if one could not be written, else nothing.
-std::string write_endings(const std::vector<TraceHead>& traces, const std::vector<ProcessEnd>& ends);
+// Writes how the processes ended into the newest trace of each (an older one of the same pid was
+// left by exec). Returns a sentence if one could not be written, else nothing.
+std::string write_endings(const std::vector<TraceHead>& traces,
+                          const std::vector<ProcessEnd>& ends);
 
 std::uint64_t lost_records(const std::filesystem::path& trace); // as the log headers count them
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// double-free: a release of memory that was released before and not allocated again. Whichever function
-// frees, and unregister, unmap, close, release and destroy count as frees. The verdict is the heap's
-// (verdicts.cpp).
+// double-free: a release of memory that was released before and not allocated again. Whichever
+// function frees, and unregister, unmap, close, release and destroy count as frees. The verdict is
+// the heap's (verdicts.cpp).
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -28,17 +28,23 @@ private:
     const std::string_view word = released_word(free.function());
     Finding f;
     f.kind = "double-free";
-    f.message = {CallName{call}, " of ", format_address(free.address()), ", which was already ",
-                 released_word(block.memory_kind), ": ", describe_block(block, facts_)};
-    f.advice = cat({"Remove one of the two calls, or set the pointer to nullptr once it is ", word, "."});
+    f.message = {CallName{call},
+                 " of ",
+                 format_address(free.address()),
+                 ", which was already ",
+                 released_word(block.memory_kind),
+                 ": ",
+                 describe_block(block, facts_)};
+    f.advice =
+      cat({"Remove one of the two calls, or set the pointer to nullptr once it is ", word, "."});
     f.bytes = block.bytes;
     f.address = free.address();
     f.api = call;
     f.stacks.push_back(stack_as(release_role(free.function()), e.stack, call, StackOrder::kAgain));
     const bool reborn = block.end == Block::End::kReallocated; // its release went unseen
     if (!reborn) {
-      f.stacks.push_back(stack_as(release_role(block.memory_kind), block.freed, facts_.api_name(block.freed_api),
-                                  StackOrder::kFirst));
+      f.stacks.push_back(stack_as(release_role(block.memory_kind), block.freed,
+                                  facts_.api_name(block.freed_api), StackOrder::kFirst));
     }
     f.stacks.push_back(allocation_stack(block, facts_));
     return f;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// free-in-callback: a free inside a host callback (cudaLaunchHostFunc, cudaStreamAddCallback), where CUDA may
-// not be called. It is refused with 800, and programs rarely look: the memory stays allocated. A runtime that is
-// linked statically refuses by itself.
+// free-in-callback: a free inside a host callback (cudaLaunchHostFunc, cudaStreamAddCallback),
+// where CUDA may not be called. It is refused with 800, and programs rarely look: the memory stays
+// allocated. A runtime that is linked statically refuses by itself.
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
-
 class FreeInCallback : public Detector {
 public:
   explicit FreeInCallback(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
+                Findings& findings) override {
     runtime_.note(e);
     if (e.kind == trace::Kind::kSync) {
       has_callbacks_ |= trace::SyncView(e).op() == trace::SyncOp::kHostFunction;
@@ -30,9 +30,12 @@ public:
     f.kind = "free-in-callback";
     f.api = facts_.call_name(e);
     f.address = address;
-    f.message = {CallName{f.api}, " was called inside a host callback, where CUDA refuses it with ",
-                 error_text(e.result, is_runtime_name(f.api)), ": ",
-                 block != nullptr ? describe_block(*block, facts_) : format_address(address), " stays allocated"};
+    f.message = {CallName{f.api},
+                 " was called inside a host callback, where CUDA refuses it with ",
+                 error_text(e.result, is_runtime_name(f.api)),
+                 ": ",
+                 block != nullptr ? describe_block(*block, facts_) : format_address(address),
+                 " stays allocated"};
     f.advice =
       "Free it outside: after the stream was synchronised, or stream-ordered with cudaFreeAsync in place of "
       "the callback.";
@@ -47,9 +50,10 @@ public:
 
   void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     if (!has_callbacks_ || !runtime_.is_static()) return;
-    findings.not_checked({"free-in-callback",
-                          "with a statically linked CUDA runtime, a free in a host callback is refused inside the "
-                          "runtime, where it cannot be seen: build with -cudart shared to have it checked"});
+    findings.not_checked(
+      {"free-in-callback",
+       "with a statically linked CUDA runtime, a free in a host callback is refused inside the "
+       "runtime, where it cannot be seen: build with -cudart shared to have it checked"});
   }
 
 private:

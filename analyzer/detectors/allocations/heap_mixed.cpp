@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// heap-mixed: memory of one heap given to the other's functions: a host call (release, copy, set, texture,
-// …) on a pointer from a kernel's malloc, or free in a kernel of what the host's API gave out. CUDA refuses
-// the former with "invalid value", except cudaMemset, which it accepts silently; the latter ends the
-// context with an illegal address, or goes unnoticed (measured on an H200 and an H100, driver 580).
+// heap-mixed: memory of one heap given to the other's functions: a host call (release, copy, set,
+// texture, …) on a pointer from a kernel's malloc, or free in a kernel of what the host's API gave
+// out. CUDA refuses the former with "invalid value", except cudaMemset, which it accepts silently;
+// the latter ends the context with an illegal address, or goes unnoticed (measured on an H200 and
+// an H100, driver 580).
 
 #include <algorithm>
 #include <iterator>
@@ -10,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/device_stacks.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -21,12 +22,14 @@ class HeapMixed : public Detector {
 public:
   explicit HeapMixed(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
+                Findings& findings) override {
     const std::uint64_t address = facts_.device_heaps().misused_by(e, heap);
     if (address == 0) return;
     findings.claim_refusal();
     const std::string_view api = facts_.call_name(e);
-    const std::string key = cat({api, " ", std::to_string(e.stack.value), " ", std::to_string(e.result)});
+    const std::string key =
+      cat({api, " ", std::to_string(e.stack.value), " ", std::to_string(e.result)});
     const auto [at, is_new] = uses_.try_emplace(key);
     Use& use = at->second;
     ++use.count;
@@ -67,7 +70,8 @@ private:
 
   Finding host_call(const Use& use, const EndOfTrace& end) const {
     const DeviceHeaps::Found& found = use.found;
-    const DeviceContext* context = found.block != nullptr ? end.device_contexts[found.context].get() : nullptr;
+    const DeviceContext* context =
+      found.block != nullptr ? end.device_contexts[found.context].get() : nullptr;
     const std::uint64_t offset = found.block != nullptr ? use.address - found.block->address : 0;
     Finding f;
     f.kind = "heap-mixed";
@@ -75,9 +79,13 @@ private:
     f.count = use.count;
     f.address = use.address;
     f.range = use.range;
-    f.message = {CallName{use.api}, preposition(use), format_address(use.address), ", which is ",
+    f.message = {CallName{use.api},
+                 preposition(use),
+                 format_address(use.address),
+                 ", which is ",
                  offset != 0 ? cat({format_exact_bytes(offset), " inside "}) : "",
-                 found.block != nullptr ? describe_block(*found.block, *context) : "in the device heap",
+                 found.block != nullptr ? describe_block(*found.block, *context)
+                                        : "in the device heap",
                  use.result == 0 ? "; CUDA accepted it silently" : "; CUDA refused it"};
     f.advice = advice(use.kind);
     f.stacks.push_back(stack_as(role(use.kind), use.stack, use.api));
@@ -110,12 +118,13 @@ private:
       return "Let a kernel copy it to or from memory of cudaMalloc: the host cannot reach the device heap.";
     case trace::Kind::kSet:
       return "Let a kernel set it: the host's functions are not made for the device heap.";
-    default: return "Use memory of cudaMalloc for it: the host's functions are not made for the device heap.";
+    default:
+      return "Use memory of cudaMalloc for it: the host's functions are not made for the device heap.";
     }
   }
 
-  Finding device_free(const DeviceMistake& mistake, const Block& block, const DeviceContext& context,
-                      const Heap& heap) const {
+  Finding device_free(const DeviceMistake& mistake, const Block& block,
+                      const DeviceContext& context, const Heap& heap) const {
     const std::string_view api = facts_.api_name(block.api);
     const bool freed = block.end != Block::End::kAlive;
     Finding f;
@@ -125,15 +134,22 @@ private:
     f.count = mistake.count;
     f.bytes = block.bytes;
     f.address = mistake.address;
-    f.message = {CallName{f.api}, " in ", kernel_of(mistake.at, context), " of ", format_address(mistake.address),
-                 ", which is ", describe_block(block, facts_),
-                 heap.is_dead(context.heap.context()) ? "; the context died" : "; CUDA did not notice"};
+    f.message = {CallName{f.api},
+                 " in ",
+                 kernel_of(mistake.at, context),
+                 " of ",
+                 format_address(mistake.address),
+                 ", which is ",
+                 describe_block(block, facts_),
+                 heap.is_dead(context.heap.context()) ? "; the context died"
+                                                      : "; CUDA did not notice"};
     f.advice = {"Free it from the host with ", right_release_for(block, api),
                 ": only what malloc or new gave a kernel may be freed in one."};
     add_device_stack(f, StackRole::kFreed, mistake.at, context, facts_);
     f.stacks.push_back(allocation_stack(block, facts_));
     if (freed && block.freed) {
-      f.stacks.push_back(stack_as(StackRole::kFreedByHost, block.freed, facts_.api_name(block.freed_api)));
+      f.stacks.push_back(
+        stack_as(StackRole::kFreedByHost, block.freed, facts_.api_name(block.freed_api)));
     }
     return f;
   }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// invalid-free: a release of an address that is no allocation: inside one (says which and at what offset),
-// ended with its context (names that end), or never allocated by CUDA. The verdict is the heap's.
+// invalid-free: a release of an address that is no allocation: inside one (says which and at what
+// offset), ended with its context (names that end), or never allocated by CUDA. The verdict is the
+// heap's.
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
-
 
 class InvalidFree : public Detector {
 public:
@@ -17,8 +17,10 @@ public:
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap&,
                 Findings& findings) override {
     for (const Verdict& j : verdicts) {
-      const bool of_static = j.kind == Verdict::Kind::kMismatchedFree && is_static(j.block->memory_kind);
-      if (!of_static && j.kind != Verdict::Kind::kInvalidFreeInside && j.kind != Verdict::Kind::kInvalidFreeEnded &&
+      const bool of_static =
+        j.kind == Verdict::Kind::kMismatchedFree && is_static(j.block->memory_kind);
+      if (!of_static && j.kind != Verdict::Kind::kInvalidFreeInside &&
+          j.kind != Verdict::Kind::kInvalidFreeEnded &&
           j.kind != Verdict::Kind::kInvalidFreeUnknown) {
         continue;
       }
@@ -28,7 +30,8 @@ public:
       f.address = free.address();
       f.api = facts_.call_name(e);
       const bool host = free.function() == trace::FreeFunction::kHostFree;
-      f.stacks.push_back(stack_as(host ? StackRole::kHostMemoryFreed : StackRole::kFreed, e.stack, f.api));
+      f.stacks.push_back(
+        stack_as(host ? StackRole::kHostMemoryFreed : StackRole::kFreed, e.stack, f.api));
       const Text what = {CallName{f.api}, " of ", format_address(free.address()), ", which "};
       if (of_static) static_variable(f, what, *j.block);
       if (j.kind == Verdict::Kind::kInvalidFreeInside) inside(f, what, j);
@@ -40,7 +43,8 @@ public:
 
 private:
   void static_variable(Finding& f, const Text& what, const Block& block) const {
-    f.message = {what, "is ", describe_block(block, facts_), ": no call allocated it and none can free it"};
+    f.message = {what, "is ", describe_block(block, facts_),
+                 ": no call allocated it and none can free it"};
     f.advice = "Do not free it: a static variable lives as long as its module.";
     f.group = "static";
     add_allocation(f, block);
@@ -48,10 +52,20 @@ private:
 
   void inside(Finding& f, const Text& what, const Verdict& j) const {
     const Block& block = *j.block;
-    f.message = {what, "is ", format_exact_bytes(j.offset), " inside a block that begins at ",
-                 format_address(block.address), ": ", describe_block(block, facts_)};
-    f.advice = {"Pass the address that ", CallName{facts_.api_name(block.api)}, " gave (",
-                format_address(block.address), ") to ", right_release_for(block, f.api), "."};
+    f.message = {what,
+                 "is ",
+                 format_exact_bytes(j.offset),
+                 " inside a block that begins at ",
+                 format_address(block.address),
+                 ": ",
+                 describe_block(block, facts_)};
+    f.advice = {"Pass the address that ",
+                CallName{facts_.api_name(block.api)},
+                " gave (",
+                format_address(block.address),
+                ") to ",
+                right_release_for(block, f.api),
+                "."};
     f.group = "inside";
     add_allocation(f, block);
   }
@@ -60,11 +74,17 @@ private:
     const Block& block = *j.block;
     const std::string_view end_api = facts_.api_name(block.freed_api);
     const bool is_of_pool = block.memory_kind == trace::MemoryKind::kSubAllocation;
-    f.message = {what, "ended with its ", is_of_pool ? "pool" : "context", ": ", CallName{end_api},
-                 " had already released ", describe_block(block, facts_)};
+    f.message = {what,
+                 "ended with its ",
+                 is_of_pool ? "pool" : "context",
+                 ": ",
+                 CallName{end_api},
+                 " had already released ",
+                 describe_block(block, facts_)};
     f.advice = {"Free memory before ", CallName{end_api}, ", or not at all after it."};
     f.group = "ended";
-    f.stacks.push_back(stack_as(is_of_pool ? StackRole::kPoolEnded : StackRole::kContextEnded, block.freed, end_api));
+    f.stacks.push_back(stack_as(is_of_pool ? StackRole::kPoolEnded : StackRole::kContextEnded,
+                                block.freed, end_api));
     add_allocation(f, block);
   }
 
@@ -72,17 +92,18 @@ private:
     f.group = "unknown";
     if (j.block == nullptr) {
       f.message = {what, "no CUDA call of this program allocated"};
-      f.advice = {"Check where the pointer comes from: memory of malloc, of the stack, of a kernel's own malloc "
-                  "and static variables cannot be freed with ",
-                  CallName{f.api}, "."};
+      f.advice = {
+        "Check where the pointer comes from: memory of malloc, of the stack, of a kernel's own malloc "
+        "and static variables cannot be freed with ",
+        CallName{f.api}, "."};
       return;
     }
     const Block& block = *j.block;
     f.message = {what, "is not allocated: it lies ", format_exact_bytes(j.offset),
                  " inside memory that was freed earlier, ", describe_block(block, facts_)};
     f.advice = "Check where the pointer comes from: it points into freed memory.";
-    f.stacks.push_back(stack_as(release_role(block.memory_kind), block.freed, facts_.api_name(block.freed_api),
-                                StackOrder::kFirst));
+    f.stacks.push_back(stack_as(release_role(block.memory_kind), block.freed,
+                                facts_.api_name(block.freed_api), StackOrder::kFirst));
     add_allocation(f, block);
   }
 

@@ -1,36 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// late: a release that CUDA refused because the driver or the runtime was being unloaded (code 4). The memory
-// goes with the process, so this is a note; the heap calls it neither freed nor leaked.
+// late: a release that CUDA refused because the driver or the runtime was being unloaded (code 4).
+// The memory goes with the process, so this is a note; the heap calls it neither freed nor leaked.
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
-
 class Late : public Detector {
 public:
   explicit Late(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
-    if (e.kind != trace::Kind::kFree || e.result != cuda::CUDA_ERROR_DEINITIALIZED || heap.accesses().empty()) return;
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
+                Findings& findings) override {
+    if (e.kind != trace::Kind::kFree || e.result != cuda::CUDA_ERROR_DEINITIALIZED ||
+        heap.accesses().empty())
+      return;
     const Block& block = *heap.accesses().front().block;
     const std::string_view call = facts_.call_name(e);
     Finding f;
     f.kind = "late";
     f.severity = Severity::kNote;
-    f.message = {CallName{call}, " came too late for ", describe_block(block, facts_),
-                 ": CUDA was already being unloaded (", error_text(e.result, e.from_runtime()), ")"};
+    f.message = {CallName{call},
+                 " came too late for ",
+                 describe_block(block, facts_),
+                 ": CUDA was already being unloaded (",
+                 error_text(e.result, e.from_runtime()),
+                 ")"};
     f.advice = {"Call ", right_release_for(block, call),
                 " before main returns, for example by destroying the object "
                 "that holds the memory there instead of with the static objects."};
     f.bytes = block.bytes;
     f.address = block.address;
     f.api = call;
-    f.stacks.push_back(stack_as(release_role(block.memory_kind), e.stack, call, StackOrder::kTooLate));
+    f.stacks.push_back(
+      stack_as(release_role(block.memory_kind), e.stack, call, StackOrder::kTooLate));
     f.stacks.push_back(allocation_stack(block, facts_));
     findings.add(std::move(f));
   }

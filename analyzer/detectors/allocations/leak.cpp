@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// leak: what is alive when the program has ended, grouped by allocation stack and kind of memory, and what its
-// context's end took with it. Called a leak only if the program had the chance to free it: after a signal, a
-// sticky error of its context or an unknown end it is listed under "not checked".
+// leak: what is alive when the program has ended, grouped by allocation stack and kind of memory,
+// and what its context's end took with it. Called a leak only if the program had the chance to free
+// it: after a signal, a sticky error of its context or an unknown end it is listed under "not
+// checked".
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <unordered_map>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -47,7 +48,8 @@ public:
       if (!can_leak(block.memory_kind)) return;
       // Before the first launch of its graph and after the free there is an address without memory.
       if (block.memory_kind == trace::MemoryKind::kGraph && (block.flags & kGraphRan) == 0) return;
-      (heap.is_dead(block.context) ? alive_in_dead : alive).add(block, group_of(block), pool_end(block, heap));
+      (heap.is_dead(block.context) ? alive_in_dead : alive)
+        .add(block, group_of(block), pool_end(block, heap));
     });
     heap.for_each_ended_with_context([&](const Block& block) {
       if (!can_leak(block.memory_kind)) return;
@@ -64,7 +66,8 @@ public:
     report(ended_in_dead, dead, "memory that ended with its context", findings);
     if (!excuse.empty() || heap.sticky_error()) return;
     heap.cuda().pools.for_each_alive([this](std::uint64_t handle, const Pool& pool) {
-      objects_[handle] = {trace::ObjectClass::kPool, pool.created->stack, pool.created->api, pool.created->context};
+      objects_[handle] = {trace::ObjectClass::kPool, pool.created->stack, pool.created->api,
+                          pool.created->context};
     });
     for (const auto& [handle, object] : objects_) findings.add(finding(object));
   }
@@ -78,7 +81,8 @@ private:
     std::uint16_t context;
   };
   static constexpr bool is_owned(trace::ObjectClass what) {
-    return what == trace::ObjectClass::kExternalMemory || what == trace::ObjectClass::kExternalSemaphore;
+    return what == trace::ObjectClass::kExternalMemory ||
+           what == trace::ObjectClass::kExternalSemaphore;
   }
 
   // Pools outlive contexts (cuda.h on cuCtxDestroy), these do not.
@@ -93,7 +97,8 @@ private:
   static const LifeCall* pool_end(const Block& block, const Heap& heap) {
     if (block.shape().pool == 0) return nullptr;
     const Pool* pool = heap.cuda().pools.find(block.shape().pool);
-    const bool is_gone = pool != nullptr && pool->destroyed && pool->destroyed->order > block.allocated_at;
+    const bool is_gone =
+      pool != nullptr && pool->destroyed && pool->destroyed->order > block.allocated_at;
     return is_gone ? &*pool->destroyed : nullptr;
   }
 
@@ -140,8 +145,9 @@ private:
         blocks += group.blocks;
       }
       if (blocks == 0) return;
-      findings.not_checked({"leak", cat({excuse, ", so ", what, " (", format_bytes(bytes), " in ",
-                                         format_plural(blocks, "block"), ") is not called a leak"})});
+      findings.not_checked(
+        {"leak", cat({excuse, ", so ", what, " (", format_bytes(bytes), " in ",
+                      format_plural(blocks, "block"), ") is not called a leak"})});
       return;
     }
     for (const Group& group : groups.groups) findings.add(finding(group));
@@ -153,10 +159,10 @@ private:
     const ApiWord release = right_release_for(block, api);
     const bool ended = block.end == Block::End::kContextEnded;
     const std::string_view end_api = facts_.api_name(block.freed_api);
-    const std::string amount =
-      group.blocks == 1
-        ? describe_bytes(group.bytes, block.memory_kind)
-        : cat({describe_bytes(group.bytes, block.memory_kind), " in ", format_plural(group.blocks, "block")});
+    const std::string amount = group.blocks == 1
+                                 ? describe_bytes(group.bytes, block.memory_kind)
+                                 : cat({describe_bytes(group.bytes, block.memory_kind), " in ",
+                                        format_plural(group.blocks, "block")});
     Finding f;
     f.kind = "leak";
     f.bytes = group.bytes;
@@ -168,20 +174,25 @@ private:
     const std::string_view word = released_word(block.memory_kind);
     if (ended) {
       const bool is_of_pool = block.memory_kind == trace::MemoryKind::kSubAllocation;
-      f.message = {amount, " was still not ", word, " when ", CallName{end_api}, " ended its ",
+      f.message = {amount,
+                   " was still not ",
+                   word,
+                   " when ",
+                   CallName{end_api},
+                   " ended its ",
                    is_of_pool ? "pool" : "context"};
       f.advice = {"Call ", release, " before ", CallName{end_api}, "."};
-      f.stacks.push_back(stack_as(is_of_pool ? StackRole::kPoolEnded : StackRole::kContextEnded, block.freed, end_api));
+      f.stacks.push_back(stack_as(is_of_pool ? StackRole::kPoolEnded : StackRole::kContextEnded,
+                                  block.freed, end_api));
     } else if ((block.flags & kWasHostFreed) != 0) {
       f.message = {amount, " was never ", word, ", though the host freed the memory behind it"};
       f.advice = {"Call ", release, " before the memory is freed."};
       f.stacks.push_back(stack_as(StackRole::kHostMemoryFreed, block.shape().host_freed, "free"));
     } else {
       const std::uint32_t references = block.shape().references;
-      f.message = references <= 1
-                    ? cat({amount, " was never ", word})
-                    : cat({amount, " was not ", word,
-                           " as often as it was opened: ", format_plural(references, "time"), " too few"});
+      f.message = references <= 1 ? cat({amount, " was never ", word})
+                                  : cat({amount, " was not ", word, " as often as it was opened: ",
+                                         format_plural(references, "time"), " too few"});
       if (group.pool_end != nullptr) {
         const std::string_view destroy = facts_.api_name(group.pool_end->api);
         f.message += ", and its pool was destroyed in between";
@@ -191,8 +202,9 @@ private:
                   " when it is no longer needed, at the latest before the program ends."};
       // Refused by such a runtime itself, so that no record shows it.
       if (linkage_.is_static() && last_callback_ > block.allocated_at) {
-        f.advice += " A host callback was given to a stream after the allocation, and may have tried to free it: "
-                    "CUDA does not allow that, and a static runtime refuses it before it can be seen.";
+        f.advice +=
+          " A host callback was given to a stream after the allocation, and may have tried to free it: "
+          "CUDA does not allow that, and a static runtime refuses it before it can be seen.";
       }
     }
     return f;
@@ -204,7 +216,8 @@ private:
     const bool runtime = is_runtime_name(api);
     Finding f;
     f.kind = "leak";
-    f.severity = object.what == trace::ObjectClass::kExternalMemory ? Severity::kError : Severity::kNote;
+    f.severity =
+      object.what == trace::ObjectClass::kExternalMemory ? Severity::kError : Severity::kNote;
     if (object.what == trace::ObjectClass::kPool) {
       f.group = "pool";
       f.message = {"A memory pool made by ", CallName{api}, " was never destroyed"};
@@ -218,16 +231,18 @@ private:
     } else {
       f.group = "external semaphore";
       f.message = {"An external semaphore imported by ", CallName{api}, " was never destroyed"};
-      f.advice = cat({"Call ", runtime ? "cudaDestroyExternalSemaphore" : "cuDestroyExternalSemaphore", "."});
+      f.advice = cat(
+        {"Call ", runtime ? "cudaDestroyExternalSemaphore" : "cuDestroyExternalSemaphore", "."});
     }
-    f.stacks.push_back(
-      stack_as(object.what == trace::ObjectClass::kPool ? StackRole::kCreated : StackRole::kImported, object.stack, api));
+    f.stacks.push_back(stack_as(object.what == trace::ObjectClass::kPool ? StackRole::kCreated
+                                                                         : StackRole::kImported,
+                                object.stack, api));
     return f;
   }
 
   const ProcessFacts& facts_;
   RuntimeLinkage linkage_;
-  std::uint64_t last_callback_ = 0; // order of the newest host function given to a stream
+  std::uint64_t last_callback_ = 0;         // order of the newest host function given to a stream
   std::map<std::uint64_t, Object> objects_; // alive, by handle
 };
 
@@ -240,8 +255,10 @@ const DetectorRegistration kLeak{{
   },
   .wants = wants(trace::Kind::kLife) | wants(trace::Kind::kSync),
   .measure = Measure::kLostBlocks,
-  .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " holds it: ", owner.why}); },
-                   .advice = [](const Owner&) { return std::string("Nothing to do, unless it grows from run to run."); }},
+  .owner_excuse = {
+    .clause = [](const Owner& owner) { return cat({owner.name, " holds it: ", owner.why}); },
+    .advice =
+      [](const Owner&) { return std::string("Nothing to do, unless it grows from run to run."); }},
 }};
 
 } // namespace

@@ -2,9 +2,9 @@
 // mismatched-free: a release by the wrong function (cudaFree of pinned memory, cudaFreeHost of
 // device memory, free() of pinned memory, ...). Names the right one. The verdict is the heap's.
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -30,14 +30,19 @@ private:
     const std::uint64_t address = trace::FreeView(e).address();
     Finding f;
     f.kind = "mismatched-free";
-    f.message = {CallName{call}, " of ", format_address(address), ", which is ", describe_block(block, facts_),
+    f.message = {CallName{call},
+                 " of ",
+                 format_address(address),
+                 ", which is ",
+                 describe_block(block, facts_),
                  host ? "" : ": the call failed and the memory stays allocated"};
     f.advice = {"Free it with ", release, "."};
     f.bytes = block.bytes;
     f.address = address;
     f.api = call;
     f.group = memory_noun(block.memory_kind);
-    f.stacks.push_back(stack_as(host ? StackRole::kHostMemoryFreed : StackRole::kFreed, e.stack, call));
+    f.stacks.push_back(
+      stack_as(host ? StackRole::kHostMemoryFreed : StackRole::kFreed, e.stack, call));
     f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// out-of-memory: an allocation that failed for want of memory. It shows what was asked for, what each call stack
-// and each module held at that moment, what had been freed and in which pieces, and how much no traced program
-// held. Equal failures (same stack) are one finding; the first is the example. What the driver says about its
-// free memory follows the failure in the same log and names the device as well (kMemoryInfo); older traces lack it.
+// out-of-memory: an allocation that failed for want of memory. It shows what was asked for, what
+// each call stack and each module held at that moment, what had been freed and in which pieces, and
+// how much no traced program held. Equal failures (same stack) are one finding; the first is the
+// example. What the driver says about its free memory follows the failure in the same log and names
+// the device as well (kMemoryInfo); older traces lack it.
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -33,12 +34,14 @@ public:
   explicit Pools(const PoolTable& pools) : pools_(pools) {}
 
   static bool covers(const Block& block) {
-    return block.memory_kind == trace::MemoryKind::kDevice || block.memory_kind == trace::MemoryKind::kPitched ||
+    return block.memory_kind == trace::MemoryKind::kDevice ||
+           block.memory_kind == trace::MemoryKind::kPitched ||
            block.memory_kind == trace::MemoryKind::kStreamOrdered;
   }
   Key key(const Block& block) const {
-    return block.memory_kind == trace::MemoryKind::kStreamOrdered ? pools_.made_or_default(block.shape().pool)
-                                                               : kOutside;
+    return block.memory_kind == trace::MemoryKind::kStreamOrdered
+             ? pools_.made_or_default(block.shape().pool)
+             : kOutside;
   }
   // The pool has given back to the device what was freed before.
   bool was_trimmed_since(const Block& freed, Key key) const {
@@ -86,7 +89,8 @@ public:
     });
     count_freed();
     for (auto& [key, pool] : by_pool_) {
-      if (key != Pools::kOutside || pool.freed_bytes != 0) stock_.held.pools.push_back(std::move(pool));
+      if (key != Pools::kOutside || pool.freed_bytes != 0)
+        stock_.held.pools.push_back(std::move(pool));
     }
     return finished();
   }
@@ -201,7 +205,8 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if (e.kind == trace::Kind::kMemoryInfo) return on_memory_info(e, heap);
-    if (e.kind != trace::Kind::kAlloc || e.result != cuda::CUDA_ERROR_OUT_OF_MEMORY || (e.flags & trace::kFlagNested) != 0)
+    if (e.kind != trace::Kind::kAlloc || e.result != cuda::CUDA_ERROR_OUT_OF_MEMORY ||
+        (e.flags & trace::kFlagNested) != 0)
       return;
     const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
     const auto [at, is_new] =
@@ -269,17 +274,25 @@ private:
     f.bytes = failure.bytes;
     f.count = failure.count;
     f.range = std::move(failure.range);
-    f.message = {CallName{failure.call}, " of ", describe_bytes(failure.requested, failure.memory_kind),
-                 " failed for lack of memory; this program held ", format_bytes(held.bytes), " of ",
-                 held.is_host ? "host" : "device", " memory in ", format_plural(held.blocks, "block")};
-    if (largest != 0) f.message += cat({", and the largest piece it had freed is ", format_bytes(largest)});
-    if (f.count > 1) f.message += cat({" (the first of ", format_plural(f.count, "such failure"), ")"});
+    f.message = {CallName{failure.call},
+                 " of ",
+                 describe_bytes(failure.requested, failure.memory_kind),
+                 " failed for lack of memory; this program held ",
+                 format_bytes(held.bytes),
+                 " of ",
+                 held.is_host ? "host" : "device",
+                 " memory in ",
+                 format_plural(held.blocks, "block")};
+    if (largest != 0)
+      f.message += cat({", and the largest piece it had freed is ", format_bytes(largest)});
+    if (f.count > 1)
+      f.message += cat({" (the first of ", format_plural(f.count, "such failure"), ")"});
     f.advice = advice_for(held);
     f.stacks.push_back(stack_as(StackRole::kFailed, failure.stack, failure.call));
     for (const Holder& holder : failure.stock.holders) {
       held.holders.push_back({f.stacks.size(), holder.bytes, holder.blocks});
-      FindingStack& stack =
-        f.stacks.emplace_back(stack_as(StackRole::kHeld, holder.stack, facts_.api_name(holder.api)));
+      FindingStack& stack = f.stacks.emplace_back(
+        stack_as(StackRole::kHeld, holder.stack, facts_.api_name(holder.api)));
       stack.amount = {holder.bytes, holder.blocks};
     }
     f.held = std::move(held);
@@ -289,7 +302,8 @@ private:
   const ProcessFacts& facts_;
   std::vector<Failure> failures_;
   std::unordered_map<std::uint64_t, std::size_t> by_call_;
-  std::unordered_map<std::uint32_t, std::size_t> awaiting_; // the driver's word: thread -> its failure
+  std::unordered_map<std::uint32_t, std::size_t> awaiting_; // the driver's word: thread -> its
+                                                            // failure
 };
 
 const DetectorRegistration kOutOfMemoryDetector{{

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// unused: device memory that no copy, set, bind, kernel or other process was ever given, from its allocation
-// to its release or the end. Grouped by allocation stack; reported at the end, when it is known that no record
-// was lost. A program that failed may not have come to use what it has: one note for all of it.
-// Not reported is what served its purpose by being allocated: a few bytes that start CUDA, and what a pool is
-// made to grow with.
+// unused: device memory that no copy, set, bind, kernel or other process was ever given, from its
+// allocation to its release or the end. Grouped by allocation stack; reported at the end, when it
+// is known that no record was lost. A program that failed may not have come to use what it has: one
+// note for all of it. Not reported is what served its purpose by being allocated: a few bytes that
+// start CUDA, and what a pool is made to grow with.
 
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -21,8 +21,8 @@ using trace::MemoryKind;
 constexpr std::uint16_t kAnyUse =
   kWasWritten | kWasRead | kWasArgument | kWasBound | kWasExported | kWasTried;
 
-// Memory that only CUDA's calls and kernels can use. The host uses managed and pinned memory unseen; handles,
-// reservations and graph memory are used through others.
+// Memory that only CUDA's calls and kernels can use. The host uses managed and pinned memory
+// unseen; handles, reservations and graph memory are used through others.
 bool is_device_only(MemoryKind memory_kind) {
   switch (memory_kind) {
   case MemoryKind::kDevice:
@@ -34,11 +34,12 @@ bool is_device_only(MemoryKind memory_kind) {
   }
 }
 
-// The first allocation in each context, if it is so small that only the call can have been wanted: the usual way
-// to have CUDA start at a chosen moment.
+// The first allocation in each context, if it is so small that only the call can have been wanted:
+// the usual way to have CUDA start at a chosen moment.
 class Starters {
 public:
-  static constexpr std::uint64_t kMostBytes = 256; // cudaMalloc aligns to so many: less takes as much
+  static constexpr std::uint64_t kMostBytes = 256; // cudaMalloc aligns to so many: less takes as
+                                                   // much
 
   void expect(std::uint16_t context) {
     if (!is_known(context)) expected_.push_back(context);
@@ -68,8 +69,8 @@ private:
   std::vector<std::uint16_t> expected_; // contexts that have allocated nothing yet
 };
 
-// Blocks that only made their pool grow: given back unused before the pool gave out the first block that was used,
-// which was no larger. What a pool has it gives out again without asking the driver.
+// Blocks that only made their pool grow: given back unused before the pool gave out the first block
+// that was used, which was no larger. What a pool has it gives out again without asking the driver.
 class Primers {
 public:
   static constexpr std::size_t kMost = 16; // of a pool: a program may fill one in pieces
@@ -92,7 +93,9 @@ public:
   template <typename Visit> void for_each(Visit&& visit) const {
     for (const Pool& pool : pools_) {
       for (const Primer& p : pool.candidates) {
-        if (pool.first_used != kNever && p.freed_at < pool.first_used && p.bytes >= pool.first_bytes) visit(p);
+        if (pool.first_used != kNever && p.freed_at < pool.first_used &&
+            p.bytes >= pool.first_bytes)
+          visit(p);
       }
     }
   }
@@ -106,11 +109,14 @@ private:
   };
   Pool& pool_of(const Block& block) {
     const std::uint64_t handle = block.shape().pool;
-    const auto is_it = [&](const Pool& p) { return p.handle == handle && p.device_slot == block.device_slot; };
+    const auto is_it = [&](const Pool& p) {
+      return p.handle == handle && p.device_slot == block.device_slot;
+    };
     if (last_ < pools_.size() && is_it(pools_[last_])) return pools_[last_];
     const auto found = std::ranges::find_if(pools_, is_it);
     last_ = static_cast<std::size_t>(found - pools_.begin());
-    if (found == pools_.end()) pools_.push_back({.handle = handle, .device_slot = block.device_slot});
+    if (found == pools_.end())
+      pools_.push_back({.handle = handle, .device_slot = block.device_slot});
     return pools_[last_];
   }
   std::vector<Pool> pools_;
@@ -131,7 +137,8 @@ public:
     }
     if (!e.succeeded()) return;
     for (const Access& access : heap.accesses()) {
-      if (access.kind == Access::Kind::kEnded) consider(*access.block, heap, e.order & trace::kOrderMask);
+      if (access.kind == Access::Kind::kEnded)
+        consider(*access.block, heap, e.order & trace::kOrderMask);
       if (access.kind == Access::Kind::kAllocated) starters_.note(*access.block);
     }
     if (e.kind == trace::Kind::kAlloc && starters_.all_known()) watch(kEnds);
@@ -154,7 +161,8 @@ public:
       findings.not_checked({"unused", std::move(why)});
       return;
     }
-    if (const Text failure = failure_of(end.ending, heap); !failure.empty()) return findings.add(note(failure));
+    if (const Text failure = failure_of(end.ending, heap); !failure.empty())
+      return findings.add(note(failure));
     for (const Group& group : groups_) findings.add(finding(group));
   }
 
@@ -190,7 +198,8 @@ private:
     if (!is_device_only(block.memory_kind) || starters_.is_one(block)) return;
     if (block.allocated_at < heap.last_blind_call()) return; // may have been given to it
     const bool kernels_ran = block.allocated_at < heap.last_kernel();
-    const std::size_t group = group_of({block.allocated.value, block.api, block.memory_kind, kernels_ran}, block);
+    const std::size_t group =
+      group_of({block.allocated.value, block.api, block.memory_kind, kernels_ran}, block);
     groups_[group].bytes += block.bytes;
     ++groups_[group].blocks;
     if (in_pool && freed_at != kAlive) primers_.note_unused(block, group, freed_at);
@@ -213,7 +222,8 @@ private:
   // How the program failed; empty if it did not.
   static Text failure_of(const Ending& ending, const Heap& heap) {
     if (heap.sticky_error()) return {"met ", error_text(heap.sticky_code(), false)};
-    if (ending.how == Ending::How::kSignalled) return cat({"was killed by signal ", std::to_string(ending.signal)});
+    if (ending.how == Ending::How::kSignalled)
+      return cat({"was killed by signal ", std::to_string(ending.signal)});
     if (ending.how != Ending::How::kExited || ending.status == 0) return {};
     return cat({"ended with exit status ", std::to_string(ending.status)});
   }
@@ -226,9 +236,11 @@ private:
     bool alike = true;
     for (const Group& group : groups_) {
       const auto same = std::ranges::find_if(stacks, [&](const Group& p) {
-        return p.key.stack == group.key.stack && p.key.api == group.key.api && p.key.memory_kind == group.key.memory_kind;
+        return p.key.stack == group.key.stack && p.key.api == group.key.api &&
+               p.key.memory_kind == group.key.memory_kind;
       });
-      Group& stack = same != stacks.end() ? *same : stacks.emplace_back(Group{group.key, group.example});
+      Group& stack =
+        same != stacks.end() ? *same : stacks.emplace_back(Group{group.key, group.example});
       stack.bytes += group.bytes;
       stack.blocks += group.blocks;
       f.bytes += group.bytes;
@@ -239,10 +251,13 @@ private:
     f.kind = "unused";
     f.severity = Severity::kNote;
     f.count = blocks;
-    f.message = {"The program ", failure, ": ",
+    f.message = {"The program ",
+                 failure,
+                 ": ",
                  alike ? describe_bytes(f.bytes, groups_.front().key.memory_kind)
                        : cat({format_bytes(f.bytes), " of memory"}),
-                 " in ", format_plural(f.count, "block"),
+                 " in ",
+                 format_plural(f.count, "block"),
                  stacks.size() == 1 ? "" : cat({" from ", format_plural(stacks.size(), "place")}),
                  " was never used, maybe because it did not come that far"};
     f.advice = "Look at the failure first; what is unused in a run that succeeds is a warning.";
@@ -261,7 +276,8 @@ private:
     f.severity = group.key.kernels_ran ? Severity::kNote : Severity::kWarning;
     f.message = {describe_bytes(group.bytes, block.memory_kind),
                  group.blocks == 1 ? "" : cat({" in ", format_plural(group.blocks, "block")}),
-                 " allocated by ", CallName{facts_.api_name(block.api)},
+                 " allocated by ",
+                 CallName{facts_.api_name(block.api)},
                  " was never used: no copy, set, texture or kernel "
                  "was given a pointer into it",
                  group.key.kernels_ran ? ", though a kernel may have found one in memory" : ""};
@@ -292,8 +308,9 @@ const DetectorRegistration kUnused{{
   },
   .wants = kFirsts,
   .measure = Measure::kBlocks,
-  .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " allocated it for itself"}); },
-                   .advice = [](const Owner&) { return std::string("Nothing to do."); }},
+  .owner_excuse = {
+    .clause = [](const Owner& owner) { return cat({owner.name, " allocated it for itself"}); },
+    .advice = [](const Owner&) { return std::string("Nothing to do."); }},
 }};
 
 } // namespace

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// api-error: a failed call that no other finding explains. Left out: calls whose failure is their answer
-// (probing), the runtime's own first tries that it repeats after making a context, and everything after a
-// sticky error but the first call that reported it. Where a free in a kernel ended the context, that finding
-// is the error and this one a note.
+// api-error: a failed call that no other finding explains. Left out: calls whose failure is their
+// answer (probing), the runtime's own first tries that it repeats after making a context, and
+// everything after a sticky error but the first call that reported it. Where a free in a kernel
+// ended the context, that finding is the error and this one a note.
 
 #include <optional>
 #include <unordered_map>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/device_stacks.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -20,8 +20,8 @@ struct Expected {
   std::uint16_t code;    // 0: any
 };
 
-// Calls that ask a question which "no" is a documented answer to. Sources: cuda.h and driver_types.h of
-// CUDA 13.0, the section of each function.
+// Calls that ask a question which "no" is a documented answer to. Sources: cuda.h and
+// driver_types.h of CUDA 13.0, the section of each function.
 constexpr Expected kProbing[] = {
   {"cuPointerGetAttribute", 0},
   {"cudaPointerGetAttributes", 0}, // memory that CUDA does not know
@@ -88,7 +88,6 @@ bool is_expected(std::string_view name, std::uint16_t code) {
 // Codes after which the runtime makes a context and calls again (seen with cudart 13.0).
 bool is_retried(std::uint16_t code) { return code == 3 || code == 201 || code == 709; }
 
-
 // While no failure may still be forgiven.
 constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed;
 
@@ -107,8 +106,10 @@ public:
 
   void on_unclaimed(const Event& e, const Heap& heap, Findings& findings) override {
     if (!is_judged(e) || is_sticky(e.result)) return;
-    if (e.kind == trace::Kind::kAlloc && e.result == cuda::CUDA_ERROR_OUT_OF_MEMORY) return; // out-of-memory
-    if (is_expected(facts_.api_name(e.api), e.result) || is_expected(facts_.call_name(e), e.result)) return;
+    if (e.kind == trace::Kind::kAlloc && e.result == cuda::CUDA_ERROR_OUT_OF_MEMORY)
+      return; // out-of-memory
+    if (is_expected(facts_.api_name(e.api), e.result) || is_expected(facts_.call_name(e), e.result))
+      return;
     if (heap.is_dead(e.context)) {
       ++after_sticky_;
     } else if (is_retried(e.result) && !e.from_runtime()) {
@@ -124,31 +125,37 @@ public:
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
     if (!sticky_) return;
     if (after_sticky_ != 0) {
-      sticky_->message += cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it"});
+      sticky_->message +=
+        cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it"});
     }
     if (const std::string_view cause = deadly_free(end, heap); !cause.empty()) {
       sticky_->severity = Severity::kNote;
-      sticky_->advice =
-        cat({"Correct what ", cause, " reports: such a free ends its kernel, and the context with it."});
+      sticky_->advice = cat({"Correct what ", cause,
+                             " reports: such a free ends its kernel, and the context with it."});
     }
     findings.add(std::move(*sticky_));
   }
 
 private:
-  // A failed first try. The runtime's second one asks for the same; a static runtime shows no `via` with
-  // either.
+  // A failed first try. The runtime's second one asks for the same; a static runtime shows no `via`
+  // with either.
   struct Retry {
     std::uint16_t api, via;
     std::uint64_t size;
     Finding failure;
 
     // In the same word of all kinds: bytes of an allocation, function of a release.
-    static std::uint64_t size_of(const Event& e) { return trace::RecordView(e).word(trace::AllocWord::bytes); }
-    bool is_same_call(const Event& e) const { return api == e.api && via == e.via && size == size_of(e); }
+    static std::uint64_t size_of(const Event& e) {
+      return trace::RecordView(e).word(trace::AllocWord::bytes);
+    }
+    bool is_same_call(const Event& e) const {
+      return api == e.api && via == e.via && size == size_of(e);
+    }
   };
 
   static bool is_judged(const Event& e) {
-    return !e.in_flight() && (e.flags & trace::kFlagNested) == 0 && is_call(e) && !is_reported_before(e);
+    return !e.in_flight() && (e.flags & trace::kFlagNested) == 0 && is_call(e) &&
+           !is_reported_before(e);
   }
 
   // kFree of the C library's free() has no CUDA result.
@@ -169,8 +176,9 @@ private:
     f.kind = "api-error";
     f.severity = Severity::kWarning;
     f.message = {CallName{call}, " failed with ", error_text(e.result, is_runtime_name(call))};
-    f.advice = e.result == cuda::CUDA_ERROR_NOT_PERMITTED ? "CUDA may not be called from a host callback: move the call out of it."
-                               : "Check the arguments of this call, and its result in the program.";
+    f.advice = e.result == cuda::CUDA_ERROR_NOT_PERMITTED
+                 ? "CUDA may not be called from a host callback: move the call out of it."
+                 : "Check the arguments of this call, and its result in the program.";
     f.api = call;
     f.group = std::to_string(e.result);
     f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, call));
@@ -181,10 +189,13 @@ private:
   static std::uint64_t named_pool(const Event& e) {
     if (e.kind == trace::Kind::kAlloc) return trace::AllocView(e).pool();
     const trace::LifeView life(e);
-    return e.kind == trace::Kind::kLife && life.object() == trace::ObjectClass::kPool ? life.handle() : 0;
+    return e.kind == trace::Kind::kLife && life.object() == trace::ObjectClass::kPool
+             ? life.handle()
+             : 0;
   }
 
-  // A mapping in the range to which no device was ever given access (cuda.h on cuMemMap asks for cuMemSetAccess).
+  // A mapping in the range to which no device was ever given access (cuda.h on cuMemMap asks for
+  // cuMemSetAccess).
   static const Block* closed_mapping(const Heap& heap, std::uint64_t begin, std::uint64_t bytes) {
     for (std::uint64_t at = begin; at - begin < bytes;) {
       const Block* block = heap.find_live(at);
@@ -199,17 +210,22 @@ private:
   void explain_access(const Event& e, const Heap& heap, Finding& f) const {
     using Side = Verdict::Side;
     const bool copy = e.kind == trace::Kind::kCopy;
-    if (e.result != cuda::CUDA_ERROR_INVALID_VALUE && e.result != cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return;
+    if (e.result != cuda::CUDA_ERROR_INVALID_VALUE && e.result != cuda::CUDA_ERROR_ILLEGAL_ADDRESS)
+      return;
     if (!copy && e.kind != trace::Kind::kSet) return;
     if (!facts_.tells_access() || facts_.lost_so_far() != 0) return;
-    const Block* to = closed_mapping(heap, address_of(e, Side::kDestination), copy ? copy_extent(e, Side::kDestination) : set_extent(e));
-    const Block* from = copy ? closed_mapping(heap, address_of(e, Side::kSource), copy_extent(e, Side::kSource)) : nullptr;
+    const Block* to = closed_mapping(heap, address_of(e, Side::kDestination),
+                                     copy ? copy_extent(e, Side::kDestination) : set_extent(e));
+    const Block* from =
+      copy ? closed_mapping(heap, address_of(e, Side::kSource), copy_extent(e, Side::kSource))
+           : nullptr;
     if (to == nullptr && from == nullptr) return;
     const Block& block = to != nullptr ? *to : *from;
     const std::string_view copied_side = to != nullptr ? "destination" : "source";
     f.message += {": its ", copy ? copied_side : "target", " is ", describe_block(block, facts_),
                   ", to which no device was given access"};
-    f.advice = "After cuMemMap, give each device that uses the mapping access to it with cuMemSetAccess.";
+    f.advice =
+      "After cuMemMap, give each device that uses the mapping access to it with cuMemSetAccess.";
     f.stacks.push_back(allocation_stack(block, facts_));
   }
 
@@ -220,12 +236,13 @@ private:
     if (pool != nullptr && pool->destroyed) {
       f.message += ": this pool had been destroyed";
       f.advice = "Destroy the pool after its last use, once.";
-      f.stacks.push_back(
-        stack_as(StackRole::kPoolDestroyed, pool->destroyed->stack, facts_.api_name(pool->destroyed->api)));
+      f.stacks.push_back(stack_as(StackRole::kPoolDestroyed, pool->destroyed->stack,
+                                  facts_.api_name(pool->destroyed->api)));
     }
     const trace::SyncView sync(e);
     const bool launch = e.kind == trace::Kind::kSync && sync.op() == trace::SyncOp::kGraphLaunch;
-    if (const Block* block = launch ? heap.unfreed_of_graph(sync.executable_graph()) : nullptr; block != nullptr) {
+    if (const Block* block = launch ? heap.unfreed_of_graph(sync.executable_graph()) : nullptr;
+        block != nullptr) {
       f.message += ": memory that the graph's last launch allocated has not been freed";
       f.advice = cat({"Free it before the graph is launched again, or instantiate the graph with ",
                       is_runtime_name(f.api) ? "cudaGraphInstantiateFlagAutoFreeOnLaunch."
@@ -251,8 +268,8 @@ private:
     explain_access(e, heap, *sticky_);
   }
 
-  // The finding about the newest free in a kernel that may have ended the context; empty if there is none.
-  // Such frees give these two codes (measured on an H200, driver 580).
+  // The finding about the newest free in a kernel that may have ended the context; empty if there
+  // is none. Such frees give these two codes (measured on an H200, driver 580).
   std::string_view deadly_free(const EndOfTrace& end, const Heap& heap) const {
     using What = DeviceMistake::What;
     if (sticky_code_ != 700 && sticky_code_ != 719) return {};
@@ -273,7 +290,8 @@ private:
 
   void put_off(const Event& e, Findings& findings) {
     watch(kWantsAll | kWantsUnclaimed);
-    const auto [at, is_new] = retries_.try_emplace(e.thread, Retry{e.api, e.via, Retry::size_of(e), finding(e)});
+    const auto [at, is_new] =
+      retries_.try_emplace(e.thread, Retry{e.api, e.via, Retry::size_of(e), finding(e)});
     if (is_new) return;
     if (!at->second.is_same_call(e)) findings.add(std::move(at->second.failure));
     at->second = {e.api, e.via, Retry::size_of(e), finding(e)};
@@ -287,7 +305,8 @@ private:
   }
 
   const ProcessFacts& facts_;
-  std::unordered_map<std::uint32_t, Retry> retries_; // by thread: failures that the runtime may repeat
+  std::unordered_map<std::uint32_t, Retry> retries_; // by thread: failures that the runtime may
+                                                     // repeat
   std::optional<Finding> sticky_;
   std::uint16_t sticky_code_ = 0, sticky_context_ = 0;
   std::uint64_t after_sticky_ = 0;

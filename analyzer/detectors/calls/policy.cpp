@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// policy: a rule given by --policy was broken. Each call that breaks a rule is a finding, grouped by call
-// stack; of a limit it is the one call that crossed it. A rule about an NVTX name that never came up is "not
-// checked".
+// policy: a rule given by --policy was broken. Each call that breaks a rule is a finding, grouped
+// by call stack; of a limit it is the one call that crossed it. A rule about an NVTX name that
+// never came up is "not checked".
 
 #include <string>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
 
-using trace::MemoryKind;
 using trace::Kind;
+using trace::MemoryKind;
 using trace::RangeOp;
 
 // Gives memory out, whatever pool it comes from. Registering, mapping and importing do not.
@@ -23,7 +23,8 @@ bool allocates(MemoryKind memory_kind) {
 
 // Asks the driver for memory that no pool of CUDA's holds.
 bool is_direct(MemoryKind memory_kind) {
-  return allocates(memory_kind) && memory_kind != MemoryKind::kStreamOrdered && memory_kind != MemoryKind::kGraph;
+  return allocates(memory_kind) && memory_kind != MemoryKind::kStreamOrdered &&
+         memory_kind != MemoryKind::kGraph;
 }
 
 class Policy : public Detector {
@@ -32,7 +33,8 @@ public:
     for (const PolicyRule& rule : facts.policies()) rules_.push_back({.rule = rule});
   }
 
-  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
+                Findings& findings) override {
     if (!e.succeeded() || e.from_runtime() || (e.flags & trace::kFlagNested) != 0) return;
     switch (e.kind) {
     case Kind::kRange: on_range(e); break;
@@ -46,11 +48,12 @@ public:
       const PolicyRule& rule = state.rule;
       if (!rule.name.empty() && !state.seen) {
         const bool mark = rule.kind == PolicyRule::Kind::kNoDirectMalloc;
-        findings.not_checked({.what = "policy",
-                              .why = cat({"the rule '", rule.text, "': ",
-                                          mark ? "no NVTX mark of that name was seen"
-                                               : "no CUDA call was seen inside an NVTX range of that name"}),
-                              .is_of_run = true});
+        findings.not_checked(
+          {.what = "policy",
+           .why = cat({"the rule '", rule.text, "': ",
+                       mark ? "no NVTX mark of that name was seen"
+                            : "no CUDA call was seen inside an NVTX range of that name"}),
+           .is_of_run = true});
       }
       if (state.crossed) findings.add(with_total(state, heap));
     }
@@ -84,10 +87,12 @@ private:
       const PolicyRule& rule = state.rule;
       switch (rule.kind) {
       case PolicyRule::Kind::kNoDirectMalloc:
-        if (is_direct(memory_kind) && (rule.name.empty() || state.seen)) findings.add(direct(e, rule));
+        if (is_direct(memory_kind) && (rule.name.empty() || state.seen))
+          findings.add(direct(e, rule));
         break;
       case PolicyRule::Kind::kNoAllocIn:
-        if (facts_.ranges().contains(facts_.ranges().here(), rule.name)) findings.add(inside(e, rule));
+        if (facts_.ranges().contains(facts_.ranges().here(), rule.name))
+          findings.add(inside(e, rule));
         break;
       case PolicyRule::Kind::kNoAllocDuringCapture:
         if (is_captured(e, heap)) findings.add(captured(e, rule));
@@ -104,7 +109,8 @@ private:
 
   // By the thread that captures, or on a stream that is captured.
   static bool is_captured(const Event& e, const Heap& heap) {
-    return heap.is_capturing(e, trace::AllocView(e).stream()) || heap.cuda().captures.has_begun_in(e.thread);
+    return heap.is_capturing(e, trace::AllocView(e).stream()) ||
+           heap.cuda().captures.has_begun_in(e.thread);
   }
 
   Finding finding(const Event& e, const PolicyRule& rule) const {
@@ -120,14 +126,16 @@ private:
 
   Text what(const Event& e) const {
     const trace::AllocView alloc(e);
-    return {CallName{facts_.call_name(e)}, " of ", describe_bytes(alloc.bytes(), alloc.memory_kind())};
+    return {CallName{facts_.call_name(e)}, " of ",
+            describe_bytes(alloc.bytes(), alloc.memory_kind())};
   }
 
   Finding direct(const Event& e, const PolicyRule& rule) const {
     Finding f = finding(e, rule);
     f.message = {what(e), " breaks the rule '", rule.text, "': it bypasses the pool"};
-    f.advice = rule.name.empty() ? "Take the memory from the pool (cudaMallocAsync, or the program's own)."
-                                 : "Take the memory from the pool, or allocate it before the mark.";
+    f.advice = rule.name.empty()
+                 ? "Take the memory from the pool (cudaMallocAsync, or the program's own)."
+                 : "Take the memory from the pool, or allocate it before the mark.";
     return f;
   }
 
@@ -157,13 +165,16 @@ private:
   Finding with_total(const State& state, const Heap& heap) const {
     Finding f = state.crossing;
     const bool bytes = state.rule.kind == PolicyRule::Kind::kMaxDeviceBytes;
-    f.message += bytes ? cat({" crossed the limit of ", format_bytes(state.rule.limit),
-                              " of device memory (rule '", state.rule.text, "'); the peak was ",
-                              format_bytes(heap.peak_device_bytes())})
-                       : cat({" crossed the limit of ", format_plural(state.rule.limit, "allocation"),
-                              " (rule '", state.rule.text, "'); there were ", format_count(allocations_)});
-    f.advice = bytes ? "See what was alive at the peak, and free or share some of it before."
-                     : "Use memory again instead of allocating it anew, or take it from a pool in one piece.";
+    f.message +=
+      bytes ? cat({" crossed the limit of ", format_bytes(state.rule.limit),
+                   " of device memory (rule '", state.rule.text, "'); the peak was ",
+                   format_bytes(heap.peak_device_bytes())})
+            : cat({" crossed the limit of ", format_plural(state.rule.limit, "allocation"),
+                   " (rule '", state.rule.text, "'); there were ", format_count(allocations_)});
+    f.advice =
+      bytes
+        ? "See what was alive at the peak, and free or share some of it before."
+        : "Use memory again instead of allocating it anew, or take it from a pool in one piece.";
     return f;
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// unfinished-call: calls that had not returned when the recording ended: the one the process died in, or ones
-// that other threads were still in when the program exited.
+// unfinished-call: calls that had not returned when the recording ended: the one the process died
+// in, or ones that other threads were still in when the program exited.
 
 #include <algorithm>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -17,9 +17,10 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings&) override {
     if (!e.in_flight() || (e.flags & trace::kFlagNested) != 0 || calls_.size() >= kMaxCalls) return;
-    // free() is recorded before it runs and never patched; it ends, or glibc ends the process, and that is a
-    // finding of its own.
-    if (e.kind == trace::Kind::kFree && trace::FreeView(e).function() == trace::FreeFunction::kHostFree)
+    // free() is recorded before it runs and never patched; it ends, or glibc ends the process, and
+    // that is a finding of its own.
+    if (e.kind == trace::Kind::kFree &&
+        trace::FreeView(e).function() == trace::FreeFunction::kHostFree)
       return;
     calls_.push_back({std::string(facts_.call_name(e)), e.stack, e.order});
   }
@@ -41,7 +42,8 @@ public:
         f.advice = "If the program crashed, look at the arguments of this call first.";
         break;
       case Ending::How::kExited:
-        f.message = {CallName{call.api}, " was still running in another thread when the program exited"};
+        f.message = {CallName{call.api},
+                     " was still running in another thread when the program exited"};
         f.advice = "Join the threads that use CUDA before the program ends.";
         break;
       case Ending::How::kRunning:

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy-direction: a copy whose kind, or whose driver function, says host where the memory is the device's, or
-// device where it is the host's. CUDA stays silent about most of the former (measured on an H200: any
-// declared direction between two device blocks returns success).
+// copy-direction: a copy whose kind, or whose driver function, says host where the memory is the
+// device's, or device where it is the host's. CUDA stays silent about most of the former (measured
+// on an H200: any declared direction between two device blocks returns success).
 //
-// What fits what, under unified addressing: device memory is device memory only. Managed memory is both.
-// Pinned and registered host memory may be declared as device memory, since the device reaches it at the same
-// address. Other host memory is the host's, unless the device reads pageable memory. Memory of unseen origin
-// is judged only where CUDA refused the call. There belongs a __device__ variable that is named as if it were
-// memory: what the call gets is the address of the host's shadow of it. Nodes of graphs are judged when they are
-// made or changed, by hand or not; of these, ordinary host memory as the device's side is reported although CUDA may
-// find it out only later.
+// What fits what, under unified addressing: device memory is device memory only. Managed memory is
+// both. Pinned and registered host memory may be declared as device memory, since the device
+// reaches it at the same address. Other host memory is the host's, unless the device reads pageable
+// memory. Memory of unseen origin is judged only where CUDA refused the call. There belongs a
+// __device__ variable that is named as if it were memory: what the call gets is the address of the
+// host's shadow of it. Nodes of graphs are judged when they are made or changed, by hand or not; of
+// these, ordinary host memory as the device's side is reported although CUDA may find it out only
+// later.
 
 #include <array>
 #include <optional>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -24,7 +25,6 @@ namespace {
 
 using Side = Verdict::Side;
 using trace::MemoryKind;
-
 
 // cudaMemcpyKind (driver_types.h): names, and what each says of destination and source.
 struct Direction {
@@ -73,13 +73,14 @@ public:
     if ((e.flags & trace::kFlagNested) != 0 || heap.sticky_error()) return;
     if (e.kind == trace::Kind::kUse) return judge_node(e, verdicts, heap, findings);
     if (e.succeeded()) return judge_accepted(e, heap, findings);
-    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(verdicts)) judge_refused(e, heap, findings);
+    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(verdicts))
+      judge_refused(e, heap, findings);
   }
 
 private:
   struct Wrong { // one side that is not what it was declared
     bool wrong = false;
-    const Block* block = nullptr; // null: host memory
+    const Block* block = nullptr;                // null: host memory
     std::optional<StaticVariable> variable = {}; // that is there
   };
 
@@ -95,10 +96,12 @@ private:
                   Findings& findings) const {
     std::optional<Event> work = work_of_node(e);
     if (!work) return;
-    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(verdicts)) judge_refused(*work, heap, findings, true);
+    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(verdicts))
+      judge_refused(*work, heap, findings, true);
     if (!e.succeeded()) return;
     const Wrong to = judge_node_side(*work, Side::kDestination, heap);
-    const Wrong from = work->kind == trace::Kind::kCopy ? judge_node_side(*work, Side::kSource, heap) : Wrong{};
+    const Wrong from =
+      work->kind == trace::Kind::kCopy ? judge_node_side(*work, Side::kSource, heap) : Wrong{};
     if (to.wrong || from.wrong) findings.add(finding(*work, to, from, true));
   }
 
@@ -130,7 +133,8 @@ private:
     if (to.wrong || from.wrong) findings.add(finding(e, to, from));
   }
 
-  // Whatever is declared: no program means the host's shadow. (The device's variable has an address of its own.)
+  // Whatever is declared: no program means the host's shadow. (The device's variable has an address
+  // of its own.)
   Wrong shadow_at(std::uint64_t address) const {
     if (!facts_.is_static_memory(address)) return {};
     const StaticVariable variable = facts_.static_variable(address);
@@ -138,9 +142,11 @@ private:
     return {true, nullptr, variable};
   }
 
-  void judge_refused(const Event& e, const Heap& heap, Findings& findings, bool of_node = false) const {
+  void judge_refused(const Event& e, const Heap& heap, Findings& findings,
+                     bool of_node = false) const {
     const Wrong to = judge_refused_side(e, Side::kDestination, heap);
-    const Wrong from = e.kind == trace::Kind::kCopy ? judge_refused_side(e, Side::kSource, heap) : Wrong{};
+    const Wrong from =
+      e.kind == trace::Kind::kCopy ? judge_refused_side(e, Side::kSource, heap) : Wrong{};
     if (!to.wrong && !from.wrong) return;
     findings.add(finding(e, to, from, of_node));
     findings.claim_refusal();
@@ -171,7 +177,8 @@ private:
 
   Finding finding(const Event& e, const Wrong& to, const Wrong& from, bool of_node = false) const {
     const Direction* kind = direction_of(e);
-    const std::uint64_t destination = address_of(e, Side::kDestination), source = address_of(e, Side::kSource);
+    const std::uint64_t destination = address_of(e, Side::kDestination),
+                        source = address_of(e, Side::kSource);
     Finding f;
     f.kind = "copy-direction";
     f.api = facts_.call_name(e);
@@ -181,11 +188,15 @@ private:
       f.message +=
         cat({" takes its destination for ", word(declared(e, Side::kDestination)),
              " memory and its source for ", word(declared(e, Side::kSource)), " memory, but the "});
-      f.message += {"destination is ", describe(to, destination), " and the source is ", describe(from, source)};
+      f.message += {"destination is ", describe(to, destination), " and the source is ",
+                    describe(from, source)};
     } else {
       const Side side = to.wrong ? Side::kDestination : Side::kSource;
-      f.message += {" takes its ", e.kind == trace::Kind::kSet ? "target" : name_of(side), " for ",
-                    word(declared(e, side)), " memory, but that is ",
+      f.message += {" takes its ",
+                    e.kind == trace::Kind::kSet ? "target" : name_of(side),
+                    " for ",
+                    word(declared(e, side)),
+                    " memory, but that is ",
                     to.wrong ? describe(to, destination) : describe(from, source)};
     }
     const std::string_view accepted =
@@ -194,8 +205,8 @@ private:
     f.advice = advice(e, to, from);
     f.address = to.wrong ? destination : source;
     f.bytes = e.kind == trace::Kind::kSet ? trace::SetView(e).bytes() : trace::CopyView(e).bytes();
-    f.group =
-      cat({kind == nullptr ? "" : kind->name, to.wrong ? " destination" : "", from.wrong ? " source" : ""});
+    f.group = cat({kind == nullptr ? "" : kind->name, to.wrong ? " destination" : "",
+                   from.wrong ? " source" : ""});
     const StackRole role = e.kind == trace::Kind::kSet ? StackRole::kSet : StackRole::kCopied;
     f.stacks.push_back(stack_as(of_node ? StackRole::kNodeMade : role, e.stack, f.api));
     for (const Wrong* side : {&to, &from}) {
@@ -204,15 +215,19 @@ private:
     return f;
   }
 
-  static std::string_view word(trace::Side side) { return side == trace::Side::kHost ? "host" : "device"; }
+  static std::string_view word(trace::Side side) {
+    return side == trace::Side::kHost ? "host" : "device";
+  }
 
-  static std::string_view name_of(Side side) { return side == Side::kDestination ? "destination" : "source"; }
+  static std::string_view name_of(Side side) {
+    return side == Side::kDestination ? "destination" : "source";
+  }
 
   Text describe(const Wrong& side, std::uint64_t address) const {
     if (side.block != nullptr) return describe_block(*side.block, facts_);
     if (is_shadow(side)) {
-      return cat({"the host's shadow of the __device__ or __constant__ variable ", side.variable->name, " (",
-                  format_address(address), ")"});
+      return cat({"the host's shadow of the __device__ or __constant__ variable ",
+                  side.variable->name, " (", format_address(address), ")"});
     }
     return cat({"a host pointer (", format_address(address), ", in no memory that CUDA gave out)"});
   }
@@ -236,16 +251,20 @@ private:
     const std::string call = symbol_call(e, to, from);
     if (is_shadow(to) || is_shadow(from)) return cat({"Use ", call, "."});
     const std::string usual = usual_advice(e, to, from);
-    return call.empty() ? usual : cat({usual, " For a __device__ or __constant__ variable use ", call, "."});
+    return call.empty()
+             ? usual
+             : cat({usual, " For a __device__ or __constant__ variable use ", call, "."});
   }
 
   static std::string usual_advice(const Event& e, const Wrong& to, const Wrong& from) {
-    if (e.kind == trace::Kind::kSet) return "Pass a device pointer, or set host memory with memset.";
+    if (e.kind == trace::Kind::kSet)
+      return "Pass a device pointer, or set host memory with memset.";
     const auto actual = [&](Side side, const Wrong& found) {
       if (!found.wrong) return declared(e, side);
       return found.block != nullptr ? trace::Side::kDevice : trace::Side::kHost;
     };
-    const trace::Side right_to = actual(Side::kDestination, to), right_from = actual(Side::kSource, from);
+    const trace::Side right_to = actual(Side::kDestination, to),
+                      right_from = actual(Side::kSource, from);
     for (const Direction& kind : kKinds) {
       if (kind.to != right_to || kind.from != right_from) continue;
       const std::string_view swapped = to.wrong && from.wrong

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy-out-of-bounds: a copy or set that passes the end of what was requested, whatever CUDA answered, or that begins
-// before a block or behind one; likewise past the extent of an array. The verdict and the byte count are the heap's.
+// copy-out-of-bounds: a copy or set that passes the end of what was requested, whatever CUDA
+// answered, or that begins before a block or behind one; likewise past the extent of an array. The
+// verdict and the byte count are the heap's.
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -47,26 +48,34 @@ private:
   }
 
   static bool is_array(const Block& block) {
-    return block.memory_kind == trace::MemoryKind::kArray || block.memory_kind == trace::MemoryKind::kMipmappedArray;
+    return block.memory_kind == trace::MemoryKind::kArray ||
+           block.memory_kind == trace::MemoryKind::kMipmappedArray;
   }
 
   // "a block of 1,000 bytes of device memory allocated by cudaMalloc"
   Text block_words(const Block& block) const {
-    return {"a block of ", size_of(block), " of ", memory_noun(block.memory_kind), " ", allocated_word(block), " by ",
-            CallName{facts_.api_name(block.api)}};
+    return {"a block of ", size_of(block),        " of ", memory_noun(block.memory_kind),
+            " ",           allocated_word(block), " by ", CallName{facts_.api_name(block.api)}};
   }
 
   void describe_end(Finding& f, const Event& e, const Verdict& j) const {
     const Block& block = *j.block;
-    const std::string at = j.offset == 0 ? std::string() : cat({" at offset ", format_count(j.offset)});
-    f.message += {format_exact_bytes(j.bytes_past), " past the end of its ",
-                  j.side == Verdict::Side::kSource ? "source" : "destination", ": ",
-                  format_exact_bytes(j.range_bytes), at, " of ", block_words(block)};
+    const std::string at =
+      j.offset == 0 ? std::string() : cat({" at offset ", format_count(j.offset)});
+    f.message += {format_exact_bytes(j.bytes_past),
+                  " past the end of its ",
+                  j.side == Verdict::Side::kSource ? "source" : "destination",
+                  ": ",
+                  format_exact_bytes(j.range_bytes),
+                  at,
+                  " of ",
+                  block_words(block)};
     f.advice =
       block.shape().pitch != 0 || e.payload.size() > trace::kFirstPayloadWords
         ? "Check width, height and pitch: the last row needs its width only, all rows before it the pitch."
-        : cat({e.kind == trace::Kind::kSet ? "Set" : "Copy", " at most ", format_exact_bytes(block.bytes - j.offset),
-               ", or allocate ", format_exact_bytes(j.bytes_past), " more: sizes are in bytes, not elements."});
+        : cat({e.kind == trace::Kind::kSet ? "Set" : "Copy", " at most ",
+               format_exact_bytes(block.bytes - j.offset), ", or allocate ",
+               format_exact_bytes(j.bytes_past), " more: sizes are in bytes, not elements."});
   }
 
   // The range begins in no memory.
@@ -77,12 +86,14 @@ private:
     if (j.bytes_before != 0) begins = cat({format_exact_bytes(j.bytes_before), " before "});
     else if (behind != 0) begins = cat({format_exact_bytes(behind), " past the end of "});
     f.message += {format_exact_bytes(j.range_bytes), " that begin ", begins, block_words(block)};
-    f.advice = j.bytes_before != 0
-                 ? "Check the offset that is subtracted from the pointer: the block begins at its first byte."
-                 : "Check the offset that is added to the pointer: it counts elements of the pointer's type.";
+    f.advice =
+      j.bytes_before != 0
+        ? "Check the offset that is subtracted from the pointer: the block begins at its first byte."
+        : "Check the offset that is added to the pointer: it counts elements of the pointer's type.";
   }
 
-  // "cudaMemcpy2DToArray writes 8 rows of 256 bytes at row 60, past the extent of its destination: an array of ..."
+  // "cudaMemcpy2DToArray writes 8 rows of 256 bytes at row 60, past the extent of its destination:
+  // an array of ..."
   void describe_extents(Finding& f, const Event& call, const Verdict& j, const Heap& heap) const {
     const Heap::ArrayPart part = heap.find_array(j.range_begin);
     const Box box = box_of(call, j.side).value_or(Box{});
@@ -95,13 +106,19 @@ private:
     add("slice", box.z);
     const bool is_level = j.block->memory_kind == trace::MemoryKind::kMipmappedArray;
     const std::string whole = extent(part.width, part.height, part.depth);
-    f.message += {extent(box.width, box.height, box.depth), at, ", past the extent of its ",
-                  j.side == Verdict::Side::kSource ? "source: " : "destination: ",
-                  is_level ? cat({"level ", std::to_string(part.level), " (", whole, ") of a mipmapped array"})
-                           : cat({"an array of ", whole}),
-                  " allocated by ", CallName{facts_.api_name(j.block->api)}};
-    f.advice = is_level ? "Keep offset and extent inside the level: each is half as large as the one before."
-                        : "Keep offset and extent inside the array: its width counts elements, of a copy's bytes.";
+    f.message +=
+      {extent(box.width, box.height, box.depth),
+       at,
+       ", past the extent of its ",
+       j.side == Verdict::Side::kSource ? "source: " : "destination: ",
+       is_level ? cat({"level ", std::to_string(part.level), " (", whole, ") of a mipmapped array"})
+                : cat({"an array of ", whole}),
+       " allocated by ",
+       CallName{facts_.api_name(j.block->api)}};
+    f.advice =
+      is_level
+        ? "Keep offset and extent inside the level: each is half as large as the one before."
+        : "Keep offset and extent inside the array: its width counts elements, of a copy's bytes.";
   }
 
   // "8 rows of 256 bytes", "256 bytes", "4 slices of 8 rows of 256 bytes"

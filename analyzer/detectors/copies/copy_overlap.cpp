@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy-overlap: source and destination of one copy share bytes. CUDA copies in no defined order, so what
-// arrives is undefined, and it says nothing (measured). Judged by the exact rows of 2D and 3D copies: columns
-// of one matrix lie between each other without overlapping. A copy onto itself changes nothing and is a note.
+// copy-overlap: source and destination of one copy share bytes. CUDA copies in no defined order, so
+// what arrives is undefined, and it says nothing (measured). Judged by the exact rows of 2D and 3D
+// copies: columns of one matrix lie between each other without overlapping. A copy onto itself
+// changes nothing and is a note.
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -19,11 +20,13 @@ using Side = Verdict::Side;
 // Rows of unequal pitches are compared one by one; copies of more rows than these are left alone.
 constexpr std::uint64_t kMostRows = 1 << 16;
 // Beyond what any device has: damaged records, whose products would overflow.
-constexpr std::uint64_t kMostCopyBytes = std::uint64_t{1} << 48, kMostAddress = std::uint64_t{1} << 57;
+constexpr std::uint64_t kMostCopyBytes = std::uint64_t{1} << 48,
+                        kMostAddress = std::uint64_t{1} << 57;
 
 bool is_sane(const Rows& rows) {
-  return rows.address < kMostAddress && rows.pitch < kMostCopyBytes && rows.width < kMostCopyBytes &&
-         rows.count() < kMostCopyBytes && rows.slice < kMostCopyBytes;
+  return rows.address < kMostAddress && rows.pitch < kMostCopyBytes &&
+         rows.width < kMostCopyBytes && rows.count() < kMostCopyBytes &&
+         rows.slice < kMostCopyBytes;
 }
 
 bool ranges_overlap(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) {
@@ -34,11 +37,12 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) { // b > 0
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
-// Rows on one grid: two of them share bytes exactly if a difference of rows that occurs brings their starts
-// closer than a row is wide.
+// Rows on one grid: two of them share bytes exactly if a difference of rows that occurs brings
+// their starts closer than a row is wide.
 bool grids_overlap(const Rows& a, const Rows& b) {
   const auto pitch = static_cast<std::int64_t>(a.pitch), slice = static_cast<std::int64_t>(a.slice);
-  const auto height = static_cast<std::int64_t>(a.height), depth = static_cast<std::int64_t>(a.depth);
+  const auto height = static_cast<std::int64_t>(a.height),
+             depth = static_cast<std::int64_t>(a.depth);
   const auto apart = static_cast<std::int64_t>(a.address - b.address);
   const std::int64_t nearest = floor_divide(-apart, pitch);
   for (const std::int64_t rows : {nearest, nearest + 1}) {
@@ -74,7 +78,8 @@ class CopyOverlap : public Detector {
 public:
   explicit CopyOverlap(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
+                Findings& findings) override {
     if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
     if (e.kind == trace::Kind::kCopy) return judge(e, e, heap, findings);
     const std::optional<Event> copy = work_of_node(e);
@@ -86,7 +91,8 @@ private:
   void judge(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
     const trace::CopyView view(copy);
     const bool flat = !view.has_second_slot();
-    if (flat && !ranges_overlap(view.destination(), view.source(), view.bytes())) return; // nearly all
+    if (flat && !ranges_overlap(view.destination(), view.source(), view.bytes()))
+      return; // nearly all
     const int arrays = (declared_side(copy, Side::kDestination) == trace::Side::kArray ? 1 : 0) +
                        (declared_side(copy, Side::kSource) == trace::Side::kArray ? 1 : 0);
     if (arrays == 2) return judge_arrays(e, copy, heap, findings);
@@ -96,13 +102,15 @@ private:
   }
 
   // Levels and planes have handles of their own; one may be asked for several times.
-  static bool is_same_part(const Event& copy, const Heap::ArrayPart& to, const Heap::ArrayPart& from) {
+  static bool is_same_part(const Event& copy, const Heap::ArrayPart& to,
+                           const Heap::ArrayPart& from) {
     if (trace::CopyView(copy).destination() == trace::CopyView(copy).source()) return true;
     return to.block == from.block && to.width != 0 && from.width != 0 && to.level == from.level;
   }
 
   void judge_arrays(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
-    const std::optional<Box> to = box_of(copy, Side::kDestination), from = box_of(copy, Side::kSource);
+    const std::optional<Box> to = box_of(copy, Side::kDestination),
+                             from = box_of(copy, Side::kSource);
     const trace::CopyView view(copy);
     const Heap::ArrayPart part = heap.find_array(view.destination());
     if (!to || !from || view.bytes() == 0 || part.block == nullptr) return;
@@ -111,11 +119,12 @@ private:
                           ranges_overlap(to->y, from->y, to->height) &&
                           ranges_overlap(to->z, from->z, to->depth);
     if (!overlaps) return;
-    const std::string what = to->depth > 1 || to->height > 1
-                               ? cat({format_plural(to->height * to->depth, "row"), " of ",
-                                      format_exact_bytes(to->width)})
-                               : format_exact_bytes(to->width);
-    Finding f = begin_finding(e, view.destination(), to->x == from->x && to->y == from->y && to->z == from->z);
+    const std::string what =
+      to->depth > 1 || to->height > 1
+        ? cat({format_plural(to->height * to->depth, "row"), " of ", format_exact_bytes(to->width)})
+        : format_exact_bytes(to->width);
+    Finding f = begin_finding(e, view.destination(),
+                              to->x == from->x && to->y == from->y && to->z == from->z);
     f.message = {CallName{f.api}, " copies ", what};
     f.message += f.severity == Severity::kNote
                    ? cat({position(*to), " of an array onto themselves"})
@@ -138,8 +147,10 @@ private:
     f.address = address;
     f.group = self ? "self" : "";
     if (self) f.severity = Severity::kNote;
-    f.advice = self ? "Leave the call out: it changes nothing."
-                    : "Copy through a buffer apart from both: CUDA copies in no defined order, unlike memmove.";
+    f.advice =
+      self
+        ? "Leave the call out: it changes nothing."
+        : "Copy through a buffer apart from both: CUDA copies in no defined order, unlike memmove.";
     return f;
   }
 
@@ -150,23 +161,28 @@ private:
   }
 
   Finding finding(const Event& e, const Rows& to, const Rows& from, const Heap& heap) const {
-    const bool self =
-      to.address == from.address && (to.count() == 1 || (to.pitch == from.pitch && to.slice == from.slice));
+    const bool self = to.address == from.address &&
+                      (to.count() == 1 || (to.pitch == from.pitch && to.slice == from.slice));
     const std::string what =
-      to.count() == 1 ? format_exact_bytes(to.width)
-                      : cat({format_plural(to.count(), "row"), " of ", format_exact_bytes(to.width)});
+      to.count() == 1
+        ? format_exact_bytes(to.width)
+        : cat({format_plural(to.count(), "row"), " of ", format_exact_bytes(to.width)});
     Finding f = begin_finding(e, to.address, self);
     f.message = {CallName{f.api}, " copies ", what};
     if (self) {
       f.message += cat({" at ", format_address(to.address), " onto themselves"});
     } else {
-      f.message += cat({" from ", format_address(from.address), " to ", format_address(to.address), ", "});
+      f.message +=
+        cat({" from ", format_address(from.address), " to ", format_address(to.address), ", "});
       if (to.count() == 1) {
-        const std::uint64_t apart = std::max(to.address, from.address) - std::min(to.address, from.address);
+        const std::uint64_t apart =
+          std::max(to.address, from.address) - std::min(to.address, from.address);
         f.bytes = to.width - apart;
-        f.message += cat({"which overlap in ", format_exact_bytes(f.bytes), ": what arrives is undefined"});
+        f.message +=
+          cat({"which overlap in ", format_exact_bytes(f.bytes), ": what arrives is undefined"});
       } else {
-        f.message += "and rows of the source overlap rows of the destination: what arrives is undefined";
+        f.message +=
+          "and rows of the source overlap rows of the destination: what arrives is undefined";
       }
     }
     add_stacks(f, e, heap.find_live(to.address));

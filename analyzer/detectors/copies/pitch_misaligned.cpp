@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// pitch-misaligned: memory used as rows (2D and 3D copies and sets, textures) whose distance puts row starts
-// off the 32-byte sectors or 128-byte lines that a GPU reads memory in. Device side only: the host's rows may
-// lie anywhere. Uses are added up by allocation and call stack and reported at the end, refused textures at once.
+// pitch-misaligned: memory used as rows (2D and 3D copies and sets, textures) whose distance puts
+// row starts off the 32-byte sectors or 128-byte lines that a GPU reads memory in. Device side
+// only: the host's rows may lie anywhere. Uses are added up by allocation and call stack and
+// reported at the end, refused textures at once.
 //
-// What a full-row read costs. A warp reads 128 bytes at a time (32 threads of 4 bytes; wider elements are
-// split into such requests), and each request takes every sector that it touches. A row of w bytes at address
-// a thus takes, over its requests [a + 128k, min(a + 128k + 128, a + w)),
+// What a full-row read costs. A warp reads 128 bytes at a time (32 threads of 4 bytes; wider
+// elements are split into such requests), and each request takes every sector that it touches. A
+// row of w bytes at address a thus takes, over its requests [a + 128k, min(a + 128k + 128, a + w)),
 //     sectors(a, w) = sum of floor((end - 1) / 32) - floor(begin / 32) + 1
-// and sectors(a, w) - sectors(0, w) are extra. This is what profilers count as sectors above the ideal. It
-// depends on a mod 32 only, and the starts of rows repeat with a period of at most 128 rows: it is exact.
+// and sectors(a, w) - sectors(0, w) are extra. This is what profilers count as sectors above the
+// ideal. It depends on a mod 32 only, and the starts of rows repeat with a period of at most 128
+// rows: it is exact.
 
 #include <algorithm>
 #include <array>
@@ -16,9 +18,9 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -28,8 +30,8 @@ using Side = Verdict::Side;
 constexpr std::uint64_t kSector = 32, kLine = 128;
 constexpr std::uint64_t kRequest = 128; // bytes that a warp reads at a time
 
-// A row inside one sector is no row worth aligning: at worst it takes two sectors, and padding it to a pitch
-// would waste more than that.
+// A row inside one sector is no row worth aligning: at worst it takes two sectors, and padding it
+// to a pitch would waste more than that.
 constexpr std::uint64_t kSmallestRow = kSector;
 
 struct Cost {
@@ -101,7 +103,8 @@ class PitchMisaligned : public Detector {
 public:
   explicit PitchMisaligned(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
+                Findings& findings) override {
     if (!trace::RecordView(e).has_second_slot() || (e.flags & trace::kFlagNested) != 0) return;
     if (e.kind == trace::Kind::kUse) {
       judge_texture(e, heap, findings);
@@ -147,19 +150,26 @@ private:
                   const Heap& heap) const {
     const std::string_view call = facts_.call_name(e);
     Finding f = begin_finding(rows, block, call, heap);
-    f.message = {CallName{call}, verb_of(e, side), describe_rows(rows), " in ", describe_block(block, facts_), ": "};
+    f.message = {CallName{call},
+                 verb_of(e, side),
+                 describe_rows(rows),
+                 " in ",
+                 describe_block(block, facts_),
+                 ": "};
     if (rows.element > 1 && rows.pitch % rows.element != 0) {
-      f.message += cat({"elements of ", format_exact_bytes(rows.element), " do not divide the pitch, and "});
+      f.message +=
+        cat({"elements of ", format_exact_bytes(rows.element), " do not divide the pitch, and "});
     }
-    f.message += cat({format_count(cost.off_line), " of ", format_plural(cost.rows, "row"), " (",
-                      percent(cost.off_line, cost.rows), ") start off a 128-byte line, ",
-                      cost.off_sector == 0 ? "all on a 32-byte sector"
-                                           : cat({format_count(cost.off_sector), " inside a 32-byte sector"}),
-                      ", so that reading each row in full costs ",
-                      cost.extra_sectors == 0 ? "no extra sector"
-                                              : cat({format_plural(cost.extra_sectors, "extra sector"), " (",
-                                                     format_exact_bytes(cost.extra_sectors * kSector), ", ",
-                                                     percent(cost.extra_sectors, cost.sectors), " more)"})});
+    f.message +=
+      cat({format_count(cost.off_line), " of ", format_plural(cost.rows, "row"), " (",
+           percent(cost.off_line, cost.rows), ") start off a 128-byte line, ",
+           cost.off_sector == 0 ? "all on a 32-byte sector"
+                                : cat({format_count(cost.off_sector), " inside a 32-byte sector"}),
+           ", so that reading each row in full costs ",
+           cost.extra_sectors == 0 ? "no extra sector"
+                                   : cat({format_plural(cost.extra_sectors, "extra sector"), " (",
+                                          format_exact_bytes(cost.extra_sectors * kSector), ", ",
+                                          percent(cost.extra_sectors, cost.sectors), " more)"})});
     if (cost.extra_sectors == 0 && rows.pitch % kSector == 0) f.severity = Severity::kNote;
     f.bytes = cost.extra_sectors * kSector;
     f.group = side == Side::kSource ? "source" : "destination";
@@ -174,8 +184,9 @@ private:
     return side == Side::kSource ? " reads " : " writes ";
   }
 
-  // A texture over rows of linear memory: CUDA wants base and pitch on the device's alignments, and refuses
-  // to make the texture otherwise (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, _TEXTURE_PITCH_ALIGNMENT).
+  // A texture over rows of linear memory: CUDA wants base and pitch on the device's alignments, and
+  // refuses to make the texture otherwise (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT,
+  // _TEXTURE_PITCH_ALIGNMENT).
   void judge_texture(const Event& e, const Heap& heap, Findings& findings) const {
     if (trace::UseView(e).use() != trace::UseClass::kTexture || e.succeeded() || e.in_flight())
       return;
@@ -190,17 +201,20 @@ private:
     if (!pitch_is_off && !base_is_off) return;
     const std::string_view call = facts_.call_name(e);
     Finding f = begin_finding(rows, *block, call, heap);
-    f.message = {CallName{call}, " failed: a texture over ", describe_rows(rows), " in ",
-                 describe_block(*block, facts_), " needs "};
+    f.message = {CallName{call}, " failed: a texture over ",     describe_rows(rows),
+                 " in ",         describe_block(*block, facts_), " needs "};
     if (pitch_is_off) {
-      f.message += cat({"a pitch that is a multiple of ", format_exact_bytes(pitch), " on this device, and ",
-                        format_count(rows.pitch), " is ", format_count(rows.pitch % pitch), " off"});
+      f.message +=
+        cat({"a pitch that is a multiple of ", format_exact_bytes(pitch), " on this device, and ",
+             format_count(rows.pitch), " is ", format_count(rows.pitch % pitch), " off"});
     }
     if (base_is_off) {
-      f.message += cat({pitch_is_off ? ", and " : "", "a base that is a multiple of ",
-                        format_exact_bytes(base), pitch_is_off ? "" : " on this device", ", and ",
-                        format_address(rows.address), " is ", format_count(rows.address % base), " off"});
-      if (!pitch_is_off) f.advice = "Give the texture a base that cudaMalloc or cudaMallocPitch returned.";
+      f.message +=
+        cat({pitch_is_off ? ", and " : "", "a base that is a multiple of ",
+             format_exact_bytes(base), pitch_is_off ? "" : " on this device", ", and ",
+             format_address(rows.address), " is ", format_count(rows.address % base), " off"});
+      if (!pitch_is_off)
+        f.advice = "Give the texture a base that cudaMalloc or cudaMallocPitch returned.";
     }
     f.group = "texture";
     f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, call));
@@ -209,7 +223,8 @@ private:
     findings.claim_refusal();
   }
 
-  Finding begin_finding(const Rows& rows, const Block& block, std::string_view call, const Heap& heap) const {
+  Finding begin_finding(const Rows& rows, const Block& block, std::string_view call,
+                        const Heap& heap) const {
     Finding f;
     f.kind = "pitch-misaligned";
     f.severity = Severity::kWarning;
@@ -221,26 +236,28 @@ private:
 
   // "64 rows of 400 bytes at a pitch of 400 bytes"
   static std::string describe_rows(const Rows& rows) {
-    return cat({format_plural(rows.count(), "row"), " of ", format_exact_bytes(rows.width), " at a pitch of ",
-                format_exact_bytes(rows.pitch)});
+    return cat({format_plural(rows.count(), "row"), " of ", format_exact_bytes(rows.width),
+                " at a pitch of ", format_exact_bytes(rows.pitch)});
   }
 
-  // The call that aligns the rows, and the pitch it would return. CUDA rounds a pitch up to the texture
-  // alignment: 512 on an H200, where 1..512 gave 512, 513 gave 1,024 and 4,000 gave 4,096.
+  // The call that aligns the rows, and the pitch it would return. CUDA rounds a pitch up to the
+  // texture alignment: 512 on an H200, where 1..512 gave 512, 513 gave 1,024 and 4,000 gave 4,096.
   static std::string advice(const Rows& rows, const DeviceFacts* device) {
     // A part of each row was used if what follows it is more than padding.
     const std::uint64_t width = rows.pitch - rows.width < kSector ? rows.width : rows.pitch;
     const std::string bytes = std::to_string(width);
     const std::string call =
-      rows.depth == 1 ? cat({"cudaMallocPitch(&p, &pitch, ", bytes, ", ", std::to_string(rows.height), ")"})
-                      : cat({"cudaMalloc3D(&p, make_cudaExtent(", bytes, ", ", std::to_string(rows.slice),
-                             ", ", std::to_string(rows.depth), "))"});
+      rows.depth == 1
+        ? cat({"cudaMallocPitch(&p, &pitch, ", bytes, ", ", std::to_string(rows.height), ")"})
+        : cat({"cudaMalloc3D(&p, make_cudaExtent(", bytes, ", ", std::to_string(rows.slice), ", ",
+               std::to_string(rows.depth), "))"});
     const std::uint64_t step = device != nullptr ? device->texture_alignment : 0;
-    const std::string pitch = step == 0
-                                ? ", which aligns every row"
-                                : cat({", which returns a pitch of ",
-                                       std::to_string((width + step - 1) / step * step), " on this device"});
-    return cat({"Allocate with ", call, pitch, ", and use its pitch in every row address, copy and kernel."});
+    const std::string pitch =
+      step == 0 ? ", which aligns every row"
+                : cat({", which returns a pitch of ",
+                       std::to_string((width + step - 1) / step * step), " on this device"});
+    return cat({"Allocate with ", call, pitch,
+                ", and use its pitch in every row address, copy and kernel."});
   }
 
   const ProcessFacts& facts_;

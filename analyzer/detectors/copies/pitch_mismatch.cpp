@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// pitch-mismatch: rows of pitched memory addressed as if they lay elsewhere. Three mistakes: a 2D or 3D call
-// with another pitch than the allocation's, a flat copy or set over several rows of it, and a width larger
-// than the pitch, which CUDA refuses. What reaches past the end is copy-out-of-bounds and not reported twice. Pictures keep
-// their chroma planes behind the first plane of one allocation, with a half or a quarter of its pitch: no mistake.
-// Copies and sets of graph nodes are judged when the node is made or changed.
+// pitch-mismatch: rows of pitched memory addressed as if they lay elsewhere. Three mistakes: a 2D
+// or 3D call with another pitch than the allocation's, a flat copy or set over several rows of it,
+// and a width larger than the pitch, which CUDA refuses. What reaches past the end is
+// copy-out-of-bounds and not reported twice. Pictures keep their chroma planes behind the first
+// plane of one allocation, with a half or a quarter of its pitch: no mistake. Copies and sets of
+// graph nodes are judged when the node is made or changed.
 
 #include <algorithm>
 #include <optional>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
 using Side = Verdict::Side;
-
 
 class PitchMismatch : public Detector {
 public:
@@ -34,7 +34,8 @@ public:
     const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
     shaped_call_ |= shaped;
     // The runtime looks at the pitch before any driver call (measured).
-    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE || e.result == cuda::cudaErrorInvalidPitchValue) {
+    if (e.result == cuda::CUDA_ERROR_INVALID_VALUE ||
+        e.result == cuda::cudaErrorInvalidPitchValue) {
       if (shaped) judge_refused(e, heap, findings);
       return;
     }
@@ -81,13 +82,15 @@ private:
     const std::uint64_t pitch = block->shape().pitch;
     if (rows.count() > 1) {
       // Every second row, or every third, is a legal way to walk through the allocation's rows.
-      if (rows.pitch % pitch != 0 && !is_smaller_plane(rows, *block)) findings.add(rows_finding(e, side, rows, *block));
+      if (rows.pitch % pitch != 0 && !is_smaller_plane(rows, *block))
+        findings.add(rows_finding(e, side, rows, *block));
     } else if (crosses_rows(rows, *block) && !runs_between_equal_pitches(e, *block, heap)) {
       findings.add(flat_finding(e, side, rows, *block));
     }
   }
 
-  // The pitch divides the allocation's, and before the rows there is room for a plane at least as large.
+  // The pitch divides the allocation's, and before the rows there is room for a plane at least as
+  // large.
   static bool is_smaller_plane(const Rows& rows, const Block& block) {
     if (rows.pitch == 0 || block.shape().pitch % rows.pitch != 0) return false;
     const std::uint64_t before = rows.address - block.address;
@@ -106,7 +109,8 @@ private:
     return false;
   }
 
-  // Found among what the call touched, which costs no search; a graph's node has not touched anything yet.
+  // Found among what the call touched, which costs no search; a graph's node has not touched
+  // anything yet.
   const Block* pitched_block(const Event& e, Side side, const Heap& heap) const {
     const std::uint64_t address = address_of(e, side);
     if (of_node_) {
@@ -123,18 +127,21 @@ private:
     return nullptr;
   }
 
-  // More than one row, and not whole ones. The last may end with its width or anywhere in its padding. As
-  // many bytes as the matrix has without padding are meant for it, even if they happen to be whole pitches.
+  // More than one row, and not whole ones. The last may end with its width or anywhere in its
+  // padding. As many bytes as the matrix has without padding are meant for it, even if they happen
+  // to be whole pitches.
   static bool crosses_rows(const Rows& rows, const Block& block) {
     const BlockDetail& shape = block.shape();
     const std::uint64_t in_row = (rows.address - block.address) % shape.pitch;
     if (rows.width <= shape.pitch - in_row) return false;
     const std::uint64_t rest = rows.width % shape.pitch;
     const std::uint64_t dense = block.bytes / shape.pitch * shape.width;
-    return in_row != 0 || (rest != 0 && rest < shape.width) || (rows.width == dense && dense != block.bytes);
+    return in_row != 0 || (rest != 0 && rest < shape.width) ||
+           (rows.width == dense && dense != block.bytes);
   }
 
-  // Cloning pitched memory into memory with the same pitch and offset in the row keeps every row whole.
+  // Cloning pitched memory into memory with the same pitch and offset in the row keeps every row
+  // whole.
   bool runs_between_equal_pitches(const Event& e, const Block& block, const Heap& heap) const {
     if (e.kind != trace::Kind::kCopy) return false;
     const Block* to = pitched_block(e, Side::kDestination, heap);
@@ -147,26 +154,46 @@ private:
 
   Finding width_finding(const Event& e, Side side, const Rows& rows, const Heap& heap) const {
     Finding f = begin_finding(e, side, rows);
-    f.message = {CallName{f.api}, " asks for rows of ", format_exact_bytes(rows.width), " at a ",
-                 e.kind == trace::Kind::kSet ? "" : name_of(side), "pitch of ", format_exact_bytes(rows.pitch),
+    f.message = {CallName{f.api},
+                 " asks for rows of ",
+                 format_exact_bytes(rows.width),
+                 " at a ",
+                 e.kind == trace::Kind::kSet ? "" : name_of(side),
+                 "pitch of ",
+                 format_exact_bytes(rows.pitch),
                  ": a row cannot be wider than the way to the next, and CUDA refused the call"};
     f.advice =
       "Give the width of a row in bytes, without padding, and for each side the pitch of that side's own "
       "memory.";
     f.group += " width";
     f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, f.api));
-    if (const Block* block = heap.find_live(rows.address)) f.stacks.push_back(allocation_stack(*block, facts_));
+    if (const Block* block = heap.find_live(rows.address))
+      f.stacks.push_back(allocation_stack(*block, facts_));
     return f;
   }
 
   Finding rows_finding(const Event& e, Side side, const Rows& rows, const Block& block) const {
     Finding f = begin_finding(e, side, rows);
     const std::string pitch = format_count(block.shape().pitch);
-    f.message = {CallName{f.api}, verb_of(e, side), format_plural(rows.count(), "row"), " of ",
-                 format_exact_bytes(rows.width), " at a pitch of ", format_count(rows.pitch), " in ",
-                 describe_block(block, facts_), " with a pitch of ", pitch,
-                 ": all rows but the first are ", side == Side::kSource ? "taken from" : "put in", " the wrong place"};
-    f.advice = {"Pass the pitch that ", CallName{facts_.api_name(block.api)}, " returned (", pitch, ")",
+    f.message = {CallName{f.api},
+                 verb_of(e, side),
+                 format_plural(rows.count(), "row"),
+                 " of ",
+                 format_exact_bytes(rows.width),
+                 " at a pitch of ",
+                 format_count(rows.pitch),
+                 " in ",
+                 describe_block(block, facts_),
+                 " with a pitch of ",
+                 pitch,
+                 ": all rows but the first are ",
+                 side == Side::kSource ? "taken from" : "put in",
+                 " the wrong place"};
+    f.advice = {"Pass the pitch that ",
+                CallName{facts_.api_name(block.api)},
+                " returned (",
+                pitch,
+                ")",
                 side == Side::kSource ? " as the source pitch." : "."};
     add_stacks(f, e, block);
     return f;
@@ -176,11 +203,20 @@ private:
     Finding f = begin_finding(e, side, rows);
     const BlockDetail& shape = block.shape();
     const bool set = e.kind == trace::Kind::kSet;
-    f.message = {CallName{f.api}, verb_of(e, side), format_exact_bytes(rows.width),
-                 " in one piece over the rows of ", describe_block(block, facts_), " (rows of ",
-                 format_count(shape.width), " at a pitch of ", format_count(shape.pitch), ")",
-                 set ? ": it starts or ends inside a row, and counts the padding as data"
-                     : ": the padding between rows is taken for data, so that all rows but the first are misplaced"};
+    f.message = {
+      CallName{f.api},
+      verb_of(e, side),
+      format_exact_bytes(rows.width),
+      " in one piece over the rows of ",
+      describe_block(block, facts_),
+      " (rows of ",
+      format_count(shape.width),
+      " at a pitch of ",
+      format_count(shape.pitch),
+      ")",
+      set
+        ? ": it starts or ends inside a row, and counts the padding as data"
+        : ": the padding between rows is taken for data, so that all rows but the first are misplaced"};
     f.advice = set ? "Set rows with cudaMemset2D, or whole pitches (pitch x height bytes)."
                    : cat({"Copy rows with cudaMemcpy2D, giving ", format_count(shape.pitch),
                           " as the pitch of this side and the other side's own pitch there."});
@@ -205,7 +241,9 @@ private:
     f.stacks.push_back(allocation_stack(block, facts_));
   }
 
-  static std::string_view name_of(Side side) { return side == Side::kSource ? "source " : "destination "; }
+  static std::string_view name_of(Side side) {
+    return side == Side::kSource ? "source " : "destination ";
+  }
   static std::string_view verb_of(const Event& e, Side side) {
     if (e.kind == trace::Kind::kSet) return " sets ";
     return side == Side::kSource ? " reads " : " writes ";

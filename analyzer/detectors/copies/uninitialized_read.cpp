@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// uninitialized-read: a copy reads device memory that nothing we saw ever wrote. What copies and sets wrote
-// is kept as ranges, only for blocks that no kernel, texture or other process can have written instead: those
-// are taken for written. 2D writes count as written from their first to their last byte, with the padding behind it.
-// Arrays are kept likewise, as if their rows lay one behind another. Each byte is reported once.
+// uninitialized-read: a copy reads device memory that nothing we saw ever wrote. What copies and
+// sets wrote is kept as ranges, only for blocks that no kernel, texture or other process can have
+// written instead: those are taken for written. 2D writes count as written from their first to
+// their last byte, with the padding behind it. Arrays are kept likewise, as if their rows lay one
+// behind another. Each byte is reported once.
 //
-// It is an error where the copy goes to the host and no kernel can have written the block after all: none was launched
-// since its allocation, and those from before are done when the copy reads (it is ordered behind them, or the host has waited
-// for them), or were given device memory only, as their arguments show, that nothing wrote to while they ran and the
-// block was there, in a program without __managed__ variables (RunningKernels). It is a note otherwise.
+// It is an error where the copy goes to the host and no kernel can have written the block after
+// all: none was launched since its allocation, and those from before are done when the copy reads
+// (it is ordered behind them, or the host has waited for them), or were given device memory only,
+// as their arguments show, that nothing wrote to while they ran and the block was there, in a
+// program without __managed__ variables (RunningKernels). It is a note otherwise.
 //
-// Invariants: at most kMostRanges ranges a block, and as many blocks as are alive (within a factor of two).
+// Invariants: at most kMostRanges ranges a block, and as many blocks as are alive (within a factor
+// of two).
 
 #include <algorithm>
 #include <array>
@@ -17,24 +20,26 @@
 #include <optional>
 #include <unordered_map>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/running_kernels.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
 
 using trace::MemoryKind;
 
-// A block written in more separate pieces than these is taken for written: it is being filled piece by piece.
+// A block written in more separate pieces than these is taken for written: it is being filled piece
+// by piece.
 constexpr std::size_t kMostRanges = 64;
 constexpr std::size_t kFirstSweep = 4096; // blocks kept before the first look for dead ones
 
 class Ranges {
 public:
   void add(std::uint64_t begin, std::uint64_t end) {
-    const auto first = std::ranges::find_if(ranges_, [&](const Range& range) { return range.end >= begin; });
+    const auto first =
+      std::ranges::find_if(ranges_, [&](const Range& range) { return range.end >= begin; });
     auto last = first;
     for (; last != ranges_.end() && last->begin <= end; ++last) {
       begin = std::min(begin, last->begin);
@@ -70,13 +75,15 @@ bool is_private(const Block& block, const ProcessFacts& facts) {
   case MemoryKind::kArray:
   case MemoryKind::kMipmappedArray:
     return !is_sparse(block) && (block.shape().flags & kDeferredMapping) == 0 &&
-           facts.api_name(block.api).find("External") == std::string_view::npos; // another API's memory
+           facts.api_name(block.api).find("External") == std::string_view::npos; // another API's
+                                                                                 // memory
   default: return false;
   }
 }
 
 bool is_array(const Block& block) {
-  return block.memory_kind == MemoryKind::kArray || block.memory_kind == MemoryKind::kMipmappedArray;
+  return block.memory_kind == MemoryKind::kArray ||
+         block.memory_kind == MemoryKind::kMipmappedArray;
 }
 
 // One side of a copy in an array; of width 0 where it is not known.
@@ -147,12 +154,13 @@ private:
   Rows rows_;
 };
 
-// Whether the data leaves the device. A side that the heap does not know is the host's unless declared
-// otherwise.
+// Whether the data leaves the device. A side that the heap does not know is the host's unless
+// declared otherwise.
 bool goes_to_host(const Event& copy, const Heap& heap) {
   for (const Access& access : heap.accesses()) {
     if (access.kind != Access::Kind::kWrite) continue;
-    return access.block->memory_kind == MemoryKind::kPinned || access.block->memory_kind == MemoryKind::kRegistered;
+    return access.block->memory_kind == MemoryKind::kPinned ||
+           access.block->memory_kind == MemoryKind::kRegistered;
   }
   const trace::Side declared = declared_side(copy, Verdict::Side::kDestination);
   return declared == trace::Side::kHost || declared == trace::Side::kUnified;
@@ -163,7 +171,8 @@ public:
   explicit UninitializedRead(const ProcessFacts& facts) : facts_(facts), kernels_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    if (e.kind != trace::Kind::kCopy && e.kind != trace::Kind::kSet) return kernels_.follow(e, heap);
+    if (e.kind != trace::Kind::kCopy && e.kind != trace::Kind::kSet)
+      return kernels_.follow(e, heap);
     follow_bytes(e, heap);
     kernels_.follow(e, heap);
   }
@@ -171,10 +180,12 @@ public:
   void follow_bytes(const Event& e, const Heap& heap) {
     if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
     for (const Access& access : heap.accesses()) { // before what the same copy writes
-      if (access.kind == Access::Kind::kRead && may_judge(*access.block, heap)) judge(e, access, heap);
+      if (access.kind == Access::Kind::kRead && may_judge(*access.block, heap))
+        judge(e, access, heap);
     }
     for (const Access& access : heap.accesses()) {
-      if (access.kind == Access::Kind::kWrite && may_judge(*access.block, heap)) note_write(e, access, heap);
+      if (access.kind == Access::Kind::kWrite && may_judge(*access.block, heap))
+        note_write(e, access, heap);
     }
   }
 
@@ -197,8 +208,8 @@ private:
   using Key = std::array<std::uint64_t, 4>; // what equal findings have in common
 
   bool may_judge(const Block& block, const Heap& heap) const {
-    return (block.flags & (kWasArgument | kWasBound | kWasExported)) == 0 && is_private(block, facts_) &&
-           block.allocated_at > heap.last_blind_call();
+    return (block.flags & (kWasArgument | kWasBound | kWasExported)) == 0 &&
+           is_private(block, facts_) && block.allocated_at > heap.last_blind_call();
   }
 
   void note_write(const Event& e, const Access& access, const Heap& heap) {
@@ -212,7 +223,8 @@ private:
     const auto side = Verdict::Side::kDestination;
     const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
     const Rows rows = shaped ? rows_of(e, side) : Rows{};
-    const bool padded = rows.count() > 1 && rows.pitch > rows.width; // what is behind the last row is no data
+    const bool padded = rows.count() > 1 && rows.pitch > rows.width; // what is behind the last row
+                                                                     // is no data
     const std::uint64_t padding = padded ? rows.pitch - rows.width : 0;
     const std::uint64_t end = access.address + access.bytes + padding;
     if (access.bytes != 0 && end > access.address) ranges.add(access.address, end);
@@ -229,13 +241,15 @@ private:
     std::erase_if(blocks_, [&](const auto& entry) {
       const Block* block =
         entry.second.of_array ? heap.find_array(entry.first).block : heap.find_live(entry.first);
-      return block == nullptr || block->allocated_at != entry.second.allocated_at || !may_judge(*block, heap);
+      return block == nullptr || block->allocated_at != entry.second.allocated_at ||
+             !may_judge(*block, heap);
     });
     sweep_at_ = std::max(kFirstSweep, 2 * blocks_.size());
   }
 
   void judge(const Event& e, const Access& access, const Heap& heap) {
-    if (heap.is_capturing(e, trace::CopyView(e).stream())) return; // reads when its graph is launched
+    if (heap.is_capturing(e, trace::CopyView(e).stream()))
+      return; // reads when its graph is launched
     const Block& block = *access.block;
     const Reading reading(e, access, heap);
     Ranges& ranges = written(block, heap);
@@ -245,13 +259,14 @@ private:
     Writer writer = Writer::kNone;
     if (heap.last_kernel() > block.allocated_at) writer = Writer::kLaterKernel;
     else if (kernels_.may_write(block, e, heap)) writer = Writer::kEarlierKernel;
-    // Growing a buffer moves its unused part along: only what leaves the device is surely a mistake.
+    // Growing a buffer moves its unused part along: only what leaves the device is surely a
+    // mistake.
     const bool sure = writer == Writer::kNone && goes_to_host(e, heap);
     // Reported at the end, when it is known that no record was lost; added up until then.
     const std::uint64_t call = e.via != trace::kNoApi ? e.via : e.api;
     const std::uint64_t range = facts_.groups_by_range() ? facts_.ranges().here() : 0;
     const Key key{e.stack.value, block.allocated.value, call << 16 | block.api,
-                      range << 1 | (sure ? 1 : 0)};
+                  range << 1 | (sure ? 1 : 0)};
     const auto [at, is_new] = by_stacks_.try_emplace(key, found_.size());
     if (is_new) {
       found_.push_back(finding(e, block, bytes, sure, writer));
@@ -275,20 +290,28 @@ private:
     return "no copy, no set, and no kernel has run since the block was allocated";
   }
 
-  Finding finding(const Event& e, const Block& block, const Reading::Bytes& bytes, bool sure, Writer writer) const {
+  Finding finding(const Event& e, const Block& block, const Reading::Bytes& bytes, bool sure,
+                  Writer writer) const {
     Finding f;
     f.kind = "uninitialized-read";
     f.severity = sure ? Severity::kError : Severity::kNote;
     f.api = facts_.call_name(e);
-    f.message = {
-      CallName{f.api}, " reads ", format_exact_bytes(bytes.read), " of a block of ", describe_block(block, facts_),
-      bytes.missing == bytes.read ? ", which nothing has written: "
-                                  : cat({", and nothing has written ", format_count(bytes.missing), " of them: "}),
-      is_array(block) ? std::string_view("no copy, and no surface was made of it") : what_wrote_nothing(writer)};
-    f.advice = is_array(block)
-                 ? std::string("Write the array before it is read: copy to it, or let a kernel write a surface of it.")
-                 : cat({"Write the memory before it is read: copy to it, or set it with ",
-                        is_runtime_name(f.api) ? "cudaMemset." : "cuMemsetD8."});
+    f.message = {CallName{f.api},
+                 " reads ",
+                 format_exact_bytes(bytes.read),
+                 " of a block of ",
+                 describe_block(block, facts_),
+                 bytes.missing == bytes.read
+                   ? ", which nothing has written: "
+                   : cat({", and nothing has written ", format_count(bytes.missing), " of them: "}),
+                 is_array(block) ? std::string_view("no copy, and no surface was made of it")
+                                 : what_wrote_nothing(writer)};
+    f.advice =
+      is_array(block)
+        ? std::string(
+            "Write the array before it is read: copy to it, or let a kernel write a surface of it.")
+        : cat({"Write the memory before it is read: copy to it, or set it with ",
+               is_runtime_name(f.api) ? "cudaMemset." : "cuMemsetD8."});
     f.bytes = bytes.missing;
     f.range = facts_.ranges().text(facts_.ranges().here());
     f.group = sure ? "" : "note";

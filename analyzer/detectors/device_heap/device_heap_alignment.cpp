@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // device-heap-alignment: __nv_aligned_device_malloc with an alignment that is no power of two. CUDA
-// programming guide, "Dynamic global memory allocation": the alignment must be a power of two other than
-// zero.
+// programming guide, "Dynamic global memory allocation": the alignment must be a power of two other
+// than zero.
 
-#include "analyzer/detectors/shared/device_stacks.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/device_stacks.h"
 
 namespace gmt {
 namespace {
@@ -16,7 +16,8 @@ public:
   void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
     for (const auto& context : end.device_contexts) {
       for (const DeviceMistake& mistake : mistakes_of(*context)) {
-        if (mistake.what == DeviceMistake::What::kAlignment) findings.add(finding(mistake, *context));
+        if (mistake.what == DeviceMistake::What::kAlignment)
+          findings.add(finding(mistake, *context));
       }
     }
   }
@@ -29,9 +30,14 @@ private:
     Finding f;
     f.kind = "device-heap-alignment";
     f.api = device_call(mistake.at.op);
-    f.message = {CallName{f.api}, " in ", kernel_of(mistake.at, context), " asked for an alignment of ",
-                 format_count(alignment), ", which is no power of two",
-                 mistake.address == 0 ? ", and got NULL" : "; the block need not be aligned at all"};
+    f.message = {CallName{f.api},
+                 " in ",
+                 kernel_of(mistake.at, context),
+                 " asked for an alignment of ",
+                 format_count(alignment),
+                 ", which is no power of two",
+                 mistake.address == 0 ? ", and got NULL"
+                                      : "; the block need not be aligned at all"};
     f.advice = cat({"Pass a power of two, such as ", format_count(next), "."});
     f.bytes = mistake.bytes;
     f.count = mistake.count;

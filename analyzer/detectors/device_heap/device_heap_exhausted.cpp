@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// device-heap-exhausted: malloc or new in a kernel that gave NULL. Says what was alive, the limit in force
-// and the call that raises it. The limit can only be set before a kernel that allocates is loaded: later
-// CUDA refuses the call with "invalid value" (measured on an H200, driver 580), which this finding explains
-// too.
+// device-heap-exhausted: malloc or new in a kernel that gave NULL. Says what was alive, the limit
+// in force and the call that raises it. The limit can only be set before a kernel that allocates is
+// loaded: later CUDA refuses the call with "invalid value" (measured on an H200, driver 580), which
+// this finding explains too.
 
 #include <algorithm>
 #include <string>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/device_stacks.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
-
 
 class DeviceHeapExhausted : public Detector {
 public:
   explicit DeviceHeapExhausted(const ProcessFacts& facts) : facts_(facts) {}
 
   // A refused limit is part of the finding.
-  void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap&,
+                Findings& findings) override {
     if (facts_.device_heaps().is_refused_limit(e)) findings.claim_refusal();
   }
 
@@ -44,20 +44,32 @@ private:
     f.bytes = refusal.bytes;
     f.count = refusal.count;
     f.message = {
-      CallName{f.api}, " of ", format_bytes(refusal.asked), " in ", kernel_of(refusal.first, context), " got NULL",
-      refusal.count == 1 ? "" : cat({" (the first of ", format_count(refusal.count), " times)"}), ": ",
-      format_bytes(refusal.live_bytes), " in ", format_plural(refusal.live_blocks, "block"),
-      " were alive on the device heap, whose limit is ", format_bytes(context.limit)};
+      CallName{f.api},
+      " of ",
+      format_bytes(refusal.asked),
+      " in ",
+      kernel_of(refusal.first, context),
+      " got NULL",
+      refusal.count == 1 ? "" : cat({" (the first of ", format_count(refusal.count), " times)"}),
+      ": ",
+      format_bytes(refusal.live_bytes),
+      " in ",
+      format_plural(refusal.live_blocks, "block"),
+      " were alive on the device heap, whose limit is ",
+      format_bytes(context.limit)};
     if (refusal.live_bytes <= context.limit && refusal.asked <= context.limit - refusal.live_bytes)
       f.message += "; the rest was the allocator's own or in pieces too small";
     add_device_stack(f, StackRole::kFailed, refusal.first, context, facts_);
     if (!context.refused.empty()) explain(f, context.refused.back());
-    f.advice = {advice(context), " before any kernel that allocates is loaded. Test in the kernel what ",
+    f.advice = {advice(context),
+                " before any kernel that allocates is loaded. Test in the kernel what ",
                 CallName{f.api}, " gave."};
     return f;
   }
 
-  static bool is_late(const HeapLimitCall& call) { return call.behind_launch && call.result == cuda::CUDA_ERROR_INVALID_VALUE; }
+  static bool is_late(const HeapLimitCall& call) {
+    return call.behind_launch && call.result == cuda::CUDA_ERROR_INVALID_VALUE;
+  }
 
   static std::string advice(const DeviceContext& context) {
     const std::uint64_t enough = sufficient_limit(context);
@@ -65,15 +77,20 @@ private:
       return cat({"Call cudaDeviceSetLimit(cudaLimitMallocHeapSize, ", std::to_string(enough),
                   ") before the first kernel is launched: it must come"});
     }
-    return cat({"Move the call before the first launch: cudaDeviceSetLimit(cudaLimitMallocHeapSize, ",
-                std::to_string(std::max(context.refused.back().bytes, enough)), ") must come"});
+    return cat(
+      {"Move the call before the first launch: cudaDeviceSetLimit(cudaLimitMallocHeapSize, ",
+       std::to_string(std::max(context.refused.back().bytes, enough)), ") must come"});
   }
 
   void explain(Finding& f, const HeapLimitCall& call) const {
     const std::string_view api = facts_.api_name(call.api);
-    f.message += {"; ", CallName{api}, " had asked for ", format_bytes(call.bytes),
-                  is_late(call) ? ", but came too late and was refused with " : ", but was refused with ",
-                  error_text(call.result, is_runtime_name(api))};
+    f.message +=
+      {"; ",
+       CallName{api},
+       " had asked for ",
+       format_bytes(call.bytes),
+       is_late(call) ? ", but came too late and was refused with " : ", but was refused with ",
+       error_text(call.result, is_runtime_name(api))};
     f.stacks.push_back(stack_as(StackRole::kLimitRefused, call.stack, api));
   }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// device-heap-freed-elsewhere: a note on blocks that another kernel or another thread block frees than the
-// one that allocated them, where nothing that is known orders the two: legal, but it needs such an order.
-// DeviceHeap collects the pairs of grids; of those that are not ordered, the first of two kernels stands for all.
+// device-heap-freed-elsewhere: a note on blocks that another kernel or another thread block frees
+// than the one that allocated them, where nothing that is known orders the two: legal, but it needs
+// such an order. DeviceHeap collects the pairs of grids; of those that are not ordered, the first
+// of two kernels stands for all.
 
 #include <vector>
 
-#include "analyzer/detectors/shared/device_stacks.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/device_stacks.h"
 
 namespace gmt {
 namespace {
@@ -18,7 +19,8 @@ public:
   void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
     for (const auto& context : end.device_contexts) {
       std::vector<ForeignFree> pairs = context->heap.foreign_frees();
-      std::erase_if(pairs, [&](const ForeignFree& pair) { return is_in_order(pair.example, *context); });
+      std::erase_if(pairs,
+                    [&](const ForeignFree& pair) { return is_in_order(pair.example, *context); });
       const auto key_of = [&](const ForeignFree& pair) {
         const DeviceBlock& block = pair.example;
         return cat({is_in_one_grid(block) ? "1 " : "2 ", place_key(block.allocated, *context),
@@ -29,7 +31,9 @@ public:
   }
 
 private:
-  static bool is_in_one_grid(const DeviceBlock& block) { return block.allocated.grid == block.freed.grid; }
+  static bool is_in_one_grid(const DeviceBlock& block) {
+    return block.allocated.grid == block.freed.grid;
+  }
 
   // Thread blocks of one grid run in no order.
   static bool is_in_order(const DeviceBlock& block, const DeviceContext& context) {
@@ -43,7 +47,8 @@ private:
 
   Finding finding(const ForeignFree& pair, const DeviceContext& context) const {
     const DeviceBlock& block = pair.example;
-    const std::string allocation = kernel_of(block.allocated, context), end = kernel_of(block.freed, context);
+    const std::string allocation = kernel_of(block.allocated, context),
+                      end = kernel_of(block.freed, context);
     const bool same_grid = is_in_one_grid(block);
     Finding f;
     f.kind = "device-heap-freed-elsewhere";
@@ -53,11 +58,12 @@ private:
     f.bytes = pair.bytes;
     f.count = pair.count;
     f.address = block.address;
-    f.message = same_grid
-                  ? cat({format_plural(pair.count, "block"), " of the device heap that one thread block of ",
-                         allocation, " allocated", pair.count == 1 ? " was" : " were", " freed by another"})
-                  : cat({format_plural(pair.count, "block"), " of the device heap allocated in ", allocation,
-                         pair.count == 1 ? " was" : " were", " freed in ", end});
+    f.message =
+      same_grid
+        ? cat({format_plural(pair.count, "block"), " of the device heap that one thread block of ",
+               allocation, " allocated", pair.count == 1 ? " was" : " were", " freed by another"})
+        : cat({format_plural(pair.count, "block"), " of the device heap allocated in ", allocation,
+               pair.count == 1 ? " was" : " were", " freed in ", end});
     f.advice =
       same_grid
         ? "Make sure that the block that frees waits for the others: thread blocks run in no order."

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// device-heap-invalid-free: free or delete in a kernel of something that is no block of the device heap:
-// inside a block, shared or local memory, never allocated. What the host's API gave out is heap-mixed. The
-// verdict is DeviceHeap's; an unknown pointer among the heap's blocks is a mistake only if the context
-// died, since otherwise code that is not instrumented allocated it.
+// device-heap-invalid-free: free or delete in a kernel of something that is no block of the device
+// heap: inside a block, shared or local memory, never allocated. What the host's API gave out is
+// heap-mixed. The verdict is DeviceHeap's; an unknown pointer among the heap's blocks is a mistake
+// only if the context died, since otherwise code that is not instrumented allocated it.
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/device_stacks.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -29,14 +29,15 @@ public:
       }
     }
     if (unseen == 0) return;
-    findings.not_checked(
-      {"in-kernel malloc and free", cat({"CUDA accepted ", format_plural(unseen, "free"),
-                                         " in kernels of memory whose allocation was not seen, as in code "
-                                         "that is not instrumented"})});
+    findings.not_checked({"in-kernel malloc and free",
+                          cat({"CUDA accepted ", format_plural(unseen, "free"),
+                               " in kernels of memory whose allocation was not seen, as in code "
+                               "that is not instrumented"})});
   }
 
 private:
-  static bool is_unseen(const DeviceMistake& mistake, const DeviceContext& context, const Heap& heap) {
+  static bool is_unseen(const DeviceMistake& mistake, const DeviceContext& context,
+                        const Heap& heap) {
     return mistake.what == What::kNeverAllocated && host_block_of(mistake, heap) == nullptr &&
            context.heap.spans(mistake.address) && !heap.is_dead(context.heap.context());
   }
@@ -55,7 +56,11 @@ private:
     Finding f;
     f.kind = "device-heap-invalid-free";
     f.api = device_call(mistake.at.op);
-    f.message = {CallName{f.api}, " of ", format_address(mistake.address), " in ", kernel_of(mistake.at, context),
+    f.message = {CallName{f.api},
+                 " of ",
+                 format_address(mistake.address),
+                 " in ",
+                 kernel_of(mistake.at, context),
                  ", which "};
     f.bytes = mistake.bytes;
     f.count = mistake.count;
@@ -64,10 +69,14 @@ private:
     switch (mistake.what) {
     case What::kInside:
       f.group = "inside";
-      f.message += {"is ", format_exact_bytes(mistake.offset), " inside a block that begins at ",
-                    format_address(mistake.block.address), ": ", describe_block(mistake.block, context)};
-      f.advice = {"Pass the pointer that ", CallName{device_call(mistake.block.allocated.op)}, " gave (",
-                  format_address(mistake.block.address), ")."};
+      f.message += {"is ",
+                    format_exact_bytes(mistake.offset),
+                    " inside a block that begins at ",
+                    format_address(mistake.block.address),
+                    ": ",
+                    describe_block(mistake.block, context)};
+      f.advice = {"Pass the pointer that ", CallName{device_call(mistake.block.allocated.op)},
+                  " gave (", format_address(mistake.block.address), ")."};
       add_device_stack(f, StackRole::kAllocated, mistake.block.allocated, context, facts_);
       break;
     case What::kShared:
@@ -83,8 +92,9 @@ private:
     default:
       f.group = "unknown";
       f.message += "no malloc or new of a kernel gave out";
-      f.advice = "Check where the pointer comes from; if code that is not instrumented allocated it, "
-                 "instrument that code too.";
+      f.advice =
+        "Check where the pointer comes from; if code that is not instrumented allocated it, "
+        "instrument that code too.";
     }
     return f;
   }

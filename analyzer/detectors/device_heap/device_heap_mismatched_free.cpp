@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// device-heap-mismatched-free: new[] freed by delete, malloc by delete, and so on. The C++ standard leaves
-// the result undefined ([expr.delete]); CUDA's allocator serves all of them, so most of it goes unnoticed
-// until a class has a destructor: new[] then keeps a count in front of the first element. The verdict is
-// DeviceHeap's.
+// device-heap-mismatched-free: new[] freed by delete, malloc by delete, and so on. The C++ standard
+// leaves the result undefined ([expr.delete]); CUDA's allocator serves all of them, so most of it
+// goes unnoticed until a class has a destructor: new[] then keeps a count in front of the first
+// element. The verdict is DeviceHeap's.
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/device_stacks.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -18,7 +18,8 @@ public:
   void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
     for (const auto& context : end.device_contexts) {
       for (const DeviceMistake& mistake : mistakes_of(*context)) {
-        if (mistake.what == DeviceMistake::What::kMismatched) findings.add(finding(mistake, *context));
+        if (mistake.what == DeviceMistake::What::kMismatched)
+          findings.add(finding(mistake, *context));
       }
     }
   }
@@ -31,7 +32,8 @@ private:
     f.api = device_call(mistake.at.op);
     f.message = {CallName{f.api}, " in ", kernel_of(mistake.at, context), " of ",
                  describe_block(mistake.block, context)};
-    f.advice = cat({"Free what ", device_call(allocated_with), " gave with ", device_call(device_release(allocated_with)), "."});
+    f.advice = cat({"Free what ", device_call(allocated_with), " gave with ",
+                    device_call(device_release(allocated_with)), "."});
     f.group = device_call(allocated_with);
     f.bytes = mistake.bytes;
     f.count = mistake.count;

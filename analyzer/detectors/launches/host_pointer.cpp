@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// host-pointer: a kernel is given the address of host memory that its GPU cannot read. What counts as such
-// memory: the program's heap, the main thread's stack, static variables, what was registered once, and what
-// copies used as pageable host memory; unless CUDA knows it by now (pinned, registered, managed) or the device
-// reads pageable memory. The end of a block that another argument points into is none: it is never read.
+// host-pointer: a kernel is given the address of host memory that its GPU cannot read. What counts
+// as such memory: the program's heap, the main thread's stack, static variables, what was
+// registered once, and what copies used as pageable host memory; unless CUDA knows it by now
+// (pinned, registered, managed) or the device reads pageable memory. The end of a block that
+// another argument points into is none: it is never read.
 //
-// Structures passed by value hold words that no kernel reads: padding with what the stack held before, pairs
-// of numbers. A word therefore counts at once only as a parameter that the kernel's name declares a pointer;
-// others are reported when the context has died of an illegal address behind them. Kernels of graph nodes made by hand are
-// judged when the node is made or changed.
+// Structures passed by value hold words that no kernel reads: padding with what the stack held
+// before, pairs of numbers. A word therefore counts at once only as a parameter that the kernel's
+// name declares a pointer; others are reported when the context has died of an illegal address
+// behind them. Kernels of graph nodes made by hand are judged when the node is made or changed.
 
 #include <algorithm>
 #include <array>
@@ -16,10 +17,10 @@
 #include <string>
 #include <unordered_map>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/detectors/shared/wording.h"
 #include "analyzer/symbols/demangle.h"
-#include "analyzer/base/text_format.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -33,7 +34,8 @@ class HostPointer : public Detector {
 public:
   explicit HostPointer(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
+                Findings& findings) override {
     if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
     if (e.kind == trace::Kind::kCopy) return remember(e, heap);
@@ -59,7 +61,8 @@ private:
       if (declared != trace::Side::kHost && declared != trace::Side::kUnified) continue;
       const auto access = to ? Access::Kind::kWrite : Access::Kind::kRead;
       const auto accesses = heap.accesses();
-      if (std::any_of(accesses.begin(), accesses.end(), [&](const Access& t) { return t.kind == access; })) {
+      if (std::any_of(accesses.begin(), accesses.end(),
+                      [&](const Access& t) { return t.kind == access; })) {
         continue;
       }
       const std::uint64_t begin = address_of(e, side), bytes = copy_extent(e, side);
@@ -109,8 +112,10 @@ private:
     // A program that only launches has a context that nothing names yet.
     const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
     if (device == nullptr || device->reads_pageable_memory) return;
-    const std::uint64_t function = trace::LaunchView(e).function(); // a graph's kernel has it in the same word
-    unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are one mistake
+    const std::uint64_t function = trace::LaunchView(e).function(); // a graph's kernel has it in
+                                                                    // the same word
+    unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are
+                                         // one mistake
     for (const std::uint64_t word : arguments_of(e)) {
       const std::uint64_t address = trace::argument_address(word);
       const unsigned parameter = trace::argument_parameter(word);
@@ -123,8 +128,10 @@ private:
       if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
       if (heap.argument_ending_at(address) != nullptr) continue;
       const bool is_pointer = pointers_.contain(function, parameter);
-      if (is_static && ((!is_pointer && address < kLowestVariable) || is_of_library(e.stack))) continue;
-      Suspect suspect{function, address, parameter, e.stack, e.context, facts_.call_name(e), {}, {}, is_static, {}};
+      if (is_static && ((!is_pointer && address < kLowestVariable) || is_of_library(e.stack)))
+        continue;
+      Suspect suspect{function, address, parameter, e.stack, e.context, facts_.call_name(e),
+                      {},       {},      is_static, {}};
       if (copied != nullptr) suspect.copied = *copied;
       suspect.of_node = e.kind == trace::Kind::kGraphKernel;
       if (unregistered != nullptr) {
@@ -183,27 +190,32 @@ private:
     f.api = suspect.api;
     f.address = suspect.address;
     f.group = std::to_string(parameter);
-    f.message = cat({suspect.of_node ? "The graph's node for " : "The launch of ",
-                     name.empty() ? "a kernel" : shorten_function(name, kLongestName),
-                     whole ? " passes as parameter " : " passes in parameter ",
-                     std::to_string(parameter + 1), " the pointer ", format_address(suspect.address), ", which is "});
-    f.advice = "Pass the device's copy of the data, or allocate it with cudaMallocManaged or cudaMallocHost.";
+    f.message =
+      cat({suspect.of_node ? "The graph's node for " : "The launch of ",
+           name.empty() ? "a kernel" : shorten_function(name, kLongestName),
+           whole ? " passes as parameter " : " passes in parameter ", std::to_string(parameter + 1),
+           " the pointer ", format_address(suspect.address), ", which is "});
+    f.advice =
+      "Pass the device's copy of the data, or allocate it with cudaMallocManaged or cudaMallocHost.";
     if (suspect.is_static) describe_static(suspect.address, f);
     else f.message += "ordinary host memory that the GPU cannot read";
     if (suspect.unregistered) f.message += ", as it is not registered any more";
     if (!suspect.behind.empty()) {
       f.severity = Severity::kWarning;
       f.message += {"; or, as a pointer that counts from 1, ", suspect.behind};
-      f.advice += " It is no mistake if the kernel counts from 1 and reads nothing before that memory.";
+      f.advice +=
+        " It is no mistake if the kernel counts from 1 and reads nothing before that memory.";
     }
-    f.stacks.push_back(stack_as(suspect.of_node ? StackRole::kNodeMade : StackRole::kLaunched, suspect.stack, f.api));
+    f.stacks.push_back(stack_as(suspect.of_node ? StackRole::kNodeMade : StackRole::kLaunched,
+                                suspect.stack, f.api));
     if (suspect.copied) {
       const std::string_view api = facts_.api_name(suspect.copied->api);
       f.stacks.push_back(stack_as(StackRole::kHostMemoryCopied, suspect.copied->copied, api));
     }
     if (suspect.unregistered) {
       const Block& block = *suspect.unregistered;
-      f.stacks.push_back(stack_as(StackRole::kUnregistered, block.freed, facts_.api_name(block.freed_api)));
+      f.stacks.push_back(
+        stack_as(StackRole::kUnregistered, block.freed, facts_.api_name(block.freed_api)));
       f.stacks.push_back(allocation_stack(block, facts_));
     }
     return f;
@@ -223,13 +235,14 @@ private:
     f.message += cat({name.empty() ? "a static variable" : cat({"the static variable ", name}),
                       " in the host's memory, which the GPU cannot read"});
     if (variable.kind == StaticVariable::Kind::kHost) return;
-    f.advice += " If it is a __device__ or __constant__ variable, pass the address that cudaGetSymbolAddress gives.";
+    f.advice +=
+      " If it is a __device__ or __constant__ variable, pass the address that cudaGetSymbolAddress gives.";
   }
 
   const ProcessFacts& facts_;
   DeclaredPointers pointers_{facts_};
   std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
-  std::map<std::uint64_t, Range> pageable_; // by first address
+  std::map<std::uint64_t, Range> pageable_;            // by first address
   struct Found {
     std::uint64_t begin = 0;
     Range* range = nullptr; // in pageable_
@@ -246,8 +259,8 @@ const DetectorRegistration kHostPointer{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<HostPointer>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kLaunch) | wants(trace::Kind::kGraphKernel) |
-           wants(trace::Kind::kSync) | kWantsFailures,
+  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kLaunch) |
+           wants(trace::Kind::kGraphKernel) | wants(trace::Kind::kSync) | kWantsFailures,
 }};
 
 } // namespace

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// peer-pointer: a kernel is given the address of another device's memory, which its own was never given
-// access to. Judged is what cudaMalloc and its like give out: access to it is cuCtxEnablePeerAccess alone
-// (cuda.h). Pools and mappings have lists of their own, other memory is reached from all devices.
+// peer-pointer: a kernel is given the address of another device's memory, which its own was never
+// given access to. Judged is what cudaMalloc and its like give out: access to it is
+// cuCtxEnablePeerAccess alone (cuda.h). Pools and mappings have lists of their own, other memory is
+// reached from all devices.
 //
-// A kernel that is given such an address need not use it; one that does dies of an illegal address, and its
-// context with it. So on a real device nothing is said before that. A simulated device runs no kernels: there
-// it counts if the kernel's name declares the parameter a pointer. Libraries' launches are left out: they
-// pass tables of all devices' memory by value.
+// A kernel that is given such an address need not use it; one that does dies of an illegal address,
+// and its context with it. So on a real device nothing is said before that. A simulated device runs
+// no kernels: there it counts if the kernel's name declares the parameter a pointer. Libraries'
+// launches are left out: they pass tables of all devices' memory by value.
 
 #include <array>
 #include <string>
 #include <unordered_map>
 
-#include "analyzer/detectors/shared/declared_pointers.h"
-#include "analyzer/symbols/demangle.h"
-#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/declared_pointers.h"
+#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/symbols/demangle.h"
 #include "trace/cuda_constants.h"
 #include "trace/cuda_results.h"
 
@@ -32,9 +33,11 @@ class PeerPointer : public Detector {
 public:
   explicit PeerPointer(const ProcessFacts& facts) : facts_(facts) {}
 
-  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
+                Findings& findings) override {
     if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) {
-      if (heap.cuda().peers.has_several_devices() && facts_.tells_access()) watch(kHasSeveralDevices);
+      if (heap.cuda().peers.has_several_devices() && facts_.tells_access())
+        watch(kHasSeveralDevices);
     }
     if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
@@ -51,7 +54,8 @@ private:
     Block block; // as it was
     std::string_view api;
     StackId launched;
-    Text end_of; // the block beside that the address is the end of, if another argument points into it
+    Text end_of; // the block beside that the address is the end of, if another argument points into
+                 // it
   };
 
   // The device that runs the launch; -1 if context and stream do not agree on it.
@@ -65,24 +69,38 @@ private:
 
   void judge(const Event& e, const Heap& heap, Findings& findings) {
     const PeerAccess& peers = heap.cuda().peers;
-    if ((e.flags & trace::kFlagNested) != 0 || peers.is_unknown() || facts_.lost_so_far() != 0) return;
+    if ((e.flags & trace::kFlagNested) != 0 || peers.is_unknown() || facts_.lost_so_far() != 0)
+      return;
     const trace::LaunchView launch(e);
     const int device = device_of(e, heap);
     if (device < 0 || heap.is_capturing(e, launch.stream())) return;
-    unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are one mistake
+    unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are
+                                         // one mistake
     for (const Access& access : heap.accesses()) {
       const Block& block = *access.block;
-      if (block.memory_kind != MemoryKind::kDevice && block.memory_kind != MemoryKind::kPitched) continue;
+      if (block.memory_kind != MemoryKind::kDevice && block.memory_kind != MemoryKind::kPitched)
+        continue;
       const int owner = heap.device_of(block);
       if (owner < 0 || owner == device || peers.is_open(device, owner)) continue;
       if (access.parameter == last || is_of_library(e.stack)) continue;
-      if (access.address == block.address && heap.takes_end(launch.function(), access.parameter)) continue;
+      if (access.address == block.address && heap.takes_end(launch.function(), access.parameter))
+        continue;
       last = access.parameter;
-      Suspect suspect{launch.function(), access.address, launch.stream(), access.parameter,     e.context, device,
-                      owner,             block,         facts_.call_name(e), e.stack, end_of(access, heap)};
+      Suspect suspect{launch.function(),
+                      access.address,
+                      launch.stream(),
+                      access.parameter,
+                      e.context,
+                      device,
+                      owner,
+                      block,
+                      facts_.call_name(e),
+                      e.stack,
+                      end_of(access, heap)};
       suspect.block.detail = nullptr; // may go with the block
       if (!facts_.simulated()) suspects_[next_suspect_++ % suspects_.size()] = suspect;
-      else if (pointers_.contain(suspect.function, suspect.parameter)) findings.add(finding(suspect));
+      else if (pointers_.contain(suspect.function, suspect.parameter))
+        findings.add(finding(suspect));
     }
   }
 
@@ -105,7 +123,8 @@ private:
     const bool of_stream = op == trace::SyncOp::kStreamSynchronize;
     if (!of_stream && op != trace::SyncOp::kContextSynchronize) return;
     for (Suspect& suspect : suspects_) {
-      if (suspect.context == e.context && (!of_stream || suspect.stream == sync.stream())) suspect = {};
+      if (suspect.context == e.context && (!of_stream || suspect.stream == sync.stream()))
+        suspect = {};
     }
   }
 
@@ -123,23 +142,36 @@ private:
 
   Finding finding(const Suspect& suspect) const {
     const std::string name = demangle(facts_.handle_name(suspect.function));
-    const std::string device = std::to_string(suspect.device), owner = std::to_string(suspect.owner);
+    const std::string device = std::to_string(suspect.device),
+                      owner = std::to_string(suspect.owner);
     Finding f;
     f.kind = "peer-pointer";
     f.severity = Severity::kWarning;
     f.api = suspect.api;
     f.address = suspect.address;
     f.group = cat({std::to_string(suspect.parameter), " ", device, " ", owner});
-    f.message = {"The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName), " on device ",
-                 device, " passes in parameter ", std::to_string(suspect.parameter + 1), " the pointer ",
-                 format_address(suspect.address), " into ", describe_block(suspect.block, facts_), " on device ",
-                 owner, ", to which device ", device, " has no access"};
+    f.message = {"The launch of ",
+                 name.empty() ? "a kernel" : shorten_function(name, kLongestName),
+                 " on device ",
+                 device,
+                 " passes in parameter ",
+                 std::to_string(suspect.parameter + 1),
+                 " the pointer ",
+                 format_address(suspect.address),
+                 " into ",
+                 describe_block(suspect.block, facts_),
+                 " on device ",
+                 owner,
+                 ", to which device ",
+                 device,
+                 " has no access"};
     if (!suspect.end_of.empty()) {
-      f.message += {"; unless it is only the end of ", suspect.end_of, ", into which another parameter points"};
+      f.message += {"; unless it is only the end of ", suspect.end_of,
+                    ", into which another parameter points"};
     }
-    f.advice =
-      cat({"If cudaDeviceCanAccessPeer says that it can, call cudaDeviceEnablePeerAccess for device ", owner,
-           " with device ", device, " current, before the launch; else copy the data."});
+    f.advice = cat(
+      {"If cudaDeviceCanAccessPeer says that it can, call cudaDeviceEnablePeerAccess for device ",
+       owner, " with device ", device, " current, before the launch; else copy the data."});
     f.stacks.push_back(stack_as(StackRole::kLaunched, suspect.launched, f.api));
     f.stacks.push_back(allocation_stack(suspect.block, facts_));
     return f;
@@ -148,7 +180,7 @@ private:
   const ProcessFacts& facts_;
   DeclaredPointers pointers_{facts_};
   std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
-  std::array<Suspect, 8> suspects_;                  // the newest
+  std::array<Suspect, 8> suspects_;                    // the newest
   std::size_t next_suspect_ = 0;
 };
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// stream-order: stream-ordered memory that is used before its allocation is ordered there, or freed while its
-// use on another stream is not ordered before the free; and cudaFree of such memory, which waits for no stream.
-// What is ordered is StreamClock's answer. Asleep until the first stream-ordered allocation.
-// One file, because uses and releases are judged on one clock, and what is found waits in one list.
+// stream-order: stream-ordered memory that is used before its allocation is ordered there, or freed
+// while its use on another stream is not ordered before the free; and cudaFree of such memory,
+// which waits for no stream. What is ordered is StreamClock's answer. Asleep until the first
+// stream-ordered allocation. One file, because uses and releases are judged on one clock, and what
+// is found waits in one list.
 //
-// Never a guess: behind a call of which it is not known how it orders (trace/cuda_api.def, Unknown) nothing is found
-// but listed as not checked. Of a kernel's arguments only those count that hold little besides pointers. One that may as
-// well belong to the block beside it (its end, or an element before it) is a warning that says so, and nothing where
-// another launch shows that the parameter is such an end. Findings wait for the end, also as one lost record may have
-// ordered all of it.
+// Never a guess: behind a call of which it is not known how it orders (trace/cuda_api.def, Unknown)
+// nothing is found but listed as not checked. Of a kernel's arguments only those count that hold
+// little besides pointers. One that may as well belong to the block beside it (its end, or an
+// element before it) is a warning that says so, and nothing where another launch shows that the
+// parameter is such an end. Findings wait for the end, also as one lost record may have ordered all
+// of it.
 
 #include <algorithm>
 #include <array>
@@ -16,25 +18,27 @@
 #include <optional>
 #include <unordered_map>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/orderings.h"
 #include "analyzer/detectors/shared/stream_clock.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
 
-using trace::MemoryKind;
 using trace::FreeFunction;
 using trace::Kind;
+using trace::MemoryKind;
 using trace::Ordering;
 using Point = StreamClock::Point;
 
 // Larger structures often hold words that their kernel never reads.
 constexpr std::uint32_t kLargestParameter = 64;
 
-bool is_tracked(MemoryKind memory_kind) { return memory_kind == MemoryKind::kStreamOrdered || memory_kind == MemoryKind::kPoolImport; }
+bool is_tracked(MemoryKind memory_kind) {
+  return memory_kind == MemoryKind::kStreamOrdered || memory_kind == MemoryKind::kPoolImport;
+}
 
 // The stream that a call's work goes to; none if it makes no work.
 std::optional<std::uint64_t> stream_of(const Event& e) {
@@ -56,8 +60,8 @@ std::optional<std::uint64_t> stream_of(const Event& e) {
   }
 }
 
-constexpr Wants kAsleep = wants(Kind::kAlloc) | wants(Kind::kLife) | wants(Kind::kSync) | wants(Kind::kUse) |
-                          wants(Kind::kGraphChange) | wants(Kind::kThread);
+constexpr Wants kAsleep = wants(Kind::kAlloc) | wants(Kind::kLife) | wants(Kind::kSync) |
+                          wants(Kind::kUse) | wants(Kind::kGraphChange) | wants(Kind::kThread);
 constexpr Wants kAwake = kAsleep | wants(Kind::kFree) | wants(Kind::kCopy) | wants(Kind::kSet) |
                          wants(Kind::kLaunch) | wants(Kind::kNote);
 
@@ -79,7 +83,8 @@ public:
     if (e.kind == Kind::kLife || e.kind == Kind::kNote) return on_other(e);
     switch (e.kind) {
     case Kind::kSync:
-      if (trace::SyncView(e).op() > trace::SyncOp::kExternalSignal) last_unknown_ = {e.order, e.api};
+      if (trace::SyncView(e).op() > trace::SyncOp::kExternalSignal)
+        last_unknown_ = {e.order, e.api};
       return clock_.on_sync(e, heap);
     case Kind::kFree: return on_free(e, heap);
     case Kind::kUse: clock_.on_use(e, heap); break;
@@ -101,7 +106,8 @@ public:
     }
     if (unsure_ != 0) {
       findings.not_checked(
-        {"stream-order", cat({facts_.api_name(unsure_because_of_), " was called, and how it orders work is not known: ",
+        {"stream-order", cat({facts_.api_name(unsure_because_of_),
+                              " was called, and how it orders work is not known: ",
                               format_plural(unsure_, "use"), " behind it may be ordered or not"})});
     }
     if (found_.empty()) return;
@@ -121,7 +127,9 @@ public:
     if ((e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
     switch (orderings_.of(e)) {
     case Ordering::kContext: return clock_.host_waits(e);
-    case Ordering::kUnknown: last_unknown_ = {e.order, e.via != trace::kNoApi ? e.via : e.api}; break;
+    case Ordering::kUnknown:
+      last_unknown_ = {e.order, e.via != trace::kNoApi ? e.via : e.api};
+      break;
     default: break;
     }
   }
@@ -131,7 +139,8 @@ private:
     Point work; // the newest on its stream
     StackId stack;
     std::uint16_t api;
-    // Of a kernel's parameter (from 1, else 0) that may belong to the block beside this one instead.
+    // Of a kernel's parameter (from 1, else 0) that may belong to the block beside this one
+    // instead.
     unsigned neighbour_parameter = 0;
     std::uint64_t function = 0;
     Text other = {}; // what it is then
@@ -141,7 +150,8 @@ private:
     bool imported = false; // by another process, in its own order
     std::vector<Use> uses; // one a stream; what may be another's comes behind, for itself
   };
-  using Key = std::array<std::uint64_t, 6>; // what is equal in findings that are one; the last: see Use
+  using Key = std::array<std::uint64_t, 6>; // what is equal in findings that are one; the last: see
+                                            // Use
   enum class Mistake : std::uint8_t { kUsedEarly, kFreedEarly, kFreedInUse, kFreedWithoutWait };
 
   void on_alloc(const Event& e, const Heap& heap) {
@@ -150,7 +160,8 @@ private:
     if (!is_tracked(block.memory_kind)) return;
     watch(kAwake);
     Tracked& tracked = blocks_[block.address];
-    tracked = {.allocated_at = {}, .imported = block.memory_kind == MemoryKind::kPoolImport, .uses = {}};
+    tracked = {
+      .allocated_at = {}, .imported = block.memory_kind == MemoryKind::kPoolImport, .uses = {}};
     if (!tracked.imported) tracked.allocated_at = clock_.work(e, block.stream, heap);
   }
 
@@ -159,12 +170,14 @@ private:
     const Point now = clock_.work(e, stream, heap);
     if (clock_.is_full()) return;
     for (const Access& access : heap.accesses()) {
-      if (is_tracked(access.block->memory_kind) && is_meant(e, access)) use(used_by(e, now, access, heap), *access.block);
+      if (is_tracked(access.block->memory_kind) && is_meant(e, access))
+        use(used_by(e, now, access, heap), *access.block);
     }
     if (e.kind == Kind::kCopy && copy_waits(e, heap)) clock_.host_waits(now);
     if (e.kind == Kind::kCopy && is_peer_copy(e)) clock_.host_waits(e);
     const bool device_set = !heap.accesses().empty() && touches_only_device(heap);
-    if (e.kind == Kind::kSet && (e.flags & trace::kSetAsync) == 0 && !device_set) clock_.host_waits(now);
+    if (e.kind == Kind::kSet && (e.flags & trace::kSetAsync) == 0 && !device_set)
+      clock_.host_waits(now);
   }
 
   // Of a launch's arguments, words of large structures are not.
@@ -182,9 +195,11 @@ private:
     const bool is_base = access.address == block.address;
     const Access* before = is_base ? heap.argument_ending_at(access.address) : nullptr;
     const std::uint64_t rest = block.address + block.bytes - access.address;
-    const Block* behind = !is_base && rest <= Heap::kLargestElement ? heap.live_just_behind(access.address) : nullptr;
+    const Block* behind =
+      !is_base && rest <= Heap::kLargestElement ? heap.live_just_behind(access.address) : nullptr;
     if (before != nullptr) {
-      use.other = {"the end of ", describe_block(*before->block, facts_), ", into which another one points"};
+      use.other = {"the end of ", describe_block(*before->block, facts_),
+                   ", into which another one points"};
     } else if (behind != nullptr && behind != &block) {
       use.other = {"a pointer that counts from 1 into ", describe_block(*behind, facts_)};
     } else {
@@ -200,13 +215,15 @@ private:
     if (at == blocks_.end()) return;
     Tracked& tracked = at->second;
     const auto known = std::ranges::find_if(tracked.uses, [&](const Use& use) {
-      return use.work.stream == newest.work.stream && (use.neighbour_parameter != 0) == (newest.neighbour_parameter != 0);
+      return use.work.stream == newest.work.stream &&
+             (use.neighbour_parameter != 0) == (newest.neighbour_parameter != 0);
     });
     if (known != tracked.uses.end()) {
       *known = newest;
       return;
     }
-    tracked.uses.insert(newest.neighbour_parameter != 0 ? tracked.uses.end() : tracked.uses.begin(), newest);
+    tracked.uses.insert(newest.neighbour_parameter != 0 ? tracked.uses.end() : tracked.uses.begin(),
+                        newest);
     if (!tracked.imported && !clock_.is_ordered(tracked.allocated_at, newest.work)) {
       found(Mistake::kUsedEarly, newest, tracked, newest, block);
     }
@@ -282,7 +299,8 @@ private:
     return mistake == Mistake::kUsedEarly || mistake == Mistake::kFreedEarly;
   }
 
-  void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use, const Block& block) {
+  void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use,
+             const Block& block) {
     const Point& earlier = is_before_allocation(mistake) ? tracked.allocated_at : use.work;
     if (last_unknown_.order > earlier.order) { // it may be what orders the two
       ++unsure_;
@@ -309,42 +327,54 @@ private:
     const std::string_view name = facts_.api_name(call.api);
     const bool runtime = is_runtime_name(name);
     const Text what = describe_block(block, facts_);
-    const std::string here = call.work.stream == StreamClock::kNoStream ? "" : clock_.name(call.work.stream);
+    const std::string here =
+      call.work.stream == StreamClock::kNoStream ? "" : clock_.name(call.work.stream);
     const bool before = is_before_allocation(mistake);
     const std::string there = clock_.name(before ? tracked.allocated_at.stream : use.work.stream);
     const std::string record = cat({runtime ? "cudaEventRecord on " : "cuEventRecord on ", there});
-    const std::string wait = cat({runtime ? "cudaStreamWaitEvent on " : "cuStreamWaitEvent on ", here});
+    const std::string wait =
+      cat({runtime ? "cudaStreamWaitEvent on " : "cuStreamWaitEvent on ", here});
     Finding f;
     f.kind = "stream-order";
     f.api = name;
     f.bytes = block.bytes;
     f.address = block.address;
     f.group = std::to_string(static_cast<unsigned>(mistake));
-    f.stacks.push_back(
-      stack_as(mistake == Mistake::kUsedEarly ? StackRole::kUsed : StackRole::kFreed, call.stack, name));
+    f.stacks.push_back(stack_as(
+      mistake == Mistake::kUsedEarly ? StackRole::kUsed : StackRole::kFreed, call.stack, name));
     if (before) {
-      f.message = {CallName{name}, mistake == Mistake::kUsedEarly ? " uses " : " frees ", what, " on ", here,
-                   ", but it was allocated on ", there, " and nothing orders the two"};
+      f.message = {CallName{name}, mistake == Mistake::kUsedEarly ? " uses " : " frees ",
+                   what,           " on ",
+                   here,           ", but it was allocated on ",
+                   there,          " and nothing orders the two"};
       f.advice = cat({"After the allocation call ", record, ", and ", wait, " before this call."});
     } else if (mistake == Mistake::kFreedInUse) {
-      f.message = {CallName{name}, " frees ", what, " on ", here, ", but ", there,
-                   " uses it and nothing orders that use before the free"};
-      f.advice = cat({"Free it on ", there, ", or call ", record, " after its last use there and ", wait,
-                      " before the free."});
+      f.message = {
+        CallName{name}, " frees ", what,  " on ",
+        here,           ", but ",  there, " uses it and nothing orders that use before the free"};
+      f.advice = cat({"Free it on ", there, ", or call ", record, " after its last use there and ",
+                      wait, " before the free."});
     } else {
-      f.message = {CallName{name}, " frees ", what, " at once, but ", there,
+      f.message = {CallName{name},
+                   " frees ",
+                   what,
+                   " at once, but ",
+                   there,
                    " may still be using it: this call does not wait for stream-ordered memory"};
-      f.advice = {"Call ", ApiWord{runtime, "cuMemFreeAsync", "cudaFreeAsync"}, " on ", there, " instead, or ",
-                  runtime ? "cudaStreamSynchronize" : "cuStreamSynchronize", " before it."};
+      f.advice = {"Call ",         ApiWord{runtime, "cuMemFreeAsync", "cudaFreeAsync"},
+                  " on ",          there,
+                  " instead, or ", runtime ? "cudaStreamSynchronize" : "cuStreamSynchronize",
+                  " before it."};
     }
     if (use.neighbour_parameter != 0) {
       f.severity = Severity::kWarning;
       f.group += " or neighbour";
-      f.message += {"; unless the kernel's parameter ", std::to_string(use.neighbour_parameter), " is only ",
-                    use.other};
+      f.message += {"; unless the kernel's parameter ", std::to_string(use.neighbour_parameter),
+                    " is only ", use.other};
       f.advice += " It is no mistake if the kernel reads nothing there.";
     }
-    if (!before) f.stacks.push_back(stack_as(StackRole::kUsed, use.stack, facts_.api_name(use.api)));
+    if (!before)
+      f.stacks.push_back(stack_as(StackRole::kUsed, use.stack, facts_.api_name(use.api)));
     f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }

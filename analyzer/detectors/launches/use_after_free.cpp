@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// use-after-free: a copy, set, texture bind, prefetch or launch argument that points into memory freed
-// before; of a graph's nodes, before the launch of the graph. The verdict is the heap's, which holds back where
-// the addresses may belong to other memory by now.
+// use-after-free: a copy, set, texture bind, prefetch or launch argument that points into memory
+// freed before; of a graph's nodes, before the launch of the graph. The verdict is the heap's,
+// which holds back where the addresses may belong to other memory by now.
 //
-// A kernel's argument that may as well be the end of another argument's block is a warning that names both. It
-// waits for the end of the trace: where another launch shows that the parameter is such an end, nothing is said.
+// A kernel's argument that may as well be the end of another argument's block is a warning that
+// names both. It waits for the end of the trace: where another launch shows that the parameter is
+// such an end, nothing is said.
 
 #include <algorithm>
 #include <array>
 #include <map>
 
-#include "analyzer/detectors/shared/declared_pointers.h"
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/detectors/shared/wording.h"
 #include "analyzer/symbols/demangle.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -43,9 +44,9 @@ private:
   using Key = std::array<std::uint64_t, 6>;
 
   void suspect(const Event& e, const Verdict& j, const Heap& heap) {
-    const Key key{function_of(e, j),     j.parameter,
-                  e.stack.value,         j.work != nullptr ? j.work->made.value : 0,
-                  j.block->freed.value,  j.block->allocated.value};
+    const Key key{function_of(e, j),    j.parameter,
+                  e.stack.value,        j.work != nullptr ? j.work->made.value : 0,
+                  j.block->freed.value, j.block->allocated.value};
     const auto [at, is_new] = suspects_.try_emplace(key);
     if (!is_new) {
       ++at->second.count;
@@ -58,13 +59,21 @@ private:
   Finding finding(const Event& e, const Verdict& j, const Heap& heap) {
     const Block& block = *j.block;
     const std::string_view call = facts_.call_name(e);
-    const std::string where = j.offset == 0 ? std::string() : cat({format_exact_bytes(j.offset), " into "});
+    const std::string where =
+      j.offset == 0 ? std::string() : cat({format_exact_bytes(j.offset), " into "});
     const bool ended = block.end == Block::End::kContextEnded;
     Finding f;
     f.kind = "use-after-free";
-    f.message = {does(e, j, call), format_address(j.range_begin), ", ", where, "memory that ",
-                 ended ? "ended with its context" : cat({"was already ", released_word(block.memory_kind)}),
-                 ": ", describe_block(block, facts_), other_reading(j)};
+    f.message = {does(e, j, call),
+                 format_address(j.range_begin),
+                 ", ",
+                 where,
+                 "memory that ",
+                 ended ? "ended with its context"
+                       : cat({"was already ", released_word(block.memory_kind)}),
+                 ": ",
+                 describe_block(block, facts_),
+                 other_reading(j)};
     f.advice = "Free the memory after its last use, or do not use the pointer after the free.";
     if (const std::string excuse = excuse_of(e, j, heap); !excuse.empty()) {
       f.severity = Severity::kWarning;
@@ -77,12 +86,11 @@ private:
                    f.severity == Severity::kWarning ? " maybe" : ""});
     f.stacks.push_back(stack_as(role(e, j), e.stack, call));
     if (j.work != nullptr) {
-      f.stacks.push_back(stack_as(j.work->captured ? StackRole::kCaptured : StackRole::kNodeMade, j.work->made,
-                                  facts_.api_name(j.work->api)));
+      f.stacks.push_back(stack_as(j.work->captured ? StackRole::kCaptured : StackRole::kNodeMade,
+                                  j.work->made, facts_.api_name(j.work->api)));
     }
-    f.stacks.push_back(
-      stack_as(ended ? StackRole::kContextEnded : release_role(block.memory_kind), block.freed,
-               facts_.api_name(block.freed_api)));
+    f.stacks.push_back(stack_as(ended ? StackRole::kContextEnded : release_role(block.memory_kind),
+                                block.freed, facts_.api_name(block.freed_api)));
     f.stacks.push_back(allocation_stack(block, facts_));
     if (j.neighbour != nullptr) f.stacks.push_back(neighbour_stack(*j.neighbour));
     return f;
@@ -92,10 +100,12 @@ private:
   std::string excuse_of(const Event& e, const Verdict& j, const Heap& heap) {
     std::string excuse;
     if (j.reading == Verdict::Reading::kEnd) {
-      excuse += " It is no mistake if the kernel takes the pointer for that end and reads nothing there.";
+      excuse +=
+        " It is no mistake if the kernel takes the pointer for that end and reads nothing there.";
     }
     if (j.reading == Verdict::Reading::kBefore) {
-      excuse += " It is no mistake if the kernel counts from 1 and reads nothing before that memory.";
+      excuse +=
+        " It is no mistake if the kernel counts from 1 and reads nothing before that memory.";
     }
     if (j.work != nullptr && j.work->may_run) {
       excuse += " It is a mistake only if the body of the conditional node runs.";
@@ -106,10 +116,12 @@ private:
     } else if (is_number(e, j)) {
       excuse += " It is a mistake only if the kernel takes the number for an address.";
     }
-    const bool is_host = j.block->memory_kind == trace::MemoryKind::kPinned || j.block->memory_kind == trace::MemoryKind::kManaged;
+    const bool is_host = j.block->memory_kind == trace::MemoryKind::kPinned ||
+                         j.block->memory_kind == trace::MemoryKind::kManaged;
     const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
     if (is_host && device != nullptr && device->reads_pageable_memory) {
-      excuse += " It is no mistake if malloc has got these addresses since, whose memory this GPU reads.";
+      excuse +=
+        " It is no mistake if malloc has got these addresses since, whose memory this GPU reads.";
     }
     return excuse;
   }
@@ -118,10 +130,11 @@ private:
     switch (j.reading) {
     case Verdict::Reading::kNone: return {};
     case Verdict::Reading::kEnd:
-      return {"; or one past the end of ", describe_block(*j.neighbour, facts_), ", ",
-              j.neighbour_parameter == trace::kNoParameter
-                ? "into which another parameter points"
-                : cat({"into which parameter ", std::to_string(j.neighbour_parameter + 1), " points"})};
+      return {
+        "; or one past the end of ", describe_block(*j.neighbour, facts_), ", ",
+        j.neighbour_parameter == trace::kNoParameter
+          ? "into which another parameter points"
+          : cat({"into which parameter ", std::to_string(j.neighbour_parameter + 1), " points"})};
     case Verdict::Reading::kBefore: {
       const std::uint64_t before = j.neighbour->address - j.range_begin;
       return {"; or, as a pointer that counts from 1, ", format_exact_bytes(before), " before ",
@@ -145,8 +158,8 @@ private:
     return j.work != nullptr ? j.work->function : trace::LaunchView(e).function();
   }
 
-  // The words of a structure passed by value count too, but a field that the kernel does not use may hold
-  // an old pointer.
+  // The words of a structure passed by value count too, but a field that the kernel does not use
+  // may hold an old pointer.
   bool is_whole_parameter(const Event& e, const Verdict& j) const {
     const Kernel* kernel = facts_.kernel(function_of(e, j));
     if (kernel == nullptr || j.parameter >= kernel->parameters.size()) return false;
@@ -166,7 +179,8 @@ private:
            j.work != nullptr ? "" : " passes"});
     if (j.parameter >= trace::kNoParameter) return cat({does, " the pointer "});
     return cat({does, " ", is_whole_parameter(e, j) ? "as" : "in", " parameter ",
-                std::to_string(j.parameter + 1), is_number(e, j) ? " the number " : " the pointer "});
+                std::to_string(j.parameter + 1),
+                is_number(e, j) ? " the number " : " the pointer "});
   }
 
   Text does(const Event& e, const Verdict& j, std::string_view call) {
@@ -175,10 +189,12 @@ private:
     if (j.work != nullptr) {
       if (j.work->kind == GraphWork::Kind::kSet) return "The graph that is launched sets ";
       if (j.work->kind != GraphWork::Kind::kCopy) return "The graph that is launched uses ";
-      return reads ? "The graph that is launched copies from " : "The graph that is launched copies to ";
+      return reads ? "The graph that is launched copies from "
+                   : "The graph that is launched copies to ";
     }
     if (j.side == Verdict::Side::kNone) return {CallName{call}, " uses "};
-    return {CallName{call}, reads ? " reads " : " writes ", format_bytes(j.range_bytes), reads ? " from " : " to "};
+    return {CallName{call}, reads ? " reads " : " writes ", format_bytes(j.range_bytes),
+            reads ? " from " : " to "};
   }
 
   static StackRole role(const Event& e, const Verdict& j) {

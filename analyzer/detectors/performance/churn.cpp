@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// churn: memory that is allocated and freed over and over. Judged by the number of pairs of equal size from
-// one call stack, with the time that CUDA spent in them. Stream-ordered memory is the cure, so it counts only
-// where a pair is slow, as when its pool gives the memory back at every synchronisation.
+// churn: memory that is allocated and freed over and over. Judged by the number of pairs of equal
+// size from one call stack, with the time that CUDA spent in them. Stream-ordered memory is the
+// cure, so it counts only where a pair is slow, as when its pool gives the memory back at every
+// synchronisation.
 //
-// Costs a few array accesses for each allocation and free, and memory for each call stack, not for each size:
-// a stack keeps the kSizes sizes that it is seen with most.
+// Costs a few array accesses for each allocation and free, and memory for each call stack, not for
+// each size: a stack keeps the kSizes sizes that it is seen with most.
 
 #include <algorithm>
 #include <array>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -71,15 +72,16 @@ public:
 private:
   static constexpr std::size_t kSizes = 4;
 
-  // The sizes of one stack, in a cache line of their own: of sizes that come once no more than this is read
-  // or written.
+  // The sizes of one stack, in a cache line of their own: of sizes that come once no more than this
+  // is read or written.
   struct alignas(64) Sizes {
     std::array<std::uint64_t, kSizes> bytes{};
     std::array<std::uint32_t, kSizes> frees{}; // 0: the slot is empty
     std::array<std::uint16_t, kSizes> api{};
   };
 
-  // What is added up of one size from the second free on: the first one of all costs more than others.
+  // What is added up of one size from the second free on: the first one of all costs more than
+  // others.
   struct Pairs {
     std::uint64_t bytes = 0; // from finish() on, as `frees`; Sizes has them before
     std::uint64_t ticks_of_allocations = 0, ticks_of_frees = 0;
@@ -155,37 +157,43 @@ private:
     f.count = pairs.frees;
     f.group = std::to_string(pairs.bytes);
     const std::string spent = time == 0 ? std::string("; how long that took is not known")
-                                        : cat({", which took ", format_duration(time * pairs.frees), " (",
-                                               format_duration(time), " a pair)"});
+                                        : cat({", which took ", format_duration(time * pairs.frees),
+                                               " (", format_duration(time), " a pair)"});
     f.message = cat({describe_bytes(pairs.bytes, pairs.memory_kind),
                      registered ? " was registered and unregistered " : " was allocated and freed ",
                      format_count(pairs.frees), " times from one place", spent});
     f.advice = advice(pairs, is_runtime_name(api));
-    f.stacks.push_back(stack_as(registered ? StackRole::kRegistered : StackRole::kAllocated, stack, api));
-    f.stacks.push_back(stack_as(registered ? StackRole::kUnregistered : StackRole::kFreed, pairs.freed, freed_api));
+    f.stacks.push_back(
+      stack_as(registered ? StackRole::kRegistered : StackRole::kAllocated, stack, api));
+    f.stacks.push_back(
+      stack_as(registered ? StackRole::kUnregistered : StackRole::kFreed, pairs.freed, freed_api));
     findings.add(std::move(f));
   }
 
   static Text advice(const Pairs& pairs, bool runtime) {
     switch (pairs.memory_kind) {
     case MemoryKind::kDevice:
-      return {"Allocate it once and use it again, or call ",
-              ApiWord{runtime, "cuMemAllocAsync and cuMemFreeAsync", "cudaMallocAsync and cudaFreeAsync"},
-              ", which take it from a pool and do not wait for the device."};
+      return {
+        "Allocate it once and use it again, or call ",
+        ApiWord{runtime, "cuMemAllocAsync and cuMemFreeAsync", "cudaMallocAsync and cudaFreeAsync"},
+        ", which take it from a pool and do not wait for the device."};
     case MemoryKind::kStreamOrdered:
-      return {"Let the pool keep freed memory: call ",
-              ApiWord{runtime, "cuMemPoolSetAttribute with CU_MEMPOOL_ATTR_RELEASE_THRESHOLD",
-                      "cudaMemPoolSetAttribute with cudaMemPoolAttrReleaseThreshold"},
-              " before the first allocation; by default it gives it back at every synchronisation."};
+      return {
+        "Let the pool keep freed memory: call ",
+        ApiWord{runtime, "cuMemPoolSetAttribute with CU_MEMPOOL_ATTR_RELEASE_THRESHOLD",
+                "cudaMemPoolSetAttribute with cudaMemPoolAttrReleaseThreshold"},
+        " before the first allocation; by default it gives it back at every synchronisation."};
     case MemoryKind::kPinned: return "Allocate it once and use it again: pinning memory is slow.";
-    case MemoryKind::kRegistered: return "Register it once and keep it registered: pinning memory is slow.";
+    case MemoryKind::kRegistered:
+      return "Register it once and keep it registered: pinning memory is slow.";
     default: return "Allocate it once and use it again.";
     }
   }
 
   const ProcessFacts& facts_;
   std::vector<Sizes> stacks_;
-  std::vector<std::array<Pairs, kSizes>> pairs_; // of the same stacks // by the id of the allocation's stack
+  std::vector<std::array<Pairs, kSizes>> pairs_; // of the same stacks // by the id of the
+                                                 // allocation's stack
 };
 
 const DetectorRegistration kChurn{{
@@ -196,8 +204,9 @@ const DetectorRegistration kChurn{{
     return std::make_unique<Churn>(facts);
   },
   .wants = wants(trace::Kind::kAlloc) | wants(trace::Kind::kFree),
-  .owner_excuse = {.clause = [](const Owner& owner) { return cat({owner.name, " does that itself"}); },
-                   .advice = [](const Owner&) { return std::string("Nothing to do."); }},
+  .owner_excuse = {
+    .clause = [](const Owner& owner) { return cat({owner.name, " does that itself"}); },
+    .advice = [](const Owner&) { return std::string("Nothing to do."); }},
 }};
 
 } // namespace

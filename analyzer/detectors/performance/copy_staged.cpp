@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy-staged: copies between two devices of which neither may reach the other's memory. They work, but by
-// way of host memory (CUDA C++ programming guide, peer-to-peer memory copy). Added up by call stack and pair
-// of devices. Which device reaches what memory: cuCtxEnablePeerAccess decides it for ordinary device memory, cuMemPoolSetAccess
-// for a pool's, cuMemSetAccess for a mapping (cuda.h).
+// copy-staged: copies between two devices of which neither may reach the other's memory. They work,
+// but by way of host memory (CUDA C++ programming guide, peer-to-peer memory copy). Added up by
+// call stack and pair of devices. Which device reaches what memory: cuCtxEnablePeerAccess decides
+// it for ordinary device memory, cuMemPoolSetAccess for a pool's, cuMemSetAccess for a mapping
+// (cuda.h).
 
 #include <array>
 #include <climits>
 #include <map>
 #include <unordered_map>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -19,8 +20,8 @@ namespace {
 using trace::MemoryKind;
 
 bool is_plain_device_memory(MemoryKind memory_kind) {
-  return memory_kind == MemoryKind::kDevice || memory_kind == MemoryKind::kPitched || memory_kind == MemoryKind::kStreamOrdered ||
-         memory_kind == MemoryKind::kVmmMapping;
+  return memory_kind == MemoryKind::kDevice || memory_kind == MemoryKind::kPitched ||
+         memory_kind == MemoryKind::kStreamOrdered || memory_kind == MemoryKind::kVmmMapping;
 }
 
 constexpr Wants kOneDevice =
@@ -58,7 +59,8 @@ private:
   void note_pool(const Event& e) {
     const trace::LifeView life(e);
     if (life.object() != trace::ObjectClass::kPool || life.op() != trace::LifeOp::kCreate) return;
-    pools_.erase(pools_.lower_bound({life.handle(), INT_MIN}), pools_.upper_bound({life.handle(), INT_MAX}));
+    pools_.erase(pools_.lower_bound({life.handle(), INT_MIN}),
+                 pools_.upper_bound({life.handle(), INT_MAX}));
   }
 
   // A device gets access to a mapping or a pool, or loses it.
@@ -74,7 +76,8 @@ private:
     }
   }
 
-  // Whether the device reaches the block, which is another's. One direction is enough for the copy engine.
+  // Whether the device reaches the block, which is another's. One direction is enough for the copy
+  // engine.
   bool reaches(int device, const Block& block, int own, const CudaState& cuda) const {
     if (block.memory_kind == MemoryKind::kStreamOrdered) {
       const auto at = pools_.find({cuda.pools.made_or_default(block.shape().pool), device});
@@ -96,10 +99,12 @@ private:
       (access.kind == Access::Kind::kRead ? from : to) = access.block;
     }
     if (to == nullptr || from == nullptr || heap.cuda().peers.is_unknown()) return;
-    if (!is_plain_device_memory(to->memory_kind) || !is_plain_device_memory(from->memory_kind)) return;
+    if (!is_plain_device_memory(to->memory_kind) || !is_plain_device_memory(from->memory_kind))
+      return;
     const int into = heap.device_of(*to), out_of = heap.device_of(*from);
     if (into < 0 || out_of < 0 || into == out_of) return;
-    if (reaches(into, *from, out_of, heap.cuda()) || reaches(out_of, *to, into, heap.cuda())) return;
+    if (reaches(into, *from, out_of, heap.cuda()) || reaches(out_of, *to, into, heap.cuda()))
+      return;
     add(e, into, out_of, remedy(from->memory_kind, to->memory_kind));
   }
 
@@ -123,10 +128,15 @@ private:
       f.api = facts_.call_name(e);
       f.count = 0;
       f.group = cat({std::to_string(out_of), " to ", std::to_string(into)});
-      f.message = {CallName{f.api}, " copies from device ", std::to_string(out_of), " to device ",
-                   std::to_string(into),
-                   ", neither of which has access to the other, so that the data is staged through the host"};
-      f.advice = cat({"If cudaDeviceCanAccessPeer says that they can, ", remedy, " before the first copy."});
+      f.message = {
+        CallName{f.api},
+        " copies from device ",
+        std::to_string(out_of),
+        " to device ",
+        std::to_string(into),
+        ", neither of which has access to the other, so that the data is staged through the host"};
+      f.advice =
+        cat({"If cudaDeviceCanAccessPeer says that they can, ", remedy, " before the first copy."});
       f.stacks.push_back(stack_as(StackRole::kCopied, e.stack, f.api));
       copies_.push_back(std::move(f));
     }

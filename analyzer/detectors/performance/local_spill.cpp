@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// local-spill: what a kernel keeps in local memory, which is device memory behind the caches: registers that
-// were spilled, arrays that are indexed at run time, large arguments of calls. By function, from what CUPTI
-// counted for each instruction (the mode --coalescing); the costliest line is shown. Silent below the floor.
+// local-spill: what a kernel keeps in local memory, which is device memory behind the caches:
+// registers that were spilled, arrays that are indexed at run time, large arguments of calls. By
+// function, from what CUPTI counted for each instruction (the mode --coalescing); the costliest
+// line is shown. Silent below the floor.
 
-#include "analyzer/detectors/shared/access_finding.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/access_finding.h"
 
 namespace gmt {
 namespace {
@@ -19,7 +20,8 @@ public:
   }
 
 private:
-  void judge(const MeasuredFunction& function, const MemoryAccess& access, Findings& findings) const {
+  void judge(const MeasuredFunction& function, const MemoryAccess& access,
+             Findings& findings) const {
     const MeasuredInstruction* worst = nullptr;
     AccessFigures figures;
     std::uint64_t instructions = 0;
@@ -52,11 +54,12 @@ private:
       "local arrays by constants, as in unrolled loops.",
       access.uses(), facts_);
     f.severity = Severity::kNote;
-    f.message =
-      cat({describe_kernel(figures), " moved ", format_bytes(figures.wasted_bytes), " to and from local memory",
-           figures.launches > figures.measured ? " in all launches (" : " (", format_count(figures.actual),
-           " sectors by ", format_plural(instructions, "instruction"), ", ", describe_measured(figures),
-           "): spilled registers, or arrays that are indexed at run time"});
+    f.message = cat({describe_kernel(figures), " moved ", format_bytes(figures.wasted_bytes),
+                     " to and from local memory",
+                     figures.launches > figures.measured ? " in all launches (" : " (",
+                     format_count(figures.actual), " sectors by ",
+                     format_plural(instructions, "instruction"), ", ", describe_measured(figures),
+                     "): spilled registers, or arrays that are indexed at run time"});
     findings.add(std::move(f));
   }
 

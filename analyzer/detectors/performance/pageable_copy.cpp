@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// pageable-copy: large copies, again and again from one call stack, between the device and host memory that
-// is neither pinned nor registered nor managed, with their measured time and bandwidth. Silent where the
-// device reads pageable memory itself.
+// pageable-copy: large copies, again and again from one call stack, between the device and host
+// memory that is neither pinned nor registered nor managed, with their measured time and bandwidth.
+// Silent where the device reads pageable memory itself.
 //
-// A single large copy costs less than pinning its memory would, so it takes kCopies of them and kBytes in
-// all.
+// A single large copy costs less than pinning its memory would, so it takes kCopies of them and
+// kBytes in all.
 
 #include <optional>
 #include <unordered_map>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -25,13 +25,15 @@ public:
   explicit PageableCopy(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    constexpr std::uint16_t kLeftOut = trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
+    constexpr std::uint16_t kLeftOut =
+      trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
     const trace::CopyView copy(e);
     if (copy.bytes() < kLarge || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack) return;
     const auto to_device = pageable_to_device(e, heap);
     if (!to_device || heap.is_capturing(e, copy.stream())) return;
     const DeviceFacts* device = facts_.device(heap.device_of_context(e.context));
-    if (device != nullptr && (device->uses_host_page_tables || device->reads_pageable_memory)) return;
+    if (device != nullptr && (device->uses_host_page_tables || device->reads_pageable_memory))
+      return;
     Copies& copies = by_stack_[std::uint64_t{e.stack.value} << 1 | (*to_device ? 1 : 0)];
     copies.api = e.via != trace::kNoApi ? e.via : e.api;
     copies.bytes += copy.bytes();
@@ -52,9 +54,9 @@ private:
     std::uint16_t api = 0;
   };
 
-  // Whether a copy goes from pageable memory to the device; nothing if it is no copy between the two. What
-  // the heap knows (pinned, registered, managed) is touched; a side it does not know is pageable unless it is
-  // declared otherwise.
+  // Whether a copy goes from pageable memory to the device; nothing if it is no copy between the
+  // two. What the heap knows (pinned, registered, managed) is touched; a side it does not know is
+  // pageable unless it is declared otherwise.
   static std::optional<bool> pageable_to_device(const Event& e, const Heap& heap) {
     const Block* to = nullptr;
     const Block* from = nullptr;
@@ -64,7 +66,8 @@ private:
     const auto is_device = [](const Block* block, unsigned declared) {
       const auto side = static_cast<trace::Side>(declared & 3);
       if (block != nullptr)
-        return block->memory_kind != trace::MemoryKind::kPinned && block->memory_kind != trace::MemoryKind::kRegistered;
+        return block->memory_kind != trace::MemoryKind::kPinned &&
+               block->memory_kind != trace::MemoryKind::kRegistered;
       return side == trace::Side::kDevice || side == trace::Side::kArray;
     };
     const auto is_pageable = [](const Block* block, unsigned declared) {
@@ -90,14 +93,18 @@ private:
     f.bytes = copies.bytes;
     f.count = copies.count;
     f.group = to_device ? "to the device" : "from the device";
-    f.message = {CallName{api}, " copied ", format_bytes(copies.bytes),
+    f.message = {CallName{api},
+                 " copied ",
+                 format_bytes(copies.bytes),
                  to_device ? " from pageable host memory to the device in "
                            : " from the device to pageable host memory in ",
-                 format_count(copies.count), " copies from one place",
+                 format_count(copies.count),
+                 " copies from one place",
                  time == 0 ? std::string("; how long they took is not known")
                            : cat({", which took ", format_duration(time), " (", bandwidth, ")"})};
-    f.advice = {"Allocate the host memory with ", ApiWord{runtime, "cuMemAllocHost", "cudaMallocHost"},
-                ", or pin it once with ", ApiWord{runtime, "cuMemHostRegister", "cudaHostRegister"},
+    f.advice = {"Allocate the host memory with ",
+                ApiWord{runtime, "cuMemAllocHost", "cudaMallocHost"}, ", or pin it once with ",
+                ApiWord{runtime, "cuMemHostRegister", "cudaHostRegister"},
                 ": the driver then copies without staging, and asynchronous copies do not wait."};
     f.stacks.push_back(stack_as(StackRole::kCopied, stack, api));
     return f;

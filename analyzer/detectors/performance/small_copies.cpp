@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// small-copies: runs of tiny copies from one call stack that one call could make. Copies with a kernel in
-// between are no run: what they bring depends on it. Nor are copies of the same bytes to the same address, as
-// in a loop that waits for a value.
+// small-copies: runs of tiny copies from one call stack that one call could make. Copies with a
+// kernel in between are no run: what they bring depends on it. Nor are copies of the same bytes to
+// the same address, as in a loop that waits for a value.
 //
 // Costs one array access for each small copy, and memory for each call stack.
 
 #include <vector>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/wording.h"
-#include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
@@ -22,13 +22,16 @@ public:
   explicit SmallCopies(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    constexpr std::uint16_t kLeftOut = trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
+    constexpr std::uint16_t kLeftOut =
+      trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
     const trace::CopyView copy(e);
     const std::uint64_t bytes = copy.bytes();
-    if (bytes >= kSmall || bytes == 0 || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack) return;
+    if (bytes >= kSmall || bytes == 0 || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack)
+      return;
     if (stacks_.size() <= e.stack.value) stacks_.resize(std::size_t{e.stack.value} + 1);
     Run& run = stacks_[e.stack.value];
-    const bool follows = run.newest > heap.last_kernel() && (run.to != copy.destination() || run.from != copy.source());
+    const bool follows = run.newest > heap.last_kernel() &&
+                         (run.to != copy.destination() || run.from != copy.source());
     if (follows && !run.first_counted) add(run, run.first_bytes, run.first_ticks);
     if (follows) {
       add(run, bytes, e.ticks);
@@ -75,8 +78,14 @@ private:
     f.api = api;
     f.bytes = run.bytes;
     f.count = run.copies;
-    f.message = {CallName{api}, " made ", format_count(run.copies), " copies of less than ", format_bytes(kSmall),
-                 " from one place with no kernel between them, ", format_bytes(run.bytes), " in all",
+    f.message = {CallName{api},
+                 " made ",
+                 format_count(run.copies),
+                 " copies of less than ",
+                 format_bytes(kSmall),
+                 " from one place with no kernel between them, ",
+                 format_bytes(run.bytes),
+                 " in all",
                  time == 0 ? std::string() : cat({" in ", format_duration(time)})};
     f.advice = cat({"Gather the data and copy it at once, or give all copies to one ",
                     is_runtime_name(api) ? "cudaMemcpyBatchAsync" : "cuMemcpyBatchAsync", "."});

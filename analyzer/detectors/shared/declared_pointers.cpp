@@ -13,8 +13,9 @@ namespace {
 // "int", "unsigned long", "double"; "float2" and the like.
 bool is_number(std::string_view type) {
   static constexpr std::string_view kWords[] = {"unsigned ", "signed ", "long ", "short "};
-  static constexpr std::string_view kTypes[] = {"bool", "char",     "short",  "int",   "long", "float", "double", "uchar",
-                                                "ushort", "uint", "ulong", "longlong", "ulonglong"};
+  static constexpr std::string_view kTypes[] = {"bool",  "char",     "short",    "int",    "long",
+                                                "float", "double",   "uchar",    "ushort", "uint",
+                                                "ulong", "longlong", "ulonglong"};
   for (const std::string_view word : kWords) {
     while (type.starts_with(word)) type.remove_prefix(word.size());
   }

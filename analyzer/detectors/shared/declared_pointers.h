@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the C++ name of a kernel declares its parameters to be. A word of a structure that is passed by value may
-// be anything; of a parameter `float*` it is an address, of a parameter `unsigned long` a number.
+// What the C++ name of a kernel declares its parameters to be. A word of a structure that is passed
+// by value may be anything; of a parameter `float*` it is an address, of a parameter `unsigned
+// long` a number.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,12 @@
 
 namespace gmt {
 
-enum class Declared : std::uint8_t { kUnknown, kPointer, kNumber, kOther }; // kNumber: vectors of CUDA's too
+enum class Declared : std::uint8_t {
+  kUnknown,
+  kPointer,
+  kNumber,
+  kOther
+}; // kNumber: vectors of CUDA's too
 
 class DeclaredPointers {
 public:
@@ -27,7 +33,8 @@ public:
 
 private:
   const ProcessFacts& facts_;
-  std::unordered_map<std::uint64_t, std::pair<std::string, std::vector<Declared>>> declared_; // by function
+  std::unordered_map<std::uint64_t, std::pair<std::string, std::vector<Declared>>>
+    declared_; // by function
 };
 
 } // namespace gmt

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/wording.h"
 
 namespace gmt {
 namespace {
@@ -24,7 +24,7 @@ StackRole role_of(const KernelLaunch& launch) {
 
 // From where the host had the kernel run that made a call at that time of the device's clock.
 std::vector<FindingStack> launch_stacks(const KernelLaunch& launch, std::uint64_t time,
-                                         const TraceNames& names) {
+                                        const TraceNames& names) {
   std::vector<FindingStack> stacks;
   const auto add = [&](StackRole role, const auto& made) {
     stacks.push_back(stack_as(role, made.stack, names.api_name(made.api)));
@@ -32,7 +32,8 @@ std::vector<FindingStack> launch_stacks(const KernelLaunch& launch, std::uint64_
   if (const GraphLaunches* graph = launch.graph; graph != nullptr && graph->count() != 0) {
     const GraphLaunches::Range range = graph->at(time);
     const bool is_one_place = graph->is_one_site(range);
-    add(is_one_place ? StackRole::kGraphLaunched : StackRole::kGraphFirstLaunched, graph->launch(range.first));
+    add(is_one_place ? StackRole::kGraphLaunched : StackRole::kGraphFirstLaunched,
+        graph->launch(range.first));
     if (!is_one_place) add(StackRole::kGraphLastLaunched, graph->launch(range.last));
   }
   add(role_of(launch), launch);
@@ -41,8 +42,9 @@ std::vector<FindingStack> launch_stacks(const KernelLaunch& launch, std::uint64_
 
 // Whether the newest of the host's stacks in the finding are these.
 bool host_stacks_end_with(const Finding& finding, const std::vector<FindingStack>& stacks) {
-  const auto on_host = std::ranges::find_if(finding.stacks.rbegin(), finding.stacks.rend(),
-                                            [](const FindingStack& stack) { return !stack.device; });
+  const auto on_host =
+    std::ranges::find_if(finding.stacks.rbegin(), finding.stacks.rend(),
+                         [](const FindingStack& stack) { return !stack.device; });
   if (static_cast<std::size_t>(finding.stacks.rend() - on_host) < stacks.size()) return false;
   const auto is_same = [](const FindingStack& a, const FindingStack& b) {
     return a.stack == b.stack && a.role == b.role;
@@ -54,7 +56,8 @@ bool host_stacks_end_with(const Finding& finding, const std::vector<FindingStack
 
 std::string kernel_of(const DeviceCall& place, const DeviceContext& context) {
   const KernelLaunch* launch = context.launches.find(place.grid);
-  if (launch != nullptr && !context.launches.kernel(*launch).empty()) return context.launches.kernel(*launch);
+  if (launch != nullptr && !context.launches.kernel(*launch).empty())
+    return context.launches.kernel(*launch);
   const std::string& function = context.heap.site(place.who).function;
   return function.empty() ? "a kernel" : function;
 }
@@ -66,8 +69,8 @@ std::string source_of(const DeviceCall& place, const DeviceContext& context) {
 }
 
 Text describe_block(const DeviceBlock& block, const DeviceContext& context) {
-  return {format_bytes(block.bytes), " of the device heap allocated by ", CallName{device_call(block.allocated.op)},
-          " in ", kernel_of(block.allocated, context)};
+  return {format_bytes(block.bytes), " of the device heap allocated by ",
+          CallName{device_call(block.allocated.op)}, " in ", kernel_of(block.allocated, context)};
 }
 
 const Block* host_block_of(const DeviceMistake& mistake, const Heap& heap) {
@@ -78,10 +81,12 @@ const Block* host_block_of(const DeviceMistake& mistake, const Heap& heap) {
 
 std::uint64_t sufficient_limit(const DeviceContext& context) {
   const std::uint64_t wanted = std::min(context.heap.wanted_bytes(), std::uint64_t{1} << 60);
-  // Where small blocks filled the heap, the allocator had taken a multiple of what it gave, and will again.
+  // Where small blocks filled the heap, the allocator had taken a multiple of what it gave, and
+  // will again.
   std::uint64_t factor = 2;
   for (const DeviceRefusal& refusal : context.heap.refusals()) {
-    if (refusal.live_bytes == 0 || refusal.asked > refusal.live_bytes) continue; // perhaps too much alone
+    if (refusal.live_bytes == 0 || refusal.asked > refusal.live_bytes)
+      continue; // perhaps too much alone
     factor = std::max(factor, std::min<std::uint64_t>(context.limit / refusal.live_bytes + 1, 8));
   }
   std::uint64_t limit = 2 * DeviceContext::kDefaultLimit;
@@ -98,7 +103,8 @@ std::string place_key(const DeviceCall& place, const DeviceContext& context) {
 std::vector<DeviceMistake> mistakes_of(const DeviceContext& context) {
   using What = DeviceMistake::What;
   return merged(context.heap.mistakes(), [&](const DeviceMistake& m) {
-    const bool of_block = m.what == What::kDoubleFree || m.what == What::kInside || m.what == What::kMismatched;
+    const bool of_block =
+      m.what == What::kDoubleFree || m.what == What::kInside || m.what == What::kMismatched;
     const DeviceBlock& block = m.block;
     return cat({std::to_string(static_cast<unsigned>(m.what)), " ", device_call(m.at.op), " ",
                 m.what == What::kNeverAllocated ? format_address(m.address) : "", " ",
@@ -108,8 +114,8 @@ std::vector<DeviceMistake> mistakes_of(const DeviceContext& context) {
   });
 }
 
-void add_device_stack(Finding& finding, StackRole role, const DeviceCall& place, const DeviceContext& context,
-                      const TraceNames& names, StackOrder order) {
+void add_device_stack(Finding& finding, StackRole role, const DeviceCall& place,
+                      const DeviceContext& context, const TraceNames& names, StackOrder order) {
   const DeviceSite& site = context.heap.site(place.who);
   const KernelLaunch* launch = context.launches.find(place.grid);
   const std::string kernel = launch != nullptr ? context.launches.kernel(*launch) : std::string();
@@ -126,7 +132,8 @@ void add_device_stack(Finding& finding, StackRole role, const DeviceCall& place,
   finding.stacks.push_back(std::move(stack));
   if (launch == nullptr) return;
   std::vector<FindingStack> stacks = launch_stacks(*launch, place.time, names);
-  if (!host_stacks_end_with(finding, stacks)) std::ranges::move(stacks, std::back_inserter(finding.stacks));
+  if (!host_stacks_end_with(finding, stacks))
+    std::ranges::move(stacks, std::back_inserter(finding.stacks));
 }
 
 } // namespace gmt

@@ -12,8 +12,8 @@ using trace::Ordering;
 
 namespace {
 
-// A call that is not in the table is one of a later version. What it orders is told by its record, unless that is a
-// mere note.
+// A call that is not in the table is one of a later version. What it orders is told by its record,
+// unless that is a mere note.
 Ordering look_up(std::string_view name, trace::Kind kind) {
   for (std::uint16_t row = 0; row < trace::kDriverApiCount; ++row) {
     if (as_written(trace::kApiNames[row]) == name) return trace::kApiOrderings[row];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the calls of a trace order work on the device: the column of trace/cuda_api.def by the names that the trace
-// has, since its numbers are those of the build that wrote it.
+// How the calls of a trace order work on the device: the column of trace/cuda_api.def by the names
+// that the trace has, since its numbers are those of the build that wrote it.
 #pragma once
 
 #include <optional>

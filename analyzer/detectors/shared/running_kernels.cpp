@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See running_kernels.h. While no kernel can be running nothing is followed but lives and captures, and programs that
-// launch on one stream and wait there pay a few comparisons a call.
+// See running_kernels.h. While no kernel can be running nothing is followed but lives and captures,
+// and programs that launch on one stream and wait there pay a few comparisons a call.
 
 #include "analyzer/detectors/shared/running_kernels.h"
 
@@ -8,8 +8,8 @@
 
 namespace gmt {
 
-using trace::MemoryKind;
 using trace::Kind;
+using trace::MemoryKind;
 using trace::SyncOp;
 using trace::UseClass;
 
@@ -57,12 +57,14 @@ void RunningKernels::follow(const Event& e, const Heap& heap) {
 void RunningKernels::on_alloc(const Event& e) {
   if (has_managed_variables_) return;
   const MemoryKind memory_kind = trace::AllocView(e).memory_kind();
-  const bool may_be_one = memory_kind == MemoryKind::kModuleGlobal || memory_kind == MemoryKind::kManaged;
+  const bool may_be_one =
+    memory_kind == MemoryKind::kModuleGlobal || memory_kind == MemoryKind::kManaged;
   has_managed_variables_ = memory_kind == MemoryKind::kManagedVariable ||
                            (may_be_one && facts_.api_name(e.api) == "cuLibraryGetManaged");
 }
 
-void RunningKernels::on_launch(const Event& e, const Heap& heap, std::uint64_t stream, bool of_graph) {
+void RunningKernels::on_launch(const Event& e, const Heap& heap, std::uint64_t stream,
+                               bool of_graph) {
   if (heap.is_capturing(e, stream)) return;
   if (!is_pending(e, stream)) {
     flush(heap);
@@ -123,7 +125,8 @@ bool RunningKernels::is_told(const Event& launch, const Heap& heap) const {
   return device != nullptr && device->reads_pageable_memory;
 }
 
-// Copies that wait tell the host that the work before them is done; any may be news for a kernel that runs.
+// Copies that wait tell the host that the work before them is done; any may be news for a kernel
+// that runs.
 void RunningKernels::on_write(const Event& e, const Heap& heap) {
   const bool is_use = e.kind == Kind::kUse;
   const bool memory_operation = is_use && trace::UseView(e).use() == UseClass::kMemOp;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that may still run when memory is read that was allocated after their launch, and that can have been told of
-// it: a kernel that waits for work in memory which the host writes too. Fed with the events of one process in merged
-// order.
+// Kernels that may still run when memory is read that was allocated after their launch, and that
+// can have been told of it: a kernel that waits for work in memory which the host writes too. Fed
+// with the events of one process in merged order.
 //
-// A kernel is told through memory. It was given some that the host can write as well (pinned, managed, registered,
-// imported), the program has __managed__ variables, which no kernel is given, or its arguments are not known (a graph's, or not read), or it is surely not: then a copy, a set or a memory
-// operation may have written device memory, that some kernel was given, or a static variable, while it ran. Whether it can
-// still run is StreamClock's answer, and in doubt it can.
+// A kernel is told through memory. It was given some that the host can write as well (pinned,
+// managed, registered, imported), the program has __managed__ variables, which no kernel is given,
+// or its arguments are not known (a graph's, or not read), or it is surely not: then a copy, a set
+// or a memory operation may have written device memory, that some kernel was given, or a static
+// variable, while it ran. Whether it can still run is StreamClock's answer, and in doubt it can.
 #pragma once
 
 #include <cstdint>
@@ -52,9 +53,10 @@ private:
   std::vector<Launches> launches_; // by StreamClock's number of the stream
   std::uint64_t written_ = 0;      // order of the newest write that a running kernel may read
   bool has_managed_variables_ = false;
-  std::size_t running_ = 0;        // streams in launches_ whose kernels may run
+  std::size_t running_ = 0; // streams in launches_ whose kernels may run
 
-  // Launches that follow one another on a stream are told to the clock together, before anything else is.
+  // Launches that follow one another on a stream are told to the clock together, before anything
+  // else is.
   struct {
     Event event{};
     std::uint64_t stream = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the program's CUDA runtime is linked statically: what such a runtime refuses by itself is never seen.
+// Whether the program's CUDA runtime is linked statically: what such a runtime refuses by itself is
+// never seen.
 #pragma once
 
 #include "analyzer/detectors/detector.h"
@@ -8,11 +9,13 @@ namespace gmt {
 
 class RuntimeLinkage {
 public:
-  // Every event that the detector sees; those of kLife are enough. The runtime's first step is to retain the
-  // primary context. Where no call has a runtime's name, that runtime is linked statically.
+  // Every event that the detector sees; those of kLife are enough. The runtime's first step is to
+  // retain the primary context. Where no call has a runtime's name, that runtime is linked
+  // statically.
   void note(const Event& e) {
     const trace::LifeView life(e);
-    const bool retains = e.kind == trace::Kind::kLife && life.object() == trace::ObjectClass::kPrimaryContext &&
+    const bool retains = e.kind == trace::Kind::kLife &&
+                         life.object() == trace::ObjectClass::kPrimaryContext &&
                          life.op() == trace::LifeOp::kRetain;
     if (e.via != trace::kNoApi) shared_ = true;
     else if (retains) unseen_ = true;

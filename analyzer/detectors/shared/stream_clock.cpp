@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The happens-before relation of stream_clock.h.
 //
-// The legacy stream waits for all blocking streams of its device, and they for it, at every piece of its
-// work. Its entry in a clock therefore stands for theirs too (Point::barrier), and what blocking streams
-// learn from events is collected for it, so that no call walks over streams. Numbers of destroyed streams are
-// given out again: that can only make more work look ordered.
+// The legacy stream waits for all blocking streams of its device, and they for it, at every piece
+// of its work. Its entry in a clock therefore stands for theirs too (Point::barrier), and what
+// blocking streams learn from events is collected for it, so that no call walks over streams.
+// Numbers of destroyed streams are given out again: that can only make more work look ordered.
 
 #include "analyzer/detectors/shared/stream_clock.h"
 
@@ -18,7 +18,6 @@ namespace gmt {
 namespace {
 
 using trace::SyncOp;
-
 
 } // namespace
 
@@ -73,8 +72,8 @@ void StreamClock::host_waits(Point work) { join_after(work, host_); }
 
 bool StreamClock::is_ordered(Point earlier, Point later) const {
   const State& s = streams_[later.stream];
-  return earlier.stream == later.stream || waits_outside(s) || s.clock.covers(earlier) || is_done(earlier) ||
-         (has_context_waits_ && contexts_wait_for_.covers(earlier));
+  return earlier.stream == later.stream || waits_outside(s) || s.clock.covers(earlier) ||
+         is_done(earlier) || (has_context_waits_ && contexts_wait_for_.covers(earlier));
 }
 
 bool StreamClock::is_done(Point earlier) const { return host_.covers(earlier); }
@@ -119,21 +118,26 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
   case SyncOp::kGraphLaunch: {
     const Point launch = work(e, sync.stream(), heap);
     if (strict_) break;
-    // A graph that was built node by node may wait for events. A captured one's order is its stream's.
+    // A graph that was built node by node may wait for events. A captured one's order is its
+    // stream's.
     Clock everything;
     everything.all = e.order;
-    if (graphs_wait_ || !heap.cuda().captures.is_executable_of_capture(sync.executable_graph())) learn(launch.stream, everything);
+    if (graphs_wait_ || !heap.cuda().captures.is_executable_of_capture(sync.executable_graph()))
+      learn(launch.stream, everything);
     if (graphs_tell_) host_waits(launch);
     break;
   }
   case SyncOp::kGraphUpload: work(e, sync.stream(), heap); break;
   case SyncOp::kBeginCapture:
   case SyncOp::kEndCapture: break; // see on_capture()
-  default: if (!strict_) host_waits(e); break; // of a later version of the format
+  default:
+    if (!strict_) host_waits(e);
+    break; // of a later version of the format
   }
 }
 
-// A host function, or whoever polls the memory, may tell any thread that the work before it is done.
+// A host function, or whoever polls the memory, may tell any thread that the work before it is
+// done.
 void StreamClock::tell(const Event& e, std::uint64_t handle, const Heap& heap) {
   if (heap.is_capturing(e, handle)) return;
   const Point point = work(e, handle, heap);
@@ -143,7 +147,8 @@ void StreamClock::tell(const Event& e, std::uint64_t handle, const Heap& heap) {
 void StreamClock::on_record(const Event& e, const Heap& heap) {
   const trace::SyncView sync(e);
   const auto at = events_.find(sync.event());
-  if (at == events_.end() || heap.is_capturing(e, sync.stream())) return; // of another process; see on_capture()
+  if (at == events_.end() || heap.is_capturing(e, sync.stream()))
+    return; // of another process; see on_capture()
   at->second.in_graph = false;
   Clock recorded;
   join_after(work(e, sync.stream(), heap), recorded);
@@ -174,7 +179,8 @@ void StreamClock::on_context_wait(const Event& e) {
   if (strict_) return;
   const auto at = events_.find(trace::SyncView(e).event());
   has_context_waits_ = true;
-  if (at != events_.end() && !is_unknown(at->second)) return contexts_wait_for_.join(at->second.clock);
+  if (at != events_.end() && !is_unknown(at->second))
+    return contexts_wait_for_.join(at->second.clock);
   contexts_wait_for_.all = e.order;
 }
 
@@ -188,7 +194,8 @@ void StreamClock::on_context_synchronized(const Event& e) {
 // cuStreamWriteValue tells, cuStreamWaitValue waits for a value that may come from anywhere.
 void StreamClock::on_use(const Event& e, const Heap& heap) {
   const trace::UseClass use = trace::UseView(e).use();
-  if (!e.succeeded() || (use != trace::UseClass::kMemOp && use != trace::UseClass::kMemOpWait)) return;
+  if (!e.succeeded() || (use != trace::UseClass::kMemOp && use != trace::UseClass::kMemOpWait))
+    return;
   const Point point = work(e, trace::UseView(e).stream(), heap);
   State& s = streams_[point.stream];
   s.waits_outside = true;

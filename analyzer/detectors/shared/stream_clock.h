@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which work on CUDA streams is ordered before which: a happens-before relation made of stream order, events,
-// the legacy stream's barriers and what the host waited for. Fed with the events of one process in merged
-// order, asked by the stream-order detector.
+// Which work on CUDA streams is ordered before which: a happens-before relation made of stream
+// order, events, the legacy stream's barriers and what the host waited for. Fed with the events of
+// one process in merged order, asked by the stream-order detector.
 //
-// Work is named by its stream and its order in the trace, so a clock is one order for each stream: all work
-// on it up to there is ordered before. There is one host clock for all threads. What cannot be known (events of
-// other processes, waits for memory or for another API, what graphs wait for and tell) is the asker's choice: with
-// Doubt::kOrdered it counts as ordered, so that "not ordered" is never a guess; with Doubt::kUnordered "ordered"
-// is none. Rules: CUDA driver API manual, chapters on streams, events and API synchronisation behaviour.
+// Work is named by its stream and its order in the trace, so a clock is one order for each stream:
+// all work on it up to there is ordered before. There is one host clock for all threads. What
+// cannot be known (events of other processes, waits for memory or for another API, what graphs wait
+// for and tell) is the asker's choice: with Doubt::kOrdered it counts as ordered, so that "not
+// ordered" is never a guess; with Doubt::kUnordered "ordered" is none. Rules: CUDA driver API
+// manual, chapters on streams, events and API synchronisation behaviour.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +17,24 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/model/event.h"
 #include "analyzer/heap/heap.h"
+#include "analyzer/model/event.h"
 
 namespace gmt {
 
 class StreamClock {
 public:
   static constexpr std::size_t kMaxStreams = 256; // alive at a time; with more, is_full()
-  static constexpr std::size_t kRest = 32; // numbers of streams that have ended and are not given out again yet
+  static constexpr std::size_t kRest = 32; // numbers of streams that have ended and are not given
+                                           // out again yet
   using Stream = std::uint16_t;
   static constexpr Stream kNoStream = UINT16_MAX;
 
   enum class Doubt : std::uint8_t { kOrdered, kUnordered };
   explicit StreamClock(Doubt doubt = Doubt::kOrdered) : strict_(doubt == Doubt::kUnordered) {}
 
-  // One piece of work. `barrier` is the legacy stream that waits for its stream, kNoStream if none does.
+  // One piece of work. `barrier` is the legacy stream that waits for its stream, kNoStream if none
+  // does.
   struct Point {
     Stream stream = kNoStream, barrier = kNoStream;
     std::uint64_t order = 0;
@@ -39,8 +42,8 @@ public:
 
   // Lives of streams and events, and what graphs hold: feed these from the start of the trace.
   void on_life(const Event& e);
-  void on_capture(const Event& e, const Heap& heap); // kSync
-  void on_graph_change(const Event& e);              // kGraphChange
+  void on_capture(const Event& e, const Heap& heap);   // kSync
+  void on_graph_change(const Event& e);                // kGraphChange
   void on_graph_use(const Event& e, const Heap& heap); // kUse
   void on_thread(const Event& e);                      // kThread
   // All that orders streams. Needed only from the first work on that is asked about.
@@ -57,7 +60,7 @@ public:
   bool is_ordered(Point earlier, Point later) const; // `later` is the newest work on its stream
   bool is_done(Point earlier) const;                 // as the host knows
   std::string name(Stream stream) const;             // "stream 0x5581", "the default stream"
-  bool is_full() const { return full_; }             // nothing is known of some streams: stop asking
+  bool is_full() const { return full_; } // nothing is known of some streams: stop asking
 
 private:
   struct Clock {
@@ -74,9 +77,9 @@ private:
     Stream barrier = kNoStream; // its own number for a legacy stream
     Clock clock;                // what is ordered before its next work
     bool waits_outside = false; // for something no call tells of: ordered after everything
-    std::uint64_t seen = 0;     // blocking streams: the legacy stream's work that they have taken over
-    std::uint64_t newest = 0;   // legacy streams: order of the newest work
-    Clock learnt;               // legacy streams: what blocking streams have waited for
+    std::uint64_t seen = 0; // blocking streams: the legacy stream's work that they have taken over
+    std::uint64_t newest = 0; // legacy streams: order of the newest work
+    Clock learnt;             // legacy streams: what blocking streams have waited for
   };
   struct EventState {
     bool is_shared = false; // other processes may record it
@@ -95,7 +98,9 @@ private:
 
   // Calls that name no context are the first one's.
   static constexpr std::uint16_t kFirstContext = 1;
-  static std::uint16_t context_of(const Event& e) { return e.context != 0 ? e.context : kFirstContext; }
+  static std::uint16_t context_of(const Event& e) {
+    return e.context != 0 ? e.context : kFirstContext;
+  }
   int scope_of(std::uint16_t context, const Heap& heap) const;
   Stream find(const Event& e, std::uint64_t handle, const Heap& heap);
   Stream add(const Event& e, std::uint64_t key, std::uint64_t handle, const Created& created);
@@ -110,8 +115,11 @@ private:
   void on_event_done(const Event& e, std::uint64_t event);
   void on_context_wait(const Event& e);
   void on_context_synchronized(const Event& e);
-  void tell(const Event& e, std::uint64_t handle, const Heap& heap); // others learn that the work so far is done
-  bool is_unknown(const EventState& event) const { return event.is_shared || event.by_graphs || event.in_graph; }
+  void tell(const Event& e, std::uint64_t handle, const Heap& heap); // others learn that the work
+                                                                     // so far is done
+  bool is_unknown(const EventState& event) const {
+    return event.is_shared || event.by_graphs || event.in_graph;
+  }
 
   std::vector<State> streams_;
   std::deque<Ended> ended_;

@@ -15,13 +15,13 @@ using trace::SyncOp;
 
 namespace {
 
-
 // Default streams have one handle each for all devices and threads.
 std::uint64_t key_of(std::uint64_t handle, int device, std::uint32_t thread) {
   constexpr std::uint64_t kDefault = std::uint64_t{1} << 63;
   if (handle > cuda::kStreamPerThread) return handle;
   const auto on = static_cast<std::uint64_t>(device) << 40;
-  return handle == cuda::kStreamPerThread ? kDefault | on | (std::uint64_t{thread} + 1) : kDefault | on;
+  return handle == cuda::kStreamPerThread ? kDefault | on | (std::uint64_t{thread} + 1)
+                                          : kDefault | on;
 }
 
 } // namespace
@@ -31,12 +31,11 @@ void StreamClock::on_life(const Event& e) {
   const trace::LifeView life(e);
   const LifeOp op = life.op();
   switch (life.object()) {
-  case ObjectClass::kStream:
-    forget(life.handle());
-    break;
+  case ObjectClass::kStream: forget(life.handle()); break;
   case ObjectClass::kEvent:
     events_.erase(life.handle());
-    if (op == LifeOp::kCreate) events_[life.handle()].is_shared = (life.flags() & cuda::kEventInterprocess) != 0;
+    if (op == LifeOp::kCreate)
+      events_[life.handle()].is_shared = (life.flags() & cuda::kEventInterprocess) != 0;
     break;
   case ObjectClass::kContext:
   case ObjectClass::kPrimaryContext:
@@ -72,7 +71,8 @@ void StreamClock::on_graph_change(const Event& e) {
   const trace::GraphChangeView change(e);
   switch (change.op()) {
   case trace::GraphOp::kEventRecord:
-    if (const auto at = events_.find(change.event()); at != events_.end()) at->second.by_graphs = true;
+    if (const auto at = events_.find(change.event()); at != events_.end())
+      at->second.by_graphs = true;
     break;
   case trace::GraphOp::kEventWait:
   case trace::GraphOp::kExternalWait: graphs_wait_ = true; break;
@@ -93,8 +93,8 @@ void StreamClock::on_graph_use(const Event& e, const Heap& heap) {
   graphs_wait_ = graphs_tell_ = true;
 }
 
-// Where default streams are apart. Contexts of one device count as one unless in doubt work is not ordered: fewer streams
-// look unordered that way.
+// Where default streams are apart. Contexts of one device count as one unless in doubt work is not
+// ordered: fewer streams look unordered that way.
 int StreamClock::scope_of(std::uint16_t context, const Heap& heap) const {
   if (context == 0) context = kFirstContext;
   return strict_ ? context : std::max(0, heap.device_of_context(context));
@@ -114,7 +114,8 @@ void StreamClock::on_thread(const Event& e) {
   if (is_new || before == e.thread) return;
   for (int device = 0; device <= last_device_; ++device) {
     const std::uint64_t key = key_of(cuda::kStreamPerThread, device, before);
-    if (const auto own = by_key_.find(key); own != by_key_.end()) ended_.push_back({own->second, key});
+    if (const auto own = by_key_.find(key); own != by_key_.end())
+      ended_.push_back({own->second, key});
   }
 }
 
@@ -124,10 +125,13 @@ StreamClock::Stream StreamClock::find(const Event& e, std::uint64_t handle, cons
   const std::uint64_t key = key_of(handle, device, e.thread);
   if (const auto at = by_key_.find(key); at != by_key_.end()) return at->second;
   if (handle <= cuda::kStreamLegacy) return legacy_of(e, device);
-  // Of a stream whose creation went unseen it is in doubt whether it is a blocking one: those are ordered with more.
+  // Of a stream whose creation went unseen it is in doubt whether it is a blocking one: those are
+  // ordered with more.
   const gmt::Stream* made = heap.cuda().streams.find(handle);
-  if (made != nullptr) return add(e, key, handle, {made->is_blocking, scope_of(made->context, heap)});
-  const bool default_one = handle == cuda::kStreamPerThread; // a blocking one (CUDA's manual, stream synchronization behavior)
+  if (made != nullptr)
+    return add(e, key, handle, {made->is_blocking, scope_of(made->context, heap)});
+  const bool default_one = handle == cuda::kStreamPerThread; // a blocking one (CUDA's manual,
+                                                             // stream synchronization behavior)
   return add(e, key, handle, {default_one || !strict_, device});
 }
 
@@ -139,7 +143,8 @@ StreamClock::Stream StreamClock::legacy_of(const Event& e, int device) {
 
 // The number of a stream that has ended long ago, if there is one.
 bool StreamClock::give_out_again() {
-  if (strict_ || ended_.empty() || (ended_.size() <= kRest && streams_.size() < kMaxStreams)) return false;
+  if (strict_ || ended_.empty() || (ended_.size() <= kRest && streams_.size() < kMaxStreams))
+    return false;
   const auto at = by_key_.find(ended_.front().key);
   if (at != by_key_.end() && at->second == ended_.front().stream) by_key_.erase(at);
   return true;

@@ -14,17 +14,20 @@ namespace {
 // What pinned memory was asked to be (cuda.h on cuMemHostAlloc): " (mapped)"; empty if nothing.
 std::string pinned_words(const Block& block) {
   if (block.memory_kind != trace::MemoryKind::kPinned) return {};
-  static constexpr std::string_view kWords[] = {"portable", "mapped", "write-combined"}; // bits 0 to 2
+  static constexpr std::string_view kWords[] = {"portable", "mapped", "write-combined"}; // bits 0
+                                                                                         // to 2
   std::string words;
   for (unsigned bit = 0; bit < std::size(kWords); ++bit) {
-    if ((block.shape().flags >> bit & 1) != 0) words += cat({words.empty() ? " (" : ", ", kWords[bit]});
+    if ((block.shape().flags >> bit & 1) != 0)
+      words += cat({words.empty() ? " (" : ", ", kWords[bit]});
   }
   return words.empty() ? words : words + ")";
 }
 
 } // namespace
 
-std::string why_uses_are_unseen(const EndOfTrace& end, const ProcessFacts& facts, const Heap& heap) {
+std::string why_uses_are_unseen(const EndOfTrace& end, const ProcessFacts& facts,
+                                const Heap& heap) {
   if (end.lost_records != 0)
     return "records were lost, and among them may be the calls that used the memory";
   if (heap.unseen_allocations() != 0 || heap.unseen_frees() != 0)
@@ -45,7 +48,11 @@ std::string_view allocated_word(const Block& block) {
 }
 
 Text describe_block(const Block& block, const TraceNames& names) {
-  return {describe_bytes(block.bytes, block.memory_kind), pinned_words(block), " ", allocated_word(block), " by ",
+  return {describe_bytes(block.bytes, block.memory_kind),
+          pinned_words(block),
+          " ",
+          allocated_word(block),
+          " by ",
           CallName{names.api_name(block.api)}};
 }
 
@@ -87,12 +94,17 @@ StackRole release_role(trace::MemoryKind memory_kind) {
   }
 }
 
-std::string_view released_word(trace::FreeFunction function) { return words_of(release_role(function)); }
+std::string_view released_word(trace::FreeFunction function) {
+  return words_of(release_role(function));
+}
 
-std::string_view released_word(trace::MemoryKind memory_kind) { return words_of(release_role(memory_kind)); }
+std::string_view released_word(trace::MemoryKind memory_kind) {
+  return words_of(release_role(memory_kind));
+}
 
 ApiWord right_release_for(const Block& block, std::string_view api) {
-  return {is_runtime_name(api), right_release(block.memory_kind, false), right_release(block.memory_kind, true)};
+  return {is_runtime_name(api), right_release(block.memory_kind, false),
+          right_release(block.memory_kind, true)};
 }
 
 std::string why_not_a_leak(const Ending& ending) {

@@ -78,7 +78,8 @@ bool GraphReplay::on_use(const Event& e, AccessList& accesses) {
   } else if (address != 0) {
     id = store_.find_id(Space::kAddress, address);
     if (id == BlockStore::kNone) id = store_.find_id(Space::kRegistered, address);
-    const bool is_known = id != BlockStore::kNone || store_.find_dead(Space::kAddress, address) != nullptr;
+    const bool is_known =
+      id != BlockStore::kNone || store_.find_dead(Space::kAddress, address) != nullptr;
     if (is_known) work.pointers.push_back(trace::argument_word(address, part_of(reads, false)));
   }
   if (id != BlockStore::kNone) accesses.add(e, id, Access::Kind::kBound, address, use.bytes());
@@ -93,7 +94,8 @@ void GraphReplay::on_change(const Event& e) {
 // ---- captures
 
 void GraphReplay::on_end_of_capture(const Event& e, CaptureTable::Capture capture) {
-  table_.end_capture(capture, e.succeeded() ? std::optional(trace::SyncView(e).graph()) : std::nullopt);
+  table_.end_capture(capture,
+                     e.succeeded() ? std::optional(trace::SyncView(e).graph()) : std::nullopt);
 }
 
 void GraphReplay::on_allocation(const Event& e, const Block& block, std::uint64_t stream_or_graph) {
@@ -116,14 +118,16 @@ void GraphReplay::on_captured_kernel(const Event& e, std::span<const Id> blocks)
   if (!e.succeeded() || capture == 0) return;
   GraphWork kernel = work_of(e, GraphWork::Kind::kKernel, true);
   kernel.function = launch.function();
-  for (std::size_t i = 0; i < blocks.size(); ++i) { // what was freed before is the launch's own mistake
+  for (std::size_t i = 0; i < blocks.size(); ++i) { // what was freed before is the launch's own
+                                                    // mistake
     if (blocks[i] != BlockStore::kNone) kernel.pointers.push_back(launch.arguments()[i]);
   }
   if (!kernel.pointers.empty()) table_.of_capture(capture).work[0].push_back(std::move(kernel));
 }
 
 // Of the uses, memory operations are what streams do.
-void GraphReplay::on_captured_use(const Event& e, GraphWork::Kind kind, std::span<const Access> used) {
+void GraphReplay::on_captured_use(const Event& e, GraphWork::Kind kind,
+                                  std::span<const Access> used) {
   using trace::UseClass;
   const UseClass use = trace::UseView(e).use();
   if (e.kind == trace::Kind::kUse && use != UseClass::kMemOp && use != UseClass::kMemOpWait) return;
@@ -146,14 +150,16 @@ void GraphReplay::on_launch(const Event& e, CallVerdicts& verdicts) {
     if (const Graph* graph = table_.launched(handle)) run(*graph, e.order);
   }
   ExecutableGraph* executable = table_.find_executable(handle);
-  if (executable == nullptr || !verdicts_.is_judged(e) || verdicts_.is_all_alive(*executable)) return;
+  if (executable == nullptr || !verdicts_.is_judged(e) || verdicts_.is_all_alive(*executable))
+    return;
   review(*executable, verdicts);
 }
 
 void GraphReplay::run(const Graph& graph, std::uint64_t order) {
   for (const Block& allocation : graph.allocations) {
     Id id = store_.find_exact(Space::kAddress, allocation.address);
-    if (id == BlockStore::kNone || store_[id].memory_kind != MemoryKind::kGraph) id = allocate_again(allocation, order);
+    if (id == BlockStore::kNone || store_[id].memory_kind != MemoryKind::kGraph)
+      id = allocate_again(allocation, order);
     store_[id].flags |= kGraphRan;
   }
   for (const std::uint64_t address : graph.frees) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls about CUDA graphs, applied to the heap: what nodes are given, what captured calls leave in a graph, and what a
-// launch allocates and frees.
+// Calls about CUDA graphs, applied to the heap: what nodes are given, what captured calls leave in
+// a graph, and what a launch allocates and frees.
 //
-// A node's address is fixed when the node is made, and from then on the heap knows the block; the memory exists from a
-// launch of its graph to its free, which is a node's or an ordinary one (kGraphRan). A launch of a graph costs a look at
-// each block that its work points into; the pointers are walked only where one of these has ended.
+// A node's address is fixed when the node is made, and from then on the heap knows the block; the
+// memory exists from a launch of its graph to its free, which is a node's or an ordinary one
+// (kGraphRan). A launch of a graph costs a look at each block that its work points into; the
+// pointers are walked only where one of these has ended.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,10 @@ class GraphReplay {
 public:
   using Id = BlockStore::Id;
 
-  GraphReplay(BlockStore& store, const CudaState& cuda, const Arrays& arrays, const PointerReadings& readings)
-      : store_(store), cuda_(cuda), arrays_(arrays), readings_(readings), verdicts_(store, cuda, arrays, readings) {}
+  GraphReplay(BlockStore& store, const CudaState& cuda, const Arrays& arrays,
+              const PointerReadings& readings)
+      : store_(store), cuda_(cuda), arrays_(arrays), readings_(readings),
+        verdicts_(store, cuda, arrays, readings) {}
 
   void on_life(const Event& e) { table_.on_life(e); } // of any object, accepted
   void on_change(const Event& e);
@@ -35,10 +38,17 @@ public:
 
   // Of a capture, or of a node that was made by hand: then the call names the graph, not a stream.
   void on_allocation(const Event& e, const Block& block, std::uint64_t stream_or_graph);
-  void on_free_node(const trace::FreeView& free) { table_.of_handle(free.graph()).frees.push_back(free.address()); }
-  bool on_captured_free(const Event& e); // false: it is not captured
-  void on_captured_kernel(const Event& e, std::span<const Id> blocks); // what each of its words points into
-  void on_captured_use(const Event& e, GraphWork::Kind kind, std::span<const Access> used); // a copy, set or use
+  void on_free_node(const trace::FreeView& free) {
+    table_.of_handle(free.graph()).frees.push_back(free.address());
+  }
+  bool on_captured_free(const Event& e);                               // false: it is not captured
+  void on_captured_kernel(const Event& e, std::span<const Id> blocks); // what each of its words
+                                                                       // points into
+  void on_captured_use(const Event& e, GraphWork::Kind kind, std::span<const Access> used); // a
+                                                                                            // copy,
+                                                                                            // set
+                                                                                            // or
+                                                                                            // use
 
   // A live block that the executable graph's last launch allocated; null if all is freed.
   const Block* unfreed_of(GraphTable::Handle executable) const;

@@ -12,8 +12,10 @@ namespace gmt {
 using trace::GraphOp;
 
 // All of its work becomes the node's, if one is given.
-void GraphTable::add_to(Graph& whole, const Graph& part, std::optional<Node> as_node, bool may_run) {
-  whole.allocations.insert(whole.allocations.end(), part.allocations.begin(), part.allocations.end());
+void GraphTable::add_to(Graph& whole, const Graph& part, std::optional<Node> as_node,
+                        bool may_run) {
+  whole.allocations.insert(whole.allocations.end(), part.allocations.begin(),
+                           part.allocations.end());
   whole.frees.insert(whole.frees.end(), part.frees.begin(), part.frees.end());
   for (const auto& [node, work] : part.work) {
     std::vector<GraphWork>& all = whole.work[as_node.value_or(node)];
@@ -54,7 +56,8 @@ const ExecutableGraph* GraphTable::find_executable(Handle handle) const {
   return at != executables_.end() ? &at->second : nullptr;
 }
 
-// Before format 1.1 the handles of captured graphs are missing: those are graph 0, of every executable graph.
+// Before format 1.1 the handles of captured graphs are missing: those are graph 0, of every
+// executable graph.
 const Graph* GraphTable::launched(Handle handle) const {
   if (const ExecutableGraph* executable = find_executable(handle)) return executable;
   const auto unnamed = graphs_.find(0);
@@ -105,7 +108,8 @@ void GraphTable::on_inner_graph(const trace::LifeView& life) {
   Graph& parent = graphs_[known->second];
   std::vector<GraphWork>& work = parent.work[node];
   const auto [first, last] = parent.inner.equal_range(node);
-  if (std::any_of(first, last, [&](const auto& entry) { return entry.second.graph == inner; })) return;
+  if (std::any_of(first, last, [&](const auto& entry) { return entry.second.graph == inner; }))
+    return;
   parent.inner.insert({node, {inner, is_body}});
   const auto [graph, is_new] = graphs_.try_emplace(inner);
   if (is_new && !work.empty()) graph->second.work[0] = std::exchange(work, {});
@@ -121,7 +125,8 @@ void GraphTable::forget(Handle handle) {
 // ---- nodes
 
 // Nodes that the program did not make by hand may be any of those that are not known.
-void GraphTable::set_work(Handle graph, Node node, std::vector<GraphWork> work, Kind kind, bool more) {
+void GraphTable::set_work(Handle graph, Node node, std::vector<GraphWork> work, Kind kind,
+                          bool more) {
   const auto put = [&](Graph& changed) {
     std::vector<GraphWork>& known = changed.work[node];
     if (!more) known.clear();
@@ -145,7 +150,8 @@ void GraphTable::set_work(Handle graph, Node node, std::vector<GraphWork> work, 
 void GraphTable::forget_unknown(Graph& graph, Kind kind) {
   const auto unknown = graph.work.find(0);
   if (unknown == graph.work.end()) return;
-  std::erase_if(unknown->second, [&](const GraphWork& work) { return !kind || work.kind == *kind; });
+  std::erase_if(unknown->second,
+                [&](const GraphWork& work) { return !kind || work.kind == *kind; });
 }
 
 void GraphTable::forget_unknown_nodes(Kind kind) {
@@ -176,7 +182,8 @@ void GraphTable::add_child(const trace::GraphChangeView& change) {
   const bool is_executable = executables_.contains(change.graph());
   Graph child;
   add_to(child, whole(change.other_graph()), change.node());
-  set_work(change.graph(), change.node(), std::exchange(child.work[change.node()], {}), std::nullopt);
+  set_work(change.graph(), change.node(), std::exchange(child.work[change.node()], {}),
+           std::nullopt);
   if (!is_executable) add_to(graphs_[change.graph()], child, std::nullopt);
 }
 

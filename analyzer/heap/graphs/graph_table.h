@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA graphs and executable graphs: which memory their nodes allocate and free, and what else their nodes do. Work of
-// capturing streams becomes nodes when the capture ends. Bodies of conditional nodes are graphs inside their node;
-// whether they run is decided on the device.
+// CUDA graphs and executable graphs: which memory their nodes allocate and free, and what else
+// their nodes do. Work of capturing streams becomes nodes when the capture ends. Bodies of
+// conditional nodes are graphs inside their node; whether they run is decided on the device.
 //
 // Where a node was changed that cannot be told from others, those of its kind are forgotten.
 // Source: CUDA programming guide, graph memory nodes and conditional nodes.
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "analyzer/cuda_state/captures.h"
-#include "analyzer/heap/store/block_store.h"
 #include "analyzer/heap/graphs/graph_work.h"
+#include "analyzer/heap/store/block_store.h"
 
 namespace gmt {
 
@@ -24,10 +24,11 @@ namespace gmt {
 struct Graph {
   std::vector<Block> allocations;   // as they were allocated
   std::vector<std::uint64_t> frees; // addresses
-  // By node, a child graph's under the node that runs it. Under 0 those whose node's handle is not known:
-  // captured ones, and what was copied from another graph.
+  // By node, a child graph's under the node that runs it. Under 0 those whose node's handle is not
+  // known: captured ones, and what was copied from another graph.
   std::map<std::uint64_t, std::vector<GraphWork>> work;
-  // Graphs inside a node whose own handle the program has, by node: these hold what their nodes run.
+  // Graphs inside a node whose own handle the program has, by node: these hold what their nodes
+  // run.
   struct Inner {
     std::uint64_t graph = 0;
     bool is_body = false; // of a conditional node, which can have several
@@ -42,7 +43,7 @@ struct ExecutableGraph : Graph {
     friend auto operator<=>(const Watched&, const Watched&) = default;
   };
   std::set<std::uint64_t> disabled; // nodes
-  std::vector<Watched> watched;     // the blocks that its work points into; while they live all is well
+  std::vector<Watched> watched; // the blocks that its work points into; while they live all is well
   bool is_watched = false;
 };
 
@@ -63,16 +64,18 @@ public:
 
   Graph& of_capture(Capture capture) { return captures_[capture]; }
   Graph& of_handle(Handle graph) { return graphs_[graph]; }
-  void end_capture(Capture capture, std::optional<Handle> graph); // nothing came of it if no graph is given
+  void end_capture(Capture capture, std::optional<Handle> graph); // nothing came of it if no graph
+                                                                  // is given
 
-  // The node does this from now on; `more`: beside what it is known to do. No kind: it may have been of any.
-  // A graph of 0 is found by the node.
-  void set_work(Handle graph, Node node, std::vector<GraphWork> work, std::optional<GraphWork::Kind> kind,
-                bool more = false);
+  // The node does this from now on; `more`: beside what it is known to do. No kind: it may have
+  // been of any. A graph of 0 is found by the node.
+  void set_work(Handle graph, Node node, std::vector<GraphWork> work,
+                std::optional<GraphWork::Kind> kind, bool more = false);
 
 private:
   using Kind = std::optional<GraphWork::Kind>;
-  static void add_to(Graph& whole, const Graph& part, std::optional<Node> as_node, bool may_run = false);
+  static void add_to(Graph& whole, const Graph& part, std::optional<Node> as_node,
+                     bool may_run = false);
   Graph whole(Handle graph) const; // with what its inner graphs hold now
   void forget(Handle graph);
   static void forget_unknown(Graph& graph, Kind kind);
@@ -86,7 +89,7 @@ private:
 
   std::unordered_map<Handle, Graph> graphs_; // those of which something is known
   std::unordered_map<Handle, ExecutableGraph> executables_;
-  std::unordered_map<Capture, Graph> captures_;     // under way
+  std::unordered_map<Capture, Graph> captures_;    // under way
   std::unordered_map<Node, Handle> graph_of_node_; // of nodes that were made by hand
 };
 

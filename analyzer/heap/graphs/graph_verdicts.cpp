@@ -12,12 +12,14 @@ namespace {
 
 using trace::MemoryKind;
 
-// Left out is memory that comes back by itself: a graph's at every launch, static memory with its module.
-// Host memory may belong to malloc again, from which a copy may read, and a kernel may not.
+// Left out is memory that comes back by itself: a graph's at every launch, static memory with its
+// module. Host memory may belong to malloc again, from which a copy may read, and a kernel may not.
 bool is_looked_at(const GraphWork& work, const Block& dead) {
   if (dead.memory_kind == MemoryKind::kGraph || is_static(dead.memory_kind)) return false;
-  if (dead.memory_kind != MemoryKind::kPinned && dead.memory_kind != MemoryKind::kManaged) return true;
-  return work.kind == GraphWork::Kind::kKernel || (dead.allocated_at < work.order && work.order < dead.freed_at);
+  if (dead.memory_kind != MemoryKind::kPinned && dead.memory_kind != MemoryKind::kManaged)
+    return true;
+  return work.kind == GraphWork::Kind::kKernel ||
+         (dead.allocated_at < work.order && work.order < dead.freed_at);
 }
 
 bool is_array(const GraphWork& work, std::uint64_t word) {
@@ -35,15 +37,17 @@ Verdict::Side side_of(const GraphWork& work, std::uint64_t word) {
 } // namespace
 
 bool GraphVerdicts::is_judged(const Event& e) const {
-  if (e.from_runtime() || (!e.succeeded() && e.result != cuda::CUDA_ERROR_INVALID_VALUE)) return false;
-  return !cuda_.contexts.is_dead(e.context) && cuda_.captures.of(e, trace::SyncView(e).stream()) == 0;
+  if (e.from_runtime() || (!e.succeeded() && e.result != cuda::CUDA_ERROR_INVALID_VALUE))
+    return false;
+  return !cuda_.contexts.is_dead(e.context) &&
+         cuda_.captures.of(e, trace::SyncView(e).stream()) == 0;
 }
 
 bool GraphVerdicts::is_all_alive(const ExecutableGraph& graph) const {
   return graph.is_watched && std::ranges::all_of(graph.watched, [this](const Watched& w) {
-    const Id id = store_.find_exact(w.space, w.address);
-    return id != BlockStore::kNone && store_[id].allocated_at == w.allocated_at;
-  });
+           const Id id = store_.find_exact(w.space, w.address);
+           return id != BlockStore::kNone && store_[id].allocated_at == w.allocated_at;
+         });
 }
 
 GraphVerdicts::Answer GraphVerdicts::judge_pointer(const GraphWork& work, std::uint64_t word,
@@ -56,18 +60,20 @@ GraphVerdicts::Answer GraphVerdicts::judge_pointer(const GraphWork& work, std::u
     return {.watched = Watched{space_of(block.memory_kind), block.address, block.allocated_at}};
   }
   if (!array && store_.find_id(Space::kRegistered, address) != BlockStore::kNone) return {};
-  const Block* dead = array ? arrays_.find_dead(address) : store_.find_dead(Space::kAddress, address);
+  const Block* dead =
+    array ? arrays_.find_dead(address) : store_.find_dead(Space::kAddress, address);
   if (dead == nullptr) return {.is_settled = true};
   if (!is_looked_at(work, *dead) || verdicts.is_full()) return {}; // at the next launch
   Verdict verdict{.kind = Verdict::Kind::kUseAfterFree,
-                      .side = side_of(work, word),
-                      .block = dead,
-                      .work = &work,
-                      .offset = address - dead->address,
-                      .range_begin = address};
+                  .side = side_of(work, word),
+                  .block = dead,
+                  .work = &work,
+                  .offset = address - dead->address,
+                  .range_begin = address};
   if (work.kind == GraphWork::Kind::kKernel) {
     verdict.parameter = static_cast<std::uint8_t>(trace::argument_parameter(word));
-    if (!readings_.is_mistake(verdict, work.function, work.pointers, verdicts)) return {.is_settled = true};
+    if (!readings_.is_mistake(verdict, work.function, work.pointers, verdicts))
+      return {.is_settled = true};
   }
   verdicts.add(verdict);
   return {.is_settled = true};

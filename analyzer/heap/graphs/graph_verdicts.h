@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts on launches of graphs: whether the memory that their work was given still lives. Held back like the verdict on
-// a kernel's launch: an address that a new allocation has got is no mistake.
+// Verdicts on launches of graphs: whether the memory that their work was given still lives. Held
+// back like the verdict on a kernel's launch: an address that a new allocation has got is no
+// mistake.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ public:
   using Side = Verdict::Side;
   using Watched = ExecutableGraph::Watched;
 
-  GraphVerdicts(const BlockStore& store, const CudaState& cuda, const Arrays& arrays, const PointerReadings& readings)
+  GraphVerdicts(const BlockStore& store, const CudaState& cuda, const Arrays& arrays,
+                const PointerReadings& readings)
       : store_(store), cuda_(cuda), arrays_(arrays), readings_(readings) {}
 
   bool is_judged(const Event& launch) const;
@@ -27,7 +29,7 @@ public:
 
   struct Answer {
     std::optional<Watched> watched = {}; // the live block
-    bool is_settled = false;             // nothing more is to be said of this pointer at later launches
+    bool is_settled = false; // nothing more is to be said of this pointer at later launches
   };
   Answer judge_pointer(const GraphWork& work, std::uint64_t word, CallVerdicts& verdicts) const;
 

@@ -15,11 +15,11 @@ struct GraphWork {
   enum Part : std::uint8_t { kDestination, kSource, kDestinationArray, kSourceArray };
   Kind kind = Kind::kKernel;
   bool captured = false;
-  bool may_run = false;       // of the body of a conditional node: decided on the device
+  bool may_run = false;              // of the body of a conditional node: decided on the device
   std::uint16_t api = trace::kNoApi; // of `made`
-  StackId made;               // the captured call, or the one that made or changed the node
-  std::uint64_t function = 0; // a kernel's handle
-  std::uint64_t order = 0;    // of `made`
+  StackId made;                      // the captured call, or the one that made or changed the node
+  std::uint64_t function = 0;        // a kernel's handle
+  std::uint64_t order = 0;           // of `made`
   // Words that led into memory, with parameter or part, see trace::argument_word().
   std::vector<std::uint64_t> pointers = {};
 };

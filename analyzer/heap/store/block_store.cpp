@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See block_store.h for the ideas: live blocks close together, dead ones
-// written in sequence, and an index of dead ones that is only brought up to date when somebody asks.
+// written in sequence, and an index of dead ones that is only brought up to date when somebody
+// asks.
 
 #include "analyzer/heap/store/block_store.h"
 
@@ -10,15 +11,17 @@
 namespace gmt {
 namespace {
 
-// One open of an IPC handle, one retain of a VMM handle: the same address again is one more reference.
+// One open of an IPC handle, one retain of a VMM handle: the same address again is one more
+// reference.
 bool counts_references(trace::MemoryKind memory_kind) {
   return memory_kind == trace::MemoryKind::kIpc || memory_kind == trace::MemoryKind::kVmmHandle;
 }
 
-// Allocations that say nothing about a missed release: look-ups of static variables, addresses that graphs and
-// other APIs hand out again.
+// Allocations that say nothing about a missed release: look-ups of static variables, addresses that
+// graphs and other APIs hand out again.
 bool is_reallocated_quietly(trace::MemoryKind memory_kind) {
-  return is_static(memory_kind) || memory_kind == trace::MemoryKind::kGraph || memory_kind == trace::MemoryKind::kGraphics;
+  return is_static(memory_kind) || memory_kind == trace::MemoryKind::kGraph ||
+         memory_kind == trace::MemoryKind::kGraphics;
 }
 
 } // namespace
@@ -59,7 +62,8 @@ BlockDetail& BlockStore::detail_of(Block& block) {
 
 bool BlockStore::insert_live(Id id) {
   const Block& block = pool_[id];
-  if (!live_[index_of(space_of(block.memory_kind))].insert(block.address, end_of(block), id)) return false;
+  if (!live_[index_of(space_of(block.memory_kind))].insert(block.address, end_of(block), id))
+    return false;
   if (space_of(block.memory_kind) == Space::kAddress) near_[near(block.address)] = id;
   use_.on_allocated(block);
   return true;
@@ -112,7 +116,8 @@ void BlockStore::settle(Space space) {
     if (live.find_exact(base) != id) continue; // ended by another of these
     while (!live.index(base, end, id)) {
       const Range other = live.ranges().first_ending_after(base);
-      if (!other || other.begin >= end || other.value == id) break; // here already, or an empty range
+      if (!other || other.begin >= end || other.value == id)
+        break; // here already, or an empty range
       const bool is_newer = pool_[id].allocated_at >= pool_[other.value].allocated_at;
       end_unseen(is_newer ? other.value : id, pool_[is_newer ? id : other.value]);
       if (!is_newer) break;
@@ -121,7 +126,9 @@ void BlockStore::settle(Space space) {
 }
 
 void BlockStore::end_unseen(Id older, const Block& newer) {
-  if (!is_reallocated_quietly(newer.memory_kind) && !is_reallocated_quietly(pool_[older].memory_kind)) ++unseen_frees_;
+  if (!is_reallocated_quietly(newer.memory_kind) &&
+      !is_reallocated_quietly(pool_[older].memory_kind))
+    ++unseen_frees_;
   retire(older, Block::End::kReallocated, By{newer.allocated, newer.api, newer.allocated_at});
 }
 
@@ -171,8 +178,8 @@ void BlockStore::index_pending() const {
   for (; indexed_ != retired_; ++indexed_) index_dead(static_cast<Id>(indexed_ % kMaxFreedBlocks));
 }
 
-// A range whose place in the ring has gone to a later block. If that one covers the range too, the answer "a
-// freed block contains this address" is still true, so no generation number is needed.
+// A range whose place in the ring has gone to a later block. If that one covers the range too, the
+// answer "a freed block contains this address" is still true, so no generation number is needed.
 bool BlockStore::is_stale(const Dead::Range& range) const {
   const Block& block = dead_block(range.value);
   return block.address > range.begin || end_of(block) < range.end;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the heap keeps its blocks: live ones in a small pool with one index a space, dead ones in a ring of
-// the newest kMaxFreedBlocks, for explaining later mistakes. Counts what is used.
+// Where the heap keeps its blocks: live ones in a small pool with one index a space, dead ones in a
+// ring of the newest kMaxFreedBlocks, for explaining later mistakes. Counts what is used.
 //
-// Speed comes from two things. Live blocks stay close together, whatever the number of addresses a program
-// has used, and a dying block is copied to the ring's end, so freed memory is only ever written in sequence.
-// And dead blocks go into their index lazily, at the first question about freed memory: a program without
-// mistakes pays nothing for it. The newest dead block that contains an address is by construction the one
-// that was not allocated again there, since live blocks are looked for first.
+// Speed comes from two things. Live blocks stay close together, whatever the number of addresses a
+// program has used, and a dying block is copied to the ring's end, so freed memory is only ever
+// written in sequence. And dead blocks go into their index lazily, at the first question about
+// freed memory: a program without mistakes pays nothing for it. The newest dead block that contains
+// an address is by construction the one that was not allocated again there, since live blocks are
+// looked for first.
 #pragma once
 
 #include <array>
@@ -18,8 +19,8 @@
 #include "analyzer/base/prefetch.h"
 #include "analyzer/base/range_map.h"
 #include "analyzer/heap/block.h"
-#include "analyzer/heap/store/live_index.h"
 #include "analyzer/heap/memory_use.h"
+#include "analyzer/heap/store/live_index.h"
 
 namespace gmt {
 
@@ -33,10 +34,9 @@ enum class Space : std::uint8_t {
   kHandle
 };
 inline constexpr unsigned kSpaces = 7;
-inline constexpr std::array<Space, kSpaces> kAllSpaces{Space::kAddress,        Space::kRegistered,
-                                                       Space::kReservation,    Space::kSubAllocation,
-                                                       Space::kArray,          Space::kMipmappedArray,
-                                                       Space::kHandle};
+inline constexpr std::array<Space, kSpaces> kAllSpaces{
+  Space::kAddress, Space::kRegistered,     Space::kReservation, Space::kSubAllocation,
+  Space::kArray,   Space::kMipmappedArray, Space::kHandle};
 
 constexpr Space space_of(trace::MemoryKind memory_kind) {
   using enum trace::MemoryKind;
@@ -100,15 +100,17 @@ public:
   BlockDetail& detail_of(Block& block);
 
   bool insert_live(Id id); // false if a live block has this base
-  // Makes it live. What lived there has ended unseen, unless the new block is one more reference of it: then the number
-  // of that one is the answer.
+  // Makes it live. What lived there has ended unseen, unless the new block is one more reference of
+  // it: then the number of that one is the answer.
   Id make_live(Id id);
   bool drop_reference(Id id) { // one of several; false if it is the last
     if (pool_[id].detail == nullptr || pool_[id].detail->references <= 1) return false;
     --detail_of(pool_[id]).references;
     return true;
   }
-  Id find_exact(Space space, std::uint64_t begin) const { return live_[index_of(space)].find_exact(begin); }
+  Id find_exact(Space space, std::uint64_t begin) const {
+    return live_[index_of(space)].find_exact(begin);
+  }
   // The live block that contains the address, with its bounds.
   Range find(Space space, std::uint64_t address) const {
     const Id id = find_id(space, address);
@@ -118,14 +120,15 @@ public:
   Id find_id(Space space, std::uint64_t address) const {
     if (space == Space::kAddress) {
       const Id id = near_[near(address)];
-      // Before all allocations are in order, a block with this base may be on top of the one that contains it.
+      // Before all allocations are in order, a block with this base may be on top of the one that
+      // contains it.
       const bool is_sure = !live_[index_of(space)].has_unindexed();
       if (contains(id, address) && (is_sure || pool_[id].address == address)) return id;
     }
     return search(space, address);
   }
-  // The live block of the address space that contains the address (a mapping before its reservation), also a registered
-  // range of the host's; null if none does.
+  // The live block of the address space that contains the address (a mapping before its
+  // reservation), also a registered range of the host's; null if none does.
   const Block* live_containing(std::uint64_t address) const;
   // Fetch what find_id() looks at first, and some time later the block that it tries first.
   void expect(std::uint64_t address) const { prefetch(&near_[near(address)]); }
@@ -135,10 +138,11 @@ public:
   // Fetches what the allocation or end of a block with this base needs besides.
   void expect_base(std::uint64_t base) const { live_[index_of(Space::kAddress)].expect(base); }
   Range range_of(Id id) const { return {pool_[id].address, end_of(pool_[id]), id}; }
-  // All live blocks of a space by address. Overlaps, allocations on top of blocks whose release went unseen, are
-  // resolved here: the older block ends as reborn.
+  // All live blocks of a space by address. Overlaps, allocations on top of blocks whose release
+  // went unseen, are resolved here: the older block ends as reborn.
   const LiveIndex::Ranges& ordered(Space space) const {
-    if (live_[index_of(space)].has_unindexed()) const_cast<BlockStore*>(this)->settle(space); // see above
+    if (live_[index_of(space)].has_unindexed())
+      const_cast<BlockStore*>(this)->settle(space); // see above
     return live_[index_of(space)].ranges();
   }
   template <class Visit> void for_each_live(Space space, Visit visit) const {
@@ -146,11 +150,13 @@ public:
   }
   // A handle is a point; a block of unknown size is known at its base only.
   static std::uint64_t end_of(const Block& block) {
-    const std::uint64_t bytes = has_ranges(space_of(block.memory_kind)) && block.bytes != 0 ? block.bytes : 1;
+    const std::uint64_t bytes =
+      has_ranges(space_of(block.memory_kind)) && block.bytes != 0 ? block.bytes : 1;
     return block.address > UINT64_MAX - bytes ? UINT64_MAX : block.address + bytes;
   }
 
-  // The end of a live block; its id is free again. Blocks that ended with their context are all kept.
+  // The end of a live block; its id is free again. Blocks that ended with their context are all
+  // kept.
   struct By { // the call that ended it
     StackId stack;
     std::uint16_t api;
@@ -164,7 +170,8 @@ public:
   void end_unseen(Id older, const Block& newer); // another one was allocated on top of it
 
   const Block* find_dead(Space space, std::uint64_t address) const;
-  void correct_to_freed(Space space, std::uint64_t base); // a dead block: its context had not ended after all
+  void correct_to_freed(Space space, std::uint64_t base); // a dead block: its context had not ended
+                                                          // after all
   const BlockPool& ended_with_context() const { return ended_; }
   // Calls visit(begin, end, block) for each piece of memory whose newest block is dead, by address.
   template <class Visit> void for_each_dead(Space space, Visit visit) const {
@@ -180,9 +187,9 @@ public:
 
 private:
   static constexpr unsigned index_of(Space space) { return static_cast<unsigned>(space); }
-  // Programs name the same places again and again: the block that was allocated or found last near an address is
-  // tried before anything else. If it contains the address it is the answer, since live blocks are disjoint
-  // once they are ordered.
+  // Programs name the same places again and again: the block that was allocated or found last near
+  // an address is tried before anything else. If it contains the address it is the answer, since
+  // live blocks are disjoint once they are ordered.
   static std::size_t near(std::uint64_t address) {
     return static_cast<std::size_t>(((address >> 12) * 0x9e3779b97f4a7c15ULL) >> (64 - kNearBits));
   }
@@ -206,10 +213,11 @@ private:
   void sweep(Dead& map) const;
   bool is_stale(const Dead::Range& range) const;
 
-  BlockPool pool_; // live blocks
+  BlockPool pool_;           // live blocks
   std::vector<Id> free_ids_; // their blocks contain no address, or are not alive
   static constexpr unsigned kNearBits = 16;
-  mutable std::vector<Id> near_ = std::vector<Id>(std::size_t{1} << kNearBits, kNone); // by 4 KiB of address
+  mutable std::vector<Id> near_ = std::vector<Id>(std::size_t{1} << kNearBits, kNone); // by 4 KiB
+                                                                                       // of address
   std::deque<BlockDetail> details_;
   std::vector<BlockDetail*> free_details_;
   std::array<LiveIndex, kSpaces> live_;
@@ -218,12 +226,14 @@ private:
   std::uint64_t unseen_frees_ = 0;
 
   BlockPool ended_;
-  BlockPool ring_;                    // once full, the oldest is overwritten
+  BlockPool ring_;                                // once full, the oldest is overwritten
   static constexpr std::uint64_t kFreesAhead = 2; // the place of the next but one is fetched
-  std::uint64_t retired_ = 0;         // into the ring, ever; the next position is this modulo kMaxFreedBlocks
+  std::uint64_t retired_ = 0;         // into the ring, ever; the next position is this modulo
+                                      // kMaxFreedBlocks
   mutable std::uint64_t indexed_ = 0; // of retired_, how many are in dead_
   mutable std::array<Dead, kSpaces> dead_;
-  mutable std::array<std::size_t, kSpaces> sweep_at_{}; // ranges at which forgotten blocks are looked for
+  mutable std::array<std::size_t, kSpaces> sweep_at_{}; // ranges at which forgotten blocks are
+                                                        // looked for
 };
 
 } // namespace gmt

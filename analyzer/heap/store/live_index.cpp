@@ -39,7 +39,8 @@ bool LiveIndex::index(std::uint64_t begin, std::uint64_t end, std::uint32_t valu
   return true;
 }
 
-// Deletion without tombstones: entries that follow move up unless they are at home or after the gap.
+// Deletion without tombstones: entries that follow move up unless they are at home or after the
+// gap.
 void LiveIndex::close_gap(std::size_t gap) {
   const std::size_t mask = table_.size() - 1;
   for (std::size_t at = (gap + 1) & mask; table_[at].value != kNone; at = (at + 1) & mask) {

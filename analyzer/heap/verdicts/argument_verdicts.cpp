@@ -7,7 +7,8 @@ namespace gmt {
 
 using trace::MemoryKind;
 
-NamedMemory ArgumentVerdicts::judge(const Event& e, std::uint64_t word, Id block, CallVerdicts& verdicts) const {
+NamedMemory ArgumentVerdicts::judge(const Event& e, std::uint64_t word, Id block,
+                                    CallVerdicts& verdicts) const {
   NamedMemory named{.block = block, .address = trace::argument_address(word)};
   if (block != BlockStore::kNone && user_pools_.has_regions()) {
     const PoolVerdicts::Use use{.range = {.address = named.address},
@@ -20,9 +21,10 @@ NamedMemory ArgumentVerdicts::judge(const Event& e, std::uint64_t word, Id block
   return named;
 }
 
-// Pinned and managed memory too: who has got its addresses since then has memory that a kernel cannot read, or
-// CUDA knows it.
-void ArgumentVerdicts::judge_freed(const Event& e, std::uint64_t word, CallVerdicts& verdicts) const {
+// Pinned and managed memory too: who has got its addresses since then has memory that a kernel
+// cannot read, or CUDA knows it.
+void ArgumentVerdicts::judge_freed(const Event& e, std::uint64_t word,
+                                   CallVerdicts& verdicts) const {
   if (is_sticky(e.result)) return;
   const std::uint64_t address = trace::argument_address(word);
   const trace::LaunchView launch(e);
@@ -33,12 +35,13 @@ void ArgumentVerdicts::judge_freed(const Event& e, std::uint64_t word, CallVerdi
     return;
   }
   // A graph's memory comes back at every launch, static memory with its module.
-  if (dead->memory_kind == MemoryKind::kGraph || dead->memory_kind == MemoryKind::kModuleGlobal) return;
+  if (dead->memory_kind == MemoryKind::kGraph || dead->memory_kind == MemoryKind::kModuleGlobal)
+    return;
   Verdict verdict{.kind = Verdict::Kind::kUseAfterFree,
-                      .parameter = static_cast<std::uint8_t>(trace::argument_parameter(word)),
-                      .block = dead,
-                      .offset = address - dead->address,
-                      .range_begin = address};
+                  .parameter = static_cast<std::uint8_t>(trace::argument_parameter(word)),
+                  .block = dead,
+                  .offset = address - dead->address,
+                  .range_begin = address};
   if (readings_.is_mistake(verdict, launch.function(), all, verdicts)) verdicts.add(verdict);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // See bounds.h.
 //
-// What begins before a block must reach into it. What begins behind one lies in the same page, which only the driver
-// gives out, or exactly at the end: that is the pointer which an index one too large makes. Host memory may lie on
-// both sides of a registered block, and on the pages around pinned ones, so less is taken for granted there.
+// What begins before a block must reach into it. What begins behind one lies in the same page,
+// which only the driver gives out, or exactly at the end: that is the pointer which an index one
+// too large makes. Host memory may lie on both sides of a registered block, and on the pages around
+// pinned ones, so less is taken for granted there.
 
 #include "analyzer/heap/verdicts/bounds.h"
 
@@ -14,15 +15,18 @@ namespace {
 
 using trace::MemoryKind;
 
-// Of device memory, as the driver maps it (measured: blocks are carved out of 2 MiB), and of the host's.
+// Of device memory, as the driver maps it (measured: blocks are carved out of 2 MiB), and of the
+// host's.
 constexpr std::uint64_t kDevicePage = 2 << 20, kHostPage = 4096;
 
 bool is_of_host(MemoryKind memory_kind) {
-  return memory_kind == MemoryKind::kPinned || memory_kind == MemoryKind::kManaged || memory_kind == MemoryKind::kManagedVariable ||
-         memory_kind == MemoryKind::kRegistered;
+  return memory_kind == MemoryKind::kPinned || memory_kind == MemoryKind::kManaged ||
+         memory_kind == MemoryKind::kManagedVariable || memory_kind == MemoryKind::kRegistered;
 }
 
-std::uint64_t page_of(const Block& block) { return is_of_host(block.memory_kind) ? kHostPage : kDevicePage; }
+std::uint64_t page_of(const Block& block) {
+  return is_of_host(block.memory_kind) ? kHostPage : kDevicePage;
+}
 
 bool is_just_before(const Block& block, std::uint64_t distance) {
   const std::uint64_t most =
@@ -51,7 +55,8 @@ void Bounds::judge_end(const Event& e, const BlockStore::Range& range, const Nam
   const std::uint64_t last = end_of(named);
   std::uint64_t end = range.end;
   // Mappings and registered ranges that lie side by side are one piece of memory.
-  if (block.memory_kind == MemoryKind::kVmmMapping || block.memory_kind == MemoryKind::kRegistered) {
+  if (block.memory_kind == MemoryKind::kVmmMapping ||
+      block.memory_kind == MemoryKind::kRegistered) {
     const auto& live = store_.ordered(space_of(block.memory_kind));
     for (auto next = live.find_exact(end); next && end < last; next = live.find_exact(end)) {
       if (store_[next.value].memory_kind != block.memory_kind) break;
@@ -68,11 +73,13 @@ void Bounds::judge_end(const Event& e, const BlockStore::Range& range, const Nam
                 .range_bytes = named.bytes});
 }
 
-// Sides that are declared the device's first: what is wrong with a host's range is seldom its place.
+// Sides that are declared the device's first: what is wrong with a host's range is seldom its
+// place.
 void Bounds::judge_strays(const Event& e, CallVerdicts& verdicts) const {
   if (e.kind == trace::Kind::kSet) {
-    return judge_stray(e, {trace::SetView(e).destination(), set_extent(e), Side::kDestination, trace::Side::kDevice},
-                       verdicts);
+    return judge_stray(
+      e, {trace::SetView(e).destination(), set_extent(e), Side::kDestination, trace::Side::kDevice},
+      verdicts);
   }
   for (const bool of_host : {false, true}) {
     for (const Side side : {Side::kDestination, Side::kSource}) {
@@ -87,34 +94,42 @@ void Bounds::judge_strays(const Event& e, CallVerdicts& verdicts) const {
 Bounds::Neighbour Bounds::neighbour_of(const Event& e, const NamedRange& range) const {
   Neighbour nearest;
   const auto consider = [&](const Block& block, std::uint64_t distance, bool is_before) {
-    // Work that was only written down has not been refused: it must reach into a block that is the device's alone.
+    // Work that was only written down has not been refused: it must reach into a block that is the
+    // device's alone.
     if (e.succeeded() && (is_of_host(block.memory_kind) || !is_before)) return;
     if (distance < nearest.distance) nearest = {&block, distance, is_before};
   };
   for (const Space space : {Space::kAddress, Space::kRegistered}) {
     const bool registered = space == Space::kRegistered;
-    // Before and behind a registered block is ordinary memory: to a device's side a host pointer like any other.
+    // Before and behind a registered block is ordinary memory: to a device's side a host pointer
+    // like any other.
     if (registered && range.declared == trace::Side::kDevice) continue;
     const LiveIndex::Ranges& live = store_.ordered(space);
     if (const auto behind = live.last_beginning_by(range.address); behind && !registered) {
       const Block& block = store_[behind.value];
-      if (is_just_behind(block, behind.end, range.address)) consider(block, range.address - behind.end, false);
+      if (is_just_behind(block, behind.end, range.address))
+        consider(block, range.address - behind.end, false);
     }
-    if (const auto next = live.first_ending_after(range.address); next && next.begin - range.address < range.bytes) {
+    if (const auto next = live.first_ending_after(range.address);
+        next && next.begin - range.address < range.bytes) {
       const Block& block = store_[next.value];
-      if (is_just_before(block, next.begin - range.address)) consider(block, next.begin - range.address, true);
+      if (is_just_before(block, next.begin - range.address))
+        consider(block, next.begin - range.address, true);
     }
   }
   return nearest;
 }
 
 void Bounds::judge_stray(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const {
-  if (range.address == 0 || range.bytes == 0 || contexts_.is_dead(e.context) || is_sticky(e.result)) return;
-  if (store_.find(Space::kAddress, range.address) || store_.find(Space::kRegistered, range.address)) return;
+  if (range.address == 0 || range.bytes == 0 || contexts_.is_dead(e.context) || is_sticky(e.result))
+    return;
+  if (store_.find(Space::kAddress, range.address) || store_.find(Space::kRegistered, range.address))
+    return;
   if (store_.find_dead(Space::kAddress, range.address) != nullptr) return;
   const auto [found, distance, is_before] = neighbour_of(e, range);
   if (found == nullptr) return;
-  const std::uint64_t in_block = is_before ? std::min(end_of(range), BlockStore::end_of(*found)) - found->address : 0;
+  const std::uint64_t in_block =
+    is_before ? std::min(end_of(range), BlockStore::end_of(*found)) - found->address : 0;
   verdicts.add({.kind = Verdict::Kind::kOutOfBounds,
                 .side = range.side,
                 .block = found,

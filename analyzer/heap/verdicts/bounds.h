@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges that leave their memory: those that end behind their block, and those that begin in no memory at all, but just
-// before a block or just behind one.
+// Ranges that leave their memory: those that end behind their block, and those that begin in no
+// memory at all, but just before a block or just behind one.
 #pragma once
 
 #include <cstdint>
 
 #include "analyzer/cuda_state/contexts.h"
-#include "analyzer/heap/store/block_store.h"
 #include "analyzer/heap/memory_kinds.h"
+#include "analyzer/heap/store/block_store.h"
 
 namespace gmt {
 
@@ -22,10 +22,12 @@ class Bounds {
 public:
   using Side = Verdict::Side;
 
-  Bounds(const BlockStore& store, const ContextTable& contexts) : store_(store), contexts_(contexts) {}
+  Bounds(const BlockStore& store, const ContextTable& contexts)
+      : store_(store), contexts_(contexts) {}
 
   // A range that begins in the live block and may end behind it.
-  void judge_end(const Event& e, const BlockStore::Range& block, const NamedRange& range, CallVerdicts& verdicts) const;
+  void judge_end(const Event& e, const BlockStore::Range& block, const NamedRange& range,
+                 CallVerdicts& verdicts) const;
   // The sides of a copy or set that nothing else explains: whose block was meant.
   void judge_strays(const Event& e, CallVerdicts& verdicts) const;
   void judge_stray(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const;

@@ -11,7 +11,9 @@ bool PointerReadings::explain_as_end(Verdict& verdict, ArgumentWords all) const 
   for (const Space space : {Space::kSubAllocation, Space::kAddress, Space::kRegistered}) {
     if (space == Space::kSubAllocation && !user_pools_.has_regions()) continue;
     const BlockStore::Id id = store_.find_id(space, address - 1);
-    if (id == BlockStore::kNone || store_[id].bytes == 0 || BlockStore::end_of(store_[id]) != address) continue;
+    if (id == BlockStore::kNone || store_[id].bytes == 0 ||
+        BlockStore::end_of(store_[id]) != address)
+      continue;
     const Block& block = store_[id];
     for (const std::uint64_t word : all) {
       if (trace::argument_address(word) - block.address >= block.bytes) continue;
@@ -24,7 +26,8 @@ bool PointerReadings::explain_as_end(Verdict& verdict, ArgumentWords all) const 
   return false;
 }
 
-// Somewhere inside a freed block, an end is nothing else: a live block has taken the memory before it.
+// Somewhere inside a freed block, an end is nothing else: a live block has taken the memory before
+// it.
 bool PointerReadings::is_mistake(Verdict& verdict, std::uint64_t function, ArgumentWords all,
                                  CallVerdicts& verdicts) const {
   if (explain_as_end(verdict, all)) {
@@ -40,7 +43,8 @@ void PointerReadings::note_end(std::uint64_t function, ArgumentWords all, std::u
                                CallVerdicts& verdicts) const {
   const unsigned parameter = trace::argument_parameter(word);
   Verdict verdict{.range_begin = trace::argument_address(word)};
-  if (parameter < trace::kNoParameter && explain_as_end(verdict, all)) verdicts.add_end(function, parameter);
+  if (parameter < trace::kNoParameter && explain_as_end(verdict, all))
+    verdicts.add_end(function, parameter);
 }
 
 const Block* PointerReadings::live_just_behind(std::uint64_t address) const {
@@ -48,8 +52,10 @@ const Block* PointerReadings::live_just_behind(std::uint64_t address) const {
     if (space == Space::kSubAllocation && !user_pools_.has_regions()) continue;
     const LiveIndex::Ranges& live = store_.ordered(space);
     auto next = live.first_ending_after(address);
-    if (next && next.begin <= address) next = live.first_ending_after(next.end); // that one contains it
-    if (next && next.begin > address && next.begin - address <= kLargestElement) return &store_[next.value];
+    if (next && next.begin <= address)
+      next = live.first_ending_after(next.end); // that one contains it
+    if (next && next.begin > address && next.begin - address <= kLargestElement)
+      return &store_[next.value];
   }
   return nullptr;
 }

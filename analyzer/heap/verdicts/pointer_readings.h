@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What else a kernel's pointer into freed memory may mean. Blocks lie side by side, so one past the end of a block is
-// the base of the next one, and one element before a block lies in the one before it.
+// What else a kernel's pointer into freed memory may mean. Blocks lie side by side, so one past the
+// end of a block is the base of the next one, and one element before a block lies in the one before
+// it.
 //
-// Where a kernel was ever given the end of another argument's block in a parameter, and nothing lay behind that block,
-// what lies behind it elsewhere is not meant.
+// Where a kernel was ever given the end of another argument's block in a parameter, and nothing lay
+// behind that block, what lies behind it elsewhere is not meant.
 #pragma once
 
 #include <bitset>
@@ -35,14 +36,19 @@ private:
 
 class PointerReadings {
 public:
-  PointerReadings(const BlockStore& store, const UserPools& user_pools) : store_(store), user_pools_(user_pools) {}
+  PointerReadings(const BlockStore& store, const UserPools& user_pools)
+      : store_(store), user_pools_(user_pools) {}
 
-  // Whether a use after free is a mistake: false if the pointer means something else for sure. Sets what else it may
-  // mean.
-  bool is_mistake(Verdict& use_after_free, std::uint64_t function, ArgumentWords all, CallVerdicts& verdicts) const;
-  // Nothing is known to be at this word: if it is the end of another argument's block, it is nothing else.
-  void note_end(std::uint64_t function, ArgumentWords all, std::uint64_t word, CallVerdicts& verdicts) const;
-  const Block* live_just_behind(std::uint64_t address) const; // begins at most an element behind it; null if none does
+  // Whether a use after free is a mistake: false if the pointer means something else for sure. Sets
+  // what else it may mean.
+  bool is_mistake(Verdict& use_after_free, std::uint64_t function, ArgumentWords all,
+                  CallVerdicts& verdicts) const;
+  // Nothing is known to be at this word: if it is the end of another argument's block, it is
+  // nothing else.
+  void note_end(std::uint64_t function, ArgumentWords all, std::uint64_t word,
+                CallVerdicts& verdicts) const;
+  const Block* live_just_behind(std::uint64_t address) const; // begins at most an element behind
+                                                              // it; null if none does
 
 private:
   bool explain_as_end(Verdict& verdict, ArgumentWords all) const;

@@ -6,8 +6,8 @@
 namespace gmt {
 
 // A call on the whole block, or the whole pool, is the pool's own.
-PoolVerdicts::Answer PoolVerdicts::judge_use(const Event& e, const BlockStore::Range& backing, const Use& use,
-                                             CallVerdicts& verdicts) const {
+PoolVerdicts::Answer PoolVerdicts::judge_use(const Event& e, const BlockStore::Range& backing,
+                                             const Use& use, CallVerdicts& verdicts) const {
   if (is_sticky(e.result)) return {};
   const std::uint64_t address = use.range.address, bytes = use.range.bytes;
   const UserPool* pool = pools_.find_at(address);
@@ -19,8 +19,8 @@ PoolVerdicts::Answer PoolVerdicts::judge_use(const Event& e, const BlockStore::R
   }
   const Block* dead = pool != nullptr ? store_.find_dead(Space::kSubAllocation, address) : nullptr;
   // Of another block at this address, if it ended before this one was allocated.
-  const bool is_freed =
-    dead != nullptr && dead->end == Block::End::kFreed && dead->freed_at >= store_[backing.value].allocated_at;
+  const bool is_freed = dead != nullptr && dead->end == Block::End::kFreed &&
+                        dead->freed_at >= store_[backing.value].allocated_at;
   const bool is_launch = !use.arguments.empty();
   if (!is_freed) {
     if (pool != nullptr && is_launch && e.succeeded()) {
@@ -30,13 +30,14 @@ PoolVerdicts::Answer PoolVerdicts::judge_use(const Event& e, const BlockStore::R
     return {};
   }
   Verdict verdict{.kind = Verdict::Kind::kUseAfterFree,
-                      .side = use.range.side,
-                      .parameter = static_cast<std::uint8_t>(use.parameter),
-                      .block = dead,
-                      .offset = address - dead->address,
-                      .range_begin = address,
-                      .range_bytes = bytes};
-  if (!is_launch || readings_.is_mistake(verdict, trace::LaunchView(e).function(), use.arguments, verdicts)) {
+                  .side = use.range.side,
+                  .parameter = static_cast<std::uint8_t>(use.parameter),
+                  .block = dead,
+                  .offset = address - dead->address,
+                  .range_begin = address,
+                  .range_bytes = bytes};
+  if (!is_launch ||
+      readings_.is_mistake(verdict, trace::LaunchView(e).function(), use.arguments, verdicts)) {
     verdicts.add(verdict);
   }
   return {.is_of_region = true};
@@ -52,7 +53,8 @@ void PoolVerdicts::judge_release(const Event& e, CallVerdicts& verdicts) const {
     block = &store_[range.value];
   } else if (const Block* dead = store_.find_dead(Space::kSubAllocation, address);
              dead != nullptr && dead->address == address) {
-    verdict = dead->end == Block::End::kContextEnded ? Verdict::Kind::kInvalidFreeEnded : Verdict::Kind::kDoubleFree;
+    verdict = dead->end == Block::End::kContextEnded ? Verdict::Kind::kInvalidFreeEnded
+                                                     : Verdict::Kind::kDoubleFree;
     block = dead;
   }
   verdicts.add({.kind = verdict,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts on calls that name memory of an NVTX pool: use of a region that was given back, ranges that leave their
-// region, and regions that are given back wrongly.
+// Verdicts on calls that name memory of an NVTX pool: use of a region that was given back, ranges
+// that leave their region, and regions that are given back wrongly.
 #pragma once
 
 #include <cstdint>
 
+#include "analyzer/heap/user_pools.h"
 #include "analyzer/heap/verdicts/bounds.h"
 #include "analyzer/heap/verdicts/pointer_readings.h"
-#include "analyzer/heap/user_pools.h"
 
 namespace gmt {
 
@@ -15,7 +15,8 @@ class PoolVerdicts {
 public:
   using Id = BlockStore::Id;
 
-  PoolVerdicts(const BlockStore& store, const UserPools& pools, const Bounds& bounds, const PointerReadings& readings)
+  PoolVerdicts(const BlockStore& store, const UserPools& pools, const Bounds& bounds,
+               const PointerReadings& readings)
       : store_(store), pools_(pools), bounds_(bounds), readings_(readings) {}
 
   // What a call names inside of a block that pools may lie in.
@@ -25,10 +26,11 @@ public:
     ArgumentWords arguments = {}; // of the launch
   };
   struct Answer {
-    bool is_of_region = false;   // live or gone: then the block around it is not judged
+    bool is_of_region = false;     // live or gone: then the block around it is not judged
     Id region = BlockStore::kNone; // the live one
   };
-  Answer judge_use(const Event& e, const BlockStore::Range& backing, const Use& use, CallVerdicts& verdicts) const;
+  Answer judge_use(const Event& e, const BlockStore::Range& backing, const Use& use,
+                   CallVerdicts& verdicts) const;
 
   // The pool took back what it had not given out.
   void judge_release(const Event& e, CallVerdicts& verdicts) const;

@@ -9,10 +9,12 @@ namespace gmt {
 
 using trace::MemoryKind;
 
-NamedMemory RangeVerdicts::judge_copy_side(const Event& e, Side side, CallVerdicts& verdicts) const {
+NamedMemory RangeVerdicts::judge_copy_side(const Event& e, Side side,
+                                           CallVerdicts& verdicts) const {
   const trace::Side declared = declared_side(e, side);
   const std::uint64_t address = address_of(e, side), bytes = trace::CopyView(e).bytes();
-  if (declared != trace::Side::kArray) return judge_range(e, {address, copy_extent(e, side), side, declared}, verdicts);
+  if (declared != trace::Side::kArray)
+    return judge_range(e, {address, copy_extent(e, side), side, declared}, verdicts);
   const Id id = arrays_.find(address);
   if (id == kNone) arrays_.judge_freed(e, address, bytes, side, verdicts);
   else arrays_.judge_side(e, side, verdicts);
@@ -20,8 +22,9 @@ NamedMemory RangeVerdicts::judge_copy_side(const Event& e, Side side, CallVerdic
 }
 
 NamedMemory RangeVerdicts::judge_set(const Event& e, CallVerdicts& verdicts) const {
-  return judge_range(e, {trace::SetView(e).destination(), set_extent(e), Side::kDestination, trace::Side::kDevice},
-                     verdicts);
+  return judge_range(
+    e, {trace::SetView(e).destination(), set_extent(e), Side::kDestination, trace::Side::kDevice},
+    verdicts);
 }
 
 NamedMemory RangeVerdicts::judge_use(const Event& e, CallVerdicts& verdicts) const {
@@ -32,7 +35,8 @@ NamedMemory RangeVerdicts::judge_use(const Event& e, CallVerdicts& verdicts) con
   named.block = arrays_.find(named.address);
   if (named.block != kNone) return named;
   const bool could_be_array = use == trace::UseClass::kTexture || use == trace::UseClass::kSurface;
-  if (could_be_array && named.bytes == 0 && arrays_.judge_freed(e, named.address, 0, Side::kNone, verdicts)) {
+  if (could_be_array && named.bytes == 0 &&
+      arrays_.judge_freed(e, named.address, 0, Side::kNone, verdicts)) {
     return named;
   }
   for (const Space space : {Space::kAddress, Space::kRegistered}) {
@@ -44,7 +48,8 @@ NamedMemory RangeVerdicts::judge_use(const Event& e, CallVerdicts& verdicts) con
   return named;
 }
 
-NamedMemory RangeVerdicts::judge_range(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const {
+NamedMemory RangeVerdicts::judge_range(const Event& e, const NamedRange& range,
+                                       CallVerdicts& verdicts) const {
   NamedMemory named{.address = range.address, .bytes = range.bytes};
   if (range.address == 0 || range.bytes == 0 || contexts_.is_dead(e.context)) return named;
   if (const auto block = store_.find(Space::kAddress, range.address)) {
@@ -52,7 +57,8 @@ NamedMemory RangeVerdicts::judge_range(const Event& e, const NamedRange& range, 
     PoolVerdicts::Answer answer;
     if (user_pools_.has_regions()) answer = pools_.judge_use(e, block, {.range = range}, verdicts);
     named.region = answer.region;
-    if (!answer.is_of_region && range.bytes > block.end - range.address) bounds_.judge_end(e, block, range, verdicts);
+    if (!answer.is_of_region && range.bytes > block.end - range.address)
+      bounds_.judge_end(e, block, range, verdicts);
     return named;
   }
   if (const auto block = store_.find(Space::kRegistered, range.address)) {
@@ -65,7 +71,8 @@ NamedMemory RangeVerdicts::judge_range(const Event& e, const NamedRange& range, 
   return named;
 }
 
-void RangeVerdicts::judge_freed(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const {
+void RangeVerdicts::judge_freed(const Event& e, const NamedRange& range,
+                                CallVerdicts& verdicts) const {
   const bool could_be_host = range.declared == trace::Side::kHost;
   if (is_sticky(e.result) || (could_be_host && e.succeeded())) return;
   const Block* dead = store_.find_dead(Space::kAddress, range.address);
@@ -73,7 +80,8 @@ void RangeVerdicts::judge_freed(const Event& e, const NamedRange& range, CallVer
   const Block& block = *dead;
   // A graph's memory comes back at every launch, static memory with its module.
   if (block.memory_kind == MemoryKind::kGraph || is_static(block.memory_kind)) return;
-  const bool is_of_host_too = block.memory_kind == MemoryKind::kPinned || block.memory_kind == MemoryKind::kManaged;
+  const bool is_of_host_too =
+    block.memory_kind == MemoryKind::kPinned || block.memory_kind == MemoryKind::kManaged;
   if (is_of_host_too && e.succeeded()) return;
   verdicts.add({.kind = Verdict::Kind::kUseAfterFree,
                 .side = range.side,
@@ -84,7 +92,8 @@ void RangeVerdicts::judge_freed(const Event& e, const NamedRange& range, CallVer
 }
 
 void RangeVerdicts::judge_node(const Event& e, CallVerdicts& verdicts) const {
-  if (e.from_runtime() || contexts_.is_dead(e.context) || (e.flags & trace::kUseToldBefore) != 0) return;
+  if (e.from_runtime() || contexts_.is_dead(e.context) || (e.flags & trace::kUseToldBefore) != 0)
+    return;
   if (const std::optional<Event> work = work_of_node(e)) {
     judge_node_side(*work, Side::kDestination, verdicts);
     if (work->kind == trace::Kind::kCopy) judge_node_side(*work, Side::kSource, verdicts);
@@ -96,7 +105,8 @@ void RangeVerdicts::judge_node(const Event& e, CallVerdicts& verdicts) const {
   if (!block) return;
   const bool reads = (e.flags & trace::kUseReads) != 0;
   const Side side = reads ? Side::kSource : Side::kDestination;
-  bounds_.judge_end(e, block, {.address = use.address(), .bytes = use.bytes(), .side = side}, verdicts);
+  bounds_.judge_end(e, block, {.address = use.address(), .bytes = use.bytes(), .side = side},
+                    verdicts);
 }
 
 void RangeVerdicts::judge_node_side(const Event& work, Side side, CallVerdicts& verdicts) const {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts on copies, sets and other uses: whether what they name lives, and whether they stay inside of it.
+// Verdicts on copies, sets and other uses: whether what they name lives, and whether they stay
+// inside of it.
 //
-// Host memory is judged with care: once freed or unregistered, its addresses may belong to malloc again, so only a call
-// that CUDA refused is called a use after free there.
+// Host memory is judged with care: once freed or unregistered, its addresses may belong to malloc
+// again, so only a call that CUDA refused is called a use after free there.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +29,14 @@ public:
 
   RangeVerdicts(const BlockStore& store, const ContextTable& contexts, const UserPools& user_pools,
                 const Arrays& arrays, const Bounds& bounds, const PoolVerdicts& pools)
-      : store_(store), contexts_(contexts), user_pools_(user_pools), arrays_(arrays), bounds_(bounds), pools_(pools) {}
+      : store_(store), contexts_(contexts), user_pools_(user_pools), arrays_(arrays),
+        bounds_(bounds), pools_(pools) {}
 
   NamedMemory judge_copy_side(const Event& copy, Side side, CallVerdicts& verdicts) const;
   NamedMemory judge_set(const Event& set, CallVerdicts& verdicts) const;
   NamedMemory judge_use(const Event& use, CallVerdicts& verdicts) const;
-  // A graph's node: what it copies or sets past the end of its memory is a mistake when the node is made, whatever CUDA
-  // answers.
+  // A graph's node: what it copies or sets past the end of its memory is a mistake when the node is
+  // made, whatever CUDA answers.
   void judge_node(const Event& use, CallVerdicts& verdicts) const;
 
 private:

@@ -8,12 +8,12 @@
 namespace gmt {
 namespace {
 
-using trace::MemoryKind;
 using trace::FreeFunction;
+using trace::MemoryKind;
 
-// Codes of a refused release that say nothing about its address: no device, no or a lost context (the runtime
-// retries), a call inside a host callback, capture rules. To a handle of an array that is gone the driver
-// says that its context is (709, measured).
+// Codes of a refused release that say nothing about its address: no device, no or a lost context
+// (the runtime retries), a call inside a host callback, capture rules. To a handle of an array that
+// is gone the driver says that its context is (709, measured).
 bool says_nothing_about_address(std::uint16_t result, FreeFunction function) {
   const bool array =
     function == FreeFunction::kArrayDestroy || function == FreeFunction::kMipmappedArrayDestroy;
@@ -46,14 +46,16 @@ void ReleaseVerdicts::judge_refused(const Event& e, CallVerdicts& verdicts) cons
   if (const BlockStore::Id id = store_.find_exact(home, address); id != BlockStore::kNone) {
     const Block& block = store_[id];
     if (!release_fits(function, block.memory_kind)) {
-      verdicts.add({.kind = Verdict::Kind::kMismatchedFree, .block = &block, .range_begin = address});
+      verdicts.add(
+        {.kind = Verdict::Kind::kMismatchedFree, .block = &block, .range_begin = address});
     }
     return; // the right function on a live block was refused for another reason: an api-error
   }
   for (const Space space : kAllSpaces) {
     if (space == home) continue;
     if (const BlockStore::Id id = store_.find_exact(space, address); id != BlockStore::kNone) {
-      return verdicts.add({.kind = Verdict::Kind::kMismatchedFree, .block = &store_[id], .range_begin = address});
+      return verdicts.add(
+        {.kind = Verdict::Kind::kMismatchedFree, .block = &store_[id], .range_begin = address});
     }
   }
   if (has_ranges(home)) {
@@ -68,21 +70,24 @@ void ReleaseVerdicts::judge_refused(const Event& e, CallVerdicts& verdicts) cons
 }
 
 // Nothing live is there: freed, ended with its context, or never seen.
-void ReleaseVerdicts::judge_freed_address(const Event& e, Space home, CallVerdicts& verdicts) const {
+void ReleaseVerdicts::judge_freed_address(const Event& e, Space home,
+                                          CallVerdicts& verdicts) const {
   const std::uint64_t address = trace::FreeView(e).address();
   const Block* inside = nullptr;
   for (const Space space : kAllSpaces) {
-    // A range that was unregistered is ordinary host memory: only unregistering it again is a double free.
+    // A range that was unregistered is ordinary host memory: only unregistering it again is a
+    // double free.
     if (space != home && space == Space::kRegistered) continue;
     const Block* dead = store_.find_dead(space, address);
     if (dead == nullptr) continue;
     const Block& block = *dead;
     const bool ended = block.end == Block::End::kContextEnded;
     if (block.address == address || ended) {
-      return verdicts.add({.kind = ended ? Verdict::Kind::kInvalidFreeEnded : Verdict::Kind::kDoubleFree,
-                           .block = &block,
-                           .offset = address - block.address,
-                           .range_begin = address});
+      return verdicts.add(
+        {.kind = ended ? Verdict::Kind::kInvalidFreeEnded : Verdict::Kind::kDoubleFree,
+         .block = &block,
+         .offset = address - block.address,
+         .range_begin = address});
     }
     if (inside == nullptr) inside = &block;
   }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts on releases that CUDA refused, and on free() of the C library. The order in which a refused release is
-// explained: a live block of another kind, the inside of a live block, a freed block, one that ended with its context,
-// none of these.
+// Verdicts on releases that CUDA refused, and on free() of the C library. The order in which a
+// refused release is explained: a live block of another kind, the inside of a live block, a freed
+// block, one that ended with its context, none of these.
 #pragma once
 
 #include "analyzer/cuda_state/contexts.h"
-#include "analyzer/heap/store/block_store.h"
 #include "analyzer/heap/memory_kinds.h"
+#include "analyzer/heap/store/block_store.h"
 
 namespace gmt {
 
 class ReleaseVerdicts {
 public:
-
-  ReleaseVerdicts(const BlockStore& store, const ContextTable& contexts) : store_(store), contexts_(contexts) {}
+  ReleaseVerdicts(const BlockStore& store, const ContextTable& contexts)
+      : store_(store), contexts_(contexts) {}
 
   void judge_refused(const Event& e, CallVerdicts& verdicts) const;
-  // free() of what is not registered. Judged by allocation alone, whatever it does afterwards (glibc may abort); most of what
-  // it frees is none of CUDA's business.
+  // free() of what is not registered. Judged by allocation alone, whatever it does afterwards
+  // (glibc may abort); most of what it frees is none of CUDA's business.
   void judge_host_free(const Event& e, CallVerdicts& verdicts) const;
 
 private:

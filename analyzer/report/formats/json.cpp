@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report for programs: docs/report-json.md documents every field, docs/report.schema.json is its schema,
-// and tests/report holds this file to it. Fields are only ever added while "schema" stays 1. Invariant: any
-// bytes from the traced program give valid JSON; what is no UTF-8 is replaced.
+// The report for programs: docs/report-json.md documents every field, docs/report.schema.json is
+// its schema, and tests/report holds this file to it. Fields are only ever added while "schema"
+// stays 1. Invariant: any bytes from the traced program give valid JSON; what is no UTF-8 is
+// replaced.
 #include <algorithm>
 #include <ostream>
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/output_format.h"
-#include "analyzer/report/formats/json_access.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/report/formats/json_access.h"
+#include "analyzer/report/output_format.h"
 
 namespace gmt {
 namespace {
@@ -41,7 +42,8 @@ const char* word(Ending::How how) {
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json json_of(const Ending& ending) {
-  const bool exited = ending.how == Ending::How::kExited, signalled = ending.how == Ending::How::kSignalled;
+  const bool exited = ending.how == Ending::How::kExited,
+             signalled = ending.how == Ending::How::kSignalled;
   return {{"how", word(ending.how)},
           {"status", exited ? Json(ending.status) : Json(nullptr)},
           {"signal", signalled ? Json(ending.signal) : Json(nullptr)}};
@@ -94,7 +96,9 @@ Json json_of(const Frame& frame) {
           {"file", text_or_null(frame.file)},
           {"line", frame.line != 0 ? Json(frame.line) : Json(nullptr)},
           {"module", text_or_null(frame.module)},
-          {"module_offset", frame.module.empty() || frame.tail_call ? Json(nullptr) : Json(format_address(frame.module_offset))},
+          {"module_offset", frame.module.empty() || frame.tail_call
+                              ? Json(nullptr)
+                              : Json(format_address(frame.module_offset))},
           {"address", format_address(frame.address)},
           {"inlined", frame.inlined},
           {"tail_call", frame.tail_call}};
@@ -132,7 +136,9 @@ Json json_of(const MemoryTables::KindRow& f) {
 }
 
 Json json_of(const MemoryTables::Device& d) {
-  return {{"device", device_or_null(d.device)}, {"peak_bytes", d.peak_bytes}, {"live_bytes", d.live_bytes}};
+  return {{"device", device_or_null(d.device)},
+          {"peak_bytes", d.peak_bytes},
+          {"live_bytes", d.live_bytes}};
 }
 
 Json json_of(const MemoryTables::Copies& c) {
@@ -143,12 +149,9 @@ Json json_of(const MemoryTables::Copies& c) {
 }
 
 Json json_of(const MemoryTables::Module& m) {
-  return {{"module", text_or_null(m.path)},
-          {"owner", text_or_null(m.owner)},
-          {"allocations", m.allocations},
-          {"allocated_bytes", m.allocated_bytes},
-          {"peak_bytes", m.peak_bytes},
-          {"live_bytes", m.live_bytes}};
+  return {{"module", text_or_null(m.path)}, {"owner", text_or_null(m.owner)},
+          {"allocations", m.allocations},   {"allocated_bytes", m.allocated_bytes},
+          {"peak_bytes", m.peak_bytes},     {"live_bytes", m.live_bytes}};
 }
 
 template <class Number> Json number_or_null(const std::optional<Number>& number) {
@@ -181,7 +184,9 @@ template <class Row> Json rows_of(const std::vector<Row>& rows) {
 Json json_of(const MemoryTables& tables, unsigned depth) {
   Json holders = Json::array();
   for (const MemoryTables::Holder& h : tables.holders) {
-    holders.push_back({{"bytes", h.bytes}, {"blocks", h.blocks}, {"stack", json_of(h.stack, stack_label(StackRole::kAllocated), depth)}});
+    holders.push_back({{"bytes", h.bytes},
+                       {"blocks", h.blocks},
+                       {"stack", json_of(h.stack, stack_label(StackRole::kAllocated), depth)}});
   }
   return {{"families", rows_of(tables.memory_kinds)},
           {"devices", rows_of(tables.devices)},
@@ -231,7 +236,8 @@ Json json_of(const HeldMemory& held) {
 
 Json json_of(const ReportedFinding& finding, const Report& report, unsigned depth) {
   Json stacks = Json::array();
-  for (const LabelledStack& stack : finding.stacks) stacks.push_back(json_of(stack, stack.label, depth));
+  for (const LabelledStack& stack : finding.stacks)
+    stacks.push_back(json_of(stack, stack.label, depth));
   const bool known = finding.process < report.processes.size();
   return {{"kind", finding.kind},
           {"severity", word(finding.severity)},
@@ -271,7 +277,7 @@ void add_findings(Json& out, const Report& report, const OutputOptions& options)
     findings.push_back(json_of(report.findings[i], report, options.stack_depth));
   }
   out["not_shown"] = {
-      {"limit", all - count}, {"min_bytes", report.below_min_bytes}, {"kinds", report.other_kinds}};
+    {"limit", all - count}, {"min_bytes", report.below_min_bytes}, {"kinds", report.other_kinds}};
   out["suppressed"] = report.suppressed;
   Json& rules = out["suppressions"] = Json::array();
   for (const SuppressionUse& use : report.suppressions) {
@@ -306,7 +312,7 @@ void write_json(const Report& report, const OutputOptions& options, std::ostream
 }
 
 const OutputRegistration kJson{
-    {.id = "json", .title = "for programs; see docs/report-json.md", .write = write_json}};
+  {.id = "json", .title = "for programs; see docs/report-json.md", .write = write_json}};
 
 } // namespace
 } // namespace gmt

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "analyzer/coalescing/kernel_counters.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/coalescing/kernel_counters.h"
 
 namespace gmt::json {
 namespace {
@@ -15,7 +15,9 @@ using Json = nlohmann::ordered_json;
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json count_or_null(std::uint64_t count) { return count == 0 ? Json(nullptr) : Json(count); }
 
-Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
+Json number_or_null(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
 
 Json counters_json(const KernelCounters& c) {
   if (c.launches == 0) return nullptr;
@@ -75,12 +77,9 @@ Json accesses_json(const AccessTables& tables) {
   Json lines = Json::array(), kernels = Json::array();
   for (const AccessFigures& line : tables.lines) lines.push_back(access_json(line));
   for (const AccessTables::Kernel& kernel : tables.kernels) kernels.push_back(kernel_json(kernel));
-  return {{"launches", tables.launches},
-          {"measured_launches", tables.measured},
-          {"put_off_launches", tables.put_off},
-          {"moved_bytes", tables.moved_bytes},
-          {"wasted_bytes", tables.wasted_bytes},
-          {"lines", std::move(lines)},
+  return {{"launches", tables.launches},         {"measured_launches", tables.measured},
+          {"put_off_launches", tables.put_off},  {"moved_bytes", tables.moved_bytes},
+          {"wasted_bytes", tables.wasted_bytes}, {"lines", std::move(lines)},
           {"kernels", std::move(kernels)}};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report for people: how the program ended, what is wrong, where, and what to do; then everything that
-// limits how far the report may be trusted; the SUMMARY line is always there and always last. No colour
-// carries anything that the words do not. The same findings are worded the same way every time, so that
-// scripts may match them.
+// The report for people: how the program ended, what is wrong, where, and what to do; then
+// everything that limits how far the report may be trusted; the SUMMARY line is always there and
+// always last. No colour carries anything that the words do not. The same findings are worded the
+// same way every time, so that scripts may match them.
 #include <algorithm>
 #include <map>
 #include <ostream>
@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/report/output_format.h"
-#include "analyzer/report/formats/text_layout.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/report/formats/text_layout.h"
+#include "analyzer/report/output_format.h"
 
 namespace gmt {
 namespace {
@@ -26,7 +26,8 @@ std::string facts(const ProcessReport& process) {
 }
 
 // One line if it fits, else the facts on a line of their own.
-std::string head_line(const std::string& title, const ProcessReport& process, const std::string& fact) {
+std::string head_line(const std::string& title, const ProcessReport& process,
+                      const std::string& fact) {
   const std::string program = title + "   " + command_line(process);
   if (columns(program) + 3 + columns(fact) <= kWidth) return program + "   " + fact + "\n";
   return (columns(program) <= kWidth ? program + "\n" : wrap(program, 4, 0)) + "  " + fact + "\n";
@@ -47,7 +48,7 @@ void add_device_line(std::string& out, const Report& report) {
                           launches == 1 ? "launch" : "launches");
   }
   out += wrap("simulated device: no GPU took part" + kernels +
-                  ", so this report knows only what the program asked of CUDA",
+                ", so this report knows only what the program asked of CUDA",
               2, 2);
 }
 
@@ -68,7 +69,8 @@ void add_header(std::string& out, const Report& report) {
   }
 }
 
-// Processes in which nothing was found are named only if they did not end well; the rest is a number.
+// Processes in which nothing was found are named only if they did not end well; the rest is a
+// number.
 void add_processes(std::string& out, const Report& report, const OutputOptions& options,
                    const std::vector<ReportedFinding>& shown) {
   std::size_t quiet = 0;
@@ -77,7 +79,8 @@ void add_processes(std::string& out, const Report& report, const OutputOptions& 
     const bool any = std::ranges::any_of(report.findings, is_of_this);
     std::string text;
     for (const ReportedFinding& finding : shown) {
-      if (is_of_this(finding)) text += "\n" + finding_text(finding, options.stack_depth, options.color);
+      if (is_of_this(finding))
+        text += "\n" + finding_text(finding, options.stack_depth, options.color);
     }
     const ProcessReport& process = report.processes[p];
     const bool ended_well = process.ended.how == Ending::How::kExited && process.ended.status == 0;
@@ -87,8 +90,8 @@ void add_processes(std::string& out, const Report& report, const OutputOptions& 
   }
   if (quiet != 0) {
     const bool all = quiet == report.processes.size(); // of several, see above
-    out += fmt::format("\nno findings in {}\n",
-                       all ? format_count(quiet) + " processes" : format_plural(quiet, "other process"));
+    out += fmt::format("\nno findings in {}\n", all ? format_count(quiet) + " processes"
+                                                    : format_plural(quiet, "other process"));
   }
 }
 
@@ -118,9 +121,10 @@ void add_held_back(std::string& out, const Report& report, std::size_t more) {
       rules += fmt::format("{}{}: {} {}", rules.empty() ? "" : ", ", use.file, use.rule,
                            format_count(use.findings));
     }
-    out += wrap(printable(fmt::format("{} suppressed by {} ({})", format_plural(report.suppressed, "finding"),
-                                      format_plural(report.suppressions.size(), "rule"), rules)),
-                2, 0);
+    out += wrap(
+      printable(fmt::format("{} suppressed by {} ({})", format_plural(report.suppressed, "finding"),
+                            format_plural(report.suppressions.size(), "rule"), rules)),
+      2, 0);
   }
 }
 
@@ -139,10 +143,10 @@ void add_losses(std::string& out, const Report& report) {
       if (records != 0)
         words += fmt::format("{}{} {}", words.empty() ? "" : ", ", cause, format_count(records));
     }
-    out += wrap(
-        printable(fmt::format("{} lost ({}): findings may be missing, and a leak may be a free that was lost",
-                              format_plural(sum, "event"), words)),
-        2, 0);
+    out += wrap(printable(fmt::format(
+                  "{} lost ({}): findings may be missing, and a leak may be a free that was lost",
+                  format_plural(sum, "event"), words)),
+                2, 0);
   }
   if (torn != 0) {
     out += fmt::format("{} never finished: a signal or the process's end cut in\n",
@@ -162,7 +166,8 @@ void add_not_checked(std::string& out, const Report& report) {
       const bool fits = columns(entry.what) <= kWidest;
       const std::string what = fits ? pad(entry.what, width) + "  " : entry.what + ": ";
       // The column's own spaces must not be taken for the wrapping of words.
-      const std::string why = wrap(printable(entry.why), fits ? width + 4 : 4, fits ? width + 4 : 4);
+      const std::string why =
+        wrap(printable(entry.why), fits ? width + 4 : 4, fits ? width + 4 : 4);
       if (fits) out += "  " + printable(what) + why.substr(width + 4);
       else out += wrap(printable(what + entry.why), 4, 2);
     }
@@ -189,7 +194,8 @@ void add_totals(std::string& out, const Report& report) {
     if (process.totals.peak_bytes == peak) range = process.totals.peak_range;
   }
   out += wrap(fmt::format("peak {}{}{}", format_bytes(peak),
-                          report.processes.size() > 1 ? " of device memory in one process" : " of device memory",
+                          report.processes.size() > 1 ? " of device memory in one process"
+                                                      : " of device memory",
                           range.empty() ? "" : ", in range " + printable(range)),
               2, 0);
   out += fmt::format("in all, host memory included: allocated {} in {}, live at end {}{}\n",
@@ -197,7 +203,8 @@ void add_totals(std::string& out, const Report& report) {
                      blocks == 0 ? "" : " in " + format_plural(blocks, "block"));
   if (in_kernels == 0) return;
   out += fmt::format("device heap, not counted above: {} in kernels, peak {}, live at end {}\n",
-                     format_plural(in_kernels, "call"), format_bytes(heap_peak), format_bytes(heap_live));
+                     format_plural(in_kernels, "call"), format_bytes(heap_peak),
+                     format_bytes(heap_live));
 }
 
 void write_text(const Report& report, const OutputOptions& options, std::ostream& stream) {
@@ -213,15 +220,17 @@ void write_text(const Report& report, const OutputOptions& options, std::ostream
   add_not_checked(tail, report);
   if (!tail.empty()) out += "\n" + tail;
   out += "\n";
-  if (const std::string where = access_tables(report, options.tables); !where.empty()) out += where + "\n";
-  if (const std::string memory = tables(report, options.tables); !memory.empty()) out += memory + "\n";
+  if (const std::string where = access_tables(report, options.tables); !where.empty())
+    out += where + "\n";
+  if (const std::string memory = tables(report, options.tables); !memory.empty())
+    out += memory + "\n";
   add_totals(out, report);
   out += summary(report) + "\n";
   stream << out;
 }
 
 const OutputRegistration kText{
-    {.id = "text", .title = "for people; what is printed by default", .write = write_text}};
+  {.id = "text", .title = "for people; what is printed by default", .write = write_text}};
 
 } // namespace
 } // namespace gmt

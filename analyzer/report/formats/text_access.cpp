@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where memory traffic went, as aligned columns: the source lines that waste most of it, and the kernels with how
-// much of them was measured. Only where --coalescing measured something.
+// Where memory traffic went, as aligned columns: the source lines that waste most of it, and the
+// kernels with how much of them was measured. Only where --coalescing measured something.
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "analyzer/symbols/demangle.h"
+#include "analyzer/base/text_format.h"
 #include "analyzer/coalescing/kernel_counters.h"
 #include "analyzer/report/formats/text_layout.h"
-#include "analyzer/base/text_format.h"
+#include "analyzer/symbols/demangle.h"
 
 namespace gmt::text {
 namespace {
@@ -40,18 +40,20 @@ Names names_of(const AccessTables& tables) {
 
 void add_heading(std::string& out, const AccessTables& tables) {
   std::string heading =
-      fmt::format("global memory: {} moved in all launches", format_bytes(tables.moved_bytes));
+    fmt::format("global memory: {} moved in all launches", format_bytes(tables.moved_bytes));
   if (tables.moved_bytes != 0) {
     heading += fmt::format(", {} of it in vain",
                            tables.wasted_bytes == 0 ? "none" : format_bytes(tables.wasted_bytes));
   }
   if (tables.measured < tables.launches) {
-    out += wrap(fmt::format("{} of {} launches were measured{}; numbers for all take the others to be like them",
-                            format_count(tables.measured), format_count(tables.launches),
-                            tables.put_off == 0 ? ""
-                                                : fmt::format(", {} more were put off to save time",
-                                                              format_count(tables.put_off))),
-                2, 0);
+    out +=
+      wrap(fmt::format(
+             "{} of {} launches were measured{}; numbers for all take the others to be like them",
+             format_count(tables.measured), format_count(tables.launches),
+             tables.put_off == 0
+               ? ""
+               : fmt::format(", {} more were put off to save time", format_count(tables.put_off))),
+           2, 0);
   }
   out += wrap(heading + (tables.lines.empty() ? "" : "; the lines that waste most"), 2, 0);
 }
@@ -65,7 +67,7 @@ void add_lines(std::string& out, const AccessTables& tables, const Names& names)
   std::size_t width = 0;
   for (const AccessFigures& f : tables.lines) {
     table.rows.push_back(
-        {format_bytes(f.wasted_bytes), percent(f.share), fmt::format("{:.2f}", f.ratio())});
+      {format_bytes(f.wasted_bytes), percent(f.share), fmt::format("{:.2f}", f.ratio())});
     width = std::max(width, columns(places.emplace_back(place_of(f, folder))));
   }
   std::string lines = lines_of(table, table.rows.size(), 0);
@@ -77,7 +79,8 @@ void add_lines(std::string& out, const AccessTables& tables, const Names& names)
       line += "   line";
     } else {
       const AccessFigures& f = tables.lines[row - 1];
-      const std::string what = f.width == 0 ? f.operation : fmt::format("{}-byte {}", f.width, f.operation);
+      const std::string what =
+        f.width == 0 ? f.operation : fmt::format("{}-byte {}", f.width, f.operation);
       const std::string tail = fmt::format("{}{}", what, f.brief.empty() ? "" : ", " + f.brief);
       line += fmt::format("   {}  {} in {}", pad(places[row - 1], width), tail,
                           printable(names.at(f.kernel)));
@@ -87,7 +90,8 @@ void add_lines(std::string& out, const AccessTables& tables, const Names& names)
   }
 }
 
-void add_kernels(std::string& out, const AccessTables& tables, const Names& names, TableChoice choice) {
+void add_kernels(std::string& out, const AccessTables& tables, const Names& names,
+                 TableChoice choice) {
   if (tables.kernels.empty()) return;
   Table table{{"kernel", "launches", "measured", "sectors a request", "efficiency", "wasted"}, {}};
   const bool all = choice == TableChoice::kAll;
@@ -95,11 +99,11 @@ void add_kernels(std::string& out, const AccessTables& tables, const Names& name
   for (std::size_t i = 0; i < count; ++i) {
     const AccessTables::Kernel& k = tables.kernels[i];
     const bool idle = k.requests == 0; // no global memory
-    table.rows.push_back({printable(names.at(k.kernel)),
-                          k.is_kernel ? format_count(k.launches) : "(device)",
-                          k.is_kernel ? format_count(k.measured) : "-",
-                          idle ? "-" : fmt::format("{:.1f}", k.sectors_per_request()),
-                          idle ? "-" : percent(k.efficiency()), idle ? "-" : format_bytes(k.wasted_bytes)});
+    table.rows.push_back(
+      {printable(names.at(k.kernel)), k.is_kernel ? format_count(k.launches) : "(device)",
+       k.is_kernel ? format_count(k.measured) : "-",
+       idle ? "-" : fmt::format("{:.1f}", k.sectors_per_request()),
+       idle ? "-" : percent(k.efficiency()), idle ? "-" : format_bytes(k.wasted_bytes)});
   }
   out += lines_of(table, count, 0);
   if (const std::size_t more = tables.kernels.size() - count; more != 0) {
@@ -107,7 +111,9 @@ void add_kernels(std::string& out, const AccessTables& tables, const Names& name
   }
 }
 
-std::string optional_percent(const std::optional<double>& share) { return share ? percent(*share) : "-"; }
+std::string optional_percent(const std::optional<double>& share) {
+  return share ? percent(*share) : "-";
+}
 std::string optional_number(const std::optional<double>& number) {
   return number ? fmt::format("{:.1f}", *number) : "-";
 }
@@ -120,13 +126,15 @@ std::string bandwidth(const KernelCounters& c) {
 }
 
 // Means of the launches that were counted by themselves; those that move most in all first.
-void add_counters(std::string& out, const AccessTables& tables, const Names& names, TableChoice choice) {
+void add_counters(std::string& out, const AccessTables& tables, const Names& names,
+                  TableChoice choice) {
   const std::vector<const AccessTables::Kernel*> counted = tables.counted();
   if (counted.empty()) return;
-  Table table{{"each launch of", "counted", "time", "read", "written", "GB/s", "of peak", "L1 hits", "L2 hits",
-               "sectors a load", "a store"},
+  Table table{{"each launch of", "counted", "time", "read", "written", "GB/s", "of peak", "L1 hits",
+               "L2 hits", "sectors a load", "a store"},
               {}};
-  const std::size_t count = choice == TableChoice::kAll ? counted.size() : std::min(kKernels, counted.size());
+  const std::size_t count =
+    choice == TableChoice::kAll ? counted.size() : std::min(kKernels, counted.size());
   for (std::size_t i = 0; i < count; ++i) {
     const KernelCounters& c = counted[i]->counters;
     const std::optional<double> time = mean(c.nanoseconds);
@@ -134,8 +142,8 @@ void add_counters(std::string& out, const AccessTables& tables, const Names& nam
                           time ? format_duration(*time) : "-", optional_bytes(mean(c.read_bytes)),
                           optional_bytes(mean(c.written_bytes)), bandwidth(c),
                           optional_percent(share_of_peak(c)), optional_percent(l1_hit_rate(c)),
-                          optional_percent(l2_hit_rate(c)),
-                          optional_number(sectors_a_load(c)), optional_number(sectors_a_store(c))});
+                          optional_percent(l2_hit_rate(c)), optional_number(sectors_a_load(c)),
+                          optional_number(sectors_a_store(c))});
   }
   out += lines_of(table, count, 0);
   if (const std::size_t more = counted.size() - count; more != 0) {
@@ -152,7 +160,8 @@ std::string access_tables(const Report& report, TableChoice choice) {
   for (const ProcessReport& process : report.processes) {
     if (!process.accesses) continue;
     ++others;
-    if (most == nullptr || process.accesses->moved_bytes > most->accesses->moved_bytes) most = &process;
+    if (most == nullptr || process.accesses->moved_bytes > most->accesses->moved_bytes)
+      most = &process;
   }
   if (most == nullptr) return "";
   std::string out;

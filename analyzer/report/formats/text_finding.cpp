@@ -14,17 +14,19 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/symbols/demangle.h"
-#include "analyzer/report/formats/text_layout.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/report/formats/text_layout.h"
+#include "analyzer/symbols/demangle.h"
 
 namespace gmt::text {
 namespace {
 
-constexpr std::size_t kWidestLocation = 44; // longer ones push their own line's function to the right
+constexpr std::size_t kWidestLocation = 44; // longer ones push their own line's function to the
+                                            // right
 constexpr std::size_t kNarrowestFunction = 24;
 constexpr std::size_t kStackIndent = 4;
-constexpr unsigned kFramesOfLibraries = 6; // of what a library does for itself, unless another number is asked for
+constexpr unsigned kFramesOfLibraries = 6; // of what a library does for itself, unless another
+                                           // number is asked for
 
 std::string_view severity_word(Severity severity) {
   switch (severity) {
@@ -54,22 +56,23 @@ std::size_t shown(const LabelledStack& stack, unsigned depth) {
   return depth == 0 ? stack.frames.size() : std::min<std::size_t>(depth, stack.frames.size());
 }
 
-// Which thread it was, below its frame: "launch 3 of step(int*), block (0, 1, 0), thread (31, 0, 0)".
+// Which thread it was, below its frame: "launch 3 of step(int*), block (0, 1, 0), thread (31, 0,
+// 0)".
 std::string device_thread(const LabelledStack& stack) {
   const auto index = [](const std::array<std::uint32_t, 3>& i) {
     return fmt::format("({}, {}, {})", i[0], i[1], i[2]);
   };
   const DeviceThread& thread = *stack.device;
   const bool in_kernel = std::ranges::any_of(
-      stack.frames, [&thread](const Frame& frame) { return frame.function == thread.kernel; });
+    stack.frames, [&thread](const Frame& frame) { return frame.function == thread.kernel; });
   std::string text = thread.launch != 0 ? fmt::format("launch {}", thread.launch) : "";
   if (!thread.kernel.empty() && !in_kernel) {
     const std::string name = printable(shorten_function(thread.kernel, kNarrowestFunction));
     text += (text.empty() ? "in " : " of ") + name;
   }
   if (!thread.block || !thread.thread) return text;
-  return fmt::format("{}{}block {}, thread {}", text, text.empty() ? "" : ", ", index(*thread.block),
-                     index(*thread.thread));
+  return fmt::format("{}{}block {}, thread {}", text, text.empty() ? "" : ", ",
+                     index(*thread.block), index(*thread.thread));
 }
 
 void add_stack(std::string& out, const LabelledStack& stack, const std::string& label,
@@ -96,7 +99,8 @@ void add_stack(std::string& out, const LabelledStack& stack, const std::string& 
     out.append(frames_at, ' ').append(thread + "\n");
   }
   if (const std::size_t more = stack.frames.size() - count; more != 0) {
-    out.append(frames_at, ' ').append(fmt::format("({} not shown)\n", format_plural(more, "outer frame")));
+    out.append(frames_at, ' ')
+      .append(fmt::format("({} not shown)\n", format_plural(more, "outer frame")));
   }
 }
 
@@ -127,8 +131,8 @@ std::string kinds_in_brief(const Report& report) {
   std::vector<KindSum> sums;
   for (const ReportedFinding& finding : report.findings) {
     if (finding.severity == Severity::kNote) continue;
-    auto at =
-        std::find_if(sums.begin(), sums.end(), [&](const KindSum& s) { return s.kind == finding.kind; });
+    auto at = std::find_if(sums.begin(), sums.end(),
+                           [&](const KindSum& s) { return s.kind == finding.kind; });
     if (at == sums.end()) at = sums.insert(sums.end(), {finding.kind, 0, 0});
     ++at->findings;
     if (finding.measure == Measure::kLostBlocks) at->bytes += finding.bytes;
@@ -146,13 +150,15 @@ std::string kinds_in_brief(const Report& report) {
 std::string finding_text(const ReportedFinding& finding, unsigned stack_depth, bool color) {
   const std::string_view word = severity_word(finding.severity);
   std::string out =
-      color ? fmt::format("{}{}\033[0m", severity_color(finding.severity), word) : std::string(word);
+    color ? fmt::format("{}{}\033[0m", severity_color(finding.severity), word) : std::string(word);
   out.append(9 - word.size(), ' ');
   const std::string much = amount(finding);
-  out += (much.empty() ? printable(finding.kind) : pad(printable(finding.kind), 22) + "  " + much) + "\n";
+  out += (much.empty() ? printable(finding.kind) : pad(printable(finding.kind), 22) + "  " + much) +
+         "\n";
   if (!finding.message.empty()) out += wrap(printable(finding.message), 2, 2);
   if (!finding.range.empty()) {
-    out += wrap(cat({finding.count > 1 ? "first in range " : "in range ", printable(finding.range)}), 4, 2);
+    out += wrap(
+      cat({finding.count > 1 ? "first in range " : "in range ", printable(finding.range)}), 4, 2);
   }
   const bool is_library_own = !finding.owner.empty() && stack_depth == 0;
   add_stacks(out, finding, is_library_own ? kFramesOfLibraries : stack_depth);
@@ -162,16 +168,20 @@ std::string finding_text(const ReportedFinding& finding, unsigned stack_depth, b
 }
 
 std::string summary(const Report& report) {
-  if (report.no_cuda_calls) return "SUMMARY: gpumemtrace: no CUDA call was seen, nothing was checked";
-  const std::uint64_t errors = report.count(Severity::kError), warnings = report.count(Severity::kWarning);
+  if (report.no_cuda_calls)
+    return "SUMMARY: gpumemtrace: no CUDA call was seen, nothing was checked";
+  const std::uint64_t errors = report.count(Severity::kError),
+                      warnings = report.count(Severity::kWarning);
   const std::uint64_t notes = report.count(Severity::kNote);
-  std::string line = "SUMMARY: gpumemtrace: " + (errors == 0 ? "no errors" : format_plural(errors, "error"));
+  std::string line =
+    "SUMMARY: gpumemtrace: " + (errors == 0 ? "no errors" : format_plural(errors, "error"));
   if (warnings != 0) line += ", " + format_plural(warnings, "warning");
   if (notes != 0) line += ", " + format_plural(notes, "note");
   line += kinds_in_brief(report);
   std::uint64_t lost = 0;
   for (const ProcessReport& process : report.processes) lost += process.lost_events();
-  if (report.suppressed != 0) line += fmt::format("; {} suppressed", format_count(report.suppressed));
+  if (report.suppressed != 0)
+    line += fmt::format("; {} suppressed", format_count(report.suppressed));
   if (lost != 0) line += fmt::format("; {} lost", format_plural(lost, "event"));
   return line;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the memory was when an allocation failed: what the driver said, which modules held how much, and what
-// had been freed in which pieces. The call stacks that held it stand above this part of a finding's text.
+// Where the memory was when an allocation failed: what the driver said, which modules held how
+// much, and what had been freed in which pieces. The call stacks that held it stand above this part
+// of a finding's text.
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "analyzer/base/path.h"
-#include "analyzer/report/formats/text_layout.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/report/formats/text_layout.h"
 
 namespace gmt::text {
 namespace {
@@ -19,7 +20,8 @@ void add_table(std::string& out, const Table& table) {
   const std::size_t rows = std::min(kRows, table.rows.size());
   out += lines_of(table, rows, kIndent);
   if (const std::size_t more = table.rows.size() - rows; more != 0) {
-    out.append(kIndent + 2, ' ').append(fmt::format("({} not shown)\n", format_plural(more, "more row")));
+    out.append(kIndent + 2, ' ')
+      .append(fmt::format("({} not shown)\n", format_plural(more, "more row")));
   }
 }
 
@@ -30,8 +32,8 @@ void add_modules(std::string& out, const HeldMemory& held) {
   for (const HeldMemory::Module& m : held.modules) {
     const std::string file(base_name(m.path));
     const std::string name = m.owner.empty() ? file : fmt::format("{} ({})", file, m.owner);
-    table.rows.push_back(
-        {printable(name.empty() ? "(unknown)" : name), format_count(m.blocks), format_bytes(m.bytes)});
+    table.rows.push_back({printable(name.empty() ? "(unknown)" : name), format_count(m.blocks),
+                          format_bytes(m.bytes)});
   }
   add_table(out, table);
 }
@@ -44,12 +46,13 @@ std::string kept(const HeldMemory::Pool& pool) {
 void add_pools(std::string& out, const HeldMemory& held) {
   if (held.pools.empty()) return;
   const bool kept_any = std::ranges::any_of(
-      held.pools, [](const HeldMemory::Pool& pool) { return pool.release_threshold.has_value(); });
+    held.pools, [](const HeldMemory::Pool& pool) { return pool.release_threshold.has_value(); });
   Table table{{"pool", "held", "freed", "largest piece", "fragmentation"}, {}};
   if (kept_any) table.heads.push_back("release threshold");
   for (const HeldMemory::Pool& pool : held.pools) {
     const bool freed = pool.freed_bytes != 0;
-    table.rows.push_back({printable(pool.name), format_bytes(pool.bytes), format_bytes(pool.freed_bytes),
+    table.rows.push_back({printable(pool.name), format_bytes(pool.bytes),
+                          format_bytes(pool.freed_bytes),
                           freed ? format_bytes(pool.largest_freed) : "-",
                           freed ? fmt::format("{:.0f} %", 100 * pool.fragmentation()) : "-"});
     if (kept_any) table.rows.back().push_back(kept(pool));
@@ -62,19 +65,23 @@ void add_pools(std::string& out, const HeldMemory& held) {
 std::string held_text(const HeldMemory& held) {
   std::string out;
   if (held.other_holders != 0) {
-    out += fmt::format("{:{}}held in {}: {}\n", "", kIndent, format_plural(held.other_holders, "other place"),
-                       format_bytes(held.other_bytes));
+    out +=
+      fmt::format("{:{}}held in {}: {}\n", "", kIndent,
+                  format_plural(held.other_holders, "other place"), format_bytes(held.other_bytes));
   }
   if (held.free_bytes && held.total_bytes) {
-    const std::string device = held.device >= 0 ? fmt::format("device {}", held.device) : "the device";
-    out += wrap(fmt::format("Right after it {} had {} of {} free; about {} (an estimate) were held by nobody "
-                            "that was traced: contexts, code, memory that pools keep, other programs.",
-                            device, format_bytes(*held.free_bytes), format_bytes(*held.total_bytes),
-                            format_bytes(*held.untraced_bytes())),
-                kIndent, kIndent);
+    const std::string device =
+      held.device >= 0 ? fmt::format("device {}", held.device) : "the device";
+    out += wrap(
+      fmt::format("Right after it {} had {} of {} free; about {} (an estimate) were held by nobody "
+                  "that was traced: contexts, code, memory that pools keep, other programs.",
+                  device, format_bytes(*held.free_bytes), format_bytes(*held.total_bytes),
+                  format_bytes(*held.untraced_bytes())),
+      kIndent, kIndent);
   } else if (!held.is_host) {
-    out += wrap("How much of the device was free, and what others held, is not known: this trace lacks it.",
-                kIndent, kIndent);
+    out += wrap(
+      "How much of the device was free, and what others held, is not known: this trace lacks it.",
+      kIndent, kIndent);
   }
   add_modules(out, held);
   add_pools(out, held);

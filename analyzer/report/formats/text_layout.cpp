@@ -19,7 +19,7 @@ bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) !=
 // A word as a shell would read it back.
 std::string quoted(const std::string& word) {
   constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%^";
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%^";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
   std::string out = "'";
   for (const char c : word) {
@@ -31,7 +31,8 @@ std::string quoted(const std::string& word) {
 
 std::string signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
-  std::string text = name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(number);
+  std::string text =
+    name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(number);
   switch (number) {
   case SIGSEGV:
   case SIGABRT:
@@ -71,7 +72,8 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t first_in
   bool line_empty = true;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = std::min(text.find(' ', at), text.size());
-    if (text.substr(end).starts_with(" %")) end = std::min(text.find(' ', end + 1), text.size()); // "23 %" is one
+    if (text.substr(end).starts_with(" %"))
+      end = std::min(text.find(' ', end + 1), text.size()); // "23 %" is one
     const std::string_view word = text.substr(at, end - at);
     at = end + 1;
     if (word.empty()) continue;
@@ -123,7 +125,8 @@ std::string ending_words(const Ending& ending) {
 
 std::string command_line(const ProcessReport& process) {
   std::string line;
-  for (const std::string& word : process.arguments) line += (line.empty() ? "" : " ") + quoted(word);
+  for (const std::string& word : process.arguments)
+    line += (line.empty() ? "" : " ") + quoted(word);
   return printable(line.empty() ? process.executable : line);
 }
 
@@ -133,8 +136,8 @@ std::string location(const Frame& frame, const std::string& folder) {
     if (frame.module.empty() && frame.address == 0) return "(line unknown)"; // in a kernel
     if (frame.module.empty()) return format_address(frame.address);
     if (frame.address == 0) return printable(base_name(frame.module));
-    return printable(fmt::format("{}+{}", base_name(frame.module),
-                                 format_address(frame.module_offset)));
+    return printable(
+      fmt::format("{}+{}", base_name(frame.module), format_address(frame.module_offset)));
   }
   std::string file = std::filesystem::path(frame.file).lexically_normal().string();
   if (folder.size() > 1 && file.starts_with(folder + "/")) file.erase(0, folder.size() + 1);
@@ -143,7 +146,8 @@ std::string location(const Frame& frame, const std::string& folder) {
 
 std::string amount(const ReportedFinding& finding) {
   if (finding.measure != Measure::kMistakes) {
-    return fmt::format("{} in {}", format_bytes(finding.bytes), format_plural(finding.count, "block"));
+    return fmt::format("{} in {}", format_bytes(finding.bytes),
+                       format_plural(finding.count, "block"));
   }
   std::string text = finding.count > 1 ? format_plural(finding.count, "time") : "";
   if (finding.bytes != 0) text += (text.empty() ? "" : ", ") + format_bytes(finding.bytes);

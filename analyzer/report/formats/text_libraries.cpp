@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libraries do for themselves, in brief. A framework's caches make dozens of leaks that the user cannot mend, and
-// cuBLAS's kernels make hundreds of findings about accesses. What is the program's own would drown in them. JSON has
-// every one.
+// What libraries do for themselves, in brief. A framework's caches make dozens of leaks that the
+// user cannot mend, and cuBLAS's kernels make hundreds of findings about accesses. What is the
+// program's own would drown in them. JSON has every one.
 #include <compare>
 #include <map>
 
-#include "analyzer/report/formats/text_layout.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/report/formats/text_layout.h"
 
 namespace gmt::text {
 namespace {
 
-// Findings of one process that are shown as one. Leaks of device memory and of host memory have different clauses.
+// Findings of one process that are shown as one. Leaks of device memory and of host memory have
+// different clauses.
 struct Key {
   std::size_t process;
   std::string kind, owner, clause;
@@ -27,8 +28,9 @@ void describe_leaks(ReportedFinding& largest, const Sum& all) {
   largest.bytes = all.bytes;
   largest.count = all.count;
   largest.range.clear();
-  largest.message = cat({format_bytes(all.bytes), " in ", format_plural(all.count, "block"), ", allocated at ",
-                         format_plural(all.findings, "place"), ", was never freed", largest.owner_clause, "."});
+  largest.message =
+    cat({format_bytes(all.bytes), " in ", format_plural(all.count, "block"), ", allocated at ",
+         format_plural(all.findings, "place"), ", was never freed", largest.owner_clause, "."});
   for (LabelledStack& stack : largest.stacks) {
     stack.label = cat({"the largest ", stack.label});
     stack.shows_call = true;
@@ -37,9 +39,9 @@ void describe_leaks(ReportedFinding& largest, const Sum& all) {
 
 void describe_accesses(ReportedFinding& largest, const Sum& all) {
   const std::uint64_t others = all.findings - 1;
-  largest.advice += cat({" ", format_count(others), others == 1 ? " other place" : " other places", " in ", largest.owner,
-                         "'s kernels of which the same is true ", others == 1 ? "is" : "are",
-                         " not shown: --format json lists all."});
+  largest.advice += cat({" ", format_count(others), others == 1 ? " other place" : " other places",
+                         " in ", largest.owner, "'s kernels of which the same is true ",
+                         others == 1 ? "is" : "are", " not shown: --format json lists all."});
 }
 
 } // namespace

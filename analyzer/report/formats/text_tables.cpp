@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which memory was used, and how much, as aligned columns: by kind of memory, by direction of copies, by call stack
-// at the peak, by module. Of several processes the one with the highest peak is shown.
+// Which memory was used, and how much, as aligned columns: by kind of memory, by direction of
+// copies, by call stack at the peak, by module. Of several processes the one with the highest peak
+// is shown.
 //
-// A table of one row says little more than the totals below it, so it is left out unless all are asked for;
-// so are rows beyond a table's share, which are counted.
+// A table of one row says little more than the totals below it, so it is left out unless all are
+// asked for; so are rows beyond a table's share, which are counted.
 #include <algorithm>
 #include <filesystem>
 #include <vector>
@@ -11,9 +12,9 @@
 #include <fmt/format.h>
 
 #include "analyzer/base/path.h"
-#include "analyzer/symbols/demangle.h"
-#include "analyzer/report/formats/text_layout.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/report/formats/text_layout.h"
+#include "analyzer/symbols/demangle.h"
 
 namespace gmt::text {
 namespace {
@@ -38,7 +39,8 @@ void add_table(std::string& out, const Table& table, std::size_t most, TableChoi
 }
 
 bool several_devices(const MemoryTables& tables) {
-  return std::ranges::count_if(tables.devices, [](const auto& device) { return device.device >= 0; }) > 1;
+  return std::ranges::count_if(tables.devices,
+                               [](const auto& device) { return device.device >= 0; }) > 1;
 }
 
 void add_memory_kinds(std::string& out, const MemoryTables& tables, TableChoice choice) {
@@ -67,31 +69,35 @@ void add_modules(std::string& out, const MemoryTables& tables, TableChoice choic
   for (const MemoryTables::Module& m : tables.modules) {
     const std::string file(base_name(m.path));
     const std::string name = m.owner.empty() ? file : fmt::format("{} ({})", file, m.owner);
-    table.rows.push_back({fitted(printable(name.empty() ? "(unknown)" : name)), format_count(m.allocations),
-                          format_bytes(m.allocated_bytes), format_bytes(m.peak_bytes),
-                          format_bytes(m.live_bytes)});
+    table.rows.push_back({fitted(printable(name.empty() ? "(unknown)" : name)),
+                          format_count(m.allocations), format_bytes(m.allocated_bytes),
+                          format_bytes(m.peak_bytes), format_bytes(m.live_bytes)});
   }
   add_table(out, table, kModules, choice);
 }
 
 // The innermost frame with a line, since it is what a reader can open.
 std::size_t shown_frame(const CallStack& stack) {
-  const auto at = std::ranges::find_if(stack.frames, [](const Frame& frame) { return !frame.file.empty(); });
+  const auto at =
+    std::ranges::find_if(stack.frames, [](const Frame& frame) { return !frame.file.empty(); });
   return at != stack.frames.end() ? static_cast<std::size_t>(at - stack.frames.begin()) : 0;
 }
 
-// "samples/first_steps.cu:34  load_batch", with its caller's line if another holder stands at the same one.
+// "samples/first_steps.cu:34  load_batch", with its caller's line if another holder stands at the
+// same one.
 std::string place_of(const CallStack& stack, const std::string& folder, bool with_caller,
                      std::size_t room) {
   if (stack.frames.empty()) return "(no call stack was recorded)";
   const std::size_t at = shown_frame(stack);
   std::string place = location(stack.frames[at], folder);
-  const auto caller = std::find_if(stack.frames.begin() + static_cast<std::ptrdiff_t>(at) + 1, stack.frames.end(),
-                                   [](const Frame& frame) { return !frame.tail_call; });
-  if (with_caller && caller != stack.frames.end()) place += ", called at " + location(*caller, folder);
+  const auto caller =
+    std::find_if(stack.frames.begin() + static_cast<std::ptrdiff_t>(at) + 1, stack.frames.end(),
+                 [](const Frame& frame) { return !frame.tail_call; });
+  if (with_caller && caller != stack.frames.end())
+    place += ", called at " + location(*caller, folder);
   const std::size_t taken = columns(place) + 2;
   const std::string function =
-      printable(shorten_function(stack.frames[at].function, room > taken + 16 ? room - taken : 16));
+    printable(shorten_function(stack.frames[at].function, room > taken + 16 ? room - taken : 16));
   return function.empty() || with_caller ? place : place + "  " + function;
 }
 
@@ -114,15 +120,17 @@ void add_holders(std::string& out, const ProcessReport& process, TableChoice cho
   std::vector<std::string> amounts;
   std::size_t width = 0;
   for (const MemoryTables::Holder& h : tables.holders) {
-    amounts.push_back(fmt::format("{} in {}", format_bytes(h.bytes), format_plural(h.blocks, "block")));
+    amounts.push_back(
+      fmt::format("{} in {}", format_bytes(h.bytes), format_plural(h.blocks, "block")));
     width = std::max(width, amounts.back().size());
   }
-  out += fmt::format("held at the peak of {} of device memory\n", format_bytes(process.totals.peak_bytes));
+  out += fmt::format("held at the peak of {} of device memory\n",
+                     format_bytes(process.totals.peak_bytes));
   for (std::size_t i = 0; i < tables.holders.size(); ++i) {
     const auto bytes = static_cast<double>(tables.holders[i].bytes);
     const double share = 100 * bytes / static_cast<double>(process.totals.peak_bytes);
     const std::string place =
-        place_of(tables.holders[i].stack, folder, shares_place(tables, i), kWidth - width - 15);
+      place_of(tables.holders[i].stack, folder, shares_place(tables, i), kWidth - width - 15);
     out += fmt::format("  {:5.1f} %   {}   {}\n", share, pad(amounts[i], width), place);
   }
   if (tables.other_holders != 0) {
@@ -136,7 +144,7 @@ void add_holders(std::string& out, const ProcessReport& process, TableChoice cho
 std::string tables(const Report& report, TableChoice choice) {
   if (choice == TableChoice::kNone || report.processes.empty()) return "";
   const ProcessReport& process = *std::ranges::max_element(
-      report.processes, {}, [](const ProcessReport& p) { return p.totals.peak_bytes; });
+    report.processes, {}, [](const ProcessReport& p) { return p.totals.peak_bytes; });
   std::string out;
   add_memory_kinds(out, process.tables, choice);
   add_copies(out, process.tables, choice);

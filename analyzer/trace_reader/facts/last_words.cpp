@@ -12,12 +12,13 @@
 namespace gmt {
 namespace {
 
-// True while the process that writes this trace is still there: same number and same program on this machine.
+// True while the process that writes this trace is still there: same number and same program on
+// this machine.
 bool is_running(const TraceInfo& info) {
   if (info.pid == 0 || info.executable.empty()) return false;
   std::error_code error;
-  const auto program =
-    std::filesystem::read_symlink(std::filesystem::path("/proc") / std::to_string(info.pid) / "exe", error);
+  const auto program = std::filesystem::read_symlink(
+    std::filesystem::path("/proc") / std::to_string(info.pid) / "exe", error);
   return !error && program == info.executable;
 }
 
@@ -46,7 +47,8 @@ void LastWords::follow(const Event& e) {
 // The parent knows best, except that it cannot see an exec: what it saw end was the next program.
 Ending LastWords::ending(const TraceDir& trace) const {
   if (said_.how == Ending::How::kExec) return said_;
-  if (trace.completion && trace.completion->ending.how != Ending::How::kUnknown) return trace.completion->ending;
+  if (trace.completion && trace.completion->ending.how != Ending::How::kUnknown)
+    return trace.completion->ending;
   if (is_running(trace.info)) return {.how = Ending::How::kRunning};
   return said_;
 }

@@ -12,7 +12,8 @@ template <class View> std::string text_of(const View& record) {
   return std::string(record.text().text(), static_cast<std::size_t>(record.length()));
 }
 
-std::string_view find(const std::unordered_map<std::uint64_t, std::string>& names, std::uint64_t key) {
+std::string_view find(const std::unordered_map<std::uint64_t, std::string>& names,
+                      std::uint64_t key) {
   const auto found = names.find(key);
   return found == names.end() ? std::string_view() : std::string_view(found->second);
 }
@@ -36,11 +37,11 @@ void NameTable::follow(const Event& e) {
   }
 }
 
-std::string_view NameTable::api_name(std::uint16_t api) const {
-  return as_written(symbol(api));
-}
+std::string_view NameTable::api_name(std::uint16_t api) const { return as_written(symbol(api)); }
 
-std::string_view NameTable::handle_name(std::uint64_t handle) const { return find(handles_, handle); }
+std::string_view NameTable::handle_name(std::uint64_t handle) const {
+  return find(handles_, handle);
+}
 
 std::string_view NameTable::text(std::uint64_t id) const { return find(texts_, id); }
 

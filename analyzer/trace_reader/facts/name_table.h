@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that a trace gives: of functions by its file `apis`, of handles and texts by records, the newest of which
-// counts. Records whose length makes no sense are passed over.
+// The names that a trace gives: of functions by its file `apis`, of handles and texts by records,
+// the newest of which counts. Records whose length makes no sense are passed over.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,14 @@ public:
 
   void follow(const Event& e); // records that are no calls
   // Whether the text of a kName or kText record is as long as the record says.
-  template <class View> static bool is_whole(const View& record) { return record.length() <= record.text().bytes(); }
+  template <class View> static bool is_whole(const View& record) {
+    return record.length() <= record.text().bytes();
+  }
 
   // The function's symbol, "cuMemAlloc_v2"; "?" if unknown.
-  std::string_view symbol(std::uint16_t api) const { return api < apis_.size() ? std::string_view(apis_[api]) : "?"; }
+  std::string_view symbol(std::uint16_t api) const {
+    return api < apis_.size() ? std::string_view(apis_[api]) : "?";
+  }
   std::string_view api_name(std::uint16_t api) const override;
   std::string_view handle_name(std::uint64_t handle) const override;
   std::string_view text(std::uint64_t id) const override;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the object files of a process have their variables, as the trace's `modules` file says (since 1.5).
+// Where the object files of a process have their variables, as the trace's `modules` file says
+// (since 1.5).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ private:
 
   std::span<const Module> modules_;
   std::vector<Range> ranges_; // by begin; an address may be several modules', one after the other
-  mutable std::uint64_t gap_begin_ = 0, gap_end_ = 0; // between two of them, where the last address was
+  mutable std::uint64_t gap_begin_ = 0, gap_end_ = 0; // between two of them, where the last address
+                                                      // was
 };
 
 } // namespace gmt

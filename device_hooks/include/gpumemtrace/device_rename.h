@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From here on malloc, free and __nv_aligned_device_malloc are the logged ones, also as members of std. Included last
-// by device.h. After an #undef it can be included again.
+// From here on malloc, free and __nv_aligned_device_malloc are the logged ones, also as members of
+// std. Included last by device.h. After an #undef it can be included again.
 #include "gpumemtrace/device_calls.h"
 
 namespace std {

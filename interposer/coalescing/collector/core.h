@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every file of the collector reaches: the core's functions, and what measures. Set once, by begin_collector(),
-// before anything else runs.
+// What every file of the collector reaches: the core's functions, and what measures. Set once, by
+// begin_collector(), before anything else runs.
 #pragma once
 
 #include "interposer/coalescing/collector/interface.h"
@@ -17,7 +17,8 @@ struct Profilers {
 };
 extern Profilers profilers;
 
-const CollectorFunctions* begin_collector(const CoreFunctions& core, const Profilers& profilers) noexcept;
+const CollectorFunctions* begin_collector(const CoreFunctions& core,
+                                          const Profilers& profilers) noexcept;
 
 inline constexpr int kLockMilliseconds = 100; // the longest wait for a lock of the collector
 

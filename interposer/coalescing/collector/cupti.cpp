@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See cupti.h. Every call is made as cupti_sass_metrics.h and cupti_profiler_target.h of CUDA 13 describe it.
+// See cupti.h. Every call is made as cupti_sass_metrics.h and cupti_profiler_target.h of CUDA 13
+// describe it.
 #include "interposer/coalescing/collector/cupti.h"
 
 #include <cuda.h>
@@ -28,23 +29,23 @@ struct Source {
   unsigned figure;
   bool shared = false; // of shared memory
 };
-// Executions are counted for each kind of memory, since a metric slows down all instructions that it counts and no
-// others. No metric counts threads of local memory.
+// Executions are counted for each kind of memory, since a metric slows down all instructions that
+// it counts and no others. No metric counts threads of local memory.
 constexpr Source kSourceOf[kSources] = {
-    {"smsp__sass_inst_executed_op_global", 0},
-    {"smsp__sass_inst_executed_op_ldgsts", 0},
-    {"smsp__sass_inst_executed_op_local", 0},
-    {"smsp__sass_thread_inst_executed_op_global_pred_on", 1},
-    {"smsp__sass_thread_inst_executed_op_ldgsts_pred_on", 1},
-    {"smsp__sass_sectors_mem_global", 2},
-    {"smsp__sass_sectors_mem_global_ideal", 3},
-    {"smsp__sass_data_bytes_mem_global", 4},
-    {"smsp__sass_sectors_mem_local", 8},
-    {"smsp__sass_inst_executed_op_shared", 0, true},
-    {"smsp__sass_thread_inst_executed_op_shared_pred_on", 1, true},
-    {"smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared", 5, true},
-    {"smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal", 6, true},
-    {"smsp__sass_data_bytes_mem_shared", 7, true},
+  {"smsp__sass_inst_executed_op_global", 0},
+  {"smsp__sass_inst_executed_op_ldgsts", 0},
+  {"smsp__sass_inst_executed_op_local", 0},
+  {"smsp__sass_thread_inst_executed_op_global_pred_on", 1},
+  {"smsp__sass_thread_inst_executed_op_ldgsts_pred_on", 1},
+  {"smsp__sass_sectors_mem_global", 2},
+  {"smsp__sass_sectors_mem_global_ideal", 3},
+  {"smsp__sass_data_bytes_mem_global", 4},
+  {"smsp__sass_sectors_mem_local", 8},
+  {"smsp__sass_inst_executed_op_shared", 0, true},
+  {"smsp__sass_thread_inst_executed_op_shared_pred_on", 1, true},
+  {"smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared", 5, true},
+  {"smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal", 6, true},
+  {"smsp__sass_data_bytes_mem_shared", 7, true},
 };
 
 // Looked up by name: libcupti is never linked.
@@ -79,26 +80,31 @@ bool know_functions(void* library) noexcept {
          look_up(library, "cuptiSassMetricsFlushData", cupti.flush);
 }
 
-// CUPTI's bookkeeping of modules, without which only one function of a module is ever measured, begins when a
-// subscriber asks for patched modules and outlives the subscriber (H100, driver 580). CUPTI has one subscriber a process,
-// and a tool that subscribes later must be able to: the subscription is ended at once.
+// CUPTI's bookkeeping of modules, without which only one function of a module is ever measured,
+// begins when a subscriber asks for patched modules and outlives the subscriber (H100, driver 580).
+// CUPTI has one subscriber a process, and a tool that subscribes later must be able to: the
+// subscription is ended at once.
 Answer initialize_with_modules() noexcept {
   CUpti_SubscriberHandle handle = nullptr;
   const auto ignore = [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {};
-  if (const Answer busy = answer(cupti.subscribe(&handle, ignore, nullptr)); !busy.good()) return busy;
-  Answer result =
-      answer(cupti.enable_callback(1, handle, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_PROFILED));
+  if (const Answer busy = answer(cupti.subscribe(&handle, ignore, nullptr)); !busy.good())
+    return busy;
+  Answer result = answer(cupti.enable_callback(1, handle, CUPTI_CB_DOMAIN_RESOURCE,
+                                               CUPTI_CBID_RESOURCE_MODULE_PROFILED));
   if (result.good()) {
-    auto p = parameters<CUpti_Profiler_Initialize_Params>(CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
+    auto p =
+      parameters<CUpti_Profiler_Initialize_Params>(CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
     result = answer(cupti.initialize(&p));
   }
   cupti.unsubscribe(handle);
   return result;
 }
 
-// Room for one record: the header says "size equal to number of instances per metric", which leaves open whether
-// metrics share an array; there is room for both.
-std::size_t values_of_record(std::size_t instances) noexcept { return (instances != 0 ? instances : 1) * kSources; }
+// Room for one record: the header says "size equal to number of instances per metric", which leaves
+// open whether metrics share an array; there is room for both.
+std::size_t values_of_record(std::size_t instances) noexcept {
+  return (instances != 0 ? instances : 1) * kSources;
+}
 
 } // namespace
 
@@ -111,14 +117,16 @@ Answer Cupti::begin() noexcept {
 }
 
 Answer Cupti::find_metrics(int device) noexcept {
-  auto chip = parameters<CUpti_Device_GetChipName_Params>(CUpti_Device_GetChipName_Params_STRUCT_SIZE);
+  auto chip =
+    parameters<CUpti_Device_GetChipName_Params>(CUpti_Device_GetChipName_Params_STRUCT_SIZE);
   chip.deviceIndex = static_cast<std::size_t>(device);
   if (const Answer refused = answer(cupti.chip_name(&chip)); !refused.good()) return refused;
   Chip& known = chips_[device];
   CUptiResult last = CUPTI_ERROR_NOT_SUPPORTED;
   bool any = false;
   for (unsigned i = 0; i < kSources; ++i) {
-    auto p = parameters<CUpti_SassMetrics_GetProperties_Params>(CUpti_SassMetrics_GetProperties_Params_STRUCT_SIZE);
+    auto p = parameters<CUpti_SassMetrics_GetProperties_Params>(
+      CUpti_SassMetrics_GetProperties_Params_STRUCT_SIZE);
     p.pChipName = chip.pChipName;
     p.pMetricName = kSourceOf[i].metric;
     const CUptiResult result = cupti.metric(&p);
@@ -133,7 +141,9 @@ Answer Cupti::find_metrics(int device) noexcept {
   }
   if (any) return {};
   const Answer refused = answer(last);
-  return refused.trouble == AccessTrouble::kError ? Answer{AccessTrouble::kNotSupported, refused.result} : refused;
+  return refused.trouble == AccessTrouble::kError
+           ? Answer{AccessTrouble::kNotSupported, refused.result}
+           : refused;
 }
 
 // Where one part cannot take the place of another, the first is measured on.
@@ -164,7 +174,8 @@ Answer Cupti::set_part(int device, Part part) noexcept {
     configs[count].metricId = chip.ids[i];
     configs[count++].outputGranularity = CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU;
   }
-  auto p = parameters<CUpti_SassMetricsSetConfig_Params>(CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE);
+  auto p =
+    parameters<CUpti_SassMetricsSetConfig_Params>(CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE);
   p.numOfMetricConfig = count;
   p.pConfigs = configs;
   p.deviceIndex = static_cast<std::uint32_t>(device);
@@ -187,7 +198,8 @@ Answer Cupti::open(std::uint64_t context, int device, Part part, bool costly) no
   if (!patches_at_launch_) {
     const std::uint64_t began = core->now();
     const Answer all = answer(cupti.enable(&p));
-    patches_at_launch_ = all.trouble == AccessTrouble::kError || core->now() - began > kMostPatching;
+    patches_at_launch_ =
+      all.trouble == AccessTrouble::kError || core->now() - began > kMostPatching;
     if (all.trouble != AccessTrouble::kError) return all;
     close(context, device); // half open, it would refuse to be opened
     ++chip.windows;
@@ -210,12 +222,14 @@ bool Cupti::grow_buffer(std::size_t bytes) noexcept {
   return true;
 }
 
-Figures Cupti::figures_of(const CUpti_SassMetrics_Data& record, std::size_t values, const Chip& chip) noexcept {
+Figures Cupti::figures_of(const CUpti_SassMetrics_Data& record, std::size_t values,
+                          const Chip& chip) noexcept {
   Figures figures{record.cubinCrc, record.functionIndex, record.functionName, record.pcOffset, {}};
   for (std::size_t i = 0; i < values; ++i) {
     const CUpti_SassMetrics_InstanceValue& one = record.pInstanceValues[i];
     for (unsigned source = 0; source < kSources; ++source) {
-      if (chip.has[source] && chip.ids[source] == one.metricId) figures.values[kSourceOf[source].figure] += one.value;
+      if (chip.has[source] && chip.ids[source] == one.metricId)
+        figures.values[kSourceOf[source].figure] += one.value;
     }
   }
   return figures;
@@ -229,17 +243,22 @@ Answer Cupti::read(std::uint64_t context, int device, Visit visit, void* data) n
   const std::size_t records = size.numOfPatchedInstructionRecords;
   const std::size_t values = values_of_record(size.numOfInstances);
   if (records == 0) return {};
-  if (!grow_buffer(records * (sizeof(CUpti_SassMetrics_Data) + values * sizeof(CUpti_SassMetrics_InstanceValue)))) {
+  if (!grow_buffer(records * (sizeof(CUpti_SassMetrics_Data) +
+                              values * sizeof(CUpti_SassMetrics_InstanceValue)))) {
     return {AccessTrouble::kError, CUPTI_ERROR_OUT_OF_MEMORY};
   }
   auto* record = static_cast<CUpti_SassMetrics_Data*>(buffer_);
   auto* value = reinterpret_cast<CUpti_SassMetrics_InstanceValue*>(record + records);
   std::memset(value, 0xff, records * values * sizeof *value); // no metric has this id
   for (std::size_t i = 0; i < records; ++i) {
-    record[i] = parameters<CUpti_SassMetrics_Data>(CUpti_SassMetricsFlushData_Params_STRUCT_SIZE); // as the header says
+    record[i] =
+      parameters<CUpti_SassMetrics_Data>(CUpti_SassMetricsFlushData_Params_STRUCT_SIZE); // as the
+                                                                                         // header
+                                                                                         // says
     record[i].pInstanceValues = value + i * values;
   }
-  auto p = parameters<CUpti_SassMetricsFlushData_Params>(CUpti_SassMetricsFlushData_Params_STRUCT_SIZE);
+  auto p =
+    parameters<CUpti_SassMetricsFlushData_Params>(CUpti_SassMetricsFlushData_Params_STRUCT_SIZE);
   p.ctx = size.ctx;
   p.numOfPatchedInstructionRecords = records;
   p.numOfInstances = size.numOfInstances;
@@ -247,7 +266,8 @@ Answer Cupti::read(std::uint64_t context, int device, Visit visit, void* data) n
   if (const Answer refused = answer(cupti.flush(&p)); !refused.good()) return refused;
   for (const bool again : {false, true}) {
     for (std::size_t i = 0; i < records; ++i) {
-      if (record[i].functionName != nullptr) visit(data, figures_of(record[i], values, chips_[device]), again);
+      if (record[i].functionName != nullptr)
+        visit(data, figures_of(record[i], values, chips_[device]), again);
     }
   }
   // Each record has a copy of the name that is ours to free, as NVIDIA's sass_metrics sample does.

@@ -13,8 +13,8 @@ constinit Counters counters{cupti};
 } // namespace
 } // namespace gmt::interposer::collector
 
-extern "C" __attribute__((visibility("default"))) const gmt::interposer::CollectorFunctions* gmt_collector(
-    const gmt::interposer::CoreFunctions* core) {
+extern "C" __attribute__((visibility("default"))) const gmt::interposer::CollectorFunctions*
+gmt_collector(const gmt::interposer::CoreFunctions* core) {
   using namespace gmt::interposer::collector;
   return begin_collector(*core, {&cupti, &counters});
 }

@@ -2,18 +2,18 @@
 // What the core calls (interface.h). Sorts the program's calls by what they mean for the
 // window of the context that they go to.
 //
-// Invariants: as for all code of interposer/ (entry.h): no exception, no static constructor, nothing of the C++
-// library. A program is made to wait for its kernels only as windows.h says.
+// Invariants: as for all code of interposer/ (entry.h): no exception, no static constructor,
+// nothing of the C++ library. A program is made to wait for its kernels only as windows.h says.
 #include "interposer/coalescing/collector/core.h"
-#include "interposer/coalescing/collector/sampling/code_bound.h"
-#include "interposer/coalescing/collector/windows/window_context.h"
-#include "interposer/coalescing/collector/windows/counting.h"
 #include "interposer/coalescing/collector/driver.h"
-#include "interposer/coalescing/collector/windows/graphs.h"
+#include "interposer/coalescing/collector/sampling/code_bound.h"
 #include "interposer/coalescing/collector/sampling/images.h"
-#include "interposer/coalescing/collector/windows/launches.h"
 #include "interposer/coalescing/collector/sampling/sampling_policy.h"
 #include "interposer/coalescing/collector/this_thread.h"
+#include "interposer/coalescing/collector/windows/counting.h"
+#include "interposer/coalescing/collector/windows/graphs.h"
+#include "interposer/coalescing/collector/windows/launches.h"
+#include "interposer/coalescing/collector/windows/window_context.h"
 #include "interposer/coalescing/collector/windows/windows.h"
 
 namespace gmt::interposer::collector {
@@ -25,8 +25,8 @@ namespace {
 
 using What = DriverCall::What;
 
-// What before() hands to after(): number of the context from 1; for a wait for the whole context how much its streams had
-// been given by then, for a launch its number in Context::timings.
+// What before() hands to after(): number of the context from 1; for a wait for the whole context
+// how much its streams had been given by then, for a launch its number in Context::timings.
 constexpr unsigned kContextShift = 48;
 constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kContextShift) - 1;
 std::uint64_t token_of(const Context& context, std::uint64_t count = 0) noexcept {
@@ -34,10 +34,13 @@ std::uint64_t token_of(const Context& context, std::uint64_t count = 0) noexcept
 }
 constexpr std::uint64_t kNoContext = std::uint64_t{kMostContexts + 1} << kContextShift;
 
-bool is_captured(std::uint64_t stream) noexcept { return captures.any() && !surely_captures_nothing(stream); }
+bool is_captured(std::uint64_t stream) noexcept {
+  return captures.any() && !surely_captures_nothing(stream);
+}
 
 std::uint64_t before_launch(Context& context, const DriverCall& call) noexcept {
-  if (is_captured(call.stream) || !make_sums(context)) return 0; // a captured launch only makes a node
+  if (is_captured(call.stream) || !make_sums(context))
+    return 0; // a captured launch only makes a node
   const Launch launch = prepare_launch(context, call.object, call.warps);
   if (launch.kernel != nullptr && launch.kernel->costly) {
     enter_for_costly(context);
@@ -49,7 +52,8 @@ std::uint64_t before_launch(Context& context, const DriverCall& call) noexcept {
 }
 
 std::uint64_t before_graph(Context& context, const DriverCall& call) noexcept {
-  if (is_captured(call.stream) || !make_sums(context)) return 0; // captured it becomes a node of another graph
+  if (is_captured(call.stream) || !make_sums(context))
+    return 0; // captured it becomes a node of another graph
   const GraphKernels* kernels = graphs.of(context, call.object);
   prepare_graph(context, kernels);
   enter_for_graph(context);
@@ -80,11 +84,14 @@ std::uint64_t before_work(Context& context, const DriverCall& call) noexcept {
 // Whether the call names this context, by its handle or by the device whose primary one it is.
 bool is_named(const DriverCall& call, const Context& context) noexcept {
   if (call.what == What::kContextEnds) return context.handle == call.object;
-  return core->is_primary_context(context.handle) && context.device.load() == static_cast<int>(call.object);
+  return core->is_primary_context(context.handle) &&
+         context.device.load() == static_cast<int>(call.object);
 }
 
 // A primary context that is released may be kept by others.
-bool surely_ends(const DriverCall& call) noexcept { return call.what == What::kContextEnds || call.stream != 0; }
+bool surely_ends(const DriverCall& call) noexcept {
+  return call.what == What::kContextEnds || call.stream != 0;
+}
 
 std::uint64_t before_end(const DriverCall& call) noexcept {
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
@@ -122,30 +129,31 @@ void close_before_changes() noexcept {
 
 void end_stream(std::uint64_t stream) noexcept {
   captures.end(stream, this_thread());
-  for (unsigned i = 0; Context* context = context_at(i); ++i) context->streams.end(stream, !captures.any());
+  for (unsigned i = 0; Context* context = context_at(i); ++i)
+    context->streams.end(stream, !captures.any());
 }
 
 std::uint64_t before(const DriverCall& call) noexcept {
   switch (call.what) {
-    case What::kNothing: return 0;
-    case What::kStreamEnds: end_stream(call.stream); return 0;
-    case What::kCodeEnds: before_code_ends(); return 0;
-    case What::kContextEnds:
-    case What::kPrimaryEnds: return before_end(call);
-    case What::kBeginCapture:
-      close_before_changes();
-      captures.begin(call.stream, this_thread());
-      wait_for_gates();
-      return kNoContext;
-    case What::kGraphMade: close_before_changes(); return kNoContext;
-    case What::kEndCapture: return kNoContext;
-    case What::kGraphChanged: graphs.forget(call.object); return 0;
-    case What::kSynchronized:
-    case What::kContextSynchronized: {
-      const Context* context = known_context(core->current_context());
-      return context != nullptr ? token_of(*context, context->streams.changes()) : 0;
-    }
-    default: break;
+  case What::kNothing: return 0;
+  case What::kStreamEnds: end_stream(call.stream); return 0;
+  case What::kCodeEnds: before_code_ends(); return 0;
+  case What::kContextEnds:
+  case What::kPrimaryEnds: return before_end(call);
+  case What::kBeginCapture:
+    close_before_changes();
+    captures.begin(call.stream, this_thread());
+    wait_for_gates();
+    return kNoContext;
+  case What::kGraphMade: close_before_changes(); return kNoContext;
+  case What::kEndCapture: return kNoContext;
+  case What::kGraphChanged: graphs.forget(call.object); return 0;
+  case What::kSynchronized:
+  case What::kContextSynchronized: {
+    const Context* context = known_context(core->current_context());
+    return context != nullptr ? token_of(*context, context->streams.changes()) : 0;
+  }
+  default: break;
   }
   const std::uint64_t handle = core->current_context();
   Context* context = handle != 0 ? meet_context(handle) : nullptr;
@@ -183,7 +191,8 @@ void after(const DriverCall& call, std::uint64_t token, bool succeeded) noexcept
     if (call.what == What::kEndCapture && (succeeded || surely_captures_nothing(call.stream))) {
       captures.end(call.stream, this_thread());
     }
-    if (succeeded && (call.what == What::kContextEnds || call.what == What::kPrimaryEnds)) after_end(call);
+    if (succeeded && (call.what == What::kContextEnds || call.what == What::kPrimaryEnds))
+      after_end(call);
     if (call.what == What::kGraphMade) after_graph_was_made(call, succeeded);
     return;
   }
@@ -197,7 +206,8 @@ void after(const DriverCall& call, std::uint64_t token, bool succeeded) noexcept
     context->timings.end(static_cast<unsigned>(token & kCountMask), call.stream, succeeded);
     if (!succeeded) discount_launch(*context, call.object);
   }
-  if (call.what == What::kGraphLaunch && !succeeded) discount_graph(*context, graphs.of(*context, call.object));
+  if (call.what == What::kGraphLaunch && !succeeded)
+    discount_graph(*context, graphs.of(*context, call.object));
   leave(*context);
   if (call.what == What::kWorkAndWait && succeeded) close_if_idle(*context);
 }
@@ -214,7 +224,8 @@ constexpr CollectorFunctions kFunctions{before, after, save_image, close_at_exit
 
 } // namespace
 
-const CollectorFunctions* begin_collector(const CoreFunctions& functions, const Profilers& measuring) noexcept {
+const CollectorFunctions* begin_collector(const CoreFunctions& functions,
+                                          const Profilers& measuring) noexcept {
   core = &functions;
   profilers = measuring;
   begin_windows();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where libcupti may be: see find_cupti() in cupti.h. A library that is named by GPUMEMTRACE_CUPTI is the only one
-// tried; one that the program has loaded itself comes before any other, because a process should have one CUPTI.
+// Where libcupti may be: see find_cupti() in cupti.h. A library that is named by GPUMEMTRACE_CUPTI
+// is the only one tried; one that the program has loaded itself comes before any other, because a
+// process should have one CUPTI.
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
@@ -15,10 +16,11 @@ namespace {
 
 constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12"};
 
-// From the folder of a libcudart, which is a toolkit's lib64 or a wheel's nvidia/cuda_runtime/lib (CUDA 12) or
-// nvidia/cu13/lib.
-constexpr const char* kBesideRuntime[] = {"", "/../extras/CUPTI/lib64", "/../../../extras/CUPTI/lib64",
-                                          "/../../cuda_cupti/lib", "/../../cu13/lib"};
+// From the folder of a libcudart, which is a toolkit's lib64 or a wheel's nvidia/cuda_runtime/lib
+// (CUDA 12) or nvidia/cu13/lib.
+constexpr const char* kBesideRuntime[] = {"", "/../extras/CUPTI/lib64",
+                                          "/../../../extras/CUPTI/lib64", "/../../cuda_cupti/lib",
+                                          "/../../cu13/lib"};
 constexpr const char* kInToolkit[] = {"/lib64", "/extras/CUPTI/lib64", "/lib"};
 
 void* open_name(const char* folder, const char* inside) noexcept {
@@ -34,14 +36,14 @@ void* open_name(const char* folder, const char* inside) noexcept {
 void* beside_runtime() noexcept {
   char folder[2048] = {};
   core->each_object(
-      "libcudart.so",
-      [](void* context, const char* path) {
-        const char* slash = std::strrchr(path, '/');
-        if (slash == nullptr || static_cast<std::size_t>(slash - path) >= 2048) return true;
-        std::memcpy(context, path, static_cast<std::size_t>(slash - path));
-        return false;
-      },
-      folder);
+    "libcudart.so",
+    [](void* context, const char* path) {
+      const char* slash = std::strrchr(path, '/');
+      if (slash == nullptr || static_cast<std::size_t>(slash - path) >= 2048) return true;
+      std::memcpy(context, path, static_cast<std::size_t>(slash - path));
+      return false;
+    },
+    folder);
   for (const char* inside : kBesideRuntime) {
     if (folder[0] == '\0') break;
     if (void* library = open_name(folder, inside)) return library;
@@ -85,8 +87,8 @@ void* find_cupti() noexcept {
 bool other_profiler_is_set() noexcept {
   char value[4096];
   if (is_set("CUDA_INJECTION64_PATH") || is_set("GPUMEMTRACE_NVTX_NEXT")) return true;
-  return core->initial_environment("NVTX_INJECTION64_PATH", value, sizeof value) && value[0] != '\0' &&
-         std::strstr(value, "libgpumemtrace") == nullptr;
+  return core->initial_environment("NVTX_INJECTION64_PATH", value, sizeof value) &&
+         value[0] != '\0' && std::strstr(value, "libgpumemtrace") == nullptr;
 }
 
 } // namespace gmt::interposer::collector

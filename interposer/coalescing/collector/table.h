@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a record of the sums stands, by key: open addressing that doubles, in memory of its own. For one thread at a
-// time. Nothing is ever taken out; when there is no memory, find() gives null and the figures are left out.
+// Where a record of the sums stands, by key: open addressing that doubles, in memory of its own.
+// For one thread at a time. Nothing is ever taken out; when there is no memory, find() gives null
+// and the figures are left out.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +47,8 @@ private:
   }
   bool grow() noexcept {
     const std::size_t size = size_ == 0 ? kFirstSize : size_ * 2;
-    void* memory = mmap(nullptr, size * sizeof(SlotEntry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory = mmap(nullptr, size * sizeof(SlotEntry), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;
     SlotEntry* old = entries_;
     const std::size_t old_size = size_;

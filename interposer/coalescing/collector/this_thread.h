@@ -10,12 +10,15 @@
 namespace gmt::interposer::collector {
 
 // Even, and of no other thread alive.
-inline std::uint64_t this_thread() noexcept { return static_cast<std::uint64_t>(pthread_self()) & ~std::uint64_t{1}; }
+inline std::uint64_t this_thread() noexcept {
+  return static_cast<std::uint64_t>(pthread_self()) & ~std::uint64_t{1};
+}
 
 // What this thread calls meanwhile disturbs no capture.
 class RelaxedCapture {
 public:
-  RelaxedCapture() noexcept : relaxed_(exchange_capture_mode(&mode_) == 0) {} // `mode_` then holds what it was
+  RelaxedCapture() noexcept
+      : relaxed_(exchange_capture_mode(&mode_) == 0) {} // `mode_` then holds what it was
   ~RelaxedCapture() {
     if (relaxed_) exchange_capture_mode(&mode_);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See chain.h. NVTX calls an injection once for each object that has NVTX compiled in: so it is asked for each time.
+// See chain.h. NVTX calls an injection once for each object that has NVTX compiled in: so it is
+// asked for each time.
 #include "interposer/hooks/nvtx/chain.h"
 
 #include <atomic>
@@ -8,8 +9,8 @@
 
 #include "interposer/base/options.h"
 #include "interposer/base/own_stack.h"
-#include "interposer/log/process.h"
 #include "interposer/loader/real_dlsym.h"
+#include "interposer/log/process.h"
 
 namespace gmt::interposer {
 
@@ -18,10 +19,12 @@ namespace {
 constinit std::atomic<void*> library{nullptr};
 constinit std::atomic<bool> failed{false};
 
-// Without a lock, because the library's constructors are foreign code: two threads that open it get the same handle.
+// Without a lock, because the library's constructors are foreign code: two threads that open it get
+// the same handle.
 [[gnu::noinline]] void* open_library_here() noexcept {
   char path[4096];
-  if (failed.load() || !initial_environment("GPUMEMTRACE_NVTX_NEXT", path, sizeof path)) return nullptr;
+  if (failed.load() || !initial_environment("GPUMEMTRACE_NVTX_NEXT", path, sizeof path))
+    return nullptr;
   void* opened = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   if (opened == nullptr) {
     if (failed.exchange(true)) return nullptr;

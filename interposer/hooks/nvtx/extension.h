@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What we handle of NVTX's extensions, a table for each: memory.cpp and payload.cpp have the handlers,
-// extension.cpp puts them into the slots of each object that asks. Private to these three.
+// What we handle of NVTX's extensions, a table for each: memory.cpp and payload.cpp have the
+// handlers, extension.cpp puts them into the slots of each object that asks. Private to these
+// three.
 #pragma once
 
 #include "interposer/hooks/nvtx/handlers.h"

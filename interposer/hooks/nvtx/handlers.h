@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our NVTX handlers as a table for nvtx.cpp to install, and what they share with those of the extensions.
-// Private to nvtx*.cpp, which alone include the NVTX headers.
+// Our NVTX handlers as a table for nvtx.cpp to install, and what they share with those of the
+// extensions. Private to nvtx*.cpp, which alone include the NVTX headers.
 #pragma once
 
 #define NVTX_NO_IMPL

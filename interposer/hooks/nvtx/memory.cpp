@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVTX's memory extension: pools that say what they give out and take back. Each region becomes an allocation of kind
-// kSubAllocation, its unregistering a release, with the call stacks of the program. A library that the user had named
-// hears all of it after us, and its handles are the ones that the program gets. extension.cpp puts these handlers in.
-// Interface: nvtx3/nvToolsExtMem.h.
+// NVTX's memory extension: pools that say what they give out and take back. Each region becomes an
+// allocation of kind kSubAllocation, its unregistering a release, with the call stacks of the
+// program. A library that the user had named hears all of it after us, and its handles are the ones
+// that the program gets. extension.cpp puts these handlers in. Interface: nvtx3/nvToolsExtMem.h.
 #include "interposer/hooks/nvtx/extension.h"
 
 #include <nvtx3/nvToolsExtMem.h>
@@ -30,7 +30,8 @@ template <class Function, unsigned Id> Function* next() noexcept {
   return next_handler<Function*>(next_of[Id]);
 }
 
-void record_heap(std::uint64_t heap, trace::LifeOp op, std::uint16_t api, const nvtxMemHeapDesc_t* desc, Caller caller) noexcept {
+void record_heap(std::uint64_t heap, trace::LifeOp op, std::uint16_t api,
+                 const nvtxMemHeapDesc_t* desc, Caller caller) noexcept {
   Record record;
   record.kind = Kind::kLife;
   record.droppable = false;
@@ -50,12 +51,17 @@ void record_heap(std::uint64_t heap, trace::LifeOp op, std::uint16_t api, const 
   record_call(record, api, caller.address, caller.frame);
 }
 
-void record_region(std::uint64_t address, std::uint64_t bytes, std::uint64_t heap, std::uint16_t api, Caller caller) noexcept {
+void record_region(std::uint64_t address, std::uint64_t bytes, std::uint64_t heap,
+                   std::uint16_t api, Caller caller) noexcept {
   Record record;
   record.kind = Kind::kAlloc;
   record.droppable = false;
   record.use(trace::AllocWord::kCount);
-  trace::AllocFields(record).address(address).bytes(bytes).memory_kind(trace::MemoryKind::kSubAllocation).pool(heap);
+  trace::AllocFields(record)
+    .address(address)
+    .bytes(bytes)
+    .memory_kind(trace::MemoryKind::kSubAllocation)
+    .pool(heap);
   record_call(record, api, caller.address, caller.frame);
 }
 
@@ -69,89 +75,112 @@ void record_release(std::uint64_t address, std::uint16_t api, Caller caller) noe
 }
 
 // Elements may be larger than we know them, never smaller.
-template <class Element> const Element* element(const void* first, std::size_t stride, std::size_t i) noexcept {
+template <class Element> const Element* element(const void* first, std::size_t stride,
+                                                std::size_t i) noexcept {
   return reinterpret_cast<const Element*>(static_cast<const char*>(first) + i * stride);
 }
 
 // ---- handlers
 
-nvtxMemHeapHandle_t on_heap_register(nvtxDomainHandle_t domain, const nvtxMemHeapDesc_t* desc) noexcept {
-  auto* f = next<nvtxMemHeapHandle_t(nvtxDomainHandle_t, const nvtxMemHeapDesc_t*), NVTX3EXT_CBID_nvtxMemHeapRegister>();
+nvtxMemHeapHandle_t on_heap_register(nvtxDomainHandle_t domain,
+                                     const nvtxMemHeapDesc_t* desc) noexcept {
+  auto* f = next<nvtxMemHeapHandle_t(nvtxDomainHandle_t, const nvtxMemHeapDesc_t*),
+                 NVTX3EXT_CBID_nvtxMemHeapRegister>();
   nvtxMemHeapHandle_t heap = f != nullptr ? f(domain, desc) : nullptr;
   if (desc == nullptr || desc->structSize < sizeof(nvtxMemHeapDesc_t)) return heap;
   if (heap == nullptr) heap = reinterpret_cast<nvtxMemHeapHandle_t>(last_heap.fetch_add(1) + 1);
-  record_heap(handle_word(heap), trace::LifeOp::kCreate, trace::kOther_nvtxMemHeapRegister, desc, GMT_CALLER);
+  record_heap(handle_word(heap), trace::LifeOp::kCreate, trace::kOther_nvtxMemHeapRegister, desc,
+              GMT_CALLER);
   return heap;
 }
 
 void on_heap_unregister(nvtxDomainHandle_t domain, nvtxMemHeapHandle_t heap) noexcept {
-  record_heap(handle_word(heap), trace::LifeOp::kDestroy, trace::kOther_nvtxMemHeapUnregister, nullptr, GMT_CALLER);
-  auto* f = next<void(nvtxDomainHandle_t, nvtxMemHeapHandle_t), NVTX3EXT_CBID_nvtxMemHeapUnregister>();
+  record_heap(handle_word(heap), trace::LifeOp::kDestroy, trace::kOther_nvtxMemHeapUnregister,
+              nullptr, GMT_CALLER);
+  auto* f =
+    next<void(nvtxDomainHandle_t, nvtxMemHeapHandle_t), NVTX3EXT_CBID_nvtxMemHeapUnregister>();
   if (f != nullptr) f(domain, heap);
 }
 
 void on_heap_reset(nvtxDomainHandle_t domain, nvtxMemHeapHandle_t heap) noexcept {
-  record_heap(handle_word(heap), trace::LifeOp::kReset, trace::kOther_nvtxMemHeapReset, nullptr, GMT_CALLER);
+  record_heap(handle_word(heap), trace::LifeOp::kReset, trace::kOther_nvtxMemHeapReset, nullptr,
+              GMT_CALLER);
   auto* f = next<void(nvtxDomainHandle_t, nvtxMemHeapHandle_t), NVTX3EXT_CBID_nvtxMemHeapReset>();
   if (f != nullptr) f(domain, heap);
 }
 
-void on_regions_register(nvtxDomainHandle_t domain, const nvtxMemRegionsRegisterBatch_t* batch) noexcept {
-  auto* f = next<void(nvtxDomainHandle_t, const nvtxMemRegionsRegisterBatch_t*), NVTX3EXT_CBID_nvtxMemRegionsRegister>();
+void on_regions_register(nvtxDomainHandle_t domain,
+                         const nvtxMemRegionsRegisterBatch_t* batch) noexcept {
+  auto* f = next<void(nvtxDomainHandle_t, const nvtxMemRegionsRegisterBatch_t*),
+                 NVTX3EXT_CBID_nvtxMemRegionsRegister>();
   if (f != nullptr) f(domain, batch);
-  if (batch == nullptr || batch->structSize < sizeof *batch || batch->regionType != NVTX_MEM_TYPE_VIRTUAL_ADDRESS ||
-      batch->regionDescElements == nullptr || batch->regionDescElementSize < sizeof(nvtxMemVirtualRangeDesc_t)) {
+  if (batch == nullptr || batch->structSize < sizeof *batch ||
+      batch->regionType != NVTX_MEM_TYPE_VIRTUAL_ADDRESS || batch->regionDescElements == nullptr ||
+      batch->regionDescElementSize < sizeof(nvtxMemVirtualRangeDesc_t)) {
     return;
   }
   for (std::size_t i = 0; i < batch->regionCount; ++i) {
-    const auto& range = *element<nvtxMemVirtualRangeDesc_t>(batch->regionDescElements, batch->regionDescElementSize, i);
-    record_region(handle_word(range.ptr), range.size, handle_word(batch->heap), trace::kOther_nvtxMemRegionsRegister,
-                  GMT_CALLER);
+    const auto& range = *element<nvtxMemVirtualRangeDesc_t>(batch->regionDescElements,
+                                                            batch->regionDescElementSize, i);
+    record_region(handle_word(range.ptr), range.size, handle_word(batch->heap),
+                  trace::kOther_nvtxMemRegionsRegister, GMT_CALLER);
     if (f == nullptr && batch->regionHandleElementsOut != nullptr) {
-      batch->regionHandleElementsOut[i] = static_cast<nvtxMemRegionHandle_t>(const_cast<void*>(range.ptr));
+      batch->regionHandleElementsOut[i] =
+        static_cast<nvtxMemRegionHandle_t>(const_cast<void*>(range.ptr));
     }
   }
 }
 
-// A region of another size is another allocation at the same address; its pool is found by the address.
-void on_regions_resize(nvtxDomainHandle_t domain, const nvtxMemRegionsResizeBatch_t* batch) noexcept {
-  if (batch != nullptr && batch->structSize >= sizeof *batch && batch->regionType == NVTX_MEM_TYPE_VIRTUAL_ADDRESS &&
-      batch->regionDescElements != nullptr && batch->regionDescElementSize >= sizeof(nvtxMemVirtualRangeDesc_t)) {
+// A region of another size is another allocation at the same address; its pool is found by the
+// address.
+void on_regions_resize(nvtxDomainHandle_t domain,
+                       const nvtxMemRegionsResizeBatch_t* batch) noexcept {
+  if (batch != nullptr && batch->structSize >= sizeof *batch &&
+      batch->regionType == NVTX_MEM_TYPE_VIRTUAL_ADDRESS && batch->regionDescElements != nullptr &&
+      batch->regionDescElementSize >= sizeof(nvtxMemVirtualRangeDesc_t)) {
     for (std::size_t i = 0; i < batch->regionDescCount; ++i) {
-      const auto& range = *element<nvtxMemVirtualRangeDesc_t>(batch->regionDescElements, batch->regionDescElementSize, i);
+      const auto& range = *element<nvtxMemVirtualRangeDesc_t>(batch->regionDescElements,
+                                                              batch->regionDescElementSize, i);
       record_release(handle_word(range.ptr), trace::kOther_nvtxMemRegionsResize, GMT_CALLER);
-      record_region(handle_word(range.ptr), range.size, 0, trace::kOther_nvtxMemRegionsResize, GMT_CALLER);
+      record_region(handle_word(range.ptr), range.size, 0, trace::kOther_nvtxMemRegionsResize,
+                    GMT_CALLER);
     }
   }
-  auto* f = next<void(nvtxDomainHandle_t, const nvtxMemRegionsResizeBatch_t*), NVTX3EXT_CBID_nvtxMemRegionsResize>();
+  auto* f = next<void(nvtxDomainHandle_t, const nvtxMemRegionsResizeBatch_t*),
+                 NVTX3EXT_CBID_nvtxMemRegionsResize>();
   if (f != nullptr) f(domain, batch);
 }
 
 // Handles of regions are their addresses: ours are, and so the extension advises every tool.
-void on_regions_unregister(nvtxDomainHandle_t domain, const nvtxMemRegionsUnregisterBatch_t* batch) noexcept {
+void on_regions_unregister(nvtxDomainHandle_t domain,
+                           const nvtxMemRegionsUnregisterBatch_t* batch) noexcept {
   if (batch != nullptr && batch->structSize >= sizeof *batch && batch->refElements != nullptr &&
       batch->refElementSize >= sizeof(nvtxMemRegionRef_t)) {
     for (std::size_t i = 0; i < batch->refCount; ++i) {
-      const auto& region = *element<nvtxMemRegionRef_t>(batch->refElements, batch->refElementSize, i);
-      record_release(handle_word(region.pointer), trace::kOther_nvtxMemRegionsUnregister, GMT_CALLER);
+      const auto& region =
+        *element<nvtxMemRegionRef_t>(batch->refElements, batch->refElementSize, i);
+      record_release(handle_word(region.pointer), trace::kOther_nvtxMemRegionsUnregister,
+                     GMT_CALLER);
     }
   }
-  auto* f = next<void(nvtxDomainHandle_t, const nvtxMemRegionsUnregisterBatch_t*), NVTX3EXT_CBID_nvtxMemRegionsUnregister>();
+  auto* f = next<void(nvtxDomainHandle_t, const nvtxMemRegionsUnregisterBatch_t*),
+                 NVTX3EXT_CBID_nvtxMemRegionsUnregister>();
   if (f != nullptr) f(domain, batch);
 }
 
 #undef GMT_CALLER
 
 void* const ours[kCallbacks] = {
-    reinterpret_cast<void*>(&on_heap_register),    reinterpret_cast<void*>(&on_heap_unregister),
-    reinterpret_cast<void*>(&on_heap_reset),       reinterpret_cast<void*>(&on_regions_register),
-    reinterpret_cast<void*>(&on_regions_resize),   reinterpret_cast<void*>(&on_regions_unregister),
+  reinterpret_cast<void*>(&on_heap_register),  reinterpret_cast<void*>(&on_heap_unregister),
+  reinterpret_cast<void*>(&on_heap_reset),     reinterpret_cast<void*>(&on_regions_register),
+  reinterpret_cast<void*>(&on_regions_resize), reinterpret_cast<void*>(&on_regions_unregister),
 };
-static_assert(NVTX3EXT_CBID_nvtxMemHeapRegister == 0 && NVTX3EXT_CBID_nvtxMemRegionsUnregister == kCallbacks - 1);
+static_assert(NVTX3EXT_CBID_nvtxMemHeapRegister == 0 &&
+              NVTX3EXT_CBID_nvtxMemRegionsUnregister == kCallbacks - 1);
 
 } // namespace
 
-const NvtxExtension memory_extension = {NVTX_EXT_MODULEID_MEM, NVTX_EXT_COMPATID_MEM, NVTX_EXT_COMPATID_MEM, kCallbacks,
-                                        ours, next_of};
+const NvtxExtension memory_extension = {
+  NVTX_EXT_MODULEID_MEM, NVTX_EXT_COMPATID_MEM, NVTX_EXT_COMPATID_MEM, kCallbacks, ours, next_of};
 
 } // namespace gmt::interposer

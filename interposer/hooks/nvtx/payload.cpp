@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVTX's payload extension, as far as it begins and ends ranges: a range may be pushed with attributes and popped with
-// a payload (NCCL does), and without hearing that pop it would stay open for ever. Names inside payloads are not read:
-// where they stand is in a registered schema, and schemas are left alone; so a range begun by payload has no name.
-// extension.cpp puts the handlers in. Interface: nvtx3/nvToolsExtPayload.h.
+// NVTX's payload extension, as far as it begins and ends ranges: a range may be pushed with
+// attributes and popped with a payload (NCCL does), and without hearing that pop it would stay open
+// for ever. Names inside payloads are not read: where they stand is in a registered schema, and
+// schemas are left alone; so a range begun by payload has no name. extension.cpp puts the handlers
+// in. Interface: nvtx3/nvToolsExtPayload.h.
 #include "interposer/hooks/nvtx/extension.h"
 
 #include <nvtx3/nvToolsExtPayload.h>
@@ -30,48 +31,54 @@ void on_mark(nvtxDomainHandle_t domain, Payload payloads, std::size_t count) noe
 
 int on_push(nvtxDomainHandle_t domain, Payload payloads, std::size_t count) noexcept {
   const int level = push_range(handle_word(domain), nullptr);
-  auto* f = next<int(nvtxDomainHandle_t, Payload, std::size_t), NVTX3EXT_CBID_nvtxRangePushPayload>();
+  auto* f =
+    next<int(nvtxDomainHandle_t, Payload, std::size_t), NVTX3EXT_CBID_nvtxRangePushPayload>();
   return f != nullptr ? f(domain, payloads, count) : level;
 }
 
 int on_pop(nvtxDomainHandle_t domain, Payload payloads, std::size_t count) noexcept {
   const int level = pop_range(handle_word(domain));
-  auto* f = next<int(nvtxDomainHandle_t, Payload, std::size_t), NVTX3EXT_CBID_nvtxRangePopPayload>();
+  auto* f =
+    next<int(nvtxDomainHandle_t, Payload, std::size_t), NVTX3EXT_CBID_nvtxRangePopPayload>();
   return f != nullptr ? f(domain, payloads, count) : level;
 }
 
 nvtxRangeId_t on_start(nvtxDomainHandle_t domain, Payload payloads, std::size_t count) noexcept {
-  auto* f = next<nvtxRangeId_t(nvtxDomainHandle_t, Payload, std::size_t), NVTX3EXT_CBID_nvtxRangeStartPayload>();
+  auto* f = next<nvtxRangeId_t(nvtxDomainHandle_t, Payload, std::size_t),
+                 NVTX3EXT_CBID_nvtxRangeStartPayload>();
   const nvtxRangeId_t id = f != nullptr ? f(domain, payloads, count) : new_range_id();
   start_range(handle_word(domain), nullptr, id);
   return id;
 }
 
-void on_end(nvtxDomainHandle_t domain, nvtxRangeId_t id, Payload payloads, std::size_t count) noexcept {
+void on_end(nvtxDomainHandle_t domain, nvtxRangeId_t id, Payload payloads,
+            std::size_t count) noexcept {
   end_range(handle_word(domain), id);
-  auto* f = next<void(nvtxDomainHandle_t, nvtxRangeId_t, Payload, std::size_t), NVTX3EXT_CBID_nvtxRangeEndPayload>();
+  auto* f = next<void(nvtxDomainHandle_t, nvtxRangeId_t, Payload, std::size_t),
+                 NVTX3EXT_CBID_nvtxRangeEndPayload>();
   if (f != nullptr) f(domain, id, payloads, count);
 }
 
 // Schemas and enumerations (ids 0 and 1) are left alone, and all that follows.
 void* const ours[kCallbacks] = {
-    nullptr,
-    nullptr,
-    reinterpret_cast<void*>(&on_mark),
-    reinterpret_cast<void*>(&on_push),
-    reinterpret_cast<void*>(&on_pop),
-    reinterpret_cast<void*>(&on_start),
-    reinterpret_cast<void*>(&on_end),
+  nullptr,
+  nullptr,
+  reinterpret_cast<void*>(&on_mark),
+  reinterpret_cast<void*>(&on_push),
+  reinterpret_cast<void*>(&on_pop),
+  reinterpret_cast<void*>(&on_start),
+  reinterpret_cast<void*>(&on_end),
 };
 static_assert(NVTX3EXT_CBID_nvtxMarkPayload == 2 && NVTX3EXT_CBID_nvtxRangePushPayload == 3 &&
               NVTX3EXT_CBID_nvtxRangePopPayload == 4 && NVTX3EXT_CBID_nvtxRangeStartPayload == 5);
 
 } // namespace
 
-// Headers of version 0x0103 number these calls as those of 0x0104 do, or have no slots for them at all.
+// Headers of version 0x0103 number these calls as those of 0x0104 do, or have no slots for them at
+// all.
 constexpr unsigned kFirstCompat = 0x0103;
 
-const NvtxExtension payload_extension = {NVTX_EXT_PAYLOAD_MODULEID, kFirstCompat, NVTX_EXT_PAYLOAD_COMPATID, kCallbacks,
-                                         ours, next_of};
+const NvtxExtension payload_extension = {
+  NVTX_EXT_PAYLOAD_MODULEID, kFirstCompat, NVTX_EXT_PAYLOAD_COMPATID, kCallbacks, ours, next_of};
 
 } // namespace gmt::interposer

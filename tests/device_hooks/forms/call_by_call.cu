@@ -11,8 +11,7 @@ __global__ void mixed(void** out) // 1 logged allocation and 1 logged free
   free(out[0]);
 }
 
-int main()
-{
+int main() {
   gpumemtrace_free(gpumemtrace_malloc(5));
   return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way to write an allocation in a kernel, beside host code that uses the same names. test_forms.py counts the calls in PTX.
-// Built whole-program and, with second_file.cu, from several files.
+// Every way to write an allocation in a kernel, beside host code that uses the same names.
+// test_forms.py counts the calls in PTX. Built whole-program and, with second_file.cu, from several
+// files.
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -16,7 +17,9 @@ struct Arena { // members of these names are the program's own
 
 namespace mine {
 template <typename T>
-__host__ __device__ T* malloc(int n) { return static_cast<T*>(std::malloc(n * sizeof(T))); }
+__host__ __device__ T* malloc(int n) {
+  return static_cast<T*>(std::malloc(n * sizeof(T)));
+}
 } // namespace mine
 
 struct Node {
@@ -77,8 +80,7 @@ __global__ void by_other_file(void** out) { out[0] = allocate_elsewhere(5); }
 int host_part_elsewhere();
 #endif
 
-static int host_part()
-{
+static int host_part() {
   void* p = malloc(10);
   if (p == nullptr) return 1;
   std::free(p);
@@ -93,8 +95,7 @@ static int host_part()
   return words[2].size() == 100 && arena.used == sizeof(Node) ? 0 : 1;
 }
 
-int main()
-{
+int main() {
   int result = host_part();
 #if defined(SEVERAL_FILES)
   result += host_part_elsewhere();

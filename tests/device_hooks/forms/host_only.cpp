@@ -6,8 +6,7 @@
 #error "a host file must be left alone"
 #endif
 
-int main()
-{
+int main() {
   std::free(std::malloc(3));
   return 0;
 }

@@ -10,8 +10,7 @@ __global__ void both(void** out) // 1 and 1
   free(out[0]);
 }
 
-int main()
-{
+int main() {
   free(malloc(std::vector<int>(3).size()));
   return 0;
 }

@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
   need_gpu();
   constexpr int n = 256;
   std::vector<double> matrix(n * n, 1.0), right(n, 1.0);
-  for (int i = 0; i < n; ++i) matrix[i * n + i] = n + 1.0; // diagonally dominant: every unknown is 1 / (2 n)
+  for (int i = 0; i < n; ++i)
+    matrix[i * n + i] = n + 1.0; // diagonally dominant: every unknown is 1 / (2 n)
   double *a, *b, *work;
   int *pivots, *info;
   MUST(cudaMalloc(&a, n * n * sizeof(double)));
@@ -31,8 +32,8 @@ int main(int argc, char** argv) {
   MUST(cudaMemcpy(&failed, info, sizeof failed, cudaMemcpyDeviceToHost));
   MUST(cudaMemcpy(right.data(), b, n * sizeof(double), cudaMemcpyDeviceToHost));
   MUST(cusolverDnDestroy(handle));
-  for (void* p : {static_cast<void*>(a), static_cast<void*>(b), static_cast<void*>(work), static_cast<void*>(pivots),
-                  static_cast<void*>(info)}) {
+  for (void* p : {static_cast<void*>(a), static_cast<void*>(b), static_cast<void*>(work),
+                  static_cast<void*>(pivots), static_cast<void*>(info)}) {
     MUST(cudaFree(p));
   }
   if (failed != 0 || std::fabs(right[3] - 1.0 / (2 * n)) > 1e-9) return 1;

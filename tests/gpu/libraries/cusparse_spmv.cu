@@ -27,25 +27,26 @@ int main(int argc, char** argv) {
   cusparseSpMatDescr_t matrix;
   cusparseDnVecDescr_t x_vector, y_vector;
   MUST(cusparseCreate(&handle));
-  MUST(cusparseCreateCsr(&matrix, n, n, n, rows_d, columns_d, values_d, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
-                         CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
+  MUST(cusparseCreateCsr(&matrix, n, n, n, rows_d, columns_d, values_d, CUSPARSE_INDEX_32I,
+                         CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
   MUST(cusparseCreateDnVec(&x_vector, n, x_d, CUDA_R_32F));
   MUST(cusparseCreateDnVec(&y_vector, n, y_d, CUDA_R_32F));
   const float one = 1.0f, zero = 0.0f;
   size_t bytes = 0;
-  MUST(cusparseSpMV_bufferSize(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, x_vector, &zero, y_vector,
-                               CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, &bytes));
+  MUST(cusparseSpMV_bufferSize(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, x_vector,
+                               &zero, y_vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, &bytes));
   void* work = nullptr;
   MUST(cudaMalloc(&work, bytes + 1));
-  MUST(cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, x_vector, &zero, y_vector, CUDA_R_32F,
-                    CUSPARSE_SPMV_ALG_DEFAULT, work));
+  MUST(cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, x_vector, &zero,
+                    y_vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, work));
   MUST(cudaMemcpy(y.data(), y_d, n * sizeof(float), cudaMemcpyDeviceToHost));
   MUST(cusparseDestroySpMat(matrix));
   MUST(cusparseDestroyDnVec(x_vector));
   MUST(cusparseDestroyDnVec(y_vector));
   MUST(cusparseDestroy(handle));
-  for (void* p : {static_cast<void*>(rows_d), static_cast<void*>(columns_d), static_cast<void*>(values_d),
-                  static_cast<void*>(x_d), static_cast<void*>(y_d), work}) {
+  for (void* p :
+       {static_cast<void*>(rows_d), static_cast<void*>(columns_d), static_cast<void*>(values_d),
+        static_cast<void*>(x_d), static_cast<void*>(y_d), work}) {
     MUST(cudaFree(p));
   }
   if (y[5] != 6.0f) return 1;

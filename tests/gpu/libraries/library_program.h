@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of this folder share. Each uses one of NVIDIA's libraries as its documentation shows, frees all it
-// made and returns the status given as its first word. With the word "leak" it keeps 12,345 bytes of its own: the one
-// block that gpumemtrace has to call a leak, whatever the library keeps.
+// What the programs of this folder share. Each uses one of NVIDIA's libraries as its documentation
+// shows, frees all it made and returns the status given as its first word. With the word "leak" it
+// keeps 12,345 bytes of its own: the one block that gpumemtrace has to call a leak, whatever the
+// library keeps.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,13 +11,14 @@
 #include <cstdlib>
 #include <cstring>
 
-#define MUST(call)                                                                                                    \
-  do {                                                                                                                \
-    const auto status_ = (call);                                                                                      \
-    if (static_cast<int>(status_) != 0) {                                                                             \
-      std::fprintf(stderr, "%s:%d: %s answered %d\n", __FILE__, __LINE__, #call, static_cast<int>(status_));          \
-      std::exit(1);                                                                                                   \
-    }                                                                                                                 \
+#define MUST(call)                                                                                 \
+  do {                                                                                             \
+    const auto status_ = (call);                                                                   \
+    if (static_cast<int>(status_) != 0) {                                                          \
+      std::fprintf(stderr, "%s:%d: %s answered %d\n", __FILE__, __LINE__, #call,                   \
+                   static_cast<int>(status_));                                                     \
+      std::exit(1);                                                                                \
+    }                                                                                              \
   } while (0)
 
 // Exits with 77 where there is no GPU.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts and reduces with Thrust, whose vectors and temporary storage come from cudaMalloc, and scans with CUB, where
-// the caller asks for the size of the storage first. Then the same with Thrust's stream-ordered allocator.
+// Sorts and reduces with Thrust, whose vectors and temporary storage come from cudaMalloc, and
+// scans with CUB, where the caller asks for the size of the storage first. Then the same with
+// Thrust's stream-ordered allocator.
 #include <cub/device/device_scan.cuh>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread describes a call site or a grid: the entries of trace::DeviceControl's tables. In a kernel or, in tests, in
-// a thread of the host.
+// Which thread describes a call site or a grid: the entries of trace::DeviceControl's tables. In a
+// kernel or, in tests, in a thread of the host.
 //
-// Invariants: no record names what an entry stands for before its description is in the ring, because the context may die
-// with the thread that was about to describe it. So a thread that finds another one at it waits a moment, and then describes
-// it as well: twice does no harm.
+// Invariants: no record names what an entry stands for before its description is in the ring,
+// because the context may die with the thread that was about to describe it. So a thread that finds
+// another one at it waits a moment, and then describes it as well: twice does no harm.
 #pragma once
 
 #include <cuda/atomic>
@@ -13,13 +13,15 @@
 
 namespace gmt::device {
 
-inline constexpr std::uint64_t kIsDescribed = 1; // in an entry beside its key. Keys are even and not 0
-inline constexpr unsigned kMostLooks = 64; // looks, half a microsecond apart: many times what a description takes
+inline constexpr std::uint64_t kIsDescribed = 1; // in an entry beside its key. Keys are even and
+                                                 // not 0
+inline constexpr unsigned kMostLooks = 64; // looks, half a microsecond apart: many times what a
+                                           // description takes
 
 enum class EntryState { kDescribed, kToDescribe, kOfOtherKey };
 
-// What an entry says of a key. kToDescribe: the caller describes it, then calls set_described(). An entry that stands for
-// another key is taken over if `displace`.
+// What an entry says of a key. kToDescribe: the caller describes it, then calls set_described(). An
+// entry that stands for another key is taken over if `displace`.
 GMT_HOST_DEVICE inline EntryState claim(std::uint64_t& word, std::uint64_t key, bool displace) {
   const cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device> entry(word);
   std::uint64_t found = entry.load(cuda::std::memory_order_relaxed);
@@ -31,8 +33,7 @@ GMT_HOST_DEVICE inline EntryState claim(std::uint64_t& word, std::uint64_t key, 
 #pragma unroll 1
 #endif
   for (unsigned looks = 0; found == key; ++looks) {
-    if (looks == kMostLooks)
-      return EntryState::kToDescribe;
+    if (looks == kMostLooks) return EntryState::kToDescribe;
 #if defined(__CUDA_ARCH__)
     __nanosleep(500);
 #endif
@@ -43,7 +44,8 @@ GMT_HOST_DEVICE inline EntryState claim(std::uint64_t& word, std::uint64_t key, 
 
 // What the caller wrote before is with the host before another thread sees this.
 GMT_HOST_DEVICE inline void set_described(std::uint64_t& word, std::uint64_t key) {
-  cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).store(key | kIsDescribed, cuda::std::memory_order_release);
+  cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).store(
+    key | kIsDescribed, cuda::std::memory_order_release);
 }
 
 } // namespace gmt::device

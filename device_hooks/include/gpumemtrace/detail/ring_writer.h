@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts records into a ring (gpumemtrace/trace/device_ring.h), in a kernel or, in tests, in a thread of the host.
+// Puts records into a ring (gpumemtrace/trace/device_ring.h), in a kernel or, in tests, in a thread
+// of the host.
 //
-// Invariants: of the lanes of a warp that arrive together one reserves for all, so that a full warp meets at the
-// counter once. Tickets are only given out for slots that the reader has given back. Where a sub-ring is full the next
-// ones are tried; only if all are full the record is lost and counted, or waits.
-// Accesses across the bus are a record's writes, 16 bytes at a time, in no order and not waited for, and a look at
-// `consumed`, which is awaited, when a sub-ring seems full: once in a sub-ring's capacity while the reader keeps up.
+// Invariants: of the lanes of a warp that arrive together one reserves for all, so that a full warp
+// meets at the counter once. Tickets are only given out for slots that the reader has given back.
+// Where a sub-ring is full the next ones are tried; only if all are full the record is lost and
+// counted, or waits. Accesses across the bus are a record's writes, 16 bytes at a time, in no order
+// and not waited for, and a look at `consumed`, which is awaited, when a sub-ring seems full: once
+// in a sub-ring's capacity while the reader keeps up.
 #pragma once
 
 #include <cuda/atomic>
@@ -46,23 +48,22 @@ struct Team {
 };
 
 class RingWriter {
- public:
+public:
   GMT_HOST_DEVICE RingWriter(trace::DeviceControl& control, unsigned sub_ring)
       : control_(control), index_(sub_ring & (control.sub_rings - 1)) {}
 
-  // The ticket of the first of `slots` neighbouring slots, for publish(), or kNoTicket: the ring is full and the loss is
-  // counted. Not inlined: what it needs in registers is not needed beside what its callers need.
+  // The ticket of the first of `slots` neighbouring slots, for publish(), or kNoTicket: the ring is
+  // full and the loss is counted. Not inlined: what it needs in registers is not needed beside what
+  // its callers need.
   __attribute__((noinline)) GMT_HOST_DEVICE std::uint64_t reserve(unsigned slots) {
     for (unsigned tried = 0;;) {
       const Team team(index_ << 16 | tried << 8 | slots); // lanes may differ in all three
       std::uint64_t first = 0;
       unsigned granted = 0;
-      if (team.rank == 0)
-        granted = take(team.size, slots, first);
+      if (team.rank == 0) granted = take(team.size, slots, first);
       first = team.of_leader(static_cast<unsigned long long>(first));
       granted = team.of_leader(granted);
-      if (team.rank < granted)
-        return first + std::uint64_t{team.rank} * slots;
+      if (team.rank < granted) return first + std::uint64_t{team.rank} * slots;
       const bool never_fits = slots > control_.slots_per_sub_ring;
       if (!never_fits) {
         index_ = (index_ + 1) & (control_.sub_rings - 1);
@@ -71,7 +72,8 @@ class RingWriter {
       }
       if (control_.wait_when_full == 0 || never_fits) {
         if (team.rank == granted)
-          device_counter(counters().lost).fetch_add(team.size - granted, cuda::std::memory_order_relaxed);
+          device_counter(counters().lost)
+            .fetch_add(team.size - granted, cuda::std::memory_order_relaxed);
         return kNoTicket;
       }
       tried = 0;
@@ -81,16 +83,15 @@ class RingWriter {
     }
   }
 
-  // Writes a record of head.slots slots where reserve() said; word(i) is its payload's word i. Each word tells the reader
-  // itself that it has arrived (trace::sent_word()).
+  // Writes a record of head.slots slots where reserve() said; word(i) is its payload's word i. Each
+  // word tells the reader itself that it has arrived (trace::sent_word()).
   template <typename Words>
-  GMT_HOST_DEVICE void publish(std::uint64_t ticket, trace::Head head, std::uint64_t time, std::uint64_t who,
-                               Words word) {
+  GMT_HOST_DEVICE void publish(std::uint64_t ticket, trace::Head head, std::uint64_t time,
+                               std::uint64_t who, Words word) {
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
 #endif
-    for (unsigned i = 1; i < head.slots; ++i)
-      publish_more(ticket, i, word);
+    for (unsigned i = 1; i < head.slots; ++i) publish_more(ticket, i, word);
     publish_first(ticket, head, time, who, word);
   }
 
@@ -111,20 +112,23 @@ class RingWriter {
     const std::uint64_t head = trace::pack({trace::Kind::kMore, 0, trace::kNoApi, 0, 0});
     Shared(more[0]).store(trace::sent_head(head, zeros), cuda::std::memory_order_relaxed);
   }
-  // The words are all at hand before the first is sent: writes that follow one another closely cross the bus as one.
+  // The words are all at hand before the first is sent: writes that follow one another closely
+  // cross the bus as one.
   template <typename Words>
-  GMT_HOST_DEVICE void publish_first(std::uint64_t ticket, trace::Head head, std::uint64_t time, std::uint64_t who,
-                                     Words word) {
+  GMT_HOST_DEVICE void publish_first(std::uint64_t ticket, trace::Head head, std::uint64_t time,
+                                     std::uint64_t who, Words word) {
     std::uint64_t* const first = slot(ticket);
     using Slot = trace::DeviceSlot;
     constexpr unsigned kTicket = offsetof(Slot, ticket) / 8, kPayload = offsetof(Slot, a) / 8;
-    static_assert(offsetof(Slot, time) == 8 && offsetof(Slot, who) == 8 * (kTicket + 1)); // sent in pairs
+    static_assert(offsetof(Slot, time) == 8 && offsetof(Slot, who) == 8 * (kTicket + 1)); // sent in
+                                                                                          // pairs
     static_assert(trace::kFirstPayloadWords == 4);
     const std::uint64_t name = trace::pack_ticket(ticket, index_);
     const std::uint64_t words[] = {word(0), word(1), word(2), word(3)};
     unsigned zeros = (time == 0 ? 1u : 0u) | (name == 0 ? 2u : 0u) | (who == 0 ? 4u : 0u);
     for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i) {
-      const unsigned is_zero = words[i] == 0 ? 1 : 0; // GCC's sanitizers make a wrong index of this within the shift
+      const unsigned is_zero = words[i] == 0 ? 1 : 0; // GCC's sanitizers make a wrong index of this
+                                                      // within the shift
       zeros |= is_zero << (3 + i);
     }
     send(first, trace::sent_head(trace::pack(head), zeros), time);
@@ -133,7 +137,7 @@ class RingWriter {
     send(first + kPayload + 2, words[2], words[3]);
   }
 
- private:
+private:
   using Counter = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
   using Shared = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>; // the host takes part
 
@@ -148,9 +152,10 @@ class RingWriter {
 #endif
   }
 
-  // consumed_seen passes on what the host did before it raised `consumed`. On the device no order is needed for that: the
-  // lane that looked has waited for the host's word, and a write that depends on it cannot reach the bus before.
-  // There an acquire would empty the cache at every call.
+  // consumed_seen passes on what the host did before it raised `consumed`. On the device no order
+  // is needed for that: the lane that looked has waited for the host's word, and a write that
+  // depends on it cannot reach the bus before. There an acquire would empty the cache at every
+  // call.
 #if defined(__CUDA_ARCH__)
   static constexpr cuda::std::memory_order kAcquireSeen = cuda::std::memory_order_relaxed;
   static constexpr cuda::std::memory_order kReleaseSeen = cuda::std::memory_order_relaxed;
@@ -178,20 +183,22 @@ class RingWriter {
     std::uint64_t consumed = seen.load(kAcquireSeen);
     std::uint64_t ticket = reserved.load(cuda::std::memory_order_relaxed);
     for (bool looked = false;;) {
-      // 32 bits do. Negative if what was seen is older than a ring ago; more than a ring if ticket is, and then the
-      // exchange fails.
+      // 32 bits do. Negative if what was seen is older than a ring ago; more than a ring if ticket
+      // is, and then the exchange fails.
       const int room = static_cast<int>(consumed + control_.slots_per_sub_ring - ticket);
       const int needed = static_cast<int>(wanted * slots);
-      if (room < needed && !looked) { // what the host says is across the bus: asked only when it matters
+      if (room < needed && !looked) { // what the host says is across the bus: asked only when it
+                                      // matters
         consumed = Shared(counters().consumed).load(cuda::std::memory_order_acquire);
         seen.store(consumed, kReleaseSeen);
         ticket = reserved.load(cuda::std::memory_order_relaxed);
         looked = true;
         continue;
       }
-      const unsigned granted = room >= needed ? wanted : room > 0 ? static_cast<unsigned>(room) / slots : 0;
-      if (granted == 0)
-        return 0;
+      const unsigned granted = room >= needed ? wanted
+                               : room > 0     ? static_cast<unsigned>(room) / slots
+                                              : 0;
+      if (granted == 0) return 0;
       first = ticket;
       if (reserved.compare_exchange_weak(ticket, ticket + std::uint64_t{granted} * slots,
                                          cuda::std::memory_order_relaxed)) {

@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 #include <zstd.h>
 
-#include "interposer/coalescing/collector/core.h"
-#include "interposer/coalescing/collector/driver.h"
 #include "interposer/base/bounded_lock.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/coalescing/collector/core.h"
+#include "interposer/coalescing/collector/driver.h"
 #include "interposer/log/interned_text.h"
 #include "trace/fatbin.h"
 
@@ -22,9 +22,10 @@ namespace gmt::interposer::collector {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 32 << 20;      // of one cubin, and of an image in a file
-constexpr std::size_t kMostBytesInMemory = 4 << 20; // of an image that has to be read when it is loaded
-constexpr std::uint64_t kMostTime = 100'000'000;  // nanoseconds, of a process
+constexpr std::size_t kMostBytes = 32 << 20;        // of one cubin, and of an image in a file
+constexpr std::size_t kMostBytesInMemory = 4 << 20; // of an image that has to be read when it is
+                                                    // loaded
+constexpr std::uint64_t kMostTime = 100'000'000;    // nanoseconds, of a process
 constexpr unsigned kMostImages = 1 << 12, kKernels = 1 << 13;
 
 struct Entry {
@@ -42,13 +43,16 @@ constinit std::atomic<bool> reading{false};
 class Buffer {
 public:
   explicit Buffer(std::size_t bytes) noexcept
-      : bytes_(bytes), memory_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+      : bytes_(bytes),
+        memory_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
   ~Buffer() {
     if (memory_ != MAP_FAILED) munmap(memory_, bytes_);
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
-  char* get() const noexcept { return memory_ != MAP_FAILED ? static_cast<char*>(memory_) : nullptr; }
+  char* get() const noexcept {
+    return memory_ != MAP_FAILED ? static_cast<char*>(memory_) : nullptr;
+  }
 
 private:
   std::size_t bytes_;
@@ -92,8 +96,9 @@ public:
     if (bytes_ < sizeof header_) return;
     std::memcpy(&header_, file_, sizeof header_);
     constexpr unsigned kCuda = 190; // EM_CUDA
-    const bool sound = std::memcmp(header_.e_ident, ELFMAG, SELFMAG) == 0 && header_.e_ident[EI_CLASS] == ELFCLASS64 &&
-                       header_.e_machine == kCuda && header_.e_shentsize == sizeof(Elf64_Shdr);
+    const bool sound = std::memcmp(header_.e_ident, ELFMAG, SELFMAG) == 0 &&
+                       header_.e_ident[EI_CLASS] == ELFCLASS64 && header_.e_machine == kCuda &&
+                       header_.e_shentsize == sizeof(Elf64_Shdr);
     Elf64_Shdr names;
     if (!sound || !section(header_.e_shstrndx, names)) return;
     constexpr char kText[] = ".text.";
@@ -104,7 +109,8 @@ public:
       if (name == nullptr || std::strncmp(name, kText, sizeof kText - 1) != 0) continue;
       Function function{this, i};
       const auto* code = reinterpret_cast<const unsigned char*>(file_ + text.sh_offset);
-      enter_kernel(text_id(name + sizeof kText - 1), bound_of_code(code, text.sh_size, is_relocated, &function));
+      enter_kernel(text_id(name + sizeof kText - 1),
+                   bound_of_code(code, text.sh_size, is_relocated, &function));
     }
   }
 
@@ -152,19 +158,22 @@ private:
 // ---- a fat binary
 
 void read_entry(const trace::FatbinEntryHeader& entry, const char* code) noexcept {
-  const bool zstd = (entry.flags & trace::kFatbinZstd) != 0, lz4 = (entry.flags & trace::kFatbinLz4) != 0;
+  const bool zstd = (entry.flags & trace::kFatbinZstd) != 0,
+             lz4 = (entry.flags & trace::kFatbinLz4) != 0;
   if (!zstd && !lz4) return Cubin(code, entry.bytes).read();
   if (entry.plain_bytes == 0 || entry.plain_bytes > kMostBytes) return;
   if (entry.compressed_bytes > entry.bytes || entry.compressed_bytes > INT_MAX) return;
   const Buffer plain(entry.plain_bytes);
   if (plain.get() == nullptr) return;
   if (zstd) {
-    const std::size_t bytes = ZSTD_decompress(plain.get(), entry.plain_bytes, code, entry.compressed_bytes);
+    const std::size_t bytes =
+      ZSTD_decompress(plain.get(), entry.plain_bytes, code, entry.compressed_bytes);
     if (ZSTD_isError(bytes) == 0) Cubin(plain.get(), bytes).read();
   } else {
     static_assert(kMostBytes <= INT_MAX, "LZ4 counts in int");
     const auto wanted_bytes = static_cast<int>(entry.plain_bytes);
-    const int bytes = LZ4_decompress_safe(code, plain.get(), static_cast<int>(entry.compressed_bytes), wanted_bytes);
+    const int bytes = LZ4_decompress_safe(code, plain.get(),
+                                          static_cast<int>(entry.compressed_bytes), wanted_bytes);
     if (bytes == wanted_bytes) Cubin(plain.get(), entry.plain_bytes).read();
   }
 }
@@ -193,7 +202,8 @@ int architecture() noexcept {
   return ask_attribute(&minor, kMinor, device) == 0 ? major * 10 + minor : 0;
 }
 
-// Of the architectures that run on the device without being compiled anew, the driver takes the latest.
+// Of the architectures that run on the device without being compiled anew, the driver takes the
+// latest.
 void read_fatbin(const char* image) noexcept {
   const auto device = static_cast<unsigned>(architecture());
   unsigned best = 0;
@@ -206,7 +216,9 @@ void read_fatbin(const char* image) noexcept {
   });
 }
 
-bool has_magic(const char* image, std::uint32_t magic) noexcept { return std::memcmp(image, &magic, sizeof magic) == 0; }
+bool has_magic(const char* image, std::uint32_t magic) noexcept {
+  return std::memcmp(image, &magic, sizeof magic) == 0;
+}
 
 // Under `reading`.
 void read_image(const void* image, std::size_t bytes) noexcept {
@@ -230,7 +242,8 @@ void learn_code(const void* image, std::size_t bytes) noexcept {
   if (!lock.held()) return;
   if (!core->is_in_file(image)) {
     if (bytes <= kMostBytesInMemory) read_image(image, bytes);
-  } else if (has_magic(static_cast<const char*>(image), trace::kFatbinMagic) && image_count < kMostImages) {
+  } else if (has_magic(static_cast<const char*>(image), trace::kFatbinMagic) &&
+             image_count < kMostImages) {
     images[image_count++] = image;
   }
 }
@@ -242,7 +255,7 @@ CodeBound code_bound_of(const char* kernel) noexcept {
   const std::uint64_t name = text_id(kernel);
   const Entry* found = find_kernel(name);
   while (found == nullptr && image_count != 0 && time_taken <= kMostTime) {
-    const void* image = images[--image_count]; // what was loaded last is what is needed
+    const void* image = images[--image_count];         // what was loaded last is what is needed
     if (core->is_in_file(image)) read_image(image, 0); // the file may be gone
     found = find_kernel(name);
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch of a kernel executes at most, read from the kernel's code: without loops, each warp passes each
-// instruction once. So a kernel that is launched only once can be measured, if its grid and its code bound the cost.
+// What a launch of a kernel executes at most, read from the kernel's code: without loops, each warp
+// passes each instruction once. So a kernel that is launched only once can be measured, if its grid
+// and its code bound the cost.
 //
-// Invariants: what is not understood is not bounded; the code is read as CUDA got it, and takes a tenth of a second of a
-// process at most.
+// Invariants: what is not understood is not bounded; the code is read as CUDA got it, and takes a
+// tenth of a second of a process at most.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +21,17 @@ struct CodeBound {
   std::uint64_t cost(std::uint64_t warps) const noexcept;
 };
 
-// A module is being loaded. An image in a file of the process is read when a kernel is looked for, any other now.
+// A module is being loaded. An image in a file of the process is read when a kernel is looked for,
+// any other now.
 void learn_code(const void* image, std::size_t bytes) noexcept;
 // Of the kernel of this name (as linked), on the current device.
 CodeBound code_bound_of(const char* kernel) noexcept;
 void forget_code() noexcept; // in a forked child
 
-// Of the instructions of one function, 16 bytes each (sm_70 and later). `outside`: whether the instruction at this offset
-// has an address that is filled in at loading, null if none has.
+// Of the instructions of one function, 16 bytes each (sm_70 and later). `outside`: whether the
+// instruction at this offset has an address that is filled in at loading, null if none has.
 using IsRelocated = bool (*)(void* data, std::uint64_t offset);
-CodeBound bound_of_code(const unsigned char* code, std::size_t bytes, IsRelocated is_relocated, void* data) noexcept;
+CodeBound bound_of_code(const unsigned char* code, std::size_t bytes, IsRelocated is_relocated,
+                        void* data) noexcept;
 
 } // namespace gmt::interposer::collector

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "interposer/coalescing/collector/sampling/code_bound.h"
-#include "interposer/coalescing/collector/core.h"
 #include "interposer/base/bounded_lock.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/base/text_file.h"
+#include "interposer/coalescing/collector/core.h"
+#include "interposer/coalescing/collector/sampling/code_bound.h"
 #include "trace/fatbin.h"
 
 namespace gmt::interposer::collector {
@@ -44,7 +44,9 @@ std::size_t size_of_elf(const char* image) noexcept {
   for (unsigned i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr section;
     std::memcpy(&section, image + header.e_shoff + i * sizeof section, sizeof section);
-    if (section.sh_type == SHT_NOBITS || section.sh_offset > kMostBytes || section.sh_size > kMostBytes) continue;
+    if (section.sh_type == SHT_NOBITS || section.sh_offset > kMostBytes ||
+        section.sh_size > kMostBytes)
+      continue;
     if (section.sh_offset + section.sh_size > end) end = section.sh_offset + section.sh_size;
   }
   return end;
@@ -90,7 +92,9 @@ std::size_t size_of_image(const void* image) noexcept {
   trace::FatbinContainer container;
   if (magic_of(image) != trace::kFatbinMagic) return 0;
   std::memcpy(&container, image, sizeof container);
-  return container.bytes <= kMostBytes ? container.header_bytes + static_cast<std::size_t>(container.bytes) : 0;
+  return container.bytes <= kMostBytes
+           ? container.header_bytes + static_cast<std::size_t>(container.bytes)
+           : 0;
 }
 
 void save_image(const void* image, std::size_t bytes) noexcept {

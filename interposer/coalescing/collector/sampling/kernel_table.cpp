@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// See kernel_table.h. Names come from cuFuncGetName and, for a CUkernel, cuKernelGetName (both of CUDA 12.3): as linked.
+// See kernel_table.h. Names come from cuFuncGetName and, for a CUkernel, cuKernelGetName (both of
+// CUDA 12.3): as linked.
 #include "interposer/coalescing/collector/sampling/kernel_table.h"
 
 #include <new>
 #include <regex.h>
 
-#include "interposer/coalescing/collector/driver.h"
 #include "interposer/base/bounded_lock.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/coalescing/collector/driver.h"
 #include "interposer/log/interned_text.h"
 #include "trace/costly_kernels.h"
 
@@ -18,11 +19,15 @@ namespace {
 alignas(regex_t) constinit unsigned char pattern_memory[sizeof(regex_t)] = {};
 constinit bool has_pattern = false;
 
-const regex_t* pattern() noexcept { return std::launder(reinterpret_cast<const regex_t*>(pattern_memory)); }
+const regex_t* pattern() noexcept {
+  return std::launder(reinterpret_cast<const regex_t*>(pattern_memory));
+}
 
 constinit std::atomic<bool> met_costly{false};
 
-bool is_chosen(const char* name) noexcept { return has_pattern && regexec(pattern(), name, 0, nullptr, 0) == 0; }
+bool is_chosen(const char* name) noexcept {
+  return has_pattern && regexec(pattern(), name, 0, nullptr, 0) == 0;
+}
 
 const char* name_of(std::uint64_t function) noexcept {
   const char* name = nullptr;
@@ -44,7 +49,9 @@ void choose_kernels(const char* text) noexcept {
 
 bool costly_code_is_loaded() noexcept {
   bool loaded = met_costly.load();
-  const auto found = [](void* answer, const char*) { return !(*static_cast<bool*>(answer) = true); };
+  const auto found = [](void* answer, const char*) {
+    return !(*static_cast<bool*>(answer) = true);
+  };
   if (!loaded) core->each_object("libnccl.so", found, &loaded);
   return loaded;
 }
@@ -57,7 +64,8 @@ Kernel* Kernels::find(std::uint64_t function) noexcept {
     const Handle& handle = handles_[((key >> 40) + probe) % kHandles];
     if (handle.key.load(std::memory_order_acquire) != key) continue;
     Kernel* kernel = handle.kernel.load(std::memory_order_acquire);
-    return handle.key.load(std::memory_order_acquire) == key ? kernel : nullptr; // another handle's by now
+    return handle.key.load(std::memory_order_acquire) == key ? kernel : nullptr; // another handle's
+                                                                                 // by now
   }
   return nullptr;
 }
@@ -92,12 +100,14 @@ Kernel* Kernels::learn(std::uint64_t function, Sums& sums) noexcept {
     kernel->met_at.store(core->now());
     count_.store(index + 1, std::memory_order_release);
   }
-  if (generation == 0 || generation != core->code_generation()) return kernel; // code is being unloaded: asked again
+  if (generation == 0 || generation != core->code_generation())
+    return kernel; // code is being unloaded: asked again
   const std::uint64_t key = key_of(function, generation);
   Handle* entry = nullptr;
   for (unsigned probe = 0; probe < kProbes; ++probe) {
     Handle& handle = handles_[((key >> 40) + probe) % kHandles];
-    if (entry == nullptr || handle.key.load() == 0) entry = &handle; // one that is full makes room for the newest
+    if (entry == nullptr || handle.key.load() == 0)
+      entry = &handle; // one that is full makes room for the newest
     if (handle.key.load() == 0) break;
   }
   entry->key.store(0, std::memory_order_release);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of one context, by handle and by name: how often each was launched, when it is due again, and its record
-// in the sums. Two handles of one name are one kernel.
+// The kernels of one context, by handle and by name: how often each was launched, when it is due
+// again, and its record in the sums. Two handles of one name are one kernel.
 //
-// Invariants: finding a known handle takes no lock; a handle is known for the generation of code it was met in, because
-// the driver gives handles out again; a kernel once made stays.
+// Invariants: finding a known handle takes no lock; a handle is known for the generation of code it
+// was met in, because the driver gives handles out again; a kernel once made stays.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,9 @@ struct Kernel {
   LaunchTime patched[kParts];        // and the longest one in a window, by Part
   std::atomic<bool> being_timed;     // a launch of it is, by itself
   std::atomic<bool> not_again;       // holding back what came after it was in vain once
-  std::atomic<std::uint8_t> turn;    // what the next launch that is due is for: 0 instructions, n pass n - 1 of its counters
-  trace::Slot* counters;             // its kAccessCounters, null at first; under the gate
+  std::atomic<std::uint8_t> turn; // what the next launch that is due is for: 0 instructions, n pass
+                                  // n - 1 of its counters
+  trace::Slot* counters;          // its kAccessCounters, null at first; under the gate
 };
 
 class Kernels {

@@ -22,15 +22,18 @@ int elapsed(float* milliseconds, std::uint64_t first, std::uint64_t last) noexce
 
 } // namespace
 
-unsigned Timings::begin(Kernel* kernel, std::uint64_t warps, int part, std::uint64_t stream) noexcept {
+unsigned Timings::begin(Kernel* kernel, std::uint64_t warps, int part,
+                        std::uint64_t stream) noexcept {
   for (unsigned i = 0; i < kMost; ++i) {
     Timing& timing = timings_[i];
     State free = kFree;
-    if (!timing.state.compare_exchange_strong(free, kBeginning, std::memory_order_acquire)) continue;
+    if (!timing.state.compare_exchange_strong(free, kBeginning, std::memory_order_acquire))
+      continue;
     timing.kernel = kernel;
     timing.warps = warps;
     timing.part = part;
-    if (has_event(timing.first) && has_event(timing.last) && record_event(timing.first, stream) == 0) {
+    if (has_event(timing.first) && has_event(timing.last) &&
+        record_event(timing.first, stream) == 0) {
       pending_.fetch_add(1);
       return i + 1;
     }
@@ -43,7 +46,8 @@ unsigned Timings::begin(Kernel* kernel, std::uint64_t warps, int part, std::uint
 void Timings::end(unsigned number, std::uint64_t stream, bool launched) noexcept {
   if (number == 0 || number > kMost) return;
   Timing& timing = timings_[number - 1];
-  if (launched && record_event(timing.last, stream) == 0) return timing.state.store(kLaunched, std::memory_order_release);
+  if (launched && record_event(timing.last, stream) == 0)
+    return timing.state.store(kLaunched, std::memory_order_release);
   pending_.fetch_sub(1);
   timing.state.store(kFree, std::memory_order_release);
 }
@@ -52,10 +56,12 @@ void Timings::take(Visit visit, void* data) noexcept {
   if (!any()) return;
   const RelaxedCapture relaxed;
   for (Timing& timing : timings_) {
-    if (timing.state.load(std::memory_order_acquire) != kLaunched || ask_event(timing.last) != 0) continue;
+    if (timing.state.load(std::memory_order_acquire) != kLaunched || ask_event(timing.last) != 0)
+      continue;
     float milliseconds = 0;
     if (elapsed(&milliseconds, timing.first, timing.last) == 0) {
-      visit(data, {timing.kernel, timing.warps, timing.part, static_cast<std::uint64_t>(double{milliseconds} * 1e6)});
+      visit(data, {timing.kernel, timing.warps, timing.part,
+                   static_cast<std::uint64_t>(double{milliseconds} * 1e6)});
     }
     pending_.fetch_sub(1);
     timing.state.store(kFree, std::memory_order_release);
@@ -65,7 +71,8 @@ void Timings::take(Visit visit, void* data) noexcept {
 bool Timings::has_begun(const Kernel* kernel) noexcept {
   const RelaxedCapture relaxed;
   for (const Timing& timing : timings_) {
-    if (timing.state.load(std::memory_order_acquire) != kLaunched || timing.kernel != kernel) continue;
+    if (timing.state.load(std::memory_order_acquire) != kLaunched || timing.kernel != kernel)
+      continue;
     if (ask_event(timing.first) == 0) return true;
   }
   return false;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long launches take: each between two events of its stream, which the driver times (cuEventElapsedTime, cuda.h).
+// How long launches take: each between two events of its stream, which the driver times
+// (cuEventElapsedTime, cuda.h).
 //
-// Invariants: begin() and end() stand around the launch, between enter() and leave() of the context; take() is called by one
-// thread at a time; nothing here waits for the device. A launch whose stream captures, or for which there is no room, is
-// not timed.
+// Invariants: begin() and end() stand around the launch, between enter() and leave() of the
+// context; take() is called by one thread at a time; nothing here waits for the device. A launch
+// whose stream captures, or for which there is no room, is not timed.
 #pragma once
 
 #include <atomic>

@@ -2,13 +2,13 @@
 // See counting.h.
 #include "interposer/coalescing/collector/windows/counting.h"
 
-#include "interposer/coalescing/collector/core.h"
-#include "interposer/coalescing/collector/profiler.h"
-#include "interposer/coalescing/collector/driver.h"
-#include "interposer/coalescing/collector/windows/idle.h"
 #include "interposer/base/bounded_lock.h"
-#include "interposer/coalescing/collector/this_thread.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/coalescing/collector/core.h"
+#include "interposer/coalescing/collector/driver.h"
+#include "interposer/coalescing/collector/profiler.h"
+#include "interposer/coalescing/collector/this_thread.h"
+#include "interposer/coalescing/collector/windows/idle.h"
 
 namespace gmt::interposer::collector {
 
@@ -21,10 +21,12 @@ constinit std::atomic<bool> refused{false};
 void refuse(Context& context, const Answer& answer) noexcept {
   if (refused.exchange(true)) return;
   set_word(context.sums.windows(), WindowsWord::counters_code, answer.result);
-  set_word(context.sums.windows(), WindowsWord::counters_trouble, static_cast<std::uint64_t>(answer.trouble));
+  set_word(context.sums.windows(), WindowsWord::counters_trouble,
+           static_cast<std::uint64_t>(answer.trouble));
 }
 
-void add(Context& context, Kernel& kernel, unsigned pass, const KernelCounters::Figures& figures) noexcept {
+void add(Context& context, Kernel& kernel, unsigned pass,
+         const KernelCounters::Figures& figures) noexcept {
   if (kernel.counters == nullptr) kernel.counters = context.sums.counters(kernel.row.number);
   if (kernel.counters == nullptr) return;
   const bool first = pass == 0;
@@ -47,7 +49,8 @@ void take(Context& context, bool wanted_still) noexcept {
   const RelaxedCapture relaxed;
   const bool good = wanted_still && counting.launched.load() && !counting.spoilt.load();
   KernelCounters::Figures figures{};
-  const Answer ended = profilers.counters->end(context.device.load(), counting.profiler, good ? &figures : nullptr);
+  const Answer ended =
+    profilers.counters->end(context.device.load(), counting.profiler, good ? &figures : nullptr);
   if (good && ended.good()) {
     add(context, *counting.kernel, counting.pass, figures);
     end_turn(*counting.kernel);
@@ -64,7 +67,9 @@ void take(Context& context, bool wanted_still) noexcept {
 
 void end_turn(Kernel& kernel) noexcept {
   const bool counts = core->options->counters != 0 && !refused.load();
-  kernel.turn.store(counts ? static_cast<std::uint8_t>((kernel.turn.load() + 1) % (1 + KernelCounters::kPasses)) : 0);
+  kernel.turn.store(
+    counts ? static_cast<std::uint8_t>((kernel.turn.load() + 1) % (1 + KernelCounters::kPasses))
+           : 0);
 }
 
 void begin_counting(Context& context, Kernel& kernel) noexcept {
@@ -97,8 +102,10 @@ void counted_launch_begins(Context& context, const Kernel* kernel) noexcept {
   Counting& counting = context.counting;
   if (!counting.open.load()) return;
   // A thread that had passed finish_counting() before comes in between.
-  if (kernel != counting.kernel || counting.launched.exchange(true)) return counting.spoilt.store(true);
-  counting.kernel->next_due.store(next_due_after(counting.kernel->launches.load(), wanted), std::memory_order_relaxed);
+  if (kernel != counting.kernel || counting.launched.exchange(true))
+    return counting.spoilt.store(true);
+  counting.kernel->next_due.store(next_due_after(counting.kernel->launches.load(), wanted),
+                                  std::memory_order_relaxed);
   add_to_word(context.sums.windows(), WindowsWord::counted, 1);
 }
 
@@ -107,7 +114,8 @@ void finish_counting(Context& context, Idle when) noexcept {
   const bool soon = when == Idle::kSoon;
   {
     const Gate gate(context, soon ? Gate::Needs::kNothing : Gate::Needs::kNoCall);
-    if (gate.held() && (soon ? becomes_idle_at_last(context) : becomes_idle(context, 0))) return take(context, true);
+    if (gate.held() && (soon ? becomes_idle_at_last(context) : becomes_idle(context, 0)))
+      return take(context, true);
   }
   if (soon) context.counting.spoilt.store(true);
 }
@@ -129,7 +137,8 @@ void drop_counting(Context& context) noexcept {
   context.counting.profiler = nullptr;
   if (!context.counting.open.exchange(false)) return;
   counting_any.store(false);
-  if (context.counting.launched.load()) add_to_word(context.sums.windows(), WindowsWord::counted_lost, 1);
+  if (context.counting.launched.load())
+    add_to_word(context.sums.windows(), WindowsWord::counted_lost, 1);
 }
 
 void forget_counting() noexcept {

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole-kernel counters (--counters): a launch that is due is counted by itself, between two idle moments of its context.
-// A kernel's launches that are due serve its instructions (windows.h) and each pass of its counters in turn.
+// Whole-kernel counters (--counters): a launch that is due is counted by itself, between two idle
+// moments of its context. A kernel's launches that are due serve its instructions (windows.h) and
+// each pass of its counters in turn.
 //
-// Invariants: one launch of the process is counted at a time; what else the context is given meanwhile waits until the
-// launch is done, for a fifth of a second at most (sampling_policy.h), and if it is not, the counters are dropped at the next idle
-// moment. Trouble with counters does not change the figures of instructions.
+// Invariants: one launch of the process is counted at a time; what else the context is given
+// meanwhile waits until the launch is done, for a fifth of a second at most (sampling_policy.h),
+// and if it is not, the counters are dropped at the next idle moment. Trouble with counters does
+// not change the figures of instructions.
 #pragma once
 
 #include "interposer/coalescing/collector/windows/window_context.h"
 
 namespace gmt::interposer::collector {
 
-inline bool is_turn_of_instructions(const Kernel& kernel) noexcept { return kernel.turn.load() == 0; }
+inline bool is_turn_of_instructions(const Kernel& kernel) noexcept {
+  return kernel.turn.load() == 0;
+}
 void end_turn(Kernel& kernel) noexcept;
 
 // Before the launch of a kernel whose turn it is; no window is open.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels each executable graph launches, asked of the driver when the graph is made, so that a launch of the graph
-// counts as launches of them.
+// Which kernels each executable graph launches, asked of the driver when the graph is made, so that
+// a launch of the graph counts as launches of them.
 //
-// Invariants: nothing is claimed about a graph whose kernels are not known: one with nodes that run an unknown number
-// of times, with kernels of another context, or changed since in a way that is not followed. Lists do not change once
-// made; like all that CUDA's graphs are, one must not be launched while it is destroyed or updated.
+// Invariants: nothing is claimed about a graph whose kernels are not known: one with nodes that run
+// an unknown number of times, with kernels of another context, or changed since in a way that is
+// not followed. Lists do not change once made; like all that CUDA's graphs are, one must not be
+// launched while it is destroyed or updated.
 #pragma once
 
 #include <atomic>
@@ -33,9 +34,10 @@ public:
   // `exec` was made from `graph`, or updated after it. The context is current.
   void learn(Context& context, std::uint64_t exec, std::uint64_t graph) noexcept;
   // A kernel node of `exec` now runs `function`.
-  void change(Context& context, std::uint64_t exec, std::uint64_t node, std::uint64_t function) noexcept;
+  void change(Context& context, std::uint64_t exec, std::uint64_t node,
+              std::uint64_t function) noexcept;
   void forget(std::uint64_t exec) noexcept; // destroyed, or changed otherwise
-  void forget_all() noexcept; // in a forked child
+  void forget_all() noexcept;               // in a forked child
   const GraphKernels* of(const Context& context, std::uint64_t exec) noexcept; // null: unknown
 
 private:

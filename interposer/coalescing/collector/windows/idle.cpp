@@ -2,10 +2,10 @@
 // See idle.h.
 #include "interposer/coalescing/collector/windows/idle.h"
 
-#include "interposer/coalescing/collector/core.h"
 #include "interposer/base/bounded_lock.h"
-#include "interposer/coalescing/collector/this_thread.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/coalescing/collector/core.h"
+#include "interposer/coalescing/collector/this_thread.h"
 
 namespace gmt::interposer::collector {
 
@@ -45,7 +45,8 @@ bool becomes_idle_at_last(Context& context, std::uint64_t most) noexcept {
 
 namespace {
 
-// A launch by itself may have met a cold cache: the shortest counts. A kernel in a window costs what it takes longer.
+// A launch by itself may have met a cold cache: the shortest counts. A kernel in a window costs
+// what it takes longer.
 void take_time(void* data, const Timings::Timed& timed) noexcept {
   Context& context = *static_cast<Context*>(data);
   Kernel* kernel = timed.kernel;
@@ -68,7 +69,8 @@ void take_time(void* data, const Timings::Timed& timed) noexcept {
       set_word(kernel->row.slot, FunctionWord::longest_nanoseconds, timed.nanoseconds);
     }
   }
-  if (plain >= kTellsFactor && timed.part == static_cast<int>(Part::kGlobal)) governor.saw_factor((timed.nanoseconds + plain - 1) / plain);
+  if (plain >= kTellsFactor && timed.part == static_cast<int>(Part::kGlobal))
+    governor.saw_factor((timed.nanoseconds + plain - 1) / plain);
 }
 
 } // namespace

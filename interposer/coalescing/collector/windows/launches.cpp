@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
+#include "interposer/base/bounded_lock.h"
 #include "interposer/coalescing/collector/core.h"
+#include "interposer/coalescing/collector/sampling/sampling_policy.h"
 #include "interposer/coalescing/collector/windows/counting.h"
 #include "interposer/coalescing/collector/windows/graphs.h"
 #include "interposer/coalescing/collector/windows/idle.h"
-#include "interposer/base/bounded_lock.h"
-#include "interposer/coalescing/collector/sampling/sampling_policy.h"
 #include "interposer/coalescing/collector/windows/windows.h"
 
 namespace gmt::interposer::collector {
@@ -33,22 +33,26 @@ std::uint64_t cost_of(const Kernel& kernel, std::uint64_t warps, Part part) noex
   if (longest.is_known()) return longest.of(warps) + longest.of(warps) / 4;
   const std::uint64_t at_most = kernel.code.is_bounded() ? kernel.code.cost(warps) : kNotKnown;
   if (!kernel.plain.is_known()) return at_most;
-  const std::uint64_t factor = part == Part::kAll ? std::max(Governor::kSharedFactor, governor.factor()) : governor.factor();
+  const std::uint64_t factor =
+    part == Part::kAll ? std::max(Governor::kSharedFactor, governor.factor()) : governor.factor();
   return std::min(at_most, kernel.plain.of(warps) * factor);
 }
 
 bool is_due(const Kernel& kernel) noexcept {
   const char* range = core->options->coalescing_range;
-  return kernel.wanted && kernel.launches.load() >= kernel.next_due.load(std::memory_order_relaxed) &&
+  return kernel.wanted &&
+         kernel.launches.load() >= kernel.next_due.load(std::memory_order_relaxed) &&
          (range[0] == '\0' || core->in_range(range));
 }
 
-// Whether there is time for what costs so much beside what is being measured. Shared memory and kernels that have figures
-// may take half of the time, so that others find some.
-bool is_affordable(const Context& context, const Kernel& kernel, std::uint64_t cost, Part part) noexcept {
+// Whether there is time for what costs so much beside what is being measured. Shared memory and
+// kernels that have figures may take half of the time, so that others find some.
+bool is_affordable(const Context& context, const Kernel& kernel, std::uint64_t cost,
+                   Part part) noexcept {
   if (cost == kNotKnown) return false;
   const std::uint64_t under_way = context.open.load() ? context.expected.load() : 0;
-  return cost + under_way + Governor::kWindow <= governor.allowance(core->now(), part == Part::kAll || has_figures(kernel));
+  return cost + under_way + Governor::kWindow <=
+         governor.allowance(core->now(), part == Part::kAll || has_figures(kernel));
 }
 
 // Sets what the launch costs and what of it there is time to measure. False if there is none.
@@ -62,13 +66,15 @@ bool choose_part(const Context& context, Launch& launch) noexcept {
   return false;
 }
 
-// The kernel's first launch is under way by itself: what it takes decides about this one. Once it has begun, it is waited
-// for as long as it may take if this one is to be measured.
+// The kernel's first launch is under way by itself: what it takes decides about this one. Once it
+// has begun, it is waited for as long as it may take if this one is to be measured.
 void wait_for_time(Context& context, const Kernel& kernel, std::uint64_t now) noexcept {
   if (!kernel.being_timed.load() || is_resting(context) || captures.any()) return;
-  const std::uint64_t longest = std::min(kMostHolding, governor.allowance(now, false) / governor.factor());
+  const std::uint64_t longest =
+    std::min(kMostHolding, governor.allowance(now, false) / governor.factor());
   std::uint64_t longest_wait = governor.longest_wait(kMostHoldingForFirst);
-  for (bool begun = false; kernel.being_timed.load() && core->now() - now < longest_wait; wait_a_little()) {
+  for (bool begun = false; kernel.being_timed.load() && core->now() - now < longest_wait;
+       wait_a_little()) {
     if (!begun && context.timings.has_begun(&kernel)) {
       begun = true; // behind all that its stream had before
       longest_wait = std::min(longest_wait, core->now() - now + longest);
@@ -87,8 +93,8 @@ void put_off(Context& context, Kernel& kernel) noexcept {
   add_to_word(kernel.row.slot, FunctionWord::too_costly, 1);
 }
 
-// By default a launch is measured only where its cost is known and there is time for it. Answers whether it is; what is
-// missing is found out by timing this launch.
+// By default a launch is measured only where its cost is known and there is time for it. Answers
+// whether it is; what is missing is found out by timing this launch.
 bool may_measure(Context& context, Launch& launch, std::uint64_t function) noexcept {
   Kernel& kernel = *launch.kernel;
   if (kernel.not_again.load() || !governor.may_wait()) {
@@ -114,7 +120,9 @@ bool may_measure(Context& context, Launch& launch, std::uint64_t function) noexc
 bool fits_window(const Context& context, Launch& launch, bool due, std::uint64_t now) noexcept {
   const std::uint64_t opened = context.opened_at.load();
   const Kernel& kernel = *launch.kernel;
-  if (!due || !is_turn_of_instructions(kernel) || kernel.met_at.load() >= opened || context.spoilt.load()) return false;
+  if (!due || !is_turn_of_instructions(kernel) || kernel.met_at.load() >= opened ||
+      context.spoilt.load())
+    return false;
   if (now - opened > kFullWindow) return false;
   if (wanted != 0) return true;
   launch.part = context.part.load();
@@ -122,7 +130,8 @@ bool fits_window(const Context& context, Launch& launch, bool due, std::uint64_t
   return !kernel.not_again.load() && is_affordable(context, kernel, launch.expected, launch.part);
 }
 
-// Where the user says how many launches are measured time is no limit, but what would hang is not tried again.
+// Where the user says how many launches are measured time is no limit, but what would hang is not
+// tried again.
 bool choose_explicitly(Context& context, Launch& launch) noexcept {
   choose_part(context, launch);
   if (wanted == kAllLaunches || !launch.kernel->not_again.load()) return true;
@@ -130,10 +139,12 @@ bool choose_explicitly(Context& context, Launch& launch) noexcept {
   return false;
 }
 
-// Where all launches are measured a window is closed at idle moments alone, or for code that it may not have patched.
+// Where all launches are measured a window is closed at idle moments alone, or for code that it may
+// not have patched.
 void close_where_all_are_due(Context& context, const Kernel& kernel) noexcept {
   close_if_idle(context);
-  if (context.open.load() && kernel.met_at.load() >= context.opened_at.load()) close_at_last(context);
+  if (context.open.load() && kernel.met_at.load() >= context.opened_at.load())
+    close_at_last(context);
 }
 
 // Closes the window that has served, and opens what is due.
@@ -149,13 +160,15 @@ void serve(Context& context, Launch& launch, std::uint64_t function) noexcept {
   if (!due || now < context.look_again_at.load() || context.open.load()) return;
   if (!is_turn_of_instructions(kernel)) {
     constexpr std::uint64_t kCounting = 60 * kMillisecond; // what counting one launch takes
-    if (wanted == 0 && !is_affordable(context, kernel, kCounting, Part::kAll)) return put_off(context, kernel);
+    if (wanted == 0 && !is_affordable(context, kernel, kCounting, Part::kAll))
+      return put_off(context, kernel);
     begin_counting(context, kernel); // or it gives its turn back
   }
   if (!is_turn_of_instructions(kernel)) return;
   if (wanted == 0 && !may_measure(context, launch, function)) return;
   if (wanted != 0 && !choose_explicitly(context, launch)) return;
-  open_window(context, function, launch.part, has_figures(kernel) ? kMostHolding : kMostHoldingForFirst);
+  open_window(context, function, launch.part,
+              has_figures(kernel) ? kMostHolding : kMostHoldingForFirst);
 }
 
 constexpr auto kMinusOne = ~std::uint64_t{0};
@@ -163,7 +176,8 @@ constexpr auto kMinusOne = ~std::uint64_t{0};
 // A window that was lost meanwhile has settled the launch already.
 void take_one(std::atomic<std::uint64_t>& count) noexcept {
   std::uint64_t now = count.load();
-  while (now != 0 && !count.compare_exchange_weak(now, now - 1)) {}
+  while (now != 0 && !count.compare_exchange_weak(now, now - 1)) {
+  }
 }
 
 // Launches that failed.
@@ -202,8 +216,10 @@ unsigned count_launch(Context& context, const Launch& launch, std::uint64_t stre
   counted_launch_begins(context, kernel);
   const bool open = context.open.load();
   unsigned timing = 0;
-  if (((open && wanted != kAllLaunches) || launch.timed) && !captures.any()) { // events may disturb a capture
-    timing = context.timings.begin(kernel, launch.warps, open ? static_cast<int>(context.part.load()) : -1, stream);
+  if (((open && wanted != kAllLaunches) || launch.timed) && !captures.any()) { // events may disturb
+                                                                               // a capture
+    timing = context.timings.begin(kernel, launch.warps,
+                                   open ? static_cast<int>(context.part.load()) : -1, stream);
     if (timing != 0 && !open) kernel->being_timed.store(true);
   }
   if (!open) return timing;
@@ -211,7 +227,9 @@ unsigned count_launch(Context& context, const Launch& launch, std::uint64_t stre
   context.expected.fetch_add(std::min(launch.expected, Governor::kMostVain));
   if (kernel == nullptr) return timing;
   kernel->in_window.fetch_add(1);
-  if (kernel->wanted) kernel->next_due.store(next_due_after(kernel->launches.load(), wanted), std::memory_order_relaxed);
+  if (kernel->wanted)
+    kernel->next_due.store(next_due_after(kernel->launches.load(), wanted),
+                           std::memory_order_relaxed);
   return timing;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launches of kernels and of graphs: counts them, and finds those that are due for a window (windows.h) or for counters
-// (counting.h). A graph's launch is one of each of its kernels, which are never measured there.
+// The launches of kernels and of graphs: counts them, and finds those that are due for a window
+// (windows.h) or for counters (counting.h). A graph's launch is one of each of its kernels, which
+// are never measured there.
 //
-// Invariants: each launch comes by three times at most: prepare, before the thread enters the context; count, between
-// enter() and the call; discount, if the call failed.
+// Invariants: each launch comes by three times at most: prepare, before the thread enters the
+// context; count, between enter() and the call; discount, if the call failed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace gmt::interposer::collector {
 struct GraphKernels;
 
 struct Launch {
-  Kernel* kernel = nullptr;   // null if it is not known
+  Kernel* kernel = nullptr; // null if it is not known
   std::uint64_t warps = 0;
   bool timed = false;         // by itself, to know what measuring its kernel would cost
   std::uint64_t expected = 0; // nanoseconds that it takes in a window that measures `part`

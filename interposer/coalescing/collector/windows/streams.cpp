@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// See streams.h. cuda.h of CUDA 13: cuStreamIsCapturing may be asked of any stream at any time; asked of the legacy
-// stream while a blocking one captures it answers 906 and invalidates nothing. cuStreamQuery invalidates a capture, so
-// it is asked second, and only while no capture is known in the whole process.
+// See streams.h. cuda.h of CUDA 13: cuStreamIsCapturing may be asked of any stream at any time;
+// asked of the legacy stream while a blocking one captures it answers 906 and invalidates nothing.
+// cuStreamQuery invalidates a capture, so it is asked second, and only while no capture is known in
+// the whole process.
 #include "interposer/coalescing/collector/windows/streams.h"
 
 #include "interposer/coalescing/collector/driver.h"
@@ -13,7 +14,9 @@ namespace {
 constexpr std::uint64_t kPerThreadStream = 2; // CU_STREAM_PER_THREAD
 constexpr std::uint64_t kBeingFilled = ~std::uint64_t{0};
 
-bool is_done(std::uint64_t stream) noexcept { return surely_captures_nothing(stream) && ask_stream(stream) == 0; }
+bool is_done(std::uint64_t stream) noexcept {
+  return surely_captures_nothing(stream) && ask_stream(stream) == 0;
+}
 
 std::uint64_t capture_key(std::uint64_t stream, std::uint64_t thread) noexcept {
   return stream == kPerThreadStream ? thread | 1 : stream;
@@ -44,7 +47,8 @@ void StreamSet::add(std::uint64_t stream, std::uint64_t thread) noexcept {
 void StreamSet::end(std::uint64_t stream, bool may_ask) noexcept {
   for (Entry& entry : entries_) {
     if (entry.stream.load() != stream) continue;
-    if (!may_ask || !is_done(stream)) blind_.store(true); // its work goes on, and it can be asked no more
+    if (!may_ask || !is_done(stream))
+      blind_.store(true); // its work goes on, and it can be asked no more
     entry.stream.store(0);
   }
 }

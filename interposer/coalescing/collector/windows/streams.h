@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The streams of a context that may have work: filled by every call that gives a stream something to do, emptied when
-// all of it is known to be done.
+// The streams of a context that may have work: filled by every call that gives a stream something
+// to do, emptied when all of it is known to be done.
 //
-// Invariants: add() takes no lock, so a signal handler may cut into it; the rest is called while no other thread adds.
-// What finds no room, or happens where it cannot be seen, makes the set blind: then only a wait for the whole context
-// shows that all is done.
+// Invariants: add() takes no lock, so a signal handler may cut into it; the rest is called while no
+// other thread adds. What finds no room, or happens where it cannot be seen, makes the set blind:
+// then only a wait for the whole context shows that all is done.
 #pragma once
 
 #include <atomic>

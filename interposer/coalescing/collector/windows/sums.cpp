@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "interposer/coalescing/collector/core.h"
 #include "interposer/base/bounded_lock.h"
+#include "interposer/coalescing/collector/core.h"
 
 namespace gmt::interposer::collector {
 
@@ -46,14 +46,18 @@ FunctionRow Sums::add_function(const char* name, std::uint64_t identity) noexcep
   if (!lock.held()) return {};
   const std::uint64_t text = core->append_text(log_, name, std::strlen(name));
   trace::Words<FunctionWord> words;
-  trace::AccessFunctionFields(words).number(functions_ + 1).name(text).identity(trace::halves_of(identity));
-  trace::Slot* slot = core->append(log_, trace::Kind::kAccessFunction, words.w, words.kCount, context_);
+  trace::AccessFunctionFields(words)
+    .number(functions_ + 1)
+    .name(text)
+    .identity(trace::halves_of(identity));
+  trace::Slot* slot =
+    core->append(log_, trace::Kind::kAccessFunction, words.w, words.kCount, context_);
   if (slot == nullptr) return {};
   return {slot, ++functions_};
 }
 
-trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, bool make, const InstructionMetrics& metrics,
-                               int device) noexcept {
+trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, bool make,
+                               const InstructionMetrics& metrics, int device) noexcept {
   const trace::Halves where{function, offset};
   const std::uint64_t key = trace::pack_halves(where);
   SlotEntry* entry = instructions_.find(key);
@@ -66,9 +70,11 @@ trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, boo
   trace::Words<InstructionWord> words;
   trace::AccessInstructionFields(words).place(where);
   for (unsigned i = 0; i < kMetrics; ++i) {
-    if (!metrics.knows_metric(device, i)) words.set(InstructionWord::executions + i, trace::kUnknownCount);
+    if (!metrics.knows_metric(device, i))
+      words.set(InstructionWord::executions + i, trace::kUnknownCount);
   }
-  entry->slot = core->append(log_, trace::Kind::kAccessInstruction, words.w, words.kCount, context_);
+  entry->slot =
+    core->append(log_, trace::Kind::kAccessInstruction, words.w, words.kCount, context_);
   return entry->slot;
 }
 
@@ -80,6 +86,8 @@ trace::Slot* Sums::counters(std::uint32_t function) noexcept {
   return core->append(log_, trace::Kind::kAccessCounters, words.w, words.kCount, context_);
 }
 
-SlotEntry* Sums::measured_function(std::uint64_t identity) noexcept { return measured_.find(identity); }
+SlotEntry* Sums::measured_function(std::uint64_t identity) noexcept {
+  return measured_.find(identity);
+}
 
 } // namespace gmt::interposer::collector

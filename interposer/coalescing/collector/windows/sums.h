@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// access-<n>.log of one context (trace/FORMAT.md, "Instructions and memory"): its records, raised in place.
+// access-<n>.log of one context (trace/FORMAT.md, "Instructions and memory"): its records, raised
+// in place.
 //
-// Invariants: one thread at a time asks for instructions and measured functions (the gate of window_context.h), any may add a
-// kernel's record, and words may be raised by any. Each kernel has its kAccessFunction from its first launch on, with
-// identity 0 until it has been measured. What finds no room is left out and counted by the log.
+// Invariants: one thread at a time asks for instructions and measured functions (the gate of
+// window_context.h), any may add a kernel's record, and words may be raised by any. Each kernel has
+// its kAccessFunction from its first launch on, with identity 0 until it has been measured. What
+// finds no room is left out and counted by the log.
 #pragma once
 
 #include <atomic>
@@ -21,8 +23,8 @@ class ThreadLog;
 
 namespace gmt::interposer::collector {
 
-// The words that are raised. Metrics stand from InstructionWord::executions on in the order of Figures, figures of the
-// counters from CountersWord::read_bytes on.
+// The words that are raised. Metrics stand from InstructionWord::executions on in the order of
+// Figures, figures of the counters from CountersWord::read_bytes on.
 using WindowsWord = trace::AccessWindowsWord;
 using FunctionWord = trace::AccessFunctionWord;
 using InstructionWord = trace::AccessInstructionWord;
@@ -41,13 +43,14 @@ struct FunctionRow {
 
 class Sums {
 public:
-  bool begin(std::uint32_t file_number, std::uint16_t context) noexcept; // false: nothing can be written
+  bool begin(std::uint32_t file_number, std::uint16_t context) noexcept; // false: nothing can be
+                                                                         // written
   trace::Slot* windows() const noexcept { return windows_; }
 
   FunctionRow add_function(const char* name, std::uint64_t identity) noexcept;
   // The record of an instruction of the function; made if `make`, else null if there is none.
-  trace::Slot* instruction(std::uint32_t function, std::uint32_t offset, bool make, const InstructionMetrics& metrics,
-                           int device) noexcept;
+  trace::Slot* instruction(std::uint32_t function, std::uint32_t offset, bool make,
+                           const InstructionMetrics& metrics, int device) noexcept;
   trace::Slot* counters(std::uint32_t function) noexcept; // a new record; null if it was lost
   // Where a measured function's record stands, by its identity; see table.h.
   SlotEntry* measured_function(std::uint64_t identity) noexcept;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// See window_context.h. The gate is a pair of flags that each side sets before it looks at the other's: a submitter counts
-// itself in and then looks for `closed`, a closer closes and then looks for submitters and captures. So one of the two
-// always sees the other, and it is the closer that gives way; a submitter waits only for a closer that has found the
-// context free of calls.
+// See window_context.h. The gate is a pair of flags that each side sets before it looks at the
+// other's: a submitter counts itself in and then looks for `closed`, a closer closes and then looks
+// for submitters and captures. So one of the two always sees the other, and it is the closer that
+// gives way; a submitter waits only for a closer that has found the context free of calls.
 #include "interposer/coalescing/collector/windows/window_context.h"
 
 #include <new>
 #include <sys/mman.h>
 
-#include "interposer/coalescing/collector/core.h"
 #include "interposer/base/bounded_lock.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/coalescing/collector/core.h"
 
 namespace gmt::interposer::collector {
 
@@ -46,7 +46,8 @@ Context* meet_context(std::uint64_t handle) noexcept {
   if (Context* known = known_context(handle)) return known;
   for (unsigned i = 0; i < kMostContexts; ++i) {
     if (contexts[i].load() != nullptr) continue;
-    void* memory = mmap(nullptr, sizeof(Context), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+      mmap(nullptr, sizeof(Context), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
     auto* context = new (memory) Context;
     context->handle = handle;
@@ -101,7 +102,8 @@ Gate::~Gate() {
 void wait_for_gates() noexcept {
   for (const auto& entry : contexts) {
     const Context* context = entry.load(std::memory_order_acquire);
-    for (int i = 0; context != nullptr && context->closed.load() && i < kMostWaits; ++i) wait_a_little();
+    for (int i = 0; context != nullptr && context->closed.load() && i < kMostWaits; ++i)
+      wait_a_little();
   }
 }
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the collector keeps of each CUDA context, and the gate that keeps launches out while a window opens or is read.
+// What the collector keeps of each CUDA context, and the gate that keeps launches out while a
+// window opens or is read.
 //
-// Invariants: a context once met is kept, by its handle, until the process forks; between enter() and leave() a thread
-// is inside a call that gives the device work, and no gate is held that needs no call to be inside.
+// Invariants: a context once met is kept, by its handle, until the process forks; between enter()
+// and leave() a thread is inside a call that gives the device work, and no gate is held that needs
+// no call to be inside.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "interposer/coalescing/collector/sampling/kernel_table.h"
+#include "interposer/coalescing/collector/sampling/timings.h"
 #include "interposer/coalescing/collector/windows/streams.h"
 #include "interposer/coalescing/collector/windows/sums.h"
-#include "interposer/coalescing/collector/sampling/timings.h"
 
 struct CUpti_RangeProfiler_Object;
 
@@ -47,22 +49,27 @@ struct Context {
   std::atomic<bool> open{false};
   std::atomic<Part> part{Part::kAll};
   std::atomic<std::uint64_t> opened_at{0}, launches_in_window{0};
-  std::atomic<bool> spoilt{false};            // its figures must be dropped
-  std::atomic<std::uint64_t> expected{0};     // nanoseconds that its launches are thought to take
-  std::atomic<std::uint64_t> timed_in_window{0}, slower_by{0}; // launches whose time is known; nanoseconds more than by themselves
-  std::atomic<std::uint64_t> costly_in{0};    // `opened_at` of the last in which a costly kernel had to be launched
+  std::atomic<bool> spoilt{false};        // its figures must be dropped
+  std::atomic<std::uint64_t> expected{0}; // nanoseconds that its launches are thought to take
+  std::atomic<std::uint64_t> timed_in_window{0}, slower_by{0}; // launches whose time is known;
+                                                               // nanoseconds more than by
+                                                               // themselves
+  std::atomic<std::uint64_t> costly_in{0}; // `opened_at` of the last in which a costly kernel had
+                                           // to be launched
   Counting counting;
-  std::atomic<std::uint64_t> rest_until{0};   // after trouble with a window: launches are not held back
+  std::atomic<std::uint64_t> rest_until{0};    // after trouble with a window: launches are not held
+                                               // back
   std::atomic<std::uint64_t> look_again_at{0}; // after the context was found busy
-  std::atomic<unsigned> troubles_in_a_row{0}; // windows that were lost, and waits in vain
+  std::atomic<unsigned> troubles_in_a_row{0};  // windows that were lost, and waits in vain
 };
 
 inline constexpr unsigned kMostContexts = 64;
 
 Context* known_context(std::uint64_t handle) noexcept; // null if it has had no work yet
 Context* context_at(unsigned index) noexcept;          // null behind the last
-Context* meet_context(std::uint64_t handle) noexcept;  // the same, made if it is new; null if there is no room
-bool make_sums(Context& context) noexcept;             // at its first launch; false if nothing can be written
+Context* meet_context(std::uint64_t handle) noexcept;  // the same, made if it is new; null if there
+                                                       // is no room
+bool make_sums(Context& context) noexcept; // at its first launch; false if nothing can be written
 void forget_contexts() noexcept;
 
 extern CaptureSet captures;
@@ -70,8 +77,9 @@ extern CaptureSet captures;
 void enter(Context& context) noexcept; // waits while a gate is held, some milliseconds
 void leave(Context& context) noexcept;
 
-// Held while a window opens, closes or is read. Never waits: held() says whether it was free. kNoCall: only if no other
-// call is giving the context work. It is not to be had while a stream of the process captures.
+// Held while a window opens, closes or is read. Never waits: held() says whether it was free.
+// kNoCall: only if no other call is giving the context work. It is not to be had while a stream of
+// the process captures.
 class Gate {
 public:
   enum class Needs { kNoCall, kNothing };

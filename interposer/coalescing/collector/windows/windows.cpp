@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// See windows.h. CUPTI is called by one thread at a time, with signals blocked and the thread's capture mode relaxed.
+// See windows.h. CUPTI is called by one thread at a time, with signals blocked and the thread's
+// capture mode relaxed.
 #include "interposer/coalescing/collector/windows/windows.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
-#include "interposer/coalescing/collector/core.h"
-#include "interposer/coalescing/collector/windows/counting.h"
-#include "interposer/coalescing/collector/driver.h"
-#include "interposer/coalescing/collector/windows/idle.h"
 #include "interposer/base/bounded_lock.h"
-#include "interposer/coalescing/collector/this_thread.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/coalescing/collector/core.h"
+#include "interposer/coalescing/collector/driver.h"
+#include "interposer/coalescing/collector/this_thread.h"
+#include "interposer/coalescing/collector/windows/counting.h"
+#include "interposer/coalescing/collector/windows/idle.h"
 #include "interposer/log/interned_text.h"
 
 namespace gmt::interposer::collector {
@@ -25,7 +26,8 @@ constinit std::uint64_t most_holding_of_graphs = kMostHoldingOfGraphs; // set on
 
 // ---- the end of it all
 
-// The collector is notified of nothing more once no window is open that has to be closed, before a graph for one.
+// The collector is notified of nothing more once no window is open that has to be closed, before a
+// graph for one.
 void switch_off_at_last() noexcept {
   for (unsigned i = 0; const Context* context = context_at(i); ++i) {
     if (context->open.load()) return;
@@ -43,8 +45,8 @@ void close_unread(Context& context) noexcept {
   context.open.store(false);
 }
 
-// CUPTI cannot, or will not: the reason stands in every context's sums, and the program goes on as if we were not
-// there.
+// CUPTI cannot, or will not: the reason stands in every context's sums, and the program goes on as
+// if we were not there.
 void stop(Context& where, const Answer& answer) noexcept {
   if (stopped.exchange(true)) return;
   where.open.store(false);
@@ -52,7 +54,8 @@ void stop(Context& where, const Answer& answer) noexcept {
     if (context->open.load()) close_unread(*context);
     if (!context->has_sums.load() || context->sums.windows() == nullptr) continue;
     set_word(context->sums.windows(), WindowsWord::code, answer.result);
-    set_word(context->sums.windows(), WindowsWord::trouble, static_cast<std::uint64_t>(answer.trouble));
+    set_word(context->sums.windows(), WindowsWord::trouble,
+             static_cast<std::uint64_t>(answer.trouble));
   }
   switch_off_at_last();
 }
@@ -81,7 +84,8 @@ struct Reading {
   SlotEntry* function = nullptr;
 };
 
-// The function's record: its kernel's own if that was never measured before, else one more. Null if there is no room.
+// The function's record: its kernel's own if that was never measured before, else one more. Null if
+// there is no room.
 SlotEntry* function_of(Reading& reading, const Figures& figures) noexcept {
   if (reading.function != nullptr && reading.function->used) return reading.function;
   Sums& sums = reading.context.sums;
@@ -117,25 +121,30 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
   const SlotEntry* function = function_of(reading, figures);
   if (function == nullptr || function->slot == nullptr) return;
   Context& context = reading.context;
-  trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again, *profilers.metrics, context.device.load());
-  const unsigned first = again ? 0 : kFirstMemoryMetric, last = again ? kFirstMemoryMetric : kMetrics;
+  trace::Slot* slot = context.sums.instruction(function->number, figures.offset, !again,
+                                               *profilers.metrics, context.device.load());
+  const unsigned first = again ? 0 : kFirstMemoryMetric,
+                 last = again ? kFirstMemoryMetric : kMetrics;
   for (unsigned i = first; i < last; ++i) {
     // Never of a metric that the chip lacks.
-    if (figures.values[i] != 0) add_to_word(slot, InstructionWord::executions + i, figures.values[i]);
+    if (figures.values[i] != 0)
+      add_to_word(slot, InstructionWord::executions + i, figures.values[i]);
   }
 }
 
 // ---- opening and closing, under the gate
 
-// Launches whose figures are in the sums. more_shared is how many more have figures of shared memory, a negative number.
+// Launches whose figures are in the sums. more_shared is how many more have figures of shared
+// memory, a negative number.
 void count_measured(const Kernel& kernel, std::uint64_t launches, Part part) noexcept {
   constexpr auto kMinus = ~std::uint64_t{0};
   add_to_word(kernel.row.slot, FunctionWord::measured, launches);
-  if (part == Part::kGlobal) add_to_word(kernel.row.slot, FunctionWord::more_shared, launches * kMinus);
+  if (part == Part::kGlobal)
+    add_to_word(kernel.row.slot, FunctionWord::more_shared, launches * kMinus);
 }
 
-// A kernel without figures was passed over: its code was loaded after the window opened, or CUPTI cannot measure it.
-// The next window shall have it.
+// A kernel without figures was passed over: its code was loaded after the window opened, or CUPTI
+// cannot measure it. The next window shall have it.
 void settle(Context& context, bool read) noexcept {
   std::uint64_t passed_over = 0, unwanted = 0;
   for (Kernel& kernel : context.kernels) {
@@ -150,7 +159,8 @@ void settle(Context& context, bool read) noexcept {
     if (!read) add_to_word(kernel.row.slot, FunctionWord::lost, launches);
     if (read && !measured) {
       passed_over += launches;
-      kernel.passed_over = static_cast<std::uint8_t>(kernel.passed_over + (kernel.passed_over < kMostPassedOver));
+      kernel.passed_over =
+        static_cast<std::uint8_t>(kernel.passed_over + (kernel.passed_over < kMostPassedOver));
     }
     if (measured) {
       kernel.passed_over = 0;
@@ -171,7 +181,8 @@ void settle(Context& context, bool read) noexcept {
   passed_over = std::min(passed_over, launches);
   trace::Slot* windows = context.sums.windows();
   add_to_word(windows, WindowsWord::open_nanoseconds, open_time);
-  add_to_word(windows, read ? WindowsWord::launches_read : WindowsWord::launches_given_up, launches - passed_over);
+  add_to_word(windows, read ? WindowsWord::launches_read : WindowsWord::launches_given_up,
+              launches - passed_over);
   add_to_word(windows, read ? WindowsWord::read : WindowsWord::given_up, 1);
   set_word(windows, WindowsWord::measuring_nanoseconds, governor.spent());
   set_word(windows, WindowsWord::elapsed_nanoseconds, governor.elapsed(core->now()));
@@ -183,8 +194,8 @@ void settle(Context& context, bool read) noexcept {
   }
 }
 
-// Waits for the context, so it must be idle. The figures are added before the launches that made them: a process that
-// dies in between leaves no launch that seems to have done nothing.
+// Waits for the context, so it must be idle. The figures are added before the launches that made
+// them: a process that dies in between leaves no launch that seems to have done nothing.
 void close(Context& context, bool read) noexcept {
   const SignalGuard signals;
   const BoundedLock lock(cupti_in_use, kLockMilliseconds);
@@ -193,7 +204,9 @@ void close(Context& context, bool read) noexcept {
   Reading reading{context};
   take_times(context);
   const std::uint64_t began = core->now();
-  const Answer got = read ? profilers.metrics->read(context.handle, context.device.load(), add_figures, &reading) : Answer{};
+  const Answer got =
+    read ? profilers.metrics->read(context.handle, context.device.load(), add_figures, &reading)
+         : Answer{};
   const Answer closed = profilers.metrics->close(context.handle, context.device.load());
   governor.charge(core->now() - began);
   context.open.store(false);
@@ -207,7 +220,9 @@ void enter_outside_windows(Context& context, std::uint64_t longest_wait) noexcep
   close_if_idle(context);
   for (const std::uint64_t began = core->now();; wait_a_little()) { // in which others may enter
     enter(context);
-    if (!context.open.load() || captures.any_of(this_thread()) || core->now() - began >= longest_wait) return;
+    if (!context.open.load() || captures.any_of(this_thread()) ||
+        core->now() - began >= longest_wait)
+      return;
     leave(context);
     const Gate gate(context, Gate::Needs::kNothing);
     if (gate.held() && becomes_idle(context, kMostHolding)) close(context, !context.spoilt.load());
@@ -223,11 +238,13 @@ void close_now_if_idle(Context& context) noexcept {
 
 void load(std::uint64_t function) noexcept {
   std::uint64_t of_kernel = 0;
-  if (load_function(function) != 0 && function_of_kernel(&of_kernel, function) == 0) load_function(of_kernel);
+  if (load_function(function) != 0 && function_of_kernel(&of_kernel, function) == 0)
+    load_function(of_kernel);
 }
 
 // Not while the context has anything to do: CUPTI waits for all of it.
-void open_window(Context& context, std::uint64_t function, Part part, std::uint64_t longest_wait) noexcept {
+void open_window(Context& context, std::uint64_t function, Part part,
+                 std::uint64_t longest_wait) noexcept {
   const SignalGuard signals;
   const BoundedLock lock(cupti_in_use, 0);
   const Gate gate(context, Gate::Needs::kNothing);
@@ -246,7 +263,8 @@ void open_window(Context& context, std::uint64_t function, Part part, std::uint6
   load(function);
   context.device.store(device);
   context.opened_at.store(core->now());
-  const Answer answer = profilers.metrics->open(context.handle, device, part, costly_code_is_loaded());
+  const Answer answer =
+    profilers.metrics->open(context.handle, device, part, costly_code_is_loaded());
   governor.charge(core->now() - began);
   if (!answer.good()) return stop(context, answer);
   context.timed_in_window.store(0);
@@ -263,7 +281,9 @@ void close_at_last(Context& context) noexcept {
   if (gate.held() && becomes_idle_at_last(context)) close(context, !context.spoilt.load());
 }
 
-void enter_for_graph(Context& context) noexcept { enter_outside_windows(context, most_holding_of_graphs); }
+void enter_for_graph(Context& context) noexcept {
+  enter_outside_windows(context, most_holding_of_graphs);
+}
 void enter_for_costly(Context& context) noexcept {
   const std::uint64_t window = context.opened_at.load();
   enter_outside_windows(context, context.costly_in.load() == window ? 0 : kMostHoldingOfCostly);
@@ -279,10 +299,13 @@ void close_if_idle(Context& context) noexcept {
 
 void close_behind(Context& context) noexcept {
   close_if_idle(context);
-  if (!context.open.load() || captures.any_of(this_thread())) return; // during a capture nothing can be closed
-  const std::uint64_t expected = 2 * context.expected.load() + Governor::kWindow, began = core->now();
+  if (!context.open.load() || captures.any_of(this_thread()))
+    return; // during a capture nothing can be closed
+  const std::uint64_t expected = 2 * context.expected.load() + Governor::kWindow,
+                      began = core->now();
   bool done = false; // what is measured; the context may have other work
-  for (std::uint64_t most = expected; core->now() - began < governor.longest_wait(most); wait_a_little()) {
+  for (std::uint64_t most = expected; core->now() - began < governor.longest_wait(most);
+       wait_a_little()) {
     close_now_if_idle(context);
     if (!context.open.load()) return;
     take_times(context);
@@ -312,7 +335,8 @@ void close_at_exit() noexcept {
   for (unsigned i = 0; Context* context = context_at(i); ++i) {
     close_before_end(*context, false);
     if (!context->has_sums.load()) continue;
-    set_word(context->sums.windows(), WindowsWord::elapsed_nanoseconds, governor.elapsed(core->now()));
+    set_word(context->sums.windows(), WindowsWord::elapsed_nanoseconds,
+             governor.elapsed(core->now()));
   }
   switch_off_at_last();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which detectors are called for an event, and who is left with refused calls: by detectors of this file's own, that
-// note what they were called for.
+// Which detectors are called for an event, and who is left with refused calls: by detectors of this
+// file's own, that note what they were called for.
 
 #include "analyzer/analysis/dispatch.h"
 
@@ -16,7 +16,8 @@ constexpr Wants kLater = wants(Kind::kCopy) | kWantsFailures;
 // Claims refused frees, and asks for copies once it has seen a set.
 class Claiming : public Detector {
 public:
-  void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings& findings) override {
+  void on_event(const Event& e, std::span<const Verdict>, const Heap&,
+                Findings& findings) override {
     g_calls += e.kind == Kind::kCopy ? "copy " : "";
     if (e.kind == Kind::kSet) watch(kLater);
     if (e.kind == Kind::kFree && !e.succeeded()) findings.claim_refusal();
@@ -35,7 +36,9 @@ public:
   void finish(const EndOfTrace&, const Heap&, Findings&) override { g_calls += "last "; }
 };
 
-template <class T> std::unique_ptr<Detector> make(const ProcessFacts&) { return std::make_unique<T>(); }
+template <class T> std::unique_ptr<Detector> make(const ProcessFacts&) {
+  return std::make_unique<T>();
+}
 
 const DetectorRegistration kClaiming{{.id = "a-test-2",
                                       .severity = Severity::kNote,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What else is said of measured accesses: shared and local memory, the allocation behind an access, the
-// tables, and everything that was not measured.
+// What else is said of measured accesses: shared and local memory, the allocation behind an access,
+// the tables, and everything that was not measured.
 
 #include "tests/unit/analyzer/support/access_fixture.h"
 
@@ -26,14 +26,17 @@ TEST_F(AccessTest, BankConflicts) {
             "warning 32.0-way"); // a column of a 32x32 tile
   EXPECT_NE(find("bank-conflict")->advice.find("tile[32][33]"), std::string::npos);
   EXPECT_EQ(verdict({.wavefronts = 2, .ideal_wavefronts = 1}), "warning 2.0-way");
-  EXPECT_NE(find("bank-conflict")->message.find("an odd multiple of 2 words apart"), std::string::npos);
+  EXPECT_NE(find("bank-conflict")->message.find("an odd multiple of 2 words apart"),
+            std::string::npos);
   EXPECT_EQ(verdict({.wavefronts = 1.5, .ideal_wavefronts = 1}), "note 1.50-way");
   EXPECT_EQ(find("bank-conflict")->message.find("words apart"), std::string::npos);
   EXPECT_EQ(verdict({.wavefronts = 1, .ideal_wavefronts = 1}), ""); // in order, or one word for all
-  EXPECT_EQ(verdict({.width = 16, .wavefronts = 4, .ideal_wavefronts = 4}), ""); // wide by nature
-  EXPECT_EQ(verdict({.wavefronts = 1, .ideal_wavefronts = 1, .threads = 8}), ""); // most threads sit out
+  EXPECT_EQ(verdict({.width = 16, .wavefronts = 4, .ideal_wavefronts = 4}), "");  // wide by nature
+  EXPECT_EQ(verdict({.wavefronts = 1, .ideal_wavefronts = 1, .threads = 8}), ""); // most threads
+                                                                                  // sit out
   EXPECT_EQ(verdict({.wavefronts = 32, .ideal_wavefronts = 0}), "");
-  EXPECT_EQ(verdict({.wavefronts = 32, .ideal_wavefronts = 1, .executions = 100}), ""); // below the floor
+  EXPECT_EQ(verdict({.wavefronts = 32, .ideal_wavefronts = 1, .executions = 100}), ""); // below the
+                                                                                        // floor
 }
 
 // 1,024 wavefronts where 32 would do, measured on an H200.
@@ -60,10 +63,11 @@ TEST_F(AccessTest, LocalMemory) {
   const ReportedFinding& f = *find("local-spill");
   EXPECT_EQ(f.severity, Severity::kNote);
   EXPECT_EQ(f.bytes, 12 * kWarps * 32 * 2); // five launches of ten
-  EXPECT_EQ(f.message,
-            "step moved 768.0 MiB to and from local memory in all launches (12,582,912 sectors by 2 "
-            "instructions, measured in 5 of 10 launches): spilled registers, or arrays that are indexed at "
-            "run time.");
+  EXPECT_EQ(
+    f.message,
+    "step moved 768.0 MiB to and from local memory in all launches (12,582,912 sectors by 2 "
+    "instructions, measured in 5 of 10 launches): spilled registers, or arrays that are indexed at "
+    "run time.");
   EXPECT_EQ(f.stacks.at(0).frames.at(0).line, 12u); // the costlier one
   EXPECT_NE(f.advice.find("-maxrregcount"), std::string::npos);
 }
@@ -78,10 +82,10 @@ TEST_F(AccessTest, TheOnlyMemoryOfAKernelIsNamed) {
   launch(kKernel, {kA + 4});
   run_access();
   const ReportedFinding& f = *find("uncoalesced");
-  EXPECT_NE(
-    f.message.find("; the kernel was given no other memory than 8.0 MiB of device memory allocated by "
-                   "cudaMalloc, by a pointer 4 bytes behind a multiple of 32."),
-    std::string::npos)
+  EXPECT_NE(f.message.find(
+              "; the kernel was given no other memory than 8.0 MiB of device memory allocated by "
+              "cudaMalloc, by a pointer 4 bytes behind a multiple of 32."),
+            std::string::npos)
     << f.message;
   EXPECT_EQ(labels(f), "accessed here|first launched here|allocated here");
   EXPECT_EQ(address_of(f.stacks[2]), 0x111u);
@@ -95,10 +99,17 @@ TEST_F(AccessTest, RowsOffASectorExplainAMisalignedAccess) {
   name(kKernel, "_Z4stepPf");
   cuda_malloc(kA, 8 * kMiB);
   launch(kKernel, {kA});
-  log().record({.api = "cuMemcpy2D_v2", .via = "cudaMemcpy2D"},
-               Made<trace::CopyFields>().destination(kA).source(kHost).bytes(64 * 400)
-                   .destination_pitch(400).source_pitch(400).width(400).height(64).depth(1)
-                   .destination_rows(64).source_rows(64));
+  log().record({.api = "cuMemcpy2D_v2", .via = "cudaMemcpy2D"}, Made<trace::CopyFields>()
+                                                                  .destination(kA)
+                                                                  .source(kHost)
+                                                                  .bytes(64 * 400)
+                                                                  .destination_pitch(400)
+                                                                  .source_pitch(400)
+                                                                  .width(400)
+                                                                  .height(64)
+                                                                  .depth(1)
+                                                                  .destination_rows(64)
+                                                                  .source_rows(64));
   run_access();
   EXPECT_NE(find("uncoalesced")->message.find("whose rows are 400 bytes apart, no multiple of 32"),
             std::string::npos)
@@ -175,19 +186,27 @@ TEST_F(AccessTest, EveryTroubleIsToldWithItsCure) {
            !is_not_checked("memory accesses", "no kernel was launched");
   };
   EXPECT_TRUE(told({.trouble = AccessTrouble::kNoLibrary}, "put its folder into LD_LIBRARY_PATH"));
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotSupported, .code = 8}, "on this GPU (CUptiResult 8)"));
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kBusy}, "another profiler holds CUPTI in this process"));
   EXPECT_TRUE(
-    told({.trouble = AccessTrouble::kNotPermitted, .code = 35}, "NVreg_RestrictProfilingToAdminUsers=0"));
+    told({.trouble = AccessTrouble::kNotSupported, .code = 8}, "on this GPU (CUptiResult 8)"));
+  EXPECT_TRUE(
+    told({.trouble = AccessTrouble::kBusy}, "another profiler holds CUPTI in this process"));
+  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotPermitted, .code = 35},
+                   "NVreg_RestrictProfilingToAdminUsers=0"));
   EXPECT_TRUE(told({.trouble = AccessTrouble::kNotPermitted}, "ERR_NVGPUCTRPERM"));
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotSupported, .code = 43}, "a part of a GPU (MIG): run on a whole one"));
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotSupported, .code = 45}, "under WSL here: run on Linux itself"));
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotPermitted, .code = 40}, "the hypervisor does not let"));
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kError, .code = 999}, "CUPTI refused (CUptiResult 999)"));
+  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotSupported, .code = 43},
+                   "a part of a GPU (MIG): run on a whole one"));
+  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotSupported, .code = 45},
+                   "under WSL here: run on Linux itself"));
+  EXPECT_TRUE(
+    told({.trouble = AccessTrouble::kNotPermitted, .code = 40}, "the hypervisor does not let"));
+  EXPECT_TRUE(
+    told({.trouble = AccessTrouble::kError, .code = 999}, "CUPTI refused (CUptiResult 999)"));
   EXPECT_TRUE(told({.trouble = AccessTrouble::kError, .launches = 90, .launches_read = 30},
                    "that came after 30 of 90 launches had been measured"));
-  EXPECT_TRUE(told({.opened = 3, .read = 2}, "launches were being measured when the process ended"));
-  EXPECT_TRUE(told({.opened = 3, .given_up = 2, .launches_given_up = 5}, "the figures of 5 measured launches are lost"));
+  EXPECT_TRUE(
+    told({.opened = 3, .read = 2}, "launches were being measured when the process ended"));
+  EXPECT_TRUE(told({.opened = 3, .given_up = 2, .launches_given_up = 5},
+                   "the figures of 5 measured launches are lost"));
 }
 
 TEST_F(AccessTest, WhatWasLeftOutToSaveTimeIsNamed) {
@@ -200,15 +219,19 @@ TEST_F(AccessTest, WhatWasLeftOutToSaveTimeIsNamed) {
   access.times({.plain = kSecond / 100, .longest = kSecond, .more_shared = ~std::uint64_t{1}});
   function("_Z4stepPf", 2, 2);
   add({.sectors = 4, .ideal = 4});
-  for (const auto& [handle, linked] : {std::pair{std::uint64_t{0xf2}, "_Z4slowPf"}, {std::uint64_t{0xf3}, "_Z4oncePf"}}) {
+  for (const auto& [handle, linked] :
+       {std::pair{std::uint64_t{0xf2}, "_Z4slowPf"}, {std::uint64_t{0xf3}, "_Z4oncePf"}}) {
     name(handle, linked);
     launch(handle);
   }
   run_access();
-  EXPECT_TRUE(is_not_checked("memory accesses", "measuring a launch of slow(float*) would have taken longer than"));
+  EXPECT_TRUE(is_not_checked("memory accesses",
+                             "measuring a launch of slow(float*) would have taken longer than"));
   EXPECT_TRUE(is_not_checked("memory accesses", "one takes up to 0.2 s by itself"));
-  EXPECT_TRUE(is_not_checked("memory accesses", "tell how long that takes were not measured: once(float*)"));
-  EXPECT_TRUE(is_not_checked("bank-conflict", "shared memory of step(float*) was not measured, to save time"));
+  EXPECT_TRUE(
+    is_not_checked("memory accesses", "tell how long that takes were not measured: once(float*)"));
+  EXPECT_TRUE(is_not_checked("bank-conflict",
+                             "shared memory of step(float*) was not measured, to save time"));
   EXPECT_FALSE(is_not_checked("memory accesses", "more than it may take"));
 }
 
@@ -222,18 +245,21 @@ TEST_F(AccessTest, ATraceThatDoesNotTellTimesBlamesNone) {
   name(kKernel, "_Z4stepPf");
   launch(kKernel);
   run_access();
-  EXPECT_TRUE(is_not_checked("memory accesses", "of 1 kernel with 1 launch in all no launch was measured"));
+  EXPECT_TRUE(
+    is_not_checked("memory accesses", "of 1 kernel with 1 launch in all no launch was measured"));
 }
 
 TEST_F(AccessTest, MeasuringThatTookTooLongIsTold) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
-  access.windows({.measuring = 9 * kSecond, .elapsed = 19 * kSecond}); // 2 s and 30 % of 10 s are allowed
+  access.windows({.measuring = 9 * kSecond, .elapsed = 19 * kSecond}); // 2 s and 30 % of 10 s are
+                                                                       // allowed
   access.times({.plain = kSecond / 50, .longest = 4 * kSecond});
   function("_Z4stepPf");
   add({.sectors = 4, .ideal = 4});
   run_access();
-  EXPECT_TRUE(is_not_checked("memory accesses", "measuring took 9.0 s, which is 4.0 s more than it may take: a launch of "
-                                                "step(float*) took 4.0 s while it was measured, 200 times as long"));
+  EXPECT_TRUE(is_not_checked(
+    "memory accesses", "measuring took 9.0 s, which is 4.0 s more than it may take: a launch of "
+                       "step(float*) took 4.0 s while it was measured, 200 times as long"));
   trace.info.emplace_back("option.coalescing_launches=all"); // then time is no limit
   run_access();
   EXPECT_FALSE(is_not_checked("memory accesses", "more than it may take"));
@@ -277,11 +303,13 @@ TEST_F(AccessTest, WhatPassesTheCountersByIsTold) {
   EXPECT_TRUE(is_not_checked("memory accesses", "those of step(float*) are not in the figures"));
   EXPECT_TRUE(is_not_checked("memory accesses", "3 launches of graphs"));
   EXPECT_TRUE(is_not_checked("memory accesses", "what the program computed may be wrong"));
-  EXPECT_TRUE(is_not_checked("memory accesses", "of 1 kernel with 2 launches in all no launch was measured"));
+  EXPECT_TRUE(
+    is_not_checked("memory accesses", "of 1 kernel with 2 launches in all no launch was measured"));
   name(0xf4, "_Z33ncclDevKernel_AllReduce_Sum_f32_RING_LL");
   launch(0xf4);
   run_access();
-  EXPECT_TRUE(is_not_checked("memory accesses", "of 1 kernel with 2 launches")); // it is not one of these
+  EXPECT_TRUE(is_not_checked("memory accesses", "of 1 kernel with 2 launches")); // it is not one of
+                                                                                 // these
   EXPECT_TRUE(is_not_checked("memory accesses", "1 launch of NCCL's kernels"));
   trace.info.emplace_back("option.kernel=_Z4step"); // then the others were not meant
   run_access();

@@ -25,25 +25,32 @@ protected:
 TEST_F(UncoalescedTest, MeasuredKernels) {
   const auto totals = [](std::uint64_t sectors, std::uint64_t ideal) {
     const std::uint64_t warps = ideal / 4;
-    return Access{
-      .sectors = static_cast<double>(sectors) / static_cast<double>(warps), .ideal = 4, .executions = warps};
+    return Access{.sectors = static_cast<double>(sectors) / static_cast<double>(warps),
+                  .ideal = 4,
+                  .executions = warps};
   };
-  EXPECT_EQ(verdict(totals(524288, 524288)), "");                             // coalesced
-  EXPECT_EQ(verdict(totals(4194304, 524288)), "warning stride of 8 or more, or no order"); // stride 32
-  EXPECT_EQ(verdict(totals(655359, 524288)), "note misaligned");              // offset by one
+  EXPECT_EQ(verdict(totals(524288, 524288)), ""); // coalesced
+  EXPECT_EQ(verdict(totals(4194304, 524288)), "warning stride of 8 or more, or no order"); // stride
+                                                                                           // 32
+  EXPECT_EQ(verdict(totals(655359, 524288)), "note misaligned"); // offset by one
 }
 
 TEST_F(UncoalescedTest, Strides) {
   for (const std::uint32_t k : {2u, 3u, 4u, 5u, 6u, 7u}) {
-    const std::string expected = (k > 2 ? "warning stride of " : "note stride of ") + std::to_string(k);
+    const std::string expected =
+      (k > 2 ? "warning stride of " : "note stride of ") + std::to_string(k);
     EXPECT_EQ(verdict({.sectors = 4.0 * k, .ideal = 4}), expected);
   }
   EXPECT_EQ(verdict({.width = 2, .sectors = 12, .ideal = 2}), "warning stride of 6");
   EXPECT_EQ(verdict({.width = 8, .sectors = 24, .ideal = 8}), "warning stride of 3");
-  EXPECT_EQ(verdict({.width = 8, .sectors = 32, .ideal = 8}), "warning stride of 4 or more, or no order");
-  EXPECT_EQ(verdict({.width = 16, .sectors = 32, .ideal = 16}), "note stride of 2 or more, or no order");
-  EXPECT_EQ(verdict({.width = 1, .sectors = 32, .ideal = 1}), "warning stride of 32 or more, or no order");
-  EXPECT_EQ(verdict({.sectors = 13, .ideal = 4}), "warning stride of 3"); // and its base off a sector
+  EXPECT_EQ(verdict({.width = 8, .sectors = 32, .ideal = 8}),
+            "warning stride of 4 or more, or no order");
+  EXPECT_EQ(verdict({.width = 16, .sectors = 32, .ideal = 16}),
+            "note stride of 2 or more, or no order");
+  EXPECT_EQ(verdict({.width = 1, .sectors = 32, .ideal = 1}),
+            "warning stride of 32 or more, or no order");
+  EXPECT_EQ(verdict({.sectors = 13, .ideal = 4}), "warning stride of 3"); // and its base off a
+                                                                          // sector
 }
 
 TEST_F(UncoalescedTest, MisalignedBases) {
@@ -80,11 +87,13 @@ TEST_F(UncoalescedTest, WideAccessesAreSilent) {
 }
 
 TEST_F(UncoalescedTest, PartialWarpsAreJudgedByWhatAWholeOneWouldTake) {
-  EXPECT_EQ(verdict({.sectors = 4, .ideal = 2, .threads = 16}), "");          // every second thread of a line
-  EXPECT_EQ(verdict({.sectors = 4, .ideal = 0.5, .threads = 4}), "");         // four threads far apart
-  EXPECT_EQ(verdict({.sectors = 1, .ideal = 0.125, .threads = 1}), "");       // one thread
+  EXPECT_EQ(verdict({.sectors = 4, .ideal = 2, .threads = 16}), "");    // every second thread of a
+                                                                        // line
+  EXPECT_EQ(verdict({.sectors = 4, .ideal = 0.5, .threads = 4}), "");   // four threads far apart
+  EXPECT_EQ(verdict({.sectors = 1, .ideal = 0.125, .threads = 1}), ""); // one thread
   EXPECT_EQ(verdict({.sectors = 4, .ideal = 2, .bytes = 64}), ""); // every second predicate is off
-  EXPECT_EQ(verdict({.sectors = 24, .ideal = 3, .threads = 24}), "warning "); // no formula for the cause
+  EXPECT_EQ(verdict({.sectors = 24, .ideal = 3, .threads = 24}), "warning "); // no formula for the
+                                                                              // cause
   EXPECT_EQ(verdict({.sectors = 32, .ideal = 4, .threads = 31.9}),
             "warning stride of 8 or more, or no order"); // a last warp
   EXPECT_EQ(verdict({.width = 0, .sectors = 12, .ideal = 2, .threads = 16}),
@@ -97,7 +106,8 @@ TEST_F(UncoalescedTest, NoIdealNoVerdict) {
   access.windows({});
   access.function("_Z4stepPf");
   access.instruction(
-    16, {.executions = 1 << 20, .threads = 1 << 25, .sectors = 1 << 25, .ideal = trace::kUnknownCount});
+    16,
+    {.executions = 1 << 20, .threads = 1 << 25, .sectors = 1 << 25, .ideal = trace::kUnknownCount});
   run_access();
   EXPECT_EQ(find("uncoalesced"), nullptr);
   EXPECT_TRUE(is_not_checked("uncoalesced", "does not count sectors"));
@@ -132,7 +142,9 @@ TEST_F(UncoalescedTest, LargeStructsAreAtLeastASector) {
   function("_Z4stepPf");
   add({.sectors = 32, .ideal = 4, .address_register = 2, .address_offset = 0});
   add({.line = 11, .sectors = 32, .ideal = 4, .address_register = 2, .address_offset = 44});
-  add({.line = 12, .sectors = 32, .ideal = 4, .address_register = 3, .address_offset = 8}); // another pointer
+  add(
+    {.line = 12, .sectors = 32, .ideal = 4, .address_register = 3, .address_offset = 8}); // another
+                                                                                          // pointer
   run_access();
   ASSERT_EQ(result.findings.size(), 3u);
   EXPECT_EQ(result.findings[0].access->brief, "structs of 48 bytes or more");
@@ -155,7 +167,8 @@ TEST_F(UncoalescedTest, TheCoalescedSideOfALineTellsATranspose) {
   function("_Z4stepPf");
   add({.op = MemoryOp::kLoad, .sectors = 4, .ideal = 4});
   add({.op = MemoryOp::kStore, .sectors = 32, .ideal = 4});
-  add({.op = MemoryOp::kStore, .line = 11, .sectors = 32, .ideal = 4}); // another line has no such side
+  add({.op = MemoryOp::kStore, .line = 11, .sectors = 32, .ideal = 4}); // another line has no such
+                                                                        // side
   run_access();
   ASSERT_EQ(kinds(), "uncoalesced uncoalesced");
   EXPECT_EQ(result.findings[0].access->cause, "transposed");
@@ -209,7 +222,8 @@ TEST_F(UncoalescedTest, InlinedFunctionsAreTheStack) {
   access.windows({});
   function("_Z4stepPf");
   add({.sectors = 32, .ideal = 4});
-  code_now().instructions[0].lines = {{"_Z4loadPf", "/src/load.h", 3}, {"_Z4stepPf", "/src/step.cu", 40}};
+  code_now().instructions[0].lines = {{"_Z4loadPf", "/src/load.h", 3},
+                                      {"_Z4stepPf", "/src/step.cu", 40}};
   run_access();
   const LabelledStack& stack = find("uncoalesced")->stacks.at(0);
   ASSERT_EQ(stack.frames.size(), 2u);
@@ -235,9 +249,11 @@ TEST_F(UncoalescedTest, WithoutLinesTheOffsetAndTheFlag) {
 TEST_F(UncoalescedTest, WithoutCodeTheWidthIsThatOfTheBytes) {
   access.windows({});
   access.function("_Z4stepPf");
-  access.instruction(
-    0x120,
-    {.executions = 1 << 20, .threads = 1 << 25, .sectors = 1 << 25, .ideal = 1 << 22, .bytes = 1 << 27});
+  access.instruction(0x120, {.executions = 1 << 20,
+                             .threads = 1 << 25,
+                             .sectors = 1 << 25,
+                             .ideal = 1 << 22,
+                             .bytes = 1 << 27});
   run_access(false);
   const ReportedFinding& f = *find("uncoalesced");
   EXPECT_EQ(f.access->width, 4u);
@@ -266,10 +282,12 @@ TEST_F(UncoalescedTest, ContextsAreAddedUpAndCubinsAreNot) {
   second.windows({});
   second.function("_Z4stepPf", 3, 1);
   second.instruction(
-    16, {.executions = kWarps, .threads = 32 * kWarps, .sectors = 32 * kWarps, .ideal = 4 * kWarps});
+    16,
+    {.executions = kWarps, .threads = 32 * kWarps, .sectors = 32 * kWarps, .ideal = 4 * kWarps});
   second.function("_Z4stepPf", 1, 1, 0x9999); // of another cubin
   second.instruction(
-    16, {.executions = kWarps, .threads = 32 * kWarps, .sectors = 32 * kWarps, .ideal = 4 * kWarps});
+    16,
+    {.executions = kWarps, .threads = 32 * kWarps, .sectors = 32 * kWarps, .ideal = 4 * kWarps});
   std::filesystem::create_directories(directory.path() / "trace");
   second.write(directory.path() / "trace", "access-1");
   run_access();
@@ -285,8 +303,11 @@ TEST_F(UncoalescedTest, LaunchesOfContextsThatMeasuredNothingCount) {
   access.windows({});
   function("_Z4stepPf", 5, 1);
   add({.sectors = 32, .ideal = 4});
-  access.function("_Z4stepPf", 0, 0, 0x9999); // other code of that name, which has no count of its own
-  access.instruction(16, {.executions = kWarps, .threads = 32 * kWarps, .sectors = 32 * kWarps, .ideal = 4 * kWarps});
+  access.function("_Z4stepPf", 0, 0, 0x9999); // other code of that name, which has no count of its
+                                              // own
+  access.instruction(
+    16,
+    {.executions = kWarps, .threads = 32 * kWarps, .sectors = 32 * kWarps, .ideal = 4 * kWarps});
   AccessLogWriter second;
   second.windows({});
   second.function("_Z4stepPf", 15, 0, 0);

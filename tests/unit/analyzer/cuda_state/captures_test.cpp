@@ -30,7 +30,8 @@ protected:
     return table.of(make(Made<trace::LaunchFields>(), {.thread = thread}), stream);
   }
   void life(std::uint64_t handle, ObjectClass object, LifeOp op, std::uint64_t parent = 0) {
-    table.on_life(make(Made<trace::LifeFields>().handle(handle).object(object).op(op).parent(parent)));
+    table.on_life(
+      make(Made<trace::LifeFields>().handle(handle).object(object).op(op).parent(parent)));
   }
   EventMaker make;
   CaptureTable table;
@@ -119,7 +120,8 @@ TEST_F(Captures, ExecutableGraphsOfThem) {
   EXPECT_TRUE(table.is_executable_of_capture(kExec));
   life(kExec, ObjectClass::kGraphExec, LifeOp::kDestroy);
   EXPECT_FALSE(table.is_executable_of_capture(kExec));
-  life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph); // of another graph, by the old handle
+  life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph); // of another graph, by the old
+                                                                 // handle
   EXPECT_FALSE(table.is_executable_of_capture(kExec));
 }
 

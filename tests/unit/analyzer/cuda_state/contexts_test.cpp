@@ -17,9 +17,11 @@ class Contexts : public testing::Test {
 protected:
   void describe(std::uint16_t id, std::uint64_t handle, std::uint64_t device, bool primary) {
     table.describe(
-      make(Made<trace::ContextFields>().handle(handle).device(device).is_primary(primary ? 1 : 0), {.context = id}));
+      make(Made<trace::ContextFields>().handle(handle).device(device).is_primary(primary ? 1 : 0),
+           {.context = id}));
   }
-  std::optional<ContextEnd> life(std::uint64_t handle, ObjectClass object, LifeOp op, std::uint64_t extra = 0) {
+  std::optional<ContextEnd> life(std::uint64_t handle, ObjectClass object, LifeOp op,
+                                 std::uint64_t extra = 0) {
     newest = make(Made<trace::LifeFields>().handle(handle).object(object).op(op).extra(extra));
     return table.on_life(newest);
   }

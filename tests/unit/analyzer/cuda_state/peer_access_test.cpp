@@ -17,11 +17,13 @@ using trace::ObjectClass;
 class Peers : public testing::Test {
 protected:
   void describe(std::uint16_t id, std::uint64_t handle, std::uint64_t device) {
-    peers.describe(make(Made<trace::ContextFields>().handle(handle).device(device), {.context = id}));
+    peers.describe(
+      make(Made<trace::ContextFields>().handle(handle).device(device), {.context = id}));
   }
   void access(LifeOp op, std::uint64_t own, std::uint64_t peer, std::uint16_t result = 0) {
-    peers.on_life(make(Made<trace::LifeFields>().handle(peer).object(ObjectClass::kPeerAccess).op(op).context(own),
-                       {.result = result}));
+    peers.on_life(make(
+      Made<trace::LifeFields>().handle(peer).object(ObjectClass::kPeerAccess).op(op).context(own),
+      {.result = result}));
   }
   EventMaker make;
   PeerAccess peers;
@@ -55,10 +57,16 @@ TEST_F(Peers, AlreadyEnabledIsEnabledAndOtherFailuresAreNot) {
 }
 
 TEST_F(Peers, ContextsThatWereMadeOrRetainedAreKnownToo) {
-  peers.on_life(
-    make(Made<trace::LifeFields>().handle(0xc1).object(ObjectClass::kContext).op(LifeOp::kCreate).on_device(0)));
-  peers.on_life(
-    make(Made<trace::LifeFields>().device(1).object(ObjectClass::kPrimaryContext).op(LifeOp::kRetain).context(0xc2)));
+  peers.on_life(make(Made<trace::LifeFields>()
+                       .handle(0xc1)
+                       .object(ObjectClass::kContext)
+                       .op(LifeOp::kCreate)
+                       .on_device(0)));
+  peers.on_life(make(Made<trace::LifeFields>()
+                       .device(1)
+                       .object(ObjectClass::kPrimaryContext)
+                       .op(LifeOp::kRetain)
+                       .context(0xc2)));
   access(LifeOp::kCreate, 0xc1, 0xc2);
   EXPECT_TRUE(peers.is_open(0, 1));
   EXPECT_FALSE(peers.is_unknown());

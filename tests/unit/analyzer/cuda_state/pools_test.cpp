@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's memory pools: which exist, where they lie, which ones devices allocate from, and what was set.
+// CUDA's memory pools: which exist, where they lie, which ones devices allocate from, and what was
+// set.
 
 #include "analyzer/cuda_state/pools.h"
 
@@ -18,10 +19,15 @@ using trace::ObjectClass;
 
 class MemoryPools : public testing::Test {
 protected:
-  void life(std::uint64_t handle, LifeOp op, std::uint64_t extra = 0, std::uint64_t value = 0, std::uint32_t stack = 0) {
-    table.on_life(
-      make(Made<trace::LifeFields>().handle(handle).object(ObjectClass::kPool).op(op).extra(extra).value(value),
-           {.stack = {stack}}));
+  void life(std::uint64_t handle, LifeOp op, std::uint64_t extra = 0, std::uint64_t value = 0,
+            std::uint32_t stack = 0) {
+    table.on_life(make(Made<trace::LifeFields>()
+                         .handle(handle)
+                         .object(ObjectClass::kPool)
+                         .op(op)
+                         .extra(extra)
+                         .value(value),
+                       {.stack = {stack}}));
   }
   EventMaker make;
   PoolTable table;
@@ -84,7 +90,8 @@ TEST_F(MemoryPools, TheDefaultPoolIsBackWhenTheCurrentOneIsDestroyed) {
 
 TEST_F(MemoryPools, SettingsOfDefaultPoolsCountAsOne) {
   life(0x51, LifeOp::kCreate);
-  life(0x99, LifeOp::kSet, cuda::kPoolReleaseThreshold, 4096); // nobody made it: a device's default one
+  life(0x99, LifeOp::kSet, cuda::kPoolReleaseThreshold, 4096); // nobody made it: a device's default
+                                                               // one
   EXPECT_EQ(table.made_or_default(0x51), 0x51u);
   EXPECT_EQ(table.made_or_default(0x99), PoolTable::kDefault);
   EXPECT_EQ(table.release_threshold(PoolTable::kDefault), 4096u);

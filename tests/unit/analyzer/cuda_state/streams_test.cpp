@@ -15,8 +15,9 @@ using trace::ObjectClass;
 class Streams : public testing::Test {
 protected:
   void life(std::uint64_t handle, LifeOp op, std::uint64_t flags = 0, std::uint16_t context = 1) {
-    cuda.on_life(make(Made<trace::LifeFields>().handle(handle).object(ObjectClass::kStream).op(op).flags(flags),
-                      {.context = context}));
+    cuda.on_life(make(
+      Made<trace::LifeFields>().handle(handle).object(ObjectClass::kStream).op(op).flags(flags),
+      {.context = context}));
   }
   EventMaker make;
   CudaState cuda;

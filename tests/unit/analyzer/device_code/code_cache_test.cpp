@@ -69,9 +69,10 @@ TEST(CodeFile, LeavesOutFunctionsWithDamage) {
   const std::string sound = "function\t0\tsound\t/a\naccess\t10\tload\tglobal\t4\t2\t0\n";
   const std::string line = "function\t1\tbad\t/a\naccess\t10\tload\tglobal\t4\t2\t0\n";
   for (const char* bad :
-       {"access\t10\tload\tglobal\t4\t2\t0\n", "access\tzz\tload\tglobal\t4\t2\t0\n", "access\t20\tload\n",
-        "access\t20\tburn\tglobal\t4\t2\t0\n", "access\t20\tload\tmoon\t4\t2\t0\n", "place\t-1\tf\tg\n",
-        "place\t1\n", "access\t20\tload\tglobal\t4\t2\t99999999999\n"}) {
+       {"access\t10\tload\tglobal\t4\t2\t0\n", "access\tzz\tload\tglobal\t4\t2\t0\n",
+        "access\t20\tload\n", "access\t20\tburn\tglobal\t4\t2\t0\n",
+        "access\t20\tload\tmoon\t4\t2\t0\n", "place\t-1\tf\tg\n", "place\t1\n",
+        "access\t20\tload\tglobal\t4\t2\t99999999999\n"}) {
     EXPECT_EQ(damaged_lines_of(sound + line + bad + sound, &file), 1u) << bad;
     EXPECT_EQ(file->find("bad", {}), nullptr) << bad;
     EXPECT_NE(file->find("sound", {}), nullptr) << bad;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cubins of tests/fixtures/cubins/kernels.cu for several architectures, with and without line information:
-// what their functions do to memory and which lines that came from. Damaged ones must give nothing wrong.
+// Cubins of tests/fixtures/cubins/kernels.cu for several architectures, with and without line
+// information: what their functions do to memory and which lines that came from. Damaged ones must
+// give nothing wrong.
 
 #include <gtest/gtest.h>
 
@@ -21,8 +22,8 @@ namespace fs = std::filesystem;
 constexpr unsigned kArchitectures[] = {75, 80, 90, 100};
 
 std::string fixture(const char* kind, unsigned architecture) {
-  return test::read_file(fs::path(GMT_CUBINS) /
-                         ("kernels." + std::string(kind) + ".sm_" + std::to_string(architecture) + ".cubin"));
+  return test::read_file(fs::path(GMT_CUBINS) / ("kernels." + std::string(kind) + ".sm_" +
+                                                 std::to_string(architecture) + ".cubin"));
 }
 
 // "element:9 pair:20 inlined:0" without mangling: function and line of each place.
@@ -99,7 +100,8 @@ TEST(Cubin, GivesTheLinesOfEveryAccess) {
     EXPECT_EQ(cubin->architecture(), architecture);
     std::vector<std::string_view> functions = cubin->functions();
     std::ranges::sort(functions);
-    EXPECT_EQ(functions, (std::vector<std::string_view>{"_Z5apartPKfi", "called", "inlined", "tile"}));
+    EXPECT_EQ(functions,
+              (std::vector<std::string_view>{"_Z5apartPKfi", "called", "inlined", "tile"}));
     expect_kernels(*cubin, true);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device code calls malloc: fat binaries made by hand as nvcc lays them out, plain, compressed and
-// damaged.
+// Which device code calls malloc: fat binaries made by hand as nvcc lays them out, plain,
+// compressed and damaged.
 
 #include <gtest/gtest.h>
 #include <lz4.h>
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/device_code/malloc_scan.h"
 #include "analyzer/device_code/fatbin.h"
+#include "analyzer/device_code/malloc_scan.h"
 #include "tests/unit/analyzer/support/fatbin_writer.h"
 #include "trace/device_ring.h"
 
@@ -34,12 +34,14 @@ TEST(Fatbin, FindsMallocInCubinsAndPtx) {
   EXPECT_EQ(look(container(entry(kCubin, cubin))), DeviceMalloc::kCalled);
   EXPECT_EQ(look(container(entry(kPtx, kMallocPtx))), DeviceMalloc::kCalled);
   EXPECT_EQ(look(container(entry(kPtx, kMallocPtx, true))), DeviceMalloc::kCalled);
-  EXPECT_EQ(look(container(entry(kCubin, "ELF")) + container(entry(kCubin, "ELF") + entry(kCubin, cubin))),
-            DeviceMalloc::kCalled);
+  EXPECT_EQ(
+    look(container(entry(kCubin, "ELF")) + container(entry(kCubin, "ELF") + entry(kCubin, cubin))),
+    DeviceMalloc::kCalled);
 }
 
 TEST(Fatbin, OtherNamesAreNotMalloc) {
-  EXPECT_EQ(look(container(entry(kCubin, std::string("\0my_malloc\0free_list\0", 21)))), DeviceMalloc::kNone);
+  EXPECT_EQ(look(container(entry(kCubin, std::string("\0my_malloc\0free_list\0", 21)))),
+            DeviceMalloc::kNone);
   EXPECT_EQ(look(container(entry(kPtx, ".visible .entry my_malloc\n(\n)\n"))), DeviceMalloc::kNone);
   EXPECT_EQ(look(""), DeviceMalloc::kNone);
 }
@@ -48,14 +50,17 @@ TEST(Fatbin, InstrumentedCodeSaysSo) {
   const std::string none = entry(kPtx, ".version 9.0\n"), called = entry(kPtx, kMallocPtx),
                     logged = entry(kPtx, kMallocPtx + trace::kControlSymbol);
   EXPECT_EQ(look(container(none) + container(logged + logged)), DeviceMalloc::kLogged);
-  EXPECT_EQ(look(container(logged) + container(called)), DeviceMalloc::kCalled); // another file of the program
+  EXPECT_EQ(look(container(logged) + container(called)), DeviceMalloc::kCalled); // another file of
+                                                                                 // the program
   EXPECT_EQ(look(container(called) + container(logged)), DeviceMalloc::kCalled);
 }
 
 TEST(Fatbin, AlignedMallocHasANameOfItsOwn) {
   const std::string name = "__cuda_syscall_aligned_malloc";
-  EXPECT_EQ(look(container(entry(kCubin, std::string(1, '\0') + name + '\0'))), DeviceMalloc::kCalled);
-  EXPECT_EQ(look(container(entry(kPtx, ".extern .func (.param .b64 r) " + name + "\n("))), DeviceMalloc::kCalled);
+  EXPECT_EQ(look(container(entry(kCubin, std::string(1, '\0') + name + '\0'))),
+            DeviceMalloc::kCalled);
+  EXPECT_EQ(look(container(entry(kPtx, ".extern .func (.param .b64 r) " + name + "\n("))),
+            DeviceMalloc::kCalled);
 }
 
 // A block as LZ4's format has it: literals, a copy of what lies one byte before, literals.
@@ -85,7 +90,8 @@ TEST(Fatbin, UnpacksLz4) {
     return found;
   };
   EXPECT_EQ(unpacked(block, plain.size()), plain);
-  EXPECT_EQ(look(container(test::stored_entry(kPtx, block, 0x2011, plain.size()))), DeviceMalloc::kCalled);
+  EXPECT_EQ(look(container(test::stored_entry(kPtx, block, 0x2011, plain.size()))),
+            DeviceMalloc::kCalled);
   EXPECT_EQ(unpacked(block, plain.size() + 1), "");
   for (std::size_t cut = 0; cut < block.size(); ++cut)
     EXPECT_EQ(unpacked(block.substr(0, cut), plain.size()), "");
@@ -101,10 +107,12 @@ TEST(Fatbin, UnpacksLz4) {
 // As compilers do it.
 TEST(Fatbin, UnpacksWhatTheLibraryOfLz4Packs) {
   std::string plain;
-  for (unsigned i = 0; i < 20'000; ++i) plain += "\tadd.s32 %r" + std::to_string(i * 7919 % 1000) + ", 1;\n";
-  std::string block(static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(plain.size()))), '\0');
-  const int packed = LZ4_compress_default(plain.data(), block.data(), static_cast<int>(plain.size()),
-                                          static_cast<int>(block.size()));
+  for (unsigned i = 0; i < 20'000; ++i)
+    plain += "\tadd.s32 %r" + std::to_string(i * 7919 % 1000) + ", 1;\n";
+  std::string block(static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(plain.size()))),
+                    '\0');
+  const int packed = LZ4_compress_default(
+    plain.data(), block.data(), static_cast<int>(plain.size()), static_cast<int>(block.size()));
   block.resize(static_cast<std::size_t>(packed));
   FatbinEntry entry;
   entry.packing = FatbinEntry::Packing::kLz4;

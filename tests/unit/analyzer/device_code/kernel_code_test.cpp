@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the code of measured functions is found: in images and fat binaries, for the right architecture, and
-// in the trace itself afterwards. What does not fit for certain must not be found.
+// Where the code of measured functions is found: in images and fat binaries, for the right
+// architecture, and in the trace itself afterwards. What does not fit for certain must not be
+// found.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "tests/unit/analyzer/support/access_log_writer.h"
-#include "analyzer/symbols/elf_file.h"
 #include "analyzer/device_code/kernel_code_search.h"
-#include "analyzer/report/report_builder.h"
 #include "analyzer/device_code/trace_code.h"
+#include "analyzer/report/report_builder.h"
+#include "analyzer/symbols/elf_file.h"
+#include "tests/unit/analyzer/support/access_log_writer.h"
 #include "tests/unit/analyzer/support/fatbin_writer.h"
 
 namespace gmt {
@@ -20,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string cubin(const char* kind, unsigned architecture) {
-  return test::read_file(fs::path(GMT_CUBINS) /
-                         ("kernels." + std::string(kind) + ".sm_" + std::to_string(architecture) + ".cubin"));
+  return test::read_file(fs::path(GMT_CUBINS) / ("kernels." + std::string(kind) + ".sm_" +
+                                                 std::to_string(architecture) + ".cubin"));
 }
 
 // Offsets of "inlined" in the cubin for that architecture.
@@ -33,7 +34,8 @@ std::vector<std::uint32_t> offsets_of(unsigned architecture) {
   return offsets;
 }
 
-FunctionCode find_in_image(const std::string& image, unsigned device, std::vector<std::uint32_t> offsets) {
+FunctionCode find_in_image(const std::string& image, unsigned device,
+                           std::vector<std::uint32_t> offsets) {
   const test::TemporaryDirectory folder;
   test::write_file(folder.path() / "image-0", image);
   const WantedFunction wanted{"inlined", std::move(offsets)};
@@ -74,9 +76,9 @@ TEST(KernelCode, IsFoundInImages) {
 
 TEST(KernelCode, IsOfTheArchitectureThatTheDriverChooses) {
   using test::container, test::entry, test::kCubin, test::kPtx;
-  const std::string both = container(entry(kCubin, cubin("lines", 75), true, 75) +
-                                     entry(kCubin, cubin("lines", 80), true, 80) +
-                                     entry(kPtx, "x", false, 90));
+  const std::string both =
+    container(entry(kCubin, cubin("lines", 75), true, 75) +
+              entry(kCubin, cubin("lines", 80), true, 80) + entry(kPtx, "x", false, 90));
   EXPECT_EQ(line_of(find_in_image(both, 75, offsets_of(75)), 2), 19u);
   EXPECT_EQ(line_of(find_in_image(both, 80, offsets_of(80)), 2), 19u);
   EXPECT_EQ(line_of(find_in_image(both, 86, offsets_of(80)), 2), 19u); // runs what is for sm_80
@@ -92,15 +94,18 @@ TEST(KernelCode, NeedsEveryOffset) {
 
 TEST(KernelCode, SeveralThatFit) {
   using test::container, test::entry, test::kCubin;
-  const std::string plain = entry(kCubin, cubin("plain", 90)), lines = entry(kCubin, cubin("lines", 90));
-  for (const std::string& image : {container(plain) + container(lines), container(lines) + container(plain)})
+  const std::string plain = entry(kCubin, cubin("plain", 90)),
+                    lines = entry(kCubin, cubin("lines", 90));
+  for (const std::string& image :
+       {container(plain) + container(lines), container(lines) + container(plain)})
     EXPECT_EQ(line_of(find_in_image(image, 90, offsets_of(90)), 2), 19u); // those with lines
 
   // The same source at another path: its lines are uncertain, the instructions are not.
   std::string other = cubin("lines", 90);
   const std::size_t name = other.find("kernels.cu");
   ASSERT_NE(name, std::string::npos);
-  for (std::size_t at = name; at != std::string::npos; at = other.find("kernels.cu", at)) other[at] = 'K';
+  for (std::size_t at = name; at != std::string::npos; at = other.find("kernels.cu", at))
+    other[at] = 'K';
   const FunctionCode code =
     find_in_image(container(lines) + container(entry(kCubin, other)), 90, offsets_of(90));
   ASSERT_EQ(code.instructions.size(), 3u);
@@ -163,7 +168,8 @@ TEST(TraceCode, IsAskedAndKeptByTheReport) {
   options.write_symbols = true;
   const auto places = [&] {
     std::string text;
-    for (const ReportedFinding& finding : build_report({open_trace(folder.path()).value()}, options).findings)
+    for (const ReportedFinding& finding :
+         build_report({open_trace(folder.path()).value()}, options).findings)
       text += finding.kind + ":" + std::to_string(finding.access ? finding.access->line : 0) + "\n";
     return text;
   };

@@ -14,8 +14,8 @@ namespace {
 
 TEST(Sass, DecodesWhatTouchesMemory) {
   for (const test::MemoryEncoding& e : test::kMemoryEncodings) {
-    SCOPED_TRACE(testing::Message() << "sm_" << e.architecture << std::hex << " 0x" << e.high << " 0x"
-                                    << e.low);
+    SCOPED_TRACE(testing::Message()
+                 << "sm_" << e.architecture << std::hex << " 0x" << e.high << " 0x" << e.low);
     const std::optional<Instruction> decoded = decode_instruction(e.low, e.high, e.architecture);
     ASSERT_TRUE(decoded);
     EXPECT_EQ(decoded->op, e.op);

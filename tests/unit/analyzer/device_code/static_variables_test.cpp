@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "analyzer/symbols/elf_file.h"
 #include "analyzer/device_code/static_variables.h"
+#include "analyzer/symbols/elf_file.h"
 
 namespace gmt {
 namespace {
@@ -26,9 +26,10 @@ Module target() {
 
 TEST(StaticVariables, ShadowsAreToldFromTheHostsOwn) {
   const std::map<std::string, Kind> expected{
-    {"table", Kind::kShadow},  {"names::hidden", Kind::kShadow}, {"scalar", Kind::kShadow},
-    {"managed", Kind::kHost},  {"host_table", Kind::kHost},      {"coefs", Kind::kHost}, // of another size
-    {"tables", Kind::kHost},   {"twin", Kind::kUnknown}, // which of the two?
+    {"table", Kind::kShadow},    {"names::hidden", Kind::kShadow},
+    {"scalar", Kind::kShadow},   {"managed", Kind::kHost},
+    {"host_table", Kind::kHost}, {"coefs", Kind::kHost},   // of another size
+    {"tables", Kind::kHost},     {"twin", Kind::kUnknown}, // which of the two?
     {"lonely", Kind::kShadow},
   };
   const Module module = target();

@@ -22,8 +22,9 @@ TEST_F(DeviceHeapTest, AnErrorThatAFreeInAKernelExplainsIsANoteThatNamesIt) {
   EXPECT_EQ(f->severity, Severity::kNote);
   EXPECT_EQ(f->message, "An earlier kernel failed: cudaErrorLaunchFailure (719) was reported by "
                         "cudaDeviceSynchronize, and 1 later call failed because of it.");
-  EXPECT_EQ(f->advice, "Correct what device-heap-double-free reports: such a free ends its kernel, and the "
-                       "context with it.");
+  EXPECT_EQ(f->advice,
+            "Correct what device-heap-double-free reports: such a free ends its kernel, and the "
+            "context with it.");
   ASSERT_NE(find("device-heap-double-free"), nullptr);
 }
 
@@ -68,8 +69,8 @@ TEST_F(DeviceHeapTest, AnAssertionIsNoFreesDoing) {
 class DeviceReset : public DeviceHeapTest {
 protected:
   void reset(std::uint64_t ordinal = 0) {
-    log().life({.api = "cuDevicePrimaryCtxReset_v2", .via = "cudaDeviceReset", .stack = {0x700}}, ordinal,
-               trace::ObjectClass::kPrimaryContext, trace::LifeOp::kReset);
+    log().life({.api = "cuDevicePrimaryCtxReset_v2", .via = "cudaDeviceReset", .stack = {0x700}},
+               ordinal, trace::ObjectClass::kPrimaryContext, trace::LifeOp::kReset);
   }
   // The context's second life, with a ring of its own.
   const WordedAnalysis& run_both() {
@@ -94,8 +95,10 @@ TEST_F(DeviceReset, WhatItTakesIsALeakAlsoOfAProgramThatIsKilledLater) {
   EXPECT_EQ(f->count, 1u);
   EXPECT_TRUE(f->message.starts_with(
     "64 bytes of the device heap, allocated by malloc in launch 1 of step(int*) at step.cu:12, was still "
-    "not freed when cudaDeviceReset ended its context")) << f->message;
-  EXPECT_NE(f->advice.find("in a later launch before cudaDeviceReset:"), std::string::npos) << f->advice;
+    "not freed when cudaDeviceReset ended its context"))
+    << f->message;
+  EXPECT_NE(f->advice.find("in a later launch before cudaDeviceReset:"), std::string::npos)
+    << f->advice;
   EXPECT_EQ(labels(*f), "allocated here|launched here|context ended here");
   EXPECT_EQ(address_of(f->stacks[2]), 0x700u);
 }
@@ -141,8 +144,10 @@ TEST_F(DeviceReset, LaunchesOfAnotherLifeSlowNoGrowth) {
   run_both();
   ASSERT_EQ(kinds(), "device-heap-leak");
   EXPECT_NE(result.findings[0].message.find("in launch 3 of step(int*)"), std::string::npos);
-  EXPECT_NE(result.findings[0].message.find("; at 1.0 MiB a launch the heap of 8.0 MiB is full at launch 11 at"),
-            std::string::npos) << result.findings[0].message;
+  EXPECT_NE(result.findings[0].message.find(
+              "; at 1.0 MiB a launch the heap of 8.0 MiB is full at launch 11 at"),
+            std::string::npos)
+    << result.findings[0].message;
 }
 
 // Reset at 3 s of the host's clock.
@@ -154,9 +159,13 @@ TEST_F(DeviceReset, TheDevicesClockMayBeAheadOfTheHosts) {
   launch(kStep, 4, 64);
   device.grid(1, 4, 64, kEpoch + 3'001'000'000);
   device.device_malloc({}, kP, 64);
-  log().record({.api = "cuDevicePrimaryCtxReset_v2", .via = "cudaDeviceReset", .stack = {0x700}, .order = 3 * kSecond},
-               Made<trace::LifeFields>().object(trace::ObjectClass::kPrimaryContext)
-                   .op(trace::LifeOp::kReset));
+  log().record({.api = "cuDevicePrimaryCtxReset_v2",
+                .via = "cudaDeviceReset",
+                .stack = {0x700},
+                .order = 3 * kSecond},
+               Made<trace::LifeFields>()
+                 .object(trace::ObjectClass::kPrimaryContext)
+                 .op(trace::LifeOp::kReset));
   run_device();
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(labels(result.findings[0]), "allocated here|launched here|context ended here");
@@ -177,14 +186,17 @@ TEST_F(DeviceReset, WhatEveryLifeOfAContextLeavesIsOneFinding) {
   const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.count, 3u);
   EXPECT_EQ(f.bytes, 192u);
-  EXPECT_EQ(f.message, "192 bytes of the device heaps of 2 contexts in 3 blocks, allocated by malloc in step(int*) "
-                       "at step.cu:12, were still not freed when cudaDeviceReset ended these.");
+  EXPECT_EQ(
+    f.message,
+    "192 bytes of the device heaps of 2 contexts in 3 blocks, allocated by malloc in step(int*) "
+    "at step.cu:12, were still not freed when cudaDeviceReset ended these.");
   EXPECT_EQ(labels(f), "allocated here|launched here|context ended here");
 }
 
 TEST_F(DeviceReset, TheLastReleaseOfAPrimaryContextEndsItsHeap) {
   const auto life = [&](trace::LifeOp op, std::uint64_t from) {
-    log().life({.api = op == trace::LifeOp::kRetain ? "cuDevicePrimaryCtxRetain" : "cuDevicePrimaryCtxRelease_v2",
+    log().life({.api = op == trace::LifeOp::kRetain ? "cuDevicePrimaryCtxRetain"
+                                                    : "cuDevicePrimaryCtxRelease_v2",
                 .stack = {from}},
                0, trace::ObjectClass::kPrimaryContext, op);
   };
@@ -205,7 +217,8 @@ TEST_F(DeviceReset, TheLastReleaseOfAPrimaryContextEndsItsHeap) {
   for (const ReportedFinding& f : result.findings) {
     ASSERT_EQ(f.kind, "device-heap-leak");
     const bool ended = f.bytes == 64;
-    EXPECT_EQ(labels(f), ended ? "allocated here|launched here|context ended here" : "allocated here|launched here");
+    EXPECT_EQ(labels(f), ended ? "allocated here|launched here|context ended here"
+                               : "allocated here|launched here");
     EXPECT_EQ(address_of(f.stacks[1]), ended ? 0x402u : 0x480u);
     if (ended) {
       EXPECT_EQ(address_of(f.stacks[2]), 0x701u);
@@ -228,13 +241,16 @@ TEST_F(DeviceHeapTest, LeaksOfTwoContextsAreOne) {
   second.write(directory.path() / "trace", "device-1");
   run_device();
   ASSERT_EQ(kinds(), "device-heap-leak");
-  EXPECT_EQ(result.findings[0].message, "192 bytes of the device heaps of 2 contexts in 2 blocks, allocated by malloc in "
-                                        "step(int*) at step.cu:12, were never freed.");
-  EXPECT_EQ(result.findings[0].advice, "Call free for each block in a kernel, in this one or in a later launch: the host's "
-                                       "cudaFree cannot free it.");
+  EXPECT_EQ(result.findings[0].message,
+            "192 bytes of the device heaps of 2 contexts in 2 blocks, allocated by malloc in "
+            "step(int*) at step.cu:12, were never freed.");
+  EXPECT_EQ(result.findings[0].advice,
+            "Call free for each block in a kernel, in this one or in a later launch: the host's "
+            "cudaFree cannot free it.");
 }
 
-// Launches are counted by context. Those that name none were made in the first, before there was another.
+// Launches are counted by context. Those that name none were made in the first, before there was
+// another.
 TEST_F(DeviceHeapTest, LaunchesBelongToTheirContext) {
   DeviceLogWriter second;
   log().context(2, 0xc2, 1, true);
@@ -259,8 +275,10 @@ TEST_F(DeviceHeapTest, LaunchesBelongToTheirContext) {
   ASSERT_EQ(result.findings.size(), 2u);
   for (const ReportedFinding& f : result.findings) {
     const bool first = f.bytes == 64;
-    EXPECT_TRUE(f.message.starts_with(first ? "64 bytes of the device heap of device 0, allocated by"
-                                            : "128 bytes of the device heap of device 1, allocated by")) << f.message;
+    EXPECT_TRUE(f.message.starts_with(first
+                                        ? "64 bytes of the device heap of device 0, allocated by"
+                                        : "128 bytes of the device heap of device 1, allocated by"))
+      << f.message;
     EXPECT_EQ(f.stacks[0].device->launch, first ? 5u : 2u);
     EXPECT_EQ(address_of(f.stacks[1]), first ? 0x405u : 0x802u);
   }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "analyzer/device_heap/device_heaps.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/device_heap/device_heaps.h"
 #include "tests/unit/analyzer/support/device_heap_fixture.h"
 
 namespace gmt::test {
@@ -20,8 +20,9 @@ protected:
   std::string launches() { // "1:0x401 ..." number and place of the launches that leaked, by grid
     std::vector<const ReportedFinding*> leaks;
     for (const ReportedFinding& f : run_device().findings) leaks.push_back(&f);
-    std::sort(leaks.begin(), leaks.end(),
-              [](const ReportedFinding* a, const ReportedFinding* b) { return a->bytes < b->bytes; });
+    std::sort(leaks.begin(), leaks.end(), [](const ReportedFinding* a, const ReportedFinding* b) {
+      return a->bytes < b->bytes;
+    });
     std::string all;
     for (const ReportedFinding* f : leaks) {
       const std::uint64_t from = f->stacks.size() > 1 ? address_of(f->stacks[1]) : 0;
@@ -92,15 +93,18 @@ TEST_F(LaunchOfGrid, AGraphsKernelsAreNumberedWhenItIsInstantiated) {
   log().record({.api = "cuStreamEndCapture"},
                Made<trace::SyncFields>().stream(0x77).graph(0x99).op(trace::SyncOp::kEndCapture));
   launch(kClean, 4, 64, 402);
-  log().record({.api = "cuGraphInstantiateWithFlags"},
-               Made<trace::LifeFields>().handle(0x9e).object(trace::ObjectClass::kGraphExec)
-                   .op(trace::LifeOp::kCreate).parent(0x99));
+  log().record({.api = "cuGraphInstantiateWithFlags"}, Made<trace::LifeFields>()
+                                                         .handle(0x9e)
+                                                         .object(trace::ObjectClass::kGraphExec)
+                                                         .op(trace::LifeOp::kCreate)
+                                                         .parent(0x99));
   leak_in(1, 2);
   leak_in(2);
   EXPECT_EQ(launches(), "1:402 0:401 ");
 }
 
-// Captures of a stream, from begin to end; 0x99 is the graph that comes out unless the end is refused.
+// Captures of a stream, from begin to end; 0x99 is the graph that comes out unless the end is
+// refused.
 class CaptureOfGrid : public LaunchOfGrid {
 protected:
   void begin(std::uint64_t stream, unsigned thread = 0) {
@@ -108,18 +112,21 @@ protected:
                        Made<trace::SyncFields>().stream(stream).op(trace::SyncOp::kBeginCapture));
   }
   void end(std::uint64_t stream, std::uint64_t graph, std::uint16_t code = 0, unsigned thread = 0) {
-    log(thread).record({.api = "cuStreamEndCapture", .result = code},
-                       Made<trace::SyncFields>().stream(stream).graph(graph).op(trace::SyncOp::kEndCapture));
+    log(thread).record(
+      {.api = "cuStreamEndCapture", .result = code},
+      Made<trace::SyncFields>().stream(stream).graph(graph).op(trace::SyncOp::kEndCapture));
   }
   void launch_in(unsigned thread, std::uint64_t from, std::uint64_t stream) {
-    log(thread).record({.api = "cuLaunchKernel", .stack = {from}},
-                       Made<trace::LaunchFields>().function(kStep).stream(stream).grid({4, 1, 1})
-                           .block({64, 1, 1}));
+    log(thread).record(
+      {.api = "cuLaunchKernel", .stack = {from}},
+      Made<trace::LaunchFields>().function(kStep).stream(stream).grid({4, 1, 1}).block({64, 1, 1}));
   }
   void instantiate(std::uint64_t graph) {
-    log().record({.api = "cuGraphInstantiateWithFlags"},
-                 Made<trace::LifeFields>().handle(0x9e).object(trace::ObjectClass::kGraphExec)
-                     .op(trace::LifeOp::kCreate).parent(graph));
+    log().record({.api = "cuGraphInstantiateWithFlags"}, Made<trace::LifeFields>()
+                                                           .handle(0x9e)
+                                                           .object(trace::ObjectClass::kGraphExec)
+                                                           .op(trace::LifeOp::kCreate)
+                                                           .parent(graph));
   }
 };
 
@@ -164,15 +171,20 @@ TEST_F(LaunchOfGrid, AClonesKernelsAreTheGraphs) {
   launch(kStep, 4, 64, 401, 0x77);
   log().record({.api = "cuStreamEndCapture"},
                Made<trace::SyncFields>().stream(0x77).graph(0x99).op(trace::SyncOp::kEndCapture));
-  log().record({.api = "cuGraphClone"},
-               Made<trace::LifeFields>().handle(0x9a).object(trace::ObjectClass::kGraph)
-                   .op(trace::LifeOp::kCreate).parent(0x99));
-  log().record({.api = "cuGraphDestroy"},
-               Made<trace::LifeFields>().handle(0x99).object(trace::ObjectClass::kGraph)
-                   .op(trace::LifeOp::kDestroy));
-  log().record({.api = "cuGraphInstantiateWithFlags"},
-               Made<trace::LifeFields>().handle(0x9e).object(trace::ObjectClass::kGraphExec)
-                   .op(trace::LifeOp::kCreate).parent(0x9a));
+  log().record({.api = "cuGraphClone"}, Made<trace::LifeFields>()
+                                          .handle(0x9a)
+                                          .object(trace::ObjectClass::kGraph)
+                                          .op(trace::LifeOp::kCreate)
+                                          .parent(0x99));
+  log().record({.api = "cuGraphDestroy"}, Made<trace::LifeFields>()
+                                            .handle(0x99)
+                                            .object(trace::ObjectClass::kGraph)
+                                            .op(trace::LifeOp::kDestroy));
+  log().record({.api = "cuGraphInstantiateWithFlags"}, Made<trace::LifeFields>()
+                                                         .handle(0x9e)
+                                                         .object(trace::ObjectClass::kGraphExec)
+                                                         .op(trace::LifeOp::kCreate)
+                                                         .parent(0x9a));
   leak_in(1);
   EXPECT_EQ(launches(), "0:401 ");
 }
@@ -180,27 +192,36 @@ TEST_F(LaunchOfGrid, AClonesKernelsAreTheGraphs) {
 // A graph with a node of kStep, made by hand, and what of it is instantiated as 0x9e.
 class NodeOfGrid : public LaunchOfGrid {
 protected:
-  void node(std::uint64_t graph, std::uint64_t handle, std::uint64_t from, std::uint64_t function = kStep) {
+  void node(std::uint64_t graph, std::uint64_t handle, std::uint64_t from,
+            std::uint64_t function = kStep) {
     log().record({.api = "cuGraphAddKernelNode_v2", .stack = {from}},
-                 Made<trace::GraphKernelFields>().function(function).graph(graph).grid({4, 1, 1})
-                     .block({64, 1, 1}).node(handle));
+                 Made<trace::GraphKernelFields>()
+                   .function(function)
+                   .graph(graph)
+                   .grid({4, 1, 1})
+                   .block({64, 1, 1})
+                   .node(handle));
   }
   void child(std::uint64_t graph, std::uint64_t of, std::uint64_t handle) {
-    log().record({.api = "cuGraphAddChildGraphNode"},
-                 Made<trace::GraphChangeFields>().graph(graph).op(trace::GraphOp::kChild).node(handle)
-                     .other(of));
+    log().record({.api = "cuGraphAddChildGraphNode"}, Made<trace::GraphChangeFields>()
+                                                        .graph(graph)
+                                                        .op(trace::GraphOp::kChild)
+                                                        .node(handle)
+                                                        .other(of));
   }
   void instantiate(std::uint64_t graph) {
-    log().record({.api = "cuGraphInstantiateWithFlags"},
-                 Made<trace::LifeFields>().handle(0x9e).object(trace::ObjectClass::kGraphExec)
-                     .op(trace::LifeOp::kCreate).parent(graph));
+    log().record({.api = "cuGraphInstantiateWithFlags"}, Made<trace::LifeFields>()
+                                                           .handle(0x9e)
+                                                           .object(trace::ObjectClass::kGraphExec)
+                                                           .op(trace::LifeOp::kCreate)
+                                                           .parent(graph));
   }
   void launch_graph(std::uint64_t from, std::uint64_t at = 0) {
     log().record({.api = "cuGraphLaunch", .stack = {from}, .order = at},
                  Made<trace::SyncFields>().executable_graph(0x9e).op(trace::SyncOp::kGraphLaunch));
   }
-  // Launches at 1, 2 and 3 s of the host's clock from 501, 502 and 503; the first is waited for. The kernel leaks
-  // when the device's clock shows so many milliseconds.
+  // Launches at 1, 2 and 3 s of the host's clock from 501, 502 and 503; the first is waited for.
+  // The kernel leaks when the device's clock shows so many milliseconds.
   const ReportedFinding& leak_at(std::initializer_list<std::uint64_t> milliseconds) {
     constexpr std::uint64_t kSecond = 1'000'000; // of 1,000 ticks each, and a tick is a nanosecond
     trace.info.push_back(cat({"tsc=1000\nmonotonic_ns=0\nrealtime_ns=", std::to_string(kEpoch)}));
@@ -243,12 +264,14 @@ TEST_F(NodeOfGrid, TheGraphsLaunchIsTold) {
   EXPECT_EQ(labels(result.findings[0]),
             "allocated here|graph first launched here|graph last launched here|node made here");
   EXPECT_EQ(address_of(result.findings[0].stacks[2]), 502u);
-  EXPECT_NE(result.findings[0].message.find(" in one of launches 1 to 3 of its graph, was"), std::string::npos);
+  EXPECT_NE(result.findings[0].message.find(" in one of launches 1 to 3 of its graph, was"),
+            std::string::npos);
 }
 
 TEST_F(NodeOfGrid, BeforeTheSecondLaunchItWasTheFirst) {
   const ReportedFinding& f = leak_at({1'900});
-  EXPECT_NE(f.message.find(" at step.cu:12 in launch 1 of its graph, was"), std::string::npos) << f.message;
+  EXPECT_NE(f.message.find(" at step.cu:12 in launch 1 of its graph, was"), std::string::npos)
+    << f.message;
   EXPECT_EQ(labels(f), "allocated here|graph launched here|node made here");
   EXPECT_EQ(address_of(f.stacks[1]), 501u);
 }
@@ -261,27 +284,34 @@ TEST_F(NodeOfGrid, AfterAWaitForTheFirstItWasTheSecond) {
 
 TEST_F(NodeOfGrid, WhatWasNotWaitedForCanStillRun) {
   const ReportedFinding& f = leak_at({3'100});
-  EXPECT_NE(f.message.find(" in one of launches 2 to 3 of its graph, was"), std::string::npos) << f.message;
-  EXPECT_EQ(labels(f), "allocated here|graph first launched here|graph last launched here|node made here");
+  EXPECT_NE(f.message.find(" in one of launches 2 to 3 of its graph, was"), std::string::npos)
+    << f.message;
+  EXPECT_EQ(labels(f),
+            "allocated here|graph first launched here|graph last launched here|node made here");
   EXPECT_EQ(address_of(f.stacks[1]), 502u);
   EXPECT_EQ(address_of(f.stacks[2]), 503u);
 }
 
 TEST_F(NodeOfGrid, TheClocksNeedNotAgree) {
-  const ReportedFinding& f = leak_at({997, 1'504}); // before the launch, and not surely behind the wait
+  const ReportedFinding& f = leak_at({997, 1'504}); // before the launch, and not surely behind the
+                                                    // wait
   EXPECT_NE(f.message.find(" in launch 1 of its graph, was"), std::string::npos) << f.message;
 }
 
 TEST_F(NodeOfGrid, ClocksThatAreFarApartTellNothing) {
   const ReportedFinding& f = leak_at({900});
-  EXPECT_NE(f.message.find(" in one of launches 1 to 3 of its graph, was"), std::string::npos) << f.message;
+  EXPECT_NE(f.message.find(" in one of launches 1 to 3 of its graph, was"), std::string::npos)
+    << f.message;
 }
 
 TEST_F(NodeOfGrid, ALeakOfSeveralLaunchesNamesThemAll) {
   const ReportedFinding& f = leak_at({1'100, 2'100});
-  EXPECT_NE(f.message.find(" in launches 1 to 2 of its graph, was"), std::string::npos) << f.message;
-  EXPECT_NE(f.message.find("; at 42 bytes a launch the heap of 8.0 MiB is full after 199,726 more launches."),
-            std::string::npos) << f.message; // the third left nothing
+  EXPECT_NE(f.message.find(" in launches 1 to 2 of its graph, was"), std::string::npos)
+    << f.message;
+  EXPECT_NE(f.message.find(
+              "; at 42 bytes a launch the heap of 8.0 MiB is full after 199,726 more launches."),
+            std::string::npos)
+    << f.message; // the third left nothing
 }
 
 TEST_F(NodeOfGrid, WhatOneLaunchOfAGraphLeavesDoesNotGrow) {
@@ -292,9 +322,10 @@ TEST_F(NodeOfGrid, WhatOneLaunchOfAGraphLeavesDoesNotGrow) {
 TEST_F(NodeOfGrid, AChildGraphsKernelsRunWithTheirParent) {
   node(0x9b, 0x40, 401);
   child(0x99, 0x9b, 0x41);
-  log().record({.api = "cuGraphDestroy"},
-               Made<trace::LifeFields>().handle(0x9b).object(trace::ObjectClass::kGraph)
-                   .op(trace::LifeOp::kDestroy));
+  log().record({.api = "cuGraphDestroy"}, Made<trace::LifeFields>()
+                                            .handle(0x9b)
+                                            .object(trace::ObjectClass::kGraph)
+                                            .op(trace::LifeOp::kDestroy));
   node(0x99, 0x42, 402, kClean);
   instantiate(0x99);
   launch_graph(501);

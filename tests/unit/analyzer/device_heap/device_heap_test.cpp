@@ -32,11 +32,14 @@ TEST_F(DeviceHeapTest, LeaksAreGroupedByKernelAndLine) {
   device.device_malloc({.grid = 3, .site = 3}, kP, 100);
   run_device();
   ASSERT_EQ(kinds(), "device-heap-leak device-heap-leak");
-  const ReportedFinding& f = result.findings[1].bytes == 100 ? result.findings[0] : result.findings[1];
-  EXPECT_EQ(f.message,
-            "30.0 KiB of the device heap in 30 blocks, allocated by malloc in launches 1 to 3 of "
-            "step(int*) at step.cu:12, was never freed; at 10.0 KiB a launch, 12.5 KiB with what the "
-            "allocator adds, the heap of 8.0 MiB is full at launch 656 at the latest."); // 1,280 bytes apart
+  const ReportedFinding& f =
+    result.findings[1].bytes == 100 ? result.findings[0] : result.findings[1];
+  EXPECT_EQ(
+    f.message,
+    "30.0 KiB of the device heap in 30 blocks, allocated by malloc in launches 1 to 3 of "
+    "step(int*) at step.cu:12, was never freed; at 10.0 KiB a launch, 12.5 KiB with what the "
+    "allocator adds, the heap of 8.0 MiB is full at launch 656 at the latest."); // 1,280 bytes
+                                                                                 // apart
   EXPECT_EQ(f.count, 30u);
   EXPECT_EQ(f.bytes, 30u * 1024);
   ASSERT_EQ(labels(f), "allocated here|launched here");
@@ -50,7 +53,8 @@ TEST_F(DeviceHeapTest, LeaksAreGroupedByKernelAndLine) {
   EXPECT_EQ(f.stacks[0].frames[0].file, "/src/step.cu");
   EXPECT_EQ(f.stacks[0].frames[0].line, 12u);
   EXPECT_EQ(address_of(f.stacks[1]), 0x400u);
-  const ReportedFinding& helper = &f == &result.findings[0] ? result.findings[1] : result.findings[0];
+  const ReportedFinding& helper =
+    &f == &result.findings[0] ? result.findings[1] : result.findings[0];
   EXPECT_EQ(helper.stacks[0].frames[0].function, "make_node");
   EXPECT_EQ(helper.stacks[0].device->kernel, "step(int*)");
 }
@@ -74,7 +78,8 @@ TEST_F(DeviceHeapTest, DoubleFreeShowsBothFreesAndTheAllocation) {
   device.device_malloc({.thread = {1, 0, 0}}, kP, 64);
   run_kernel(kClean, 2, 0x410);
   device.device_free({.grid = 2, .site = 2, .thread = {2, 0, 0}}, kP);
-  for (unsigned i = 0; i < 3; ++i) device.device_free({.grid = 2, .site = 2, .thread = {3 + i, 0, 0}}, kP);
+  for (unsigned i = 0; i < 3; ++i)
+    device.device_free({.grid = 2, .site = 2, .thread = {3 + i, 0, 0}}, kP);
   run_device();
   const ReportedFinding* f = find("device-heap-double-free");
   ASSERT_NE(f, nullptr);
@@ -82,7 +87,8 @@ TEST_F(DeviceHeapTest, DoubleFreeShowsBothFreesAndTheAllocation) {
             "free of 0x205dff920 in void ns::clean<int>(int*), which was already freed in void "
             "ns::clean<int>(int*): 64 bytes of the device heap allocated by malloc in step(int*).");
   EXPECT_EQ(f->count, 3u);
-  ASSERT_EQ(labels(*f), "freed again here|launched here|first freed here|allocated here|launched here");
+  ASSERT_EQ(labels(*f),
+            "freed again here|launched here|first freed here|allocated here|launched here");
   EXPECT_EQ(f->stacks[0].device->thread.value()[0], 3u);
   EXPECT_EQ(f->stacks[2].device->thread.value()[0], 2u);
   EXPECT_EQ(f->stacks[3].device->thread.value()[0], 1u);
@@ -120,8 +126,10 @@ TEST_F(DeviceHeapTest, FreeOfSharedAndLocalMemory) {
   device.device_free({.space = DeviceSpace::kLocal}, 0x7f00130000f0);
   run_device();
   ASSERT_EQ(kinds(), "device-heap-invalid-free device-heap-invalid-free");
-  EXPECT_NE(result.findings[0].message.find("which is shared memory of the thread block."), std::string::npos);
-  EXPECT_NE(result.findings[1].message.find("which is local memory of the thread"), std::string::npos);
+  EXPECT_NE(result.findings[0].message.find("which is shared memory of the thread block."),
+            std::string::npos);
+  EXPECT_NE(result.findings[1].message.find("which is local memory of the thread"),
+            std::string::npos);
 }
 
 TEST_F(DeviceHeapTest, FreeOfWhatNobodyAllocated) {
@@ -157,8 +165,9 @@ TEST_F(DeviceHeapTest, ArrayFreedByDelete) {
   run_device();
   ASSERT_EQ(kinds(), "device-heap-mismatched-free");
   const ReportedFinding& f = result.findings[0];
-  EXPECT_EQ(f.message,
-            "delete in step(int*) of 64 bytes of the device heap allocated by new[] in step(int*).");
+  EXPECT_EQ(
+    f.message,
+    "delete in step(int*) of 64 bytes of the device heap allocated by new[] in step(int*).");
   EXPECT_EQ(f.advice, "Free what new[] gave with delete[].");
 }
 
@@ -181,15 +190,19 @@ TEST_F(DeviceHeapTest, AlignmentThatIsNoPowerOfTwoAndABlockAllTheSame) {
   device.device_free({}, kP);
   run_device();
   ASSERT_EQ(kinds(), "device-heap-alignment");
-  EXPECT_EQ(result.findings[0].message,
-            "__nv_aligned_device_malloc in step(int*) asked for an alignment of 48, which is no power of two; the block "
-            "need not be aligned at all.");
+  EXPECT_EQ(
+    result.findings[0].message,
+    "__nv_aligned_device_malloc in step(int*) asked for an alignment of 48, which is no power of two; the block "
+    "need not be aligned at all.");
 }
 
 TEST_F(DeviceHeapTest, BlocksFreedElsewhereAreNoted) {
   log().record({.api = "cuStreamCreate"},
-               Made<trace::LifeFields>().handle(0x77).object(trace::ObjectClass::kStream)
-                   .op(trace::LifeOp::kCreate).flags(1)); // non-blocking
+               Made<trace::LifeFields>()
+                 .handle(0x77)
+                 .object(trace::ObjectClass::kStream)
+                 .op(trace::LifeOp::kCreate)
+                 .flags(1)); // non-blocking
   run_kernel(kStep, 1);
   device.device_malloc({}, kP, 64);
   device.device_malloc({.block = {1, 0, 0}}, kQ, 64);
@@ -206,8 +219,9 @@ TEST_F(DeviceHeapTest, BlocksFreedElsewhereAreNoted) {
   EXPECT_EQ(result.findings[0].message,
             "1 block of the device heap that one thread block of step(int*) allocated "
             "was freed by another.");
-  EXPECT_EQ(result.findings[1].message,
-            "1 block of the device heap allocated in step(int*) was freed in void ns::clean<int>(int*).");
+  EXPECT_EQ(
+    result.findings[1].message,
+    "1 block of the device heap allocated in step(int*) was freed in void ns::clean<int>(int*).");
 }
 
 TEST_F(DeviceHeapTest, FreesInAKernelThatSurelyComesLaterAreNotNoted) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of a place that several kernels share: a helper function, or new and delete, whose lines are not known. Each
-// kernel has its own finding, which counts all of its launches.
+// Findings of a place that several kernels share: a helper function, or new and delete, whose lines
+// are not known. Each kernel has its own finding, which counts all of its launches.
 
 #include <set>
 #include <string>
@@ -22,7 +22,8 @@ protected:
     std::set<std::string> all;
     for (const ReportedFinding& f : run_device().findings) {
       const std::size_t begin = f.message.find(from) + from.size();
-      all.insert(cat({std::to_string(f.count), ": ", f.message.substr(begin, f.message.find(to, begin) - begin)}));
+      all.insert(cat({std::to_string(f.count), ": ",
+                      f.message.substr(begin, f.message.find(to, begin) - begin)}));
     }
     std::string text;
     for (const std::string& each : all) text += each + "\n";
@@ -53,8 +54,11 @@ TEST_F(SharedPlace, MistakesOfAHelperAreToldForEachKernel) {
 // The first pair is ordered by the legacy stream, the second by nothing.
 TEST_F(SharedPlace, APairInOrderDoesNotStandForOneInNone) {
   log().record({.api = "cuStreamCreate"},
-               Made<trace::LifeFields>().handle(0x77).object(trace::ObjectClass::kStream)
-                   .op(trace::LifeOp::kCreate).flags(1)); // non-blocking
+               Made<trace::LifeFields>()
+                 .handle(0x77)
+                 .object(trace::ObjectClass::kStream)
+                 .op(trace::LifeOp::kCreate)
+                 .flags(1)); // non-blocking
   for (std::uint64_t grid = 1; grid <= 5; grid += 2) {
     run_kernel(kStep, grid);
     device.device_malloc({.grid = grid}, kP, 64);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device heaps that are full, nearly full or will be: refused mallocs, limits, high water and what leaks foretell.
+// Device heaps that are full, nearly full or will be: refused mallocs, limits, high water and what
+// leaks foretell.
 
 #include <bit>
 #include <set>
@@ -21,15 +22,18 @@ TEST_F(DeviceHeapTest, ExhaustedHeapNamesTheCallThatHelps) {
   ASSERT_EQ(kinds(), "device-heap-exhausted");
   const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kWarning);
-  EXPECT_EQ(f.message,
-            "malloc of 1.0 MiB in step(int*) got NULL (the first of 4 times): 7.0 MiB in 1 block were "
-            "alive on the device heap, whose limit is 8.0 MiB; the rest was the allocator's own or in pieces "
-            "too small.");
-  EXPECT_NE(f.advice.find("cudaDeviceSetLimit(cudaLimitMallocHeapSize, 33554432)"), std::string::npos);
+  EXPECT_EQ(
+    f.message,
+    "malloc of 1.0 MiB in step(int*) got NULL (the first of 4 times): 7.0 MiB in 1 block were "
+    "alive on the device heap, whose limit is 8.0 MiB; the rest was the allocator's own or in pieces "
+    "too small.");
+  EXPECT_NE(f.advice.find("cudaDeviceSetLimit(cudaLimitMallocHeapSize, 33554432)"),
+            std::string::npos);
   EXPECT_EQ(labels(f), "failed here|launched here");
 }
 
-// The time of a malloc is taken when it ends, of a warp's lanes all at once: what had its memory before is allocated after.
+// The time of a malloc is taken when it ends, of a warp's lanes all at once: what had its memory
+// before is allocated after.
 TEST_F(DeviceHeapTest, BlocksOfMallocsInProgressWereAliveWhenAnotherWasRefused) {
   run_kernel(kStep, 1);
   constexpr std::uint64_t t = 1'700'000'000'001'000'000;
@@ -55,15 +59,17 @@ TEST_F(DeviceHeapTest, SmallBlocksNeedALimitOfAMultiple) {
   device.device_free({}, kP);
   run_device();
   ASSERT_EQ(kinds(), "device-heap-exhausted");
-  EXPECT_NE(result.findings[0].advice.find("67108864"), std::string::npos) << result.findings[0].advice;
+  EXPECT_NE(result.findings[0].advice.find("67108864"), std::string::npos)
+    << result.findings[0].advice;
 }
 
 // Damaged: refused, yet with a pointer, and of no bytes.
 TEST_F(DeviceHeapTest, ARefusalOfNothingWhereNothingWasAliveIsSurvived) {
   run_kernel(kStep, 1);
   trace::DeviceSlot slot{};
-  slot.head = trace::pack({Kind::kDeviceAlloc, 1, trace::kNoApi, static_cast<std::uint16_t>(DeviceOp::kMalloc),
-                           trace::kDeviceOutOfMemory});
+  slot.head =
+    trace::pack({Kind::kDeviceAlloc, 1, trace::kNoApi,
+                 static_cast<std::uint16_t>(DeviceOp::kMalloc), trace::kDeviceOutOfMemory});
   slot.time = 1'700'000'000'001'000'000;
   slot.ticket = trace::pack_ticket(100, 1);
   slot.who = trace::pack_who(1, 0, 0, 0);
@@ -72,7 +78,8 @@ TEST_F(DeviceHeapTest, ARefusalOfNothingWhereNothingWasAliveIsSurvived) {
   device.slot(std::bit_cast<trace::Slot>(slot));
   run_device();
   ASSERT_EQ(kinds(), "device-heap-exhausted");
-  EXPECT_NE(result.findings[0].advice.find("16777216"), std::string::npos) << result.findings[0].advice;
+  EXPECT_NE(result.findings[0].advice.find("16777216"), std::string::npos)
+    << result.findings[0].advice;
 }
 
 TEST_F(DeviceHeapTest, OfAHeapThatWasFullNothingIsPredicted) {
@@ -81,9 +88,10 @@ TEST_F(DeviceHeapTest, OfAHeapThatWasFullNothingIsPredicted) {
   device.device_malloc({}, 0, kMiB);
   run_device();
   ASSERT_EQ(kinds(), "device-heap-exhausted device-heap-leak");
-  EXPECT_EQ(result.findings[1].message,
-            "7.0 MiB of the device heap, allocated by malloc in launch 1 of step(int*) at step.cu:12, was "
-            "never freed.");
+  EXPECT_EQ(
+    result.findings[1].message,
+    "7.0 MiB of the device heap, allocated by malloc in launch 1 of step(int*) at step.cu:12, was "
+    "never freed.");
 }
 
 TEST_F(DeviceHeapTest, NothingAskedForIsNotRefused) {
@@ -100,10 +108,10 @@ TEST_F(DeviceHeapTest, ALimitThatCameTooLateIsExplained) {
   run_device();
   ASSERT_EQ(kinds(), "device-heap-exhausted"); // and no api-error
   const ReportedFinding& f = result.findings[0];
-  EXPECT_NE(
-    f.message.find("cudaDeviceSetLimit had asked for 64.0 MiB, but came too late and was refused with "
-                   "cudaErrorInvalidValue (1)."),
-    std::string::npos);
+  EXPECT_NE(f.message.find(
+              "cudaDeviceSetLimit had asked for 64.0 MiB, but came too late and was refused with "
+              "cudaErrorInvalidValue (1)."),
+            std::string::npos);
   EXPECT_NE(f.advice.find("Move the call before the first launch: "
                           "cudaDeviceSetLimit(cudaLimitMallocHeapSize, 67108864)"),
             std::string::npos);
@@ -117,10 +125,14 @@ TEST_F(DeviceHeapTest, ALimitThatCudaRefusedForAnotherReasonDidNotComeTooLate) {
   run_device();
   ASSERT_EQ(kinds(), "device-heap-exhausted");
   const ReportedFinding& f = result.findings[0];
-  EXPECT_TRUE(f.message.ends_with("; cudaDeviceSetLimit had asked for 64.0 MiB, but was refused with "
-                                  "cudaErrorMemoryAllocation (2).")) << f.message;
-  EXPECT_TRUE(f.advice.starts_with("Call cudaDeviceSetLimit(cudaLimitMallocHeapSize, 33554432) before the first "
-                                   "kernel is launched: it must come before any")) << f.advice;
+  EXPECT_TRUE(
+    f.message.ends_with("; cudaDeviceSetLimit had asked for 64.0 MiB, but was refused with "
+                        "cudaErrorMemoryAllocation (2)."))
+    << f.message;
+  EXPECT_TRUE(f.advice.starts_with(
+    "Call cudaDeviceSetLimit(cudaLimitMallocHeapSize, 33554432) before the first "
+    "kernel is launched: it must come before any"))
+    << f.advice;
   EXPECT_EQ(labels(f), "failed here|launched here|limit refused here");
 }
 
@@ -130,7 +142,8 @@ TEST_F(DeviceHeapTest, ALimitRefusedBeforeTheFirstLaunchDidNotComeTooLate) {
   device.device_malloc({}, 0, 9 * kMiB);
   run_device();
   ASSERT_EQ(kinds(), "device-heap-exhausted");
-  EXPECT_NE(result.findings[0].message.find("but was refused with cudaErrorInvalidValue (1)."), std::string::npos);
+  EXPECT_NE(result.findings[0].message.find("but was refused with cudaErrorInvalidValue (1)."),
+            std::string::npos);
   EXPECT_TRUE(result.findings[0].advice.starts_with("Call cudaDeviceSetLimit("));
 }
 
@@ -158,10 +171,12 @@ TEST_F(DeviceHeapTest, ANearlyFullHeapIsANote) {
 // What is foretold where a kernel leaves a block in some of its launches.
 class LeakingLaunches : public DeviceHeapTest {
 protected:
-  std::string prediction(std::uint64_t launches, const std::set<std::uint64_t>& leaking, std::uint64_t bytes) {
+  std::string prediction(std::uint64_t launches, const std::set<std::uint64_t>& leaking,
+                         std::uint64_t bytes) {
     for (std::uint64_t grid = 1; grid <= launches; ++grid) {
       run_kernel(kStep, grid);
-      if (leaking.contains(grid)) device.device_malloc({.grid = grid}, kP + grid * 4 * bytes, bytes);
+      if (leaking.contains(grid))
+        device.device_malloc({.grid = grid}, kP + grid * 4 * bytes, bytes);
     }
     return told();
   }
@@ -174,18 +189,26 @@ protected:
 };
 
 TEST_F(LeakingLaunches, OfOneTheNextMayDoAsMuch) {
-  EXPECT_EQ(prediction(1, {1}, kMiB), "; at 1.0 MiB a launch the heap of 8.0 MiB is full at launch 9 at the latest.");
+  EXPECT_EQ(prediction(1, {1}, kMiB),
+            "; at 1.0 MiB a launch the heap of 8.0 MiB is full at launch 9 at the latest.");
 }
 
 TEST_F(LeakingLaunches, WhatOnlyTheFirstLeavesDoesNotGrow) {
   EXPECT_EQ(prediction(2, {1}, 5 * kMiB), "."); // high water is no matter of 62 %
 }
 
-TEST_F(LeakingLaunches, WhatTheFirstOfManyLeavesDoesNotGrow) { EXPECT_EQ(prediction(5, {1}, kMiB), "."); }
-TEST_F(LeakingLaunches, WhatTheLastOfManyLeavesDoesNotGrow) { EXPECT_EQ(prediction(5, {5}, kMiB), "."); }
-TEST_F(LeakingLaunches, WhatHasCeasedDoesNotGrow) { EXPECT_EQ(prediction(5, {1, 2, 3}, kMiB), "."); }
+TEST_F(LeakingLaunches, WhatTheFirstOfManyLeavesDoesNotGrow) {
+  EXPECT_EQ(prediction(5, {1}, kMiB), ".");
+}
+TEST_F(LeakingLaunches, WhatTheLastOfManyLeavesDoesNotGrow) {
+  EXPECT_EQ(prediction(5, {5}, kMiB), ".");
+}
+TEST_F(LeakingLaunches, WhatHasCeasedDoesNotGrow) {
+  EXPECT_EQ(prediction(5, {1, 2, 3}, kMiB), ".");
+}
 
-TEST_F(LeakingLaunches, ThePaceIsThatOfAllLaunches) { // 3 MiB are alive, and the fifth launch was the last
+TEST_F(LeakingLaunches, ThePaceIsThatOfAllLaunches) { // 3 MiB are alive, and the fifth launch was
+                                                      // the last
   EXPECT_EQ(prediction(5, {1, 2, 4}, kMiB),
             "; at 614.4 KiB a launch the heap of 8.0 MiB is full at launch 14 at the latest.");
 }
@@ -194,7 +217,8 @@ TEST_F(LeakingLaunches, MemoryBetweenTwoBlocksIsNotAllTheAllocators) {
   run_kernel(kStep, 1);
   device.device_malloc({}, kP, 64);
   device.device_malloc({}, kP + kMiB, 64); // another's block had lain between
-  EXPECT_EQ(told(), "; at 128 bytes a launch the heap of 8.0 MiB is full at launch 65,537 at the latest.");
+  EXPECT_EQ(told(),
+            "; at 128 bytes a launch the heap of 8.0 MiB is full at launch 65,537 at the latest.");
 }
 
 // No launch has the grid's extents: how many there were is not known.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of the device heap after the ring lost records: only what no lost record can explain.
+// What is said of the device heap after the ring lost records: only what no lost record can
+// explain.
 
 #include "tests/unit/analyzer/support/device_heap_fixture.h"
 
@@ -22,10 +23,10 @@ TEST_F(DeviceLoss, AnotherBlockMayHaveTakenThePlaceOfTheOneThatIsKnown) {
   device.device_malloc({}, kP + 128, 64);
   device.device_malloc({.block = {1, 0, 0}}, kQ, 64);
   lose();
-  device.device_free({.op = DeviceOp::kDelete}, kP);     // new may have given it meanwhile
-  device.device_free({}, kP + 144);                      // a smaller block
-  device.device_free({.block = {2, 0, 0}}, kQ);          // or block 2 itself
-  device.device_malloc({}, kP + 128, 32);                // over a block whose free was lost
+  device.device_free({.op = DeviceOp::kDelete}, kP); // new may have given it meanwhile
+  device.device_free({}, kP + 144);                  // a smaller block
+  device.device_free({.block = {2, 0, 0}}, kQ);      // or block 2 itself
+  device.device_malloc({}, kP + 128, 32);            // over a block whose free was lost
   run_device();
   EXPECT_EQ(kinds(), "");
   EXPECT_TRUE(is_not_checked("in-kernel malloc and free", "3 frees in kernels behind that loss"));

@@ -15,21 +15,26 @@ TEST_F(DeviceHeapTest, HostCallsOnTheDeviceHeap) {
   log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .stack = {0x310}}, kP, 64);
   device.device_free({}, kP);
   run_device();
-  ASSERT_EQ(kinds(), "heap-mixed heap-mixed heap-mixed"); // no invalid-free, copy-direction or api-error
+  ASSERT_EQ(kinds(), "heap-mixed heap-mixed heap-mixed"); // no invalid-free, copy-direction or
+                                                          // api-error
   std::string all;
   for (const ReportedFinding& f : result.findings) {
     all += f.message + "\n";
     EXPECT_EQ(f.stacks.size(), 3u);
     EXPECT_EQ(f.stacks[1].label, "allocated here");
   }
-  EXPECT_NE(all.find("cudaFree of 0x205dff920, which is 64 bytes of the device heap allocated by malloc in "
-                     "step(int*); CUDA refused it."),
-            std::string::npos);
-  EXPECT_NE(all.find("cudaMemcpy from 0x205dff928, which is 8 bytes inside 64 bytes of the device heap"),
-            std::string::npos);
-  EXPECT_NE(all.find("cudaMemset of 0x205dff920, which is 64 bytes of the device heap allocated by malloc in "
-                     "step(int*); CUDA accepted it silently."),
-            std::string::npos);
+  EXPECT_NE(
+    all.find("cudaFree of 0x205dff920, which is 64 bytes of the device heap allocated by malloc in "
+             "step(int*); CUDA refused it."),
+    std::string::npos);
+  EXPECT_NE(
+    all.find("cudaMemcpy from 0x205dff928, which is 8 bytes inside 64 bytes of the device heap"),
+    std::string::npos);
+  EXPECT_NE(
+    all.find(
+      "cudaMemset of 0x205dff920, which is 64 bytes of the device heap allocated by malloc in "
+      "step(int*); CUDA accepted it silently."),
+    std::string::npos);
 }
 
 TEST_F(DeviceHeapTest, HostCallsOnOtherMemoryAreLeftAlone) {
@@ -84,14 +89,20 @@ protected:
     device.device_free({.time = kEpoch + 2'000'000'000}, kP);
     device.device_malloc({.time = kEpoch + 3'000'000'000}, kP, 128);
     device.device_free({.time = kEpoch + 4'000'000'000}, kP);
-    log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .stack = {0x310}, .order = milliseconds * 1'000}, kP, 8);
+    log().set({.api = "cuMemsetD8_v2",
+               .via = "cudaMemset",
+               .stack = {0x310},
+               .order = milliseconds * 1'000},
+              kP, 8);
     run_device();
     const ReportedFinding* f = find("heap-mixed");
     return f == nullptr ? kinds() : f->message.substr(f->message.find("which is "), 18);
   }
 };
 
-TEST_F(HostCallAt, MeansTheBlockThatIsAliveThen) { EXPECT_EQ(block_at(1'500), "which is 64 bytes "); }
+TEST_F(HostCallAt, MeansTheBlockThatIsAliveThen) {
+  EXPECT_EQ(block_at(1'500), "which is 64 bytes ");
+}
 TEST_F(HostCallAt, MeansTheBlockThatWasFreedBeforeRatherThanALaterOne) {
   EXPECT_EQ(block_at(2'900), "which is 64 bytes ");
 }
@@ -123,7 +134,8 @@ protected:
   std::string freed_from(std::uint64_t address) {
     for (const ReportedFinding& f : result.findings) {
       if (f.kind != "heap-mixed" || address_of(f.stacks[0]) != address) continue;
-      return f.message.substr(f.message.find("which is "), f.message.find(" of the") - f.message.find("which is ")) +
+      return f.message.substr(f.message.find("which is "),
+                              f.message.find(" of the") - f.message.find("which is ")) +
              " by " + f.stacks[1].frames.at(0).file;
     }
     return kinds();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of graphs that point into memory which is freed before the graph is launched: which node runs what
-// after nodes, graphs and executable graphs were changed, cloned, nested and destroyed. Copies, sets and memory
-// operations: analyzer_graph_work.cpp.
+// Kernels of graphs that point into memory which is freed before the graph is launched: which node
+// runs what after nodes, graphs and executable graphs were changed, cloned, nested and destroyed.
+// Copies, sets and memory operations: analyzer_graph_work.cpp.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -27,14 +27,18 @@ protected:
     log().record({.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .stack = {0x500}},
                  Made<trace::SyncFields>().stream(kStream).other(other).op(op));
   }
-  void instantiate(std::uint64_t graph = kGraph) { life(ObjectClass::kGraphExec, LifeOp::kCreate, kExec, graph); }
+  void instantiate(std::uint64_t graph = kGraph) {
+    life(ObjectClass::kGraphExec, LifeOp::kCreate, kExec, graph);
+  }
   void launch() { sync(SyncOp::kGraphLaunch, kExec); }
   void kernel_node(std::uint64_t graph, std::uint64_t node, std::vector<std::uint64_t> pointers,
                    std::uint64_t from = 0x600) {
     std::vector<std::uint64_t> words = {kFunction, graph, 1, 1, node};
-    for (unsigned i = 0; i < pointers.size(); ++i) words.push_back(trace::argument_word(pointers[i], i));
-    log().record(Kind::kGraphKernel,
-                 {.api = "cuGraphAddKernelNode_v2", .stack = {from}, .flags = trace::kLaunchScanned}, words);
+    for (unsigned i = 0; i < pointers.size(); ++i)
+      words.push_back(trace::argument_word(pointers[i], i));
+    log().record(
+      Kind::kGraphKernel,
+      {.api = "cuGraphAddKernelNode_v2", .stack = {from}, .flags = trace::kLaunchScanned}, words);
   }
   void change(GraphOp op, std::uint64_t graph, std::uint64_t node, std::uint64_t other) {
     log().record({.api = "cuSomeChange"},
@@ -42,9 +46,11 @@ protected:
   }
   void capture(std::uint64_t pointer) {
     sync(SyncOp::kBeginCapture);
-    log().record({.api = "cuLaunchKernel", .stack = {0x700}, .flags = trace::kLaunchScanned},
-                 Made<trace::LaunchFields>().function(kFunction).stream(kStream).grid({1, 1, 1})
-                     .block({1, 1, 1}), {trace::argument_word(pointer, 0)});
+    log().record(
+      {.api = "cuLaunchKernel", .stack = {0x700}, .flags = trace::kLaunchScanned},
+      Made<trace::LaunchFields>().function(kFunction).stream(kStream).grid({1, 1, 1}).block(
+        {1, 1, 1}),
+      {trace::argument_word(pointer, 0)});
     sync(SyncOp::kEndCapture, kGraph);
   }
   // Whether the launch, after kA was freed, is a mistake.
@@ -72,9 +78,11 @@ TEST_F(GraphKernels, FreedBeforeTheLaunch) {
   run();
   ASSERT_EQ(kinds(), "use-after-free");
   const ReportedFinding& f = *find("use-after-free");
-  EXPECT_EQ(f.message.find("The graph that is launched gives a kernel in parameter 2 the pointer 0x7f32a0000010, "
-                           "16 bytes into memory that was already freed: "),
-            0u)
+  EXPECT_EQ(
+    f.message.find(
+      "The graph that is launched gives a kernel in parameter 2 the pointer 0x7f32a0000010, "
+      "16 bytes into memory that was already freed: "),
+    0u)
     << f.message;
   EXPECT_EQ(f.api, "cudaGraphLaunch");
   EXPECT_EQ(f.count, 1u);
@@ -100,7 +108,8 @@ TEST_F(GraphKernels, CapturedLaunches) {
   capture(kA);
   instantiate();
   ASSERT_TRUE(is_mistake());
-  EXPECT_EQ(labels(*find("use-after-free")), "graph launched here|captured here|freed here|allocated here");
+  EXPECT_EQ(labels(*find("use-after-free")),
+            "graph launched here|captured here|freed here|allocated here");
 }
 
 TEST_F(GraphKernels, FreedBeforeTheCaptureIsTheLaunchsMistake) {
@@ -207,7 +216,8 @@ TEST_F(GraphKernels, MemoryOfAChildGraph) {
   EXPECT_EQ(kinds(), "");
 }
 
-// The graph inside a child node has a handle and nodes of its own, by which the program changes what the node runs.
+// The graph inside a child node has a handle and nodes of its own, by which the program changes
+// what the node runs.
 TEST_F(GraphKernels, ANodeInsideAChildGraphIsChanged) {
   cuda_malloc(kA, 4096);
   kernel_node(kOther, kNode2, {kA});
@@ -253,9 +263,12 @@ TEST_F(GraphKernels, AChildNodeIsOffWithAllInsideIt) {
 TEST_F(GraphKernels, AGraphThatMovedIntoItsParent) {
   cuda_malloc(kA, 4096);
   kernel_node(kOther, kNode2, {kHost});
-  log().record({.api = "cuGraphAddNode_v2"},
-               Made<trace::LifeFields>().handle(kOther).object(ObjectClass::kGraph).op(LifeOp::kUse)
-                   .extra(kNode).value(kGraph));
+  log().record({.api = "cuGraphAddNode_v2"}, Made<trace::LifeFields>()
+                                               .handle(kOther)
+                                               .object(ObjectClass::kGraph)
+                                               .op(LifeOp::kUse)
+                                               .extra(kNode)
+                                               .value(kGraph));
   kernel_node(0, kNode2, {kA});
   instantiate();
   EXPECT_TRUE(is_mistake());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies, sets and memory operations of graphs whose memory is freed before the graph is launched, by hand and
-// captured, and bodies of conditional nodes. How nodes and graphs change: analyzer_graph_kernels.cpp.
+// Copies, sets and memory operations of graphs whose memory is freed before the graph is launched,
+// by hand and captured, and bodies of conditional nodes. How nodes and graphs change:
+// analyzer_graph_kernels.cpp.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -20,21 +21,32 @@ class GraphWorkTest : public AnalysisTest {
 protected:
   GraphWorkTest() { expect_only({"copy-out-of-bounds", "use-after-free"}); }
   void life(ObjectClass object, LifeOp op, std::vector<std::uint64_t> words) {
-    words.insert(words.begin() + 1, {static_cast<std::uint64_t>(object), static_cast<std::uint64_t>(op)});
+    words.insert(words.begin() + 1,
+                 {static_cast<std::uint64_t>(object), static_cast<std::uint64_t>(op)});
     log().record(Kind::kLife, {.api = "cuSomeLife"}, words);
   }
   void sync(SyncOp op, std::uint64_t other = 0, std::uint16_t code = 0) {
-    log().record({.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .result = code, .stack = {0x500}},
-                 Made<trace::SyncFields>().stream(kStream).other(other).op(op));
+    log().record(
+      {.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .result = code, .stack = {0x500}},
+      Made<trace::SyncFields>().stream(kStream).other(other).op(op));
   }
   void instantiate() { life(ObjectClass::kGraphExec, LifeOp::kCreate, {kExec, kGraph}); }
   void launch(std::uint16_t code = 0) { sync(SyncOp::kGraphLaunch, kExec, code); }
   void use(std::uint64_t graph, std::uint64_t node, std::uint64_t type, std::uint64_t part,
            std::uint64_t address, std::uint16_t flags) {
     log().record({.api = "cuGraphAddNode_v2", .stack = {0x600}, .flags = flags},
-                 Made<trace::UseFields>().address(address).bytes(256).use(UseClass::kGraphNode)
-                     .graph(graph).pitch(256).width(256).height(1).element_bytes(1).node(node).part(part)
-                     .node_type(type));
+                 Made<trace::UseFields>()
+                   .address(address)
+                   .bytes(256)
+                   .use(UseClass::kGraphNode)
+                   .graph(graph)
+                   .pitch(256)
+                   .width(256)
+                   .height(1)
+                   .element_bytes(1)
+                   .node(node)
+                   .part(part)
+                   .node_type(type));
   }
   void copy_node(std::uint64_t graph, std::uint64_t node, std::uint64_t to, std::uint64_t from) {
     use(graph, node, kMemcpy, 0, to, trace::kUseWrites);
@@ -64,10 +76,11 @@ protected:
     return all;
   }
   void captured_copy(std::uint64_t from) {
-    log().record({.api = "cuMemcpyDtoHAsync_v2",
-                  .stack = {0x700},
-                  .flags = trace::copy_flags(trace::Side::kHost, trace::Side::kDevice, true)},
-                 Made<trace::CopyFields>().destination(kHost).source(from).bytes(64).stream(kStream));
+    log().record(
+      {.api = "cuMemcpyDtoHAsync_v2",
+       .stack = {0x700},
+       .flags = trace::copy_flags(trace::Side::kHost, trace::Side::kDevice, true)},
+      Made<trace::CopyFields>().destination(kHost).source(from).bytes(64).stream(kStream));
   }
   void captured_set(std::uint64_t to) {
     log().record({.api = "cuMemsetD8Async", .stack = {0x710}, .flags = trace::kSetAsync},
@@ -138,7 +151,8 @@ TEST_F(GraphWorkTest, Captured) {
   sync(SyncOp::kEndCapture, kGraph);
   instantiate();
   EXPECT_EQ(mistake(), "The graph that is launched copies from");
-  EXPECT_EQ(labels(*find("use-after-free")), "graph launched here|captured here|freed here|allocated here");
+  EXPECT_EQ(labels(*find("use-after-free")),
+            "graph launched here|captured here|freed here|allocated here");
 }
 
 TEST_F(GraphWorkTest, CapturedSetsAndMemoryOperations) {
@@ -159,7 +173,8 @@ TEST_F(GraphWorkTest, CapturedSetsAndMemoryOperations) {
   EXPECT_EQ(told(), "The graph that is launched sets|The graph that is launched uses");
 }
 
-// Pinned memory that was there when the node was made: whoever has the address now, it is not what the node copies.
+// Pinned memory that was there when the node was made: whoever has the address now, it is not what
+// the node copies.
 TEST_F(GraphWorkTest, PinnedMemoryOfACopy) {
   log().alloc({.api = "cuMemHostAlloc"}, MemoryKind::kPinned, kA, 4096);
   copy_node(kGraph, kNode, kHost, kA);
@@ -187,7 +202,8 @@ TEST_F(GraphWorkTest, PastTheEnd) {
   ASSERT_EQ(kinds(), "copy-out-of-bounds");
   const ReportedFinding& f = *find("copy-out-of-bounds");
   EXPECT_EQ(f.bytes, 1u);
-  EXPECT_EQ(f.message.find("cuGraphAddNode writes 1 byte past the end of its destination: "), 0u) << f.message;
+  EXPECT_EQ(f.message.find("cuGraphAddNode writes 1 byte past the end of its destination: "), 0u)
+    << f.message;
   EXPECT_EQ(labels(f), "node made here|allocated here");
 }
 
@@ -236,7 +252,8 @@ TEST_F(GraphWorkTest, BodiesOfConditionalNodesMayRun) {
   launch();
   EXPECT_EQ(mistake(), "The graph that is launched sets");
   EXPECT_EQ(find("use-after-free")->severity, Severity::kWarning);
-  EXPECT_NE(find("use-after-free")->advice.find("only if the body of the conditional node runs"), std::string::npos);
+  EXPECT_NE(find("use-after-free")->advice.find("only if the body of the conditional node runs"),
+            std::string::npos);
 }
 
 TEST_F(GraphWorkTest, BodiesGoWithTheirNode) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families of memory with lives of their own: graphs, pools, virtual memory, other processes and APIs; and
-// what an error in one context means for the others.
+// Families of memory with lives of their own: graphs, pools, virtual memory, other processes and
+// APIs; and what an error in one context means for the others.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -17,7 +17,8 @@ class Families : public AnalysisTest {
 protected:
   Families() { expect_only({"api-error", "double-free", "invalid-free", "leak"}); }
   void sync(SyncOp op, std::uint64_t stream, std::uint64_t other = 0) {
-    log().record({.api = "cuSomething"}, Made<trace::SyncFields>().stream(stream).other(other).op(op));
+    log().record({.api = "cuSomething"},
+                 Made<trace::SyncFields>().stream(stream).other(other).op(op));
   }
   void life(ObjectClass object, LifeOp op, std::uint64_t handle, std::uint64_t extra = 0) {
     log().record({.api = "cuSomeLife", .stack = {0x400}},
@@ -28,7 +29,8 @@ protected:
   }
   void launch(std::uint64_t exec) { sync(SyncOp::kGraphLaunch, kStream, exec); }
   void alloc_node(std::uint64_t graph) {
-    log().alloc({.api = "cuGraphAddMemAllocNode", .stack = {0x100}}, MemoryKind::kGraph, kA, kMiB, graph);
+    log().alloc({.api = "cuGraphAddMemAllocNode", .stack = {0x100}}, MemoryKind::kGraph, kA, kMiB,
+                graph);
   }
   void free_node(std::uint64_t graph) {
     log().release({.api = "cuGraphAddMemFreeNode"}, FreeFunction::kGraphFreeNode, kA, 0, graph);
@@ -64,8 +66,9 @@ TEST_F(Families, GraphMemoryIsAliveAfterALaunch) {
 
 TEST_F(Families, ARefusedRelaunchNamesWhatIsNotFreed) {
   const auto refused = [this] {
-    log().record({.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .result = 1, .stack = {0x500}},
-                 Made<trace::SyncFields>().stream(kStream).executable_graph(kExec).op(SyncOp::kGraphLaunch));
+    log().record(
+      {.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .result = 1, .stack = {0x500}},
+      Made<trace::SyncFields>().stream(kStream).executable_graph(kExec).op(SyncOp::kGraphLaunch));
   };
   alloc_node(kGraph);
   instantiate(kExec, kGraph);
@@ -75,10 +78,12 @@ TEST_F(Families, ARefusedRelaunchNamesWhatIsNotFreed) {
   refused(); // of another reason
   run();
   ASSERT_EQ(kinds(), "api-error api-error");
-  EXPECT_EQ(result.findings[0].message,
-            "cudaGraphLaunch failed with cudaErrorInvalidValue (1): memory that the graph's last launch "
-            "allocated has not been freed.");
-  EXPECT_NE(result.findings[0].advice.find("cudaGraphInstantiateFlagAutoFreeOnLaunch"), std::string::npos);
+  EXPECT_EQ(
+    result.findings[0].message,
+    "cudaGraphLaunch failed with cudaErrorInvalidValue (1): memory that the graph's last launch "
+    "allocated has not been freed.");
+  EXPECT_NE(result.findings[0].advice.find("cudaGraphInstantiateFlagAutoFreeOnLaunch"),
+            std::string::npos);
   EXPECT_EQ(labels(result.findings[0]), "failed here|allocated here");
   EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x100u);
   EXPECT_EQ(result.findings[1].message, "cudaGraphLaunch failed with cudaErrorInvalidValue (1).");
@@ -149,8 +154,8 @@ TEST_F(Families, AFailedCaptureMakesNoGraph) {
 
 TEST_F(Families, ABlockOutlivesItsPool) {
   life(ObjectClass::kPool, LifeOp::kCreate, 0x50);
-  log().alloc({.api = "cuMemAllocFromPoolAsync", .stack = {0x100}}, MemoryKind::kStreamOrdered, kA, kMiB, kStream,
-              {0, 0, 0, 0, 0, 0x50, 0});
+  log().alloc({.api = "cuMemAllocFromPoolAsync", .stack = {0x100}}, MemoryKind::kStreamOrdered, kA,
+              kMiB, kStream, {0, 0, 0, 0, 0, 0x50, 0});
   life(ObjectClass::kPool, LifeOp::kDestroy, 0x50);
   run();
   ASSERT_EQ(kinds(), "leak");
@@ -165,21 +170,23 @@ TEST_F(Families, ABlockOutlivesItsPool) {
 
 TEST_F(Families, CallsOnADestroyedPool) {
   const auto allocate = [this] {
-    log().alloc({.api = "cuMemAllocFromPoolAsync", .result = 1}, MemoryKind::kStreamOrdered, 0, kMiB, kStream,
-                {0, 0, 0, 0, 0, 0x50, 0});
+    log().alloc({.api = "cuMemAllocFromPoolAsync", .result = 1}, MemoryKind::kStreamOrdered, 0,
+                kMiB, kStream, {0, 0, 0, 0, 0, 0x50, 0});
   };
   life(ObjectClass::kPool, LifeOp::kCreate, 0x50);
   allocate(); // of another reason
   life(ObjectClass::kPool, LifeOp::kDestroy, 0x50);
   allocate();
-  log().record({.api = "cuMemPoolDestroy", .result = 1},
-               Made<trace::LifeFields>().handle(0x50).object(ObjectClass::kPool).op(LifeOp::kDestroy));
+  log().record(
+    {.api = "cuMemPoolDestroy", .result = 1},
+    Made<trace::LifeFields>().handle(0x50).object(ObjectClass::kPool).op(LifeOp::kDestroy));
   run();
   ASSERT_EQ(kinds(), "api-error api-error api-error");
   EXPECT_EQ(labels(result.findings[0]), "failed here");
   EXPECT_EQ(labels(result.findings[1]), "failed here|pool destroyed here");
-  EXPECT_EQ(result.findings[1].message,
-            "cuMemAllocFromPoolAsync failed with CUDA_ERROR_INVALID_VALUE (1): this pool had been destroyed.");
+  EXPECT_EQ(
+    result.findings[1].message,
+    "cuMemAllocFromPoolAsync failed with CUDA_ERROR_INVALID_VALUE (1): this pool had been destroyed.");
   EXPECT_EQ(labels(result.findings[2]), "failed here|pool destroyed here");
   EXPECT_EQ(address_of(result.findings[2].stacks[1]), 0x400u);
 }
@@ -202,7 +209,8 @@ TEST_F(Families, ExternalMemoryMustBeDestroyed) {
   run();
   ASSERT_EQ(kinds(), "leak leak");
   EXPECT_EQ(result.findings[0].severity, Severity::kError);
-  EXPECT_EQ(result.findings[0].message, "External memory imported by cuSomeLife was never destroyed.");
+  EXPECT_EQ(result.findings[0].message,
+            "External memory imported by cuSomeLife was never destroyed.");
   EXPECT_EQ(result.findings[1].severity, Severity::kNote);
   life(ObjectClass::kExternalMemory, LifeOp::kDestroy, 0x60);
   life(ObjectClass::kExternalSemaphore, LifeOp::kDestroy, 0x61);
@@ -211,12 +219,14 @@ TEST_F(Families, ExternalMemoryMustBeDestroyed) {
 }
 
 TEST_F(Families, OpenedMoreOftenThanClosed) {
-  for (int i = 0; i < 3; ++i) log().alloc({.api = "cuIpcOpenMemHandle_v2"}, MemoryKind::kIpc, kA, 0);
+  for (int i = 0; i < 3; ++i)
+    log().alloc({.api = "cuIpcOpenMemHandle_v2"}, MemoryKind::kIpc, kA, 0);
   log().release({.api = "cuIpcCloseMemHandle"}, FreeFunction::kIpcClose, kA);
   run();
   ASSERT_EQ(kinds(), "leak");
-  EXPECT_NE(result.findings[0].message.find("was not closed as often as it was opened: 2 times too few."),
-            std::string::npos)
+  EXPECT_NE(
+    result.findings[0].message.find("was not closed as often as it was opened: 2 times too few."),
+    std::string::npos)
     << result.findings[0].message;
   for (int i = 0; i < 2; ++i) {
     log().release({.api = "cuIpcCloseMemHandle"}, FreeFunction::kIpcClose, kA);
@@ -233,7 +243,8 @@ TEST_F(Families, HalvesOfVirtualMemory) {
     log().alloc({.api = "cuMemMap"}, MemoryKind::kVmmMapping, kA, 2 * kMiB, 0x70);
   };
   map();
-  log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 0x70); // legal while it is mapped
+  log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 0x70); // legal while it is
+                                                                           // mapped
   run();
   EXPECT_EQ(kinds(), "leak leak");
   log().release({.api = "cuMemUnmap"}, FreeFunction::kMemUnmap, kA, 2 * kMiB);
@@ -265,7 +276,8 @@ TEST_F(Families, AnErrorKillsItsContextAlone) {
   log().record({.api = "cuCtxSynchronize", .result = 700},
                Made<trace::SyncFields>().op(SyncOp::kContextSynchronize));
   log().release({.api = "cuMemFree_v2", .result = 700}, FreeFunction::kMemFree, kA);
-  log().release({.api = "cuMemFree_v2", .result = 1, .context = 2}, FreeFunction::kMemFree, kB + 16);
+  log().release({.api = "cuMemFree_v2", .result = 1, .context = 2}, FreeFunction::kMemFree,
+                kB + 16);
   run();
   EXPECT_NE(find("invalid-free"), nullptr);
   ASSERT_NE(find("leak"), nullptr);

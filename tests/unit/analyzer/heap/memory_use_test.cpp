@@ -57,7 +57,8 @@ TEST_F(Usage, SumsByFamilyAndDevice) {
 
 // No call tells how large an imported handle is; what is mapped of it does.
 TEST_F(Usage, ImportedMemoryIsAsLargeAsItsMapping) {
-  log().alloc({.api = "cuMemImportFromShareableHandle", .context = 0}, MemoryKind::kVmmHandle, 0x70, 0, 0 + 1);
+  log().alloc({.api = "cuMemImportFromShareableHandle", .context = 0}, MemoryKind::kVmmHandle, 0x70,
+              0, 0 + 1);
   for (const std::uint64_t mapped : {2 * kMiB, 4 * kMiB, 2 * kMiB}) {
     log().alloc({.api = "cuMemMap", .context = 0}, MemoryKind::kVmmMapping, kA, mapped, 0x70);
     log().release({.api = "cuMemUnmap"}, FreeFunction::kMemUnmap, kA, mapped);
@@ -80,8 +81,10 @@ TEST_F(Usage, ImportedMemoryIsAsLargeAsItsMapping) {
 // What lies in a sparse array is physical memory, which counts by itself.
 TEST_F(Usage, SparseArraysHoldNoMemory) {
   constexpr std::uint64_t kSparse = 0x40; // CUDA_ARRAY3D_SPARSE
-  log().alloc({.api = "cuArray3DCreate_v2"}, MemoryKind::kArray, 0x5550, kMiB, 0, {0, 1024, 1024, 0, 1, 0, kSparse});
-  log().alloc({.api = "cuArray3DCreate_v2"}, MemoryKind::kArray, 0x5560, 1000, 0, {0, 1000, 0, 0, 1, 0, 0});
+  log().alloc({.api = "cuArray3DCreate_v2"}, MemoryKind::kArray, 0x5550, kMiB, 0,
+              {0, 1024, 1024, 0, 1, 0, kSparse});
+  log().alloc({.api = "cuArray3DCreate_v2"}, MemoryKind::kArray, 0x5560, 1000, 0,
+              {0, 1000, 0, 0, 1, 0, 0});
   run();
   EXPECT_EQ(result.process.totals.peak_bytes, 1000u);
   for (const std::uint64_t array : {0x5550u, 0x5560u}) {
@@ -107,7 +110,8 @@ TEST_F(Usage, BlocksDieInTheRowTheyWereBornIn) {
 TEST_F(Usage, EndedWithItsContextIsNotFreed) {
   log().context(1, 0xc1, 0, false);
   cuda_malloc(kA, 1000);
-  log().life({.api = "cuCtxDestroy_v2"}, 0xc1, trace::ObjectClass::kContext, trace::LifeOp::kDestroy);
+  log().life({.api = "cuCtxDestroy_v2"}, 0xc1, trace::ObjectClass::kContext,
+             trace::LifeOp::kDestroy);
   run();
   ASSERT_NE(memory_kind("device memory", 0), nullptr);
   EXPECT_EQ(memory_kind("device memory", 0)->frees, 0u);
@@ -119,12 +123,14 @@ TEST_F(Usage, HoldersAtThePeakAreExact) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     trace = {};
     std::mt19937 dice(seed);
-    std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> alive; // address -> stack, bytes
+    std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> alive; // address -> stack,
+                                                                            // bytes
     std::map<std::uint64_t, std::uint64_t> by_stack, at_peak;
     std::uint64_t now = 0, peak = 0;
     for (unsigned i = 0; i < 300; ++i) {
       if (alive.empty() || dice() % 5 < 3 - (i > 150)) {
-        const std::uint64_t address = kA + i * kMiB, stack = 0x100 + dice() % 8, bytes = 1 + dice() % 100;
+        const std::uint64_t address = kA + i * kMiB, stack = 0x100 + dice() % 8,
+                            bytes = 1 + dice() % 100;
         cuda_malloc(address, bytes, stack);
         alive[address] = {stack, bytes};
         by_stack[stack] += bytes;

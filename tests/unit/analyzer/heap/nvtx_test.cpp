@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVTX ranges as the analysis follows them: the path of findings and blocks, threads, process ranges, domains, grouping.
+// NVTX ranges as the analysis follows them: the path of findings and blocks, threads, process
+// ranges, domains, grouping.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -15,8 +16,12 @@ protected:
              std::size_t thread = 0) {
     log(thread).range(op, name, what, domain);
   }
-  void push(const std::string& name, std::size_t thread = 0) { range(RangeOp::kPush, name, 0, 0, thread); }
-  void pop_to(std::uint64_t depth, std::size_t thread = 0) { range(RangeOp::kPop, "", depth, 0, thread); }
+  void push(const std::string& name, std::size_t thread = 0) {
+    range(RangeOp::kPush, name, 0, 0, thread);
+  }
+  void pop_to(std::uint64_t depth, std::size_t thread = 0) {
+    range(RangeOp::kPop, "", depth, 0, thread);
+  }
   std::string leak_range() {
     run();
     const ReportedFinding* leak = find("leak");
@@ -90,7 +95,10 @@ TEST_F(Nvtx, DamagedRangesDoNoHarm) {
   pop_to(5);
   range(RangeOp::kEnd, "", 99);
   range(static_cast<RangeOp>(77), "new");
-  log().record({}, Made<trace::RangeFields>().op(trace::RangeOp::kPush).text(0x1234)); // a name that the trace does not have
+  log().record({}, Made<trace::RangeFields>().op(trace::RangeOp::kPush).text(0x1234)); // a name
+                                                                                       // that the
+                                                                                       // trace does
+                                                                                       // not have
   cuda_malloc(kA, 100);
   EXPECT_EQ(leak_range(), "(unnamed range)");
 }

@@ -8,8 +8,8 @@
 namespace gmt::test {
 namespace {
 
-using trace::MemoryKind;
 using trace::LifeOp;
+using trace::MemoryKind;
 using trace::ObjectClass;
 
 class PlaceOf : public StoreTest {
@@ -18,8 +18,11 @@ protected:
     describe_context(1, 0xc1, 0);
     describe_context(2, 0xc2, 1);
   }
-  Placement place(MemoryKind memory_kind, std::uint64_t stream, std::uint64_t pool = 0, std::uint16_t context = 1) {
-    const Event e = make(Made<trace::AllocFields>().memory_kind(memory_kind).stream(stream).pool(pool), {.context = context});
+  Placement place(MemoryKind memory_kind, std::uint64_t stream, std::uint64_t pool = 0,
+                  std::uint16_t context = 1) {
+    const Event e =
+      make(Made<trace::AllocFields>().memory_kind(memory_kind).stream(stream).pool(pool),
+           {.context = context});
     Block block;
     block.memory_kind = memory_kind;
     block.stream = stream;
@@ -40,8 +43,9 @@ TEST_F(PlaceOf, PhysicalMemoryNamesItsDevice) {
 
 TEST_F(PlaceOf, StreamOrderedMemoryIsThePoolsThenTheStreamsThenTheContexts) {
   EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0, 0, 2).slot, 2);
-  cuda.on_life(make(Made<trace::LifeFields>().handle(0x700).object(ObjectClass::kStream).op(LifeOp::kCreate),
-                    {.context = 2}));
+  cuda.on_life(
+    make(Made<trace::LifeFields>().handle(0x700).object(ObjectClass::kStream).op(LifeOp::kCreate),
+         {.context = 2}));
   EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0x700).slot, 2);
   cuda.on_life(life(0x50, ObjectClass::kPool, LifeOp::kCreate, 0));
   EXPECT_EQ(place(MemoryKind::kStreamOrdered, 0x700, 0x50).slot, 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On which device blocks are counted whose context does not say it: stream-ordered and virtual memory.
+// On which device blocks are counted whose context does not say it: stream-ordered and virtual
+// memory.
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
 namespace gmt::test {
@@ -13,13 +14,16 @@ protected:
   Places() { expect_only({"out-of-memory"}); }
   static constexpr std::uint64_t kPool = 0x50, kHostDevice = ~std::uint64_t{0};
 
-  void life(ObjectClass object, LifeOp op, std::uint64_t handle, std::uint64_t extra, std::uint16_t context = 0) {
+  void life(ObjectClass object, LifeOp op, std::uint64_t handle, std::uint64_t extra,
+            std::uint16_t context = 0) {
     log().record({.api = "cuSomething", .context = context},
                  Made<trace::LifeFields>().handle(handle).object(object).op(op).extra(extra));
   }
-  void take(std::uint64_t bytes, std::uint64_t stream = 0, std::uint64_t pool = 0, std::uint16_t context = 0) {
-    log().alloc({.api = "cuMemAllocAsync", .stack = {0x300}, .context = context}, MemoryKind::kStreamOrdered,
-                kA + ++taken_ * kMiB, bytes, stream, {0, 0, 0, 0, 0, pool, 0});
+  void take(std::uint64_t bytes, std::uint64_t stream = 0, std::uint64_t pool = 0,
+            std::uint16_t context = 0) {
+    log().alloc({.api = "cuMemAllocAsync", .stack = {0x300}, .context = context},
+                MemoryKind::kStreamOrdered, kA + ++taken_ * kMiB, bytes, stream,
+                {0, 0, 0, 0, 0, pool, 0});
   }
   void two_contexts() {
     log().context(1, 0xc1, 0, false);
@@ -88,8 +92,10 @@ TEST_F(Places, PhysicalMemorySaysItself) {
   log().context(1, 0xc1, 0, false);
   log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB, 1 + 1);
   log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x71, 4 * kMiB, 0 + 1);
-  log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x72, 8 * kMiB, kHostDevice);
-  log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x73, 16 * kMiB); // older traces
+  log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x72, 8 * kMiB,
+              kHostDevice);
+  log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x73,
+              16 * kMiB); // older traces
   log().release({.api = "cuMemRelease", .context = 0}, FreeFunction::kMemRelease, 0x70);
   run();
   EXPECT_EQ(peak_of(1), 2 * kMiB);
@@ -103,7 +109,8 @@ TEST_F(Places, MappingsAreOfTheirMemorysDevice) {
   log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB, 1 + 1);
   log().alloc({.api = "cuMemMap", .context = 0}, MemoryKind::kVmmMapping, kA, 2 * kMiB, 0x70);
   run();
-  for (const MemoryTables::KindRow& row : result.process.tables.memory_kinds) EXPECT_EQ(row.device, 1) << row.memory_kind;
+  for (const MemoryTables::KindRow& row : result.process.tables.memory_kinds)
+    EXPECT_EQ(row.device, 1) << row.memory_kind;
 }
 
 TEST_F(Places, OutOfMemoryOfOneDevice) {
@@ -111,8 +118,10 @@ TEST_F(Places, OutOfMemoryOfOneDevice) {
   life(ObjectClass::kPool, LifeOp::kCreate, kPool, 1);
   take(1000, 0, kPool, 1);
   log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB, 0 + 1);
-  log().alloc({.api = "cuMemAlloc_v2", .result = 2, .stack = {0x100}, .context = 1}, MemoryKind::kDevice, 0, kMiB);
-  log().record({.context = 1}, Made<trace::MemoryInfoFields>().free_bytes(100).total_bytes(3 * kMiB));
+  log().alloc({.api = "cuMemAlloc_v2", .result = 2, .stack = {0x100}, .context = 1},
+              MemoryKind::kDevice, 0, kMiB);
+  log().record({.context = 1},
+               Made<trace::MemoryInfoFields>().free_bytes(100).total_bytes(3 * kMiB));
   run();
   const ReportedFinding* f = find("out-of-memory");
   ASSERT_TRUE(f != nullptr && f->held);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools that registered themselves by NVTX: mistakes inside them, their ends, and what is counted once.
+// Pools that registered themselves by NVTX: mistakes inside them, their ends, and what is counted
+// once.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -12,22 +13,28 @@ class Pools : public AnalysisTest {
 protected:
   static constexpr std::uint64_t kPool = 1;
   void SetUp() override {
-    expect_only({"copy-out-of-bounds", "double-free", "invalid-free", "leak", "mismatched-free", "use-after-free"});
+    expect_only({"copy-out-of-bounds", "double-free", "invalid-free", "leak", "mismatched-free",
+                 "use-after-free"});
     cuda_malloc(kA, kMiB);
     heap(trace::LifeOp::kCreate, "nvtxMemHeapRegister");
   }
   void heap(trace::LifeOp op, const std::string& api) {
-    log().record({.api = api, .stack = {0x500}},
-                 Made<trace::LifeFields>().handle(kPool).object(trace::ObjectClass::kUserHeap).op(op)
-                     .extra(1).value(op == trace::LifeOp::kCreate ? kA : 0)
-                     .bytes(op == trace::LifeOp::kCreate ? kMiB : 0).name(0));
+    log().record({.api = api, .stack = {0x500}}, Made<trace::LifeFields>()
+                                                   .handle(kPool)
+                                                   .object(trace::ObjectClass::kUserHeap)
+                                                   .op(op)
+                                                   .extra(1)
+                                                   .value(op == trace::LifeOp::kCreate ? kA : 0)
+                                                   .bytes(op == trace::LifeOp::kCreate ? kMiB : 0)
+                                                   .name(0));
   }
   void take(std::uint64_t address, std::uint64_t bytes, std::uint64_t from = 0x501) {
-    log().alloc({.api = "nvtxMemRegionsRegister", .stack = {from}}, MemoryKind::kSubAllocation, address, bytes, 0,
-                {0, 0, 0, 0, 0, kPool});
+    log().alloc({.api = "nvtxMemRegionsRegister", .stack = {from}}, MemoryKind::kSubAllocation,
+                address, bytes, 0, {0, 0, 0, 0, 0, kPool});
   }
   void give_back(std::uint64_t address) {
-    log().release({.api = "nvtxMemRegionsUnregister", .stack = {0x502}}, FreeFunction::kRegionUnregister, address);
+    log().release({.api = "nvtxMemRegionsUnregister", .stack = {0x502}},
+                  FreeFunction::kRegionUnregister, address);
   }
 };
 
@@ -72,7 +79,8 @@ TEST_F(Pools, APoolThatIsUnregisteredEndsItsRegions) {
   cuda_free(kA);
   run();
   ASSERT_EQ(kinds(), "leak");
-  EXPECT_NE(result.findings[0].message.find("when nvtxMemHeapUnregister ended its pool"), std::string::npos);
+  EXPECT_NE(result.findings[0].message.find("when nvtxMemHeapUnregister ended its pool"),
+            std::string::npos);
 }
 
 TEST_F(Pools, AResetGivesAllBack) {
@@ -125,7 +133,8 @@ TEST_F(Pools, ACopyPastTheEndOfARegion) {
   run();
   ASSERT_EQ(kinds(), "copy-out-of-bounds");
   EXPECT_EQ(result.findings[0].bytes, 10u);
-  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x501u) << "the region, not the block around it";
+  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x501u)
+    << "the region, not the block around it";
 }
 
 TEST_F(Pools, TheWholePoolIsThePoolsOwnBusiness) {
@@ -150,7 +159,8 @@ TEST_F(Pools, AUseOfWhatWasGivenBack) {
   give_back(kA);
   cuda_memcpy(kA + 8, kHost, 8);
   log().record({.api = "cuLaunchKernel", .stack = {0x400}},
-               Made<trace::LaunchFields>().function(0xf1).grid({1, 1, 1}).block({1, 1, 1}), {trace::argument_word(kA + 16, 0)});
+               Made<trace::LaunchFields>().function(0xf1).grid({1, 1, 1}).block({1, 1, 1}),
+               {trace::argument_word(kA + 16, 0)});
   take(kA, 50);
   cuda_memcpy(kA + 8, kHost, 8);
   give_back(kA);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ordered range index against a plain std::map, under random changes; and the lazy live index against it.
+// The ordered range index against a plain std::map, under random changes; and the lazy live index
+// against it.
 
 #include <gtest/gtest.h>
 
@@ -7,8 +8,8 @@
 #include <map>
 #include <random>
 
-#include "analyzer/heap/store/live_index.h"
 #include "analyzer/base/range_map.h"
+#include "analyzer/heap/store/live_index.h"
 
 namespace gmt::test {
 namespace {

@@ -15,9 +15,10 @@ protected:
     on_device(kA, 1);
     on_device(kB, 2);
   }
-  void on_device(std::uint64_t address, std::uint16_t context, MemoryKind memory_kind = MemoryKind::kDevice) {
-    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x100}, .context = context}, memory_kind,
-                address, kMiB);
+  void on_device(std::uint64_t address, std::uint16_t context,
+                 MemoryKind memory_kind = MemoryKind::kDevice) {
+    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x100}, .context = context},
+                memory_kind, address, kMiB);
     log().set({.api = "cuMemsetD8_v2"}, address, kMiB);
   }
   void peer_copy() {
@@ -25,16 +26,21 @@ protected:
                Side::kDevice, Side::kDevice);
   }
   void peer_access(std::uint64_t own, std::uint64_t peer, trace::LifeOp op) {
-    log().record({.api = "cuCtxEnablePeerAccess"},
-                 Made<trace::LifeFields>().handle(peer).object(trace::ObjectClass::kPeerAccess).op(op)
-                     .extra(own));
+    log().record({.api = "cuCtxEnablePeerAccess"}, Made<trace::LifeFields>()
+                                                     .handle(peer)
+                                                     .object(trace::ObjectClass::kPeerAccess)
+                                                     .op(op)
+                                                     .extra(own));
   }
   static constexpr std::uint64_t kPooled = 0x7f32d0000000, kDefaultPool = 0x55550000;
   void grant(std::uint64_t address, std::uint64_t bytes, std::uint64_t device, bool access) {
     const std::uint16_t both = trace::kUseReads | trace::kUseWrites;
     log().record({.api = "cuMemSetAccess", .flags = access ? both : std::uint16_t{0}},
-                 Made<trace::UseFields>().address(address).bytes(bytes).use(trace::UseClass::kAccess)
-                     .stream(device));
+                 Made<trace::UseFields>()
+                   .address(address)
+                   .bytes(bytes)
+                   .use(trace::UseClass::kAccess)
+                   .stream(device));
   }
   void free_three() {
     cuda_free(kC);
@@ -55,9 +61,10 @@ TEST_F(TwoDevices, WithoutAccessIsStaged) {
   ASSERT_EQ(kinds(), "copy-staged");
   const ReportedFinding& f = *find("copy-staged");
   EXPECT_EQ(f.severity, Severity::kNote);
-  EXPECT_EQ(f.message,
-            "cudaMemcpyPeer copies from device 0 to device 1, neither of which has access to the other, so "
-            "that the data is staged through the host (2.0 MiB in 2 copies).");
+  EXPECT_EQ(
+    f.message,
+    "cudaMemcpyPeer copies from device 0 to device 1, neither of which has access to the other, so "
+    "that the data is staged through the host (2.0 MiB in 2 copies).");
   EXPECT_EQ(f.count, 2u);
   EXPECT_EQ(f.bytes, 2 * kMiB);
 }
@@ -101,7 +108,8 @@ TEST_F(TwoDevices, PoolsHaveAccessListsOfTheirOwn) {
   free_three();
   ASSERT_NE(find("copy-staged"), nullptr);
   EXPECT_EQ(find("copy-staged")->count, 2u);
-  EXPECT_NE(find("copy-staged")->advice.find("access to the pool (cudaMemPoolSetAccess)"), std::string::npos);
+  EXPECT_NE(find("copy-staged")->advice.find("access to the pool (cudaMemPoolSetAccess)"),
+            std::string::npos);
 }
 
 TEST_F(TwoDevices, AccessToAPool) {
@@ -114,9 +122,11 @@ TEST_F(TwoDevices, AccessToAPool) {
 }
 
 TEST_F(TwoDevices, AccessToAnotherPool) {
-  log().record({.api = "cuMemPoolCreate"},
-               Made<trace::LifeFields>().handle(0x90).object(trace::ObjectClass::kPool)
-                   .op(trace::LifeOp::kCreate).extra(1));
+  log().record({.api = "cuMemPoolCreate"}, Made<trace::LifeFields>()
+                                             .handle(0x90)
+                                             .object(trace::ObjectClass::kPool)
+                                             .op(trace::LifeOp::kCreate)
+                                             .extra(1));
   on_device(kC, 2, MemoryKind::kStreamOrdered);
   grant(0x90, 0, 0, true);
   log().copy({.api = "cuMemcpyPeer"}, kC, kA, kMiB, Side::kDevice, Side::kDevice);
@@ -129,9 +139,11 @@ TEST_F(TwoDevices, MappingsHaveAccessListsOfTheirOwn) {
   const auto map = [this] {
     log().alloc({.api = "cuMemCreate"}, MemoryKind::kVmmHandle, 0x71, kMiB, 2); // device 1
     log().alloc({.api = "cuMemMap"}, MemoryKind::kVmmMapping, kC, kMiB, 0x71);
-    log().copy({.api = "cuMemcpyDtoD_v2", .stack = {0x340}}, kC, kA, kMiB, Side::kDevice, Side::kDevice);
+    log().copy({.api = "cuMemcpyDtoD_v2", .stack = {0x340}}, kC, kA, kMiB, Side::kDevice,
+               Side::kDevice);
     grant(kC, kMiB, 0, true);
-    log().copy({.api = "cuMemcpyDtoD_v2", .stack = {0x341}}, kC, kA, kMiB, Side::kDevice, Side::kDevice);
+    log().copy({.api = "cuMemcpyDtoD_v2", .stack = {0x341}}, kC, kA, kMiB, Side::kDevice,
+               Side::kDevice);
     log().release({.api = "cuMemUnmap"}, FreeFunction::kMemUnmap, kC, kMiB);
     log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 0x71);
   };
@@ -141,7 +153,8 @@ TEST_F(TwoDevices, MappingsHaveAccessListsOfTheirOwn) {
   ASSERT_EQ(kinds(), "copy-staged");
   EXPECT_EQ(find("copy-staged")->count, 2u);
   EXPECT_EQ(address_of(find("copy-staged")->stacks[0]), 0x340u);
-  EXPECT_NE(find("copy-staged")->advice.find("access to the mapping (cuMemSetAccess)"), std::string::npos);
+  EXPECT_NE(find("copy-staged")->advice.find("access to the mapping (cuMemSetAccess)"),
+            std::string::npos);
 }
 
 TEST_F(TwoDevices, CopiesWithinADeviceAndRefusedOnes) {

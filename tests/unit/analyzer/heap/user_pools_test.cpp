@@ -8,8 +8,8 @@
 namespace gmt::test {
 namespace {
 
-using trace::MemoryKind;
 using trace::LifeOp;
+using trace::MemoryKind;
 
 class NvtxPools : public StoreTest {
 protected:
@@ -27,8 +27,12 @@ protected:
     if (of != 0) store.detail_of(store[id]).pool = of;
     return id;
   }
-  bool is_live(std::uint64_t address) { return store.find_exact(Space::kSubAllocation, address) != kNone; }
-  Block::End end_of(std::uint64_t address) { return store.find_dead(Space::kSubAllocation, address)->end; }
+  bool is_live(std::uint64_t address) {
+    return store.find_exact(Space::kSubAllocation, address) != kNone;
+  }
+  Block::End end_of(std::uint64_t address) {
+    return store.find_dead(Space::kSubAllocation, address)->end;
+  }
 
   UserPools pools{store};
 };

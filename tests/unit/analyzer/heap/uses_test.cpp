@@ -9,14 +9,16 @@ namespace {
 class Uses : public AnalysisTest {
 protected:
   void read(std::uint64_t from, std::uint64_t bytes) {
-    log().copy({.api = "cuMemcpyDtoH_v2", .via = "cudaMemcpy", .stack = {0x301}}, kHost, from, bytes,
-               Side::kHost, Side::kDevice);
+    log().copy({.api = "cuMemcpyDtoH_v2", .via = "cudaMemcpy", .stack = {0x301}}, kHost, from,
+               bytes, Side::kHost, Side::kDevice);
   }
   void write(std::uint64_t to, std::uint64_t bytes) { cuda_memcpy(to, kHost, bytes); }
   // With one pointer among its arguments; not scanned as traces of version 1.0.
   void launch(std::uint64_t pointer = 0, bool scanned = true) {
-    log().record({.api = "cuLaunchKernel", .flags = scanned ? trace::kLaunchScanned : std::uint16_t{0}},
-                 Made<trace::LaunchFields>().function(0xf).grid({1, 1, 1}).block({1, 1, 1}), {pointer == 0 ? 0 : trace::argument_word(pointer, 0)});
+    log().record(
+      {.api = "cuLaunchKernel", .flags = scanned ? trace::kLaunchScanned : std::uint16_t{0}},
+      Made<trace::LaunchFields>().function(0xf).grid({1, 1, 1}).block({1, 1, 1}),
+      {pointer == 0 ? 0 : trace::argument_word(pointer, 0)});
   }
   void use(std::uint64_t address, trace::UseClass what) {
     log().record({.api = "cuIpcGetMemHandle"}, Made<trace::UseFields>().address(address).use(what));
@@ -59,7 +61,8 @@ TEST_F(Uses, PartsAreTold) {
   run();
   ASSERT_EQ(kinds(), "uninitialized-read");
   EXPECT_EQ(find("uninitialized-read")->bytes, 50u);
-  EXPECT_NE(find("uninitialized-read")->message.find("nothing has written 50 of them"), std::string::npos);
+  EXPECT_NE(find("uninitialized-read")->message.find("nothing has written 50 of them"),
+            std::string::npos);
 }
 
 TEST_F(Uses, KernelsMayHaveWritten) {
@@ -111,9 +114,13 @@ TEST_F(Uses, PaddingIsNoData) {
                 {512, 400, 4, 1, 4, 0, 0});
   };
   pitched(kA);
-  log().record({.api = "cuMemsetD2D8_v2"},
-               Made<trace::SetFields>().destination(kA).bytes(400 * 4).pitch(512).width(400).height(4)
-                   .element_bytes(1));
+  log().record({.api = "cuMemsetD2D8_v2"}, Made<trace::SetFields>()
+                                             .destination(kA)
+                                             .bytes(400 * 4)
+                                             .pitch(512)
+                                             .width(400)
+                                             .height(4)
+                                             .element_bytes(1));
   read(kA, 512 * 4);
   cuda_free(kA);
   pitched(kB);
@@ -133,9 +140,17 @@ TEST_F(Uses, PaddingBehindTheLastRowIsNoData) {
   log().record({.api = "cuMemcpy2DUnaligned_v2",
                 .via = "cudaMemcpy2D",
                 .flags = trace::copy_flags(Side::kDevice, Side::kHost, false)},
-               Made<trace::CopyFields>().destination(kA).source(kHost).bytes(400 * 10)
-                   .destination_pitch(512).source_pitch(400).width(400).height(10).depth(1)
-                   .destination_rows(0).source_rows(0));
+               Made<trace::CopyFields>()
+                 .destination(kA)
+                 .source(kHost)
+                 .bytes(400 * 10)
+                 .destination_pitch(512)
+                 .source_pitch(400)
+                 .width(400)
+                 .height(10)
+                 .depth(1)
+                 .destination_rows(0)
+                 .source_rows(0));
   read(kA, 512 * 10);
   run();
   EXPECT_EQ(find("uninitialized-read"), nullptr);
@@ -145,10 +160,19 @@ TEST_F(Uses, RowsOfACopy) {
   cuda_malloc(kA, 512 * 4);
   for (const std::uint64_t row : {0U, 1U, 3U}) write(kA + row * 512, 400);
   const auto read_rows = [&](std::uint64_t rows) {
-    log().record({.api = "cuMemcpy2D_v2", .flags = trace::copy_flags(Side::kHost, Side::kDevice, false)},
-                 Made<trace::CopyFields>().destination(kHost).source(kA).bytes(400 * rows)
-                     .destination_pitch(400).source_pitch(512).width(400).height(rows).depth(1)
-                     .destination_rows(0).source_rows(0));
+    log().record(
+      {.api = "cuMemcpy2D_v2", .flags = trace::copy_flags(Side::kHost, Side::kDevice, false)},
+      Made<trace::CopyFields>()
+        .destination(kHost)
+        .source(kA)
+        .bytes(400 * rows)
+        .destination_pitch(400)
+        .source_pitch(512)
+        .width(400)
+        .height(rows)
+        .depth(1)
+        .destination_rows(0)
+        .source_rows(0));
   };
   read_rows(2);
   cuda_malloc(kB, 64);
@@ -176,12 +200,14 @@ TEST_F(Uses, ReadsOfACaptureComeLater) {
   cuda_malloc(kB, 1000, 0x101);
   log().record({.api = "cuStreamBeginCapture_v2"},
                Made<trace::SyncFields>().stream(0x5).op(trace::SyncOp::kBeginCapture));
-  log().record({.api = "cuMemcpyDtoHAsync_v2", .flags = trace::copy_flags(Side::kHost, Side::kDevice, true)},
-               Made<trace::CopyFields>().destination(kHost).source(kA).bytes(1000).stream(0x5));
+  log().record(
+    {.api = "cuMemcpyDtoHAsync_v2", .flags = trace::copy_flags(Side::kHost, Side::kDevice, true)},
+    Made<trace::CopyFields>().destination(kHost).source(kA).bytes(1000).stream(0x5));
   log().record({.api = "cuStreamEndCapture"},
                Made<trace::SyncFields>().stream(0x5).graph(0x6).op(trace::SyncOp::kEndCapture));
-  log().record({.api = "cuGraphLaunch"},
-               Made<trace::SyncFields>().stream(0x5).executable_graph(0x7).op(trace::SyncOp::kGraphLaunch));
+  log().record(
+    {.api = "cuGraphLaunch"},
+    Made<trace::SyncFields>().stream(0x5).executable_graph(0x7).op(trace::SyncOp::kGraphLaunch));
   read(kB, 1000); // the graph may have written it
   cuda_free(kA);
   cuda_free(kB);
@@ -234,7 +260,8 @@ TEST_F(Uses, GarbageThatStaysOnTheDeviceIsANote) {
   cuda_free(kB);
   cuda_malloc_host(kC, 1000);
   cuda_malloc(kA, 1000, 0x103);
-  log().copy({.api = "cuMemcpyDtoH_v2"}, kC, kA, 1000, Side::kHost, Side::kDevice); // pinned: the host's
+  log().copy({.api = "cuMemcpyDtoH_v2"}, kC, kA, 1000, Side::kHost, Side::kDevice); // pinned: the
+                                                                                    // host's
   cuda_free(kA);
   log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kC);
   run();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mappings and the physical memory behind them: how long it counts, how large it is, who has access.
+// Mappings and the physical memory behind them: how long it counts, how large it is, who has
+// access.
 
 #include "analyzer/heap/vmm_mappings.h"
 
@@ -27,12 +28,14 @@ protected:
   }
   void release() {
     const Id id = store.find_exact(Space::kHandle, kHandle);
-    mappings.on_released(*store.retire(id, Block::End::kFreed, BlockStore::By{StackId{}, 0, ++allocations}));
+    mappings.on_released(
+      *store.retire(id, Block::End::kFreed, BlockStore::By{StackId{}, 0, ++allocations}));
   }
-  void give_access(std::uint64_t address, std::uint64_t bytes, std::uint16_t flags = trace::kUseReads,
-                   std::uint16_t result = 0) {
-    mappings.on_access(make(Made<trace::UseFields>().address(address).bytes(bytes).use(trace::UseClass::kAccess),
-                            {.result = result, .flags = flags}));
+  void give_access(std::uint64_t address, std::uint64_t bytes,
+                   std::uint16_t flags = trace::kUseReads, std::uint16_t result = 0) {
+    mappings.on_access(
+      make(Made<trace::UseFields>().address(address).bytes(bytes).use(trace::UseClass::kAccess),
+           {.result = result, .flags = flags}));
   }
   VmmMappings mappings{store};
 };
@@ -74,7 +77,8 @@ TEST_F(Mappings, KnowTheirMemoryAndLieWhereItLies) {
   const Id mapping = map(kBase, kSize);
   EXPECT_EQ(store[mapping].shape().physical, store[handle].allocated_at);
   EXPECT_EQ(store[mapping].device_slot, 2u);
-  EXPECT_EQ(store[map(kBase + kSize, kSize, 0x99)].shape().physical, 0u); // a handle that went unseen
+  EXPECT_EQ(store[map(kBase + kSize, kSize, 0x99)].shape().physical, 0u); // a handle that went
+                                                                          // unseen
 }
 
 TEST_F(Mappings, AnImportedHandleIsAsLargeAsWhatIsMapped) {
@@ -86,7 +90,8 @@ TEST_F(Mappings, AnImportedHandleIsAsLargeAsWhatIsMapped) {
 
 TEST_F(Mappings, OneGrantCoversAllThatLieSideBySide) {
   live(kHandle, 4 * kSize, MemoryKind::kVmmHandle);
-  const Id first = map(kBase, kSize), second = map(kBase + kSize, kSize), third = map(kBase + 2 * kSize, kSize);
+  const Id first = map(kBase, kSize), second = map(kBase + kSize, kSize),
+           third = map(kBase + 2 * kSize, kSize);
   give_access(kBase, 2 * kSize, 0);
   give_access(kBase, 2 * kSize, trace::kUseReads, 1);
   EXPECT_EQ(store[first].flags & kHadAccess, 0u);

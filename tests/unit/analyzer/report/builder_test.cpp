@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From analyses to a Report: what is cut from stacks, left out, counted, ordered, kept in the trace.
+// From analyses to a Report: what is cut from stacks, left out, counted, ordered, kept in the
+// trace.
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
@@ -9,12 +10,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "analyzer/base/user_error.h"
+#include "analyzer/report/report_builder.h"
 #include "analyzer/symbols/elf_file.h"
 #include "analyzer/symbols/frame_trim.h"
-#include "analyzer/report/report_builder.h"
-#include "analyzer/base/user_error.h"
-#include "tests/unit/analyzer/support/fatbin_writer.h"
 #include "tests/report/made_up_reports.h"
+#include "tests/unit/analyzer/support/fatbin_writer.h"
 #include "trace/device_ring.h"
 
 namespace gmt {
@@ -57,7 +58,9 @@ protected:
 // A finding whose one stack is the two outer functions of the library the symbols test uses.
 class ReportBuilderSymbols : public ReportBuilder {
 protected:
-  static void remember(void* address) { addresses().push_back(reinterpret_cast<std::uint64_t>(address)); }
+  static void remember(void* address) {
+    addresses().push_back(reinterpret_cast<std::uint64_t>(address));
+  }
   static std::vector<std::uint64_t>& addresses() {
     static std::vector<std::uint64_t> list;
     return list;
@@ -95,7 +98,8 @@ protected:
   Module module_;
 };
 
-// Images as the trace keeps them: what a report says of their malloc, beside a log of what kernels wrote.
+// Images as the trace keeps them: what a report says of their malloc, beside a log of what kernels
+// wrote.
 class ReportBuilderMalloc : public ReportBuilder {
 protected:
   std::string said_of(const std::vector<std::string>& images, const std::string& device = "real") {
@@ -118,12 +122,15 @@ protected:
 
 TEST_F(ReportBuilderMalloc, IsNotCheckedWhereSomeOfItSaysNothing) {
   using test::container;
-  const auto entry = [](const std::string& ptx) { return container(test::entry(test::kPtx, ptx, true)); };
+  const auto entry = [](const std::string& ptx) {
+    return container(test::entry(test::kPtx, ptx, true));
+  };
   EXPECT_EQ(said_of({}), "");
   EXPECT_EQ(said_of({none_, entry(logged_)}), "");
   EXPECT_EQ(said_of({logged_, entry(none_) + entry(logged_)}), "");
-  const std::string said = "kernels in code that was loaded from memory call malloc, new or free, and what they do "
-                           "is not seen: compile them with 'gpumemtrace nvcc', or include <gpumemtrace/device.h>";
+  const std::string said =
+    "kernels in code that was loaded from memory call malloc, new or free, and what they do "
+    "is not seen: compile them with 'gpumemtrace nvcc', or include <gpumemtrace/device.h>";
   EXPECT_EQ(said_of({entry(logged_) + entry(called_)}), said);
   EXPECT_EQ(said_of({logged_, called_}), said);
   EXPECT_EQ(said_of({called_, called_}), said); // once
@@ -132,9 +139,9 @@ TEST_F(ReportBuilderMalloc, IsNotCheckedWhereSomeOfItSaysNothing) {
 
 TEST_F(ReportBuilder, OrdersBySeverityBytesAndCount) {
   const Report report =
-      build({finding("note", Severity::kNote, 1000), finding("small", Severity::kError, 1),
-             finding("often", Severity::kError, 5, 9), finding("warning", Severity::kWarning, 99),
-             finding("first", Severity::kError, 5), finding("second", Severity::kError, 5)});
+    build({finding("note", Severity::kNote, 1000), finding("small", Severity::kError, 1),
+           finding("often", Severity::kError, 5, 9), finding("warning", Severity::kWarning, 99),
+           finding("first", Severity::kError, 5), finding("second", Severity::kError, 5)});
   EXPECT_EQ(kinds(report),
             (std::vector<std::string>{"often", "first", "second", "small", "warning", "note"}));
   EXPECT_FALSE(report.no_cuda_calls);
@@ -147,11 +154,12 @@ TEST_F(ReportBuilder, LeavesOutAndCounts) {
   options.suppression_files = {folder_ / "known.supp"};
   options.skip = {"un*"};
   const Report report =
-      build({finding("leak", Severity::kError, 99), finding("leak", Severity::kError, 100),
-             finding("double-free", Severity::kError, 1), // a small mistake is one too
-             finding("api-error", Severity::kWarning, 0), // no size: never too small
-             finding("pitch-mismatch", Severity::kWarning, 500), finding("unused", Severity::kWarning, 500)},
-            options);
+    build({finding("leak", Severity::kError, 99), finding("leak", Severity::kError, 100),
+           finding("double-free", Severity::kError, 1), // a small mistake is one too
+           finding("api-error", Severity::kWarning, 0), // no size: never too small
+           finding("pitch-mismatch", Severity::kWarning, 500),
+           finding("unused", Severity::kWarning, 500)},
+          options);
   EXPECT_EQ(kinds(report), (std::vector<std::string>{"leak", "double-free", "api-error"}));
   EXPECT_EQ(report.below_min_bytes, 1u);
   EXPECT_EQ(report.suppressed, 1u);
@@ -164,9 +172,9 @@ TEST_F(ReportBuilder, OnlyKeepsTheKindsNamed) {
   ReportOptions options;
   options.only = {"leak", "double-*"};
   const Report report =
-      build({finding("leak", Severity::kError, 1), finding("double-free", Severity::kError, 1),
-             finding("unused", Severity::kWarning, 1)},
-            options);
+    build({finding("leak", Severity::kError, 1), finding("double-free", Severity::kError, 1),
+           finding("unused", Severity::kWarning, 1)},
+          options);
   EXPECT_EQ(report.findings.size(), 2u);
   EXPECT_EQ(report.other_kinds, 1u);
 }
@@ -198,10 +206,14 @@ TEST_F(ReportBuilder, SaysEachThingOnceAndNamesReusedAddresses) {
 TEST_F(ReportBuilder, LeavesOutWhatOneProcessOfTheRunHasSeen) {
   const auto not_checked = [&](bool in_both) {
     std::vector<Analysis> analyses(2);
-    analyses[0].not_checked = {{.what = "policy", .why = "no mark", .is_of_run = true}, {"uncoalesced", "lost"}};
-    if (in_both) analyses[1].not_checked = {{.what = "policy", .why = "no mark", .is_of_run = true}};
+    analyses[0].not_checked = {{.what = "policy", .why = "no mark", .is_of_run = true},
+                               {"uncoalesced", "lost"}};
+    if (in_both)
+      analyses[1].not_checked = {{.what = "policy", .why = "no mark", .is_of_run = true}};
     std::string all;
-    for (const NotChecked& n : assemble_report(std::move(analyses), {folder_, folder_}, {}).not_checked) all += n.what + " ";
+    for (const NotChecked& n :
+         assemble_report(std::move(analyses), {folder_, folder_}, {}).not_checked)
+      all += n.what + " ";
     return all;
   };
   EXPECT_EQ(not_checked(true), "policy uncoalesced ");
@@ -262,20 +274,20 @@ Frame of_module(std::string function, std::string module) {
 
 TEST(TrimFrames, CutsRecorderRuntimeAndStartUp) {
   std::vector<Frame> frames = {
-      of_module("gmt::x()", "/opt/libgpumemtrace.so"),
-      of_module("cuMemAlloc_v2", "/usr/lib/libcuda.so.1"),
-      of_module("", "/usr/local/lib/libcudart.so.13"),
-      of_module("", "/py/libcudart-d0da41ae.so.11.0"),
-      of_module("libcudart_static_0123", "/home/me/app"),
-      of_module("cudaMalloc", "/home/me/app"),
-      test::frame("cudaError cudaMalloc<float>(float**, unsigned long)", "/c/cuda_runtime.h", 9),
-      test::frame("nvtxMemRegionsRegister", "/c/include/nvtx3/nvtxDetail/nvtxExtImplMem_v1.h", 140),
-      test::frame("cudaWrapper(int)", "/src/mine.cu", 3), // has a source file: the user's
-      of_module("cudnnCreate", "/py/libcudnn.so.9"),
-      of_module("main", "/home/me/app"),
-      of_module("", "/lib/x86_64-linux-gnu/libc.so.6"),
-      of_module("__libc_start_main_impl", "/lib/x86_64-linux-gnu/libc.so.6"),
-      of_module("_start", "/home/me/app")};
+    of_module("gmt::x()", "/opt/libgpumemtrace.so"),
+    of_module("cuMemAlloc_v2", "/usr/lib/libcuda.so.1"),
+    of_module("", "/usr/local/lib/libcudart.so.13"),
+    of_module("", "/py/libcudart-d0da41ae.so.11.0"),
+    of_module("libcudart_static_0123", "/home/me/app"),
+    of_module("cudaMalloc", "/home/me/app"),
+    test::frame("cudaError cudaMalloc<float>(float**, unsigned long)", "/c/cuda_runtime.h", 9),
+    test::frame("nvtxMemRegionsRegister", "/c/include/nvtx3/nvtxDetail/nvtxExtImplMem_v1.h", 140),
+    test::frame("cudaWrapper(int)", "/src/mine.cu", 3), // has a source file: the user's
+    of_module("cudnnCreate", "/py/libcudnn.so.9"),
+    of_module("main", "/home/me/app"),
+    of_module("", "/lib/x86_64-linux-gnu/libc.so.6"),
+    of_module("__libc_start_main_impl", "/lib/x86_64-linux-gnu/libc.so.6"),
+    of_module("_start", "/home/me/app")};
   trim_frames(frames);
   ASSERT_EQ(frames.size(), 3u);
   EXPECT_EQ(frames[0].function, "cudaWrapper(int)");
@@ -283,10 +295,12 @@ TEST(TrimFrames, CutsRecorderRuntimeAndStartUp) {
 }
 
 TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunch) {
-  std::vector<Frame> frames = {
-      test::frame("__cudaLaunchKernel_helper", "/usr/local/cuda/include/crt/device_functions.h", 2963),
-      test::frame("__device_stub__Z4fillPf(float*)", "/tmp/tmpxft_00006427-6_fill.cudafe1.stub.c", 13),
-      test::frame("fill(float*)", "/home/me/fill.cu", 1), test::frame("main", "/home/me/fill.cu", 7)};
+  std::vector<Frame> frames = {test::frame("__cudaLaunchKernel_helper",
+                                           "/usr/local/cuda/include/crt/device_functions.h", 2963),
+                               test::frame("__device_stub__Z4fillPf(float*)",
+                                           "/tmp/tmpxft_00006427-6_fill.cudafe1.stub.c", 13),
+                               test::frame("fill(float*)", "/home/me/fill.cu", 1),
+                               test::frame("main", "/home/me/fill.cu", 7)};
   trim_frames(frames);
   ASSERT_EQ(frames.size(), 1u);
   EXPECT_EQ(frames[0].line, 7u);
@@ -294,12 +308,12 @@ TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunch) {
 
 TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunchOfATemplate) {
   std::vector<Frame> frames = {
-      test::frame("__device_stub__ZN36_GLOBAL__N__f2454071_4_t_cu_7d25bc404stepIiEEvPT_(int*)",
-                  "/tmp/tmpxft_0c63_0-6_t.cudafe1.stub.c", 1),
-      test::frame("void (anonymous namespace)::__wrapper__device_stub_step<int>(int*&)",
-                  "/tmp/tmpxft_0c63_0-6_t.cudafe1.stub.c", 1),
-      test::frame("void (anonymous namespace)::step<int>(int*)", "/home/me/step.cu", 1),
-      test::frame("main", "/home/me/step.cu", 7)};
+    test::frame("__device_stub__ZN36_GLOBAL__N__f2454071_4_t_cu_7d25bc404stepIiEEvPT_(int*)",
+                "/tmp/tmpxft_0c63_0-6_t.cudafe1.stub.c", 1),
+    test::frame("void (anonymous namespace)::__wrapper__device_stub_step<int>(int*&)",
+                "/tmp/tmpxft_0c63_0-6_t.cudafe1.stub.c", 1),
+    test::frame("void (anonymous namespace)::step<int>(int*)", "/home/me/step.cu", 1),
+    test::frame("main", "/home/me/step.cu", 7)};
   trim_frames(frames);
   ASSERT_EQ(frames.size(), 1u);
   EXPECT_EQ(frames[0].function, "main");
@@ -307,8 +321,9 @@ TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunchOfATemplate) {
 
 TEST(TrimFrames, CutsWhatClangPutsBeforeALaunch) {
   std::vector<Frame> frames = {
-      test::frame("void (anonymous namespace)::__device_stub__step<int>(int*)", "/home/me/step.cu", 1),
-      test::frame("launch(int*)", "/home/me/step.cu", 5), test::frame("main", "/home/me/step.cu", 7)};
+    test::frame("void (anonymous namespace)::__device_stub__step<int>(int*)", "/home/me/step.cu",
+                1),
+    test::frame("launch(int*)", "/home/me/step.cu", 5), test::frame("main", "/home/me/step.cu", 7)};
   trim_frames(frames);
   ASSERT_EQ(frames.size(), 2u);
   EXPECT_EQ(frames[0].function, "launch(int*)");
@@ -317,8 +332,8 @@ TEST(TrimFrames, CutsWhatClangPutsBeforeALaunch) {
 // The kernel's host function jumped to the stub, so the launch itself comes next.
 TEST(TrimFrames, LeavesTheCallerOfAnElidedKernelFrame) {
   std::vector<Frame> frames = {
-      test::frame("__device_stub__Z4fillPf(float*)", "/tmp/tmpxft_0c63_0-6_fill.cudafe1.stub.c", 13),
-      test::frame("launch", "/home/me/fill.cu", 5), test::frame("main", "/home/me/fill.cu", 7)};
+    test::frame("__device_stub__Z4fillPf(float*)", "/tmp/tmpxft_0c63_0-6_fill.cudafe1.stub.c", 13),
+    test::frame("launch", "/home/me/fill.cu", 5), test::frame("main", "/home/me/fill.cu", 7)};
   trim_frames(frames);
   ASSERT_EQ(frames.size(), 2u);
   EXPECT_EQ(frames[0].function, "launch");

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "analyzer/report/suppressions.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/report/suppressions.h"
 #include "tests/report/made_up_reports.h"
 
 namespace gmt {
@@ -95,11 +95,13 @@ TEST(Suppressions, PrintedRulesSuppressWhatTheyWerePrintedFor) {
   Suppressions suppressions;
   std::istringstream lines(out.str());
   unsigned number = 0;
-  for (std::string line; std::getline(lines, line);) suppressions.add_line(line, "printed", ++number);
+  for (std::string line; std::getline(lines, line);)
+    suppressions.add_line(line, "printed", ++number);
   EXPECT_EQ(suppressions.size(), report.findings.size()) << out.str();
   for (const ReportedFinding& finding : report.findings)
     EXPECT_TRUE(suppressions.suppress(finding)) << out.str();
-  EXPECT_NE(out.str().find("\ndouble-free:ns::pool<int>::operator[]\n"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("\ndouble-free:ns::pool<int>::operator[]\n"), std::string::npos)
+    << out.str();
   EXPECT_NE(out.str().find("\nleak:libloader.so.2\n"), std::string::npos) << out.str();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text report: its wording and layout are an interface, people and scripts read them. One file, because all of it is one
-// page and shares the few words above the tests.
+// The text report: its wording and layout are an interface, people and scripts read them. One file,
+// because all of it is one page and shares the few words above the tests.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -100,7 +100,8 @@ TEST(ReportText, ShowsOfLargeTablesAFewRowsAndOfSmallOnesNone) {
 TEST(ReportText, ShowsTheTablesOfTheProcessWithTheHighestPeak) {
   Report report = test::with_tables();
   report.processes.push_back(test::process(4712));
-  report.processes[1].tables.memory_kinds = {test::tables().memory_kinds[0], test::tables().memory_kinds[2]};
+  report.processes[1].tables.memory_kinds = {test::tables().memory_kinds[0],
+                                             test::tables().memory_kinds[2]};
   report.processes[1].totals.peak_bytes *= 2;
   expect_contains(text_of(report), "\nof the process with the highest peak, pid 4712:\nmemory  ");
 }
@@ -113,8 +114,10 @@ TEST(ReportText, SaysWhatKernelsAllocatedBesideTheTotals) {
     process.totals.device_heap_peak_bytes = 10 * 1024;
     process.totals.device_heap_live_bytes = 512;
   }
-  expect_contains(text_of(report), "\ndevice heap, not counted above: 40 calls in kernels, peak 10.0 KiB, live at end "
-                                   "1.0 KiB\nSUMMARY");
+  expect_contains(
+    text_of(report),
+    "\ndevice heap, not counted above: 40 calls in kernels, peak 10.0 KiB, live at end "
+    "1.0 KiB\nSUMMARY");
 }
 
 TEST(ReportText, TellsHoldersAtOneLineByTheirCallers) {
@@ -123,7 +126,8 @@ TEST(ReportText, TellsHoldersAtOneLineByTheirCallers) {
   holders.resize(2);
   for (auto& holder : holders) {
     holder.stack.frames = {test::frame("take(int)", "/src/take.cu", 33)};
-    holder.stack.frames.push_back(test::frame("main", "/src/main.cu", &holder == &holders[0] ? 7 : 8));
+    holder.stack.frames.push_back(
+      test::frame("main", "/src/main.cu", &holder == &holders[0] ? 7 : 8));
   }
   expect_contains(text_of(report), "/src/take.cu:33, called at /src/main.cu:8\n");
 }
@@ -149,14 +153,15 @@ TEST(ReportText, ShowsWhoHeldWhatWhenAnAllocationFailed) {
   EXPECT_EQ(text_of(report).find("Right after it"), std::string::npos);
   EXPECT_EQ(text_of(report).find("not known"), std::string::npos);
   report.findings[0].held->is_host = false;
-  expect_contains(text_of(report), "How much of the device was free, and what others held, is not known");
+  expect_contains(text_of(report),
+                  "How much of the device was free, and what others held, is not known");
 }
 
 TEST(ReportText, ShowsWhichThreadOfAKernelItWas) {
   const std::string text = text_of(test::with_kernels());
   const std::string indent(38, ' ');
-  expect_contains(text, "    allocated here, malloc            /src/node.h:5    make_node\n" + indent +
-                          "launch 3 of step(int*), block (0, 1, 0), thread (31, 0, 0)\n");
+  expect_contains(text, "    allocated here, malloc            /src/node.h:5    make_node\n" +
+                          indent + "launch 3 of step(int*), block (0, 1, 0), thread (31, 0, 0)\n");
   expect_contains(text, "    freed here                        (line unknown)\n" + indent +
                           "block (0, 0, 0), thread (0, 0, 0)\n");
   expect_contains(text, "    launched here, cudaLaunchKernel   /src/train.cu:7  main\n");
@@ -187,7 +192,8 @@ each launch of   counted      time        read   written     GB/s   of peak   L1
   step                 5   80.0 us   143.1 MiB   9.5 MiB   2000.0    62.5 %    25.0 %    90.0 %             32.0         -
 
 peak )");
-  EXPECT_EQ(text_of(test::with_accesses(), {.tables = TableChoice::kNone}).find("in vain"), std::string::npos);
+  EXPECT_EQ(text_of(test::with_accesses(), {.tables = TableChoice::kNone}).find("in vain"),
+            std::string::npos);
 }
 
 TEST(ReportText, TellsTrafficOfWhichNothingWasInVain) {
@@ -195,10 +201,13 @@ TEST(ReportText, TellsTrafficOfWhichNothingWasInVain) {
   report.processes[0].accesses->lines.clear();
   report.processes[0].accesses->wasted_bytes = 0;
   report.processes[0].accesses->put_off = 0;
-  expect_contains(text_of(report), "\n13 of 16,354 launches were measured; numbers for all take the others to be like "
-                                   "them\nglobal memory: 4.5 GiB moved in all launches, none of it in vain\nkernel  ");
+  expect_contains(
+    text_of(report),
+    "\n13 of 16,354 launches were measured; numbers for all take the others to be like "
+    "them\nglobal memory: 4.5 GiB moved in all launches, none of it in vain\nkernel  ");
   report.processes[0].accesses->launches = 13;
-  expect_contains(text_of(report), "\n\nglobal memory: 4.5 GiB moved in all launches, none of it in vain\nkernel  ");
+  expect_contains(text_of(report),
+                  "\n\nglobal memory: 4.5 GiB moved in all launches, none of it in vain\nkernel  ");
   report.processes[0].accesses->moved_bytes = 0;
   expect_contains(text_of(report), "\nglobal memory: 0 bytes moved in all launches\nkernel  ");
   report.processes[0].accesses->kernels.clear();
@@ -225,23 +234,28 @@ TEST(ReportText, NeverTakesSilenceForHealth) {
 
 TEST(ReportText, NamesEveryLimitAndEveryLoss) {
   const std::string text = text_of(test::troubled());
-  expect_contains(text, "gpumemtrace 0.1.0   ./train --epochs 1   3 processes   ended: killed by SIGKILL\n");
-  expect_contains(text, "simulated device: no GPU took part; kernels were not run (300 launches skipped)");
-  expect_contains(text,
-                  "\nprocess   ./train --epochs 1\n"
-                  "  pid 4712   2 threads   8,412 events   ended: replaced by another program (exec)\n");
+  expect_contains(
+    text, "gpumemtrace 0.1.0   ./train --epochs 1   3 processes   ended: killed by SIGKILL\n");
+  expect_contains(
+    text, "simulated device: no GPU took part; kernels were not run (300 launches skipped)");
+  expect_contains(
+    text, "\nprocess   ./train --epochs 1\n"
+          "  pid 4712   2 threads   8,412 events   ended: replaced by another program (exec)\n");
   expect_contains(text, "ended: still running\n  no findings\n");
   expect_contains(text, "2 findings not shown: smaller than --min-bytes\n");
   expect_contains(text, "1 finding not shown: of kinds that were not asked for\n");
-  expect_contains(text,
-                  "5 findings suppressed by 2 rules (known.supp: leak:libfoo* 4, known.supp: pitch-*:* 1)\n");
+  expect_contains(
+    text,
+    "5 findings suppressed by 2 rules (known.supp: leak:libfoo* 4, known.supp: pitch-*:* 1)\n");
   expect_contains(text, "4 events lost (damaged in the trace 1, disk full or file size limit 3)");
   expect_contains(text, "2 records never finished");
-  expect_contains(text, "not checked:\n  uncoalesced  needs --coalescing\n"
-                        "  symbols of /opt/lib/libloader.so.2: the file has changed since the recording\n");
+  expect_contains(
+    text, "not checked:\n  uncoalesced  needs --coalescing\n"
+          "  symbols of /opt/lib/libloader.so.2: the file has changed since the recording\n");
   expect_contains(text, "\n'bash' was started without the checker\n");
-  EXPECT_EQ(last_line(text), "SUMMARY: gpumemtrace: 2 errors, 1 warning, 1 note "
-                             "(1 double-free, 1 leak 64.0 MiB, 1 unused); 5 suppressed; 4 events lost");
+  EXPECT_EQ(last_line(text),
+            "SUMMARY: gpumemtrace: 2 errors, 1 warning, 1 note "
+            "(1 double-free, 1 leak 64.0 MiB, 1 unused); 5 suppressed; 4 events lost");
 }
 
 TEST(ReportText, ProcessesWithoutFindingsAreOneLine) {
@@ -253,10 +267,12 @@ TEST(ReportText, ProcessesWithoutFindingsAreOneLine) {
   report.findings.push_back(test::double_free());
   report.findings[1].process = 1;
   const std::string text = text_of(report, {.limit = 1});
-  EXPECT_EQ(text.find("no findings"), std::string::npos) << text; // held back is not the same as none
+  EXPECT_EQ(text.find("no findings"), std::string::npos) << text; // held back is not the same as
+                                                                  // none
 }
 
-ReportedFinding kept_by(const std::string& owner, std::uint64_t mib, std::uint64_t blocks, unsigned frames) {
+ReportedFinding kept_by(const std::string& owner, std::uint64_t mib, std::uint64_t blocks,
+                        unsigned frames) {
   ReportedFinding finding;
   finding.kind = "leak";
   finding.measure = Measure::kLostBlocks;
@@ -268,7 +284,8 @@ ReportedFinding kept_by(const std::string& owner, std::uint64_t mib, std::uint64
   finding.message = "memory was never freed" + finding.owner_clause + ".";
   finding.advice = "Nothing to do, unless it grows from run to run.";
   std::vector<Frame> stack;
-  for (unsigned i = 0; i < frames; ++i) stack.push_back(test::frame("f" + std::to_string(i), "/cache.cpp", 7));
+  for (unsigned i = 0; i < frames; ++i)
+    stack.push_back(test::frame("f" + std::to_string(i), "/cache.cpp", 7));
   finding.stacks.push_back(test::stack("allocated here", "cudaMalloc", stack));
   return finding;
 }
@@ -316,11 +333,15 @@ TEST(ReportText, ShowsInBriefWhatLibrariesKernelsDo) {
   const std::string text = text_of(report);
   expect_contains(text, "access 0\n");
   EXPECT_EQ(text.find("access 1\n"), std::string::npos);
-  expect_contains(text, "  Nothing to do. 9 other places in cuBLASLt's kernels of which the same is true are not shown:\n"
-                        "  --format json lists all.\n");
+  expect_contains(
+    text,
+    "  Nothing to do. 9 other places in cuBLASLt's kernels of which the same is true are not shown:\n"
+    "  --format json lists all.\n");
   expect_contains(text, "access 10\n");
-  expect_contains(text, "  Nothing to do. 1 other place in cuDNN's kernels of which the same is true is not shown: --format\n"
-                        "  json lists all.\n");
+  expect_contains(
+    text,
+    "  Nothing to do. 1 other place in cuDNN's kernels of which the same is true is not shown: --format\n"
+    "  json lists all.\n");
 }
 
 TEST(ReportText, CountsWhatTheLimitHoldsBack) {
@@ -352,7 +373,8 @@ TEST(ReportText, ColoursTheSeverityOnly) {
 TEST(ReportText, LetsNoNameSteerTheTerminal) {
   const std::string text = text_of(test::hostile());
   for (const char c : text) {
-    EXPECT_TRUE(c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f)) << static_cast<int>(c);
+    EXPECT_TRUE(c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f))
+      << static_cast<int>(c);
   }
   EXPECT_EQ(last_line(text).rfind("SUMMARY: gpumemtrace: 2 errors", 0), 0u);
 }
@@ -363,9 +385,9 @@ TEST(ReportText, StaysWithinAHundredColumns) {
   for (int i = 0; i < 60; ++i) words += " another";
   report.findings[0].message = report.findings[0].advice = words;
   report.findings[0].stacks[0].frames[0].function =
-      "std::map<std::string, std::vector<int>> ns::load<std::map<std::string, std::vector<int>>, "
-      "std::allocator<int>>"
-      "(std::map<std::string, std::vector<int>> const&, unsigned long)";
+    "std::map<std::string, std::vector<int>> ns::load<std::map<std::string, std::vector<int>>, "
+    "std::allocator<int>>"
+    "(std::map<std::string, std::vector<int>> const&, unsigned long)";
   report.remarks = {words};
   report.not_checked = {{"uncoalesced", words}};
   report.processes[0].arguments.assign(40, "argument");

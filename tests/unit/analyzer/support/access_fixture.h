@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of memory accesses share: a trace with an access log, the code of its kernels written down by
-// hand, and shorthands for accesses of whole warps.
+// What tests of memory accesses share: a trace with an access log, the code of its kernels written
+// down by hand, and shorthands for accesses of whole warps.
 #pragma once
 
 #include <map>
 #include <string>
 
+#include "analyzer/device_code/instruction.h"
 #include "tests/unit/analyzer/support/access_log_writer.h"
 #include "tests/unit/analyzer/support/analysis_fixture.h"
-#include "analyzer/device_code/instruction.h"
 
 namespace gmt::test {
 
 class AccessTest : public AnalysisTest {
 protected:
-  static constexpr std::uint64_t kWarps = 1
-                                          << 20; // executions of an instruction, unless a test says otherwise
-  static constexpr std::uint64_t kKernel = 0xf1; // handle
+  static constexpr std::uint64_t kWarps = 1 << 20; // executions of an instruction, unless a test
+                                                   // says otherwise
+  static constexpr std::uint64_t kKernel = 0xf1;   // handle
 
   AccessTest() {
     expect_only({"bank-conflict", "local-spill", "uncoalesced"});
@@ -25,7 +25,8 @@ protected:
     trace.info.emplace_back("option.coalescing=1");
   }
 
-  // An instruction of the function written last, with its figures a whole warp's execution; `line` 0: none.
+  // An instruction of the function written last, with its figures a whole warp's execution; `line`
+  // 0: none.
   struct Access {
     MemoryOp op = MemoryOp::kLoad;
     std::uint32_t width = 4;
@@ -66,7 +67,7 @@ protected:
                                 .threads = figure(a.threads),
                                 .sectors = figure(a.sectors),
                                 .ideal = figure(a.ideal),
-                              .bytes = figure(a.bytes),
+                                .bytes = figure(a.bytes),
                                 .wavefronts = figure(a.wavefronts),
                                 .ideal_wavefronts = figure(a.ideal_wavefronts),
                                 .local_sectors = figure(a.local)});
@@ -74,16 +75,18 @@ protected:
   FunctionCode& code_now() { return *now_; }
 
   // The host's side: the kernel's name, then launches with pointers among their arguments.
-  void name(std::uint64_t handle, const std::string& text) {
-    log().name(handle, text);
-  }
+  void name(std::uint64_t handle, const std::string& text) { log().name(handle, text); }
   void launch(std::uint64_t handle, const std::vector<std::uint64_t>& pointers = {},
               std::uint64_t from = 0x400) {
     std::vector<std::uint64_t> arguments;
-    for (unsigned i = 0; i < pointers.size(); ++i) arguments.push_back(trace::argument_word(pointers[i], i));
-    log().record(
-      {.api = "cuLaunchKernel", .via = "cudaLaunchKernel", .stack = {from}, .flags = trace::kLaunchScanned},
-      Made<trace::LaunchFields>().function(handle).grid({1, 1, 1}).block({32, 1, 1}), arguments);
+    for (unsigned i = 0; i < pointers.size(); ++i)
+      arguments.push_back(trace::argument_word(pointers[i], i));
+    log().record({.api = "cuLaunchKernel",
+                  .via = "cudaLaunchKernel",
+                  .stack = {from},
+                  .flags = trace::kLaunchScanned},
+                 Made<trace::LaunchFields>().function(handle).grid({1, 1, 1}).block({32, 1, 1}),
+                 arguments);
   }
 
   const WordedAnalysis& run_access(bool with_code = true) {

@@ -33,19 +33,33 @@ class AccessLogWriter : public SlotWriter {
 public:
   void windows(const Windows& w) {
     Made<trace::AccessWindowsFields> made;
-    made.trouble(w.trouble).code(w.code).opened(w.opened).read(w.read).given_up(w.given_up).launches(w.launches);
-    made.launches_read(w.launches_read).launches_given_up(w.launches_given_up).open_nanoseconds(w.open_nanoseconds);
+    made.trouble(w.trouble)
+      .code(w.code)
+      .opened(w.opened)
+      .read(w.read)
+      .given_up(w.given_up)
+      .launches(w.launches);
+    made.launches_read(w.launches_read)
+      .launches_given_up(w.launches_given_up)
+      .open_nanoseconds(w.open_nanoseconds);
     made.graph_launches(w.graph_launches).put_off(w.put_off).unknown_graphs(w.unknown_graphs);
-    made.graphs_in_windows(w.graphs_in_windows).measuring_nanoseconds(w.measuring).elapsed_nanoseconds(w.elapsed);
+    made.graphs_in_windows(w.graphs_in_windows)
+      .measuring_nanoseconds(w.measuring)
+      .elapsed_nanoseconds(w.elapsed);
     record(made);
   }
   // Its number; the instructions that follow are its own.
-  std::uint64_t function(const std::string& name, std::uint64_t launches = 1, std::uint64_t measured = 1,
-                         std::uint64_t identity = 0xabcd, std::uint64_t lost = 0) {
+  std::uint64_t function(const std::string& name, std::uint64_t launches = 1,
+                         std::uint64_t measured = 1, std::uint64_t identity = 0xabcd,
+                         std::uint64_t lost = 0) {
     ++functions_; // ids are the writer's business
     record(Made<trace::TextFields>().id(functions_).length(name.size()), string_words(name));
     Made<trace::AccessFunctionFields> made;
-    made.number(functions_).name(functions_).identity(trace::halves_of(identity)).measured(measured).lost(lost);
+    made.number(functions_)
+      .name(functions_)
+      .identity(trace::halves_of(identity))
+      .measured(measured)
+      .lost(lost);
     made.launches(launches).plain_nanoseconds(times_.plain).too_costly(times_.too_costly);
     record(made.longest_nanoseconds(times_.longest).more_shared(times_.more_shared));
     times_ = {};
@@ -59,9 +73,13 @@ public:
   void instruction(std::uint32_t offset, const Measured& m) { instruction(functions_, offset, m); }
   void instruction(std::uint64_t function, std::uint32_t offset, const Measured& m) {
     Made<trace::AccessInstructionFields> made;
-    made.place({static_cast<std::uint32_t>(function), offset}).executions(m.executions).thread_executions(m.threads);
+    made.place({static_cast<std::uint32_t>(function), offset})
+      .executions(m.executions)
+      .thread_executions(m.threads);
     made.sectors(m.sectors).ideal_sectors(m.ideal).bytes(m.bytes).wavefronts(m.wavefronts);
-    record(made.ideal_wavefronts(m.ideal_wavefronts).shared_bytes(m.shared_bytes).local_sectors(m.local_sectors));
+    record(made.ideal_wavefronts(m.ideal_wavefronts)
+             .shared_bytes(m.shared_bytes)
+             .local_sectors(m.local_sectors));
   }
   void record(trace::Kind kind, const std::vector<std::uint64_t>& payload) {
     trace::Slot first{};

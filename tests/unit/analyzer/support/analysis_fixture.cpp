@@ -12,12 +12,14 @@
 namespace gmt::test {
 
 void AnalysisTest::cuda_malloc(std::uint64_t address, std::uint64_t bytes, std::uint64_t from) {
-  log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {from}}, MemoryKind::kDevice, address, bytes);
+  log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {from}}, MemoryKind::kDevice,
+              address, bytes);
 }
 
-void AnalysisTest::cuda_malloc_host(std::uint64_t address, std::uint64_t bytes, std::uint64_t from) {
-  log().alloc({.api = "cuMemHostAlloc", .via = "cudaMallocHost", .stack = {from}}, MemoryKind::kPinned, address,
-              bytes);
+void AnalysisTest::cuda_malloc_host(std::uint64_t address, std::uint64_t bytes,
+                                    std::uint64_t from) {
+  log().alloc({.api = "cuMemHostAlloc", .via = "cudaMallocHost", .stack = {from}},
+              MemoryKind::kPinned, address, bytes);
 }
 
 void AnalysisTest::cuda_free(std::uint64_t address, std::uint16_t code, std::uint64_t from) {
@@ -25,21 +27,25 @@ void AnalysisTest::cuda_free(std::uint64_t address, std::uint16_t code, std::uin
                 FreeFunction::kMemFree, address);
 }
 
-void AnalysisTest::cuda_memcpy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, std::uint16_t code,
-                               Side to_side, Side from_side) {
-  log().copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy", .result = code, .stack = {0x300}}, to, from,
-             bytes, to_side, from_side);
+void AnalysisTest::cuda_memcpy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes,
+                               std::uint16_t code, Side to_side, Side from_side) {
+  log().copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy", .result = code, .stack = {0x300}}, to,
+             from, bytes, to_side, from_side);
 }
 
 namespace {
 
-bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-bool is_marked(const Text& text, std::size_t at) {
-  return std::ranges::any_of(text.marks(), [at](const Text::Mark& mark) { return mark.begin == at; });
+bool is_word_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// A call that stands in a message as a plain word keeps the driver's name in a program with a static runtime.
+bool is_marked(const Text& text, std::size_t at) {
+  return std::ranges::any_of(text.marks(),
+                             [at](const Text::Mark& mark) { return mark.begin == at; });
+}
+
+// A call that stands in a message as a plain word keeps the driver's name in a program with a
+// static runtime.
 void expect_calls_are_marked(const Finding& finding) {
   const std::string& words = finding.message.recorded();
   for (const FindingStack& stack : finding.stacks) {
@@ -48,7 +54,8 @@ void expect_calls_are_marked(const Finding& finding) {
       const std::size_t end = at + stack.api.size();
       const bool is_whole = (at == 0 || !is_word_character(words[at - 1])) &&
                             (end == words.size() || !is_word_character(words[end]));
-      EXPECT_TRUE(!is_whole || is_marked(finding.message, at)) << "not a CallName: " << stack.api << " in " << words;
+      EXPECT_TRUE(!is_whole || is_marked(finding.message, at))
+        << "not a CallName: " << stack.api << " in " << words;
     }
   }
 }

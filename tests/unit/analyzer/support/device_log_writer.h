@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what kernels would leave of their malloc and free: device logs and rings in the real format
-// (trace/device_ring.h).
+// Writes what kernels would leave of their malloc and free: device logs and rings in the real
+// format (trace/device_ring.h).
 #pragma once
 
 #include <cstring>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "trace/device_ring.h"
 #include "tests/unit/analyzer/support/slot_writer.h"
+#include "trace/device_ring.h"
 
 namespace gmt::test {
 
@@ -27,8 +27,10 @@ struct InKernel {
 
 class DeviceLogWriter : public SlotWriter {
 public:
-  void site(std::uint32_t id, const std::string& function, const std::string& file, std::uint64_t line) {
-    const auto functions = static_cast<std::uint32_t>(function.size()), files = static_cast<std::uint32_t>(file.size());
+  void site(std::uint32_t id, const std::string& function, const std::string& file,
+            std::uint64_t line) {
+    const auto functions = static_cast<std::uint32_t>(function.size()),
+               files = static_cast<std::uint32_t>(file.size());
     record({}, 0, 0, Made<trace::DeviceSiteFields>().id(id).line(line).lengths({functions, files}),
            string_words(function + file));
   }
@@ -62,10 +64,10 @@ public:
   void write(const std::filesystem::path& trace, const std::string& name = "device-0") const {
     SlotWriter::write(trace, name);
   }
-  // The same as a ring of one sub-ring that nobody drained, but for its first `consumed` slots. Slots with no
-  // head are torn.
-  void write_ring(const std::filesystem::path& trace, std::uint16_t context, std::uint64_t consumed = 0,
-                  const std::string& name = "device-0") const {
+  // The same as a ring of one sub-ring that nobody drained, but for its first `consumed` slots.
+  // Slots with no head are torn.
+  void write_ring(const std::filesystem::path& trace, std::uint16_t context,
+                  std::uint64_t consumed = 0, const std::string& name = "device-0") const {
     std::uint32_t capacity = 1;
     while (capacity < slots_.size()) capacity *= 2;
     trace::RingHeader header{};
@@ -89,7 +91,8 @@ public:
         words[k] = trace::sent_word(words[k]);
       }
       words[0] = trace::sent_head(words[0], zeros);
-      std::memcpy(bytes.data() + trace::ring_slots_offset(1) + i * sizeof words, words, sizeof words);
+      std::memcpy(bytes.data() + trace::ring_slots_offset(1) + i * sizeof words, words,
+                  sizeof words);
     }
     write_file(trace / (name + ".ring"), bytes);
   }
@@ -101,8 +104,8 @@ public:
 
 private:
   template <template <class> class Fields>
-  void record(const InKernel& at, std::uint16_t flags, std::uint16_t result, const Fields<PayloadWords>& fields,
-              const std::vector<std::uint64_t>& rest = {}) {
+  void record(const InKernel& at, std::uint16_t flags, std::uint16_t result,
+              const Fields<PayloadWords>& fields, const std::vector<std::uint64_t>& rest = {}) {
     const std::vector<std::uint64_t> payload = words_of(fields, rest);
     trace::DeviceSlot first{};
     first.head = trace::pack({fields.kKind, slots_of(payload), trace::kNoApi, flags, result});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Payloads of records by the names of trace/records.def, for the writers of made-up traces:
 //
-//   log.record({.api = "cuEventCreate"}, Made<trace::LifeFields>().handle(7).object(ObjectClass::kEvent));
+//   log.record({.api = "cuEventCreate"},
+//   Made<trace::LifeFields>().handle(7).object(ObjectClass::kEvent));
 #pragma once
 
 #include <cstdint>
@@ -23,14 +24,16 @@ struct PayloadWords {
 };
 
 // A record's setters with words of their own. Each setter gives the setters back.
-template <template <class> class Fields> class Made : private PayloadWords, public Fields<PayloadWords> {
+template <template <class> class Fields> class Made : private PayloadWords,
+                                                      public Fields<PayloadWords> {
 public:
   Made() : Fields<PayloadWords>(static_cast<PayloadWords&>(*this)) {}
 };
 
 // The words that have been set, and behind all that have names the rest.
 template <template <class> class Fields>
-std::vector<std::uint64_t> words_of(const Fields<PayloadWords>& made, const std::vector<std::uint64_t>& rest = {}) {
+std::vector<std::uint64_t> words_of(const Fields<PayloadWords>& made,
+                                    const std::vector<std::uint64_t>& rest = {}) {
   std::vector<std::uint64_t> words = made.out().words;
   if (rest.empty()) return words;
   words.resize(Fields<PayloadWords>::kCount);

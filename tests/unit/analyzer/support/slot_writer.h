@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A log of one kind of records in the real format: what the writers of device logs and of access logs share.
+// A log of one kind of records in the real format: what the writers of device logs and of access
+// logs share.
 #pragma once
 
 #include <cstring>
@@ -29,8 +30,10 @@ public:
 
 protected:
   // First is a Slot or a DeviceSlot, complete but for its payload.
-  template <class First> void append_record(First first, const std::vector<std::uint64_t>& payload) {
-    for (std::size_t i = 0; i < payload.size() && i < trace::kFirstPayloadWords; ++i) first.a[i] = payload[i];
+  template <class First> void append_record(First first,
+                                            const std::vector<std::uint64_t>& payload) {
+    for (std::size_t i = 0; i < payload.size() && i < trace::kFirstPayloadWords; ++i)
+      first.a[i] = payload[i];
     append(first);
     std::size_t word = trace::kFirstPayloadWords;
     while (word < payload.size()) {

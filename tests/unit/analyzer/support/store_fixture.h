@@ -20,7 +20,8 @@ protected:
   static constexpr Id kNone = BlockStore::kNone;
   static constexpr std::uint64_t kBase = 0x7f0000000000, kSize = 4096;
 
-  Id live(std::uint64_t address, std::uint64_t bytes, trace::MemoryKind memory_kind = trace::MemoryKind::kDevice) {
+  Id live(std::uint64_t address, std::uint64_t bytes,
+          trace::MemoryKind memory_kind = trace::MemoryKind::kDevice) {
     Block block;
     block.address = address;
     block.bytes = bytes;
@@ -32,13 +33,16 @@ protected:
     const Id id = store.find_exact(Space::kAddress, address);
     return store.retire(id, how, BlockStore::By{StackId{9}, 3, ++allocations});
   }
-  void describe_context(std::uint16_t id, std::uint64_t handle, std::uint64_t device, bool primary = false) {
+  void describe_context(std::uint16_t id, std::uint64_t handle, std::uint64_t device,
+                        bool primary = false) {
     cuda.contexts.describe(
-      make(Made<trace::ContextFields>().handle(handle).device(device).is_primary(primary ? 1 : 0), {.context = id}));
+      make(Made<trace::ContextFields>().handle(handle).device(device).is_primary(primary ? 1 : 0),
+           {.context = id}));
   }
-  Event life(std::uint64_t handle, trace::ObjectClass object, trace::LifeOp op, std::uint64_t extra = 0,
-             std::uint64_t value = 0) {
-    return make(Made<trace::LifeFields>().handle(handle).object(object).op(op).extra(extra).value(value));
+  Event life(std::uint64_t handle, trace::ObjectClass object, trace::LifeOp op,
+             std::uint64_t extra = 0, std::uint64_t value = 0) {
+    return make(
+      Made<trace::LifeFields>().handle(handle).object(object).op(op).extra(extra).value(value));
   }
 
   EventMaker make;

@@ -36,7 +36,8 @@ LogWriter::LogWriter(TraceWriter& trace) : header{}, trace_(trace) {
 
 std::uint32_t LogWriter::stack_id(const Stack& stack) {
   if (stack.empty()) return 0;
-  const auto [at, is_new] = stacks_.try_emplace(stack, static_cast<std::uint32_t>(stacks_.size() + 1));
+  const auto [at, is_new] =
+    stacks_.try_emplace(stack, static_cast<std::uint32_t>(stacks_.size() + 1));
   if (is_new) {
     record({}, Made<trace::StackFields>().id(at->second).frame_count(stack.size()), stack);
   }
@@ -56,7 +57,8 @@ void LogWriter::record(Kind kind, const Call& call, const std::vector<std::uint6
   first.via = call.via.empty() ? trace::kNoApi : trace_.api(call.via);
   const std::uint16_t api = call.api.empty() ? trace::kNoApi : trace_.api(call.api);
   first.head = trace::pack({kind, static_cast<std::uint8_t>(slots), api, call.flags, call.result});
-  for (std::size_t i = 0; i < payload.size() && i < trace::kFirstPayloadWords; ++i) first.a[i] = payload[i];
+  for (std::size_t i = 0; i < payload.size() && i < trace::kFirstPayloadWords; ++i)
+    first.a[i] = payload[i];
   slots_.push_back(first);
   std::size_t at = trace::kFirstPayloadWords;
   for (unsigned s = 1; s < slots; ++s) {
@@ -70,23 +72,27 @@ void LogWriter::record(Kind kind, const Call& call, const std::vector<std::uint6
   }
 }
 
-void LogWriter::alloc(const Call& call, trace::MemoryKind memory_kind, std::uint64_t address, std::uint64_t bytes,
-                      std::uint64_t stream, std::initializer_list<std::uint64_t> shape) {
+void LogWriter::alloc(const Call& call, trace::MemoryKind memory_kind, std::uint64_t address,
+                      std::uint64_t bytes, std::uint64_t stream,
+                      std::initializer_list<std::uint64_t> shape) {
   Made<trace::AllocFields> made;
-  std::vector<std::uint64_t> words = words_of(made.address(address).bytes(bytes).memory_kind(memory_kind).stream(stream));
+  std::vector<std::uint64_t> words =
+    words_of(made.address(address).bytes(bytes).memory_kind(memory_kind).stream(stream));
   words.insert(words.end(), shape.begin(), shape.end());
   record(Kind::kAlloc, call, words);
 }
 
 void LogWriter::release(const Call& call, trace::FreeFunction function, std::uint64_t address,
                         std::uint64_t bytes, std::uint64_t stream) {
-  record(call, Made<trace::FreeFields>().address(address).function(function).stream(stream).bytes(bytes));
+  record(call,
+         Made<trace::FreeFields>().address(address).function(function).stream(stream).bytes(bytes));
 }
 
 void LogWriter::copy(const Call& call, std::uint64_t to, std::uint64_t from, std::uint64_t bytes,
                      trace::Side to_side, trace::Side from_side) {
   Call with = call;
-  with.flags = static_cast<std::uint16_t>(with.flags | trace::copy_flags(to_side, from_side, false));
+  with.flags =
+    static_cast<std::uint16_t>(with.flags | trace::copy_flags(to_side, from_side, false));
   record(with, Made<trace::CopyFields>().destination(to).source(from).bytes(bytes));
 }
 
@@ -94,14 +100,16 @@ void LogWriter::set(const Call& call, std::uint64_t to, std::uint64_t bytes) {
   record(call, Made<trace::SetFields>().destination(to).bytes(bytes));
 }
 
-void LogWriter::life(const Call& call, std::uint64_t handle, trace::ObjectClass object, trace::LifeOp op) {
+void LogWriter::life(const Call& call, std::uint64_t handle, trace::ObjectClass object,
+                     trace::LifeOp op) {
   record(call, Made<trace::LifeFields>().handle(handle).object(object).op(op));
 }
 
 std::uint64_t LogWriter::text(const std::string& text) {
   std::uint64_t id = 0xcbf29ce484222325; // FNV-1a
   for (const char c : text) id = (id ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  record({.order = trace_.next_order()}, Made<trace::TextFields>().id(id).length(text.size()), string_words(text));
+  record({.order = trace_.next_order()}, Made<trace::TextFields>().id(id).length(text.size()),
+         string_words(text));
   return id;
 }
 
@@ -109,16 +117,20 @@ void LogWriter::name(std::uint64_t handle, const std::string& text) {
   record({}, Made<trace::NameFields>().handle(handle).length(text.size()), string_words(text));
 }
 
-void LogWriter::range(trace::RangeOp op, const std::string& name, std::uint64_t what, std::uint64_t domain) {
+void LogWriter::range(trace::RangeOp op, const std::string& name, std::uint64_t what,
+                      std::uint64_t domain) {
   const std::uint64_t id = name.empty() ? 0 : text(name);
-  record({.order = trace_.next_order()}, Made<trace::RangeFields>().op(op).domain(domain).text(id).id(what));
+  record({.order = trace_.next_order()},
+         Made<trace::RangeFields>().op(op).domain(domain).text(id).id(what));
 }
 
-void LogWriter::context(std::uint16_t id, std::uint64_t handle, std::uint64_t device, bool primary) {
+void LogWriter::context(std::uint16_t id, std::uint64_t handle, std::uint64_t device,
+                        bool primary) {
   Call call;
   call.context = id;
   call.order = trace_.next_order();
-  record(call, Made<trace::ContextFields>().handle(handle).device(device).is_primary(primary ? 1 : 0));
+  record(call,
+         Made<trace::ContextFields>().handle(handle).device(device).is_primary(primary ? 1 : 0));
 }
 
 void LogWriter::exit(trace::ExitWay way, int status) {
@@ -152,15 +164,18 @@ void TraceWriter::write(const fs::path& directory) const {
   write_file(directory / "apis", text);
   text.clear();
   for (const std::string& line : modules) text += line + "\n";
-  if (modules.empty()) text = "+\t0\t1\t2\t0\t-\t/no/such/program\n"; // a trace without any is damaged
+  if (modules.empty())
+    text = "+\t0\t1\t2\t0\t-\t/no/such/program\n"; // a trace without any is damaged
   write_file(directory / "modules", text);
   if (!complete.empty()) write_file(directory / "complete", complete);
   for (std::size_t i = 0; i < logs_.size(); ++i) {
     const LogWriter& log = *logs_[i];
     std::string bytes(trace::kLogHeaderBytes, '\0');
     std::memcpy(bytes.data(), &log.header, sizeof log.header);
-    if (i == 0 && !log.slots_.empty() && complete.starts_with("how=exited")) append_last_words(bytes);
-    bytes.append(reinterpret_cast<const char*>(log.slots_.data()), log.slots_.size() * sizeof(trace::Slot));
+    if (i == 0 && !log.slots_.empty() && complete.starts_with("how=exited"))
+      append_last_words(bytes);
+    bytes.append(reinterpret_cast<const char*>(log.slots_.data()),
+                 log.slots_.size() * sizeof(trace::Slot));
     bytes.append(zero_slots * sizeof(trace::Slot), '\0');
     write_file(directory / ("t" + std::to_string(1000 + i) + "-0.log"), bytes);
   }

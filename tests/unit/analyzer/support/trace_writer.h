@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes synthetic traces in the real format (trace/format.h, trace/records.def): what the interposer would leave behind,
-// without a process. Orders come from one counter, as
-// in a process, unless a call names its own.
+// Writes synthetic traces in the real format (trace/format.h, trace/records.def): what the
+// interposer would leave behind, without a process. Orders come from one counter, as in a process,
+// unless a call names its own.
 #pragma once
 
 #include <cstdint>
@@ -34,23 +34,28 @@ class TraceWriter;
 
 class LogWriter {
 public:
-  void alloc(const Call& call, trace::MemoryKind memory_kind, std::uint64_t address, std::uint64_t bytes,
-             std::uint64_t stream = 0, std::initializer_list<std::uint64_t> shape = {});
-  void release(const Call& call, trace::FreeFunction function, std::uint64_t address, std::uint64_t bytes = 0,
-               std::uint64_t stream = 0);
+  void alloc(const Call& call, trace::MemoryKind memory_kind, std::uint64_t address,
+             std::uint64_t bytes, std::uint64_t stream = 0,
+             std::initializer_list<std::uint64_t> shape = {});
+  void release(const Call& call, trace::FreeFunction function, std::uint64_t address,
+               std::uint64_t bytes = 0, std::uint64_t stream = 0);
   void copy(const Call& call, std::uint64_t to, std::uint64_t from, std::uint64_t bytes,
-            trace::Side to_side = trace::Side::kUnified, trace::Side from_side = trace::Side::kUnified);
+            trace::Side to_side = trace::Side::kUnified,
+            trace::Side from_side = trace::Side::kUnified);
   void set(const Call& call, std::uint64_t to, std::uint64_t bytes);
   void life(const Call& call, std::uint64_t handle, trace::ObjectClass object, trace::LifeOp op);
   void context(std::uint16_t id, std::uint64_t handle, std::uint64_t device, bool primary);
   void exit(trace::ExitWay way, int status);
   std::uint64_t text(const std::string& text); // a kText record; its id
   void name(std::uint64_t handle, const std::string& text);
-  void range(trace::RangeOp op, const std::string& name, std::uint64_t what = 0, std::uint64_t domain = 0);
+  void range(trace::RangeOp op, const std::string& name, std::uint64_t what = 0,
+             std::uint64_t domain = 0);
 
-  void record(trace::Kind kind, const Call& call, const std::vector<std::uint64_t>& payload); // any record
+  void record(trace::Kind kind, const Call& call,
+              const std::vector<std::uint64_t>& payload); // any record
   template <template <class> class Fields>
-  void record(const Call& call, const Fields<PayloadWords>& fields, const std::vector<std::uint64_t>& rest = {}) {
+  void record(const Call& call, const Fields<PayloadWords>& fields,
+              const std::vector<std::uint64_t>& rest = {}) {
     record(fields.kKind, call, words_of(fields, rest));
   }
   void slot(const trace::Slot& slot) { slots_.push_back(slot); } // as it stands, damage included
@@ -67,7 +72,8 @@ private:
   std::map<Stack, std::uint32_t> stacks_;
 };
 
-// A trace of one process. Written by write(), or by the destructor's owner never: nothing happens by itself.
+// A trace of one process. Written by write(), or by the destructor's owner never: nothing happens
+// by itself.
 class TraceWriter {
 public:
   TraceWriter();

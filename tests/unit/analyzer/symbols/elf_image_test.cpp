@@ -43,7 +43,8 @@ TEST_F(ElfImageTest, HasSectionsSegmentsAndTexts) {
   EXPECT_EQ(image.find(".absent"), nullptr);
   const std::vector<Elf64_Phdr> segments = image.segments();
   EXPECT_EQ(segments.size(), header_.e_phnum);
-  EXPECT_TRUE(std::ranges::any_of(segments, [](const Elf64_Phdr& s) { return s.p_type == PT_DYNAMIC; }));
+  EXPECT_TRUE(
+    std::ranges::any_of(segments, [](const Elf64_Phdr& s) { return s.p_type == PT_DYNAMIC; }));
 }
 
 TEST_F(ElfImageTest, WhatIsNotInTheFileHasNoData) {
@@ -96,7 +97,9 @@ TEST_F(ElfImageTest, AFileWithoutItsTableOfSectionsStillHasSegments) {
 
 TEST_F(ElfImageTest, DamageEndsNothing) {
   std::mt19937 random(1);
-  const auto any = [&random](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
+  const auto any = [&random](std::size_t below) {
+    return static_cast<std::size_t>(random()) % below;
+  };
   const std::size_t table = header_.e_shnum * sizeof(Elf64_Shdr);
   for (int i = 0; i < 20'000; ++i) {
     std::string bad = bytes_;

@@ -24,33 +24,34 @@ TEST(FunctionName, BareNameHasNeitherReturnTypeNorParameters) {
   const struct {
     const char *whole, *bare;
   } cases[] = {
-      {"main", "main"},
-      {"release_all()", "release_all"},
-      {"void ns::step<int>(int*, char (*)[3])", "ns::step<int>"},
-      {"ns::Pool::get(unsigned long) const", "ns::Pool::get"},
-      {"ns::Pool::get(unsigned long) const &", "ns::Pool::get"},
-      {"(anonymous namespace)::step(int)", "(anonymous namespace)::step"},
-      {"void (anonymous namespace)::step<float>(int)", "(anonymous namespace)::step<float>"},
-      {"operator new(unsigned long)", "operator new"},
-      {"operator delete[](void*)", "operator delete[]"},
-      {"std::function<void (int)>::operator()(int) const", "std::function<void (int)>::operator()"},
-      {"ns::operator<(A const&, A const&)", "ns::operator<"},
-      {"bool ns::operator<< <int>(A const&, int)", "ns::operator<< <int>"},
-      {"Foo::operator std::string() const", "Foo::operator std::string"},
-      {"main::{lambda(int, char)#1}::operator()(int, char) const", "main::{lambda(int, char)#1}::operator()"},
-      {"cudaError cudaMalloc<float>(float**, unsigned long)", "cudaMalloc<float>"},
-      {"operator()", "operator()"},
-      {"", ""},
-      {")", ")"},
-      {"(", "("},
-      {"a b", "a b"},
+    {"main", "main"},
+    {"release_all()", "release_all"},
+    {"void ns::step<int>(int*, char (*)[3])", "ns::step<int>"},
+    {"ns::Pool::get(unsigned long) const", "ns::Pool::get"},
+    {"ns::Pool::get(unsigned long) const &", "ns::Pool::get"},
+    {"(anonymous namespace)::step(int)", "(anonymous namespace)::step"},
+    {"void (anonymous namespace)::step<float>(int)", "(anonymous namespace)::step<float>"},
+    {"operator new(unsigned long)", "operator new"},
+    {"operator delete[](void*)", "operator delete[]"},
+    {"std::function<void (int)>::operator()(int) const", "std::function<void (int)>::operator()"},
+    {"ns::operator<(A const&, A const&)", "ns::operator<"},
+    {"bool ns::operator<< <int>(A const&, int)", "ns::operator<< <int>"},
+    {"Foo::operator std::string() const", "Foo::operator std::string"},
+    {"main::{lambda(int, char)#1}::operator()(int, char) const",
+     "main::{lambda(int, char)#1}::operator()"},
+    {"cudaError cudaMalloc<float>(float**, unsigned long)", "cudaMalloc<float>"},
+    {"operator()", "operator()"},
+    {"", ""},
+    {")", ")"},
+    {"(", "("},
+    {"a b", "a b"},
   };
   for (const auto& c : cases) EXPECT_EQ(bare_function(c.whole), c.bare) << c.whole;
 }
 
 TEST(FunctionName, ShortensStepByStep) {
   const std::string name =
-      "std::vector<int> ns::load<std::vector<int>, char>(std::vector<int> const&, unsigned)";
+    "std::vector<int> ns::load<std::vector<int>, char>(std::vector<int> const&, unsigned)";
   EXPECT_EQ(shorten_function(name, 100), name);
   EXPECT_EQ(shorten_function(name, 60), "std::vector<int> ns::load<std::vector<int>, char>(...)");
   EXPECT_EQ(shorten_function(name, 40), "std::vector<...> ns::load<...>(...)");
@@ -62,35 +63,35 @@ TEST(FunctionName, ShortensStepByStep) {
 TEST(FunctionName, TellsKernelsApartInAColumn) {
   const std::string shared = "void at::native::apply<4, at::native::";
   const auto shown = tell_apart(
-      {"void negate<float, Stride<32u> >(float*, float const*, unsigned int)",
-       "void negate<unsigned char, Stride<32u> >(unsigned char*, unsigned char const*, unsigned int)",
-       "fill(float*)", "(anonymous namespace)::fill(float*)", "scale(float*)", "scale(double*)",
-       "void name::too_long_with_its_namespace<int>(int*)", shared + "Add<float>, Many<char*, 3ul> >(int)",
-       shared + "Mul<float>, Many<char*, 3ul> >(int)", shared + "Mul<float>, Many<char*, 2ul> >(int)",
-       "void a_very_long_name_of_a_kernel<ns::Function_add<float>, Many<char*, 3ul> >(int)",
-       "void a_very_long_name_of_a_kernel<ns::Function_mul<float>, Many<char*, 3ul> >(int)",
-       "fill(float*)", "odd name"},
-      36);
+    {"void negate<float, Stride<32u> >(float*, float const*, unsigned int)",
+     "void negate<unsigned char, Stride<32u> >(unsigned char*, unsigned char const*, unsigned int)",
+     "fill(float*)", "(anonymous namespace)::fill(float*)", "scale(float*)", "scale(double*)",
+     "void name::too_long_with_its_namespace<int>(int*)",
+     shared + "Add<float>, Many<char*, 3ul> >(int)", shared + "Mul<float>, Many<char*, 3ul> >(int)",
+     shared + "Mul<float>, Many<char*, 2ul> >(int)",
+     "void a_very_long_name_of_a_kernel<ns::Function_add<float>, Many<char*, 3ul> >(int)",
+     "void a_very_long_name_of_a_kernel<ns::Function_mul<float>, Many<char*, 3ul> >(int)",
+     "fill(float*)", "odd name"},
+    36);
   std::vector<std::string> texts;
   for (const auto& [name, text] : shown) {
     EXPECT_LE(text.size(), 36u) << text;
     texts.push_back(text);
   }
   std::ranges::sort(texts);
-  const std::vector<std::string> expected = {
-      "(anonymous namespace)::fill",
-      "a_very_long_...Function_add<float...",
-      "a_very_long_...Function_mul<float...",
-      "apply<...float>, Many<char*, 2ul> >",
-      "apply<...float>, Many<char*, 3ul> >",
-      "apply<4, at::native::Add<float>, ...",
-      "fill",
-      "negate<float, Stride<32u> >",
-      "negate<unsigned char, Stride<32u> >",
-      "odd name",
-      "scale(double*)",
-      "scale(float*)",
-      "too_long_with_its_namespace<int>"};
+  const std::vector<std::string> expected = {"(anonymous namespace)::fill",
+                                             "a_very_long_...Function_add<float...",
+                                             "a_very_long_...Function_mul<float...",
+                                             "apply<...float>, Many<char*, 2ul> >",
+                                             "apply<...float>, Many<char*, 3ul> >",
+                                             "apply<4, at::native::Add<float>, ...",
+                                             "fill",
+                                             "negate<float, Stride<32u> >",
+                                             "negate<unsigned char, Stride<32u> >",
+                                             "odd name",
+                                             "scale(double*)",
+                                             "scale(float*)",
+                                             "too_long_with_its_namespace<int>"};
   EXPECT_EQ(texts, expected);
 }
 

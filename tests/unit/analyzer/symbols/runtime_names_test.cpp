@@ -8,7 +8,8 @@ namespace gmt {
 namespace {
 
 Frame frame(std::string function, std::string file = "") {
-  return {.address = 0, .function = std::move(function), .file = std::move(file), .module = "/bin/app"};
+  return {
+    .address = 0, .function = std::move(function), .file = std::move(file), .module = "/bin/app"};
 }
 
 Finding leak(std::string api, std::vector<Frame> frames) {
@@ -22,9 +23,10 @@ Finding leak(std::string api, std::vector<Frame> frames) {
 }
 
 TEST(RuntimeNames, ComeFromTheStaticRuntimesSymbols) {
-  Finding f = leak("cuMemAlloc_v2", {frame("libcudart_static_5f0e"), frame("cudaMalloc"),
-                                     frame("cudaMalloc<float>", "/usr/local/cuda/include/cuda_runtime.h"),
-                                     frame("main", "app.cu")});
+  Finding f =
+    leak("cuMemAlloc_v2", {frame("libcudart_static_5f0e"), frame("cudaMalloc"),
+                           frame("cudaMalloc<float>", "/usr/local/cuda/include/cuda_runtime.h"),
+                           frame("main", "app.cu")});
   const CallNames names = name_runtime_calls(f);
   EXPECT_EQ(f.stacks[0].api, "cudaMalloc");
   EXPECT_EQ(f.api, "cudaMalloc");
@@ -35,14 +37,16 @@ TEST(RuntimeNames, ComeFromTheStaticRuntimesSymbols) {
 
 TEST(RuntimeNames, TheOutermostCallIsTheProgramsOwn) {
   Finding f = leak("cuMemHostAlloc",
-                   {frame("cudaHostAlloc"), frame("cudaMallocHost<int>", "/include/cuda_runtime.h"), frame("main", "a.cu")});
+                   {frame("cudaHostAlloc"), frame("cudaMallocHost<int>", "/include/cuda_runtime.h"),
+                    frame("main", "a.cu")});
   name_runtime_calls(f);
   EXPECT_EQ(f.stacks[0].api, "cudaMallocHost");
 }
 
 TEST(RuntimeNames, AnInlineFunctionOfTheHeaderIsTheProgramsOwnCall) {
   Finding f = leak("cudaHostAlloc",
-                   {frame("cudaHostAlloc"), frame("cudaMallocHost<int>", "/include/cuda_runtime.h"), frame("main", "a.cu")});
+                   {frame("cudaHostAlloc"), frame("cudaMallocHost<int>", "/include/cuda_runtime.h"),
+                    frame("main", "a.cu")});
   const CallNames names = name_runtime_calls(f);
   EXPECT_EQ(f.stacks[0].api, "cudaMallocHost");
   EXPECT_EQ(names.of("cudaHostAlloc"), "cudaMallocHost");
@@ -50,7 +54,8 @@ TEST(RuntimeNames, AnInlineFunctionOfTheHeaderIsTheProgramsOwnCall) {
 }
 
 TEST(RuntimeNames, AWrapperWithoutLinesIsNotTakenForTheRuntimesCall) {
-  Finding f = leak("cudaHostAlloc", {frame("cudaHostAlloc"), frame("cudaTakePinned"), frame("main", "a.cu")});
+  Finding f =
+    leak("cudaHostAlloc", {frame("cudaHostAlloc"), frame("cudaTakePinned"), frame("main", "a.cu")});
   name_runtime_calls(f);
   EXPECT_EQ(f.stacks[0].api, "cudaHostAlloc");
 }
@@ -69,8 +74,9 @@ TEST(RuntimeNames, LeaveDriverProgramsAlone) {
 }
 
 TEST(RuntimeNames, AFunctionOfTheUserBelowTheCallCountsForNothing) {
-  Finding f = leak("cuMemAlloc_v2",
-                   {frame("take_memory", "app.cpp"), frame("cudaMyOwnHelper", "app.cpp"), frame("main", "app.cpp")});
+  Finding f =
+    leak("cuMemAlloc_v2", {frame("take_memory", "app.cpp"), frame("cudaMyOwnHelper", "app.cpp"),
+                           frame("main", "app.cpp")});
   name_runtime_calls(f);
   EXPECT_EQ(f.stacks[0].api, "cuMemAlloc_v2");
 }

@@ -39,7 +39,8 @@ TEST_F(SymbolFileTest, RoundTrip) {
   file.set(0x7fff00001234, 17,
            {frame(0x7fff00001234, "inner<é>(int)", 4'000'000'000u, true),
             frame(0x7fff00001234, "outer\t\\t", 7, false)});
-  file.set(0x7fff00001234, 255, {frame(0x7fff00001234, "", 0, false)}); // the same address in a later module
+  file.set(0x7fff00001234, 255, {frame(0x7fff00001234, "", 0, false)}); // the same address in a
+                                                                        // later module
   ASSERT_EQ(file.write(folder_), std::nullopt);
   const SymbolFile read = SymbolFile::read(folder_);
   EXPECT_EQ(read.size(), 2u);
@@ -65,7 +66,8 @@ TEST_F(SymbolFileTest, RoundTrip) {
 
 TEST_F(SymbolFileTest, KeepsWhatIsCalledFromAFrame) {
   Frame caller = frame(0x2000, "caller()", 7, false);
-  caller.callee = std::make_shared<const Callee>(Callee{"tab\t(int)", {{0x10, 0x20}, {0xabc000, 0xabc001}}});
+  caller.callee =
+    std::make_shared<const Callee>(Callee{"tab\t(int)", {{0x10, 0x20}, {0xabc000, 0xabc001}}});
   SymbolFile file;
   file.set(0x2000, 1, {frame(0x2000, "inlined()", 8, true), caller});
   ASSERT_EQ(file.write(folder_), std::nullopt);
@@ -80,7 +82,8 @@ TEST_F(SymbolFileTest, KeepsWhatIsCalledFromAFrame) {
 
 TEST_F(SymbolFileTest, LeavesOutCalleesWhoseCodeMakesNoSense) {
   std::ofstream out(folder_ / "symbols");
-  for (const char* code : {"", "10", "10-", "-20", "20-10", "10-20,", "10-20,30", "zz-20", "1-2-3"}) {
+  for (const char* code :
+       {"", "10", "10-", "-20", "20-10", "10-20,", "10-20,30", "zz-20", "1-2-3"}) {
     out << "10\t1\t0\t1\tf\tf.c\t/m\t10\tg\t" << code << '\n';
   }
   out.close();
@@ -94,12 +97,13 @@ TEST_F(SymbolFileTest, LeavesOutCalleesWhoseCodeMakesNoSense) {
 }
 
 TEST_F(SymbolFileTest, SkipsWhatItCannotRead) {
-  std::ofstream(folder_ / "symbols") << "nonsense\n\n"
-                                     << "zz\t1\t0\t1\tf\tf.c\t/m\t10\n"  // no address
-                                     << "10\t1\t0\t-1\tf\tf.c\t/m\t10\n" // no line number
-                                     << "10\t1\t0\t1\tf\tf.c\t/m\n"      // a field short
-                                     << "10\t1\t0\t5\tf\tf.c\t/m\t8\tlater versions may add fields\n"
-                                     << "11\t1\t0\t5\tcut off";
+  std::ofstream(folder_ / "symbols")
+    << "nonsense\n\n"
+    << "zz\t1\t0\t1\tf\tf.c\t/m\t10\n"  // no address
+    << "10\t1\t0\t-1\tf\tf.c\t/m\t10\n" // no line number
+    << "10\t1\t0\t1\tf\tf.c\t/m\n"      // a field short
+    << "10\t1\t0\t5\tf\tf.c\t/m\t8\tlater versions may add fields\n"
+    << "11\t1\t0\t5\tcut off";
   const SymbolFile read = SymbolFile::read(folder_);
   EXPECT_EQ(read.size(), 1u);
   ASSERT_NE(read.find(0x10, 1), nullptr);
@@ -107,7 +111,9 @@ TEST_F(SymbolFileTest, SkipsWhatItCannotRead) {
   EXPECT_EQ(read.find(0x10, 1)->at(0).module_offset, 8u);
 }
 
-TEST_F(SymbolFileTest, MissingFileIsEmpty) { EXPECT_EQ(SymbolFile::read(folder_ / "nowhere").size(), 0u); }
+TEST_F(SymbolFileTest, MissingFileIsEmpty) {
+  EXPECT_EQ(SymbolFile::read(folder_ / "nowhere").size(), 0u);
+}
 
 TEST_F(SymbolFileTest, FailureToWriteIsASentence) {
   SymbolFile file;

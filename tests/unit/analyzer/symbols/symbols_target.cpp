@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the symbols test resolves: always compiled with -g -O2, as a library of its own. The marks at line
-// ends are looked up in this file by the test. Each function hands its caller's address to the test.
+// What the symbols test resolves: always compiled with -g -O2, as a library of its own. The marks
+// at line ends are looked up in this file by the test. Each function hands its caller's address to
+// the test.
 namespace target {
 
 using Callback = void (*)(void*);

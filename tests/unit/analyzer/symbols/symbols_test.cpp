@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Symbols of a real library (report_symbols_target.cpp): inlined functions, stripped copies with and without
-// their separate debug file, files that changed or are gone.
+// Symbols of a real library (report_symbols_target.cpp): inlined functions, stripped copies with
+// and without their separate debug file, files that changed or are gone.
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "analyzer/symbols/elf_file.h"
 #include "analyzer/symbols/demangle.h"
+#include "analyzer/symbols/elf_file.h"
 #include "analyzer/symbols/symbols.h"
 
 namespace gmt {
@@ -126,7 +126,8 @@ TEST_F(SymbolsTest, WithoutDebugInformationTheSymbolTableNamesTheFunction) {
 TEST_F(SymbolsTest, StrippedLibrariesNameWhatTheyExport) {
   use_copy("--strip-all");
   EXPECT_EQ(resolve(reported[2]).at(0).function, "gmt_symbols_target");
-  const std::vector<Frame> frames = resolve(reported[1]); // a local function: no name beats a wrong one
+  const std::vector<Frame> frames = resolve(reported[1]); // a local function: no name beats a wrong
+                                                          // one
   ASSERT_EQ(frames.size(), 1u);
   EXPECT_EQ(frames[0].function, "");
   EXPECT_EQ(frames[0].module_offset, reported[1] - module_.bias);
@@ -164,8 +165,9 @@ TEST_F(SymbolsTest, ChangedFileGivesNoSymbolsAndOneRemark) {
   ASSERT_FALSE(resolver_.answered(module_));
   ASSERT_EQ(resolver_.not_checked().size(), 1u);
   EXPECT_EQ(resolver_.not_checked()[0].what, "symbols of " + module_.path);
-  EXPECT_EQ(resolver_.not_checked()[0].why.rfind("the file has changed since the recording (build id ", 0),
-            0u);
+  EXPECT_EQ(
+    resolver_.not_checked()[0].why.rfind("the file has changed since the recording (build id ", 0),
+    0u);
 }
 
 TEST_F(SymbolsTest, MissingFileGivesOneRemark) {

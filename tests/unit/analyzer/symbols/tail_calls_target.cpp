@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tail calls test resolves: always compiled with -g -O2, as a library of its own. Each way to the callback
-// is taken in turn, and the callback is given its number. "noipa" keeps a function as it is written; where it is
-// missing, the compiler may make clones.
+// What the tail calls test resolves: always compiled with -g -O2, as a library of its own. Each way
+// to the callback is taken in turn, and the callback is given its number. "noipa" keeps a function
+// as it is written; where it is missing, the compiler may make clones.
 namespace target {
 
 using Callback = void (*)(int);
@@ -81,7 +81,9 @@ struct Derived : Base {
   callback(way);
   sink = sink + 10;
 }
-[[gnu::noinline, gnu::noipa]] void kernel(Callback callback, int way) { __device_stub__kernel(callback, way); }
+[[gnu::noinline, gnu::noipa]] void kernel(Callback callback, int way) {
+  __device_stub__kernel(callback, way);
+}
 
 void in_other_unit(Callback callback, int way);
 void (*volatile pointer)(Callback, int) = &direct;

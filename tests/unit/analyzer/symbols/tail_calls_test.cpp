@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks of a real library (report_tail_calls_target.cpp) in which frames are missing, because a function ended in
-// a call to another one. What is no tail call for certain is not called one.
+// Stacks of a real library (report_tail_calls_target.cpp) in which frames are missing, because a
+// function ended in a call to another one. What is no tail call for certain is not called one.
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
@@ -11,11 +11,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "analyzer/symbols/elf_file.h"
-#include "analyzer/symbols/demangle.h"
 #include "analyzer/report/output_format.h"
 #include "analyzer/report/report_builder.h"
 #include "analyzer/report/suppressions.h"
+#include "analyzer/symbols/demangle.h"
+#include "analyzer/symbols/elf_file.h"
 #include "tests/report/made_up_reports.h"
 
 namespace gmt {
@@ -29,7 +29,8 @@ std::vector<std::uint64_t> recorded[kWays]; // whole stacks, innermost first
 [[gnu::noinline]] void remember(int way) {
   void* frames[32];
   const int count = ::backtrace(frames, 32);
-  for (int i = 0; i < count; ++i) recorded[way].push_back(reinterpret_cast<std::uint64_t>(frames[i]));
+  for (int i = 0; i < count; ++i)
+    recorded[way].push_back(reinterpret_cast<std::uint64_t>(frames[i]));
 }
 
 class TailCalls : public testing::TestWithParam<const char*> {
@@ -51,7 +52,8 @@ protected:
     reinterpret_cast<void (*)(void (*)(int))>(::dlsym(handle_, "gmt_tail_calls_target"))(&remember);
     // A recording begins with the call that was hooked: here with the library's first frame.
     for (std::vector<std::uint64_t>& stack : recorded) {
-      std::erase_if(stack, [this](std::uint64_t a) { return a <= module_.start || a >= module_.end; });
+      std::erase_if(stack,
+                    [this](std::uint64_t a) { return a <= module_.start || a >= module_.end; });
       ASSERT_FALSE(stack.empty());
     }
   }
@@ -102,7 +104,9 @@ TEST_P(TailCalls, OfFunctionsInOtherUnitsAreSeen) {
 // clang says which constructor is called, GCC does not.
 TEST_P(TailCalls, OfConstructorsAreSeenIfTheyAreNamed) {
   const std::string stack = stack_of(8);
-  EXPECT_TRUE(stack == "record < gmt_tail_calls_target" || stack == "record < tail call < gmt_tail_calls_target") << stack;
+  EXPECT_TRUE(stack == "record < gmt_tail_calls_target" ||
+              stack == "record < tail call < gmt_tail_calls_target")
+    << stack;
 }
 
 TEST_P(TailCalls, OfTheRecordedCallItselfAreSeen) {
@@ -154,12 +158,16 @@ TEST_P(TailCalls, AreTwoWordsInText) {
     if (output->id != "text") continue;
     std::ostringstream text;
     output->write(report, {}, text);
-    EXPECT_NE(text.str().find("\n                                 (tail call)\n"), std::string::npos) << text.str();
+    EXPECT_NE(text.str().find("\n                                 (tail call)\n"),
+              std::string::npos)
+      << text.str();
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Dwarf, TailCalls, testing::Values(GMT_TAIL_CALLS_5, GMT_TAIL_CALLS_4),
-                         [](const auto& target) { return std::string(target.index == 0 ? "5" : "4"); });
+                         [](const auto& target) {
+                           return std::string(target.index == 0 ? "5" : "4");
+                         });
 
 } // namespace
 } // namespace gmt

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/analyzer/support/access_log_writer.h"
 #include "analyzer/trace_reader/access_log.h"
+#include "tests/unit/analyzer/support/access_log_writer.h"
 
 namespace gmt::test {
 namespace {

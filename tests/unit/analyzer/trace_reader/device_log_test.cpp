@@ -9,7 +9,8 @@ namespace {
 TEST_F(DeviceHeapTest, RecordsOfSubRingsAreOrderedByTheDevicesClock) {
   run_kernel(kStep, 1);
   const std::uint64_t t = 1'800'000'000'000'000'000;
-  // One SM's records were read before those of the other, where the block was allocated and allocated again.
+  // One SM's records were read before those of the other, where the block was allocated and
+  // allocated again.
   device.device_free({.time = t + 64, .sub_ring = 1}, kP);
   device.device_free({.time = t + 192, .sub_ring = 1}, kP);
   device.device_malloc({.time = t + 32, .sub_ring = 0}, kP, 64);
@@ -38,7 +39,8 @@ TEST_F(DeviceHeapTest, ALongLogIsReadInWindows) {
   for (unsigned round = 0; round < 100; ++round) {
     for (unsigned i = 0; i < 1000; ++i) {
       const std::uint64_t at = kP + i * 64;
-      device.device_free({.time = t + 500'000 + i, .sub_ring = 1}, at); // read before the allocation
+      device.device_free({.time = t + 500'000 + i, .sub_ring = 1}, at); // read before the
+                                                                        // allocation
       device.device_malloc({.time = t + i, .sub_ring = 0}, at, 64);
     }
     device.drained();
@@ -65,8 +67,8 @@ TEST_F(DeviceHeapTest, LossesAreToldAndForgiveFreesBehindThem) {
   EXPECT_EQ(find("device-heap-double-free")->count, 1u);
   EXPECT_TRUE(is_not_checked("in-kernel malloc and free", "7 records of malloc or free"));
   EXPECT_TRUE(is_not_checked("in-kernel malloc and free", "1 free in kernels behind that loss"));
-  EXPECT_TRUE(
-    is_not_checked("in-kernel malloc and free", "2 records of malloc or free in kernels never finished"));
+  EXPECT_TRUE(is_not_checked("in-kernel malloc and free",
+                             "2 records of malloc or free in kernels never finished"));
   EXPECT_EQ(result.process.lost.at("ring of device records full"), 7u);
   EXPECT_EQ(find("device-heap-leak"), nullptr); // the free of kQ may be among what was lost
   EXPECT_TRUE(is_not_checked("device-heap-leak", "the ring was full"));
@@ -93,7 +95,8 @@ TEST_F(DeviceHeapTest, WhatADeadProcessLeftInItsRingIsRead) {
 TEST_F(DeviceHeapTest, DamageIsCountedAndSkipped) {
   run_kernel(kStep, 1);
   trace::Slot bad{};
-  bad.head = trace::pack({Kind::kDeviceAlloc, 3, trace::kNoApi, 1, 0}); // two more slots that are not there
+  bad.head = trace::pack({Kind::kDeviceAlloc, 3, trace::kNoApi, 1, 0}); // two more slots that are
+                                                                        // not there
   device.slot(bad);
   bad.head = trace::pack({Kind::kMore, 1, trace::kNoApi, 0, 0});
   device.slot(bad);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs that are not as they should be: torn slots, losses, damaged records and headers, inversions, holes,
-// files that end anywhere; and random damage, which must never crash or hang the analysis.
+// Logs that are not as they should be: torn slots, losses, damaged records and headers, inversions,
+// holes, files that end anywhere; and random damage, which must never crash or hang the analysis.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <random>
 
-#include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/base/user_error.h"
 #include "analyzer/trace_reader/event_stream.h"
+#include "tests/unit/analyzer/support/analysis_fixture.h"
 
 namespace gmt::test {
 namespace {
@@ -146,9 +146,11 @@ TEST_F(Logs, DamagedHeadersCostOneLog) {
   log(2).header.major = 7;
   run();
   EXPECT_EQ(kinds(), "");
-  EXPECT_TRUE(is_not_checked("one thread's calls", "t1001-0.log could not be read: its header is damaged"));
-  EXPECT_TRUE(is_not_checked("one thread's calls", "t1002-0.log could not be read: it has format 7." +
-                                                     std::to_string(trace::kFormatMinor)));
+  EXPECT_TRUE(
+    is_not_checked("one thread's calls", "t1001-0.log could not be read: its header is damaged"));
+  EXPECT_TRUE(
+    is_not_checked("one thread's calls", "t1002-0.log could not be read: it has format 7." +
+                                           std::to_string(trace::kFormatMinor)));
   fs::resize_file(log_path(), 100);
   result = analyze(directory.path() / "trace");
   EXPECT_TRUE(is_not_checked("one thread's calls", "shorter than its header"));
@@ -175,15 +177,18 @@ TEST_F(Logs, EveryTruncationIsReadUpToItsEnd) {
 }
 
 TEST_F(Logs, SmallInversionsAreSorted) {
-  // Allocations take their order after the call: what a signal handler did inside it comes later in the file.
+  // Allocations take their order after the call: what a signal handler did inside it comes later in
+  // the file.
   std::uint64_t order = 1;
   for (std::uint64_t round = 0; round < 500; ++round) {
     for (std::uint64_t i = 8; i > 0; --i) {
-      log().alloc({.api = "cuMemAlloc_v2", .order = order + i}, MemoryKind::kDevice, kA + i * kMiB, 64);
+      log().alloc({.api = "cuMemAlloc_v2", .order = order + i}, MemoryKind::kDevice, kA + i * kMiB,
+                  64);
     }
     order += 8;
     for (std::uint64_t i = 1; i <= 8; ++i) {
-      log().release({.api = "cuMemFree_v2", .order = order + i}, FreeFunction::kMemFree, kA + i * kMiB);
+      log().release({.api = "cuMemFree_v2", .order = order + i}, FreeFunction::kMemFree,
+                    kA + i * kMiB);
     }
     order += 8;
   }
@@ -206,7 +211,8 @@ TEST_F(Logs, ManyLogsMergeByOrder) {
   std::vector<std::size_t> owner;
   for (std::uint64_t order = 1; order <= 20'000; ++order) {
     const std::size_t number = random() % 100 < 50 ? 0 : random() % 64;
-    log(number).record(Kind::kNote, {.api = "cuMemPoolTrimTo", .stack = {random() % 50}, .order = order},
+    log(number).record(Kind::kNote,
+                       {.api = "cuMemPoolTrimTo", .stack = {random() % 50}, .order = order},
                        std::vector<std::uint64_t>(random() % 3 == 0 ? kWords : 4, order));
   }
   run();
@@ -245,7 +251,8 @@ TEST_F(Logs, ReadingGoesOnWhereALogHasGrown) {
     EXPECT_EQ(stream.next(), nullptr);
     stream.read_on();
     EXPECT_EQ(read_all(), first);
-    for (int i = 1; i <= 1000; ++i) note(i % 2, first + static_cast<std::uint64_t>(i)); // more than the zeros
+    for (int i = 1; i <= 1000; ++i)
+      note(i % 2, first + static_cast<std::uint64_t>(i)); // more than the zeros
     trace.write(directory.path() / "trace");
     EXPECT_EQ(stream.next(), nullptr); // until it is told to
     stream.read_on();
@@ -262,7 +269,8 @@ TEST_F(Logs, ReadingGoesOnBehindAHole) {
   const auto size = fs::file_size(log_path());
   fs::resize_file(log_path(), size + (1 << 20)); // nothing but a hole
   EventStream stream(open_trace(directory.path() / "trace").value());
-  while (stream.next() != nullptr) {}
+  while (stream.next() != nullptr) {
+  }
   cuda_free(kA);
   trace.write(directory.path() / "grown");
   const std::string content = read_file(directory.path() / "grown" / log_path().filename());
@@ -277,7 +285,8 @@ TEST_F(Logs, ReadingGoesOnBehindAHole) {
   EXPECT_EQ(stream.stats().total.torn, 0u);
 }
 
-// Kinds of device logs and of later minors: detectors are called by a table of the kinds before them.
+// Kinds of device logs and of later minors: detectors are called by a table of the kinds before
+// them.
 TEST_F(Logs, KindsOfOtherFilesAreNoEvents) {
   const std::uint64_t order = trace.next_order();
   log().slot(slot(Kind::kDeviceAlloc, 1, order));
@@ -336,14 +345,15 @@ TEST_F(Logs, RandomDamageNeverCrashesOrHangs) {
     l.record(Kind::kCopy, {.api = "cuMemcpy2D_v2"}, std::vector<std::uint64_t>(17, i));
     l.release({.api = "cuMemFree_v2", .result = static_cast<std::uint16_t>(i % 3)},
               static_cast<FreeFunction>(i % 13), at);
-    l.life({.api = "cuCtxDestroy_v2"}, i % 4 == 0 ? 0xc1 : 0, static_cast<trace::ObjectClass>(1 + i % 3),
-           trace::LifeOp::kDestroy);
+    l.life({.api = "cuCtxDestroy_v2"}, i % 4 == 0 ? 0xc1 : 0,
+           static_cast<trace::ObjectClass>(1 + i % 3), trace::LifeOp::kDestroy);
     l.record(Kind::kName, {}, {i, 8, 0x6161616161616161});
   }
   trace.modules = {"+\t1\t400000\t500000\t400000\tab\t/bin/app", "-\t2\t400000"};
   run();
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(directory.path() / "trace")) files.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(directory.path() / "trace"))
+    files.push_back(entry.path());
   std::ranges::sort(files);
   std::vector<std::string> contents;
   for (const fs::path& file : files) contents.push_back(read_file(file));
@@ -352,10 +362,8 @@ TEST_F(Logs, RandomDamageNeverCrashesOrHangs) {
     std::string damaged = contents[which];
     for (std::uint64_t n = 1 + random() % 20; n > 0 && !damaged.empty(); --n) {
       const std::size_t at = random() % damaged.size();
-      if (random() % 2 == 0)
-        damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
-      else
-        damaged[at] = static_cast<char>(random());
+      if (random() % 2 == 0) damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
+      else damaged[at] = static_cast<char>(random());
     }
     if (random() % 4 == 0) damaged.resize(random() % (damaged.size() + 1));
     write_file(files[which], damaged);

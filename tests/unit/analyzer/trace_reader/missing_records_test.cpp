@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace that lost a part of itself says so; one that is short for a reason that it tells does not.
+// A trace that lost a part of itself says so; one that is short for a reason that it tells does
+// not.
 
-#include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/trace_reader/missing_records.h"
+#include "tests/unit/analyzer/support/analysis_fixture.h"
 
 #include <unistd.h>
 
@@ -120,7 +121,8 @@ TEST_F(MissingRecords, TornSlotsHadAnOrder) {
 
 TEST_F(MissingRecords, ABatchThatNeverReturned) {
   trace.complete = "how=signalled\nstatus=0\nsignal=9\ncore=0\n";
-  const Call batch{.api = "cuMemcpyBatchAsync", .result = trace::kResultInFlight, .flags = trace::kCopyBatched};
+  const Call batch{
+    .api = "cuMemcpyBatchAsync", .result = trace::kResultInFlight, .flags = trace::kCopyBatched};
   log(0).copy(batch, kA, kB, 64);
   for (int i = 1; i < 1000; ++i) trace.next_order(); // its other members
   pairs(1, 5);
@@ -154,10 +156,12 @@ TEST_F(MissingRecords, HolesInTheNumberingOfLogs) {
   fs::copy(path() / "t1000-0.0.log", path() / "device-2.1.log");
   fs::copy(path() / "t1000-0.0.log", path() / "access-1.log");
   EXPECT_EQ(missing_logs(open_trace(path()).value()),
-            (std::vector<std::string>{"t*-1.0.log", "t*-2.0.log", "access-0.log", "device-2.log", "t1003-3.1.log"}));
+            (std::vector<std::string>{"t*-1.0.log", "t*-2.0.log", "access-0.log", "device-2.log",
+                                      "t1003-3.1.log"}));
   result = analyze(path());
-  EXPECT_EQ(result.process.missing, "the trace lacks the log device-2.log; the trace lacks the log access-0.log; "
-                                    "the trace lacks the logs t*-1.0.log, t*-2.0.log, t1003-3.1.log");
+  EXPECT_EQ(result.process.missing,
+            "the trace lacks the log device-2.log; the trace lacks the log access-0.log; "
+            "the trace lacks the logs t*-1.0.log, t*-2.0.log, t1003-3.1.log");
   EXPECT_TRUE(is_not_checked("memory findings", "t1003-3.1.log"));
   EXPECT_TRUE(is_not_checked("in-kernel malloc and free", "device-2.log"));
   EXPECT_TRUE(is_not_checked("memory accesses", "access-0.log"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views and setters of records, trace/records.h: what is written by a name is read by it, in the word that records.def says.
+// Views and setters of records, trace/records.h: what is written by a name is read by it, in the
+// word that records.def says.
 #include <gtest/gtest.h>
 
 #include "tests/unit/analyzer/support/record_words.h"
@@ -7,7 +8,9 @@
 namespace gmt::test {
 namespace {
 
-trace::Payload payload_of(const std::vector<std::uint64_t>& words) { return {words.data(), words.size()}; }
+trace::Payload payload_of(const std::vector<std::uint64_t>& words) {
+  return {words.data(), words.size()};
+}
 
 // A value of each form's type that is another one for each word.
 template <class T> T value_for(unsigned word) { return static_cast<T>(word + 1); }
@@ -15,21 +18,22 @@ template <> trace::Index3 value_for(unsigned word) { return {word + 1, 2, 3}; }
 template <> trace::Halves value_for(unsigned word) { return {word + 1, 2}; }
 
 TEST(Records, EachFieldIsReadAsItWasWritten) {
-#define RECORD(record, number, what, since, meaning)              \
-  {                                                               \
-    Made<trace::record##Fields> made;                             \
+#define RECORD(record, number, what, since, meaning)                                               \
+  {                                                                                                \
+    Made<trace::record##Fields> made;                                                              \
     const auto view = [&] { return trace::record##View(payload_of(made.out().words)); };
-#define FIELD(record, number, field, form, column, since, meaning)                                                \
-    const auto field = value_for<trace::forms::form::Type>(number);                                               \
-    made.field(field);                                                                                            \
-    EXPECT_TRUE(view().field() == field) << #record "." #field;                                                   \
-    EXPECT_EQ(view().word(number), trace::forms::form::word(field)) << #record "." #field;
-#define ALIAS(record, name, field, form, when)                                      \
-    EXPECT_EQ(trace::forms::form::word(view().name()), view().word(trace::record##Word::field)) << #record "." #name;
-#define REST(record, name, form, since, meaning)                                    \
-    const std::vector<std::uint64_t> all = words_of(made, {77, 78});                \
-    const trace::Payload name##_rest = trace::record##View(payload_of(all)).name(); \
-    EXPECT_TRUE(name##_rest.size() >= 2 && name##_rest[0] == 77 && name##_rest[1] == 78) << #record;
+#define FIELD(record, number, field, form, column, since, meaning)                                 \
+  const auto field = value_for<trace::forms::form::Type>(number);                                  \
+  made.field(field);                                                                               \
+  EXPECT_TRUE(view().field() == field) << #record "." #field;                                      \
+  EXPECT_EQ(view().word(number), trace::forms::form::word(field)) << #record "." #field;
+#define ALIAS(record, name, field, form, when)                                                     \
+  EXPECT_EQ(trace::forms::form::word(view().name()), view().word(trace::record##Word::field))      \
+    << #record "." #name;
+#define REST(record, name, form, since, meaning)                                                   \
+  const std::vector<std::uint64_t> all = words_of(made, {77, 78});                                 \
+  const trace::Payload name##_rest = trace::record##View(payload_of(all)).name();                  \
+  EXPECT_TRUE(name##_rest.size() >= 2 && name##_rest[0] == 77 && name##_rest[1] == 78) << #record;
 #define END_RECORD(record) }
 #include "trace/records.def"
 #undef RECORD
@@ -51,10 +55,12 @@ TEST(Records, WhatTheRecordDoesNotHaveIsZero) {
 }
 
 TEST(Records, DamagedWordIsNoOtherMember) {
-  std::vector<std::uint64_t> words = {0, 0, 0x100 + static_cast<std::uint64_t>(trace::MemoryKind::kManaged), 0};
+  std::vector<std::uint64_t> words = {
+    0, 0, 0x100 + static_cast<std::uint64_t>(trace::MemoryKind::kManaged), 0};
   EXPECT_GT(trace::AllocView(payload_of(words)).memory_kind(), trace::MemoryKind::kManagedVariable);
   words[2] = 0x77;
-  EXPECT_EQ(trace::AllocView(payload_of(words)).memory_kind(), static_cast<trace::MemoryKind>(0x77));
+  EXPECT_EQ(trace::AllocView(payload_of(words)).memory_kind(),
+            static_cast<trace::MemoryKind>(0x77));
 }
 
 TEST(Records, OnlyLaunchesHaveArguments) {

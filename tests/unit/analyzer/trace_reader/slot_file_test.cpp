@@ -52,21 +52,25 @@ Outcome scan(std::vector<trace::Slot> slots, ZeroHeads zero_heads = ZeroHeads::k
 
 TEST(SlotFile, WholeRecords) {
   EXPECT_EQ(scan({}), (Outcome{"", 0, 0}));
-  EXPECT_EQ(scan({slot(Kind::kAlloc), slot(Kind::kCopy, 3), kMore, kMore, slot(kUnknownKind), kZero, kZero}),
+  EXPECT_EQ(scan({slot(Kind::kAlloc), slot(Kind::kCopy, 3), kMore, kMore, slot(kUnknownKind), kZero,
+                  kZero}),
             (Outcome{"131", 0, 0}));
 }
 
 TEST(SlotFile, AZeroHeadIsTornOnceAnotherSlotFollows) {
-  EXPECT_EQ(scan({kZero, kMore, kMore, slot(Kind::kAlloc), kZero, kZero, slot(Kind::kFree)}), (Outcome{"11", 3, 0}));
+  EXPECT_EQ(scan({kZero, kMore, kMore, slot(Kind::kAlloc), kZero, kZero, slot(Kind::kFree)}),
+            (Outcome{"11", 3, 0}));
 }
 
 TEST(SlotFile, WhereZerosAreHolesContinuationsBehindThemAreDamage) {
-  EXPECT_EQ(scan({slot(Kind::kAlloc), kZero, kZero, kMore, kMore, slot(Kind::kFree)}, ZeroHeads::kHoles),
-            (Outcome{"11", 0, 1}));
+  EXPECT_EQ(
+    scan({slot(Kind::kAlloc), kZero, kZero, kMore, kMore, slot(Kind::kFree)}, ZeroHeads::kHoles),
+    (Outcome{"11", 0, 1}));
 }
 
 TEST(SlotFile, ARowOfContinuationsIsOneDamage) {
-  EXPECT_EQ(scan({kMore, kMore, slot(Kind::kAlloc), kMore, slot(Kind::kFree)}), (Outcome{"11", 0, 2}));
+  EXPECT_EQ(scan({kMore, kMore, slot(Kind::kAlloc), kMore, slot(Kind::kFree)}),
+            (Outcome{"11", 0, 2}));
 }
 
 TEST(SlotFile, ARecordThatIsNotWholeIsOneDamage) {
@@ -76,7 +80,8 @@ TEST(SlotFile, ARecordThatIsNotWholeIsOneDamage) {
 }
 
 TEST(SlotFile, SlotsThatWereGivenUpMayBeUnwritten) {
-  EXPECT_EQ(scan({slot(Kind::kAbandoned, 3), kZero, kMore, slot(Kind::kAlloc)}), (Outcome{"1", 0, 0}));
+  EXPECT_EQ(scan({slot(Kind::kAbandoned, 3), kZero, kMore, slot(Kind::kAlloc)}),
+            (Outcome{"1", 0, 0}));
   EXPECT_EQ(scan({slot(Kind::kAbandoned, 3), slot(Kind::kAlloc)}), (Outcome{"1", 0, 0}));
 }
 
@@ -102,7 +107,8 @@ protected:
   }
   LogStats as_ring() const {
     DeviceLogReader log({.name = "device-0", .log = path(), .ring = {}});
-    while (log.next() != nullptr) {}
+    while (log.next() != nullptr) {
+    }
     return log.stats();
   }
   LogStats as_accesses() const { return read_access_log(path()).stats; }
@@ -111,8 +117,10 @@ protected:
 };
 
 TEST_F(EveryLog, CountsTheSameDamage) {
-  std::vector<trace::Slot> slots = {kMore, kMore, slot(kUnknownKind, 0), kMore, slot(kUnknownKind, 4), kMore};
-  for (unsigned i = 0; i < 3000; ++i) slots.push_back(slot(kUnknownKind)); // more than is read at once
+  std::vector<trace::Slot> slots = {
+    kMore, kMore, slot(kUnknownKind, 0), kMore, slot(kUnknownKind, 4), kMore};
+  for (unsigned i = 0; i < 3000; ++i)
+    slots.push_back(slot(kUnknownKind)); // more than is read at once
   slots.push_back(slot(Kind::kAbandoned, 2));
   slots.push_back(slot(kUnknownKind, 2));
   write(slots, "a slot cut short");

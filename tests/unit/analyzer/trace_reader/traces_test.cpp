@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace directories: what is read from their text files, and the words for everything that can be wrong with
-// one.
+// Trace directories: what is read from their text files, and the words for everything that can be
+// wrong with one.
 
 #include <unistd.h>
 
-#include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/base/user_error.h"
 #include "analyzer/trace_reader/event_stream.h"
 #include "analyzer/trace_reader/facts/name_table.h"
+#include "tests/unit/analyzer/support/analysis_fixture.h"
 
 namespace gmt::test {
 namespace {
@@ -35,7 +35,8 @@ TEST_F(Traces, TextFiles) {
                  "driver=13000",           "realtime_ns=17",  "stack_depth=25",
                  "option.launch-stacks=1", "some.later.key=1"};
   writer.modules = {"+\t5\t400000\t500000\t400000\tabcd\t/bin/app",
-                    "+\t6\t700000\t800000\t0\t-\t/lib/a\\tb.so", "-\t9\t700000", "?\tof a later minor"};
+                    "+\t6\t700000\t800000\t0\t-\t/lib/a\\tb.so", "-\t9\t700000",
+                    "?\tof a later minor"};
   writer.api("cuMemAlloc_v2");
   writer.complete = "how=signalled\nstatus=0\nsignal=11\ncore=1\ntsc=5\nmonotonic_ns=6\n";
   writer.write(path());
@@ -100,9 +101,10 @@ TEST_F(Traces, WrongPathsInWords) {
 TEST_F(Traces, OtherMajorsByName) {
   writer.format = "2.3";
   writer.write(path());
-  expect_error(path(),
-               "has format 2.3, written by gpumemtrace 0.1.0; this version reads format 1.x: use the version "
-               "that wrote it or a newer one");
+  expect_error(
+    path(),
+    "has format 2.3, written by gpumemtrace 0.1.0; this version reads format 1.x: use the version "
+    "that wrote it or a newer one");
   writer.format = "0.9";
   writer.write(path());
   expect_error(path(), "names no format");

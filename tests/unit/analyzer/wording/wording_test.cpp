@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sentences and labels from a finding's data: which name a call gets, what an owner adds, where the full stop stands.
+// Sentences and labels from a finding's data: which name a call gets, what an owner adds, where the
+// full stop stands.
 #include <gtest/gtest.h>
 
-#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/wording.h"
 #include "analyzer/wording/wording.h"
 
 namespace gmt {
 namespace {
 
 // As a static runtime's symbols would tell.
-CallNames names(std::vector<CallNames::Renamed> renamed) { return {.renamed = std::move(renamed), .is_runtime = true}; }
+CallNames names(std::vector<CallNames::Renamed> renamed) {
+  return {.renamed = std::move(renamed), .is_runtime = true};
+}
 
 Finding double_free() {
   Finding f;
@@ -36,8 +39,10 @@ TEST(Wording, NamesCallsAsTheProgramWroteThem) {
 
 TEST(Wording, ErrorsAreTheRuntimesToo) {
   Finding f;
-  f.message = {CallName{"cuCtxSetLimit"}, " failed with ", error_text(1, false), "; CUDA_ERROR_IS_NO_CODE"};
-  EXPECT_EQ(in_words(f, {}).message, "cuCtxSetLimit failed with CUDA_ERROR_INVALID_VALUE (1); CUDA_ERROR_IS_NO_CODE.");
+  f.message = {CallName{"cuCtxSetLimit"}, " failed with ", error_text(1, false),
+               "; CUDA_ERROR_IS_NO_CODE"};
+  EXPECT_EQ(in_words(f, {}).message,
+            "cuCtxSetLimit failed with CUDA_ERROR_INVALID_VALUE (1); CUDA_ERROR_IS_NO_CODE.");
   EXPECT_EQ(in_words(f, names({{"cuCtxSetLimit", "cudaDeviceSetLimit"}})).message,
             "cudaDeviceSetLimit failed with cudaErrorInvalidValue (1); CUDA_ERROR_IS_NO_CODE.");
   EXPECT_EQ(in_words(f, {.renamed = {{"cuCtxSetLimit", "cuCtxLimit"}}}).message,
@@ -60,7 +65,8 @@ TEST(Wording, LabelsStacksByWhatHappenedThere) {
   const ReportedFinding f = in_words(double_free(), {});
   EXPECT_EQ(f.stacks[0].label, "freed again here");
   EXPECT_EQ(f.stacks[1].label, "first freed here");
-  EXPECT_EQ(stack_label(StackRole::kUnregistered, StackOrder::kTooLate), "unregistered too late here");
+  EXPECT_EQ(stack_label(StackRole::kUnregistered, StackOrder::kTooLate),
+            "unregistered too late here");
   EXPECT_EQ(stack_label(StackRole::kAllocated, StackOrder::kNeighbour), "neighbour allocated here");
   EXPECT_EQ(stack_label(StackRole::kHeld, StackOrder::kOnly, MemoryAmount{3 << 20, 2}),
             "held here: 3.0 MiB in 2 blocks");
@@ -73,19 +79,22 @@ TEST(Wording, AddsWhatAnOwnerDoes) {
   f.advice = "Call cudaFree.";
   f.owner = {"cuBLAS", "its workspace lives as long as the handle"};
   const ReportedFinding reported = in_words(f, {});
-  EXPECT_EQ(reported.message, "1.0 MiB was never freed; cuBLAS holds it: its workspace lives as long as the handle.");
+  EXPECT_EQ(reported.message,
+            "1.0 MiB was never freed; cuBLAS holds it: its workspace lives as long as the handle.");
   EXPECT_EQ(reported.owner_clause, "; cuBLAS holds it: its workspace lives as long as the handle");
   EXPECT_EQ(reported.advice, "Nothing to do, unless it grows from run to run.");
   EXPECT_EQ(reported.owner, "cuBLAS");
   f.kind = "uncoalesced";
   EXPECT_EQ(in_words(f, {}).message, "1.0 MiB was never freed.");
-  EXPECT_EQ(in_words(f, {}).advice, "This is cuBLAS's own kernel: nothing to do, unless another of its functions, data "
-                                    "types or layouts serves as well.");
+  EXPECT_EQ(in_words(f, {}).advice,
+            "This is cuBLAS's own kernel: nothing to do, unless another of its functions, data "
+            "types or layouts serves as well.");
   f.kind = "double-free"; // no library is excused
   EXPECT_EQ(in_words(f, {}).advice, "Call cudaFree.");
 }
 
-// Users hold these: such kinds count allocations, and the last line of a report sums up what is lost.
+// Users hold these: such kinds count allocations, and the last line of a report sums up what is
+// lost.
 TEST(Wording, MeasuresByKind) {
   const auto measure_of = [](const char* kind) {
     Finding f;

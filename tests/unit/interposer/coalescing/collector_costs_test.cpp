@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --coalescing costs programs of many shapes, on a made-up device with a clock of its own: kernels last as long as
-// the test says, and many times longer where they are measured. No program may take more than 1.3 times its plain time
-// and two seconds, and none may hang. The device and what is measured on it are one file: the tests read its state.
+// What --coalescing costs programs of many shapes, on a made-up device with a clock of its own:
+// kernels last as long as the test says, and many times longer where they are measured. No program
+// may take more than 1.3 times its plain time and two seconds, and none may hang. The device and
+// what is measured on it are one file: the tests read its state.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +33,7 @@ struct MadeUpKernel {
   std::uint64_t nanoseconds;
   std::uint64_t factor;            // in a window
   std::uint64_t shared_factor = 0; // in one that measures shared memory too, if it uses any
-  bool spins = false;   // until released
+  bool spins = false;              // until released
 };
 struct Event {
   std::uint64_t stream = 0, at = 0; // `at`: when what was on the stream is done
@@ -45,7 +46,7 @@ struct Device {
   std::vector<Event> events;
   std::uint64_t spinning_on = 0; // stream of the kernel that spins, 0 none
   bool patched = false;
-  Part part = Part::kAll; // that the window measures
+  Part part = Part::kAll;                                  // that the window measures
   std::map<std::string, std::uint64_t> launched_in_window; // since the window opened
   std::map<std::string, std::uint64_t> measured;           // launches that were read
   std::map<std::string, std::uint64_t> shared_measured;    // the same, for shared memory
@@ -61,7 +62,9 @@ int stream_query(std::uint64_t stream) { return busy_until(stream) <= device.clo
 int is_capturing(std::uint64_t, int* status) { return *status = 0; }
 int exchange_mode(int* mode) { return *mode = 0; }
 int get_device(int* ordinal) { return *ordinal = 0; }
-int get_name(const char** name, std::uint64_t function) { return *name = device.kernels.at(function).name.c_str(), 0; }
+int get_name(const char** name, std::uint64_t function) {
+  return *name = device.kernels.at(function).name.c_str(), 0;
+}
 int load(std::uint64_t) { return 0; }
 int event_create(std::uint64_t* event, unsigned) {
   device.events.emplace_back();
@@ -72,24 +75,27 @@ int event_record(std::uint64_t event, std::uint64_t stream) {
   device.events[event - 1] = {stream, std::max(device.clock, busy_until(stream))};
   return 0;
 }
-int event_query(std::uint64_t event) { return device.events[event - 1].at <= device.clock ? 0 : 600; }
+int event_query(std::uint64_t event) {
+  return device.events[event - 1].at <= device.clock ? 0 : 600;
+}
 int event_elapsed(float* milliseconds, std::uint64_t first, std::uint64_t last) {
-  *milliseconds = static_cast<float>(device.events[last - 1].at - device.events[first - 1].at) / 1e6f;
+  *milliseconds =
+    static_cast<float>(device.events[last - 1].at - device.events[first - 1].at) / 1e6f;
   return 0;
 }
 
 void* driver_symbol(const char* name) {
   static const std::map<std::string, void*> kFunctions = {
-      {"cuStreamQuery", reinterpret_cast<void*>(&stream_query)},
-      {"cuStreamIsCapturing", reinterpret_cast<void*>(&is_capturing)},
-      {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void*>(&exchange_mode)},
-      {"cuCtxGetDevice", reinterpret_cast<void*>(&get_device)},
-      {"cuFuncGetName", reinterpret_cast<void*>(&get_name)},
-      {"cuFuncLoad", reinterpret_cast<void*>(&load)},
-      {"cuEventCreate", reinterpret_cast<void*>(&event_create)},
-      {"cuEventRecord", reinterpret_cast<void*>(&event_record)},
-      {"cuEventQuery", reinterpret_cast<void*>(&event_query)},
-      {"cuEventElapsedTime", reinterpret_cast<void*>(&event_elapsed)}};
+    {"cuStreamQuery", reinterpret_cast<void*>(&stream_query)},
+    {"cuStreamIsCapturing", reinterpret_cast<void*>(&is_capturing)},
+    {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void*>(&exchange_mode)},
+    {"cuCtxGetDevice", reinterpret_cast<void*>(&get_device)},
+    {"cuFuncGetName", reinterpret_cast<void*>(&get_name)},
+    {"cuFuncLoad", reinterpret_cast<void*>(&load)},
+    {"cuEventCreate", reinterpret_cast<void*>(&event_create)},
+    {"cuEventRecord", reinterpret_cast<void*>(&event_record)},
+    {"cuEventQuery", reinterpret_cast<void*>(&event_query)},
+    {"cuEventElapsedTime", reinterpret_cast<void*>(&event_elapsed)}};
   const auto found = kFunctions.find(name);
   return found != kFunctions.end() ? found->second : nullptr;
 }
@@ -102,8 +108,10 @@ struct Record {
 };
 std::deque<Record> records;
 
-trace::Slot* append(ThreadLog*, trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t) {
-  Record& record = records.emplace_back(Record{kind, std::vector<trace::Slot>(trace::slots_for(count))});
+trace::Slot* append(ThreadLog*, trace::Kind kind, const std::uint64_t* words, unsigned count,
+                    std::uint16_t) {
+  Record& record =
+    records.emplace_back(Record{kind, std::vector<trace::Slot>(trace::slots_for(count))});
   for (unsigned i = 0; i < count; ++i) set_word(record.slots.data(), i, words[i]);
   return record.slots.data();
 }
@@ -184,8 +192,8 @@ protected:
     collector_->forget();
     began_ = device.clock;
   }
-  std::uint64_t kernel(const std::string& name, std::uint64_t nanoseconds, std::uint64_t factor = 30,
-                       std::uint64_t shared_factor = 0) {
+  std::uint64_t kernel(const std::string& name, std::uint64_t nanoseconds,
+                       std::uint64_t factor = 30, std::uint64_t shared_factor = 0) {
     const std::uint64_t handle = 0x1000 + device.kernels.size() * 16;
     device.kernels[handle] = {name, nanoseconds, factor, shared_factor};
     return handle;
@@ -253,8 +261,8 @@ struct Shape {
 
 std::string shape_name(const testing::TestParamInfo<Shape>& info) {
   const Shape& s = info.param;
-  return std::to_string(s.launches) + "_of_" + std::to_string(s.milliseconds) + "ms_" + std::to_string(s.streams) +
-         (s.synchronizes ? "_waits" : "_never_waits");
+  return std::to_string(s.launches) + "_of_" + std::to_string(s.milliseconds) + "ms_" +
+         std::to_string(s.streams) + (s.synchronizes ? "_waits" : "_never_waits");
 }
 
 class CollectorShapes : public CollectorCosts, public testing::WithParamInterface<Shape> {};
@@ -270,24 +278,26 @@ TEST_P(CollectorShapes, KeepTheBudget) {
     }
     for (unsigned i = 0; i < shape.streams; ++i) synchronize(i);
     const std::uint64_t plain = shape.milliseconds * kMillisecond * shape.launches;
-    EXPECT_LE(taken(), plain * 13 / 10 + 2 * kSecond) << "factor " << factor << ", measured " << device.measured["k"];
+    EXPECT_LE(taken(), plain * 13 / 10 + 2 * kSecond)
+      << "factor " << factor << ", measured " << device.measured["k"];
     EXPECT_EQ(device.measured["k"] != 0, shape.measured) << "factor " << factor;
     EXPECT_EQ(device.measured["k"], device.ever_patched["k"]);
-    if (!shape.measured && shape.launches > 1) { EXPECT_NE(windows_word(WindowsWord::put_off), 0u); }
+    if (!shape.measured && shape.launches > 1) {
+      EXPECT_NE(windows_word(WindowsWord::put_off), 0u);
+    }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CollectorShapes,
-                         testing::Values(Shape{1, 2000, 1, false, true}, Shape{1, 2000, 8, false, true},
-                                         Shape{1, 2000, 1, true, true}, Shape{1, 100, 8, true, true},
-                                         Shape{10, 100, 1, false, true}, Shape{10, 100, 8, false, true},
-                                         Shape{10, 500, 1, true, true}, Shape{18, 100, 1, false, true},
-                                         Shape{28, 100, 1, false, true}, Shape{100, 60, 1, false, false},
-                                         Shape{100, 40, 8, true, false}, Shape{200, 10, 1, true, false},
-                                         Shape{1000, 5, 1, false, false}, Shape{1000, 5, 8, true, false},
-                                         Shape{5000, 1, 1, true, false}, Shape{100, 1, 1, true, false},
-                                         Shape{1, 1, 1, true, false}),
-                         shape_name);
+INSTANTIATE_TEST_SUITE_P(
+  All, CollectorShapes,
+  testing::Values(
+    Shape{1, 2000, 1, false, true}, Shape{1, 2000, 8, false, true}, Shape{1, 2000, 1, true, true},
+    Shape{1, 100, 8, true, true}, Shape{10, 100, 1, false, true}, Shape{10, 100, 8, false, true},
+    Shape{10, 500, 1, true, true}, Shape{18, 100, 1, false, true}, Shape{28, 100, 1, false, true},
+    Shape{100, 60, 1, false, false}, Shape{100, 40, 8, true, false}, Shape{200, 10, 1, true, false},
+    Shape{1000, 5, 1, false, false}, Shape{1000, 5, 8, true, false}, Shape{5000, 1, 1, true, false},
+    Shape{100, 1, 1, true, false}, Shape{1, 1, 1, true, false}),
+  shape_name);
 
 TEST_F(CollectorCosts, OnlyTheLaunchesThatWereAskedForAreMeasured) {
   for (const bool waits : {false, true}) {
@@ -306,7 +316,8 @@ TEST_F(CollectorCosts, OnlyTheLaunchesThatWereAskedForAreMeasured) {
 
 TEST_F(CollectorCosts, AnotherKernelIsNotSlowedDown) {
   start();
-  const std::uint64_t quick = kernel("quick", kMillisecond), slow = kernel("slow", 400 * kMillisecond);
+  const std::uint64_t quick = kernel("quick", kMillisecond),
+                      slow = kernel("slow", 400 * kMillisecond);
   for (unsigned i = 0; i < 8; ++i) {
     launch(quick, 0);
     launch(slow, 1);
@@ -319,7 +330,8 @@ TEST_F(CollectorCosts, AnotherKernelIsNotSlowedDown) {
 
 TEST_F(CollectorCosts, LaterKernelsFindRoom) {
   start();
-  const std::uint64_t first = kernel("first", 10 * kMillisecond, 60), later = kernel("later", 10 * kMillisecond, 60);
+  const std::uint64_t first = kernel("first", 10 * kMillisecond, 60),
+                      later = kernel("later", 10 * kMillisecond, 60);
   for (unsigned i = 0; i < 64; ++i) launch(first);
   for (unsigned i = 0; i < 4; ++i) launch(later);
   synchronize();
@@ -338,7 +350,8 @@ TEST_F(CollectorCosts, ALargerGridIsForeseen) {
 
 TEST_F(CollectorCosts, AFactorAboveTheForeseenIsLearnt) {
   start();
-  const std::uint64_t first = kernel("first", 5 * kMillisecond, 300), second = kernel("second", 5 * kMillisecond, 300);
+  const std::uint64_t first = kernel("first", 5 * kMillisecond, 300),
+                      second = kernel("second", 5 * kMillisecond, 300);
   for (unsigned i = 0; i < 50; ++i) launch(first);
   synchronize();
   for (unsigned i = 0; i < 50; ++i) launch(second); // 60 times would fit, 300 times does not
@@ -356,7 +369,8 @@ TEST_F(CollectorCosts, SharedMemoryIsMeasuredWhereThereIsTime) {
   EXPECT_NE(device.measured["k"], 0u);
   EXPECT_NE(device.shared_measured["k"], 0u);
   EXPECT_EQ(function_word(FunctionWord::measured), device.measured["k"]);
-  EXPECT_EQ(function_word(FunctionWord::measured) + function_word(FunctionWord::more_shared), device.shared_measured["k"]);
+  EXPECT_EQ(function_word(FunctionWord::measured) + function_word(FunctionWord::more_shared),
+            device.shared_measured["k"]);
   EXPECT_LE(taken(), 200 * kMillisecond * 13 / 10 + 2 * kSecond);
 }
 
@@ -374,15 +388,15 @@ TEST_F(CollectorCosts, DearSharedMemoryIsLeftOut) {
 // ---- kernels that wait for what is held back
 
 // Known to the collector, so that its next launch is measured.
-#define MEASURE_NEXT(k)                                                                                                \
-  launch(k);                                                                                                           \
+#define MEASURE_NEXT(k)                                                                            \
+  launch(k);                                                                                       \
   synchronize()
 
 TEST_F(CollectorCosts, AKernelThatWaitsForALaterOneDoesNotHang) {
   for (const char* launches : {"auto", "5"}) {
     start(launches);
-    const std::uint64_t spin = kernel("spin", 20 * kMillisecond), next = kernel("next", kMillisecond),
-                        flag = kernel("flag", kMillisecond);
+    const std::uint64_t spin = kernel("spin", 20 * kMillisecond),
+                        next = kernel("next", kMillisecond), flag = kernel("flag", kMillisecond);
     MEASURE_NEXT(spin);
     device.kernels[spin].spins = true;
     const std::uint64_t before = device.clock;

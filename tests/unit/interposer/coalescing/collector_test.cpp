@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the collector that need no device: which launches are due, the time windows may take, the table of
-// slots, sizes of images.
+// The parts of the collector that need no device: which launches are due, the time windows may
+// take, the table of slots, sizes of images.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,8 +14,8 @@
 #include <vector>
 #include <zstd.h>
 
-#include "interposer/coalescing/collector/sampling/code_bound.h"
 #include "interposer/coalescing/collector/core.h"
+#include "interposer/coalescing/collector/sampling/code_bound.h"
 #include "interposer/coalescing/collector/sampling/images.h"
 #include "interposer/coalescing/collector/sampling/sampling_policy.h"
 #include "interposer/coalescing/collector/table.h"
@@ -56,7 +56,8 @@ TEST(CollectorPolicy, MeasuringTakesTwoSecondsAndThenAShare) {
   governor.charge(kSecond);
   EXPECT_EQ(governor.allowance(10 * kSecond, false), kSecond);
   EXPECT_EQ(governor.allowance(10 * kSecond, true), 0u);
-  EXPECT_EQ(governor.allowance(21 * kSecond, false), 4 * kSecond); // three of the ten that were not spent measuring
+  EXPECT_EQ(governor.allowance(21 * kSecond, false), 4 * kSecond); // three of the ten that were not
+                                                                   // spent measuring
   governor.charge(100 * kSecond);
   EXPECT_EQ(governor.allowance(21 * kSecond, false), 0u);
 }
@@ -122,14 +123,16 @@ protected:
     functions.is_in_file = [](const void*) { return false; };
     functions.driver_symbol = [](const char* name) {
       if (name == std::string("cuCtxGetDevice")) return reinterpret_cast<void*>(&first_device);
-      return name == std::string("cuDeviceGetAttribute") ? reinterpret_cast<void*>(&capability_9_0) : nullptr;
+      return name == std::string("cuDeviceGetAttribute") ? reinterpret_cast<void*>(&capability_9_0)
+                                                         : nullptr;
     };
     core = &functions;
     forget_code();
   }
   ~CollectorCode() override { core = nullptr; }
   static std::string cubin(const std::string& architecture) {
-    std::ifstream file(std::string(GMT_CUBINS) + "/kernels.plain." + architecture + ".cubin", std::ios::binary);
+    std::ifstream file(std::string(GMT_CUBINS) + "/kernels.plain." + architecture + ".cubin",
+                       std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
 };
@@ -155,20 +158,23 @@ std::string fat_binary(const std::string& code, std::size_t plain_bytes, std::ui
 
 TEST_F(CollectorCode, PackedCubinsAreRead) {
   const std::string plain = cubin("sm_90");
-  std::string lz4(static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(plain.size()))), '\0');
-  lz4.resize(static_cast<std::size_t>(LZ4_compress_default(plain.data(), lz4.data(), static_cast<int>(plain.size()),
-                                                           static_cast<int>(lz4.size()))));
+  std::string lz4(static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(plain.size()))),
+                  '\0');
+  lz4.resize(static_cast<std::size_t>(LZ4_compress_default(
+    plain.data(), lz4.data(), static_cast<int>(plain.size()), static_cast<int>(lz4.size()))));
   std::string zstd(ZSTD_compressBound(plain.size()), '\0');
   zstd.resize(ZSTD_compress(zstd.data(), zstd.size(), plain.data(), plain.size(), 3));
-  for (const std::string& image : {fat_binary(plain, plain.size(), 0), fat_binary(lz4, plain.size(), trace::kFatbinLz4),
-                                   fat_binary(zstd, plain.size(), trace::kFatbinZstd)}) {
+  for (const std::string& image :
+       {fat_binary(plain, plain.size(), 0), fat_binary(lz4, plain.size(), trace::kFatbinLz4),
+        fat_binary(zstd, plain.size(), trace::kFatbinZstd)}) {
     forget_code();
     learn_code(image.data(), image.size());
     EXPECT_TRUE(code_bound_of("tile").is_bounded());
   }
   forget_code();
   lz4[lz4.size() / 2] = static_cast<char>(lz4[lz4.size() / 2] ^ 0x55);
-  const std::string cut = fat_binary(lz4.substr(0, lz4.size() - 9), plain.size(), trace::kFatbinLz4); // damaged
+  const std::string cut =
+    fat_binary(lz4.substr(0, lz4.size() - 9), plain.size(), trace::kFatbinLz4); // damaged
   learn_code(cut.data(), cut.size());
   EXPECT_FALSE(code_bound_of("tile").is_bounded());
 }
@@ -185,7 +191,8 @@ TEST_P(CollectorCubin, KernelsWithoutLoopsAreBounded) {
     EXPECT_GE(bound.instructions, 16u) << kernel;
     EXPECT_GE(bound.accesses, 2u) << kernel;
     EXPECT_LT(bound.cost(1), 3 * kMillisecond) << kernel;
-    EXPECT_GT(bound.cost(1 << 20), 16 * kMillisecond) << kernel; // a million warps, two accesses of 8 ns each
+    EXPECT_GT(bound.cost(1 << 20), 16 * kMillisecond) << kernel; // a million warps, two accesses of
+                                                                 // 8 ns each
   }
   EXPECT_FALSE(code_bound_of("none").is_bounded());
 }
@@ -197,21 +204,24 @@ struct Encoded {
   std::uint64_t low, high;
 };
 CodeBound bound_of(const std::vector<Encoded>& code, IsRelocated is_relocated = nullptr) {
-  return bound_of_code(reinterpret_cast<const unsigned char*>(code.data()), code.size() * sizeof(Encoded), is_relocated,
-                       nullptr);
+  return bound_of_code(reinterpret_cast<const unsigned char*>(code.data()),
+                       code.size() * sizeof(Encoded), is_relocated, nullptr);
 }
 
 TEST(CollectorSass, LoopsAndCallsElsewhereAreNotBounded) {
-  constexpr Encoded kExit{0x000000000000794d, 0x000fea0003800000}, kPad{0xfffffffc00fc7947, 0x000fc0000383ffff},
-    kOldPad{0xfffffff000007947, 0x000fc0000383ffff}, kAhead{0x0000000400d40947, 0x000fea0003800000},
-    kBack{0xfffffffc00d81947, 0x000fea000383ffff}, kCall{0x0000000400f47944, 0x030fea0003c00000},
-    kReturn{0xfffffff004dc7950, 0x000fea0003c3ffff}, kLoad{0x0000000402027981, 0x000ea8000c1e1900};
+  constexpr Encoded kExit{0x000000000000794d, 0x000fea0003800000},
+    kPad{0xfffffffc00fc7947, 0x000fc0000383ffff}, kOldPad{0xfffffff000007947, 0x000fc0000383ffff},
+    kAhead{0x0000000400d40947, 0x000fea0003800000}, kBack{0xfffffffc00d81947, 0x000fea000383ffff},
+    kCall{0x0000000400f47944, 0x030fea0003c00000}, kReturn{0xfffffff004dc7950, 0x000fea0003c3ffff},
+    kLoad{0x0000000402027981, 0x000ea8000c1e1900};
   EXPECT_TRUE(bound_of({kLoad, kAhead, kExit, kPad}).is_bounded());
   EXPECT_TRUE(bound_of({kLoad, kExit, kOldPad}).is_bounded());
   EXPECT_FALSE(bound_of({kLoad, kBack, kExit, kPad}).is_bounded());
   EXPECT_EQ(bound_of({kLoad, kExit}).accesses, 1u);
-  EXPECT_EQ(bound_of({kCall, kCall, kExit, kLoad, kReturn}).accesses, 3u); // the part behind the end may run each time
-  EXPECT_FALSE(bound_of({kCall, kExit}, [](void*, std::uint64_t offset) { return offset == 0; }).is_bounded());
+  EXPECT_EQ(bound_of({kCall, kCall, kExit, kLoad, kReturn}).accesses, 3u); // the part behind the
+                                                                           // end may run each time
+  EXPECT_FALSE(
+    bound_of({kCall, kExit}, [](void*, std::uint64_t offset) { return offset == 0; }).is_bounded());
 }
 
 TEST(CollectorImages, SizesByTheHeader) {

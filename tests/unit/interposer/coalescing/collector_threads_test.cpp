@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that launch kernels and graphs, capture and wait while windows open and are read, on a made-up device whose
-// work ends by itself a little later. Opening and reading must never meet work or a capture, or a launch while they last; no
-// graph is launched in a window; every launch is counted once.
+// Threads that launch kernels and graphs, capture and wait while windows open and are read, on a
+// made-up device whose work ends by itself a little later. Opening and reading must never meet work
+// or a capture, or a launch while they last; no graph is launched in a window; every launch is
+// counted once.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -50,7 +51,9 @@ void finish_work(const std::atomic<bool>& end) {
   }
 }
 
-int stream_query(std::uint64_t stream) { return pending.at(stream - kFirstStream).load() == 0 ? 0 : 600; }
+int stream_query(std::uint64_t stream) {
+  return pending.at(stream - kFirstStream).load() == 0 ? 0 : 600;
+}
 int is_capturing(std::uint64_t, int* status) { return *status = 0; }
 int exchange_mode(int* mode) { return *mode = 0; }
 int get_device(int* device) { return *device = 0; }
@@ -75,9 +78,11 @@ struct Record {
 std::mutex records_mutex;
 std::deque<Record> records;
 
-trace::Slot* append(ThreadLog*, trace::Kind kind, const std::uint64_t* words, unsigned count, std::uint16_t) {
+trace::Slot* append(ThreadLog*, trace::Kind kind, const std::uint64_t* words, unsigned count,
+                    std::uint16_t) {
   const std::scoped_lock lock(records_mutex);
-  Record& record = records.emplace_back(Record{kind, std::vector<trace::Slot>(trace::slots_for(count))});
+  Record& record =
+    records.emplace_back(Record{kind, std::vector<trace::Slot>(trace::slots_for(count))});
   for (unsigned i = 0; i < count; ++i) set_word(record.slots.data(), i, words[i]);
   return record.slots.data();
 }
@@ -170,7 +175,8 @@ public:
   Answer open(std::uint64_t, int, Part part, bool) noexcept override {
     part_ = part;
     look_for_captures();
-    if (running.load() != 0) met_work.fetch_add(1); // launched before: it is not known whether they would count
+    if (running.load() != 0)
+      met_work.fetch_add(1); // launched before: it is not known whether they would count
     EXPECT_FALSE(enabled.exchange(true));
     launched_in_window.store(0);
     return {};
@@ -180,7 +186,8 @@ public:
     if (running.load() != 0) met_work.fetch_add(1);
     std::this_thread::sleep_for(100us);
     look_for_captures();
-    if (running.load() != 0) met_work.fetch_add(1); // a thread launched meanwhile: we would wait for that, too
+    if (running.load() != 0)
+      met_work.fetch_add(1); // a thread launched meanwhile: we would wait for that, too
     const std::uint64_t launches = launched_in_window.exchange(0);
     read_launches.fetch_add(launches);
     readings.fetch_add(1);
@@ -230,7 +237,8 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   constexpr unsigned kThreads = 8, kLaunches = 1500;
   std::strcpy(options.coalescing_launches, "all");
   options.counters = 1;
-  const CollectorFunctions& collector = *begin_collector(made_up_core(), {&made_up_metrics, &made_up_counters});
+  const CollectorFunctions& collector =
+    *begin_collector(made_up_core(), {&made_up_metrics, &made_up_counters});
   std::atomic<bool> end{false};
   std::thread device([&end] { finish_work(end); });
   std::vector<std::thread> threads;
@@ -240,7 +248,8 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
         const unsigned stream = t + (i % 3 == 0 ? kThreads : 0);
         launch(collector, stream, i % 50 == 49, i % 7 == 0);
         if (i % 200 == 150) launch_graph(collector, stream);
-        if (t < 2 && i % 300 == 200) capture(collector, 1000 + t); // a stream that has no other work
+        if (t < 2 && i % 300 == 200)
+          capture(collector, 1000 + t); // a stream that has no other work
         if (i % 10 == 9) wait_for_stream(collector, stream);
         if (i % 100 == 99) std::this_thread::sleep_for(2ms); // a moment in which all may be idle
       }
@@ -248,7 +257,8 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   for (unsigned stream = 0; stream < kStreams; ++stream) wait_for_stream(collector, stream);
-  constexpr unsigned kAtRest = 6; // launches that meet no other: some are measured and some counted, whatever came before
+  constexpr unsigned kAtRest = 6; // launches that meet no other: some are measured and some
+                                  // counted, whatever came before
   for (unsigned i = 0; i < kAtRest; ++i) {
     launch(collector, 0, false, false);
     wait_for_stream(collector, 0);
@@ -278,11 +288,13 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   EXPECT_GE(countings.load(), 1);
   const trace::Slot* counters = only(trace::Kind::kAccessCounters);
   ASSERT_NE(counters, nullptr);
-  const std::uint64_t first = word_of(counters, CountersWord::first_pass), second = word_of(counters, CountersWord::second_pass);
+  const std::uint64_t first = word_of(counters, CountersWord::first_pass),
+                      second = word_of(counters, CountersWord::second_pass);
   EXPECT_EQ(first + second, static_cast<std::uint64_t>(countings.load()));
   EXPECT_EQ(word_of(counters, CountersWord::read_bytes), first);
   EXPECT_EQ(word_of(counters, CountersWord::l2_hits), second);
-  EXPECT_EQ(word_of(windows, WindowsWord::counted) - word_of(windows, WindowsWord::counted_lost), countings.load());
+  EXPECT_EQ(word_of(windows, WindowsWord::counted) - word_of(windows, WindowsWord::counted_lost),
+            countings.load());
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The drain of device rings under threads that write as kernels do: the real drain thread, its log, and the kernels' own code
-// for writing, without a driver. Linked with interposer_log_test.cpp; built with the thread sanitizer in scripts/test.
+// The drain of device rings under threads that write as kernels do: the real drain thread, its log,
+// and the kernels' own code for writing, without a driver. Linked with interposer_log_test.cpp;
+// built with the thread sanitizer in scripts/test.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -12,8 +13,8 @@
 #include <vector>
 
 #include "gpumemtrace/detail/ring_writer.h"
-#include "interposer/log/process.h"
 #include "interposer/device_ring/drain.h"
+#include "interposer/log/process.h"
 #include "interposer/log/thread_log.h"
 #include "trace/ring_reader.h"
 
@@ -57,7 +58,8 @@ unsigned write_records(trace::DeviceControl& control, unsigned thread) {
     const std::uint64_t ticket = writer.reserve(slots);
     if (ticket == device::kNoTicket) continue;
     ++written;
-    writer.publish(ticket, {trace::Kind::kDeviceAlloc, slots, trace::kNoApi, 0, 0}, i, trace::pack_who(1, thread, 0, 0),
+    writer.publish(ticket, {trace::Kind::kDeviceAlloc, slots, trace::kNoApi, 0, 0}, i,
+                   trace::pack_who(1, thread, 0, 0),
                    [&](unsigned word) { return word == 0 ? thread : std::uint64_t{i}; });
   }
   return written;
@@ -107,7 +109,8 @@ protected:
   static std::vector<unsigned> write_all(trace::DeviceControl& control) {
     std::vector<unsigned> written(kThreads);
     std::vector<std::thread> threads;
-    for (unsigned t = 0; t < kThreads; ++t) threads.emplace_back([&, t] { written[t] = write_records(control, t); });
+    for (unsigned t = 0; t < kThreads; ++t)
+      threads.emplace_back([&, t] { written[t] = write_records(control, t); });
     for (std::thread& thread : threads) thread.join();
     return written;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interposer's log under many threads, in this process: the real Process, ThreadLog and StackInterner, without the
-// hooked calls. Built with the thread sanitizer in scripts/test. Each thread writes records that carry its number and
-// a counter; what the files hold afterwards is compared with what was written.
+// The interposer's log under many threads, in this process: the real Process, ThreadLog and
+// StackInterner, without the hooked calls. Built with the thread sanitizer in scripts/test. Each
+// thread writes records that carry its number and a counter; what the files hold afterwards is
+// compared with what was written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,21 +22,22 @@
 #include "interposer/log/module_list.h"
 #include "interposer/log/process.h"
 #include "interposer/log/thread_log.h"
-#include "interposer/log/unwinder_functions.h"
 #include "interposer/log/thread_session.h"
+#include "interposer/log/unwinder_functions.h"
 
 namespace gmt::interposer {
 
 // The parts of a session that a program without CUDA has.
-constinit const SessionPart kParts[] = {{forget_texts, nullptr}, {forget_noted_modules, note_all_modules}};
+constinit const SessionPart kParts[] = {{forget_texts, nullptr},
+                                        {forget_noted_modules, note_all_modules}};
 constinit const SessionParts session_parts{kParts, std::size(kParts)};
 
 namespace {
 
 namespace fs = std::filesystem;
 
-// Made-up call stacks, a new one every few calls: libunwind frees its caches when a thread ends, which is later than
-// the thread sanitizer's runtime can follow.
+// Made-up call stacks, a new one every few calls: libunwind frees its caches when a thread ends,
+// which is later than the thread sanitizer's runtime can follow.
 int made_up_backtrace(void** frames, int size) {
   static thread_local std::uint64_t calls = 0;
   const int count = std::min(size, 12);
@@ -84,7 +86,8 @@ void write_records(std::uint64_t thread, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     Record record;
     record.kind = trace::Kind::kNote;
-    record.use(i % 3 == 0 ? trace::kFirstPayloadWords + trace::kMorePayloadWords : trace::kFirstPayloadWords); // some records take two slots
+    record.use(i % 3 == 0 ? trace::kFirstPayloadWords + trace::kMorePayloadWords
+                          : trace::kFirstPayloadWords); // some records take two slots
     trace::NoteFields(record).first(thread).second(i);
     if (i % 64 == 0) {
       log->stacks().here(*log, __builtin_return_address(0), __builtin_frame_address(0));
@@ -96,10 +99,13 @@ void write_records(std::uint64_t thread, unsigned count) {
 TEST(InterposerLog, ManyThreadsWriteAndLoseNothing) {
   ASSERT_NE(std::getenv("GPUMEMTRACE_DIR"), nullptr) << "CTest sets GPUMEMTRACE_DIR";
   walk_made_up_stacks();
-  constexpr unsigned kThreads = 16, kRounds = 4, kRecords = 5000; // enough to grow every log several times
-  for (unsigned round = 0; round < kRounds; ++round) { // later rounds write to logs leased from earlier ones
+  constexpr unsigned kThreads = 16, kRounds = 4, kRecords = 5000; // enough to grow every log
+                                                                  // several times
+  for (unsigned round = 0; round < kRounds; ++round) { // later rounds write to logs leased from
+                                                       // earlier ones
     std::vector<std::thread> threads;
-    for (unsigned t = 0; t < kThreads; ++t) threads.emplace_back(write_records, round * kThreads + t, kRecords);
+    for (unsigned t = 0; t < kThreads; ++t)
+      threads.emplace_back(write_records, round * kThreads + t, kRecords);
     for (std::thread& thread : threads) thread.join();
   }
   char trace[4096];
@@ -108,9 +114,11 @@ TEST(InterposerLog, ManyThreadsWriteAndLoseNothing) {
   std::map<std::uint64_t, std::set<std::uint64_t>> by_thread;
   for (const Written& w : read_trace(trace, orders)) by_thread[w.thread].insert(w.counter);
   EXPECT_EQ(by_thread.size(), kThreads * kRounds);
-  for (const auto& [thread, counters] : by_thread) EXPECT_EQ(counters.size(), kRecords) << "thread " << thread;
+  for (const auto& [thread, counters] : by_thread)
+    EXPECT_EQ(counters.size(), kRecords) << "thread " << thread;
   std::size_t logs = 0;
-  for (const auto& entry : fs::directory_iterator(trace)) logs += entry.path().extension() == ".log";
+  for (const auto& entry : fs::directory_iterator(trace))
+    logs += entry.path().extension() == ".log";
   EXPECT_LE(logs, kThreads + 1u) << "threads that ended did not pass their logs on";
   fs::remove_all(fs::path(trace).parent_path());
 }
@@ -123,7 +131,8 @@ std::uintmax_t bytes_of_logs() {
   return bytes;
 }
 
-// From one wait to the next a program does much the same: at the second one there is room for all of it.
+// From one wait to the next a program does much the same: at the second one there is room for all
+// of it.
 TEST(InterposerRoom, IsMadeWhereTheProgramWaits) {
   std::uint32_t epoch = 0, number = 0;
   ThreadLog* log = Process::enter_thread(epoch, number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scan of launch arguments (interposer/recorders/launch_arguments.cpp) against a made-up driver: which words end up in the record,
-// with which parameter's number, for every shape of parameters; and what is forgotten when code is unloaded. Logs and
-// rings are the real ones.
+// The scan of launch arguments (interposer/recorders/launch_arguments.cpp) against a made-up
+// driver: which words end up in the record, with which parameter's number, for every shape of
+// parameters; and what is forgotten when code is unloaded. Logs and rings are the real ones.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -29,7 +29,8 @@
 
 namespace gmt::interposer {
 
-constinit const SessionPart kParts[] = {{forget_contexts, nullptr}, {forget_kernels, nullptr}, {forget_device_rings, nullptr}};
+constinit const SessionPart kParts[] = {
+  {forget_contexts, nullptr}, {forget_kernels, nullptr}, {forget_device_rings, nullptr}};
 constinit const SessionParts session_parts{kParts, std::size(kParts)};
 
 namespace {
@@ -47,12 +48,14 @@ struct Kernel {
 std::map<std::uint64_t, Kernel> driver_kernels;
 std::atomic<unsigned> questions = 0;
 std::atomic<std::uint64_t> context_now = 0;
-std::map<std::uint64_t, std::uint64_t> variables; // by module, of instrumented kernels: what the module was given
+std::map<std::uint64_t, std::uint64_t> variables; // by module, of instrumented kernels: what the
+                                                  // module was given
 unsigned module_questions = 0, variable_writes = 0;
 
 constexpr int kOk = 0, kInvalidValue = 1, kInvalidHandle = 400;
 
-int parameter_of(bool function, std::uint64_t handle, std::size_t index, std::size_t* offset, std::size_t* size) {
+int parameter_of(bool function, std::uint64_t handle, std::size_t index, std::size_t* offset,
+                 std::size_t* size) {
   ++questions;
   const auto it = driver_kernels.find(handle);
   if (it == driver_kernels.end() || it->second.is_function != function) return kInvalidHandle;
@@ -61,10 +64,12 @@ int parameter_of(bool function, std::uint64_t handle, std::size_t index, std::si
   *size = it->second.parameters[index].second;
   return kOk;
 }
-int function_parameter(std::uint64_t handle, std::size_t index, std::size_t* offset, std::size_t* size) {
+int function_parameter(std::uint64_t handle, std::size_t index, std::size_t* offset,
+                       std::size_t* size) {
   return parameter_of(true, handle, index, offset, size);
 }
-int kernel_parameter(std::uint64_t handle, std::size_t index, std::size_t* offset, std::size_t* size) {
+int kernel_parameter(std::uint64_t handle, std::size_t index, std::size_t* offset,
+                     std::size_t* size) {
   return parameter_of(false, handle, index, offset, size);
 }
 int name_of(bool function, const char** name, std::uint64_t handle) {
@@ -92,9 +97,11 @@ int module_of(std::uint64_t* module, std::uint64_t function) {
   *module = function;
   return kOk;
 }
-int variable_of(std::uint64_t* address, std::size_t* bytes, std::uint64_t module, const char* name) {
+int variable_of(std::uint64_t* address, std::size_t* bytes, std::uint64_t module,
+                const char* name) {
   const auto it = driver_kernels.find(module & 0xffff);
-  if (it == driver_kernels.end() || !it->second.is_instrumented || std::strcmp(name, trace::kControlSymbol) != 0) {
+  if (it == driver_kernels.end() || !it->second.is_instrumented ||
+      std::strcmp(name, trace::kControlSymbol) != 0) {
     return kInvalidValue;
   }
   *address = reinterpret_cast<std::uint64_t>(&variables[module]);
@@ -102,7 +109,8 @@ int variable_of(std::uint64_t* address, std::size_t* bytes, std::uint64_t module
   return kOk;
 }
 int copy_to_device(std::uint64_t to, const void* from, std::size_t bytes, std::uint64_t) {
-  for (const auto& [module, variable] : variables) variable_writes += to == reinterpret_cast<std::uint64_t>(&variable);
+  for (const auto& [module, variable] : variables)
+    variable_writes += to == reinterpret_cast<std::uint64_t>(&variable);
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return kOk;
 }
@@ -123,22 +131,23 @@ int do_nothing() { return kOk; }
 
 void* made_up_driver(const char* name) noexcept {
   static const std::map<std::string, void*> kFunctions = {
-      {"cuFuncGetParamInfo", reinterpret_cast<void*>(&function_parameter)},
-      {"cuKernelGetParamInfo", reinterpret_cast<void*>(&kernel_parameter)},
-      {"cuFuncGetName", reinterpret_cast<void*>(&function_name)},
-      {"cuKernelGetName", reinterpret_cast<void*>(&kernel_name)},
-      {"cuCtxGetCurrent", reinterpret_cast<void*>(&current_context_of_driver)},
-      {"cuKernelGetFunction", reinterpret_cast<void*>(&function_of_kernel)},
-      {"cuFuncGetModule", reinterpret_cast<void*>(&module_of)},
-      {"cuModuleGetGlobal_v2", reinterpret_cast<void*>(&variable_of)},
-      {"cuMemcpyHtoDAsync_v2", reinterpret_cast<void*>(&copy_to_device)},
-      {"cuMemAlloc_v2", reinterpret_cast<void*>(&allocate)},
-      {"cuMemHostGetDevicePointer_v2", reinterpret_cast<void*>(&device_pointer)},
-      {"cuCtxGetDevice", reinterpret_cast<void*>(&first_device)},
-      {"cuStreamCreate", reinterpret_cast<void*>(&make_stream)}};
-  for (const char* other : {"cuThreadExchangeStreamCaptureMode", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
-                            "cuDevicePrimaryCtxGetState", "cuMemHostRegister_v2", "cuMemHostUnregister",
-                            "cuMemFree_v2", "cuStreamDestroy_v2", "cuStreamQuery"}) {
+    {"cuFuncGetParamInfo", reinterpret_cast<void*>(&function_parameter)},
+    {"cuKernelGetParamInfo", reinterpret_cast<void*>(&kernel_parameter)},
+    {"cuFuncGetName", reinterpret_cast<void*>(&function_name)},
+    {"cuKernelGetName", reinterpret_cast<void*>(&kernel_name)},
+    {"cuCtxGetCurrent", reinterpret_cast<void*>(&current_context_of_driver)},
+    {"cuKernelGetFunction", reinterpret_cast<void*>(&function_of_kernel)},
+    {"cuFuncGetModule", reinterpret_cast<void*>(&module_of)},
+    {"cuModuleGetGlobal_v2", reinterpret_cast<void*>(&variable_of)},
+    {"cuMemcpyHtoDAsync_v2", reinterpret_cast<void*>(&copy_to_device)},
+    {"cuMemAlloc_v2", reinterpret_cast<void*>(&allocate)},
+    {"cuMemHostGetDevicePointer_v2", reinterpret_cast<void*>(&device_pointer)},
+    {"cuCtxGetDevice", reinterpret_cast<void*>(&first_device)},
+    {"cuStreamCreate", reinterpret_cast<void*>(&make_stream)}};
+  for (const char* other :
+       {"cuThreadExchangeStreamCaptureMode", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
+        "cuDevicePrimaryCtxGetState", "cuMemHostRegister_v2", "cuMemHostUnregister", "cuMemFree_v2",
+        "cuStreamDestroy_v2", "cuStreamQuery"}) {
     if (std::strcmp(name, other) == 0) return reinterpret_cast<void*>(&do_nothing);
   }
   const auto found = kFunctions.find(name);
@@ -172,7 +181,8 @@ std::map<std::uint64_t, Kernel> announced() {
     std::ifstream in(entry.path(), std::ios::binary);
     const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
     std::vector<trace::Slot> slots((bytes.size() - trace::kLogHeaderBytes) / sizeof(trace::Slot));
-    std::memcpy(slots.data(), bytes.data() + trace::kLogHeaderBytes, slots.size() * sizeof(trace::Slot));
+    std::memcpy(slots.data(), bytes.data() + trace::kLogHeaderBytes,
+                slots.size() * sizeof(trace::Slot));
     for (std::size_t at = 0; at < slots.size();) {
       const trace::Head head = trace::unpack(slots[at].head);
       const std::vector<std::uint64_t> words = words_of(&slots[at], head.slots);
@@ -203,7 +213,8 @@ class RemovesTrace : public testing::Environment {
     if (Process::is_on()) fs::remove_all(trace_folder());
   }
 };
-[[maybe_unused]] const testing::Environment* const kRemovesTrace = testing::AddGlobalTestEnvironment(new RemovesTrace);
+[[maybe_unused]] const testing::Environment* const kRemovesTrace =
+  testing::AddGlobalTestEnvironment(new RemovesTrace);
 
 using Words = std::vector<std::pair<std::uint64_t, unsigned>>; // address, parameter
 
@@ -230,7 +241,8 @@ protected:
     complete = (record.flags & trace::kLaunchScanned) != 0;
     Words words;
     for (unsigned i = trace::kFirstPayloadWords; i < record.words; ++i) {
-      words.emplace_back(trace::argument_address(record.w[i]), trace::argument_parameter(record.w[i]));
+      words.emplace_back(trace::argument_address(record.w[i]),
+                         trace::argument_parameter(record.w[i]));
     }
     return words;
   }
@@ -266,7 +278,8 @@ TEST_F(KernelScan, OddSizesAreReadWithinTheirBounds) {
   } twelve{{0x10000, 0x7f12, 9}}; // the first two words make an address
   std::uint32_t last = 7;
   std::uint64_t pointer = kAddress;
-  EXPECT_EQ(launch(0x10, {&one, &four, &twelve, &last, &pointer}), (Words{{0x7f1200010000, 2}, {kAddress, 4}}));
+  EXPECT_EQ(launch(0x10, {&one, &four, &twelve, &last, &pointer}),
+            (Words{{0x7f1200010000, 2}, {kAddress, 4}}));
   EXPECT_TRUE(complete);
 }
 
@@ -327,7 +340,8 @@ TEST_F(KernelScan, ExtraIsScannedAsABlock) {
   std::uint64_t block[4] = {3, kAddress, kAddress + 8, kAddress + 16};
   std::size_t size = sizeof block;
   void* extra[] = {reinterpret_cast<void*>(1), block, reinterpret_cast<void*>(2), &size, nullptr};
-  EXPECT_EQ(launch(0x10, nullptr, extra), (Words{{kAddress, 1}, {kAddress + 8, 1}, {kAddress + 16, 2}}));
+  EXPECT_EQ(launch(0x10, nullptr, extra),
+            (Words{{kAddress, 1}, {kAddress + 8, 1}, {kAddress + 16, 2}}));
   EXPECT_TRUE(complete);
   size = 24; // the last parameter is not there
   EXPECT_EQ(launch(0x10, nullptr, extra), (Words{{kAddress, 1}, {kAddress + 8, 1}}));
@@ -352,7 +366,8 @@ TEST_F(KernelScan, BothKindsOfHandlesAreAskedOnceAndAnnounced) {
   for (int again = 0; again < 3; ++again) {
     EXPECT_EQ(launch(0x10, {&pointer}), (Words{{kAddress, 0}}));
     EXPECT_EQ(launch(0x20, {&pointer, &number}), (Words{{kAddress, 0}}));
-    EXPECT_EQ(questions, 2u + 1u + 3u); // each to its end, and the wrong question about the CUkernel
+    EXPECT_EQ(questions, 2u + 1u + 3u); // each to its end, and the wrong question about the
+                                        // CUkernel
   }
   EXPECT_EQ(announced()[0x10].name, long_name);
   EXPECT_EQ(announced()[0x20].name, "kernel");
@@ -386,7 +401,8 @@ TEST_F(KernelScan, TheModuleOfAnInstrumentedKernelGetsTheRingOfEachContext) {
     EXPECT_EQ(variable_writes, controls.size());
   }
   EXPECT_EQ(variables.size(), 2u);
-  EXPECT_EQ(module_questions, 5u); // of the CUkernel and of its function in each context, and the plain one's once
+  EXPECT_EQ(module_questions, 5u); // of the CUkernel and of its function in each context, and the
+                                   // plain one's once
   for (const std::uint64_t context : {0xc1u, 0xc2u}) context_has_ended(context);
   context_now = 0;
 }
@@ -414,17 +430,21 @@ TEST_F(KernelScan, MoreKernelsThanTheTableHasPlacesFor) {
     driver_kernels[handle * 64] = {"k", {{0, 8}}};
     ASSERT_EQ(launch(handle * 64, {&pointer}).size(), 1u) << handle;
   }
-  for (std::uint64_t handle = 1; handle <= 20000; ++handle) ASSERT_EQ(launch(handle * 64, {&pointer}).size(), 1u);
+  for (std::uint64_t handle = 1; handle <= 20000; ++handle)
+    ASSERT_EQ(launch(handle * 64, {&pointer}).size(), 1u);
 }
 
 TEST_F(KernelScan, ThreadsLaunchWhileCodeIsUnloaded) {
   for (std::uint64_t handle = 64; handle < 64 * 200; handle += 64) {
-    driver_kernels[handle] = {"k", handle % 128 == 0 ? Kernel{}.parameters : decltype(Kernel::parameters){{0, 4}, {8, 8}}};
+    driver_kernels[handle] = {
+      "k", handle % 128 == 0 ? Kernel{}.parameters : decltype(Kernel::parameters){{0, 4}, {8, 8}}};
   }
   std::atomic<bool> stop = false;
   std::thread unloads([&] {
     while (!stop.load()) {
-      { UnloadingCode around; }
+      {
+        UnloadingCode around;
+      }
       std::this_thread::yield();
     }
   });

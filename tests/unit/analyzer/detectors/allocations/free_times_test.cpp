@@ -15,14 +15,15 @@ TEST_F(FreeTimes, FreeDuringUnloadingIsNoLeakButLate) {
   cuda_malloc(kA, kMiB);
   cuda_free(kA, 4);
   cuda_malloc_host(kB, kMiB);
-  log().release({.api = "cudaFreeHost", .result = 4, .flags = trace::kFlagRuntime}, FreeFunction::kMemFreeHost,
-                kB);
+  log().release({.api = "cudaFreeHost", .result = 4, .flags = trace::kFlagRuntime},
+                FreeFunction::kMemFreeHost, kB);
   run();
   ASSERT_EQ(kinds(), "late late");
   EXPECT_EQ(result.findings[0].severity, Severity::kNote);
-  EXPECT_EQ(result.findings[0].message,
-            "cudaFree came too late for 1.0 MiB of device memory allocated by cudaMalloc: CUDA was already being "
-            "unloaded (CUDA_ERROR_DEINITIALIZED (4)).");
+  EXPECT_EQ(
+    result.findings[0].message,
+    "cudaFree came too late for 1.0 MiB of device memory allocated by cudaMalloc: CUDA was already being "
+    "unloaded (CUDA_ERROR_DEINITIALIZED (4)).");
   EXPECT_EQ(labels(result.findings[0]), "freed too late here|allocated here");
 }
 
@@ -34,16 +35,17 @@ TEST_F(FreeTimes, InsideAHostCallback) {
   ASSERT_EQ(kinds(), "free-in-callback");
   const ReportedFinding& f = *find("free-in-callback");
   EXPECT_EQ(f.severity, Severity::kError);
-  EXPECT_EQ(f.message,
-            "cudaFree was called inside a host callback, where CUDA refuses it with cudaErrorNotPermitted "
-            "(800): 1.0 MiB of device memory allocated by cudaMalloc stays allocated.");
+  EXPECT_EQ(
+    f.message,
+    "cudaFree was called inside a host callback, where CUDA refuses it with cudaErrorNotPermitted "
+    "(800): 1.0 MiB of device memory allocated by cudaMalloc stays allocated.");
   EXPECT_EQ(labels(f), "freed here|allocated here");
 }
 
 TEST_F(FreeTimes, WhatAStaticRuntimeRefusesIsNotSeen) {
   const auto retain = [this](const char* via) {
-    log().life({.api = "cuDevicePrimaryCtxRetain", .via = via}, 0, trace::ObjectClass::kPrimaryContext,
-               trace::LifeOp::kRetain);
+    log().life({.api = "cuDevicePrimaryCtxRetain", .via = via}, 0,
+               trace::ObjectClass::kPrimaryContext, trace::LifeOp::kRetain);
   };
   const auto callback = [this] {
     log().record({.api = "cuLaunchHostFunc"},
@@ -65,14 +67,16 @@ TEST_F(FreeTimes, LeaksThatACallbackMayHaveTriedToPrevent) {
   const auto alloc = [this](std::uint64_t address, std::uint64_t from) {
     log().alloc({.api = "cuMemAlloc_v2", .stack = {from}}, MemoryKind::kDevice, address, kMiB);
   };
-  log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, trace::ObjectClass::kPrimaryContext, trace::LifeOp::kRetain);
+  log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, trace::ObjectClass::kPrimaryContext,
+             trace::LifeOp::kRetain);
   alloc(kA, 0x100);
   log().record({.api = "cuLaunchHostFunc"},
                Made<trace::SyncFields>().stream(0x51).op(trace::SyncOp::kHostFunction));
   alloc(kB, 0x101); // behind the callback
   run();
   ASSERT_EQ(kinds(), "leak leak");
-  EXPECT_NE(result.findings[0].advice.find("A host callback was given to a stream after the allocation, and may have tried"),
+  EXPECT_NE(result.findings[0].advice.find(
+              "A host callback was given to a stream after the allocation, and may have tried"),
             std::string::npos);
   EXPECT_EQ(result.findings[1].advice.find("callback"), std::string::npos);
 }

@@ -9,7 +9,10 @@ namespace {
 
 class Frees : public AnalysisTest {
 protected:
-  Frees() { expect_only({"api-error", "double-free", "invalid-free", "leak", "mismatched-free", "unfinished-call"}); }
+  Frees() {
+    expect_only(
+      {"api-error", "double-free", "invalid-free", "leak", "mismatched-free", "unfinished-call"});
+  }
 };
 
 TEST_F(Frees, MatchedPairIsClean) {
@@ -30,9 +33,10 @@ TEST_F(Frees, DoubleFreeShowsThreeStacks) {
   run();
   ASSERT_EQ(kinds(), "double-free");
   const ReportedFinding& f = *find("double-free");
-  EXPECT_EQ(f.message,
-            "cudaFree of 0x7f32a0000000, which was already freed: 1.0 MiB of device memory allocated by "
-            "cudaMalloc.");
+  EXPECT_EQ(
+    f.message,
+    "cudaFree of 0x7f32a0000000, which was already freed: 1.0 MiB of device memory allocated by "
+    "cudaMalloc.");
   EXPECT_EQ(labels(f), "freed again here|first freed here|allocated here");
   EXPECT_EQ(address_of(f.stacks[0]), 0x202u);
   EXPECT_EQ(address_of(f.stacks[1]), 0x201u);
@@ -44,7 +48,8 @@ TEST_F(Frees, DoubleFreeShowsThreeStacks) {
 TEST_F(Frees, DoubleFreeByAnotherFunction) {
   cuda_malloc(kA, kMiB);
   cuda_free(kA);
-  log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost", .result = 1}, FreeFunction::kMemFreeHost, kA);
+  log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost", .result = 1},
+                FreeFunction::kMemFreeHost, kA);
   run();
   EXPECT_EQ(kinds(), "double-free");
 }
@@ -73,9 +78,10 @@ TEST_F(Frees, ReusedAddressIsNoDoubleFree) {
 }
 
 TEST_F(Frees, UnregisterTwiceIsADoubleFreeInItsOwnWords) {
-  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered, kHost, 4096);
-  log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"}, FreeFunction::kHostUnregister,
-                kHost);
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered,
+              kHost, 4096);
+  log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"},
+                FreeFunction::kHostUnregister, kHost);
   log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister", .result = 713},
                 FreeFunction::kHostUnregister, kHost);
   run();
@@ -83,15 +89,17 @@ TEST_F(Frees, UnregisterTwiceIsADoubleFreeInItsOwnWords) {
   EXPECT_EQ(find("double-free")->message,
             "cudaHostUnregister of 0x55d000001000, which was already unregistered: "
             "4.0 KiB of registered host memory registered by cudaHostRegister.");
-  EXPECT_EQ(labels(*find("double-free")), "unregistered again here|first unregistered here|registered here");
+  EXPECT_EQ(labels(*find("double-free")),
+            "unregistered again here|first unregistered here|registered here");
 }
 
 TEST_F(Frees, FreeHostOfMemoryOnceRegisteredIsNoDoubleFree) {
-  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered, kHost, 4096);
-  log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"}, FreeFunction::kHostUnregister,
-                kHost);
-  log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost", .result = 1}, FreeFunction::kMemFreeHost,
-                kHost);
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered,
+              kHost, 4096);
+  log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister"},
+                FreeFunction::kHostUnregister, kHost);
+  log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost", .result = 1},
+                FreeFunction::kMemFreeHost, kHost);
   run();
   EXPECT_EQ(kinds(), "invalid-free");
 }
@@ -103,17 +111,19 @@ TEST_F(Frees, MismatchedFreeNamesTheRightCall) {
   run();
   ASSERT_EQ(kinds(), "mismatched-free");
   const ReportedFinding& f = *find("mismatched-free");
-  EXPECT_EQ(f.message, "cudaFree of 0x7f32a0000000, which is 4.0 KiB of pinned host memory allocated by "
-                       "cudaMallocHost: the call failed and the memory stays allocated.");
+  EXPECT_EQ(f.message,
+            "cudaFree of 0x7f32a0000000, which is 4.0 KiB of pinned host memory allocated by "
+            "cudaMallocHost: the call failed and the memory stays allocated.");
   EXPECT_EQ(f.advice, "Free it with cudaFreeHost.");
   EXPECT_EQ(labels(f), "freed here|allocated here");
 }
 
 TEST_F(Frees, PinnedMemoryIsNamedAsItWasAskedFor) {
   const auto pinned = [this](std::uint64_t address, std::uint64_t flags) {
-    log().alloc({.api = "cuMemHostAlloc", .via = "cudaHostAlloc"}, MemoryKind::kPinned, address, kMiB, 0,
-                {0, 0, 0, 0, 0, 0, flags});
-    log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost"}, FreeFunction::kMemFreeHost, address);
+    log().alloc({.api = "cuMemHostAlloc", .via = "cudaHostAlloc"}, MemoryKind::kPinned, address,
+                kMiB, 0, {0, 0, 0, 0, 0, 0, flags});
+    log().release({.api = "cuMemFreeHost", .via = "cudaFreeHost"}, FreeFunction::kMemFreeHost,
+                  address);
     cuda_free(address, 1, 0x200 + flags);
   };
   pinned(kA, 4);
@@ -121,9 +131,11 @@ TEST_F(Frees, PinnedMemoryIsNamedAsItWasAskedFor) {
   pinned(kC, 0);
   run();
   ASSERT_EQ(kinds(), "double-free double-free double-free");
-  EXPECT_NE(result.findings[0].message.find("pinned host memory (write-combined) allocated by cudaHostAlloc"),
+  EXPECT_NE(result.findings[0].message.find(
+              "pinned host memory (write-combined) allocated by cudaHostAlloc"),
             std::string::npos);
-  EXPECT_NE(result.findings[1].message.find("pinned host memory (portable, mapped) allocated"), std::string::npos);
+  EXPECT_NE(result.findings[1].message.find("pinned host memory (portable, mapped) allocated"),
+            std::string::npos);
   EXPECT_NE(result.findings[2].message.find("pinned host memory allocated by"), std::string::npos);
 }
 
@@ -135,7 +147,8 @@ TEST_F(Frees, FailedFreeLeavesTheBlockAlive) {
 }
 
 TEST_F(Frees, MismatchesAcrossFamilies) {
-  const auto mismatch = [this](MemoryKind memory_kind, FreeFunction function, std::uint16_t code, const char* right) {
+  const auto mismatch = [this](MemoryKind memory_kind, FreeFunction function, std::uint16_t code,
+                               const char* right) {
     TraceWriter fresh;
     std::swap(trace, fresh);
     log().alloc({.api = "cudaAlloc"}, memory_kind, kA, 4096);
@@ -159,7 +172,8 @@ TEST_F(Frees, MismatchesAcrossFamilies) {
 }
 
 TEST_F(Frees, StaticVariablesHaveNoRightFunction) {
-  log().alloc({.api = "cuModuleGetGlobal_v2", .via = "cudaGetSymbolAddress"}, MemoryKind::kModuleGlobal, kA, 64);
+  log().alloc({.api = "cuModuleGetGlobal_v2", .via = "cudaGetSymbolAddress"},
+              MemoryKind::kModuleGlobal, kA, 64);
   cuda_free(kA, 1);
   run();
   ASSERT_EQ(kinds(), "invalid-free");
@@ -288,12 +302,16 @@ TEST_F(Frees, NestedCallsChangeNothing) {
 // To a second destruction of an array the driver answers that its context is gone (709).
 TEST_F(Frees, ALevelOfAnArrayIsNoArrayOfItsOwn) {
   log().alloc({.api = "cuMipmappedArrayCreate"}, MemoryKind::kMipmappedArray, kA, 4096);
-  log().record({.api = "cuMipmappedArrayGetLevel"},
-               Made<trace::LifeFields>().handle(kB).object(trace::ObjectClass::kArrayView)
-                   .op(trace::LifeOp::kCreate).extra(kA));
+  log().record({.api = "cuMipmappedArrayGetLevel"}, Made<trace::LifeFields>()
+                                                      .handle(kB)
+                                                      .object(trace::ObjectClass::kArrayView)
+                                                      .op(trace::LifeOp::kCreate)
+                                                      .extra(kA));
   log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kB);
   log().release({.api = "cuMipmappedArrayDestroy"}, FreeFunction::kMipmappedArrayDestroy, kA);
-  log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kA + 0x77); // of what nobody saw made
+  log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kA + 0x77); // of what
+                                                                                    // nobody saw
+                                                                                    // made
   run();
   EXPECT_EQ(kinds(), "");
   EXPECT_TRUE(is_not_checked("memory from unseen calls", "1 release"));
@@ -302,7 +320,8 @@ TEST_F(Frees, ALevelOfAnArrayIsNoArrayOfItsOwn) {
 TEST_F(Frees, ArrayDestroyedTwice) {
   log().alloc({.api = "cuArrayCreate_v2", .stack = {0x1}}, MemoryKind::kArray, kA, 4096);
   log().release({.api = "cuArrayDestroy", .stack = {0x2}}, FreeFunction::kArrayDestroy, kA);
-  log().release({.api = "cuArrayDestroy", .result = 709, .stack = {0x3}}, FreeFunction::kArrayDestroy, kA);
+  log().release({.api = "cuArrayDestroy", .result = 709, .stack = {0x3}},
+                FreeFunction::kArrayDestroy, kA);
   run();
   EXPECT_EQ(kinds(), "double-free");
 }
@@ -321,17 +340,19 @@ TEST_F(Frees, RegisteredOverAnAllocation) {
 
 TEST_F(Frees, HostFreeOfPinnedAndRegisteredMemory) {
   cuda_malloc_host(kA, 4096);
-  log().release({.api = "free", .result = trace::kResultInFlight, .stack = {0x9}}, FreeFunction::kHostFree,
-                kA);
-  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered, kHost, 4096);
+  log().release({.api = "free", .result = trace::kResultInFlight, .stack = {0x9}},
+                FreeFunction::kHostFree, kA);
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered,
+              kHost, 4096);
   log().release({.api = "free", .stack = {0xa}}, FreeFunction::kHostFree, kHost);
   log().release({.api = "free"}, FreeFunction::kHostFree, 0x1234000); // ordinary memory
   run();
   EXPECT_EQ(kinds(), "mismatched-free leak leak");
   EXPECT_EQ(result.findings[0].advice, "Free it with cudaFreeHost.");
   const ReportedFinding& registered = result.findings[2];
-  EXPECT_EQ(registered.message, "4.0 KiB of registered host memory was never unregistered, though the host "
-                                "freed the memory behind it.");
+  EXPECT_EQ(registered.message,
+            "4.0 KiB of registered host memory was never unregistered, though the host "
+            "freed the memory behind it.");
   EXPECT_EQ(registered.advice, "Call cudaHostUnregister before the memory is freed.");
   ASSERT_EQ(registered.stacks.size(), 2U);
   EXPECT_EQ(registered.stacks[1].label, "host memory freed here");

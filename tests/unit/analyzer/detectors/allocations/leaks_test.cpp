@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leaks: grouping, kinds of memory, contexts, ways to end, references, graphs; owner rules.
 
+#include "analyzer/analysis/owners.h"
 #include "analyzer/detectors/shared/wording.h"
 #include "analyzer/wording/wording.h"
 #include "tests/unit/analyzer/support/analysis_fixture.h"
-#include "analyzer/analysis/owners.h"
 
 namespace gmt::test {
 namespace {
@@ -49,14 +49,17 @@ TEST_F(Leaks, EachFamilyInItsWords) {
     log().alloc({.api = "cuSomething"}, memory_kind, kA, 4096);
     run();
     ASSERT_EQ(kinds(), "leak") << words;
-    EXPECT_NE(result.findings[0].message.find(words), std::string::npos) << result.findings[0].message;
-    EXPECT_NE(result.findings[0].advice.find(release), std::string::npos) << result.findings[0].advice;
+    EXPECT_NE(result.findings[0].message.find(words), std::string::npos)
+      << result.findings[0].message;
+    EXPECT_NE(result.findings[0].advice.find(release), std::string::npos)
+      << result.findings[0].advice;
     std::swap(trace, fresh);
   };
   leak(MemoryKind::kPitched, "pitched device memory", "cuMemFree");
   leak(MemoryKind::kManaged, "managed memory", "cuMemFree");
   leak(MemoryKind::kPinned, "pinned host memory", "cuMemFreeHost");
-  leak(MemoryKind::kRegistered, "registered host memory was never unregistered", "cuMemHostUnregister");
+  leak(MemoryKind::kRegistered, "registered host memory was never unregistered",
+       "cuMemHostUnregister");
   leak(MemoryKind::kStreamOrdered, "stream-ordered device memory", "cuMemFreeAsync");
   leak(MemoryKind::kArray, "CUDA array memory", "cuArrayDestroy");
   leak(MemoryKind::kMipmappedArray, "mipmapped array memory", "cuMipmappedArrayDestroy");
@@ -81,7 +84,8 @@ TEST_F(Leaks, StaticMemoryNever) {
 
 TEST_F(Leaks, FailedAndZeroSizedAllocationsAreNothing) {
   log().alloc({.api = "cuMemAlloc_v2", .result = 1}, MemoryKind::kDevice, kA, 4096);
-  log().alloc({.api = "cuMemAlloc_v2", .result = trace::kResultInFlight}, MemoryKind::kDevice, kB, 4096);
+  log().alloc({.api = "cuMemAlloc_v2", .result = trace::kResultInFlight}, MemoryKind::kDevice, kB,
+              4096);
   log().alloc({.api = "cudaMalloc", .flags = trace::kFlagRuntime}, MemoryKind::kDevice, 0, 0);
   run();
   EXPECT_EQ(find("leak"), nullptr);
@@ -93,7 +97,8 @@ TEST_F(Leaks, EndedWithTheirContextAndSaysSo) {
   cuda_malloc(kA, kMiB, 0x111);
   log().alloc({.api = "cuMemAlloc_v2", .context = 2}, MemoryKind::kDevice, kB, 2 * kMiB);
   log().alloc({.api = "cuMemAllocAsync", .context = 2}, MemoryKind::kStreamOrdered, kC, 3 * kMiB);
-  log().life({.api = "cuCtxDestroy_v2", .stack = {0x333}}, 0xc2, ObjectClass::kContext, LifeOp::kDestroy);
+  log().life({.api = "cuCtxDestroy_v2", .stack = {0x333}}, 0xc2, ObjectClass::kContext,
+             LifeOp::kDestroy);
   cuda_free(kA);
   log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kC);
   run();
@@ -108,16 +113,20 @@ TEST_F(Leaks, EndedWithTheirContextAndSaysSo) {
 TEST_F(Leaks, LastPrimaryReleaseEnds) {
   log().context(1, 0xc1, 0, true);
   for (int i = 0; i < 2; ++i) {
-    log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, ObjectClass::kPrimaryContext, LifeOp::kRetain);
+    log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, ObjectClass::kPrimaryContext,
+               LifeOp::kRetain);
   }
   cuda_malloc(kA, kMiB);
-  log().life({.api = "cuDevicePrimaryCtxRelease"}, 0, ObjectClass::kPrimaryContext, LifeOp::kRelease);
+  log().life({.api = "cuDevicePrimaryCtxRelease"}, 0, ObjectClass::kPrimaryContext,
+             LifeOp::kRelease);
   cuda_free(kA);
   cuda_malloc(kB, kMiB);
-  log().life({.api = "cuDevicePrimaryCtxRelease"}, 0, ObjectClass::kPrimaryContext, LifeOp::kRelease);
+  log().life({.api = "cuDevicePrimaryCtxRelease"}, 0, ObjectClass::kPrimaryContext,
+             LifeOp::kRelease);
   run();
   ASSERT_EQ(kinds(), "leak");
-  EXPECT_NE(find("leak")->message.find("cuDevicePrimaryCtxRelease ended its context"), std::string::npos);
+  EXPECT_NE(find("leak")->message.find("cuDevicePrimaryCtxRelease ended its context"),
+            std::string::npos);
 }
 
 TEST_F(Leaks, ResetOfOneDeviceLeavesTheOther) {
@@ -148,9 +157,9 @@ TEST_F(Leaks, NotCalledLeaksAfterASignal) {
   trace.complete = "how=signalled\nstatus=0\nsignal=9\ncore=0\n";
   run();
   EXPECT_EQ(kinds(), "");
-  EXPECT_TRUE(is_not_checked("leak",
-                             "the program was killed by signal 9, so memory alive then (8.0 MiB in 2 blocks) "
-                             "is not called a leak"));
+  EXPECT_TRUE(is_not_checked(
+    "leak", "the program was killed by signal 9, so memory alive then (8.0 MiB in 2 blocks) "
+            "is not called a leak"));
 }
 
 TEST_F(Leaks, WaysToEnd) {
@@ -202,12 +211,14 @@ TEST_F(Leaks, CapturedAllocationsAreGraphMemory) {
   log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kB);
   run();
   EXPECT_EQ(kinds(), ""); // the graph never ran
-  log().record({.api = "cuGraphLaunch"},
-               Made<trace::SyncFields>().stream(7).executable_graph(0x9a).op(trace::SyncOp::kGraphLaunch));
+  log().record(
+    {.api = "cuGraphLaunch"},
+    Made<trace::SyncFields>().stream(7).executable_graph(0x9a).op(trace::SyncOp::kGraphLaunch));
   run();
   ASSERT_EQ(kinds(), "leak");
   EXPECT_NE(find("leak")->message.find("graph memory"), std::string::npos);
-  for (int i = 0; i < 3; ++i) log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
+  for (int i = 0; i < 3; ++i)
+    log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
   run();
   EXPECT_EQ(kinds(), ""); // once for each launch
   EXPECT_TRUE(result.not_checked.empty());
@@ -244,15 +255,17 @@ Frame frame(const char* module, const char* function) {
 }
 
 TEST(Owners, CachingAllocatorIsANote) {
-  Finding f = leak_with({frame("/usr/lib/libcudart.so.13", "cudaMalloc"),
-                         frame("/venv/torch/lib/libc10_cuda.so",
-                               "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc()"),
-                         frame("/usr/bin/python3", "main")});
+  Finding f =
+    leak_with({frame("/usr/lib/libcudart.so.13", "cudaMalloc"),
+               frame("/venv/torch/lib/libc10_cuda.so",
+                     "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc()"),
+               frame("/usr/bin/python3", "main")});
   apply_owner_rules(f);
   EXPECT_EQ(f.severity, Severity::kNote);
-  EXPECT_EQ(in_words(f, {}).message,
-            "20.0 MiB of device memory was never freed; PyTorch's caching allocator holds it: it keeps "
-            "freed blocks for reuse.");
+  EXPECT_EQ(
+    in_words(f, {}).message,
+    "20.0 MiB of device memory was never freed; PyTorch's caching allocator holds it: it keeps "
+    "freed blocks for reuse.");
 }
 
 TEST(Owners, AUsersLibraryIsNoOwner) {
@@ -266,7 +279,8 @@ TEST(Owners, CodeThatAnOwnerCallsBackIsNoOwner) {
                          frame("/venv/jaxlib/xla_cuda_plugin.so", "xla::gpu::CustomCall()")});
   apply_owner_rules(f);
   EXPECT_EQ(f.severity, Severity::kError);
-  f = leak_with({frame("/venv/jaxlib/xla_cuda_plugin.so", ""), frame("/home/me/libmine.so", "main()")});
+  f = leak_with(
+    {frame("/venv/jaxlib/xla_cuda_plugin.so", ""), frame("/home/me/libmine.so", "main()")});
   apply_owner_rules(f);
   EXPECT_EQ(f.severity, Severity::kNote);
 }
@@ -277,7 +291,8 @@ TEST(Owners, ChurnOfAnOwnerIsItsOwnBusiness) {
   f.severity = Severity::kWarning;
   apply_owner_rules(f);
   EXPECT_EQ(f.severity, Severity::kNote);
-  EXPECT_EQ(in_words(f, {}).message, "20.0 MiB of device memory was never freed; NCCL does that itself.");
+  EXPECT_EQ(in_words(f, {}).message,
+            "20.0 MiB of device memory was never freed; NCCL does that itself.");
 }
 
 TEST(Owners, WhatAnOwnerDoesNotUseIsItsOwnBusiness) {
@@ -288,7 +303,8 @@ TEST(Owners, WhatAnOwnerDoesNotUseIsItsOwnBusiness) {
   apply_owner_rules(f);
   EXPECT_EQ(f.severity, Severity::kNote);
   const ReportedFinding reported = in_words(f, {});
-  EXPECT_EQ(reported.message, "1.0 MiB of device memory was never used; cuDNN allocated it for itself.");
+  EXPECT_EQ(reported.message,
+            "1.0 MiB of device memory was never used; cuDNN allocated it for itself.");
   EXPECT_EQ(reported.advice, "Nothing to do.");
 }
 
@@ -326,14 +342,16 @@ TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
   };
   EXPECT_EQ(judged("/usr/lib/libcufft.so.12").severity, Severity::kNote);
   EXPECT_EQ(judged("/venv/torch/lib/libtorch_cuda.so").severity, Severity::kNote);
-  EXPECT_EQ(in_words(judged("/usr/lib/libcublasLt.so.13"), {}).advice,
-            "This is cuBLASLt's own kernel: nothing to do, unless another of its functions, data types or "
-            "layouts serves as well.");
+  EXPECT_EQ(
+    in_words(judged("/usr/lib/libcublasLt.so.13"), {}).advice,
+    "This is cuBLASLt's own kernel: nothing to do, unless another of its functions, data types or "
+    "layouts serves as well.");
   EXPECT_EQ(judged("/home/me/libmine.so").severity, Severity::kWarning);
   EXPECT_EQ(judged("").severity, Severity::kWarning);
   EXPECT_EQ(judged("image-0").severity, Severity::kWarning);
   EXPECT_EQ(judged("image-0", "/usr/lib/libcublasLt.so.13").severity, Severity::kNote);
-  EXPECT_EQ(judged("/tmp/gpumemtrace.app.host.7/image-12", "/usr/lib/libcublasLt.so.13").severity, Severity::kNote);
+  EXPECT_EQ(judged("/tmp/gpumemtrace.app.host.7/image-12", "/usr/lib/libcublasLt.so.13").severity,
+            Severity::kNote);
   EXPECT_EQ(judged("/home/me/app", "/usr/lib/libcublasLt.so.13").severity, Severity::kWarning);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// out-of-memory: who held what when an allocation failed, by stack, module and pool, and what the driver said.
+// out-of-memory: who held what when an allocation failed, by stack, module and pool, and what the
+// driver said.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -15,8 +16,9 @@ class OutOfMemory : public AnalysisTest {
 protected:
   OutOfMemory() { expect_only({"leak", "out-of-memory"}); }
   void fail(std::uint64_t bytes, std::uint64_t from = 0x400, std::size_t thread = 0) {
-    log(thread).alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .result = 2, .stack = {from}, .context = 0},
-                      MemoryKind::kDevice, 0, bytes);
+    log(thread).alloc(
+      {.api = "cuMemAlloc_v2", .via = "cudaMalloc", .result = 2, .stack = {from}, .context = 0},
+      MemoryKind::kDevice, 0, bytes);
   }
   void driver_says(std::uint64_t free_bytes, std::uint64_t total, std::uint16_t context = 1,
                    std::size_t thread = 0) {
@@ -24,16 +26,23 @@ protected:
                        Made<trace::MemoryInfoFields>().free_bytes(free_bytes).total_bytes(total));
   }
   void take(std::uint64_t address, std::uint64_t bytes, std::uint64_t pool = 0) {
-    log().alloc({.api = "cuMemAllocFromPoolAsync", .stack = {0x300}}, MemoryKind::kStreamOrdered, address, bytes, 7,
-                {0, 0, 0, 0, 0, pool, 0});
+    log().alloc({.api = "cuMemAllocFromPoolAsync", .stack = {0x300}}, MemoryKind::kStreamOrdered,
+                address, bytes, 7, {0, 0, 0, 0, 0, pool, 0});
   }
   void give(std::uint64_t address) {
     log().release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, address, 0, 7);
   }
   void pool(LifeOp op, std::uint64_t handle, std::uint64_t extra = 0, std::uint64_t value = 0) {
     log().record({.api = "cuMemPoolSomething"},
-                 Made<trace::LifeFields>().handle(handle).object(ObjectClass::kPool).op(op).extra(extra)
-                     .value(value).bytes(0).name(0), {0, 0, 0, 0});
+                 Made<trace::LifeFields>()
+                   .handle(handle)
+                   .object(ObjectClass::kPool)
+                   .op(op)
+                   .extra(extra)
+                   .value(value)
+                   .bytes(0)
+                   .name(0),
+                 {0, 0, 0, 0});
   }
   const HeldMemory& held() {
     run();
@@ -45,12 +54,14 @@ protected:
 };
 
 TEST_F(OutOfMemory, ModulesThatHeldIt) {
-  trace.modules = {"+\t1\t1000\t2000\t0\t-\t/usr/lib/libcublas.so.13", "+\t1\t2000\t3000\t0\t-\t/bin/train",
+  trace.modules = {"+\t1\t1000\t2000\t0\t-\t/usr/lib/libcublas.so.13",
+                   "+\t1\t2000\t3000\t0\t-\t/bin/train",
                    "+\t1\t3000\t4000\t0\t-\t/usr/lib/libcudart.so.13"};
   cuda_malloc(kA, 3 * kMiB, 0x1100);
   cuda_malloc(kB, kMiB, 0x2100);
   cuda_malloc(kC, kMiB, 0x2200);
-  log().alloc({.api = "cuMemAlloc_v2", .stack = {0x3100, 0x2300}}, MemoryKind::kDevice, kC + kMiB, 4 * kMiB);
+  log().alloc({.api = "cuMemAlloc_v2", .stack = {0x3100, 0x2300}}, MemoryKind::kDevice, kC + kMiB,
+              4 * kMiB);
   fail(64 * kMiB);
   const HeldMemory& h = held();
   ASSERT_EQ(h.modules.size(), 2u);
@@ -90,8 +101,9 @@ TEST_F(OutOfMemory, WhatNobodyTracedHeldIsEstimated) {
   EXPECT_EQ(h.free_bytes, 20 * kMiB);
   EXPECT_EQ(h.total_bytes, 200 * kMiB);
   EXPECT_EQ(h.untraced_bytes(), 150 * kMiB);
-  EXPECT_EQ(find("out-of-memory")->advice,
-            "Look for other programs on this device (nvidia-smi): most of its memory is not this program's.");
+  EXPECT_EQ(
+    find("out-of-memory")->advice,
+    "Look for other programs on this device (nvidia-smi): most of its memory is not this program's.");
 }
 
 TEST_F(OutOfMemory, EnoughWasFreeButNotInOnePiece) {
@@ -192,8 +204,8 @@ TEST_F(OutOfMemory, DevicesDrawFromThePoolTheyWereGiven) {
 TEST_F(OutOfMemory, OfTheHostOnlyWhatIsPinnedCounts) {
   cuda_malloc(kA, kMiB);
   cuda_malloc_host(kB, 3 * kMiB);
-  log().alloc({.api = "cuMemHostAlloc", .via = "cudaMallocHost", .result = 2, .stack = {0x400}}, MemoryKind::kPinned,
-              0, 64 * kMiB);
+  log().alloc({.api = "cuMemHostAlloc", .via = "cudaMallocHost", .result = 2, .stack = {0x400}},
+              MemoryKind::kPinned, 0, 64 * kMiB);
   driver_says(1, 2);
   const HeldMemory& h = held();
   EXPECT_TRUE(h.is_host);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that nothing was ever given, and what only looks as if: blocks that served their purpose by being allocated,
-// programs that failed before they came to use what they have.
+// Memory that nothing was ever given, and what only looks as if: blocks that served their purpose
+// by being allocated, programs that failed before they came to use what they have.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -11,29 +11,31 @@ class Unused : public AnalysisTest {
 protected:
   void SetUp() override { expect_only({"unused"}); }
   void read(std::uint64_t from, std::uint64_t bytes) {
-    log().copy({.api = "cuMemcpyDtoH_v2", .via = "cudaMemcpy", .stack = {0x301}}, kHost, from, bytes,
-               Side::kHost, Side::kDevice);
+    log().copy({.api = "cuMemcpyDtoH_v2", .via = "cudaMemcpy", .stack = {0x301}}, kHost, from,
+               bytes, Side::kHost, Side::kDevice);
   }
   void write(std::uint64_t to, std::uint64_t bytes) { cuda_memcpy(to, kHost, bytes); }
   // With one pointer among its arguments.
   void launch(std::uint64_t pointer = 0) {
     log().record({.api = "cuLaunchKernel", .flags = trace::kLaunchScanned},
-                 Made<trace::LaunchFields>().function(0xf).grid({1, 1, 1}).block({1, 1, 1}), {pointer == 0 ? 0 : trace::argument_word(pointer, 0)});
+                 Made<trace::LaunchFields>().function(0xf).grid({1, 1, 1}).block({1, 1, 1}),
+                 {pointer == 0 ? 0 : trace::argument_word(pointer, 0)});
   }
   void use(std::uint64_t address, trace::UseClass what) {
     log().record({.api = "cuIpcGetMemHandle"}, Made<trace::UseFields>().address(address).use(what));
   }
   void from_pool(std::uint64_t address, std::uint64_t bytes, std::uint64_t pool = 0) {
-    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .stack = {0x102}}, MemoryKind::kStreamOrdered, address,
-                bytes, 0, {0, 0, 0, 0, 0, pool});
+    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .stack = {0x102}},
+                MemoryKind::kStreamOrdered, address, bytes, 0, {0, 0, 0, 0, 0, pool});
   }
   void back_to_pool(std::uint64_t address) {
-    log().release({.api = "cuMemFreeAsync", .via = "cudaFreeAsync", .stack = {0x202}}, FreeFunction::kMemFreeAsync,
-                  address);
+    log().release({.api = "cuMemFreeAsync", .via = "cudaFreeAsync", .stack = {0x202}},
+                  FreeFunction::kMemFreeAsync, address);
   }
   std::string severities() const {
     std::string all;
-    for (const ReportedFinding& f : result.findings) all += f.severity == Severity::kWarning ? 'W' : 'n';
+    for (const ReportedFinding& f : result.findings)
+      all += f.severity == Severity::kWarning ? 'W' : 'n';
     return all;
   }
 };
@@ -46,9 +48,10 @@ TEST_F(Unused, IsWhatNoCallWasGiven) {
   const ReportedFinding* f = find("unused");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kWarning);
-  EXPECT_EQ(f->message,
-            "2.0 MiB of device memory in 2 blocks allocated by cudaMalloc was never used: no copy, set, "
-            "texture or kernel was given a pointer into it.");
+  EXPECT_EQ(
+    f->message,
+    "2.0 MiB of device memory in 2 blocks allocated by cudaMalloc was never used: no copy, set, "
+    "texture or kernel was given a pointer into it.");
   EXPECT_EQ(f->count, 2u);
   EXPECT_EQ(labels(*f), "allocated here");
 }
@@ -67,7 +70,8 @@ TEST_F(Unused, AnyUseIsAUse) {
   use(next(), trace::UseClass::kExport);
   use(next(), trace::UseClass::kAttach);
   cuda_memcpy(next(), kHost, 10, 1); // tried
-  for (const MemoryKind memory_kind : {MemoryKind::kManaged, MemoryKind::kPinned, MemoryKind::kVmmMapping, MemoryKind::kGraph}) {
+  for (const MemoryKind memory_kind :
+       {MemoryKind::kManaged, MemoryKind::kPinned, MemoryKind::kVmmMapping, MemoryKind::kGraph}) {
     log().alloc({.api = "cuMemAllocManaged"}, memory_kind, address += kMiB, 1000);
   }
   run();
@@ -90,8 +94,9 @@ TEST_F(Unused, OfKilledProgramsIsWhatTheyFreed) {
   run();
   ASSERT_NE(find("unused"), nullptr);
   EXPECT_EQ(find("unused")->count, 1u);
-  EXPECT_EQ(find("unused")->message, "The program was killed by signal 9: 1.0 MiB of device memory in 1 block was "
-                                     "never used, maybe because it did not come that far.");
+  EXPECT_EQ(find("unused")->message,
+            "The program was killed by signal 9: 1.0 MiB of device memory in 1 block was "
+            "never used, maybe because it did not come that far.");
 }
 
 // One note with all places, those with most bytes first; blocks of one place are one.
@@ -106,8 +111,10 @@ TEST_F(Unused, OfAProgramThatFailedAreOneNote) {
   run();
   ASSERT_EQ(severities(), "n");
   const ReportedFinding& f = *find("unused");
-  EXPECT_EQ(f.message, "The program ended with exit status 3: 3.5 KiB of device memory in 4 blocks from 3 places was "
-                       "never used, maybe because it did not come that far.");
+  EXPECT_EQ(
+    f.message,
+    "The program ended with exit status 3: 3.5 KiB of device memory in 4 blocks from 3 places was "
+    "never used, maybe because it did not come that far.");
   EXPECT_EQ(f.count, 4u);
   EXPECT_EQ(f.bytes, 3584u);
   EXPECT_EQ(labels(f), "allocated here: 2.0 KiB in 2 blocks|allocated here: 1.0 KiB in 1 block|"
@@ -123,7 +130,8 @@ TEST_F(Unused, OfAProgramThatMetAStickyErrorAreANote) {
   cuda_free(kB, 700);
   run();
   ASSERT_EQ(severities(), "n");
-  EXPECT_TRUE(find("unused")->message.starts_with("The program met CUDA_ERROR_ILLEGAL_ADDRESS (700): 1.0 MiB"))
+  EXPECT_TRUE(find("unused")->message.starts_with(
+    "The program met CUDA_ERROR_ILLEGAL_ADDRESS (700): 1.0 MiB"))
     << find("unused")->message;
 }
 
@@ -133,7 +141,8 @@ TEST_F(Unused, WhatStartsCudaServesItsPurpose) {
   cuda_malloc(kA, 1);
   cuda_free(kA);
   trace.log().context(2, 0x6000, 1, true);
-  log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .context = 2}, MemoryKind::kDevice, kB, 256);
+  log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .context = 2}, MemoryKind::kDevice, kB,
+              256);
   run();
   EXPECT_EQ(find("unused"), nullptr);
 }

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failed calls: api-error and what it leaves out, out-of-memory with its holders, calls that never returned.
-// And the small parts: grouping, words, the registry of detectors.
+// Failed calls: api-error and what it leaves out, out-of-memory with its holders, calls that never
+// returned. And the small parts: grouping, words, the registry of detectors.
 
-#include "analyzer/detectors/shared/wording.h"
-#include "tests/unit/analyzer/support/analysis_fixture.h"
 #include "analyzer/analysis/grouping.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/wording.h"
+#include "tests/unit/analyzer/support/analysis_fixture.h"
 
 namespace gmt::test {
 namespace {
 
 class Errors : public AnalysisTest {
 protected:
-  Errors() { expect_only({"api-error", "leak", "out-of-memory", "unfinished-call", "use-after-free"}); }
+  Errors() {
+    expect_only({"api-error", "leak", "out-of-memory", "unfinished-call", "use-after-free"});
+  }
   void note(const Call& call) { log().record(Kind::kNote, call, {0, 0, 0, 0}); }
 };
 
@@ -22,10 +24,12 @@ TEST_F(Errors, FailedCallByName) {
   note({.api = "cuMemPoolTrimTo", .result = 1234});
   run();
   ASSERT_EQ(kinds(), "api-error api-error api-error");
-  EXPECT_EQ(result.findings[0].message, "cudaLaunchKernel failed with cudaErrorInvalidConfiguration (9).");
+  EXPECT_EQ(result.findings[0].message,
+            "cudaLaunchKernel failed with cudaErrorInvalidConfiguration (9).");
   EXPECT_EQ(result.findings[0].severity, Severity::kWarning);
   EXPECT_EQ(labels(result.findings[0]), "failed here");
-  EXPECT_EQ(result.findings[1].message, "cuMemPoolTrimTo failed with CUDA_ERROR_INVALID_VALUE (1).");
+  EXPECT_EQ(result.findings[1].message,
+            "cuMemPoolTrimTo failed with CUDA_ERROR_INVALID_VALUE (1).");
   EXPECT_EQ(result.findings[2].message, "cuMemPoolTrimTo failed with error 1234.");
 }
 
@@ -43,27 +47,29 @@ TEST_F(Errors, ProbingIsNoError) {
 }
 
 TEST_F(Errors, RegisteringTwiceIsOne) {
-  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .result = 712}, MemoryKind::kRegistered,
-              kHost, 64);
+  log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .result = 712},
+              MemoryKind::kRegistered, kHost, 64);
   run();
   EXPECT_EQ(kinds(), "api-error");
 }
 
 TEST_F(Errors, RuntimesRetryIsForgiven) {
   for (const std::uint16_t code : std::initializer_list<std::uint16_t>{3, 201, 709}) {
-    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = code}, MemoryKind::kStreamOrdered,
-                0, 64);
+    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = code},
+                MemoryKind::kStreamOrdered, 0, 64);
     note({.api = "cuDevicePrimaryCtxRetain", .via = "cudaMallocAsync"});
-    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, MemoryKind::kStreamOrdered, kA, 64);
-    log().release({.api = "cuMemFreeAsync", .via = "cudaFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
+    log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, MemoryKind::kStreamOrdered,
+                kA, 64);
+    log().release({.api = "cuMemFreeAsync", .via = "cudaFreeAsync"}, FreeFunction::kMemFreeAsync,
+                  kA);
   }
   run();
   EXPECT_EQ(kinds(), "");
 }
 
 TEST_F(Errors, RetryThatNeverSucceedsIsOne) {
-  log(0).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = 201}, MemoryKind::kStreamOrdered, 0,
-               64);
+  log(0).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .result = 201},
+               MemoryKind::kStreamOrdered, 0, 64);
   log(1).alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, MemoryKind::kStreamOrdered, kA,
                64); // another thread
   log(1).release({.api = "cuMemFreeAsync"}, FreeFunction::kMemFreeAsync, kA);
@@ -79,8 +85,9 @@ TEST_F(Errors, WithoutTheRuntimeThereIsNoRetry) {
 
 TEST_F(Errors, OnlyTheFirstReportOfAStickyError) {
   note({.api = "cuMemPoolTrimTo", .result = 1});
-  log().record({.api = "cuStreamSynchronize", .via = "cudaStreamSynchronize", .result = 719, .stack = {7}},
-               Made<trace::SyncFields>().op(trace::SyncOp::kStreamSynchronize));
+  log().record(
+    {.api = "cuStreamSynchronize", .via = "cudaStreamSynchronize", .result = 719, .stack = {7}},
+    Made<trace::SyncFields>().op(trace::SyncOp::kStreamSynchronize));
   for (int i = 0; i < 5; ++i) note({.api = "cuMemPoolTrimTo", .result = 719});
   run();
   ASSERT_EQ(kinds(), "api-error api-error");
@@ -89,7 +96,8 @@ TEST_F(Errors, OnlyTheFirstReportOfAStickyError) {
             "cudaStreamSynchronize, and 5 later calls failed because of it.");
 }
 
-// A copy to a mapping that nobody was given access to, and what may have been refused for something else.
+// A copy to a mapping that nobody was given access to, and what may have been refused for something
+// else.
 class Mappings : public Errors {
 protected:
   void SetUp() override {
@@ -97,27 +105,36 @@ protected:
     map(kA);
   }
   void map(std::uint64_t address) {
-    log().alloc({.api = "cuMemMap", .stack = {0x400}}, MemoryKind::kVmmMapping, address, kMiB, 0x71);
+    log().alloc({.api = "cuMemMap", .stack = {0x400}}, MemoryKind::kVmmMapping, address, kMiB,
+                0x71);
   }
-  void access(std::uint64_t address, std::uint64_t bytes, std::uint16_t flags, std::uint16_t code = 0) {
-    log().record({.api = "cuMemSetAccess", .result = code, .flags = flags},
-                 Made<trace::UseFields>().address(address).bytes(bytes).use(trace::UseClass::kAccess));
+  void access(std::uint64_t address, std::uint64_t bytes, std::uint16_t flags,
+              std::uint16_t code = 0) {
+    log().record(
+      {.api = "cuMemSetAccess", .result = code, .flags = flags},
+      Made<trace::UseFields>().address(address).bytes(bytes).use(trace::UseClass::kAccess));
   }
   std::string refused_copy(std::uint64_t bytes = kMiB, std::uint16_t code = 1) {
-    log().copy({.api = "cuMemcpyHtoD_v2", .result = code}, kA, kHost, bytes, Side::kDevice, Side::kHost);
+    log().copy({.api = "cuMemcpyHtoD_v2", .result = code}, kA, kHost, bytes, Side::kDevice,
+               Side::kHost);
     run();
     return find("api-error") != nullptr ? find("api-error")->message : "";
   }
   static constexpr std::uint16_t kBoth = trace::kUseReads | trace::kUseWrites;
-  static constexpr const char* kUnexplained = "cuMemcpyHtoD failed with CUDA_ERROR_INVALID_VALUE (1).";
+  static constexpr const char* kUnexplained =
+    "cuMemcpyHtoD failed with CUDA_ERROR_INVALID_VALUE (1).";
 };
 
 TEST_F(Mappings, NobodyWasGivenAccess) {
   access(kA, kMiB, 0); // takes away
-  EXPECT_EQ(refused_copy(), "cuMemcpyHtoD failed with CUDA_ERROR_INVALID_VALUE (1): its destination is 1.0 MiB of mapped "
-                            "memory (VMM) allocated by cuMemMap, to which no device was given access.");
+  EXPECT_EQ(
+    refused_copy(),
+    "cuMemcpyHtoD failed with CUDA_ERROR_INVALID_VALUE (1): its destination is 1.0 MiB of mapped "
+    "memory (VMM) allocated by cuMemMap, to which no device was given access.");
   const ReportedFinding& f = *find("api-error");
-  EXPECT_EQ(f.advice, "After cuMemMap, give each device that uses the mapping access to it with cuMemSetAccess.");
+  EXPECT_EQ(
+    f.advice,
+    "After cuMemMap, give each device that uses the mapping access to it with cuMemSetAccess.");
   EXPECT_EQ(labels(f), "failed here|allocated here");
   EXPECT_EQ(address_of(f.stacks[1]), 0x400u);
 }
@@ -163,9 +180,10 @@ TEST_F(Mappings, OlderTracesDoNotTellWhoHasAccess) {
 }
 
 TEST_F(Mappings, AnIllegalAddressMayBeThat) {
-  EXPECT_EQ(refused_copy(kMiB, 700),
-            "An earlier kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS (700) was reported by cuMemcpyHtoD: its destination is 1.0 "
-            "MiB of mapped memory (VMM) allocated by cuMemMap, to which no device was given access.");
+  EXPECT_EQ(
+    refused_copy(kMiB, 700),
+    "An earlier kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS (700) was reported by cuMemcpyHtoD: its destination is 1.0 "
+    "MiB of mapped memory (VMM) allocated by cuMemMap, to which no device was given access.");
 }
 
 TEST_F(Mappings, ASetAndASource) {
@@ -184,7 +202,8 @@ TEST_F(Errors, NestedFailuresAreTheOuterCalls) {
 }
 
 TEST_F(Errors, OutOfMemoryNamesTheHolders) {
-  for (std::uint64_t i = 0; i < 40; ++i) cuda_malloc(0x700000000000 + i * 32 * kMiB, 30 * kMiB, 0x1000);
+  for (std::uint64_t i = 0; i < 40; ++i)
+    cuda_malloc(0x700000000000 + i * 32 * kMiB, 30 * kMiB, 0x1000);
   for (std::uint64_t i = 0; i < 8; ++i) cuda_malloc(kB + i * 2 * kMiB, kMiB, 0x2000 + i);
   for (std::uint64_t i = 0; i < 2; ++i) cuda_malloc(kC + i * kMiB, kMiB, 0x3000);
   for (std::uint64_t i = 0; i < 2; ++i) cuda_free(kC + i * kMiB);
@@ -197,10 +216,11 @@ TEST_F(Errors, OutOfMemoryNamesTheHolders) {
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kWarning);
   EXPECT_EQ(f->count, 3u);
-  EXPECT_EQ(f->message,
-            "cudaMalloc of 2.0 GiB of device memory failed for lack of memory; this program held 1.2 GiB "
-            "of device memory in 48 blocks, and the largest piece it had freed is 2.0 MiB (the first of "
-            "3 such failures).");
+  EXPECT_EQ(
+    f->message,
+    "cudaMalloc of 2.0 GiB of device memory failed for lack of memory; this program held 1.2 GiB "
+    "of device memory in 48 blocks, and the largest piece it had freed is 2.0 MiB (the first of "
+    "3 such failures).");
   ASSERT_EQ(f->stacks.size(), 6u);
   EXPECT_EQ(f->stacks[0].label, "failed here");
   EXPECT_EQ(f->stacks[1].label, "held here: 1.2 GiB in 40 blocks");
@@ -214,11 +234,13 @@ TEST_F(Errors, FreedAndLiveAgainIsNoHole) {
   cuda_malloc(kA + 2 * kMiB, kMiB); // leaves 2 and 5 MiB
   log().alloc({.api = "cuMemAlloc_v2", .result = 2}, MemoryKind::kDevice, 0, 64 * kMiB);
   run();
-  EXPECT_NE(find("out-of-memory")->message.find("largest piece it had freed is 5.0 MiB"), std::string::npos);
+  EXPECT_NE(find("out-of-memory")->message.find("largest piece it had freed is 5.0 MiB"),
+            std::string::npos);
 }
 
 TEST_F(Errors, UnfinishedCalls) {
-  log(0).record(Kind::kNote, {.api = "cuMemPoolTrimTo", .result = trace::kResultInFlight, .stack = {1}},
+  log(0).record(Kind::kNote,
+                {.api = "cuMemPoolTrimTo", .result = trace::kResultInFlight, .stack = {1}},
                 {0, 0, 0, 0});
   log(1).record({.api = "cuCtxSynchronize",
                  .via = "cudaDeviceSynchronize",
@@ -234,11 +256,14 @@ TEST_F(Errors, UnfinishedCalls) {
   EXPECT_EQ(labels(result.findings[0]), "called here");
   trace.complete = "how=exited\n";
   run();
-  EXPECT_NE(result.findings[0].message.find("was still running in another thread"), std::string::npos);
+  EXPECT_NE(result.findings[0].message.find("was still running in another thread"),
+            std::string::npos);
   trace.complete = "how=unknown\n";
   run();
-  EXPECT_EQ(result.findings[0].message, "cudaDeviceSynchronize had not returned when the recording ended.");
-  EXPECT_EQ(result.findings[0].advice, "If the program crashed, look at the arguments of this call first.");
+  EXPECT_EQ(result.findings[0].message,
+            "cudaDeviceSynchronize had not returned when the recording ended.");
+  EXPECT_EQ(result.findings[0].advice,
+            "If the program crashed, look at the arguments of this call first.");
 }
 
 TEST(Grouping, EqualFindingsAddUp) {

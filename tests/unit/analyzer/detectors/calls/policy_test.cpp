@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies: each rule broken and kept, the limits, marks and ranges that never came, capture by thread.
+// Policies: each rule broken and kept, the limits, marks and ranges that never came, capture by
+// thread.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -17,7 +18,8 @@ protected:
                       MemoryKind::kStreamOrdered, address, 100, stream);
   }
   void capture(trace::SyncOp op, std::uint64_t stream, std::size_t thread = 0) {
-    log(thread).record({.api = "cuStreamBeginCapture_v2"}, Made<trace::SyncFields>().stream(stream).op(op));
+    log(thread).record({.api = "cuStreamBeginCapture_v2"},
+                       Made<trace::SyncFields>().stream(stream).op(op));
   }
   // What breaks the rule, as api names in order.
   std::string broken(const PolicyRule& rule) {
@@ -33,7 +35,8 @@ protected:
     return all;
   }
   const PolicyRule direct{PolicyRule::Kind::kNoDirectMalloc, "no-direct-malloc"};
-  const PolicyRule direct_after{PolicyRule::Kind::kNoDirectMalloc, "no-direct-malloc after ready", "ready"};
+  const PolicyRule direct_after{PolicyRule::Kind::kNoDirectMalloc, "no-direct-malloc after ready",
+                                "ready"};
   const PolicyRule in_step{PolicyRule::Kind::kNoAllocIn, "no-alloc-in step*", "step*"};
   const PolicyRule in_capture{PolicyRule::Kind::kNoAllocDuringCapture, "no-alloc-during-capture"};
   PolicyRule most(PolicyRule::Kind kind, std::uint64_t limit) {
@@ -70,7 +73,8 @@ TEST_F(Policies, DirectAllocationsAfterAMark) {
 TEST_F(Policies, AMarkThatNeverCame) {
   cuda_malloc(kA, 100);
   EXPECT_EQ(broken(direct_after), "");
-  EXPECT_TRUE(is_not_checked("policy", "'no-direct-malloc after ready': no NVTX mark of that name was seen"));
+  EXPECT_TRUE(
+    is_not_checked("policy", "'no-direct-malloc after ready': no NVTX mark of that name was seen"));
 }
 
 TEST_F(Policies, AllocationsInARange) {
@@ -106,7 +110,9 @@ TEST_F(Policies, ARangeThatNeverCame) {
 TEST_F(Policies, AllocationsDuringCapture) {
   capture(trace::SyncOp::kBeginCapture, 0x51);
   malloc_async(kA, 0x51, 1);
-  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {0x1}}, MemoryKind::kDevice, kB, 100); // another thread's business
+  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {0x1}}, MemoryKind::kDevice, kB, 100); // another
+                                                                                        // thread's
+                                                                                        // business
   cuda_malloc(kC, 100);
   capture(trace::SyncOp::kEndCapture, 0x51);
   cuda_malloc(kA + kMiB, 100, 0x102);
@@ -123,9 +129,10 @@ TEST_F(Policies, AnInvalidatedCaptureHasEnded) {
 
 TEST_F(Policies, AllocationsOnAStreamThatJoinedTheCapture) {
   capture(trace::SyncOp::kBeginCapture, 0x51);
-  log().record({.api = "cuEventRecord"}, Made<trace::SyncFields>().stream(0x51).event(0xe0).op(trace::SyncOp::kEventRecord));
-  log(1).record({.api = "cuStreamWaitEvent"},
-                Made<trace::SyncFields>().stream(0x52).event(0xe0).op(trace::SyncOp::kStreamWaitEvent));
+  log().record({.api = "cuEventRecord"},
+               Made<trace::SyncFields>().stream(0x51).event(0xe0).op(trace::SyncOp::kEventRecord));
+  log(1).record({.api = "cuStreamWaitEvent"}, Made<trace::SyncFields>().stream(0x52).event(0xe0).op(
+                                                trace::SyncOp::kStreamWaitEvent));
   malloc_async(kA, 0x52, 1);
   malloc_async(kB, 0x53, 1);
   EXPECT_EQ(broken(in_capture), "cudaMallocAsync");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of copies and sets: past the end by the byte, 2D and 3D extents, both sides, freed memory, host
-// memory that may belong to somebody else, mappings side by side.
+// Ranges of copies and sets: past the end by the byte, 2D and 3D extents, both sides, freed memory,
+// host memory that may belong to somebody else, mappings side by side.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -9,17 +9,27 @@ namespace {
 
 class Copies : public AnalysisTest {
 protected:
-  Copies() { expect_only({"api-error", "copy-out-of-bounds", "unfinished-call", "use-after-free"}); }
-  void copy_2d(std::uint64_t to, std::uint64_t to_pitch, std::uint64_t from, std::uint64_t from_pitch,
-               std::uint64_t width, std::uint64_t height, std::uint64_t depth = 1,
-               std::uint64_t rows_per_slice = 0) {
+  Copies() {
+    expect_only({"api-error", "copy-out-of-bounds", "unfinished-call", "use-after-free"});
+  }
+  void copy_2d(std::uint64_t to, std::uint64_t to_pitch, std::uint64_t from,
+               std::uint64_t from_pitch, std::uint64_t width, std::uint64_t height,
+               std::uint64_t depth = 1, std::uint64_t rows_per_slice = 0) {
     log().record({.api = "cuMemcpy2DUnaligned_v2",
                   .via = "cudaMemcpy2D",
                   .result = 1,
                   .flags = trace::copy_flags(Side::kDevice, Side::kHost, false)},
-                 Made<trace::CopyFields>().destination(to).source(from).bytes(width * height * depth)
-                     .destination_pitch(to_pitch).source_pitch(from_pitch).width(width).height(height)
-                     .depth(depth).destination_rows(rows_per_slice).source_rows(rows_per_slice));
+                 Made<trace::CopyFields>()
+                   .destination(to)
+                   .source(from)
+                   .bytes(width * height * depth)
+                   .destination_pitch(to_pitch)
+                   .source_pitch(from_pitch)
+                   .width(width)
+                   .height(height)
+                   .depth(depth)
+                   .destination_rows(rows_per_slice)
+                   .source_rows(rows_per_slice));
   }
   void free_all_and_run() {
     for (const std::uint64_t address : {kA, kB, kC}) cuda_free(address);
@@ -44,9 +54,10 @@ TEST_F(Copies, OneBytePastTheEnd) {
   run();
   ASSERT_EQ(kinds(), "copy-out-of-bounds");
   const ReportedFinding& f = *find("copy-out-of-bounds");
-  EXPECT_EQ(f.message,
-            "cudaMemcpy writes 1 byte past the end of its destination: 1,001 bytes of a block of 1,000 "
-            "bytes of device memory allocated by cudaMalloc.");
+  EXPECT_EQ(
+    f.message,
+    "cudaMemcpy writes 1 byte past the end of its destination: 1,001 bytes of a block of 1,000 "
+    "bytes of device memory allocated by cudaMalloc.");
   EXPECT_EQ(labels(f), "copied here|allocated here");
   EXPECT_EQ(f.bytes, 1u);
 }
@@ -99,8 +110,8 @@ TEST_F(Copies, TwoDimensionalPastTheEnd) {
 }
 
 TEST_F(Copies, PastPitchTimesHeightOfPitchedMemory) {
-  log().alloc({.api = "cuMemAllocPitch_v2", .via = "cudaMallocPitch"}, MemoryKind::kPitched, kA, 512 * 4, 0,
-              {512, 400, 4, 1, 4, 0, 0});
+  log().alloc({.api = "cuMemAllocPitch_v2", .via = "cudaMallocPitch"}, MemoryKind::kPitched, kA,
+              512 * 4, 0, {512, 400, 4, 1, 4, 0, 0});
   copy_2d(kA, 512, kHost, 400, 512, 4); // whole pitches: fine
   copy_2d(kA, 512, kHost, 400, 400, 5);
   cuda_free(kA);
@@ -136,9 +147,10 @@ TEST_F(Copies, ArraysAreNotJudgedByAddress) {
 TEST_F(Copies, SetPastTheEnd) {
   cuda_malloc(kA, 100);
   log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .result = 1}, kA, 200);
-  log().record({.api = "cuMemsetD2D8_v2", .via = "cudaMemset2D", .result = 1},
-               Made<trace::SetFields>().destination(kA).bytes(100).pitch(64).width(50).height(2)
-                   .element_bytes(1)); // 64 + 50 > 100
+  log().record(
+    {.api = "cuMemsetD2D8_v2", .via = "cudaMemset2D", .result = 1},
+    Made<trace::SetFields>().destination(kA).bytes(100).pitch(64).width(50).height(2).element_bytes(
+      1)); // 64 + 50 > 100
   cuda_free(kA);
   run();
   EXPECT_EQ(kinds(), "copy-out-of-bounds copy-out-of-bounds");
@@ -162,9 +174,10 @@ TEST_F(Copies, UseAfterFree) {
   run();
   ASSERT_EQ(kinds(), "use-after-free");
   const ReportedFinding& f = *find("use-after-free");
-  EXPECT_EQ(f.message,
-            "cudaMemcpy writes 256 bytes to 0x7f32a0001000, 4,096 bytes into memory that was already "
-            "freed: 1.0 MiB of device memory allocated by cudaMalloc.");
+  EXPECT_EQ(
+    f.message,
+    "cudaMemcpy writes 256 bytes to 0x7f32a0001000, 4,096 bytes into memory that was already "
+    "freed: 1.0 MiB of device memory allocated by cudaMalloc.");
   EXPECT_EQ(labels(f), "copied here|freed here|allocated here");
 }
 
@@ -191,8 +204,10 @@ TEST_F(Copies, TheRestOfAPartlyRebornBlockStaysFreed) {
 }
 
 TEST_F(Copies, SetAndPrefetchOfFreedMemory) {
-  log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, MemoryKind::kStreamOrdered, kA, kMiB, 7);
-  log().release({.api = "cuMemFreeAsync", .via = "cudaFreeAsync"}, FreeFunction::kMemFreeAsync, kA, 0, 7);
+  log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync"}, MemoryKind::kStreamOrdered, kA,
+              kMiB, 7);
+  log().release({.api = "cuMemFreeAsync", .via = "cudaFreeAsync"}, FreeFunction::kMemFreeAsync, kA,
+                0, 7);
   log().set({.api = "cuMemsetD8Async", .via = "cudaMemsetAsync", .result = 1}, kA, 100);
   log().record({.api = "cuTexRefSetAddress", .result = 1},
                Made<trace::UseFields>().address(kA).bytes(64).use(trace::UseClass::kTexture));
@@ -233,7 +248,8 @@ TEST_F(Copies, PinnedHostSideIsBounded) {
   log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kB);
   run();
   ASSERT_EQ(kinds(), "copy-out-of-bounds");
-  EXPECT_NE(find("copy-out-of-bounds")->message.find("past the end of its source"), std::string::npos);
+  EXPECT_NE(find("copy-out-of-bounds")->message.find("past the end of its source"),
+            std::string::npos);
 }
 
 TEST_F(Copies, RegisteredRangeMayGoOnUnlessRefused) {
@@ -266,11 +282,13 @@ TEST_F(Copies, LaunchArgumentsIntoFreedMemory) {
   cuda_malloc(kB, kMiB);
   cuda_free(kA);
   log().record({.api = "cuLaunchKernel", .via = "cudaLaunchKernel"},
-               Made<trace::LaunchFields>().function(0xf).grid({1, 1, 1}).block({1, 1, 1}), {kB + 100, 12, kA + 8, 0, 0, 0});
+               Made<trace::LaunchFields>().function(0xf).grid({1, 1, 1}).block({1, 1, 1}),
+               {kB + 100, 12, kA + 8, 0, 0, 0});
   cuda_free(kB);
   run();
   ASSERT_EQ(kinds(), "use-after-free");
-  EXPECT_NE(find("use-after-free")->message.find("a kernel passes in parameter 1 the pointer 0x7f32a0000008"),
+  EXPECT_NE(find("use-after-free")
+              ->message.find("a kernel passes in parameter 1 the pointer 0x7f32a0000008"),
             std::string::npos);
 }
 

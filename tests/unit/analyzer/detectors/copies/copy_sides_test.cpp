@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies by what their two sides are: declared host or device against what the memory is, sides that overlap. Sides
-// on two devices: analyzer_two_devices.cpp.
+// Copies by what their two sides are: declared host or device against what the memory is, sides
+// that overlap. Sides on two devices: analyzer_two_devices.cpp.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
 namespace gmt::test {
 namespace {
 
-enum CopyKind : std::uint16_t { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice, kDefault };
+enum CopyKind : std::uint16_t {
+  kHostToHost,
+  kHostToDevice,
+  kDeviceToHost,
+  kDeviceToDevice,
+  kDefault
+};
 
 class CopySides : public AnalysisTest {
 protected:
@@ -17,7 +23,8 @@ protected:
             std::uint64_t bytes = 100) {
     static constexpr const char* kNames[] = {"cuMemcpy", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2",
                                              "cuMemcpyDtoD_v2", "cuMemcpy"};
-    static constexpr Side kTo[] = {Side::kUnified, Side::kDevice, Side::kHost, Side::kDevice, Side::kUnified};
+    static constexpr Side kTo[] = {Side::kUnified, Side::kDevice, Side::kHost, Side::kDevice,
+                                   Side::kUnified};
     static constexpr Side kFrom[] = {Side::kUnified, Side::kHost, Side::kDevice, Side::kDevice,
                                      Side::kUnified};
     log().copy({.api = kNames[kind],
@@ -32,22 +39,33 @@ protected:
     cuda_malloc(kA, kMiB);
     cuda_malloc(kB, kMiB, 0x101);
     for (const std::uint64_t address : {kA, kB}) log().set({.api = "cuMemsetD8_v2"}, address, kMiB);
-    log().alloc({.api = "cuMemAllocManaged", .via = "cudaMallocManaged"}, MemoryKind::kManaged, kC, kMiB);
-    cuda_malloc_host(kPinned, kMiB);
-    log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered, kRegistered,
+    log().alloc({.api = "cuMemAllocManaged", .via = "cudaMallocManaged"}, MemoryKind::kManaged, kC,
                 kMiB);
+    cuda_malloc_host(kPinned, kMiB);
+    log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister"}, MemoryKind::kRegistered,
+                kRegistered, kMiB);
   }
   void free_memory() {
     for (const std::uint64_t address : {kA, kB, kC}) cuda_free(address);
     log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kPinned);
     log().release({.api = "cuMemHostUnregister"}, FreeFunction::kHostUnregister, kRegistered);
   }
-  void copy_2d(std::uint64_t to, std::uint64_t to_pitch, std::uint64_t from, std::uint64_t from_pitch,
-               std::uint64_t width, std::uint64_t height, std::uint64_t depth = 1, std::uint64_t slice = 0) {
-    log().record({.api = "cuMemcpy2DUnaligned_v2", .flags = trace::copy_flags(Side::kDevice, Side::kDevice, false)},
-                 Made<trace::CopyFields>().destination(to).source(from).bytes(width * height * depth)
-                     .destination_pitch(to_pitch).source_pitch(from_pitch).width(width).height(height)
-                     .depth(depth).destination_rows(slice).source_rows(slice));
+  void copy_2d(std::uint64_t to, std::uint64_t to_pitch, std::uint64_t from,
+               std::uint64_t from_pitch, std::uint64_t width, std::uint64_t height,
+               std::uint64_t depth = 1, std::uint64_t slice = 0) {
+    log().record({.api = "cuMemcpy2DUnaligned_v2",
+                  .flags = trace::copy_flags(Side::kDevice, Side::kDevice, false)},
+                 Made<trace::CopyFields>()
+                   .destination(to)
+                   .source(from)
+                   .bytes(width * height * depth)
+                   .destination_pitch(to_pitch)
+                   .source_pitch(from_pitch)
+                   .width(width)
+                   .height(height)
+                   .depth(depth)
+                   .destination_rows(slice)
+                   .source_rows(slice));
   }
 
   static constexpr std::uint64_t kPinned = 0x7f3300000000, kRegistered = 0x7f3400000000;
@@ -64,7 +82,9 @@ protected:
     log().set({.api = "cuMemsetD8_v2"}, kA, kMiB);
   }
   void variable_is(StaticVariable::Kind kind) {
-    options.find_static = [kind](const Module&, std::uint64_t) { return StaticVariable{kind, "table"}; };
+    options.find_static = [kind](const Module&, std::uint64_t) {
+      return StaticVariable{kind, "table"};
+    };
   }
   std::string advice() {
     cuda_free(kA);
@@ -77,9 +97,10 @@ TEST_F(CopiesOfVariables, ShadowsAreNoMemory) {
   variable_is(StaticVariable::Kind::kShadow);
   copy(kHostToDevice, kHost, kHost + 4096, 1);
   EXPECT_EQ(advice(), "Use cudaMemcpyToSymbol, or the address that cudaGetSymbolAddress gives.");
-  EXPECT_EQ(result.findings[0].message,
-            "cudaMemcpy with cudaMemcpyHostToDevice takes its destination for device memory, but that is the host's shadow "
-            "of the __device__ or __constant__ variable table (0x55d000001000); CUDA refused it.");
+  EXPECT_EQ(
+    result.findings[0].message,
+    "cudaMemcpy with cudaMemcpyHostToDevice takes its destination for device memory, but that is the host's shadow "
+    "of the __device__ or __constant__ variable table (0x55d000001000); CUDA refused it.");
 }
 
 TEST_F(CopiesOfVariables, ShadowsAreNoMemoryWhereCudaIsSilent) {
@@ -91,9 +112,11 @@ TEST_F(CopiesOfVariables, ShadowsAreNoMemoryWhereCudaIsSilent) {
 
 TEST_F(CopiesOfVariables, WhereNothingIsKnownBothAreNamed) {
   copy(kHostToDevice, kHost, kHost + 4096, 1);
-  EXPECT_EQ(advice(), "Use cudaMemcpyHostToHost (cuMemcpy), or cudaMemcpyDefault, which takes the direction from the "
-                      "pointers. For a __device__ or __constant__ variable use cudaMemcpyToSymbol, or the address that "
-                      "cudaGetSymbolAddress gives.");
+  EXPECT_EQ(
+    advice(),
+    "Use cudaMemcpyHostToHost (cuMemcpy), or cudaMemcpyDefault, which takes the direction from the "
+    "pointers. For a __device__ or __constant__ variable use cudaMemcpyToSymbol, or the address that "
+    "cudaGetSymbolAddress gives.");
 }
 
 TEST_F(CopiesOfVariables, OfTheHostAreOrdinary) {
@@ -146,7 +169,8 @@ TEST_F(CopySides, DeviceDeclaredHostInSilence) {
             "the direction from the pointers.");
   EXPECT_EQ(labels(result.findings[0]), "copied here|allocated here");
   EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x101u);
-  EXPECT_NE(result.findings[1].message.find("takes its destination for host memory"), std::string::npos);
+  EXPECT_NE(result.findings[1].message.find("takes its destination for host memory"),
+            std::string::npos);
   EXPECT_NE(result.findings[2].advice.find("cudaMemcpyDeviceToHost"), std::string::npos);
 }
 
@@ -159,14 +183,16 @@ TEST_F(CopySides, RefusalsAreExplained) {
   free_memory();
   run();
   ASSERT_EQ(kinds(), "copy-direction copy-direction copy-direction copy-direction");
-  EXPECT_NE(
-    result.findings[0].message.find("the destination is a host pointer (0x55d000001000, in no memory that "
-                                    "CUDA gave out) and the source is 1.0 MiB of device memory"),
-    std::string::npos);
-  EXPECT_NE(result.findings[0].advice.find("Swap source and destination, or if the direction is meant, use "
-                                           "cudaMemcpyDeviceToHost"),
+  EXPECT_NE(result.findings[0].message.find(
+              "the destination is a host pointer (0x55d000001000, in no memory that "
+              "CUDA gave out) and the source is 1.0 MiB of device memory"),
             std::string::npos);
-  EXPECT_NE(result.findings[1].message.find("takes its source for device memory, but that is a host pointer"),
+  EXPECT_NE(
+    result.findings[0].advice.find("Swap source and destination, or if the direction is meant, use "
+                                   "cudaMemcpyDeviceToHost"),
+    std::string::npos);
+  EXPECT_NE(result.findings[1].message.find(
+              "takes its source for device memory, but that is a host pointer"),
             std::string::npos);
   EXPECT_NE(result.findings[1].message.find("; CUDA refused it."), std::string::npos);
   EXPECT_EQ(result.findings[3].advice, "Pass a device pointer, or set host memory with memset.");
@@ -183,10 +209,15 @@ TEST_F(CopySides, OtherRefusalsAreNot) {
 
 TEST_F(CopySides, DevicesThatReadPageableMemory) {
   log().context(1, 0xc0, 0, true);
-  log().record({},
-               Made<trace::DeviceFields>().bytes(96ull << 30).texture_alignment(512)
-                   .texture_pitch_alignment(32).surface_alignment(512).reads_pageable_memory(1)
-                   .uses_host_page_tables(1).compute_capability(90).concurrent_managed(1));
+  log().record({}, Made<trace::DeviceFields>()
+                     .bytes(96ull << 30)
+                     .texture_alignment(512)
+                     .texture_pitch_alignment(32)
+                     .surface_alignment(512)
+                     .reads_pageable_memory(1)
+                     .uses_host_page_tables(1)
+                     .compute_capability(90)
+                     .concurrent_managed(1));
   memory();
   copy(kDeviceToDevice, kA, kHost, 1);
   free_memory();
@@ -200,7 +231,8 @@ TEST_F(CopySides, TheDriversNamesDeclareToo) {
   free_memory();
   run();
   ASSERT_EQ(kinds(), "copy-direction");
-  EXPECT_EQ(find("copy-direction")->message.find("cuMemcpyHtoD takes its source for host memory"), 0u);
+  EXPECT_EQ(find("copy-direction")->message.find("cuMemcpyHtoD takes its source for host memory"),
+            0u);
 }
 
 TEST_F(CopySides, Overlap) {
@@ -214,9 +246,10 @@ TEST_F(CopySides, Overlap) {
   ASSERT_EQ(kinds(), "copy-overlap api-error");
   const ReportedFinding& f = *find("copy-overlap");
   EXPECT_EQ(f.severity, Severity::kError);
-  EXPECT_EQ(f.message,
-            "cudaMemcpy copies 100 bytes from 0x7f32a000003c to 0x7f32a0000000, which overlap in 40 bytes: "
-            "what arrives is undefined.");
+  EXPECT_EQ(
+    f.message,
+    "cudaMemcpy copies 100 bytes from 0x7f32a000003c to 0x7f32a0000000, which overlap in 40 bytes: "
+    "what arrives is undefined.");
   EXPECT_EQ(f.bytes, 40u);
   EXPECT_EQ(labels(f), "copied here|allocated here");
 }

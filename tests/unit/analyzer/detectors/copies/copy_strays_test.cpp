@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and sets that begin in no memory: just before a block, at its end, behind it, and far from all.
+// Copies and sets that begin in no memory: just before a block, at its end, behind it, and far from
+// all.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -19,8 +20,10 @@ TEST_F(Strays, BeginsBeforeABlock) {
   run();
   ASSERT_EQ(kinds(), "copy-out-of-bounds copy-out-of-bounds");
   const ReportedFinding& f = result.findings[0];
-  EXPECT_EQ(f.message, "cudaMemset writes 100 bytes that begin 16 bytes before a block of 1,000 bytes of device memory "
-                       "allocated by cudaMalloc.");
+  EXPECT_EQ(
+    f.message,
+    "cudaMemset writes 100 bytes that begin 16 bytes before a block of 1,000 bytes of device memory "
+    "allocated by cudaMalloc.");
   EXPECT_EQ(f.bytes, 16u);
   EXPECT_EQ(labels(f), "set here|allocated here");
   EXPECT_EQ(result.findings[1].bytes, 199'000u);
@@ -30,7 +33,8 @@ TEST_F(Strays, BeginsBehindABlock) {
   cuda_malloc(kA, 1000);
   cuda_malloc(kA + 1024, 1000);
   const auto set = [this](std::uint64_t address, std::uint64_t from) {
-    log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .result = 1, .stack = {from}}, address, 100);
+    log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .result = 1, .stack = {from}}, address,
+              100);
   };
   set(kA + 1000, 0x400); // reaches into the next one
   set(kA + 1024 + 1012, 0x401);
@@ -39,10 +43,12 @@ TEST_F(Strays, BeginsBehindABlock) {
   cuda_free(kA + 1024);
   run();
   ASSERT_EQ(kinds(), "copy-out-of-bounds copy-out-of-bounds copy-out-of-bounds");
-  EXPECT_NE(result.findings[0].message.find("writes 100 bytes that begin exactly at the end of a block of 1,000 bytes"),
+  EXPECT_NE(result.findings[0].message.find(
+              "writes 100 bytes that begin exactly at the end of a block of 1,000 bytes"),
             std::string::npos);
   EXPECT_EQ(result.findings[0].bytes, 100u);
-  EXPECT_NE(result.findings[1].message.find("begin 12 bytes past the end of a block"), std::string::npos);
+  EXPECT_NE(result.findings[1].message.find("begin 12 bytes past the end of a block"),
+            std::string::npos);
   EXPECT_NE(result.findings[2].message.find("begin 4 bytes before a block"), std::string::npos);
 }
 
@@ -60,7 +66,8 @@ TEST_F(Strays, HostSidesBeforeAndBehind) {
     if (f.kind == "copy-out-of-bounds") all += f.count;
   }
   EXPECT_EQ(all, 3u);
-  EXPECT_NE(find("copy-out-of-bounds")->message.find("begin 16 bytes before a block of 5,000 bytes of pinned"),
+  EXPECT_NE(find("copy-out-of-bounds")
+              ->message.find("begin 16 bytes before a block of 5,000 bytes of pinned"),
             std::string::npos);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// use-after-free of kernels' arguments: what a word means that leads into freed memory beside memory that lives.
+// use-after-free of kernels' arguments: what a word means that leads into freed memory beside
+// memory that lives.
 
 #include <cstring>
 
@@ -19,23 +20,27 @@ protected:
     kernel(kSum, "_Z3sumPKfS0_m", {8, 8, 8}); // sum(float const*, float const*, unsigned long)
     cuda_malloc(kA, kMiB, 0x100);
   }
-  void kernel(std::uint64_t function, const std::string& name, const std::vector<std::uint64_t>& sizes) {
+  void kernel(std::uint64_t function, const std::string& name,
+              const std::vector<std::uint64_t>& sizes) {
     std::vector<std::uint64_t> layout;
     std::uint32_t offset = 0;
     for (const std::uint64_t bytes : sizes) {
       layout.push_back(trace::pack_halves({offset, static_cast<std::uint32_t>(bytes)}));
       offset += static_cast<std::uint32_t>(bytes);
     }
-    log().record({}, Made<trace::KernelFields>().function(function).parameter_count(sizes.size()), layout);
+    log().record({}, Made<trace::KernelFields>().function(function).parameter_count(sizes.size()),
+                 layout);
     log().name(function, name);
   }
   struct Argument {
     std::uint64_t value;
     unsigned parameter;
   };
-  void launch(const std::vector<Argument>& arguments, std::uint64_t function = kSum, std::uint16_t code = 0) {
+  void launch(const std::vector<Argument>& arguments, std::uint64_t function = kSum,
+              std::uint16_t code = 0) {
     std::vector<std::uint64_t> words{function, 0, 1, 1};
-    for (const auto& [value, parameter] : arguments) words.push_back(trace::argument_word(value, parameter));
+    for (const auto& [value, parameter] : arguments)
+      words.push_back(trace::argument_word(value, parameter));
     log().record(Kind::kLaunch,
                  {.api = "cuLaunchKernel",
                   .via = "cudaLaunchKernel",
@@ -66,10 +71,11 @@ TEST_F(Arguments, EndOfAnotherArgumentsBlockHasTwoReadings) {
   launch({{kA + 4096, 0}, {kBehind, 1}}); // points inside
   EXPECT_EQ(verdict(), "warning 2");
   const ReportedFinding& f = result.findings[0];
-  EXPECT_EQ(f.message,
-            "The launch of sum(float const*, float const*, unsigned long) passes as parameter 2 the pointer "
-            "0x7f32a0100000, memory that was already freed: 1.0 MiB of device memory allocated by cudaMalloc; or one "
-            "past the end of 1.0 MiB of device memory allocated by cudaMalloc, into which parameter 1 points.");
+  EXPECT_EQ(
+    f.message,
+    "The launch of sum(float const*, float const*, unsigned long) passes as parameter 2 the pointer "
+    "0x7f32a0100000, memory that was already freed: 1.0 MiB of device memory allocated by cudaMalloc; or one "
+    "past the end of 1.0 MiB of device memory allocated by cudaMalloc, into which parameter 1 points.");
   EXPECT_EQ(labels(f), "launched here|freed here|allocated here|neighbour allocated here");
   EXPECT_EQ(address_of(f.stacks[3]), 0x100u);
 }
@@ -106,12 +112,12 @@ TEST_F(Arguments, AnotherLaunchShowsThatItIsAnEnd) {
 TEST_F(Arguments, EndsElsewhereShowNothing) {
   kernel(kOther, "_Z5otherPKfS0_m", {8, 8, 8});
   cuda_malloc(kC, 4096, 0x103);
-  launch({{kC, 0}, {kC + 4096, 1}}, kOther);    // another kernel
-  launch({{kC, 1}, {kC + 4096, 0}});            // another parameter
-  launch({{kA, 0}, {kC + 4096, 1}});            // not of an argument's block
-  launch({{kC, 0}, {kC + 4096, 1}}, kSum, 1);   // refused
+  launch({{kC, 0}, {kC + 4096, 1}}, kOther);  // another kernel
+  launch({{kC, 1}, {kC + 4096, 0}});          // another parameter
+  launch({{kA, 0}, {kC + 4096, 1}});          // not of an argument's block
+  launch({{kC, 0}, {kC + 4096, 1}}, kSum, 1); // refused
   cuda_malloc(kC + 4096, 4096, 0x104);
-  launch({{kC, 0}, {kC + 4096, 1}});            // may be the block behind
+  launch({{kC, 0}, {kC + 4096, 1}}); // may be the block behind
   free_behind();
   launch({{kA, 0}, {kBehind, 1}});
   EXPECT_EQ(verdict(), "warning 1");
@@ -144,7 +150,8 @@ TEST_F(Arguments, FieldsOfAStructureMayBeAnEnd) {
 
 TEST_F(Arguments, EndOfRegisteredMemoryBesideFreedPinned) {
   constexpr std::uint64_t kRegistered = 0x7f0000100000;
-  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kRegistered, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered,
+              kRegistered, 4096);
   cuda_malloc_host(kRegistered + 4096, 4096);
   log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kRegistered + 4096);
   launch({{kRegistered, 0}, {kRegistered + 4096, 1}});
@@ -153,15 +160,19 @@ TEST_F(Arguments, EndOfRegisteredMemoryBesideFreedPinned) {
 
 TEST_F(Arguments, RegionsOfAPoolLieSideBySide) {
   const auto region = [&](std::uint64_t address) {
-    log().alloc({.api = "nvtxMemRegionsRegister"}, MemoryKind::kSubAllocation, address, 4096, 0, {0, 0, 0, 0, 0, 0x77, 0});
+    log().alloc({.api = "nvtxMemRegionsRegister"}, MemoryKind::kSubAllocation, address, 4096, 0,
+                {0, 0, 0, 0, 0, 0x77, 0});
   };
   const auto give_back = [&](std::uint64_t address) {
     log().release({.api = "nvtxMemRegionsUnregister"}, FreeFunction::kRegionUnregister, address);
   };
   const auto pool = [&](trace::LifeOp op) {
-    log().record({.api = "nvtxMemHeapRegister"},
-                 Made<trace::LifeFields>().handle(0x77).object(trace::ObjectClass::kUserHeap).op(op)
-                     .value(kA).bytes(kMiB));
+    log().record({.api = "nvtxMemHeapRegister"}, Made<trace::LifeFields>()
+                                                   .handle(0x77)
+                                                   .object(trace::ObjectClass::kUserHeap)
+                                                   .op(op)
+                                                   .value(kA)
+                                                   .bytes(kMiB));
   };
   pool(trace::LifeOp::kCreate);
   region(kA);
@@ -180,10 +191,12 @@ TEST_F(Arguments, FreedPinnedAndManagedMemory) {
   log().release({.api = "cuMemFreeHost", .stack = {0x210}}, FreeFunction::kMemFreeHost, kB);
   launch({{kB + 8, 0}});
   EXPECT_EQ(verdict(), "error 1");
-  EXPECT_NE(result.findings[0].message.find("8 bytes into memory that was already freed: 4.0 KiB of pinned"),
+  EXPECT_NE(result.findings[0].message.find(
+              "8 bytes into memory that was already freed: 4.0 KiB of pinned"),
             std::string::npos)
     << result.findings[0].message;
-  log().alloc({.api = "cuMemAllocManaged", .via = "cudaMallocManaged"}, MemoryKind::kManaged, kC, 4096);
+  log().alloc({.api = "cuMemAllocManaged", .via = "cudaMallocManaged"}, MemoryKind::kManaged, kC,
+              4096);
   cuda_free(kC, 0, 0x220);
   launch({{kC, 0}});
   run();
@@ -200,10 +213,15 @@ TEST_F(Arguments, HostMemoryThatCudaKnowsAgain) {
 }
 
 TEST_F(Arguments, GpuThatReadsPageableMemoryMayReadWhatMallocGot) {
-  log().record({},
-               Made<trace::DeviceFields>().bytes(96ull << 30).texture_alignment(512)
-                   .texture_pitch_alignment(32).surface_alignment(512).reads_pageable_memory(1)
-                   .uses_host_page_tables(0).compute_capability(90).concurrent_managed(1));
+  log().record({}, Made<trace::DeviceFields>()
+                     .bytes(96ull << 30)
+                     .texture_alignment(512)
+                     .texture_pitch_alignment(32)
+                     .surface_alignment(512)
+                     .reads_pageable_memory(1)
+                     .uses_host_page_tables(0)
+                     .compute_capability(90)
+                     .concurrent_managed(1));
   cuda_malloc_host(kB, 4096);
   log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kB);
   launch({{kB, 0}});
@@ -214,8 +232,10 @@ TEST_F(Arguments, NumbersAreWarnings) {
   cuda_free(kA);
   launch({{kA + 12345, 2}}); // unsigned long
   EXPECT_EQ(verdict(), "warning 1");
-  EXPECT_NE(result.findings[0].message.find("passes as parameter 3 the number 0x"), std::string::npos);
-  EXPECT_NE(result.findings[0].advice.find("only if the kernel takes the number for an address"), std::string::npos);
+  EXPECT_NE(result.findings[0].message.find("passes as parameter 3 the number 0x"),
+            std::string::npos);
+  EXPECT_NE(result.findings[0].advice.find("only if the kernel takes the number for an address"),
+            std::string::npos);
 }
 
 TEST_F(Arguments, TypesAreTakenFromTheName) {
@@ -240,11 +260,12 @@ TEST_F(Arguments, PointersThatCountFromOne) {
   cuda_free(kA, 0, 0x200);
   launch({{kBehind - 4, 0}});
   EXPECT_EQ(verdict(), "warning 1");
-  EXPECT_EQ(result.findings[0].message,
-            "The launch of sum(float const*, float const*, unsigned long) passes as parameter 1 the pointer "
-            "0x7f32a00ffffc, 1,048,572 bytes into memory that was already freed: 1.0 MiB of device memory allocated by "
-            "cudaMalloc; or, as a pointer that counts from 1, 4 bytes before 1.0 MiB of device memory allocated by "
-            "cudaMalloc.");
+  EXPECT_EQ(
+    result.findings[0].message,
+    "The launch of sum(float const*, float const*, unsigned long) passes as parameter 1 the pointer "
+    "0x7f32a00ffffc, 1,048,572 bytes into memory that was already freed: 1.0 MiB of device memory allocated by "
+    "cudaMalloc; or, as a pointer that counts from 1, 4 bytes before 1.0 MiB of device memory allocated by "
+    "cudaMalloc.");
   cuda_free(kBehind);
 }
 
@@ -265,20 +286,30 @@ protected:
                  Made<trace::SyncFields>().stream(kStream).other(other).op(op));
   }
   void kernel_node(std::uint64_t first, std::uint64_t second) {
-    log().record({.api = "cuGraphAddKernelNode_v2", .stack = {0x600}, .flags = trace::kLaunchScanned},
-                 Made<trace::GraphKernelFields>().function(kSum).graph(kGraph).grid({1, 1, 1})
-                     .block({1, 1, 1}).node(kNode), {trace::argument_word(first, 0), trace::argument_word(second, 1)});
+    log().record(
+      {.api = "cuGraphAddKernelNode_v2", .stack = {0x600}, .flags = trace::kLaunchScanned},
+      Made<trace::GraphKernelFields>()
+        .function(kSum)
+        .graph(kGraph)
+        .grid({1, 1, 1})
+        .block({1, 1, 1})
+        .node(kNode),
+      {trace::argument_word(first, 0), trace::argument_word(second, 1)});
   }
   void capture(std::uint64_t first, std::uint64_t second) {
     sync(trace::SyncOp::kBeginCapture);
-    log().record({.api = "cuLaunchKernel", .stack = {0x700}, .flags = trace::kLaunchScanned},
-                 Made<trace::LaunchFields>().function(kSum).stream(kStream).grid({1, 1, 1}).block({1, 1, 1}), {trace::argument_word(first, 0), trace::argument_word(second, 1)});
+    log().record(
+      {.api = "cuLaunchKernel", .stack = {0x700}, .flags = trace::kLaunchScanned},
+      Made<trace::LaunchFields>().function(kSum).stream(kStream).grid({1, 1, 1}).block({1, 1, 1}),
+      {trace::argument_word(first, 0), trace::argument_word(second, 1)});
     sync(trace::SyncOp::kEndCapture, kGraph);
   }
   void launch_graph() {
-    log().record({.api = "cuGraphInstantiate"},
-                 Made<trace::LifeFields>().handle(kExec).object(trace::ObjectClass::kGraphExec)
-                     .op(trace::LifeOp::kCreate).parent(kGraph));
+    log().record({.api = "cuGraphInstantiate"}, Made<trace::LifeFields>()
+                                                  .handle(kExec)
+                                                  .object(trace::ObjectClass::kGraphExec)
+                                                  .op(trace::LifeOp::kCreate)
+                                                  .parent(kGraph));
     sync(trace::SyncOp::kGraphLaunch, kExec);
     sync(trace::SyncOp::kGraphLaunch, kExec); // told once
   }
@@ -289,8 +320,9 @@ TEST_F(GraphArguments, EndsInNodes) {
   kernel_node(kA, kBehind);
   launch_graph();
   EXPECT_EQ(verdict(), "warning 1");
-  EXPECT_EQ(labels(result.findings[0]),
-            "graph launched here|node made here|freed here|allocated here|neighbour allocated here");
+  EXPECT_EQ(
+    labels(result.findings[0]),
+    "graph launched here|node made here|freed here|allocated here|neighbour allocated here");
   cuda_malloc(kC, 4096, 0x103);
   launch({{kC, 0}, {kC + 4096, 1}});
   EXPECT_EQ(verdict(), "");

@@ -8,24 +8,31 @@
 namespace gmt::test {
 namespace {
 
-constexpr std::uint64_t kFunction = 0x900, kHeap = 0x55d000000000, kStack = 0x7ffd00000000, kMapped = 0x7f0000100000;
+constexpr std::uint64_t kFunction = 0x900, kHeap = 0x55d000000000, kStack = 0x7ffd00000000,
+                        kMapped = 0x7f0000100000;
 
 class HostPointers : public AnalysisTest {
 protected:
   HostPointers() {
     expect_only({"host-pointer"});
     trace.format = "1.2";
-    for (const std::string& line : {"heap_begin=" + std::to_string(kHeap), "heap_end=" + std::to_string(kHeap + kMiB),
-                                    "stack_begin=" + std::to_string(kStack - 8 * kMiB),
-                                    "stack_end=" + std::to_string(kStack)})
+    for (const std::string& line :
+         {"heap_begin=" + std::to_string(kHeap), "heap_end=" + std::to_string(kHeap + kMiB),
+          "stack_begin=" + std::to_string(kStack - 8 * kMiB),
+          "stack_end=" + std::to_string(kStack)})
       trace.info.push_back(line);
   }
   void machine(bool reads_pageable_memory) {
     const std::uint64_t reads = reads_pageable_memory ? 1 : 0;
-    log().record({},
-                 Made<trace::DeviceFields>().bytes(96ull << 30).texture_alignment(512)
-                     .texture_pitch_alignment(32).surface_alignment(512).reads_pageable_memory(reads)
-                     .uses_host_page_tables(0).compute_capability(90).concurrent_managed(1));
+    log().record({}, Made<trace::DeviceFields>()
+                       .bytes(96ull << 30)
+                       .texture_alignment(512)
+                       .texture_pitch_alignment(32)
+                       .surface_alignment(512)
+                       .reads_pageable_memory(reads)
+                       .uses_host_page_tables(0)
+                       .compute_capability(90)
+                       .concurrent_managed(1));
     kernel("_Z1kPf4Rows"); // k(float*, Rows)
   }
   // Parameters of 8 and of 24 bytes.
@@ -35,8 +42,9 @@ protected:
     log().name(kFunction, name);
   }
   void synchronize(std::uint16_t code = 0) {
-    log().record({.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = code, .stack = {0x600}},
-                 Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
+    log().record(
+      {.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = code, .stack = {0x600}},
+      Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
   }
   void launch(std::uint64_t first, std::uint64_t second = 0, std::uint16_t code = 0) {
     log().record({.api = "cuLaunchKernel",
@@ -44,7 +52,8 @@ protected:
                   .result = code,
                   .stack = {0x400},
                   .flags = trace::kLaunchScanned},
-                 Made<trace::LaunchFields>().function(kFunction).grid({1, 1, 1}).block({1, 1, 1}), {trace::argument_word(first, 0), trace::argument_word(second, 1)});
+                 Made<trace::LaunchFields>().function(kFunction).grid({1, 1, 1}).block({1, 1, 1}),
+                 {trace::argument_word(first, 0), trace::argument_word(second, 1)});
   }
 };
 
@@ -57,8 +66,10 @@ TEST_F(HostPointers, HeapAndStackAsParametersAreErrors) {
   const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.count, 2u);
-  EXPECT_EQ(f.message, "The launch of k(float*, Rows) passes as parameter 1 the pointer 0x55d000000040, which is ordinary host "
-                       "memory that the GPU cannot read.");
+  EXPECT_EQ(
+    f.message,
+    "The launch of k(float*, Rows) passes as parameter 1 the pointer 0x55d000000040, which is ordinary host "
+    "memory that the GPU cannot read.");
   EXPECT_EQ(labels(f), "launched here");
 }
 
@@ -77,14 +88,17 @@ TEST_F(HostPointers, FieldOfAStructureIsToldWhenTheContextDies) {
   EXPECT_EQ(f->severity, Severity::kWarning);
   EXPECT_EQ(f->count, 1u);
   EXPECT_EQ(f->address, kHeap + 8);
-  EXPECT_EQ(f->message, "The launch of k(float*, Rows) passes in parameter 2 the pointer 0x55d000000008, which is "
-                        "ordinary host memory that the GPU cannot read; behind it cudaDeviceSynchronize reported an "
-                        "illegal address.");
+  EXPECT_EQ(
+    f->message,
+    "The launch of k(float*, Rows) passes in parameter 2 the pointer 0x55d000000008, which is "
+    "ordinary host memory that the GPU cannot read; behind it cudaDeviceSynchronize reported an "
+    "illegal address.");
   EXPECT_EQ(labels(*f), "launched here|reported here");
 }
 
 TEST_F(HostPointers, OnlyDeclaredPointersCountAtOnce) {
-  for (const std::string& name : {std::string("_Z1km4Rows"), std::string("plain_c"), std::string("_Z1kPfS_S_")}) {
+  for (const std::string& name :
+       {std::string("_Z1km4Rows"), std::string("plain_c"), std::string("_Z1kPfS_S_")}) {
     SCOPED_TRACE(name);
     machine(false);
     kernel(name); // k(unsigned long, Rows); no types; one parameter more than the driver knows
@@ -118,8 +132,13 @@ TEST_F(HostPointers, KernelsOfGraphNodesMadeByHand) {
   cuda_malloc(kA, 4096);
   const auto node = [this](std::uint64_t first, std::uint16_t code) {
     log().record({.api = "cuGraphAddKernelNode_v2", .result = code, .stack = {0x700}},
-                 Made<trace::GraphKernelFields>().function(kFunction).graph(0x99).grid({1, 1, 1})
-                     .block({1, 1, 1}).node(0x40), {trace::argument_word(first, 0), trace::argument_word(kHeap, 1)});
+                 Made<trace::GraphKernelFields>()
+                   .function(kFunction)
+                   .graph(0x99)
+                   .grid({1, 1, 1})
+                   .block({1, 1, 1})
+                   .node(0x40),
+                 {trace::argument_word(first, 0), trace::argument_word(kHeap, 1)});
   };
   node(kA, 0);
   node(kHeap + 64, 1);
@@ -129,7 +148,10 @@ TEST_F(HostPointers, KernelsOfGraphNodesMadeByHand) {
   run();
   ASSERT_NE(find("host-pointer"), nullptr);
   const ReportedFinding& f = *find("host-pointer");
-  EXPECT_EQ(f.message.find("The graph's node for k(float*, Rows) passes as parameter 1 the pointer 0x55d000000040, "), 0u)
+  EXPECT_EQ(
+    f.message.find(
+      "The graph's node for k(float*, Rows) passes as parameter 1 the pointer 0x55d000000040, "),
+    0u)
     << f.message;
   EXPECT_EQ(labels(f), "node made here");
 }
@@ -139,7 +161,8 @@ TEST_F(HostPointers, WhatCudaKnowsIsFine) {
   cuda_malloc(kA, 4096);
   cuda_memcpy(kA, kMapped, 4096);
   cuda_malloc_host(kMapped, 4096);
-  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kHeap, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kHeap,
+              4096);
   launch(kA, kMapped);
   launch(kMapped, kHeap);
   launch(12, 0);
@@ -151,7 +174,8 @@ TEST_F(HostPointers, WhatCudaKnowsIsFine) {
 TEST_F(HostPointers, EndOfAnArgumentsBlockIsNeverRead) {
   machine(false);
   kernel("_Z1kPf3Two");
-  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kHeap, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kHeap,
+              4096);
   launch(kHeap + 4096, kHeap);
   run();
   EXPECT_EQ(kinds(), "");
@@ -162,12 +186,14 @@ TEST_F(HostPointers, EndOfAnArgumentsBlockIsNeverRead) {
 
 TEST_F(HostPointers, PointerThatCountsFromOneIsAWarning) {
   machine(false);
-  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kHeap + 4096, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered,
+              kHeap + 4096, 4096);
   launch(kHeap + 4096 - 8);
   run();
   ASSERT_EQ(kinds(), "host-pointer");
   EXPECT_EQ(result.findings[0].severity, Severity::kWarning);
-  EXPECT_NE(result.findings[0].message.find("; or, as a pointer that counts from 1, 8 bytes before 4.0 KiB of "),
+  EXPECT_NE(result.findings[0].message.find(
+              "; or, as a pointer that counts from 1, 8 bytes before 4.0 KiB of "),
             std::string::npos);
 }
 
@@ -184,7 +210,8 @@ TEST_F(HostPointers, FreedPinnedMemoryIsAnothersFinding) {
 TEST_F(HostPointers, UnregisteredMemoryIsTheHostsAgain) {
   machine(false);
   const auto memory = [&](bool registered) {
-    const Call call{.api = registered ? "cuMemHostRegister_v2" : "cuMemHostUnregister", .stack = {0x500}};
+    const Call call{.api = registered ? "cuMemHostRegister_v2" : "cuMemHostUnregister",
+                    .stack = {0x500}};
     if (registered) log().alloc(call, MemoryKind::kRegistered, kMapped, 4096);
     else log().release(call, FreeFunction::kHostUnregister, kMapped);
   };
@@ -200,8 +227,10 @@ TEST_F(HostPointers, UnregisteredMemoryIsTheHostsAgain) {
   const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.count, 1u);
   EXPECT_EQ(f.severity, Severity::kError);
-  EXPECT_NE(f.message.find("which is ordinary host memory that the GPU cannot read, as it is not registered any more."),
-            std::string::npos);
+  EXPECT_NE(
+    f.message.find(
+      "which is ordinary host memory that the GPU cannot read, as it is not registered any more."),
+    std::string::npos);
   EXPECT_EQ(labels(f), "launched here|unregistered here|registered here");
 }
 
@@ -226,14 +255,17 @@ TEST_F(StaticVariables, GivenToAKernelAreErrors) {
   const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.count, 2u);
-  EXPECT_EQ(f.message, "The launch of k(float*, Rows) passes as parameter 1 the pointer 0x55c000003000, which is a "
-                       "static variable in the host's memory, which the GPU cannot read.");
+  EXPECT_EQ(
+    f.message,
+    "The launch of k(float*, Rows) passes as parameter 1 the pointer 0x55c000003000, which is a "
+    "static variable in the host's memory, which the GPU cannot read.");
   EXPECT_NE(f.advice.find("pass the address that cudaGetSymbolAddress gives"), std::string::npos);
 }
 
 TEST_F(StaticVariables, RegisteredOnesAreTheGpusToo) {
   machine(false);
-  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kVariable, 4096);
+  log().alloc({.api = "cuMemHostRegister_v2", .stack = {0x500}}, MemoryKind::kRegistered, kVariable,
+              4096);
   launch(kVariable + 16);
   run();
   EXPECT_EQ(kinds(), "");
@@ -276,10 +308,12 @@ TEST_F(StaticVariables, NamesComeFromTheFile) {
   };
   run();
   ASSERT_EQ(kinds(), "host-pointer");
-  EXPECT_NE(result.findings[0].message.find("the host's shadow of the __device__ or __constant__ variable table: "),
+  EXPECT_NE(result.findings[0].message.find(
+              "the host's shadow of the __device__ or __constant__ variable table: "),
             std::string::npos);
-  EXPECT_EQ(result.findings[0].advice, "Pass the address that cudaGetSymbolAddress gives for table, or let the kernel "
-                                       "use the variable by its name.");
+  EXPECT_EQ(result.findings[0].advice,
+            "Pass the address that cudaGetSymbolAddress gives for table, or let the kernel "
+            "use the variable by its name.");
 }
 
 TEST_F(HostPointers, DeviceThatReadsPageableMemoryMayHaveThem) {

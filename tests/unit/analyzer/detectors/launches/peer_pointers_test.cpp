@@ -28,28 +28,38 @@ protected:
                  {trace::pack_halves({0, 8}), trace::pack_halves({8, 24})});
     log().name(kFunction, name);
   }
-  void on_device(std::uint64_t address, std::uint16_t context, MemoryKind memory_kind = MemoryKind::kDevice) {
-    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x100}, .context = context}, memory_kind, address, kMiB);
+  void on_device(std::uint64_t address, std::uint16_t context,
+                 MemoryKind memory_kind = MemoryKind::kDevice) {
+    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x100}, .context = context},
+                memory_kind, address, kMiB);
   }
-  void launch(std::uint64_t first, std::uint64_t second = 0, std::uint16_t context = 1, std::uint64_t stream = 0) {
-    log().record({.api = "cuLaunchKernel",
-                  .via = "cudaLaunchKernel",
-                  .stack = {0x400},
-                  .context = context,
-                  .flags = trace::kLaunchScanned},
-                 Made<trace::LaunchFields>().function(kFunction).stream(stream).grid({1, 1, 1})
-                     .block({1, 1, 1}), {trace::argument_word(first, 0), trace::argument_word(second, 1)});
+  void launch(std::uint64_t first, std::uint64_t second = 0, std::uint16_t context = 1,
+              std::uint64_t stream = 0) {
+    log().record(
+      {.api = "cuLaunchKernel",
+       .via = "cudaLaunchKernel",
+       .stack = {0x400},
+       .context = context,
+       .flags = trace::kLaunchScanned},
+      Made<trace::LaunchFields>().function(kFunction).stream(stream).grid({1, 1, 1}).block(
+        {1, 1, 1}),
+      {trace::argument_word(first, 0), trace::argument_word(second, 1)});
   }
   void synchronize(std::uint16_t code = 0, std::uint16_t context = 1) {
-    log().record({.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = code, .stack = {0x600}, .context = context},
+    log().record({.api = "cuCtxSynchronize",
+                  .via = "cudaDeviceSynchronize",
+                  .result = code,
+                  .stack = {0x600},
+                  .context = context},
                  Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
   }
-  void life(std::uint64_t handle, trace::ObjectClass object, trace::LifeOp op, std::uint64_t extra = 0,
-            std::uint16_t code = 0, std::uint16_t context = 1) {
+  void life(std::uint64_t handle, trace::ObjectClass object, trace::LifeOp op,
+            std::uint64_t extra = 0, std::uint16_t code = 0, std::uint16_t context = 1) {
     log().record({.api = "cuCtxEnablePeerAccess", .result = code, .context = context},
                  Made<trace::LifeFields>().handle(handle).object(object).op(op).extra(extra));
   }
-  void peer_access(trace::LifeOp op, std::uint64_t own = 0xc0, std::uint64_t peer = 0xc1, std::uint16_t code = 0) {
+  void peer_access(trace::LifeOp op, std::uint64_t own = 0xc0, std::uint64_t peer = 0xc1,
+                   std::uint16_t code = 0) {
     life(peer, trace::ObjectClass::kPeerAccess, op, own, code);
   }
   void synchronize_stream(std::uint64_t stream) {
@@ -67,15 +77,18 @@ protected:
 TEST_F(PeerPointers, ToldWhenTheContextDies) {
   launch(kB + 16);
   launch(kA);
-  EXPECT_EQ(after_death(),
-            "The launch of k(float*, Rows) on device 0 passes in parameter 1 the pointer 0x7f32b0000010 into 1.0 MiB of device "
-            "memory allocated by cudaMalloc on device 1, to which device 0 has no access; behind it cudaDeviceSynchronize "
-            "reported an illegal address.");
+  EXPECT_EQ(
+    after_death(),
+    "The launch of k(float*, Rows) on device 0 passes in parameter 1 the pointer 0x7f32b0000010 into 1.0 MiB of device "
+    "memory allocated by cudaMalloc on device 1, to which device 0 has no access; behind it cudaDeviceSynchronize "
+    "reported an illegal address.");
   const ReportedFinding& f = *find("peer-pointer");
   EXPECT_EQ(f.severity, Severity::kWarning);
   EXPECT_EQ(f.count, 1u);
-  EXPECT_EQ(f.advice, "If cudaDeviceCanAccessPeer says that it can, call cudaDeviceEnablePeerAccess for device 1 with device 0 "
-                      "current, before the launch; else copy the data.");
+  EXPECT_EQ(
+    f.advice,
+    "If cudaDeviceCanAccessPeer says that it can, call cudaDeviceEnablePeerAccess for device 1 with device 0 "
+    "current, before the launch; else copy the data.");
   EXPECT_EQ(labels(f), "launched here|allocated here|reported here");
 }
 
@@ -124,13 +137,14 @@ TEST_F(PeerPointers, OnTheSimulatedDeviceDeclaredPointersCount) {
 
 TEST_F(PeerPointers, EndOfTheBlockBeforeMayBeMeant) {
   trace.info.push_back("device=simulated");
-  kernel("_Z1kPfS_"); // k(float*, float*)
+  kernel("_Z1kPfS_");      // k(float*, float*)
   on_device(kA + kMiB, 2); // beside device 0's
   launch(kA, kA + kMiB);
   run();
   ASSERT_NE(find("peer-pointer"), nullptr);
-  EXPECT_NE(find("peer-pointer")->message.find("; unless it is only the end of 1.0 MiB of device memory allocated by "
-                                               "cudaMalloc, into which another parameter points."),
+  EXPECT_NE(find("peer-pointer")
+              ->message.find("; unless it is only the end of 1.0 MiB of device memory allocated by "
+                             "cudaMalloc, into which another parameter points."),
             std::string::npos);
 }
 
@@ -184,8 +198,9 @@ TEST_F(PeerPointers, AccessOfUnknownContextsMayBeTheirs) {
 
 TEST_F(PeerPointers, MemoryThatAllDevicesReachOrThatHasAListOfItsOwn) {
   std::uint64_t at = kC;
-  for (const MemoryKind memory_kind : {MemoryKind::kManaged, MemoryKind::kPinned, MemoryKind::kRegistered, MemoryKind::kStreamOrdered,
-                              MemoryKind::kVmmMapping, MemoryKind::kIpc}) {
+  for (const MemoryKind memory_kind :
+       {MemoryKind::kManaged, MemoryKind::kPinned, MemoryKind::kRegistered,
+        MemoryKind::kStreamOrdered, MemoryKind::kVmmMapping, MemoryKind::kIpc}) {
     on_device(at, 2, memory_kind);
     launch(at);
     at += 16 * kMiB;

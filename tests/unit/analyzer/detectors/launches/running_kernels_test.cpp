@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// uninitialized-read where kernels that were launched before the allocation may still be running: a note, unless that can
-// be excluded.
+// uninitialized-read where kernels that were launched before the allocation may still be running: a
+// note, unless that can be excluded.
 
 #include "tests/unit/analyzer/support/stream_fixture.h"
 
@@ -19,17 +19,21 @@ protected:
   }
   void launch(std::uint64_t s, std::uint64_t pointer, std::uint16_t flags = trace::kLaunchScanned,
               std::size_t thread = 0) {
-    log(thread).record({.api = "cuLaunchKernel", .flags = flags},
-                       Made<trace::LaunchFields>().function(0xf).stream(s).grid({1, 1, 1}).block({1, 1, 1}),
-                       {trace::argument_word(pointer, 0)});
+    log(thread).record(
+      {.api = "cuLaunchKernel", .flags = flags},
+      Made<trace::LaunchFields>().function(0xf).stream(s).grid({1, 1, 1}).block({1, 1, 1}),
+      {trace::argument_word(pointer, 0)});
   }
   void read(std::uint64_t s, bool async) {
-    log().record({.api = "cuMemcpyDtoHAsync_v2", .stack = {0x300}, .flags = trace::copy_flags(Side::kHost, Side::kDevice, async)},
+    log().record({.api = "cuMemcpyDtoHAsync_v2",
+                  .stack = {0x300},
+                  .flags = trace::copy_flags(Side::kHost, Side::kDevice, async)},
                  Made<trace::CopyFields>().destination(kHost).source(kA).bytes(1000).stream(s));
   }
   void write(std::uint64_t address, std::uint64_t s) {
-    log().record({.api = "cuMemcpyHtoDAsync_v2", .flags = trace::copy_flags(Side::kDevice, Side::kHost, true)},
-                 Made<trace::CopyFields>().destination(address).source(kHost).bytes(8).stream(s));
+    log().record(
+      {.api = "cuMemcpyHtoDAsync_v2", .flags = trace::copy_flags(Side::kDevice, Side::kHost, true)},
+      Made<trace::CopyFields>().destination(address).source(kHost).bytes(8).stream(s));
   }
   // What is said of a block that is allocated and read behind what the test has done.
   char severity() {
@@ -44,10 +48,11 @@ TEST_F(RunningKernels, ThatShareMemoryWithTheHostMayBeTold) {
   cuda_malloc(kA, 1000);
   read(kT, true);
   EXPECT_EQ(severity(), 'n');
-  EXPECT_NE(result.findings[0].message.find(
-              "no kernel was launched since the block was allocated, though one that was launched before may still "
-              "have been running"),
-            std::string::npos);
+  EXPECT_NE(
+    result.findings[0].message.find(
+      "no kernel was launched since the block was allocated, though one that was launched before may still "
+      "have been running"),
+    std::string::npos);
 }
 
 TEST_F(RunningKernels, ManagedMemoryIsSharedToo) {
@@ -95,8 +100,11 @@ TEST_F(RunningKernels, DefaultStreamsOfTwoContextsAreApart) {
   log().context(2, 0xc2, 0, false);
   launch(kDefault, kShared);
   cuda_malloc(kA, 1000);
-  log().record({.api = "cuMemcpyDtoH_v2", .context = 2, .flags = trace::copy_flags(Side::kHost, Side::kDevice, false)},
-               Made<trace::CopyFields>().destination(kHost).source(kA).bytes(1000).stream(kDefault));
+  log().record(
+    {.api = "cuMemcpyDtoH_v2",
+     .context = 2,
+     .flags = trace::copy_flags(Side::kHost, Side::kDevice, false)},
+    Made<trace::CopyFields>().destination(kHost).source(kA).bytes(1000).stream(kDefault));
   EXPECT_EQ(severity(), 'n');
 }
 
@@ -112,8 +120,9 @@ TEST_F(RunningKernels, NotOnesThatAnEventOrders) {
 TEST_F(RunningKernels, StreamsThatWaitForMemoryAreOrderedBehindNothing) {
   launch(kS, kShared);
   cuda_malloc(kA, 1000);
-  log().record({.api = "cuStreamWaitValue32_v2"},
-               Made<trace::UseFields>().address(kShared).bytes(4).use(UseClass::kMemOpWait).stream(kT));
+  log().record(
+    {.api = "cuStreamWaitValue32_v2"},
+    Made<trace::UseFields>().address(kShared).bytes(4).use(UseClass::kMemOpWait).stream(kT));
   read(kT, true);
   EXPECT_EQ(severity(), 'n');
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of streams by the less common calls: events of contexts and graphs, host functions of graphs, elapsed times; and
-// calls of which nobody knows how they order.
+// Order of streams by the less common calls: events of contexts and graphs, host functions of
+// graphs, elapsed times; and calls of which nobody knows how they order.
 
 #include <functional>
 
@@ -11,7 +11,8 @@ namespace {
 
 using trace::GraphOp;
 
-constexpr std::uint64_t kContext = 0xc1, kGraph = 0x9100, kExec = 0x9e00, kNode = 0x9200, kOther = 0xe1;
+constexpr std::uint64_t kContext = 0xc1, kGraph = 0x9100, kExec = 0x9e00, kNode = 0x9200,
+                        kOther = 0xe1;
 
 class StreamForms : public StreamOrders {
 protected:
@@ -20,18 +21,23 @@ protected:
     event(kOther);
   }
   void event(std::uint64_t handle) {
-    log().record({.api = "cuEventCreate"},
-                 Made<trace::LifeFields>().handle(handle).object(ObjectClass::kEvent)
-                     .op(trace::LifeOp::kCreate).flags(2));
+    log().record({.api = "cuEventCreate"}, Made<trace::LifeFields>()
+                                             .handle(handle)
+                                             .object(ObjectClass::kEvent)
+                                             .op(trace::LifeOp::kCreate)
+                                             .flags(2));
   }
   void external(SyncOp op, std::uint64_t s, std::uint64_t event) {
-    log().record({.api = "cuEventRecordWithFlags"},
-                 Made<trace::SyncFields>().stream(s).other(event).op(op).flags(trace::kSyncExternal));
+    log().record(
+      {.api = "cuEventRecordWithFlags"},
+      Made<trace::SyncFields>().stream(s).other(event).op(op).flags(trace::kSyncExternal));
   }
   void graph_life(ObjectClass object, std::uint64_t handle, std::uint64_t from = 0) {
-    log().record({.api = "cuGraphCreate"},
-                 Made<trace::LifeFields>().handle(handle).object(object).op(trace::LifeOp::kCreate)
-                     .extra(from));
+    log().record({.api = "cuGraphCreate"}, Made<trace::LifeFields>()
+                                             .handle(handle)
+                                             .object(object)
+                                             .op(trace::LifeOp::kCreate)
+                                             .extra(from));
   }
   void node(GraphOp op, std::uint64_t graph, std::uint64_t event = 0) {
     log().record({.api = "cuGraphAddNode"},
@@ -208,7 +214,8 @@ TEST_F(StreamForms, UnknownCallsAreSaidInsteadOfAnError) {
   free_all();
   run();
   EXPECT_EQ(kinds(), "");
-  EXPECT_TRUE(is_not_checked("stream-order", "cuGraphicsMapResources was called, and how it orders work is not known"));
+  EXPECT_TRUE(is_not_checked(
+    "stream-order", "cuGraphicsMapResources was called, and how it orders work is not known"));
 }
 
 TEST_F(StreamForms, UnknownCallsBeforeTheAllocationOrderNothingBehindIt) {
@@ -251,8 +258,9 @@ TEST_F(StreamForms, WorkOnTheDefaultStreamThatIsNotJudged) {
   stream(0xb1, 0);
   stream(0xb2, 0);
   malloc_on(0xb1);
-  log().record({.api = "cuStreamAttachMemAsync"},
-               Made<trace::UseFields>().address(kB).bytes(4096).use(UseClass::kAttach).stream(kDefault));
+  log().record(
+    {.api = "cuStreamAttachMemAsync"},
+    Made<trace::UseFields>().address(kB).bytes(4096).use(UseClass::kAttach).stream(kDefault));
   set_on(0xb2);
   free_all();
   run();

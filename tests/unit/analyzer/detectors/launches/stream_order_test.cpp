@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of streams by events, by the host's waits and by default streams: what is found and what is not.
+// Order of streams by events, by the host's waits and by default streams: what is found and what is
+// not.
 
 #include "tests/unit/analyzer/support/stream_fixture.h"
 
@@ -14,12 +15,14 @@ TEST_F(StreamOrders, UsedBeforeItsAllocation) {
   ASSERT_EQ(kinds(), "stream-order");
   const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kError);
-  EXPECT_EQ(f.message, "cudaMemsetAsync uses 1.0 MiB of stream-ordered device memory allocated by "
-                       "cudaMallocAsync on stream 0x6600, but it was allocated on stream 0x5500 and nothing "
-                       "orders the two.");
-  EXPECT_EQ(f.advice,
-            "After the allocation call cudaEventRecord on stream 0x5500, and cudaStreamWaitEvent on "
-            "stream 0x6600 before this call.");
+  EXPECT_EQ(f.message,
+            "cudaMemsetAsync uses 1.0 MiB of stream-ordered device memory allocated by "
+            "cudaMallocAsync on stream 0x6600, but it was allocated on stream 0x5500 and nothing "
+            "orders the two.");
+  EXPECT_EQ(
+    f.advice,
+    "After the allocation call cudaEventRecord on stream 0x5500, and cudaStreamWaitEvent on "
+    "stream 0x6600 before this call.");
   EXPECT_EQ(labels(f), "used here|allocated here");
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of streams: calls that wait by themselves, what counts as a use, graphs, and where nothing is known.
+// Order of streams: calls that wait by themselves, what counts as a use, graphs, and where nothing
+// is known.
 
 #include "tests/unit/analyzer/support/stream_fixture.h"
 
@@ -41,7 +42,8 @@ TEST_F(StreamUses, CopiesThatWait) {
   set_on(0xb1);
   copy(kHost, kA, kDefault, false, Side::kHost, Side::kDevice); // waits for the default stream
   set_on(kT);
-  copy(kHost, kA, kT, true, Side::kHost, Side::kDevice); // to pageable memory: returns when complete
+  copy(kHost, kA, kT, true, Side::kHost, Side::kDevice); // to pageable memory: returns when
+                                                         // complete
   cuda_free(kA);
   run();
   EXPECT_EQ(kinds(), "");
@@ -81,9 +83,11 @@ TEST_F(StreamUses, TheEndOfTheBlockBeforeMayBeMeant) {
   ASSERT_EQ(kinds(), "stream-order stream-order"); // used early, freed in use
   for (const ReportedFinding& f : result.findings) {
     EXPECT_EQ(f.severity, Severity::kWarning);
-    EXPECT_NE(f.message.find("; unless the kernel's parameter 2 is only the end of 1.0 MiB of stream-ordered device "
-                             "memory allocated by cudaMallocAsync, into which another one points."),
-              std::string::npos)
+    EXPECT_NE(
+      f.message.find(
+        "; unless the kernel's parameter 2 is only the end of 1.0 MiB of stream-ordered device "
+        "memory allocated by cudaMallocAsync, into which another one points."),
+      std::string::npos)
       << f.message;
   }
 }
@@ -127,7 +131,8 @@ TEST_F(StreamUses, APointerThatCountsFromOneMayBeMeant) {
   run();
   ASSERT_EQ(kinds(), "stream-order");
   EXPECT_EQ(result.findings[0].severity, Severity::kWarning);
-  EXPECT_NE(result.findings[0].message.find("is only a pointer that counts from 1 into 1.0 MiB"), std::string::npos);
+  EXPECT_NE(result.findings[0].message.find("is only a pointer that counts from 1 into 1.0 MiB"),
+            std::string::npos);
 }
 
 TEST_F(StreamUses, LargeStructuresMayHoldOldPointers) {
@@ -159,9 +164,11 @@ TEST_F(StreamUses, CapturedWorkDoesNotRun) {
 TEST_F(StreamUses, GraphsOfCapturesAreInStreamOrder) {
   sync(SyncOp::kBeginCapture, kT);
   sync(SyncOp::kEndCapture, kT, 0x99);
-  log().record({.api = "cuGraphInstantiateWithFlags"},
-               Made<trace::LifeFields>().handle(0x9a).object(ObjectClass::kGraphExec)
-                   .op(trace::LifeOp::kCreate).parent(0x99));
+  log().record({.api = "cuGraphInstantiateWithFlags"}, Made<trace::LifeFields>()
+                                                         .handle(0x9a)
+                                                         .object(ObjectClass::kGraphExec)
+                                                         .op(trace::LifeOp::kCreate)
+                                                         .parent(0x99));
   malloc_on(kS);
   sync(SyncOp::kGraphLaunch, kT, 0x9a);
   set_on(kT);
@@ -196,8 +203,9 @@ TEST_F(StreamUses, ADestroyedStreamsHandleIsAnotherStream) {
   malloc_on(kS);
   order(kS, kT);
   set_on(kT);
-  log().record({.api = "cuStreamDestroy_v2"},
-               Made<trace::LifeFields>().handle(kS).object(ObjectClass::kStream).op(trace::LifeOp::kDestroy));
+  log().record(
+    {.api = "cuStreamDestroy_v2"},
+    Made<trace::LifeFields>().handle(kS).object(ObjectClass::kStream).op(trace::LifeOp::kDestroy));
   stream(0x7700, kNonBlocking);
   stream(kS, kNonBlocking);
   set_on(0x7700, kB);
@@ -232,7 +240,8 @@ TEST_F(StreamUses, LostRecordsMayHaveOrdered) {
   malloc_on(kS);
   set_on(kT);
   free_all();
-  log().record({.api = ""}, Made<trace::LossFields>().cause(trace::LossCause::kTraceLimit).records(5), {0, 0});
+  log().record({.api = ""},
+               Made<trace::LossFields>().cause(trace::LossCause::kTraceLimit).records(5), {0, 0});
   log().header.lost[static_cast<unsigned>(trace::LossCause::kTraceLimit)] = 5;
   run();
   EXPECT_EQ(find("stream-order"), nullptr);

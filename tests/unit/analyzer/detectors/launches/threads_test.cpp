@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that follow one another in a log, and threads that go on in another: each has its identity.
+// Threads that follow one another in a log, and threads that go on in another: each has its
+// identity.
 
 #include "tests/unit/analyzer/support/stream_fixture.h"
 
@@ -75,7 +76,8 @@ TEST_F(Threads, ManyShortOnes) {
 
 // The last call of a thread may take its place in the order before the log is leased on.
 TEST_F(Threads, RecordsOutOfOrderStayWithTheirThread) {
-  log().alloc({.api = "cuMemAllocAsync", .stack = {0x100}, .order = 40}, MemoryKind::kStreamOrdered, kA, kMiB, kThread);
+  log().alloc({.api = "cuMemAllocAsync", .stack = {0x100}, .order = 40}, MemoryKind::kStreamOrdered,
+              kA, kMiB, kThread);
   log().record({.api = "cuMemsetD8Async", .order = 39, .flags = trace::kSetAsync},
                Made<trace::SetFields>().destination(kB).bytes(4096).stream(kThread));
   log().record({.api = "", .order = 41}, Made<trace::ThreadFields>().id(4002).number(2));

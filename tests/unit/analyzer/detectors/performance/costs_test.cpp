@@ -14,15 +14,17 @@ protected:
     trace.info.push_back("tsc=1000\nmonotonic_ns=0");
     trace.complete += "tsc=2000\nmonotonic_ns=2000\n";
   }
-  void pair(std::uint64_t bytes, MemoryKind memory_kind = MemoryKind::kDevice, std::uint64_t ticks = 0,
-            std::uint64_t from = 0x100) {
+  void pair(std::uint64_t bytes, MemoryKind memory_kind = MemoryKind::kDevice,
+            std::uint64_t ticks = 0, std::uint64_t from = 0x100) {
     const bool ordered = memory_kind == MemoryKind::kStreamOrdered;
     const char* malloc_name = ordered ? "cudaMallocAsync" : "cudaMalloc";
-    log().alloc({.api = "cuSomeAlloc", .via = malloc_name, .stack = {from}, .ticks = ticks}, memory_kind, kA,
-                bytes);
-    log().release(
-      {.api = "cuSomeFree", .via = ordered ? "cudaFreeAsync" : "cudaFree", .stack = {0x200}, .ticks = ticks},
-      ordered ? FreeFunction::kMemFreeAsync : FreeFunction::kMemFree, kA);
+    log().alloc({.api = "cuSomeAlloc", .via = malloc_name, .stack = {from}, .ticks = ticks},
+                memory_kind, kA, bytes);
+    log().release({.api = "cuSomeFree",
+                   .via = ordered ? "cudaFreeAsync" : "cudaFree",
+                   .stack = {0x200},
+                   .ticks = ticks},
+                  ordered ? FreeFunction::kMemFreeAsync : FreeFunction::kMemFree, kA);
   }
 };
 
@@ -47,17 +49,19 @@ TEST_F(Costs, ChurnIsJudgedByCount) {
 
 TEST_F(Costs, ChurnOfRegisteredMemory) {
   for (int i = 0; i < 1000; ++i) {
-    log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .stack = {0x100}}, MemoryKind::kRegistered, kHost,
-                4096);
+    log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .stack = {0x100}},
+                MemoryKind::kRegistered, kHost, 4096);
     log().release({.api = "cuMemHostUnregister", .via = "cudaHostUnregister", .stack = {0x200}},
                   FreeFunction::kHostUnregister, kHost);
   }
   run();
   ASSERT_EQ(kinds(), "churn");
-  EXPECT_EQ(result.findings[0].message,
-            "4.0 KiB of registered host memory was registered and unregistered 1,000 times from one place; how long "
-            "that took is not known.");
-  EXPECT_EQ(result.findings[0].advice, "Register it once and keep it registered: pinning memory is slow.");
+  EXPECT_EQ(
+    result.findings[0].message,
+    "4.0 KiB of registered host memory was registered and unregistered 1,000 times from one place; how long "
+    "that took is not known.");
+  EXPECT_EQ(result.findings[0].advice,
+            "Register it once and keep it registered: pinning memory is slow.");
   EXPECT_EQ(labels(result.findings[0]), "registered here|unregistered here");
 }
 
@@ -68,9 +72,10 @@ TEST_F(Costs, ChurnOfADriverProgramIsCuredByTheDriver) {
   }
   run();
   ASSERT_EQ(kinds(), "churn");
-  EXPECT_EQ(result.findings[0].advice,
-            "Allocate it once and use it again, or call cuMemAllocAsync and cuMemFreeAsync, which take it from a pool "
-            "and do not wait for the device.");
+  EXPECT_EQ(
+    result.findings[0].advice,
+    "Allocate it once and use it again, or call cuMemAllocAsync and cuMemFreeAsync, which take it from a pool "
+    "and do not wait for the device.");
 }
 
 TEST_F(Costs, ChurnTellsItsTime) {
@@ -78,7 +83,8 @@ TEST_F(Costs, ChurnTellsItsTime) {
   for (int i = 0; i < 2000; ++i) pair(4096, MemoryKind::kDevice, 10'000); // 20 us a call
   run();
   ASSERT_EQ(kinds(), "churn");
-  EXPECT_NE(result.findings[0].message.find("which took 80.0 ms (40.0 us a pair)"), std::string::npos)
+  EXPECT_NE(result.findings[0].message.find("which took 80.0 ms (40.0 us a pair)"),
+            std::string::npos)
     << result.findings[0].message;
 }
 
@@ -131,8 +137,9 @@ TEST_F(Costs, LargeCopiesFromPageableMemory) {
   set_clock();
   cuda_malloc(kA, 64 * kMiB);
   const auto copy = [this](std::uint64_t bytes) {
-    log().copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy", .stack = {0x300}, .ticks = 2'000'000}, kA,
-               kHost, bytes, Side::kDevice, Side::kHost);
+    log().copy(
+      {.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy", .stack = {0x300}, .ticks = 2'000'000}, kA,
+      kHost, bytes, Side::kDevice, Side::kHost);
   };
   for (int i = 0; i < 9; ++i) copy(32 * kMiB); // enough bytes, too few copies
   run();
@@ -142,9 +149,10 @@ TEST_F(Costs, LargeCopiesFromPageableMemory) {
   const ReportedFinding* f = find("pageable-copy");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kWarning);
-  EXPECT_EQ(f->message,
-            "cudaMemcpy copied 320.0 MiB from pageable host memory to the device in 10 copies from one "
-            "place, which took 40.0 ms (8.4 GB/s).");
+  EXPECT_EQ(
+    f->message,
+    "cudaMemcpy copied 320.0 MiB from pageable host memory to the device in 10 copies from one "
+    "place, which took 40.0 ms (8.4 GB/s).");
   EXPECT_NE(f->advice.find("cudaMallocHost"), std::string::npos);
   EXPECT_EQ(labels(*f), "copied here");
 }
@@ -174,17 +182,24 @@ TEST_F(Costs, PinnedRegisteredAndManagedMemoryIsNotPageable) {
   for (const std::uint64_t host : {kB, kHost, kC}) {
     for (int i = 0; i < 10; ++i) cuda_memcpy(kA, host, 32 * kMiB);
   }
-  for (int i = 0; i < 10; ++i) cuda_memcpy(kHost + 128 * kMiB, kHost + 256 * kMiB, 32 * kMiB, 0, Side::kHost);
+  for (int i = 0; i < 10; ++i)
+    cuda_memcpy(kHost + 128 * kMiB, kHost + 256 * kMiB, 32 * kMiB, 0, Side::kHost);
   run();
   EXPECT_EQ(find("pageable-copy"), nullptr);
 }
 
 TEST_F(Costs, GpusThatReadPageableMemoryNeedNoPinning) {
   log().context(1, 0xc1, 0, true);
-  log().record({.api = ""},
-               Made<trace::DeviceFields>().bytes(1 << 30).texture_alignment(512).texture_pitch_alignment(32)
-                   .surface_alignment(512).reads_pageable_memory(1).uses_host_page_tables(1)
-                   .compute_capability(90).concurrent_managed(1).largest_pitch(1 << 20));
+  log().record({.api = ""}, Made<trace::DeviceFields>()
+                              .bytes(1 << 30)
+                              .texture_alignment(512)
+                              .texture_pitch_alignment(32)
+                              .surface_alignment(512)
+                              .reads_pageable_memory(1)
+                              .uses_host_page_tables(1)
+                              .compute_capability(90)
+                              .concurrent_managed(1)
+                              .largest_pitch(1 << 20));
   cuda_malloc(kA, 64 * kMiB);
   for (int i = 0; i < 10; ++i) cuda_memcpy(kA, kHost, 32 * kMiB);
   run();
@@ -200,9 +215,10 @@ TEST_F(Costs, ManySmallCopies) {
   run();
   const ReportedFinding* f = find("small-copies");
   ASSERT_NE(f, nullptr);
-  EXPECT_EQ(f->message,
-            "cudaMemcpy made 1,000 copies of less than 4.0 KiB from one place with no kernel between "
-            "them, 15.6 KiB in all.");
+  EXPECT_EQ(
+    f->message,
+    "cudaMemcpy made 1,000 copies of less than 4.0 KiB from one place with no kernel between "
+    "them, 15.6 KiB in all.");
   EXPECT_EQ(f->count, 1000u);
 }
 
@@ -220,8 +236,8 @@ TEST_F(Costs, SmallCopiesBetweenKernelsAreNoRun) {
 TEST_F(Costs, BatchedRepeatedAndLargerCopiesAreNotSmallOnes) {
   cuda_malloc(kA, 64 * kMiB);
   for (std::uint64_t i = 0; i < 2000; ++i) {
-    log().copy({.api = "cuMemcpyBatchAsync", .stack = {0x301}, .flags = trace::kCopyBatched}, kA + i * 16,
-               kHost, 16);
+    log().copy({.api = "cuMemcpyBatchAsync", .stack = {0x301}, .flags = trace::kCopyBatched},
+               kA + i * 16, kHost, 16);
     log().copy({.api = "cuMemcpyHtoD_v2", .stack = {0x302}}, kA, kHost, 16);
     log().copy({.api = "cuMemcpyHtoD_v2", .stack = {0x303}}, kA + i * 4096, kHost, 4096);
   }

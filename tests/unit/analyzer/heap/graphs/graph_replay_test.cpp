@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls about graphs, applied to blocks: memory of nodes, captured work, and pointers into what has been freed.
+// Calls about graphs, applied to blocks: memory of nodes, captured work, and pointers into what has
+// been freed.
 
 #include "analyzer/heap/graphs/graph_replay.h"
 
@@ -8,8 +9,8 @@
 namespace gmt::test {
 namespace {
 
-using trace::MemoryKind;
 using trace::LifeOp;
+using trace::MemoryKind;
 using trace::ObjectClass;
 using trace::SyncOp;
 
@@ -18,11 +19,13 @@ constexpr std::uint64_t kStream = 0x5500, kGraph = 0x70, kExec = 0x80, kNode = 0
 class GraphCalls : public StoreTest {
 protected:
   void kernel(std::uint64_t address) {
-    graphs.on_kernel(make(Made<trace::GraphKernelFields>().function(0xf).graph(kGraph).node(kNode), {},
-                          {trace::argument_word(address, 0)}),
+    graphs.on_kernel(make(Made<trace::GraphKernelFields>().function(0xf).graph(kGraph).node(kNode),
+                          {}, {trace::argument_word(address, 0)}),
                      accesses, verdicts);
   }
-  void instantiate() { graphs.on_life(life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph)); }
+  void instantiate() {
+    graphs.on_life(life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph));
+  }
   void launch(std::uint64_t stream = 0) {
     verdicts.clear();
     graphs.on_launch(sync(SyncOp::kGraphLaunch, stream, kExec), verdicts);
@@ -59,7 +62,8 @@ TEST_F(GraphCalls, MemoryOfANodeExistsFromALaunchToItsFree) {
 
 TEST_F(GraphCalls, AFreeNodeFreesAtEachLaunch) {
   allocate(kBase);
-  graphs.on_free_node(trace::FreeView(make(Made<trace::FreeFields>().address(kBase).graph(kGraph))));
+  graphs.on_free_node(
+    trace::FreeView(make(Made<trace::FreeFields>().address(kBase).graph(kGraph))));
   instantiate();
   launch();
   EXPECT_EQ(graphs.unfreed_of(kExec), nullptr);
@@ -125,7 +129,8 @@ TEST_F(GraphCalls, CapturedWorkIsTheGraphs) {
 
 TEST_F(GraphCalls, OnlyAFreeOnACapturingStreamIsCaptured) {
   sync(SyncOp::kBeginCapture, kStream, 0);
-  EXPECT_TRUE(graphs.on_captured_free(make(Made<trace::FreeFields>().address(kBase).stream(kStream))));
+  EXPECT_TRUE(
+    graphs.on_captured_free(make(Made<trace::FreeFields>().address(kBase).stream(kStream))));
   EXPECT_FALSE(graphs.on_captured_free(make(Made<trace::FreeFields>().address(kBase).stream(0))));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of graphs: their nodes' work, captures, clones, graphs inside nodes, executable graphs.
+// What is known of graphs: their nodes' work, captures, clones, graphs inside nodes, executable
+// graphs.
 
 #include "analyzer/heap/graphs/graph_table.h"
 
@@ -23,13 +24,17 @@ protected:
     w.pointers = {word};
     return w;
   }
-  void set(std::uint64_t graph, std::uint64_t node, std::uint64_t word, Kind kind = Kind::kKernel, bool more = false) {
+  void set(std::uint64_t graph, std::uint64_t node, std::uint64_t word, Kind kind = Kind::kKernel,
+           bool more = false) {
     table.set_work(graph, node, {work(word, kind)}, kind, more);
   }
   void change(GraphOp op, std::uint64_t graph, std::uint64_t node, std::uint64_t other = 0) {
-    table.on_change(make(Made<trace::GraphChangeFields>().graph(graph).op(op).node(node).other(other)));
+    table.on_change(
+      make(Made<trace::GraphChangeFields>().graph(graph).op(op).node(node).other(other)));
   }
-  void instantiate() { table.on_life(life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph)); }
+  void instantiate() {
+    table.on_life(life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph));
+  }
   // Words of all that the executable graph does, by node.
   std::vector<std::uint64_t> words() {
     std::vector<std::uint64_t> all;

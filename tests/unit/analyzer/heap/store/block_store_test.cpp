@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block store: live blocks by address, references, allocations on top of live blocks, and what stays of dead ones.
+// The block store: live blocks by address, references, allocations on top of live blocks, and what
+// stays of dead ones.
 
 #include "tests/unit/analyzer/support/store_fixture.h"
 

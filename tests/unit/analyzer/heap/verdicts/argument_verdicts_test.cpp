@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What words of a kernel's arguments may mean: memory, freed memory, the end of another argument's block, a pointer that
-// counts from 1. Nothing in the heap changes.
+// What words of a kernel's arguments may mean: memory, freed memory, the end of another argument's
+// block, a pointer that counts from 1. Nothing in the heap changes.
 
 #include "analyzer/heap/verdicts/argument_verdicts.h"
 
@@ -19,9 +19,11 @@ protected:
   NamedMemory judge(const std::vector<std::uint64_t>& addresses) {
     verdicts.clear();
     std::vector<std::uint64_t> words;
-    for (unsigned i = 0; i < addresses.size(); ++i) words.push_back(trace::argument_word(addresses[i], i));
+    for (unsigned i = 0; i < addresses.size(); ++i)
+      words.push_back(trace::argument_word(addresses[i], i));
     const Event e = make(Made<trace::LaunchFields>().function(kFunction), {}, words);
-    return arguments.judge(e, words.back(), store.find_id(Space::kAddress, addresses.back()), verdicts);
+    return arguments.judge(e, words.back(), store.find_id(Space::kAddress, addresses.back()),
+                           verdicts);
   }
 
   UserPools user_pools{store};

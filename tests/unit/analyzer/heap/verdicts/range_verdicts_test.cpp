@@ -15,18 +15,23 @@ class NamedRanges : public StoreTest {
 protected:
   NamedMemory set(std::uint64_t address, std::uint64_t bytes, std::uint16_t result = 0) {
     verdicts.clear();
-    const Event e = make(Made<trace::SetFields>().destination(address).bytes(bytes), {.result = result});
+    const Event e =
+      make(Made<trace::SetFields>().destination(address).bytes(bytes), {.result = result});
     const NamedMemory named = ranges.judge_set(e, verdicts);
-    if (result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts.empty()) bounds.judge_strays(e, verdicts);
+    if (result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts.empty())
+      bounds.judge_strays(e, verdicts);
     return named;
   }
   NamedMemory copy_from(std::uint64_t address, trace::Side declared, std::uint16_t result = 0) {
     verdicts.clear();
-    const Event e = make(Made<trace::CopyFields>().source(address).bytes(16),
-                         {.result = result, .flags = trace::copy_flags(trace::Side::kHost, declared, false)});
+    const Event e =
+      make(Made<trace::CopyFields>().source(address).bytes(16),
+           {.result = result, .flags = trace::copy_flags(trace::Side::kHost, declared, false)});
     return ranges.judge_copy_side(e, Side::kSource, verdicts);
   }
-  Verdict::Kind verdict() const { return verdicts.empty() ? Verdict::Kind::kNone : verdicts.all().front().kind; }
+  Verdict::Kind verdict() const {
+    return verdicts.empty() ? Verdict::Kind::kNone : verdicts.all().front().kind;
+  }
   Id region(std::uint64_t address) {
     user_pools.on_region();
     return live(address, 64, MemoryKind::kSubAllocation);
@@ -135,7 +140,8 @@ TEST_F(NamedRanges, ARegionThatWasGivenBack) {
 TEST_F(NamedRanges, DeadContextsAreNotJudged) {
   live(kBase, kSize);
   free_block(kBase);
-  cuda.contexts.on_sticky_error(make(Made<trace::SyncFields>(), {.result = cuda::CUDA_ERROR_ILLEGAL_ADDRESS}));
+  cuda.contexts.on_sticky_error(
+    make(Made<trace::SyncFields>(), {.result = cuda::CUDA_ERROR_ILLEGAL_ADDRESS}));
   set(kBase, 8);
   EXPECT_TRUE(verdicts.empty());
 }

@@ -9,16 +9,17 @@
 namespace gmt::test {
 namespace {
 
-using trace::MemoryKind;
 using trace::FreeFunction;
+using trace::MemoryKind;
 
 class RefusedReleases : public StoreTest {
 protected:
   // kNone if nothing is said.
   Verdict judge(FreeFunction function, std::uint64_t address,
-                  std::uint16_t result = cuda::CUDA_ERROR_INVALID_VALUE) {
+                std::uint16_t result = cuda::CUDA_ERROR_INVALID_VALUE) {
     verdicts.clear();
-    const Event e = make(Made<trace::FreeFields>().address(address).function(function), {.result = result});
+    const Event e =
+      make(Made<trace::FreeFields>().address(address).function(function), {.result = result});
     if (function == FreeFunction::kHostFree) releases.judge_host_free(e, verdicts);
     else releases.judge_refused(e, verdicts);
     return verdicts.empty() ? Verdict{} : verdicts.all().front();
@@ -29,8 +30,11 @@ protected:
 TEST_F(RefusedReleases, ALiveBlockOfAnotherKind) {
   live(kBase, kSize, MemoryKind::kPinned);
   EXPECT_EQ(judge(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kMismatchedFree);
-  EXPECT_EQ(judge(FreeFunction::kMemFreeHost, kBase).kind, Verdict::Kind::kNone); // the right one, refused for another reason
-  EXPECT_EQ(judge(FreeFunction::kArrayDestroy, kBase).kind, Verdict::Kind::kMismatchedFree); // of another space
+  EXPECT_EQ(judge(FreeFunction::kMemFreeHost, kBase).kind, Verdict::Kind::kNone); // the right one,
+                                                                                  // refused for
+                                                                                  // another reason
+  EXPECT_EQ(judge(FreeFunction::kArrayDestroy, kBase).kind,
+            Verdict::Kind::kMismatchedFree); // of another space
 }
 
 TEST_F(RefusedReleases, TheInsideOfALiveBlock) {
@@ -44,7 +48,8 @@ TEST_F(RefusedReleases, AFreedBlock) {
   live(kBase, kSize);
   free_block(kBase);
   EXPECT_EQ(judge(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kDoubleFree);
-  EXPECT_EQ(judge(FreeFunction::kMemFreeAsync, kBase).kind, Verdict::Kind::kDoubleFree); // whichever frees it
+  EXPECT_EQ(judge(FreeFunction::kMemFreeAsync, kBase).kind, Verdict::Kind::kDoubleFree); // whichever
+                                                                                         // frees it
   const Verdict inside = judge(FreeFunction::kMemFree, kBase + 8);
   EXPECT_EQ(inside.kind, Verdict::Kind::kInvalidFreeUnknown);
   EXPECT_EQ(inside.offset, 8u);
@@ -62,16 +67,20 @@ TEST_F(RefusedReleases, NothingOfThese) {
 }
 
 TEST_F(RefusedReleases, ResultsThatSayNothingAboutTheAddress) {
-  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_NOT_PERMITTED).kind, Verdict::Kind::kNone);
-  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_CONTEXT_IS_DESTROYED).kind, Verdict::Kind::kNone);
+  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_NOT_PERMITTED).kind,
+            Verdict::Kind::kNone);
+  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_CONTEXT_IS_DESTROYED).kind,
+            Verdict::Kind::kNone);
   EXPECT_EQ(judge(FreeFunction::kArrayDestroy, kBase, cuda::CUDA_ERROR_CONTEXT_IS_DESTROYED).kind,
             Verdict::Kind::kInvalidFreeUnknown); // so the driver calls an array that is gone
-  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_ILLEGAL_ADDRESS).kind, Verdict::Kind::kNone);
+  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_ILLEGAL_ADDRESS).kind,
+            Verdict::Kind::kNone);
 }
 
 TEST_F(RefusedReleases, OfADeadContext) {
   describe_context(1, 0xc1, 0);
-  cuda.contexts.on_sticky_error(make(Made<trace::SyncFields>(), {.result = cuda::CUDA_ERROR_ILLEGAL_ADDRESS}));
+  cuda.contexts.on_sticky_error(
+    make(Made<trace::SyncFields>(), {.result = cuda::CUDA_ERROR_ILLEGAL_ADDRESS}));
   EXPECT_EQ(judge(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kNone);
 }
 
