@@ -91,7 +91,7 @@ public:
   }
   virtual Answer end(int, CUpti_RangeProfiler_Object*, Figures*) noexcept {
     return kMeasuresNothing;
-  }                                                            // null to drop them
+  } // null to drop them
   virtual void forget(CUpti_RangeProfiler_Object*) noexcept {} // before its context ends
 
 protected:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows: the times in which CUPTI counts. One is opened before a launch that is due, and read and
 // closed when it has served. In each of these CUPTI waits for the context, and a program may let
-// one kernel wait for the next launch. Used by launches.cpp and library.cpp.
+// one kernel wait for the next launch.
 //
 // Invariants: opening, reading and closing happen under the gate, when every stream that had work
 // was found idle while no other thread was submitting. Launches are held back for that before a

@@ -48,8 +48,9 @@ TEST_F(RefusedReleases, AFreedBlock) {
   live(kBase, kSize);
   free_block(kBase);
   EXPECT_EQ(judge(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kDoubleFree);
-  EXPECT_EQ(judge(FreeFunction::kMemFreeAsync, kBase).kind, Verdict::Kind::kDoubleFree); // whichever
-                                                                                         // frees it
+  EXPECT_EQ(judge(FreeFunction::kMemFreeAsync, kBase).kind,
+            Verdict::Kind::kDoubleFree); // whichever
+                                         // frees it
   const Verdict inside = judge(FreeFunction::kMemFree, kBase + 8);
   EXPECT_EQ(inside.kind, Verdict::Kind::kInvalidFreeUnknown);
   EXPECT_EQ(inside.offset, 8u);
