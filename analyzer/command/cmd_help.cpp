@@ -79,7 +79,7 @@ std::string help_options() {
   std::string text =
     "Options of run, check and record that reach the program's process (flag, and variable in its\n"
     "environment, where the value is a plain number)\n" +
-    shim_options_text();
+    interposer_options_text();
   for (const std::string_view name : {"check", "report"})
     text += "\nOptions of " + std::string(name) + "\n" + options_text(find_command(name)->id);
   text += "\nReport formats (--format)\n";

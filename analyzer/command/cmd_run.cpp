@@ -48,7 +48,7 @@ Instrumentation instrument(const Settings& settings, const std::string& path,
   }
   in.run_id = make_run_id();
   in.trace_dir = choose_trace_dir(settings.trace_dir);
-  in.shim = settings.shim;
+  in.interposer = settings.interposer;
   facts.simulated = in.simulated;
   facts.trace_dir = in.trace_dir;
   if (in.simulated) {

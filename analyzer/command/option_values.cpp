@@ -70,9 +70,9 @@ Choice choice(const std::string& name, const std::string& text,
   wrong_value(name, text, any_of(words));
 }
 
-std::string shown(ShimType type, std::uint64_t value) {
-  if (type == ShimType::kBool) return value ? "on" : "off";
-  if (type == ShimType::kSize) {
+std::string shown(InterposerOptionType type, std::uint64_t value) {
+  if (type == InterposerOptionType::kBool) return value ? "on" : "off";
+  if (type == InterposerOptionType::kSize) {
     for (const auto& [shift, suffix] :
          {std::pair{30, "G"}, std::pair{20, "M"}, std::pair{10, "K"}}) {
       if (value != 0 && value % (std::uint64_t{1} << shift) == 0)
@@ -92,21 +92,21 @@ std::string as_flag(std::string name) {
   return name;
 }
 
-ShimOption make_text(ShimType type, const char* name, const char* environment,
-                     const std::string& value, const char* sentence) {
+InterposerOption make_text(InterposerOptionType type, const char* name, const char* environment,
+                           const std::string& value, const char* sentence) {
   const std::string variable = std::string("GPUMEMTRACE_") + environment;
   return {type, as_flag(name), variable, value.empty() ? "any" : value, sentence, {}};
 }
 
-ShimOption make_shim(ShimType type, const char* name, const char* environment, std::uint64_t value,
-                     const char* sentence, const char* words = "") {
+InterposerOption make_option(InterposerOptionType type, const char* name, const char* environment,
+                             std::uint64_t value, const char* sentence, const char* words = "") {
   const std::string flag = as_flag(name);
   const std::vector<std::string> choices = words_of(words);
   const std::string shown_value = choices.empty() ? shown(type, value) : choices.at(value);
   return {type, flag, std::string("GPUMEMTRACE_") + environment, shown_value, sentence, choices};
 }
 
-std::uint64_t choice_number(const ShimOption& option, const std::string& text) {
+std::uint64_t choice_number(const InterposerOption& option, const std::string& text) {
   const auto found = std::ranges::find(option.choices, text);
   if (found == option.choices.end()) wrong_value(option.flag, text, any_of(option.choices));
   return static_cast<std::uint64_t>(found - option.choices.begin());
@@ -150,21 +150,21 @@ std::string ring_size(const std::string& name, const std::string& text) {
 }
 
 // What goes into the environment.
-std::string shim_value(const ShimOption& option, const std::string& text) {
-  constexpr std::size_t kMostBytes = 255; // trace/shim_options.def
+std::string interposer_value(const InterposerOption& option, const std::string& text) {
+  constexpr std::size_t kMostBytes = 255; // trace/interposer_options.def
   if (text.size() > kMostBytes) wrong_value(option.flag, text, "at most 255 bytes");
   switch (option.type) {
-  case ShimType::kUint:
+  case InterposerOptionType::kUint:
     return std::to_string(number(option.flag, text, 0, std::numeric_limits<std::uint32_t>::max()));
-  case ShimType::kSize:
+  case InterposerOptionType::kSize:
     if (option.flag == "max-trace") return trace_limit(option.flag, text);
     if (option.flag == "device-ring-size") return ring_size(option.flag, text);
     return std::to_string(size(option.flag, text));
-  case ShimType::kBool: return std::to_string(number(option.flag, text, 0, 1));
-  case ShimType::kChoice: return std::to_string(choice_number(option, text));
-  case ShimType::kLaunches: return launches(option.flag, text);
-  case ShimType::kPattern: return pattern(option.flag, text);
-  case ShimType::kName: return text;
+  case InterposerOptionType::kBool: return std::to_string(number(option.flag, text, 0, 1));
+  case InterposerOptionType::kChoice: return std::to_string(choice_number(option, text));
+  case InterposerOptionType::kLaunches: return launches(option.flag, text);
+  case InterposerOptionType::kPattern: return pattern(option.flag, text);
+  case InterposerOptionType::kName: return text;
   }
   return {};
 }
@@ -207,22 +207,22 @@ void read_report_values(const Last& last, Settings& s) {
 
 } // namespace
 
-std::span<const ShimOption> shim_options() {
-  using enum ShimType;
-  static const std::vector<ShimOption> options = {
+std::span<const InterposerOption> interposer_options() {
+  using enum InterposerOptionType;
+  static const std::vector<InterposerOption> options = {
 #define GMT_TYPE_UINT kUint
 #define GMT_TYPE_SIZE kSize
 #define GMT_TYPE_BOOL kBool
 #define GMT_OPTION(type, name, environment, value, sentence)                                       \
-  make_shim(GMT_TYPE_##type, #name, #environment, value, sentence),
+  make_option(GMT_TYPE_##type, #name, #environment, value, sentence),
 #define GMT_TYPE_LAUNCHES kLaunches
 #define GMT_TYPE_PATTERN kPattern
 #define GMT_TYPE_NAME kName
 #define GMT_TEXT(name, environment, value, form, sentence)                                         \
   make_text(GMT_TYPE_##form, #name, #environment, value, sentence),
 #define GMT_CHOICE(name, environment, value, words, sentence)                                      \
-  make_shim(kChoice, #name, #environment, value, sentence, words),
-#include "trace/shim_options.def"
+  make_option(kChoice, #name, #environment, value, sentence, words),
+#include "trace/interposer_options.def"
 #undef GMT_TYPE_UINT
 #undef GMT_TYPE_SIZE
 #undef GMT_TYPE_BOOL
@@ -251,9 +251,9 @@ void read_values(const Last& last, Settings& settings) {
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
   if (settings.command == CommandId::kReport)
     return; // its --stack-depth is about showing, not keeping
-  for (const ShimOption& option : shim_options()) {
+  for (const InterposerOption& option : interposer_options()) {
     if (const auto v = last(option.flag))
-      settings.shim.emplace_back(option.environment, shim_value(option, *v));
+      settings.interposer.emplace_back(option.environment, interposer_value(option, *v));
   }
 }
 

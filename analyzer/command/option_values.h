@@ -13,11 +13,19 @@
 
 namespace gmt {
 
-enum class ShimType : std::uint8_t { kUint, kSize, kBool, kChoice, kLaunches, kPattern, kName };
+enum class InterposerOptionType : std::uint8_t {
+  kUint,
+  kSize,
+  kBool,
+  kChoice,
+  kLaunches,
+  kPattern,
+  kName
+};
 
-// One row of trace/shim_options.def.
-struct ShimOption {
-  ShimType type;
+// One row of trace/interposer_options.def.
+struct InterposerOption {
+  InterposerOptionType type;
   std::string flag;        // "stack-depth"
   std::string environment; // "GPUMEMTRACE_STACK_DEPTH"
   std::string shown_default;
@@ -25,7 +33,7 @@ struct ShimOption {
   std::vector<std::string> choices; // kChoice: the words; their numbers are passed on
 };
 
-std::span<const ShimOption> shim_options();
+std::span<const InterposerOption> interposer_options();
 std::string format_list(); // "json, text"
 
 // Fills in every option that `last` has a value for; `last` gives the last value written, by option

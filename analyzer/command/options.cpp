@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of every subcommand. One table of rows says which command takes which option;
-// the rows of trace/shim_options.def are appended to it. Boost.Program_options stores the values
-// and lays out the help; where the options end is decided here, because everything behind the
-// program's name is the program's.
+// the rows of trace/interposer_options.def are appended to it. Boost.Program_options stores the
+// values and lays out the help; where the options end is decided here, because everything behind
+// the program's name is the program's.
 
 #include "analyzer/command/options.h"
 
@@ -35,16 +35,16 @@ struct Row {
   unsigned commands;
   std::string sentence;
   std::string short_name = {};
-  bool shim_switch = false; // a switch that may also be written --name=0
+  bool is_switch = false; // a switch that may also be written --name=0
 };
 
-const char* shim_placeholder(ShimType type) {
+const char* option_placeholder(InterposerOptionType type) {
   switch (type) {
-  case ShimType::kSize: return "SIZE";
-  case ShimType::kChoice:
-  case ShimType::kLaunches: return "WHAT";
-  case ShimType::kPattern: return "REGEX";
-  case ShimType::kName: return "NAME";
+  case InterposerOptionType::kSize: return "SIZE";
+  case InterposerOptionType::kChoice:
+  case InterposerOptionType::kLaunches: return "WHAT";
+  case InterposerOptionType::kPattern: return "REGEX";
+  case InterposerOptionType::kName: return "NAME";
   default: return "N";
   }
 }
@@ -90,9 +90,9 @@ std::vector<Row> make_rows() {
     {"trace-dir", "DIR", kPrograms, "where traces are made (default: the current directory)"},
     {"help", "", kAll, "explain the command and its options", "h"},
   };
-  for (const ShimOption& option : shim_options()) {
-    const bool is_switch = option.type == ShimType::kBool;
-    const std::string value = is_switch ? "" : shim_placeholder(option.type);
+  for (const InterposerOption& option : interposer_options()) {
+    const bool is_switch = option.type == InterposerOptionType::kBool;
+    const std::string value = is_switch ? "" : option_placeholder(option.type);
     const std::string sentence = option.sentence + " (default " + option.shown_default + ")";
     rows.push_back({option.flag, value, kPrograms, sentence, {}, is_switch});
   }
@@ -115,11 +115,11 @@ po::options_description describe(CommandId command) {
   for (const Row& row : rows()) {
     if (!(row.commands & bit(command))) continue;
     const std::string names = row.short_name.empty() ? row.name : row.name + "," + row.short_name;
-    if (row.value.empty() && !row.shim_switch) {
+    if (row.value.empty() && !row.is_switch) {
       description.add_options()(names.c_str(), row.sentence.c_str());
     } else {
       auto* value = po::value<std::vector<std::string>>()->composing();
-      if (row.shim_switch) value = value->implicit_value({"1"}, "1")->value_name("0|1");
+      if (row.is_switch) value = value->implicit_value({"1"}, "1")->value_name("0|1");
       else value = value->value_name(row.value);
       description.add_options()(names.c_str(), value, row.sentence.c_str());
     }
@@ -202,12 +202,12 @@ std::vector<std::string> split(CommandId command, std::span<const std::string> a
     if (!row) unknown_option(word.substr(0, equals), name, command);
     const std::string flag = "--" + name;
     if (equals != std::string::npos) {
-      if (row->value.empty() && !row->shim_switch)
+      if (row->value.empty() && !row->is_switch)
         usage_error("option '" + flag + "' takes no value");
       if (equals + 1 == word.size())
         usage_error("option '" + flag + "' needs a value after the '='");
       options.push_back(word);
-    } else if (row->shim_switch && i + 1 < arguments.size() && is_switch_value(arguments[i + 1])) {
+    } else if (row->is_switch && i + 1 < arguments.size() && is_switch_value(arguments[i + 1])) {
       options.push_back(flag + "=" + arguments[++i]);
     } else if (row->value.empty()) {
       options.push_back(flag);
@@ -271,9 +271,9 @@ std::string options_text(CommandId command) {
   return text.str();
 }
 
-std::string shim_options_text() {
+std::string interposer_options_text() {
   std::string text;
-  for (const ShimOption& option : shim_options()) {
+  for (const InterposerOption& option : interposer_options()) {
     text += "  --" + option.flag + ", " + option.environment + "\n      " + option.sentence +
             " (default " + option.shown_default + ")\n";
   }

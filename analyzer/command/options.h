@@ -58,14 +58,14 @@ struct Settings {
   DeviceChoice device = DeviceChoice::kAuto;
   std::string trace_dir;
   // The interposer's options that were given: full name in the environment, plain value.
-  std::vector<std::pair<std::string, std::string>> shim;
+  std::vector<std::pair<std::string, std::string>> interposer;
 
   std::vector<std::string> words; // the program and its arguments, or the traces, or help's topic
 };
 
 Settings parse_options(CommandId command, std::span<const std::string> arguments);
 std::string options_text(CommandId command); // as help prints them
-std::string shim_options_text();             // with their names in the environment
+std::string interposer_options_text();       // with their names in the environment
 
 // The candidate nearest to a word by edit distance, empty if none is near enough to be meant.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);

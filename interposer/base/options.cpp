@@ -56,7 +56,7 @@ Options read_options() noexcept {
 #define GMT_TEXT(name, environment, default_value, form, sentence)                                 \
   if (initial_environment("GPUMEMTRACE_" #environment, text, sizeof text))                         \
     std::strcpy(options.name, text);
-#include "trace/shim_options.def"
+#include "trace/interposer_options.def"
   if (options.stack_depth > 128) options.stack_depth = 128;
   return options;
 }

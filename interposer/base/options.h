@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of trace/shim_options.def as the command passes them: GPUMEMTRACE_<NAME>=<plain
+// The options of trace/interposer_options.def as the command passes them: GPUMEMTRACE_<NAME>=<plain
 // decimal number or text>. Read from the environment that the process was started with, because
 // programs clear theirs.
 #pragma once
@@ -16,7 +16,7 @@ struct Options {
   std::uint64_t name = default_value;
 #define GMT_TEXT(name, environment, default_value, form, sentence)                                 \
   char name[kMaxOptionText + 1] = default_value;
-#include "trace/shim_options.def"
+#include "trace/interposer_options.def"
 };
 
 Options read_options() noexcept;

@@ -285,7 +285,7 @@ bool Process::write_info() noexcept {
   info.number("option." #name, options_.name);
 #define GMT_TEXT(name, environment, default_value, form, sentence)                                 \
   info.text("option." #name, options_.name);
-#include "trace/shim_options.def"
+#include "trace/interposer_options.def"
   return info.good();
 }
 

@@ -181,7 +181,7 @@ class Help(CommandCase):
             self.assert_help(["help", command], "gpumemtrace " + command, "Examples")
             self.assert_help([command, "--help"], "gpumemtrace " + command, "Examples")
 
-    def test_shim_options_come_from_the_table(self):
+    def test_interposer_options_come_from_the_table(self):
         self.assert_help(
             ["help", "options"],
             "--stack-depth, GPUMEMTRACE_STACK_DEPTH",

@@ -58,7 +58,7 @@ class Environment(CommandCase):
         self.assertEqual(self.seen("GPUMEMTRACE_DIR"), here)
         self.assertEqual(self.seen("GPUMEMTRACE_DIR", "--trace-dir", "a/b"), here + "/a/b")
 
-    def test_shim_options_are_plain_numbers(self):
+    def test_interposer_options_are_plain_numbers(self):
         self.assertEqual(self.seen("GPUMEMTRACE_MAX_TRACE", "--max-trace", "3M"), str(3 << 20))
         self.assertEqual(self.seen("GPUMEMTRACE_MAX_TRACE", "--max-trace=1GiB"), str(1 << 30))
         self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH", "--stack-depth", "12"), "12")
@@ -73,7 +73,7 @@ class Environment(CommandCase):
         for launches in ("auto", "all", "12"):
             self.assertEqual(self.seen("GPUMEMTRACE_COALESCING_LAUNCHES", "--coalescing-launches", launches), launches)
 
-    def test_shim_options_of_the_environment_stay(self):
+    def test_interposer_options_of_the_environment_stay(self):
         self.environment["GPUMEMTRACE_STACK_DEPTH"] = "7"
         self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH"), "7")
         self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH", "--stack-depth=9"), "9")

@@ -93,7 +93,7 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
   if (!nvtx.empty() && nvtx != in.install.interposer)
     set(environment, "GPUMEMTRACE_NVTX_NEXT", nvtx);
   set(environment, "NVTX_INJECTION64_PATH", in.install.interposer);
-  for (const auto& [name, value] : in.shim) set(environment, name, value);
+  for (const auto& [name, value] : in.interposer) set(environment, name, value);
   return environment;
 }
 

@@ -18,7 +18,7 @@ struct Instrumentation {
   std::string run_id;
   std::string trace_dir;  // absolute
   std::string notes_file; // where processes of the tree leave word; empty if none could be made
-  std::vector<std::pair<std::string, std::string>> shim; // GPUMEMTRACE_<OPTION>, value
+  std::vector<std::pair<std::string, std::string>> interposer; // GPUMEMTRACE_<OPTION>, value
 };
 
 std::vector<std::string> inherited_environment();
