@@ -251,8 +251,7 @@ TEST_F(Logs, ReadingGoesOnWhereALogHasGrown) {
     EXPECT_EQ(stream.next(), nullptr);
     stream.read_on();
     EXPECT_EQ(read_all(), first);
-    for (int i = 1; i <= 1000; ++i)
-      note(i % 2, first + static_cast<std::uint64_t>(i)); // more than the zeros
+    for (std::size_t i = 1; i <= 1000; ++i) note(i % 2, first + i); // more than the zeros
     trace.write(directory.path() / "trace");
     EXPECT_EQ(stream.next(), nullptr); // until it is told to
     stream.read_on();
