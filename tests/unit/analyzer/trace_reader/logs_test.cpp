@@ -254,7 +254,7 @@ TEST_F(Logs, ReadingGoesOnWhereALogHasGrown) {
     for (int i = 1; i <= 1000; ++i)
       note(i % 2, first + static_cast<std::uint64_t>(i)); // more than the zeros
     trace.write(directory.path() / "trace");
-    EXPECT_EQ(stream.next(), nullptr); // until it is told to
+    EXPECT_EQ(stream.next(), nullptr); // until it is asked to
     stream.read_on();
     EXPECT_EQ(read_all(), first + 1000);
     EXPECT_EQ(stream.stats().total.torn, 0u);
