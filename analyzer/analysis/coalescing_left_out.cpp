@@ -33,7 +33,7 @@ struct Unmeasured {
 Unmeasured find_unmeasured(const MemoryAccess& access) {
   Unmeasured found;
   // Before 1.5 every kernel was due at its first launch.
-  const bool tells_times = std::ranges::any_of(
+  const bool has_times = std::ranges::any_of(
     access.logs(), [](const AccessLog& log) { return log.windows.elapsed_nanoseconds != 0; });
   for (const auto& [name, use] : access.uses().all()) {
     const auto row = std::ranges::find(access.functions(), name, &MeasuredFunction::linked);
@@ -47,7 +47,7 @@ Unmeasured find_unmeasured(const MemoryAccess& access) {
     } else if (has_row && row->too_costly != 0) {
       found.costly.push_back(shown);
       found.longest = std::max(found.longest, row->plain_nanoseconds);
-    } else if (launches == 1 && tells_times) {
+    } else if (launches == 1 && has_times) {
       found.once.push_back(shown);
     } else if (launches != 0) {
       found.others.push_back(shown);
@@ -136,9 +136,9 @@ void explain_budget(const MemoryAccess& access, const TraceDir& trace, Findings&
     spent = std::max(spent, log.windows.measuring_nanoseconds);
     elapsed = std::max(elapsed, log.windows.elapsed_nanoseconds);
   }
-  constexpr std::uint64_t kFree = 2'000'000'000, kTold = 500'000'000;
+  constexpr std::uint64_t kFree = 2'000'000'000, kTolerance = 500'000'000;
   const std::uint64_t allowed = kFree + (elapsed > spent ? elapsed - spent : 0) * 3 / 10;
-  if (spent < allowed + kTold) return;
+  if (spent < allowed + kTolerance) return;
   const auto slowest =
     std::ranges::max_element(access.functions(), {}, &MeasuredFunction::longest_nanoseconds);
   std::string why;

@@ -13,7 +13,7 @@ namespace gmt {
 
 class Grouping : public Findings {
 public:
-  // Findings bear the range that is open where they are made; with `by_range` those of others stay
+  // Findings have the range that is open where they are made; with `by_range` those of others stay
   // apart.
   explicit Grouping(const Ranges& ranges, bool by_range = false)
       : ranges_(ranges), by_range_(by_range) {}

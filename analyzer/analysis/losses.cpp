@@ -88,15 +88,15 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
 
 void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, ProcessReport& process,
                            Findings& findings) {
-  std::uint64_t lost = 0, torn = 0, damaged = 0, unseen = 0, unjudged = 0;
+  std::uint64_t lost = 0, torn = 0, damaged = 0, unseen = 0, unchecked = 0;
   for (const auto& context : contexts) {
     lost += context->heap.lost();
     torn += context->heap.torn();
     damaged += context->stats.damaged;
     unseen += context->heap.unseen_frees();
-    unjudged += context->heap.unjudged();
+    unchecked += context->heap.unchecked();
     for (const DeviceMistake& free : context->heap.undecided()) {
-      if (host_block_of(free, heap) == nullptr) unjudged += free.count; // else heap-mixed
+      if (host_block_of(free, heap) == nullptr) unchecked += free.count; // else heap-mixed
     }
     for (std::size_t cause = 0; cause < context->stats.lost.size(); ++cause) {
       const std::uint64_t n = context->stats.lost[cause];
@@ -119,7 +119,7 @@ void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, Pro
     " of malloc or free in kernels found no room in the ring; a larger one (--device-ring-size), or "
     "--device-ring-full=wait, loses none");
   say(
-    unjudged, "free",
+    unchecked, "free",
     " in kernels behind that loss could not be judged: the allocation may be among what was lost");
   say(torn, "record",
       " of malloc or free in kernels never finished, because their context or process died");

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/heap/copy_use.h"
 #include "analyzer/heap/memory_use.h"
 

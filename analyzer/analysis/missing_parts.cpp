@@ -37,7 +37,7 @@ std::vector<std::string> take_named(std::string_view prefix, std::vector<std::st
 
 void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process,
                      Findings& findings) {
-  if (!model.is_judged_for_gaps()) return;
+  if (!model.is_checked_for_gaps()) return;
   std::vector<std::string> files = missing_logs(trace);
   constexpr std::pair<const char*, const char*> kKinds[] = {
     {"device-", "in-kernel malloc and free"}, {"access-", "memory accesses"}};

@@ -125,7 +125,7 @@ void apply_owner_rules(Finding& finding) {
   for (const FindingStack& stack : finding.stacks) {
     if (stack.role != StackRole::kAllocated && stack.role != StackRole::kRegistered) continue;
     const OwnerRule* rule = owner_of(stack.frames);
-    // What lists several places is a library's if all of them are.
+    // What lists several call sites is a library's if all of them are.
     const bool is_one_of_several = stack.amount.has_value();
     if (is_one_of_several && (rule == nullptr || (owner != nullptr && rule->owner != owner->owner)))
       return;

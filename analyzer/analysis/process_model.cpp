@@ -127,7 +127,7 @@ StaticVariable ProcessModel::static_variable(std::uint64_t address) const {
 }
 
 std::uint64_t ProcessModel::missing_records() const {
-  return is_judged_for_gaps() ? gaps_.missing(stream_.stats().total, exit_recorded()) : 0;
+  return is_checked_for_gaps() ? gaps_.missing(stream_.stats().total, exit_recorded()) : 0;
 }
 
 std::uint64_t ProcessModel::lost_so_far() const {

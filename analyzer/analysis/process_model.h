@@ -53,7 +53,7 @@ public:
   } // a log goes on to the process's last words
   // Whether records that are missing can be distinguished from those that are not written yet
   // (since 1.5).
-  bool is_judged_for_gaps() const { return trace_.info.minor >= 5 && !may_be_running_; }
+  bool is_checked_for_gaps() const { return trace_.info.minor >= 5 && !may_be_running_; }
   // Records that were made, and are not in the trace for no reason that it names.
   std::uint64_t missing_records() const;
   std::uint64_t nameless_calls() const {
@@ -76,7 +76,7 @@ public:
   std::span<const PolicyRule> policies() const override { return options_.policies; }
   bool groups_by_range() const override { return options_.group_by_range; }
   bool simulated() const override { return trace_.info.device == "simulated"; }
-  bool tells_access() const override { return trace_.info.minor >= 4; }
+  bool records_access() const override { return trace_.info.minor >= 4; }
   std::uint64_t lost_so_far() const override;
   std::string_view unseen_user() const override;
   bool is_plain_host_memory(std::uint64_t address) const override {

@@ -81,7 +81,7 @@ std::string error_name(std::uint16_t code, bool runtime);
 // headers of CUDA put the suffixes there.
 std::string_view as_written(std::string_view symbol);
 
-// The program's own spelling tells which of the two APIs it uses: cudaMalloc, but cuMemAlloc.
+// The program's own spelling says which of the two APIs it uses: cudaMalloc, but cuMemAlloc.
 inline bool is_runtime_name(std::string_view call) {
   return call.starts_with("cuda") || call.starts_with("__cuda");
 }

@@ -117,7 +117,7 @@ bool has_whole_warps(const AccessCounts& sums, std::uint32_t width) {
   return per_execution(threads, sums) >= kWholeWarp;
 }
 
-double judged_ratio(const AccessLine& line) {
+double severity_ratio(const AccessLine& line) {
   if (line.sums.ideal_sectors == 0) return 0;
   auto ideal = static_cast<double>(line.sums.ideal_sectors);
   const std::uint32_t width = line.worst->width();

@@ -21,7 +21,7 @@ inline constexpr double kWarningRatio = 2; // above
 // How many times the ideal an access took, as far as its threads' own doing goes; 0 if it has no
 // ideal. Where warps are not whole, what a whole one would take is no waste: CUPTI's ideal is that
 // of the active threads alone, which a warp whose other threads sit out cannot reach.
-double judged_ratio(const AccessLine& line);   // global memory
+double severity_ratio(const AccessLine& line); // global memory
 double conflict_ratio(const AccessLine& line); // shared memory
 
 // All 32 threads of each warp asked for their bytes, but for a few last warps.

@@ -119,7 +119,7 @@ std::uint64_t MeasuredInstruction::wasted_wavefronts() const {
   return excess(sums.wavefronts, sums.ideal_wavefronts);
 }
 
-// Without code, the bytes that were asked for tell it.
+// Without code, the bytes that were asked for say it.
 std::uint32_t MeasuredInstruction::width() const {
   if (code != nullptr && code->bytes != 0) return code->bytes;
   const std::uint64_t bytes = sums.bytes != 0 ? sums.bytes : sums.shared_bytes;
@@ -199,7 +199,7 @@ void MemoryAccess::add(const AccessFunction& from, MeasuredFunction& to) {
 }
 
 // Figures that there is no metric for count as 0, and it is remembered that they do. An ideal of
-// nothing would make all of the rest waste: what has no ideal cannot be judged.
+// nothing would make all of the rest waste: what has no ideal cannot be checked.
 AccessCounts MemoryAccess::known(const AccessCounts& counts) {
   AccessCounts known = counts;
   const auto is_unknown = [](std::uint64_t figure) { return figure == trace::kUnknownCount; };

@@ -30,7 +30,7 @@ constexpr std::string_view kNoDriver =
   "on a simulated device";
 
 // Why nothing can be checked here, in one sentence; empty if it can.
-std::string why_untouched(const Settings& settings, const ProgramCheck& check) {
+std::string why_not_checked(const Settings& settings, const ProgramCheck& check) {
   if (!check.refusal.empty()) return check.refusal;
   if (settings.device == DeviceChoice::kAuto && !driver_present()) return std::string(kNoDriver);
   return {};
@@ -76,7 +76,7 @@ RunFacts run_program(const Settings& settings) {
   facts.arguments = settings.words;
   facts.path = resolve_program(settings.words[0]);
   const ProgramCheck check = check_program(facts.path);
-  facts.unchecked = why_untouched(settings, check);
+  facts.unchecked = why_not_checked(settings, check);
 
   LaunchPlan plan{facts.path, settings.words, {}};
   if (!facts.unchecked.empty()) {

@@ -29,7 +29,7 @@ const CommandInfo* find_command(std::string_view name);
 
 int dispatch(std::vector<std::string> arguments); // without argv[0]; returns the exit status
 
-int command_run(const Settings&); // run, check and record: Settings::command tells which
+int command_run(const Settings&); // run, check and record: Settings::command says which
 int command_report(const Settings&);
 int command_dump(const Settings&);
 int command_nvcc(const Settings&); // Settings::words: all words behind "nvcc"

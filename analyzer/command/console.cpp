@@ -74,7 +74,7 @@ void OutputFile::write(std::string_view text) {
       ::ftruncate(descriptor_, 0) != 0)
     throw cannot_write(name_, {errno, std::generic_category()});
   if (const std::error_code error = write_all(descriptor_, text)) throw cannot_write(name_, error);
-  // Network file systems tell of a full disk only when asked to finish; special files refuse to be
+  // Network file systems report a full disk only when asked to finish; special files refuse to be
   // asked.
   if (S_ISREG(status.st_mode) && ::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS)
     throw cannot_write(name_, {errno, std::generic_category()});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the command starts, and the only place that turns an exception into words and an exit
+// Where the command starts, and the only code that turns an exception into words and an exit
 // status: a UserError is what the user can mend, anything else is a fault of ours (status 4). Runs
 // fully static, so nothing here or below may load a library or look up a user or host name service.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command knows about a run that no trace can tell: why the program was not checked, which
+// What the command knows about a run that no trace can say: why the program was not checked, which
 // processes escaped, which still run, where the traces are. Turns that into the report's remarks
 // and into check's verdict.
 #pragma once
@@ -16,7 +16,7 @@ namespace gmt {
 struct RunFacts {
   std::vector<std::string> arguments; // the program's, argv[0] first
   std::string path;
-  std::string unchecked;            // one sentence: why the program ran untouched; empty if it was
+  std::string unchecked;            // one sentence: why the program ran unchecked; empty if it was
                                     // instrumented
   std::vector<std::string> remarks; // sentences from before the start
   bool simulated = false;

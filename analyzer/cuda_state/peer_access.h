@@ -19,7 +19,7 @@ public:
 
   bool has_several_devices() const { return has_several_devices_; }
 
-  // Whether kernels of device `own` may touch what device `peer` has.
+  // Whether kernels of device `own` may access what device `peer` has.
   bool is_open(int own, int peer) const { return open_.contains({own, peer}); }
   bool is_unknown() const { return is_unknown_; } // given between contexts that were not described
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the recorded process while its events pass by: as of the newest event, and never
-// of later ones. What only the end of the trace tells is in end_of_trace.h.
+// of later ones. What only the end of the trace says is in end_of_trace.h.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ public:
   virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
 
   virtual bool simulated() const = 0;
-  virtual bool tells_access() const = 0; // whom cuMemSetAccess gave access, each launch's context:
-                                         // since 1.4
+  virtual bool records_access() const = 0;       // whom cuMemSetAccess gave access, each launch's
+                                                 // context: since 1.4
   virtual std::uint64_t lost_so_far() const = 0; // records; more may turn out to be lost later
   // A loaded library that reaches device memory by ways that are not recorded ("libibverbs"); empty
   // if none.

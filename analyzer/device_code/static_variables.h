@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which variable of an executable or library is at an address, and whether it is what the host has
-// in place of a variable of the device. A file is read once, at the first question about it.
+// instead of a variable of the device. A file is read once, at the first question about it.
 #pragma once
 
 #include <cstdint>

@@ -54,7 +54,7 @@ const FunctionCode* TraceCode::find(std::string_view name, std::span<const std::
   return file_.find(name, offsets);
 }
 
-// Whoever wrote the file searched as well as this would; only a damaged one is worth another
+// What wrote the file searched as well as this would; only a damaged one is worth another
 // search.
 void TraceCode::read_or_search(std::span<const unsigned> architectures) {
   std::error_code error;

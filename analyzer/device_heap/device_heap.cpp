@@ -236,7 +236,7 @@ void DeviceHeap::on_free(const Pending& r) {
   const bool is_foreign = block.allocated.grid != r.grid || block.allocated.block != r.block;
   // Lost records may have freed this block and allocated another at its address.
   const bool is_same = !is_lossy(r);
-  if (!is_same && (!fits || is_foreign)) ++unjudged_;
+  if (!is_same && (!fits || is_foreign)) ++unchecked_;
   if (is_same && !fits) {
     add({.what = What::kMismatched,
          .at = r.call(),

@@ -91,7 +91,7 @@ public:
   const std::vector<DeviceGrid>& grids() const { return grids_; } // by id
 
   // The block that contained the address at that time of the host's clock, as far as two clocks can
-  // tell; else the one freed last before, else one allocated later. If the time is 0: a live one,
+  // say; else the one freed last before, else one allocated later. If the time is 0: a live one,
   // else the newest freed one. May look through all freed ones.
   const DeviceBlock* find(std::uint64_t address, std::uint64_t time) const;
   // Whether the address lies between the first and the last byte that the heap ever gave out.
@@ -118,8 +118,8 @@ public:
   std::uint64_t unseen_frees() const {
     return unseen_frees_;
   } // blocks replaced by a new one on top of them
-  std::uint64_t unjudged() const {
-    return unjudged_;
+  std::uint64_t unchecked() const {
+    return unchecked_;
   } // frees that a lost record may explain, but for undecided()
 
 private:
@@ -195,7 +195,7 @@ private:
                                                        // anything
   std::vector<std::size_t> settling_; // refusals that mallocs in progress may have caused
   DeviceCall peak_;
-  std::uint64_t lost_ = 0, torn_ = 0, unseen_frees_ = 0, unjudged_ = 0;
+  std::uint64_t lost_ = 0, torn_ = 0, unseen_frees_ = 0, unchecked_ = 0;
   std::uint64_t lost_after_ = UINT64_MAX; // time of the last record that surely came before the
                                           // first loss
 };

@@ -182,7 +182,7 @@ void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view na
   }
 }
 
-// Its heap is the oldest that had begun by then, as far as two clocks can tell. The others belong
+// Its heap is the oldest that had begun by then, as far as two clocks can say. The others belong
 // to later lives of the context, in which grids are counted from 1 again.
 void DeviceHeaps::on_context_end(const Event& e, const Heap& heap) {
   const std::uint64_t now = clock_.realtime(e);

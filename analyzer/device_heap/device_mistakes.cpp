@@ -101,7 +101,7 @@ void DeviceHeap::add_undecided(const DeviceMistake& mistake) {
                               static_cast<std::uint64_t>(mistake.at.op), 0},
                     .grids = {mistake.at.grid, 0, 0}};
   const auto index = index_of(undecided_groups_, group, undecided_.size());
-  if (!index) ++unjudged_;
+  if (!index) ++unchecked_;
   else if (*index == undecided_.size()) undecided_.push_back(mistake);
   else ++undecided_[*index].count;
 }

@@ -27,7 +27,7 @@ GraphLaunches::Range GraphLaunches::at(std::uint64_t device_time) const {
   if (count_ == 0) return {};
   const std::uint64_t earliest = device_time - std::min(device_time, kDeviceClockError);
   const std::uint64_t latest = device_time + kDeviceClockError;
-  if (kept_.front().begun > latest) return {1, count_}; // the clocks tell nothing
+  if (kept_.front().begun > latest) return {1, count_}; // the clocks say nothing
   std::uint64_t first = 1, last = 1;
   while (last < kept_.size() && kept_[last].begun <= latest) ++last;
   if (last == kept_.size()) last = count_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launches of one executable graph. Its kernels keep one grid id over all of them, so which
-// launch a kernel's record belongs to is known only as far as times tell: a launch begins when the
+// launch a kernel's record belongs to is known only as far as times say: a launch begins when the
 // one before of the same graph has ended (CUDA programming guide, "Graph launch"), none runs before
 // the host asks for it, none after the host has waited for it.
 //

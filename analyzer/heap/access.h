@@ -8,7 +8,7 @@
 
 namespace gmt {
 
-// A live block that an accepted call touched (or bore, or ended), with the part of it.
+// A live block that an accepted call used (or allocated, or ended), with the part of it.
 struct Access {
   enum class Kind : std::uint8_t { kRead, kWrite, kArgument, kBound, kAllocated, kEnded };
   const Block* block = nullptr; // valid until the next apply()

@@ -93,8 +93,7 @@ ArrayPart Arrays::part(std::uint64_t handle) const {
   const bool is_view = part.block->address != handle && view != views_.end();
   if (is_view) part.level = view->second.level;
   // A plane is not shaped like the array; a mipmapped array is copied by its levels alone.
-  if (!is_sane(shape) || is_view != mipmapped || (is_view && !view->second.tells_level))
-    return part;
+  if (!is_sane(shape) || is_view != mipmapped || (is_view && !view->second.has_level)) return part;
   constexpr std::uint64_t kMostLevels = 32;
   for (std::uint64_t level = 0; level <= std::min(part.level, kMostLevels); ++level) {
     part.offset += level == 0 ? 0 : part.width * part.height * part.depth;
@@ -103,7 +102,7 @@ ArrayPart Arrays::part(std::uint64_t handle) const {
   return part;
 }
 
-void Arrays::judge_side(const Event& copy, Side side, CallVerdicts& verdicts) const {
+void Arrays::check_side(const Event& copy, Side side, CallVerdicts& verdicts) const {
   const std::uint64_t handle = address_of(copy, side), bytes = trace::CopyView(copy).bytes();
   if (contexts_.is_dead(copy.context) || is_sticky(copy.result)) return;
   const std::optional<Box> box = box_of(copy, side);
@@ -121,7 +120,7 @@ void Arrays::judge_side(const Event& copy, Side side, CallVerdicts& verdicts) co
                 .range_bytes = bytes});
 }
 
-bool Arrays::judge_freed(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side,
+bool Arrays::check_freed(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side,
                          CallVerdicts& verdicts) const {
   if (handle == 0 || e.succeeded() || contexts_.is_dead(e.context) || is_sticky(e.result))
     return false;

@@ -30,16 +30,16 @@ public:
   ArrayPart part(std::uint64_t handle) const;
   bool is_view(std::uint64_t handle) const { return views_.contains(handle); }
 
-  void judge_side(const Event& copy, Side side, CallVerdicts& verdicts) const;
+  void check_side(const Event& copy, Side side, CallVerdicts& verdicts) const;
   // True if it is a mistake.
-  bool judge_freed(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side,
+  bool check_freed(const Event& e, std::uint64_t handle, std::uint64_t bytes, Side side,
                    CallVerdicts& verdicts) const;
 
 private:
   struct View {              // a level or plane
     std::uint64_t array = 0; // its handle
     std::uint64_t level = 0;
-    bool tells_level = false;
+    bool has_level = false;
   };
 
   const BlockStore& store_;

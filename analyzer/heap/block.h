@@ -29,7 +29,7 @@ enum BlockFlag : std::uint16_t {
   kWasRead = 2,     // by a copy
   kWasArgument = 4, // a kernel was given a pointer into it
   kWasBound = 8, // to a texture, surface, tensor map or graph node, or named by a memory operation
-  kWasExported = 16, // another process or API may touch it
+  kWasExported = 16, // another process or API may use it
   kWasHostFreed = 32,
   kGraphRan = 64,   // graph memory that a launch allocated and nothing has freed since
   kWasTried = 128,  // a copy, set, bind or launch that CUDA refused named it

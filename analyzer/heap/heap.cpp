@@ -12,7 +12,7 @@ namespace gmt {
 namespace {
 
 // The words of a call that may be addresses. Of all calls but launches the first two, without a
-// look at the kind: what is fetched in vain costs less than a branch that nobody can predict.
+// look at the kind: what is fetched in vain costs less than a branch that cannot be predicted.
 std::span<const std::uint64_t> likely_addresses(const Event& e) {
   if (e.kind == trace::Kind::kLaunch) return trace::LaunchView(e).arguments();
   return e.payload.first(trace::CopyWord::source + 1);

@@ -34,7 +34,7 @@ public:
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // Applies one event and judges it. Runtime-row events (kFlagRuntime) are judged, never applied.
+  // Applies one event and checks it. Runtime-row events (kFlagRuntime) are checked, never applied.
   // The span (a copy can be wrong on both sides) and its blocks are valid until the next apply().
   std::span<const Verdict> apply(const Event& event);
 
@@ -43,7 +43,7 @@ public:
   void expect(const Event& event) const;
   void expect_block(const Event& event) const;
 
-  // What the last applied event touched; empty for calls that were refused. Valid until the next
+  // What the last applied event used; empty for calls that were refused. Valid until the next
   // apply().
   std::span<const Access> accesses() const { return accesses_; }
 
@@ -65,7 +65,7 @@ public:
   std::uint64_t peak_order() const;
   const MemoryUse& use() const; // sums by kind of memory, device and stack
   // Each piece of freed memory that nothing has taken again, by address, with the newest block that
-  // was there. The last piece and the next may touch. Walks all freed blocks: not for every event.
+  // was there. The last piece and the next may adjoin. Walks all freed blocks: not for every event.
   using VisitFreed = std::function<void(std::uint64_t begin, std::uint64_t end, const Block&)>;
   void for_each_freed(const VisitFreed& visit) const;
   const CudaState& cuda() const; // contexts, streams, pools and captures, as of the newest event

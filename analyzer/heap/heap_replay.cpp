@@ -127,14 +127,14 @@ void HeapReplay::on_free(const Event& e) {
   // claimed.
   if ((!e.from_runtime() && e.in_flight()) || e.result == cuda::CUDA_ERROR_DEINITIALIZED)
     return accept_free(e, false);
-  if (!e.succeeded()) release_verdicts_.judge_refused(e, verdicts_);
+  if (!e.succeeded()) release_verdicts_.check_refused(e, verdicts_);
 }
 
 // Registered memory is the C library's own: what is freed there stays registered, which only its
 // end can make a mistake.
 void HeapReplay::on_host_free(const Event& e) {
   const Id id = store_.find_exact(Space::kRegistered, trace::FreeView(e).address());
-  if (id == kNone) return release_verdicts_.judge_host_free(e, verdicts_);
+  if (id == kNone) return release_verdicts_.check_host_free(e, verdicts_);
   store_[id].flags |= kWasHostFreed;
   store_.detail_of(store_[id]).host_freed = e.stack;
 }
@@ -149,7 +149,7 @@ void HeapReplay::accept_free(const Event& e, bool count_unseen) {
     return;
   if (end_block(space, free.address(), e)) return;
   if (space == Space::kSubAllocation) {
-    pool_verdicts_.judge_release(e, verdicts_);
+    pool_verdicts_.check_release(e, verdicts_);
     if (verdicts_.all().back().kind == Verdict::Kind::kUnseenAllocation) ++unseen_allocations_;
     return;
   }
@@ -205,27 +205,27 @@ void HeapReplay::add_access(const Event& e, const NamedMemory& named, Access::Ki
 }
 
 void HeapReplay::on_copy(const Event& e) {
-  add_access(e, range_verdicts_.judge_copy_side(e, Side::kDestination, verdicts_),
+  add_access(e, range_verdicts_.check_copy_side(e, Side::kDestination, verdicts_),
              Access::Kind::kWrite);
-  add_access(e, range_verdicts_.judge_copy_side(e, Side::kSource, verdicts_), Access::Kind::kRead);
+  add_access(e, range_verdicts_.check_copy_side(e, Side::kSource, verdicts_), Access::Kind::kRead);
   if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts_.empty())
-    bounds_.judge_strays(e, verdicts_);
+    bounds_.check_strays(e, verdicts_);
   if (cuda_.captures.any()) graphs_.on_captured_use(e, GraphWork::Kind::kCopy, accesses_.all());
 }
 
 void HeapReplay::on_set(const Event& e) {
-  add_access(e, range_verdicts_.judge_set(e, verdicts_), Access::Kind::kWrite);
+  add_access(e, range_verdicts_.check_set(e, verdicts_), Access::Kind::kWrite);
   if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts_.empty())
-    bounds_.judge_strays(e, verdicts_);
+    bounds_.check_strays(e, verdicts_);
   if (cuda_.captures.any()) graphs_.on_captured_use(e, GraphWork::Kind::kSet, accesses_.all());
 }
 
 void HeapReplay::on_use(const Event& e) {
   const trace::UseClass use = trace::UseView(e).use();
-  if (use == trace::UseClass::kGraphNode) range_verdicts_.judge_node(e, verdicts_);
+  if (use == trace::UseClass::kGraphNode) range_verdicts_.check_node(e, verdicts_);
   if (graphs_.on_use(e, accesses_)) return;
   if (use == trace::UseClass::kAccess && !cuda_.contexts.is_dead(e.context)) mappings_.on_access(e);
-  const NamedMemory named = range_verdicts_.judge_use(e, verdicts_);
+  const NamedMemory named = range_verdicts_.check_use(e, verdicts_);
   add_access(e, named, Access::Kind::kBound);
   const bool exports = use == trace::UseClass::kExport && e.succeeded() && named.block != kNone;
   if (exports && has_ranges(space_of(store_[named.block].memory_kind)))
@@ -248,7 +248,7 @@ void HeapReplay::on_launch(const Event& e) {
       if (id != kNone && !user_pools_.has_regions()) { // nearly all
         accesses_.add(e, id, Access::Kind::kArgument, address, 0, parameter);
       } else if (word != 0) {
-        add_access(e, argument_verdicts_.judge(e, word, id, verdicts_), Access::Kind::kArgument,
+        add_access(e, argument_verdicts_.check(e, word, id, verdicts_), Access::Kind::kArgument,
                    parameter);
       }
       if (is_captured) argument_blocks_.push_back(id);

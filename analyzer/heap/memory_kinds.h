@@ -57,7 +57,7 @@ struct ArrayPart {
 // before 1.5.
 std::optional<Event> work_of_node(const Event& use);
 
-// Bytes from the first to the last byte that one side of a copy touches, padding of the last row
+// Bytes from the first to the last byte that one side of a copy accesses, padding of the last row
 // left out.
 std::uint64_t copy_extent(const Event& copy, Verdict::Side side);
 std::uint64_t set_extent(const Event& set);

@@ -39,7 +39,7 @@ public:
     std::array<KindSums, kMemoryKinds> memory_kinds; // by trace::MemoryKind
   };
 
-  // One cache line, since each allocation and each free touches one of many.
+  // One cache line, since each allocation and each free uses one of many.
   struct alignas(64) Stack {
     std::uint64_t bytes = 0, bytes_before = 0; // of device memory: now, and before the first change
                                                // since
@@ -52,7 +52,7 @@ public:
   void describe_context(std::uint16_t id, int device); // what was allocated before it stays without
                                                        // a device
 
-  // Fetches what on_allocated() or on_freed() are going to touch: it is seldom in the cache.
+  // Fetches what on_allocated() or on_freed() are going to use: it is seldom in the cache.
   void expect(StackId id) const {
     if (id.value < stacks_.size()) prefetch(&stacks_[id.value]);
   }

@@ -7,7 +7,7 @@
 //
 // A path is the process's ranges (nvtxRangeStart) in the order of their starts, then the thread's
 // own (push and pop). Programs without NVTX pay one test an event; paths are numbered only where
-// somebody asks.
+// asked.
 #pragma once
 
 #include <cstdint>

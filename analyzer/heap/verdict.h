@@ -39,20 +39,20 @@ struct Verdict {
   enum class Reading : std::uint8_t { kNone, kEnd, kBefore };
   Kind kind = Kind::kNone;
   Side side = Side::kNone;
-  std::uint8_t parameter = trace::kNoParameter; // of a kernel, where a launch was judged
+  std::uint8_t parameter = trace::kNoParameter; // of a kernel, where a launch was checked
   Reading reading = Reading::kNone;
   std::uint8_t neighbour_parameter = trace::kNoParameter; // kEnd: which one points into `neighbour`
   const Block* block = nullptr;                           // valid until the next apply()
   const Block* neighbour = nullptr;                       // the live block of `reading`; likewise
-  const GraphWork* work = nullptr;                // of the graph whose launch was judged; likewise
+  const GraphWork* work = nullptr;                // of the graph whose launch was checked; likewise
   std::uint64_t offset = 0;                       // of the address inside block
   std::uint64_t bytes_past = 0, bytes_before = 0; // kOutOfBounds
-  std::uint64_t range_begin = 0, range_bytes = 0; // the range judged; 0 bytes: length unknown
+  std::uint64_t range_begin = 0, range_bytes = 0; // the range checked; 0 bytes: length unknown
 
   bool is_mistake() const { return kind != Kind::kNone && kind != Kind::kUnseenAllocation; }
 };
 
-// What judging one call gave. More mistakes than fit in say nothing new.
+// What checking one call gave. More mistakes than fit in say nothing new.
 class CallVerdicts {
 public:
   struct End { // a kernel was given the end of another argument's block

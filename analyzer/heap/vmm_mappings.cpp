@@ -7,7 +7,7 @@ namespace gmt {
 
 using trace::MemoryKind;
 
-// An imported handle is as large as what is mapped of it: no call tells its size.
+// An imported handle is as large as what is mapped of it: no call says its size.
 std::uint64_t VmmMappings::on_mapped(Block& mapping, std::uint64_t handle) {
   const Id id = store_.find_exact(Space::kHandle, handle);
   if (id == BlockStore::kNone) return 0;

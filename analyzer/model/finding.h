@@ -77,7 +77,7 @@ struct CallStack {
 struct FindingStack : CallStack {
   StackRole role = StackRole::kCalled;
   StackOrder order = StackOrder::kOnly;
-  std::optional<MemoryAmount> amount = {}; // where several places have a part each
+  std::optional<MemoryAmount> amount = {}; // where several call sites have a part each
 };
 
 // What was held, and by which code, when an allocation failed: of one device's memory, or of the

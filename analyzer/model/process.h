@@ -9,7 +9,7 @@
 
 namespace gmt {
 
-// How a process ended, as its parent and its own last words tell.
+// How a process ended, as its parent and its own last words say.
 struct Ending {
   enum class How : std::uint8_t { kUnknown, kExited, kSignalled, kExec, kRunning };
   How how = How::kUnknown;
@@ -49,7 +49,7 @@ struct StaticVariable {
   enum class Kind : std::uint8_t {
     kUnknown, // the file could not be asked
     kHost,
-    kShadow, // what the host has in place of a __device__ or __constant__ variable of this name
+    kShadow, // what the host has instead of a __device__ or __constant__ variable of this name
   };
   Kind kind = Kind::kUnknown;
   std::string name; // demangled, empty if unknown

@@ -46,7 +46,7 @@ enum class StackRole : std::uint8_t {
 // Which of several: the first free and the one that comes again.
 enum class StackOrder : std::uint8_t { kOnly, kFirst, kAgain, kTooLate, kNeighbour };
 
-// Memory that one of several places has.
+// Memory that one of several call sites has.
 struct MemoryAmount {
   std::uint64_t bytes = 0, blocks = 0;
 };

@@ -177,8 +177,8 @@ std::string shorten_function(std::string_view name, std::size_t width) {
   return text;
 }
 
-std::map<std::string, std::string> tell_apart(const std::vector<std::string>& names,
-                                              std::size_t width) {
+std::map<std::string, std::string> distinct_names(const std::vector<std::string>& names,
+                                                  std::size_t width) {
   width = std::max<std::size_t>(width, 12);
   std::map<std::string, std::string> shown;
   std::map<std::string_view, unsigned> bare_names;

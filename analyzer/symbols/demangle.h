@@ -32,7 +32,7 @@ std::string shorten_function(std::string_view name, std::size_t width);
 // Names for a column, by whole name: "negate<float, Stride<32u> >". Parameters stand only where
 // names differ in nothing else. What is wider than `width` loses its namespace and then its end; of
 // names that are alike up to there, what they share is left out: "negate<...Stride<32u> >".
-std::map<std::string, std::string> tell_apart(const std::vector<std::string>& names,
-                                              std::size_t width);
+std::map<std::string, std::string> distinct_names(const std::vector<std::string>& names,
+                                                  std::size_t width);
 
 } // namespace gmt

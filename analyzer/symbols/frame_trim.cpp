@@ -60,7 +60,7 @@ bool is_cuda_frame(const Frame& frame) {
   // What nvcc puts between a launch and the driver: its header's helper and the stub it generates.
   if (file == "device_functions.h" || file.find(".cudafe1.") != std::string_view::npos) return true;
   if (frame.file.find("/nvtx3/") != std::string::npos) return true; // all of NVTX is in its headers
-  // clang's stub of a kernel bears the kernel's own file and line.
+  // clang's stub of a kernel has the kernel's own file and line.
   if (unscoped_function(frame.function).starts_with("__device_stub__")) return true;
   if (!frame.file.empty()) return false;
   const std::string_view name = bare_function(frame.function);

@@ -100,7 +100,7 @@ bool is_stub(Dwarf_Die die) {
           std::string_view(plain).find("__device_stub_") != std::string_view::npos);
 }
 
-// What nvcc puts in a kernel's place is no function of the program's: it calls, or has inlined, the
+// What nvcc puts instead of a kernel is no function of the program's: it calls, or has inlined, the
 // launch's stub.
 bool stands_for_kernel(const Dwarf_Die& function) {
   return any_within(function, [](Dwarf_Die& die) {

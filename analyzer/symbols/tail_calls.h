@@ -3,7 +3,7 @@
 // another one jumps there (a tail call): its own frame is gone, and the stack shows the other one
 // right above the caller. DWARF's call sites say which function was called and which ones make tail
 // calls. What cannot be known is left out: calls through pointers, functions of other files, and
-// the functions that nvcc puts in a kernel's place.
+// the functions that nvcc puts instead of a kernel.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // "Instructions and memory").
 //
 // Trusts nothing, as SlotFile does: what makes no sense is counted and left out. Its words are
-// raised in place while the process lives, so any number may be the one before.
+// raised where it stands while the process lives, so any number may be the one before.
 #pragma once
 
 #include <cstdint>

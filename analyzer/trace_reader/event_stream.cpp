@@ -36,12 +36,12 @@ EventStream::EventStream(TraceDir trace) : trace_(std::move(trace)) {
 void EventStream::note_thread(const Event& e) {
   if (!is_call(e.kind)) return;
   recent_threads_[e.thread % kRecentThreads] = e.thread;
-  if (merge_->logs()[e.log]->stats().tells_threads) threads_.insert(e.thread);
+  if (merge_->logs()[e.log]->stats().numbers_threads) threads_.insert(e.thread);
 }
 
-// A log that does not tell its threads apart counts as one.
+// A log that does not number its threads counts as one.
 std::uint64_t EventStream::threads() const {
-  const auto silent = [](const auto& log) { return !log->stats().tells_threads; };
+  const auto silent = [](const auto& log) { return !log->stats().numbers_threads; };
   return threads_.size() +
          static_cast<std::uint64_t>(std::ranges::count_if(merge_->logs(), silent));
 }

@@ -53,7 +53,7 @@ private:
   TraceDir trace_;
   StackTable stacks_;
   std::unique_ptr<Merge> merge_;
-  std::unordered_set<std::uint32_t> threads_;         // numbers, where logs tell of threads
+  std::unordered_set<std::uint32_t> threads_;         // numbers, where logs have them
   static constexpr std::uint32_t kRecentThreads = 64; // events of several threads alternate
   std::vector<std::uint32_t> recent_threads_ = std::vector(kRecentThreads, ~std::uint32_t{0});
 };

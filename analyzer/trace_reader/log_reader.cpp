@@ -88,7 +88,7 @@ inline void LogReader::keep(const SlotRecord& record) {
 
 void LogReader::begin_thread(std::uint32_t slot) {
   const auto number = static_cast<std::uint32_t>(trace::ThreadView(file_[slot]).number());
-  stats_.tells_threads = true;
+  stats_.numbers_threads = true;
   if (number != leases_.back().thread) leases_.push_back({slot, number});
 }
 

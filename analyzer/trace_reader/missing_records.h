@@ -29,7 +29,7 @@ public:
       last_ = e.order;
       last_record_ = {e.log, may_be_of_batch(e), e.result == trace::kResultInFlight};
     } else if (e.order < last_ && empty_ != 0) {
-      --empty_; // out of place (damage): it was taken for missing
+      --empty_; // out of order (damage): it was taken for missing
     }
     if (e.log >= last_of_log_.size()) last_of_log_.resize(e.log + std::size_t{1});
     last_of_log_[e.log] = e.order;
@@ -48,7 +48,7 @@ private:
     LastRecord record;
   };
 
-  // The others bear the order of the call before them.
+  // The others have the order of the call before them.
   static bool has_own_order(const Event& e) {
     return e.kind >= trace::Kind::kAlloc || e.kind == trace::Kind::kThread ||
            e.kind == trace::Kind::kRange || e.kind == trace::Kind::kExit;

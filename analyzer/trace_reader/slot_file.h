@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of a log as whole records: the one place that says which slots are torn and which are
+// The slots of a log as whole records: the one file that says which slots are torn and which are
 // damaged (trace/FORMAT.md, "Slots").
 //
 // Trusts nothing: a file may end anywhere, and any slot may hold anything. A record is whole if all
 // its slots are there. Damage is counted once for each record that is not whole, and once for each
 // row of continuations without a first slot. Files are read, not mapped, so that one cut short by
-// somebody else meanwhile is only short.
+// others meanwhile is only short.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct LogStats {
   std::uint64_t unknown_kinds = 0;     // records of a later minor
   std::array<std::uint64_t, 8> lost{}; // by trace::LossCause
   std::string skipped;                 // why nothing of the file was read; empty if it was
-  bool tells_threads = false;          // by kThread records: since 1.5
+  bool numbers_threads = false;        // by kThread records: since 1.5
 };
 
 void note_loss(const trace::LossView& loss, LogStats& stats);

@@ -96,7 +96,7 @@ class Layers(unittest.TestCase):
         self.assertEqual(offenders, [])
 
     def test_comments_do_not_say_who_uses_a_file(self):
-        """Nobody keeps such a list right."""
+        """Such lists are never kept right."""
         users = re.compile(r"^//.*\b(Used|Called|Read|Filled|Made|Fed|Asked|Shared|Seen) by\b|^//.*'s only\b", re.M)
         offenders = [
             f"{path}: {match.group(0)}"
@@ -222,6 +222,41 @@ class Words(unittest.TestCase):
                 for number, line in enumerate(text_of(name).splitlines(), 1):
                     found += [f"{name}:{number}: {word.group(0)}" for word in self.PRIVATE.finditer(line)]
         self.assertEqual(found, [])
+
+    # Of the analyzer and its unit tests, not what a sentence for users says.
+    VAGUE = set(
+        "nobody somebody whoever mishap mishaps doubt doubts doubtful reborn born bear bears bore bury buried patience "
+        "family families place places tell tells telling told foretold touch touches touched untouched "
+        "judge judges judged unjudged judging judgement judgements judgment judgments".split()
+    )
+    STRING = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(//[^\n]*)', re.DOTALL)
+    # Names that trace/ gives to a flag and to a column.
+    OF_TRACE = re.compile(r"\bkUseToldBefore\b|\bInstructionColumn::place\b|\.place\(")
+
+    def vague_words(self, text):
+        """(line, word) of each in comments and identifiers: in touches_only, WhatIsTold and kTold, too."""
+        text = self.STRING.sub(lambda match: match.group(2) or "\n" * match.group(0).count("\n"), text)
+        for number, line in enumerate(text.splitlines(), 1):
+            for word in re.findall(r"[A-Z]?[a-z]+", self.OF_TRACE.sub("", line)):
+                if word.lower() in self.VAGUE:
+                    yield number, word
+
+    def test_no_vague_words_in_the_analyzer(self):
+        paths = files("analyzer", "tests/unit/analyzer")
+        self.assertGreater(len(paths), 300)
+        found = [f"{path}:{number}: {word}" for path in paths for number, word in self.vague_words(text_of(path))]
+        self.assertEqual(found, [], "which: device, slot, call site, source line, address; reported, checked, used")
+
+    def test_vague_words_are_found(self):
+        text = (
+            'int judge_it; // "nobody", in place\n'
+            'TEST(A, IsTold) { say("told \\" place"); } // told\n'
+            'R"(\ntouch)"; kUseToldBefore\n'
+        )
+        self.assertEqual(
+            list(self.vague_words(text)),
+            [(1, "judge"), (1, "nobody"), (1, "place"), (2, "Told"), (2, "told")],
+        )
 
 
 class Interposer(unittest.TestCase):

@@ -5,7 +5,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 namespace gmt {
 namespace {
@@ -41,8 +41,8 @@ private:
     f.address = free.address();
     f.api = call;
     f.stacks.push_back(stack_as(release_role(free.function()), e.stack, call, StackOrder::kAgain));
-    const bool reborn = block.end == Block::End::kReallocated; // its release went unseen
-    if (!reborn) {
+    const bool is_reallocated = block.end == Block::End::kReallocated; // its release went unseen
+    if (!is_reallocated) {
       f.stacks.push_back(stack_as(release_role(block.memory_kind), block.freed,
                                   facts_.api_name(block.freed_api), StackOrder::kFirst));
     }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/device_stacks.h"
-#include "analyzer/detectors/shared/wording.h"
 
 namespace gmt {
 namespace {

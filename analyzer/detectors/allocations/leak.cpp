@@ -11,8 +11,8 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
-#include "analyzer/detectors/shared/wording.h"
 
 namespace gmt {
 namespace {

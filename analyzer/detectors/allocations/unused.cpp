@@ -11,7 +11,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 namespace gmt {
 namespace {
@@ -147,9 +147,9 @@ public:
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     heap.for_each_ended_with_context([&](const Block& block) { consider(block, heap, kAlive); });
     // A program that was cut short had no time to use what it has.
-    const bool judge_live = end.ending.how == Ending::How::kExited && !heap.sticky_error();
+    const bool check_live = end.ending.how == Ending::How::kExited && !heap.sticky_error();
     heap.for_each_live([&](const Block& block) {
-      if (judge_live || (block.flags & kAnyUse) != 0) consider(block, heap, kAlive);
+      if (check_live || (block.flags & kAnyUse) != 0) consider(block, heap, kAlive);
     });
     primers_.for_each([this](const Primers::Primer& primer) {
       groups_[primer.group].bytes -= primer.bytes;

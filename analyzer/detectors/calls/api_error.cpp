@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/device_stacks.h"
-#include "analyzer/detectors/shared/wording.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -99,13 +99,13 @@ public:
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if (e.succeeded()) {
       forgive_retry(e);
-    } else if (is_sticky(e.result) && is_judged(e)) {
+    } else if (is_sticky(e.result) && is_checked(e)) {
       report_sticky(e, heap);
     }
   }
 
   void on_unclaimed(const Event& e, const Heap& heap, Findings& findings) override {
-    if (!is_judged(e) || is_sticky(e.result)) return;
+    if (!is_checked(e) || is_sticky(e.result)) return;
     if (e.kind == trace::Kind::kAlloc && e.result == cuda::CUDA_ERROR_OUT_OF_MEMORY)
       return; // out-of-memory
     if (is_expected(facts_.api_name(e.api), e.result) || is_expected(facts_.call_name(e), e.result))
@@ -153,7 +153,7 @@ private:
     }
   };
 
-  static bool is_judged(const Event& e) {
+  static bool is_checked(const Event& e) {
     return !e.in_flight() && (e.flags & trace::kFlagNested) == 0 && is_call(e) &&
            !is_reported_before(e);
   }
@@ -165,7 +165,7 @@ private:
              trace::FreeView(e).function() == trace::FreeFunction::kHostFree);
   }
 
-  // Another record of the same call, which was judged as a whole.
+  // Another record of the same call, which was checked as a whole.
   static bool is_reported_before(const Event& e) {
     return e.kind == trace::Kind::kUse && (e.flags & trace::kUseToldBefore) != 0;
   }
@@ -213,7 +213,7 @@ private:
     if (e.result != cuda::CUDA_ERROR_INVALID_VALUE && e.result != cuda::CUDA_ERROR_ILLEGAL_ADDRESS)
       return;
     if (!copy && e.kind != trace::Kind::kSet) return;
-    if (!facts_.tells_access() || facts_.lost_so_far() != 0) return;
+    if (!facts_.records_access() || facts_.lost_so_far() != 0) return;
     const Block* to = closed_mapping(heap, address_of(e, Side::kDestination),
                                      copy ? copy_extent(e, Side::kDestination) : set_extent(e));
     const Block* from =

@@ -6,18 +6,18 @@
 // What fits what, under unified addressing: device memory is device memory only. Managed memory is
 // both. Pinned and registered host memory may be declared as device memory, since the device
 // reaches it at the same address. Other host memory is the host's, unless the device reads pageable
-// memory. Memory of unseen origin is judged only where CUDA refused the call. There belongs a
+// memory. Memory of unseen origin is checked only where CUDA refused the call. There belongs a
 // __device__ variable that is named as if it were memory: what the call gets is the address of the
-// host's shadow of it. Nodes of graphs are judged when they are made or changed, by hand or not; of
-// these, ordinary host memory as the device's side is reported although CUDA may find it out only
-// later.
+// host's shadow of it. Nodes of graphs are checked when they are made or changed, by hand or not;
+// of these, ordinary host memory as the device's side is reported although CUDA may find it out
+// only later.
 
 #include <array>
 #include <optional>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -71,10 +71,10 @@ public:
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
     if ((e.flags & trace::kFlagNested) != 0 || heap.sticky_error()) return;
-    if (e.kind == trace::Kind::kUse) return judge_node(e, verdicts, heap, findings);
-    if (e.succeeded()) return judge_accepted(e, heap, findings);
+    if (e.kind == trace::Kind::kUse) return check_node(e, verdicts, heap, findings);
+    if (e.succeeded()) return check_accepted(e, heap, findings);
     if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(verdicts))
-      judge_refused(e, heap, findings);
+      check_refused(e, heap, findings);
   }
 
 private:
@@ -92,20 +92,20 @@ private:
     return false;
   }
 
-  void judge_node(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
+  void check_node(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                   Findings& findings) const {
     std::optional<Event> work = work_of_node(e);
     if (!work) return;
     if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(verdicts))
-      judge_refused(*work, heap, findings, true);
+      check_refused(*work, heap, findings, true);
     if (!e.succeeded()) return;
-    const Wrong to = judge_node_side(*work, Side::kDestination, heap);
+    const Wrong to = check_node_side(*work, Side::kDestination, heap);
     const Wrong from =
-      work->kind == trace::Kind::kCopy ? judge_node_side(*work, Side::kSource, heap) : Wrong{};
+      work->kind == trace::Kind::kCopy ? check_node_side(*work, Side::kSource, heap) : Wrong{};
     if (to.wrong || from.wrong) findings.add(finding(*work, to, from, true));
   }
 
-  Wrong judge_node_side(const Event& work, Side side, const Heap& heap) const {
+  Wrong check_node_side(const Event& work, Side side, const Heap& heap) const {
     const std::uint64_t address = address_of(work, side);
     const trace::Side as = declared(work, side);
     if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};
@@ -117,7 +117,7 @@ private:
     return {host && !device_reads_host_memory(work, heap), nullptr};
   }
 
-  void judge_accepted(const Event& e, const Heap& heap, Findings& findings) const {
+  void check_accepted(const Event& e, const Heap& heap, Findings& findings) const {
     if (e.kind != trace::Kind::kCopy) return;
     Wrong to, from;
     bool knows_to = false, knows_from = false; // CUDA's memory
@@ -142,17 +142,17 @@ private:
     return {true, nullptr, variable};
   }
 
-  void judge_refused(const Event& e, const Heap& heap, Findings& findings,
+  void check_refused(const Event& e, const Heap& heap, Findings& findings,
                      bool of_node = false) const {
-    const Wrong to = judge_refused_side(e, Side::kDestination, heap);
+    const Wrong to = check_refused_side(e, Side::kDestination, heap);
     const Wrong from =
-      e.kind == trace::Kind::kCopy ? judge_refused_side(e, Side::kSource, heap) : Wrong{};
+      e.kind == trace::Kind::kCopy ? check_refused_side(e, Side::kSource, heap) : Wrong{};
     if (!to.wrong && !from.wrong) return;
     findings.add(finding(e, to, from, of_node));
     findings.claim_refusal();
   }
 
-  Wrong judge_refused_side(const Event& e, Side side, const Heap& heap) const {
+  Wrong check_refused_side(const Event& e, Side side, const Heap& heap) const {
     const std::uint64_t address = address_of(e, side);
     const trace::Side as = declared(e, side);
     if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // copy-overlap: source and destination of one copy share bytes. CUDA copies in no defined order, so
-// what arrives is undefined, and it says nothing (measured). Judged by the exact rows of 2D and 3D
+// what arrives is undefined, and it says nothing (measured). Checked by the exact rows of 2D and 3D
 // copies: columns of one matrix lie between each other without overlapping. A copy onto itself
 // changes nothing and is a note.
 
@@ -10,7 +10,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 namespace gmt {
 namespace {
@@ -81,21 +81,21 @@ public:
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
     if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
-    if (e.kind == trace::Kind::kCopy) return judge(e, e, heap, findings);
+    if (e.kind == trace::Kind::kCopy) return check(e, e, heap, findings);
     const std::optional<Event> copy = work_of_node(e);
-    if (copy && copy->kind == trace::Kind::kCopy) judge(e, *copy, heap, findings);
+    if (copy && copy->kind == trace::Kind::kCopy) check(e, *copy, heap, findings);
   }
 
 private:
   // A copy, made by this call or by the node that it adds to a graph.
-  void judge(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
+  void check(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
     const trace::CopyView view(copy);
     const bool flat = !view.has_second_slot();
     if (flat && !ranges_overlap(view.destination(), view.source(), view.bytes()))
       return; // nearly all
     const int arrays = (declared_side(copy, Side::kDestination) == trace::Side::kArray ? 1 : 0) +
                        (declared_side(copy, Side::kSource) == trace::Side::kArray ? 1 : 0);
-    if (arrays == 2) return judge_arrays(e, copy, heap, findings);
+    if (arrays == 2) return check_arrays(e, copy, heap, findings);
     if (arrays != 0) return;
     const Rows to = rows_of(copy, Side::kDestination), from = rows_of(copy, Side::kSource);
     if (overlap(to, from)) findings.add(finding(e, to, from, heap));
@@ -108,7 +108,7 @@ private:
     return to.block == from.block && to.width != 0 && from.width != 0 && to.level == from.level;
   }
 
-  void judge_arrays(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
+  void check_arrays(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
     const std::optional<Box> to = box_of(copy, Side::kDestination),
                              from = box_of(copy, Side::kSource);
     const trace::CopyView view(copy);

@@ -5,7 +5,7 @@
 // reported at the end, refused textures at once.
 //
 // What a full-row read costs. A warp reads 128 bytes at a time (32 threads of 4 bytes; wider
-// elements are split into such requests), and each request takes every sector that it touches. A
+// elements are split into such requests), and each request takes every sector that it accesses. A
 // row of w bytes at address a thus takes, over its requests [a + 128k, min(a + 128k + 128, a + w)),
 //     sectors(a, w) = sum of floor((end - 1) / 32) - floor(begin / 32) + 1
 // and sectors(a, w) - sectors(0, w) are extra. This is what profilers count as sectors above the
@@ -20,7 +20,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 namespace gmt {
 namespace {
@@ -107,10 +107,10 @@ public:
                 Findings& findings) override {
     if (!trace::RecordView(e).has_second_slot() || (e.flags & trace::kFlagNested) != 0) return;
     if (e.kind == trace::Kind::kUse) {
-      judge_texture(e, heap, findings);
+      check_texture(e, heap, findings);
     } else if (e.succeeded() && !e.from_runtime()) {
-      judge_rows(e, Side::kDestination, heap);
-      if (e.kind == trace::Kind::kCopy) judge_rows(e, Side::kSource, heap);
+      check_rows(e, Side::kDestination, heap);
+      if (e.kind == trace::Kind::kCopy) check_rows(e, Side::kSource, heap);
     }
   }
 
@@ -119,7 +119,7 @@ public:
   }
 
 private:
-  void judge_rows(const Event& e, Side side, const Heap& heap) {
+  void check_rows(const Event& e, Side side, const Heap& heap) {
     if (e.kind == trace::Kind::kCopy && declared_side(e, side) == trace::Side::kArray) return;
     const Rows rows = rows_of(e, side);
     const bool odd_element = rows.element > 1 && rows.pitch % rows.element != 0;
@@ -187,7 +187,7 @@ private:
   // A texture over rows of linear memory: CUDA wants base and pitch on the device's alignments, and
   // refuses to make the texture otherwise (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT,
   // _TEXTURE_PITCH_ALIGNMENT).
-  void judge_texture(const Event& e, const Heap& heap, Findings& findings) const {
+  void check_texture(const Event& e, const Heap& heap, Findings& findings) const {
     if (trace::UseView(e).use() != trace::UseClass::kTexture || e.succeeded() || e.in_flight())
       return;
     const Rows rows = rows_of(e, Side::kNone);

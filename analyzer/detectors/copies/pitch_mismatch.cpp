@@ -4,15 +4,15 @@
 // and a width larger than the pitch, which CUDA refuses. What reaches past the end is
 // copy-out-of-bounds and not reported twice. Pictures keep their chroma planes behind the first
 // plane of one allocation, with a half or a quarter of its pitch: no mistake. Copies and sets of
-// graph nodes are judged when the node is made or changed.
+// graph nodes are checked when the node is made or changed.
 
 #include <algorithm>
 #include <optional>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
-#include "analyzer/detectors/shared/wording.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -30,18 +30,18 @@ public:
     runtime_.note(e);
     if (e.kind == trace::Kind::kLife) return;
     of_node_ = e.kind == trace::Kind::kUse;
-    if (of_node_) return judge_node(e, verdicts, heap, findings);
+    if (of_node_) return check_node(e, verdicts, heap, findings);
     const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
     shaped_call_ |= shaped;
     // The runtime looks at the pitch before any driver call (measured).
     if (e.result == cuda::CUDA_ERROR_INVALID_VALUE ||
         e.result == cuda::cudaErrorInvalidPitchValue) {
-      if (shaped) judge_refused(e, heap, findings);
+      if (shaped) check_refused(e, heap, findings);
       return;
     }
-    if (!e.succeeded() || e.from_runtime() || !verdicts.empty() || !touches_pitched(heap)) return;
-    judge_side(e, Side::kDestination, heap, findings);
-    if (e.kind == trace::Kind::kCopy) judge_side(e, Side::kSource, heap, findings);
+    if (!e.succeeded() || e.from_runtime() || !verdicts.empty() || !uses_pitched(heap)) return;
+    check_side(e, Side::kDestination, heap, findings);
+    if (e.kind == trace::Kind::kCopy) check_side(e, Side::kSource, heap, findings);
   }
 
   void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
@@ -53,16 +53,16 @@ public:
   }
 
 private:
-  void judge_node(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
+  void check_node(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                   Findings& findings) const {
     if (!e.succeeded() || e.from_runtime() || !verdicts.empty()) return;
     const std::optional<Event> work = work_of_node(e);
     if (!work) return;
-    judge_side(*work, Side::kDestination, heap, findings);
-    if (work->kind == trace::Kind::kCopy) judge_side(*work, Side::kSource, heap, findings);
+    check_side(*work, Side::kDestination, heap, findings);
+    if (work->kind == trace::Kind::kCopy) check_side(*work, Side::kSource, heap, findings);
   }
 
-  void judge_refused(const Event& e, const Heap& heap, Findings& findings) const {
+  void check_refused(const Event& e, const Heap& heap, Findings& findings) const {
     for (const Side side : {Side::kDestination, Side::kSource}) {
       if (!is_linear(e, side)) continue;
       const Rows rows = rows_of(e, side);
@@ -74,7 +74,7 @@ private:
     }
   }
 
-  void judge_side(const Event& e, Side side, const Heap& heap, Findings& findings) const {
+  void check_side(const Event& e, Side side, const Heap& heap, Findings& findings) const {
     if (!is_linear(e, side)) return;
     const Block* block = pitched_block(e, side, heap);
     if (block == nullptr) return;
@@ -102,14 +102,14 @@ private:
     return declared_side(e, side) != trace::Side::kArray;
   }
 
-  static bool touches_pitched(const Heap& heap) {
+  static bool uses_pitched(const Heap& heap) {
     for (const Access& access : heap.accesses()) {
       if (access.block->memory_kind == trace::MemoryKind::kPitched) return true;
     }
     return false;
   }
 
-  // Found among what the call touched, which costs no search; a graph's node has not touched
+  // Found among what the call used, which costs no search; a graph's node has not used
   // anything yet.
   const Block* pitched_block(const Event& e, Side side, const Heap& heap) const {
     const std::uint64_t address = address_of(e, side);
@@ -251,7 +251,7 @@ private:
 
   const ProcessFacts& facts_;
   bool shaped_call_ = false; // a 2D or 3D call was seen
-  bool of_node_ = false;     // what is judged is the work of a graph's node
+  bool of_node_ = false;     // what is checked is the work of a graph's node
   RuntimeLinkage runtime_;
 };
 

@@ -22,8 +22,8 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/running_kernels.h"
-#include "analyzer/detectors/shared/wording.h"
 
 namespace gmt {
 namespace {
@@ -180,11 +180,11 @@ public:
   void follow_bytes(const Event& e, const Heap& heap) {
     if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
     for (const Access& access : heap.accesses()) { // before what the same copy writes
-      if (access.kind == Access::Kind::kRead && may_judge(*access.block, heap))
-        judge(e, access, heap);
+      if (access.kind == Access::Kind::kRead && may_check(*access.block, heap))
+        check(e, access, heap);
     }
     for (const Access& access : heap.accesses()) {
-      if (access.kind == Access::Kind::kWrite && may_judge(*access.block, heap))
+      if (access.kind == Access::Kind::kWrite && may_check(*access.block, heap))
         note_write(e, access, heap);
     }
   }
@@ -207,7 +207,7 @@ private:
   enum class Writer : std::uint8_t { kNone, kEarlierKernel, kLaterKernel }; // that may have been
   using Key = std::array<std::uint64_t, 4>; // what equal findings have in common
 
-  bool may_judge(const Block& block, const Heap& heap) const {
+  bool may_check(const Block& block, const Heap& heap) const {
     return (block.flags & (kWasArgument | kWasBound | kWasExported)) == 0 &&
            is_private(block, facts_) && block.allocated_at > heap.last_blind_call();
   }
@@ -242,12 +242,12 @@ private:
       const Block* block =
         entry.second.of_array ? heap.find_array(entry.first).block : heap.find_live(entry.first);
       return block == nullptr || block->allocated_at != entry.second.allocated_at ||
-             !may_judge(*block, heap);
+             !may_check(*block, heap);
     });
     sweep_at_ = std::max(kFirstSweep, 2 * blocks_.size());
   }
 
-  void judge(const Event& e, const Access& access, const Heap& heap) {
+  void check(const Event& e, const Access& access, const Heap& heap) {
     if (heap.is_capturing(e, trace::CopyView(e).stream()))
       return; // reads when its graph is launched
     const Block& block = *access.block;

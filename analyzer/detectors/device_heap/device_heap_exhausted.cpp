@@ -8,8 +8,8 @@
 #include <string>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/device_stacks.h"
-#include "analyzer/detectors/shared/wording.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -28,7 +28,7 @@ public:
   void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
     for (const auto& context : end.device_contexts) {
       const auto key_of = [&](const DeviceRefusal& refusal) {
-        return cat({device_call(refusal.first.op), " ", place_key(refusal.first, *context)});
+        return cat({device_call(refusal.first.op), " ", site_key(refusal.first, *context)});
       };
       for (const DeviceRefusal& refusal : merged(context->heap.refusals(), key_of))
         findings.add(finding(refusal, *context));

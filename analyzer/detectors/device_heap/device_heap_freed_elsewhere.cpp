@@ -23,8 +23,8 @@ public:
                     [&](const ForeignFree& pair) { return is_in_order(pair.example, *context); });
       const auto key_of = [&](const ForeignFree& pair) {
         const DeviceBlock& block = pair.example;
-        return cat({is_in_one_grid(block) ? "1 " : "2 ", place_key(block.allocated, *context),
-                    place_key(block.freed, *context)});
+        return cat({is_in_one_grid(block) ? "1 " : "2 ", site_key(block.allocated, *context),
+                    site_key(block.freed, *context)});
       };
       for (const ForeignFree& pair : merged(pairs, key_of)) findings.add(finding(pair, *context));
     }

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/device_stacks.h"
-#include "analyzer/detectors/shared/wording.h"
 
 namespace gmt {
 namespace {
@@ -79,7 +79,7 @@ private:
                   : cat({std::to_string(device), " "});
     std::set<Group*> seen;
     context.heap.for_each_live([&](const DeviceBlock& block) {
-      const std::string key = where + place_key(block.allocated, context);
+      const std::string key = where + site_key(block.allocated, context);
       Group& group = groups.try_emplace(key, Group{&context, device}).first->second;
       if (seen.insert(&group).second) ++group.contexts;
       group.bytes += block.bytes;

@@ -5,8 +5,8 @@
 // element. The verdict is DeviceHeap's.
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/device_stacks.h"
-#include "analyzer/detectors/shared/wording.h"
 
 namespace gmt {
 namespace {

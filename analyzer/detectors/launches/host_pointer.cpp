@@ -8,7 +8,7 @@
 // Structures passed by value hold words that no kernel reads: padding with what the stack held
 // before, pairs of numbers. A word therefore counts at once only as a parameter that the kernel's
 // name declares a pointer; others are reported when the context has died of an illegal address
-// behind them. Kernels of graph nodes made by hand are judged when the node is made or changed.
+// behind them. Kernels of graph nodes made by hand are checked when the node is made or changed.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/declared_pointers.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/symbols/demangle.h"
 #include "trace/cuda_results.h"
 
@@ -43,7 +43,7 @@ public:
     const trace::Payload words = arguments_of(e);
     if (words.empty()) return;
     const auto zeros = static_cast<std::size_t>(std::count(words.begin(), words.end(), 0));
-    if (words.size() - zeros > heap.accesses().size()) judge(e, heap, findings);
+    if (words.size() - zeros > heap.accesses().size()) check(e, heap, findings);
   }
 
 private:
@@ -74,7 +74,7 @@ private:
     }
   }
 
-  // Programs copy from and to the same places over and over, so most are found without a search.
+  // Programs copy from and to the same addresses over and over, so most are found without a search.
   Range& range_at(std::uint64_t begin) {
     Found& found = found_[hash(begin)];
     if (found.range != nullptr && found.begin == begin) return *found.range;
@@ -108,7 +108,7 @@ private:
     bool of_node = false;   // of a graph, when it was made by hand
   };
 
-  void judge(const Event& e, const Heap& heap, Findings& findings) {
+  void check(const Event& e, const Heap& heap, Findings& findings) {
     // A program that only launches has a context that nothing names yet.
     const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
     if (device == nullptr || device->reads_pageable_memory) return;

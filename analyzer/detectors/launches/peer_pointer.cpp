@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // peer-pointer: a kernel is given the address of another device's memory, which its own was never
-// given access to. Judged is what cudaMalloc and its like give out: access to it is
+// given access to. Checked is what cudaMalloc and its like give out: access to it is
 // cuCtxEnablePeerAccess alone (cuda.h). Pools and mappings have lists of their own, other memory is
 // reached from all devices.
 //
@@ -15,7 +15,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/declared_pointers.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/symbols/demangle.h"
 #include "trace/cuda_constants.h"
 #include "trace/cuda_results.h"
@@ -36,13 +36,13 @@ public:
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
     if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) {
-      if (heap.cuda().peers.has_several_devices() && facts_.tells_access())
+      if (heap.cuda().peers.has_several_devices() && facts_.records_access())
         watch(kHasSeveralDevices);
     }
     if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
     if (e.kind == trace::Kind::kSync) return forget_launches(e);
-    if (e.kind == trace::Kind::kLaunch) judge(e, heap, findings);
+    if (e.kind == trace::Kind::kLaunch) check(e, heap, findings);
   }
 
 private:
@@ -67,7 +67,7 @@ private:
     return stream != nullptr && stream->device == device ? device : -1;
   }
 
-  void judge(const Event& e, const Heap& heap, Findings& findings) {
+  void check(const Event& e, const Heap& heap, Findings& findings) {
     const PeerAccess& peers = heap.cuda().peers;
     if ((e.flags & trace::kFlagNested) != 0 || peers.is_unknown() || facts_.lost_so_far() != 0)
       return;

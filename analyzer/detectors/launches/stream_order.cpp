@@ -2,7 +2,7 @@
 // stream-order: stream-ordered memory that is used before its allocation is ordered there, or freed
 // while its use on another stream is not ordered before the free; and cudaFree of such memory,
 // which waits for no stream. What is ordered is StreamClock's answer. Asleep until the first
-// stream-ordered allocation. One file, because uses and releases are judged on one clock, and what
+// stream-ordered allocation. One file, because uses and releases are checked on one clock, and what
 // is found waits in one list.
 //
 // Never a guess: behind a call of which it is not known how it orders (trace/cuda_api.def, Unknown)
@@ -20,9 +20,9 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/orderings.h"
 #include "analyzer/detectors/shared/stream_clock.h"
-#include "analyzer/detectors/shared/wording.h"
 
 namespace gmt {
 namespace {
@@ -93,7 +93,7 @@ public:
     const auto stream = stream_of(e);
     if ((e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
     if (stream) return on_work(e, *stream, heap);
-    // Uses that are not judged order the stream all the same.
+    // Uses that are not checked order the stream all the same.
     const bool of_stream = e.kind == Kind::kUse && orderings_.of(e) == Ordering::kStream;
     if (of_stream && !heap.is_capturing(e, named_stream(e))) clock_.work(e, named_stream(e), heap);
   }
@@ -175,7 +175,7 @@ private:
     }
     if (e.kind == Kind::kCopy && copy_waits(e, heap)) clock_.host_waits(now);
     if (e.kind == Kind::kCopy && is_peer_copy(e)) clock_.host_waits(e);
-    const bool device_set = !heap.accesses().empty() && touches_only_device(heap);
+    const bool device_set = !heap.accesses().empty() && uses_only_device(heap);
     if (e.kind == Kind::kSet && (e.flags & trace::kSetAsync) == 0 && !device_set)
       clock_.host_waits(now);
   }
@@ -275,11 +275,11 @@ private:
     const bool async = (e.flags & trace::kCopyAsync) != 0;
     bool to_known = false;
     for (const Access& access : heap.accesses()) to_known |= access.kind == Access::Kind::kWrite;
-    if (!async) return !(to_known && heap.accesses().size() == 2 && touches_only_device(heap));
+    if (!async) return !(to_known && heap.accesses().size() == 2 && uses_only_device(heap));
     return !to_known; // to pageable host memory
   }
 
-  static bool touches_only_device(const Heap& heap) {
+  static bool uses_only_device(const Heap& heap) {
     for (const Access& access : heap.accesses()) {
       const MemoryKind memory_kind = access.block->memory_kind;
       const bool device = is_device_kind(memory_kind) || memory_kind == MemoryKind::kPoolImport ||

@@ -14,7 +14,7 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/declared_pointers.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {

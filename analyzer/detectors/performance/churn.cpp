@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// churn: memory that is allocated and freed over and over. Judged by the number of pairs of equal
+// churn: memory that is allocated and freed over and over. Checked by the number of pairs of equal
 // size from one call stack, with the time that CUDA spent in them. Stream-ordered memory is the
 // cure, so it counts only where a pair is slow, as when its pool gives the memory back at every
 // synchronisation.
@@ -12,7 +12,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 namespace gmt {
 namespace {
@@ -64,7 +64,7 @@ public:
         Pairs& pairs = pairs_[stack][at];
         pairs.bytes = sizes.bytes[at];
         pairs.frees = sizes.frees[at];
-        judge(StackId{static_cast<std::uint32_t>(stack)}, pairs, findings);
+        check(StackId{static_cast<std::uint32_t>(stack)}, pairs, findings);
       }
     }
   }
@@ -143,7 +143,7 @@ private:
     return allocation + facts_.nanoseconds(pairs.ticks_of_frees) / (pairs.frees - 1);
   }
 
-  void judge(StackId stack, const Pairs& pairs, Findings& findings) const {
+  void check(StackId stack, const Pairs& pairs, Findings& findings) const {
     const double time = time_of(pairs);
     if (pairs.memory_kind == MemoryKind::kStreamOrdered && time < kSlowPoolPair) return;
     const std::string_view api = facts_.api_name(pairs.api);

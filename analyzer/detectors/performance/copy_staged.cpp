@@ -12,7 +12,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 namespace gmt {
 namespace {
@@ -41,7 +41,7 @@ public:
     case trace::Kind::kContext: break;
     case trace::Kind::kLife: note_pool(e); break;
     case trace::Kind::kUse: note_use(e, heap); break;
-    default: judge_copy(e, heap); break;
+    default: check_copy(e, heap); break;
     }
   }
 
@@ -93,7 +93,7 @@ private:
     return grant.granted;
   }
 
-  void judge_copy(const Event& e, const Heap& heap) {
+  void check_copy(const Event& e, const Heap& heap) {
     const Block *to = nullptr, *from = nullptr;
     for (const Access& access : heap.accesses()) {
       (access.kind == Access::Kind::kRead ? from : to) = access.block;

@@ -16,11 +16,11 @@ public:
 
   void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
     const MemoryAccess& access = end.memory_access;
-    for (const MeasuredFunction& function : access.functions()) judge(function, access, findings);
+    for (const MeasuredFunction& function : access.functions()) check(function, access, findings);
   }
 
 private:
-  void judge(const MeasuredFunction& function, const MemoryAccess& access,
+  void check(const MeasuredFunction& function, const MemoryAccess& access,
              Findings& findings) const {
     const MeasuredInstruction* worst = nullptr;
     AccessFigures figures;

@@ -11,7 +11,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 namespace gmt {
 namespace {
@@ -55,8 +55,8 @@ private:
   };
 
   // Whether a copy goes from pageable memory to the device; nothing if it is no copy between the
-  // two. What the heap knows (pinned, registered, managed) is touched; a side it does not know is
-  // pageable unless it is declared otherwise.
+  // two. What the heap knows (pinned, registered, managed) is among its accesses; a side that
+  // it does not know is pageable unless it is declared otherwise.
   static std::optional<bool> pageable_to_device(const Event& e, const Heap& heap) {
     const Block* to = nullptr;
     const Block* from = nullptr;

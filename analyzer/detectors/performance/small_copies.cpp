@@ -9,7 +9,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 namespace gmt {
 namespace {

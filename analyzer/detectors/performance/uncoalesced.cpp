@@ -3,12 +3,12 @@
 // their threads' data would fill, by line of the source, from what CUPTI counted for each
 // instruction (the mode
 // --coalescing). A note from 1.25 times the ideal, a warning above twice; silent below a floor of
-// wasted bytes. Broadcasts stay below the ideal, and warps with threads that sit out are judged by
+// wasted bytes. Broadcasts stay below the ideal, and warps with threads that sit out are checked by
 // what a whole one would take (access_cause.h).
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/access_finding.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 namespace gmt {
 namespace {
@@ -21,7 +21,8 @@ public:
     const MemoryAccess& access = end.memory_access;
     for (const AccessLine& line : access.global_lines()) {
       if (line.wasted_in_all() * kSectorBytes < access.floor()) break; // the others wasted less
-      if (line.wasted != 0 && judged_ratio(line) >= kNoteRatio) findings.add(finding(line, access));
+      if (line.wasted != 0 && severity_ratio(line) >= kNoteRatio)
+        findings.add(finding(line, access));
     }
   }
 
@@ -32,7 +33,7 @@ private:
     Finding f =
       access_finding("uncoalesced", *line.function, *line.worst, figures,
                      std::string(advice_for(cause, is_atomic(line))), access.uses(), facts_);
-    f.severity = judged_ratio(line) > kWarningRatio ? Severity::kWarning : Severity::kNote;
+    f.severity = severity_ratio(line) > kWarningRatio ? Severity::kWarning : Severity::kNote;
     f.message =
       cat({describe_accesses(figures), " move ", format_ratio(figures.ratio()),
            " times the sectors that their data fills, ", format_ratio(figures.per_request()),

@@ -7,7 +7,7 @@
 
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {
@@ -20,11 +20,11 @@ FindingStack source_stack(const MeasuredFunction& function,
   FindingStack stack = stack_as(StackRole::kAccessed, {}, {});
   stack.device = {.kernel = function.is_kernel() ? function.name : std::string()};
   if (instruction.code != nullptr) {
-    for (const SourceLine& place : instruction.code->lines) {
+    for (const SourceLine& source : instruction.code->lines) {
       Frame& frame = stack.frames.emplace_back();
-      frame.function = place.function.empty() ? function.name : demangle(place.function);
-      frame.file = place.file;
-      frame.line = place.line;
+      frame.function = source.function.empty() ? function.name : demangle(source.function);
+      frame.file = source.file;
+      frame.line = source.line;
       frame.inlined = stack.frames.size() < instruction.code->lines.size();
     }
   }

@@ -10,7 +10,7 @@
 
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 namespace gmt {
 namespace {
@@ -31,10 +31,10 @@ std::vector<FindingStack> launch_stacks(const KernelLaunch& launch, std::uint64_
   };
   if (const GraphLaunches* graph = launch.graph; graph != nullptr && graph->count() != 0) {
     const GraphLaunches::Range range = graph->at(time);
-    const bool is_one_place = graph->is_one_site(range);
-    add(is_one_place ? StackRole::kGraphLaunched : StackRole::kGraphFirstLaunched,
+    const bool is_one_site = graph->is_one_site(range);
+    add(is_one_site ? StackRole::kGraphLaunched : StackRole::kGraphFirstLaunched,
         graph->launch(range.first));
-    if (!is_one_place) add(StackRole::kGraphLastLaunched, graph->launch(range.last));
+    if (!is_one_site) add(StackRole::kGraphLastLaunched, graph->launch(range.last));
   }
   add(role_of(launch), launch);
   return stacks;
@@ -54,16 +54,16 @@ bool host_stacks_end_with(const Finding& finding, const std::vector<FindingStack
 
 } // namespace
 
-std::string kernel_of(const DeviceCall& place, const DeviceContext& context) {
-  const KernelLaunch* launch = context.launches.find(place.grid);
+std::string kernel_of(const DeviceCall& call, const DeviceContext& context) {
+  const KernelLaunch* launch = context.launches.find(call.grid);
   if (launch != nullptr && !context.launches.kernel(*launch).empty())
     return context.launches.kernel(*launch);
-  const std::string& function = context.heap.site(place.who).function;
+  const std::string& function = context.heap.site(call.who).function;
   return function.empty() ? "a kernel" : function;
 }
 
-std::string source_of(const DeviceCall& place, const DeviceContext& context) {
-  const DeviceSite& site = context.heap.site(place.who);
+std::string source_of(const DeviceCall& call, const DeviceContext& context) {
+  const DeviceSite& site = context.heap.site(call.who);
   if (site.file.empty()) return {};
   return cat({base_name(site.file), ":", std::to_string(site.line)});
 }
@@ -94,10 +94,10 @@ std::uint64_t sufficient_limit(const DeviceContext& context) {
   return limit;
 }
 
-std::string place_key(const DeviceCall& place, const DeviceContext& context) {
-  const DeviceSite& site = context.heap.site(place.who);
+std::string site_key(const DeviceCall& call, const DeviceContext& context) {
+  const DeviceSite& site = context.heap.site(call.who);
   return cat({site.file, ":", std::to_string(site.line), ":", site.function, "\n",
-              kernel_of(place, context), "\n"});
+              kernel_of(call, context), "\n"});
 }
 
 std::vector<DeviceMistake> mistakes_of(const DeviceContext& context) {
@@ -108,30 +108,30 @@ std::vector<DeviceMistake> mistakes_of(const DeviceContext& context) {
     const DeviceBlock& block = m.block;
     return cat({std::to_string(static_cast<unsigned>(m.what)), " ", device_call(m.at.op), " ",
                 m.what == What::kNeverAllocated ? format_address(m.address) : "", " ",
-                of_block ? device_call(block.allocated.op) : "", " ", place_key(m.at, context),
-                of_block ? place_key(block.allocated, context) : "",
-                block.is_freed ? place_key(block.freed, context) : ""});
+                of_block ? device_call(block.allocated.op) : "", " ", site_key(m.at, context),
+                of_block ? site_key(block.allocated, context) : "",
+                block.is_freed ? site_key(block.freed, context) : ""});
   });
 }
 
-void add_device_stack(Finding& finding, StackRole role, const DeviceCall& place,
+void add_device_stack(Finding& finding, StackRole role, const DeviceCall& call,
                       const DeviceContext& context, const TraceNames& names, StackOrder order) {
-  const DeviceSite& site = context.heap.site(place.who);
-  const KernelLaunch* launch = context.launches.find(place.grid);
+  const DeviceSite& site = context.heap.site(call.who);
+  const KernelLaunch* launch = context.launches.find(call.grid);
   const std::string kernel = launch != nullptr ? context.launches.kernel(*launch) : std::string();
   const bool in_kernel = launch != nullptr && context.launches.is_called(*launch, site.function);
-  FindingStack stack = stack_as(role, {}, device_call(place.op), order);
+  FindingStack stack = stack_as(role, {}, device_call(call.op), order);
   Frame& frame = stack.frames.emplace_back();
   frame.function = in_kernel || site.function.empty() ? kernel : site.function;
   frame.file = site.file;
   frame.line = site.line;
   stack.device = {.kernel = kernel,
                   .launch = launch != nullptr && !launch->captured ? launch->number : 0,
-                  .block = indices(trace::block_of(place.block)),
-                  .thread = indices(trace::thread_of(place.who))};
+                  .block = indices(trace::block_of(call.block)),
+                  .thread = indices(trace::thread_of(call.who))};
   finding.stacks.push_back(std::move(stack));
   if (launch == nullptr) return;
-  std::vector<FindingStack> stacks = launch_stacks(*launch, place.time, names);
+  std::vector<FindingStack> stacks = launch_stacks(*launch, call.time, names);
   if (!host_stacks_end_with(finding, stacks))
     std::ranges::move(stacks, std::back_inserter(finding.stacks));
 }

@@ -9,20 +9,20 @@
 #include <vector>
 
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 namespace gmt {
 
 // The kernel that made the call, demangled; else the function that the call stands in; "a kernel"
 // if unknown.
-std::string kernel_of(const DeviceCall& place, const DeviceContext& context);
+std::string kernel_of(const DeviceCall& call, const DeviceContext& context);
 
 // "step.cu:12"; empty where no line is known.
-std::string source_of(const DeviceCall& place, const DeviceContext& context);
+std::string source_of(const DeviceCall& call, const DeviceContext& context);
 
 // Adds the call in the kernel and, unless the stack before it already shows the same launch, the
 // launch.
-void add_device_stack(Finding& finding, StackRole role, const DeviceCall& place,
+void add_device_stack(Finding& finding, StackRole role, const DeviceCall& call,
                       const DeviceContext& context, const TraceNames& names,
                       StackOrder order = StackOrder::kOnly);
 
@@ -38,7 +38,7 @@ const Block* host_block_of(const DeviceMistake& mistake, const Heap& heap);
 std::uint64_t sufficient_limit(const DeviceContext& context);
 
 // What must be equal for two findings to be one: the call's kernel and site.
-std::string place_key(const DeviceCall& place, const DeviceContext& context);
+std::string site_key(const DeviceCall& call, const DeviceContext& context);
 
 // Those of equal keys as one, the first as example. DeviceHeap knows grids, but no kernels.
 template <class T, class KeyOf> std::vector<T> merged(const std::vector<T>& all,

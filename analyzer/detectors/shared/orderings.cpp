@@ -12,7 +12,7 @@ using trace::Ordering;
 
 namespace {
 
-// A call that is not in the table is one of a later version. What it orders is told by its record,
+// A call that is not in the table is one of a later version. What it orders is said by its record,
 // unless that is a mere note.
 Ordering look_up(std::string_view name, trace::Kind kind) {
   for (std::uint16_t row = 0; row < trace::kDriverApiCount; ++row) {
@@ -23,7 +23,7 @@ Ordering look_up(std::string_view name, trace::Kind kind) {
 
 } // namespace
 
-// What a runtime call orders is told by the driver calls inside it.
+// What a runtime call orders is said by the driver calls inside it.
 Ordering Orderings::of(const Event& e) {
   if (e.from_runtime() || e.api == trace::kNoApi) return Ordering::kNone;
   if (e.api >= known_.size()) known_.resize(e.api + std::size_t{1});

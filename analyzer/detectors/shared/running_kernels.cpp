@@ -15,7 +15,7 @@ using trace::UseClass;
 
 namespace {
 
-// Nobody but this device's work reaches it.
+// Nothing but this device's work reaches it.
 bool is_device_only(const Block& block) {
   switch (block.memory_kind) {
   case MemoryKind::kDevice:
@@ -53,7 +53,7 @@ void RunningKernels::follow(const Event& e, const Heap& heap) {
   forget_done();
 }
 
-// Traces before 1.5 tell managed variables from others by the call alone.
+// Traces before 1.5 distinguish managed variables from others by the call alone.
 void RunningKernels::on_alloc(const Event& e) {
   if (has_managed_variables_) return;
   const MemoryKind memory_kind = trace::AllocView(e).memory_kind();
@@ -71,11 +71,11 @@ void RunningKernels::on_launch(const Event& e, const Heap& heap, std::uint64_t s
     pending_.event = e;
     pending_.event.payload = {}; // gone with the event
     pending_.stream = stream;
-    pending_.told = 0;
+    pending_.notified = 0;
     pending_.any = true;
   }
   pending_.event.order = e.order;
-  if (of_graph || pending_.told != 0 || is_told(e, heap)) pending_.told = e.order;
+  if (of_graph || pending_.notified != 0 || is_notified(e, heap)) pending_.notified = e.order;
 }
 
 // Threads take turns on most streams. Only the per-thread default stream is another one in each.
@@ -92,9 +92,9 @@ void RunningKernels::flush(const Heap& heap) {
   Launches& own = launches_[point.stream];
   if (own.newest.order == 0) ++running_;
   own.newest = point;
-  if (pending_.told == 0) return;
-  own.newest_told = point;
-  own.newest_told.order = pending_.told;
+  if (pending_.notified == 0) return;
+  own.newest_notified = point;
+  own.newest_notified.order = pending_.notified;
 }
 
 // What the host has waited for is no matter any more.
@@ -112,7 +112,7 @@ StreamClock::Point RunningKernels::work(const Event& e, std::uint64_t stream, co
 }
 
 // Words that are no memory we know may be the host's own, where kernels can read that.
-bool RunningKernels::is_told(const Event& launch, const Heap& heap) const {
+bool RunningKernels::is_notified(const Event& launch, const Heap& heap) const {
   if ((launch.flags & trace::kLaunchScanned) == 0 || has_managed_variables_) return true;
   const auto accesses = heap.accesses();
   for (const Access& access : accesses) {
@@ -125,8 +125,8 @@ bool RunningKernels::is_told(const Event& launch, const Heap& heap) const {
   return device != nullptr && device->reads_pageable_memory;
 }
 
-// Copies that wait tell the host that the work before them is done; any may be news for a kernel
-// that runs.
+// Copies that wait let the host know that the work before them is done; any may be news for a
+// kernel that runs.
 void RunningKernels::on_write(const Event& e, const Heap& heap) {
   const bool is_use = e.kind == Kind::kUse;
   const bool memory_operation = is_use && trace::UseView(e).use() == UseClass::kMemOp;
@@ -165,7 +165,7 @@ bool RunningKernels::may_write(const Block& block, const Event& copy, const Heap
   const Point now = work(copy, named_stream(copy), heap);
   if (clock_.is_full()) return true;
   for (const Launches& on : launches_) {
-    if (on.newest_told.order != 0 && !clock_.is_ordered(on.newest_told, now)) return true;
+    if (on.newest_notified.order != 0 && !clock_.is_ordered(on.newest_notified, now)) return true;
   }
   return written_ > block.allocated_at && is_any_running(now);
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that may still run when memory is read that was allocated after their launch, and that
-// can have been told of it: a kernel that waits for work in memory which the host writes too. Fed
-// with the events of one process in merged order.
+// can have been notified of it: a kernel that waits for work in memory which the host writes too.
+// Fed with the events of one process in merged order.
 //
-// A kernel is told through memory. It was given some that the host can write as well (pinned,
+// A kernel is notified through memory. It was given some that the host can write as well (pinned,
 // managed, registered, imported), the program has __managed__ variables, which no kernel is given,
 // or its arguments are not known (a graph's, or not read), or it is surely not: then a copy, a set
 // or a memory operation may have written device memory, that some kernel was given, or a static
-// variable, while it ran. Whether it can still run is StreamClock's answer, and in doubt it can.
+// variable, while it ran. Whether it can still run is StreamClock's answer, and where that is
+// uncertain it can.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +36,13 @@ private:
   using Point = StreamClock::Point;
   struct Launches { // on one stream
     Point newest;
-    Point newest_told; // of those that share memory with the host; order 0: none
+    Point newest_notified; // of those that share memory with the host; order 0: none
   };
 
   void on_alloc(const Event& e);
   void on_launch(const Event& e, const Heap& heap, std::uint64_t stream, bool of_graph);
   void on_write(const Event& e, const Heap& heap);
-  bool is_told(const Event& launch, const Heap& heap) const;
+  bool is_notified(const Event& launch, const Heap& heap) const;
   bool is_any_running(Point now) const;
   Point work(const Event& e, std::uint64_t stream, const Heap& heap);
   bool is_pending(const Event& e, std::uint64_t stream) const;
@@ -49,18 +50,18 @@ private:
   void forget_done();
 
   const ProcessFacts& facts_;
-  StreamClock clock_{StreamClock::Doubt::kUnordered};
+  StreamClock clock_{StreamClock::Uncertain::kUnordered};
   std::vector<Launches> launches_; // by StreamClock's number of the stream
   std::uint64_t written_ = 0;      // order of the newest write that a running kernel may read
   bool has_managed_variables_ = false;
   std::size_t running_ = 0; // streams in launches_ whose kernels may run
 
-  // Launches that follow one another on a stream are told to the clock together, before anything
+  // Launches that follow one another on a stream are given to the clock together, before anything
   // else is.
   struct {
     Event event{};
     std::uint64_t stream = 0;
-    std::uint64_t told = 0; // order of the newest of these that is
+    std::uint64_t notified = 0; // order of the newest of these that is
     bool any = false;
   } pending_;
 };

@@ -93,7 +93,7 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
     if (!heap.is_capturing(e, sync.stream())) host_waits(work(e, sync.stream(), heap));
     break;
   case SyncOp::kHostFunction:
-  case SyncOp::kExternalSignal: tell(e, sync.stream(), heap); break;
+  case SyncOp::kExternalSignal: signal(e, sync.stream(), heap); break;
   case SyncOp::kContextSynchronize: on_context_synchronized(e); break;
   case SyncOp::kEventRecord: on_record(e, heap); break;
   case SyncOp::kStreamWaitEvent: on_wait(e, heap); break;
@@ -124,7 +124,7 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
     everything.all = e.order;
     if (graphs_wait_ || !heap.cuda().captures.is_executable_of_capture(sync.executable_graph()))
       learn(launch.stream, everything);
-    if (graphs_tell_) host_waits(launch);
+    if (graphs_signal_) host_waits(launch);
     break;
   }
   case SyncOp::kGraphUpload: work(e, sync.stream(), heap); break;
@@ -136,9 +136,9 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
   }
 }
 
-// A host function, or whoever polls the memory, may tell any thread that the work before it is
+// A host function, or any reader of the memory, may let any thread know that the work before it is
 // done.
-void StreamClock::tell(const Event& e, std::uint64_t handle, const Heap& heap) {
+void StreamClock::signal(const Event& e, std::uint64_t handle, const Heap& heap) {
   if (heap.is_capturing(e, handle)) return;
   const Point point = work(e, handle, heap);
   if (!strict_) host_waits(point);
@@ -191,7 +191,7 @@ void StreamClock::on_context_synchronized(const Event& e) {
   }
 }
 
-// cuStreamWriteValue tells, cuStreamWaitValue waits for a value that may come from anywhere.
+// cuStreamWriteValue signals, cuStreamWaitValue waits for a value that may come from anywhere.
 void StreamClock::on_use(const Event& e, const Heap& heap) {
   const trace::UseClass use = trace::UseView(e).use();
   if (!e.succeeded() || (use != trace::UseClass::kMemOp && use != trace::UseClass::kMemOpWait))

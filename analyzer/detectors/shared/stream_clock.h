@@ -6,9 +6,9 @@
 // Work is named by its stream and its order in the trace, so a clock is one order for each stream:
 // all work on it up to there is ordered before. There is one host clock for all threads. What
 // cannot be known (events of other processes, waits for memory or for another API, what graphs wait
-// for and tell) is the asker's choice: with Doubt::kOrdered it counts as ordered, so that "not
-// ordered" is never a guess; with Doubt::kUnordered "ordered" is none. Rules: CUDA driver API
-// manual, chapters on streams, events and API synchronisation behaviour.
+// for and signal) is the asker's choice: with Uncertain::kOrdered it counts as ordered, so that
+// "not ordered" is never a guess; with Uncertain::kUnordered "ordered" is none. Rules: CUDA driver
+// API manual, chapters on streams, events and API synchronisation behaviour.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,9 @@ public:
   using Stream = std::uint16_t;
   static constexpr Stream kNoStream = UINT16_MAX;
 
-  enum class Doubt : std::uint8_t { kOrdered, kUnordered };
-  explicit StreamClock(Doubt doubt = Doubt::kOrdered) : strict_(doubt == Doubt::kUnordered) {}
+  enum class Uncertain : std::uint8_t { kOrdered, kUnordered };
+  explicit StreamClock(Uncertain uncertain = Uncertain::kOrdered)
+      : strict_(uncertain == Uncertain::kUnordered) {}
 
   // One piece of work. `barrier` is the legacy stream that waits for its stream, kNoStream if none
   // does.
@@ -76,7 +77,7 @@ private:
     std::uint16_t context = 0;
     Stream barrier = kNoStream; // its own number for a legacy stream
     Clock clock;                // what is ordered before its next work
-    bool waits_outside = false; // for something no call tells of: ordered after everything
+    bool waits_outside = false; // for something no call reports: ordered after everything
     std::uint64_t seen = 0; // blocking streams: the legacy stream's work that they have taken over
     std::uint64_t newest = 0; // legacy streams: order of the newest work
     Clock learnt;             // legacy streams: what blocking streams have waited for
@@ -115,8 +116,8 @@ private:
   void on_event_done(const Event& e, std::uint64_t event);
   void on_context_wait(const Event& e);
   void on_context_synchronized(const Event& e);
-  void tell(const Event& e, std::uint64_t handle, const Heap& heap); // others learn that the work
-                                                                     // so far is done
+  void signal(const Event& e, std::uint64_t handle, const Heap& heap); // others learn that the work
+                                                                       // so far is done
   bool is_unknown(const EventState& event) const {
     return event.is_shared || event.by_graphs || event.in_graph;
   }
@@ -126,8 +127,8 @@ private:
   std::unordered_map<std::uint32_t, std::uint32_t> thread_of_log_;
   std::unordered_map<std::uint64_t, Stream> by_key_;
   std::unordered_map<std::uint64_t, EventState> events_;
-  bool graphs_wait_ = false; // some graph waits for an event or for something outside
-  bool graphs_tell_ = false; // some graph lets the host know how far it is
+  bool graphs_wait_ = false;   // some graph waits for an event or for something outside
+  bool graphs_signal_ = false; // some graph lets the host know how far it is
   Clock host_;
   Clock contexts_wait_for_; // what all work of some context waits for
   bool has_context_waits_ = false;

@@ -61,7 +61,7 @@ void StreamClock::on_capture(const Event& e, const Heap& heap) {
   } else if (op == SyncOp::kExternalWait) {
     graphs_wait_ = true;
   } else if (op == SyncOp::kHostFunction || op == SyncOp::kExternalSignal) {
-    graphs_tell_ = true;
+    graphs_signal_ = true;
   }
 }
 
@@ -77,7 +77,7 @@ void StreamClock::on_graph_change(const Event& e) {
   case trace::GraphOp::kEventWait:
   case trace::GraphOp::kExternalWait: graphs_wait_ = true; break;
   case trace::GraphOp::kHost:
-  case trace::GraphOp::kExternalSignal: graphs_tell_ = true; break;
+  case trace::GraphOp::kExternalSignal: graphs_signal_ = true; break;
   default: break;
   }
 }
@@ -90,10 +90,10 @@ void StreamClock::on_graph_use(const Event& e, const Heap& heap) {
   const bool by_hand = use == trace::UseClass::kGraphNode && view.node_type() == kBatchMemOp;
   const bool on_stream = use == trace::UseClass::kMemOp || use == trace::UseClass::kMemOpWait;
   if (!e.succeeded() || !(by_hand || (on_stream && heap.is_capturing(e, view.stream())))) return;
-  graphs_wait_ = graphs_tell_ = true;
+  graphs_wait_ = graphs_signal_ = true;
 }
 
-// Where default streams are apart. Contexts of one device count as one unless in doubt work is not
+// Where default streams are apart. Contexts of one device count as one unless uncertain work is not
 // ordered: fewer streams look unordered that way.
 int StreamClock::scope_of(std::uint16_t context, const Heap& heap) const {
   if (context == 0) context = kFirstContext;
@@ -125,7 +125,7 @@ StreamClock::Stream StreamClock::find(const Event& e, std::uint64_t handle, cons
   const std::uint64_t key = key_of(handle, device, e.thread);
   if (const auto at = by_key_.find(key); at != by_key_.end()) return at->second;
   if (handle <= cuda::kStreamLegacy) return legacy_of(e, device);
-  // Of a stream whose creation went unseen it is in doubt whether it is a blocking one: those are
+  // Of a stream whose creation went unseen it is uncertain whether it is a blocking one: those are
   // ordered with more.
   const gmt::Stream* made = heap.cuda().streams.find(handle);
   if (made != nullptr)

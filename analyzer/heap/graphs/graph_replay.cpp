@@ -150,7 +150,7 @@ void GraphReplay::on_launch(const Event& e, CallVerdicts& verdicts) {
     if (const Graph* graph = table_.launched(handle)) run(*graph, e.order);
   }
   ExecutableGraph* executable = table_.find_executable(handle);
-  if (executable == nullptr || !verdicts_.is_judged(e) || verdicts_.is_all_alive(*executable))
+  if (executable == nullptr || !verdicts_.is_checked(e) || verdicts_.is_all_alive(*executable))
     return;
   review(*executable, verdicts);
 }
@@ -185,7 +185,7 @@ void GraphReplay::review(ExecutableGraph& graph, CallVerdicts& verdicts) const {
     for (GraphWork& work : all) {
       std::vector<std::uint64_t> kept;
       for (const std::uint64_t word : work.pointers) {
-        const GraphVerdicts::Answer answer = verdicts_.judge_pointer(work, word, verdicts);
+        const GraphVerdicts::Answer answer = verdicts_.check_pointer(work, word, verdicts);
         if (answer.watched) graph.watched.push_back(*answer.watched);
         if (!answer.is_settled) kept.push_back(word);
       }

@@ -3,8 +3,8 @@
 // their nodes do. Work of capturing streams becomes nodes when the capture ends. Bodies of
 // conditional nodes are graphs inside their node; whether they run is decided on the device.
 //
-// Where a node was changed that cannot be told from others, those of its kind are forgotten.
-// Source: CUDA programming guide, graph memory nodes and conditional nodes.
+// Where a node was changed that cannot be distinguished from others, those of its kind are
+// forgotten. Source: CUDA programming guide, graph memory nodes and conditional nodes.
 #pragma once
 
 #include <cstdint>

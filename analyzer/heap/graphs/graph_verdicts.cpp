@@ -36,7 +36,7 @@ Verdict::Side side_of(const GraphWork& work, std::uint64_t word) {
 
 } // namespace
 
-bool GraphVerdicts::is_judged(const Event& e) const {
+bool GraphVerdicts::is_checked(const Event& e) const {
   if (e.from_runtime() || (!e.succeeded() && e.result != cuda::CUDA_ERROR_INVALID_VALUE))
     return false;
   return !cuda_.contexts.is_dead(e.context) &&
@@ -50,7 +50,7 @@ bool GraphVerdicts::is_all_alive(const ExecutableGraph& graph) const {
          });
 }
 
-GraphVerdicts::Answer GraphVerdicts::judge_pointer(const GraphWork& work, std::uint64_t word,
+GraphVerdicts::Answer GraphVerdicts::check_pointer(const GraphWork& work, std::uint64_t word,
                                                    CallVerdicts& verdicts) const {
   const std::uint64_t address = trace::argument_address(word);
   const bool array = is_array(work, word);

@@ -24,14 +24,14 @@ public:
                 const PointerReadings& readings)
       : store_(store), cuda_(cuda), arrays_(arrays), readings_(readings) {}
 
-  bool is_judged(const Event& launch) const;
+  bool is_checked(const Event& launch) const;
   bool is_all_alive(const ExecutableGraph& graph) const; // what it points into, if that is known
 
   struct Answer {
     std::optional<Watched> watched = {}; // the live block
     bool is_settled = false; // nothing more is to be said of this pointer at later launches
   };
-  Answer judge_pointer(const GraphWork& work, std::uint64_t word, CallVerdicts& verdicts) const;
+  Answer check_pointer(const GraphWork& work, std::uint64_t word, CallVerdicts& verdicts) const;
 
 private:
   const BlockStore& store_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See block_store.h for the ideas: live blocks close together, dead ones
-// written in sequence, and an index of dead ones that is only brought up to date when somebody
-// asks.
+// written in sequence, and an index of dead ones that is only brought up to date when it is
+// asked for.
 
 #include "analyzer/heap/store/block_store.h"
 
@@ -178,7 +178,7 @@ void BlockStore::index_pending() const {
   for (; indexed_ != retired_; ++indexed_) index_dead(static_cast<Id>(indexed_ % kMaxFreedBlocks));
 }
 
-// A range whose place in the ring has gone to a later block. If that one covers the range too, the
+// A range whose slot in the ring has gone to a later block. If that one covers the range too, the
 // answer "a freed block contains this address" is still true, so no generation number is needed.
 bool BlockStore::is_stale(const Dead::Range& range) const {
   const Block& block = dead_block(range.value);

@@ -139,7 +139,7 @@ public:
   void expect_base(std::uint64_t base) const { live_[index_of(Space::kAddress)].expect(base); }
   Range range_of(Id id) const { return {pool_[id].address, end_of(pool_[id]), id}; }
   // All live blocks of a space by address. Overlaps, allocations on top of blocks whose release
-  // went unseen, are resolved here: the older block ends as reborn.
+  // went unseen, are resolved here: the older block ends as reallocated.
   const LiveIndex::Ranges& ordered(Space space) const {
     if (live_[index_of(space)].has_unindexed())
       const_cast<BlockStore*>(this)->settle(space); // see above
@@ -187,9 +187,9 @@ public:
 
 private:
   static constexpr unsigned index_of(Space space) { return static_cast<unsigned>(space); }
-  // Programs name the same places again and again: the block that was allocated or found last near
-  // an address is tried before anything else. If it contains the address it is the answer, since
-  // live blocks are disjoint once they are ordered.
+  // Programs name the same addresses again and again: the block that was allocated or found last
+  // near an address is tried before anything else. If it contains the address it is the answer,
+  // since live blocks are disjoint once they are ordered.
   static std::size_t near(std::uint64_t address) {
     return static_cast<std::size_t>(((address >> 12) * 0x9e3779b97f4a7c15ULL) >> (64 - kNearBits));
   }
@@ -227,7 +227,7 @@ private:
 
   BlockPool ended_;
   BlockPool ring_;                                // once full, the oldest is overwritten
-  static constexpr std::uint64_t kFreesAhead = 2; // the place of the next but one is fetched
+  static constexpr std::uint64_t kFreesAhead = 2; // the slot of the next but one is fetched
   std::uint64_t retired_ = 0;         // into the ring, ever; the next position is this modulo
                                       // kMaxFreedBlocks
   mutable std::uint64_t indexed_ = 0; // of retired_, how many are in dead_

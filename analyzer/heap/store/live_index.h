@@ -47,7 +47,7 @@ public:
   // Blocks that are not in the ordered index yet. The caller, who knows their ends, hands each to
   // index(); false there means an overlap to resolve first.
   bool has_unindexed() const { return !recent_.empty() || too_many_; }
-  void take_unindexed(std::vector<std::uint32_t>& values); // in place of what is in it
+  void take_unindexed(std::vector<std::uint32_t>& values); // instead of what is in it
   bool index(std::uint64_t begin, std::uint64_t end, std::uint32_t value);
   const Ranges& ranges() const { return ranges_; } // complete once nothing is unindexed
 

@@ -7,23 +7,23 @@ namespace gmt {
 
 using trace::MemoryKind;
 
-NamedMemory ArgumentVerdicts::judge(const Event& e, std::uint64_t word, Id block,
+NamedMemory ArgumentVerdicts::check(const Event& e, std::uint64_t word, Id block,
                                     CallVerdicts& verdicts) const {
   NamedMemory named{.block = block, .address = trace::argument_address(word)};
   if (block != BlockStore::kNone && user_pools_.has_regions()) {
     const PoolVerdicts::Use use{.range = {.address = named.address},
                                 .parameter = trace::argument_parameter(word),
                                 .arguments = trace::LaunchView(e).arguments()};
-    named.region = pools_.judge_use(e, store_.range_of(block), use, verdicts).region;
+    named.region = pools_.check_use(e, store_.range_of(block), use, verdicts).region;
   }
   if (block == BlockStore::kNone) named.block = store_.find_id(Space::kRegistered, named.address);
-  if (named.block == BlockStore::kNone) judge_freed(e, word, verdicts);
+  if (named.block == BlockStore::kNone) check_freed(e, word, verdicts);
   return named;
 }
 
 // Pinned and managed memory too: who has got its addresses since then has memory that a kernel
 // cannot read, or CUDA knows it.
-void ArgumentVerdicts::judge_freed(const Event& e, std::uint64_t word,
+void ArgumentVerdicts::check_freed(const Event& e, std::uint64_t word,
                                    CallVerdicts& verdicts) const {
   if (is_sticky(e.result)) return;
   const std::uint64_t address = trace::argument_address(word);

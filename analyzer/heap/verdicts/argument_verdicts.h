@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verdicts on what a kernel is given: words of its arguments that lead into memory which lives, or
-// lived. A number that happens to look like an address is told from a pointer by nothing but the
-// heap.
+// lived. A number that happens to look like an address is distinguished from a pointer by nothing
+// but the heap.
 //
 // Where a pointer into freed memory may mean something else, both readings stand in the verdict.
 #pragma once
@@ -23,11 +23,11 @@ public:
       : store_(store), user_pools_(user_pools), pools_(pools), readings_(readings) {}
 
   // `block`: the live block of the address space that the word leads into, or none.
-  NamedMemory judge(const Event& launch, std::uint64_t word, Id block,
+  NamedMemory check(const Event& launch, std::uint64_t word, Id block,
                     CallVerdicts& verdicts) const;
 
 private:
-  void judge_freed(const Event& launch, std::uint64_t word, CallVerdicts& verdicts) const;
+  void check_freed(const Event& launch, std::uint64_t word, CallVerdicts& verdicts) const;
 
   const BlockStore& store_;
   const UserPools& user_pools_;

@@ -47,7 +47,7 @@ std::uint64_t end_of(const NamedRange& range) {
 
 } // namespace
 
-void Bounds::judge_end(const Event& e, const BlockStore::Range& range, const NamedRange& named,
+void Bounds::check_end(const Event& e, const BlockStore::Range& range, const NamedRange& named,
                        CallVerdicts& verdicts) const {
   if (named.bytes <= range.end - named.address || is_sticky(e.result)) return;
   const Block& block = store_[range.value];
@@ -74,10 +74,10 @@ void Bounds::judge_end(const Event& e, const BlockStore::Range& range, const Nam
 }
 
 // Sides that are declared the device's first: what is wrong with a host's range is seldom its
-// place.
-void Bounds::judge_strays(const Event& e, CallVerdicts& verdicts) const {
+// address.
+void Bounds::check_strays(const Event& e, CallVerdicts& verdicts) const {
   if (e.kind == trace::Kind::kSet) {
-    return judge_stray(
+    return check_stray(
       e, {trace::SetView(e).destination(), set_extent(e), Side::kDestination, trace::Side::kDevice},
       verdicts);
   }
@@ -85,7 +85,7 @@ void Bounds::judge_strays(const Event& e, CallVerdicts& verdicts) const {
     for (const Side side : {Side::kDestination, Side::kSource}) {
       const trace::Side declared = declared_side(e, side);
       if (declared == trace::Side::kArray || (declared == trace::Side::kHost) != of_host) continue;
-      judge_stray(e, {address_of(e, side), copy_extent(e, side), side, declared}, verdicts);
+      check_stray(e, {address_of(e, side), copy_extent(e, side), side, declared}, verdicts);
     }
     if (!verdicts.empty()) return;
   }
@@ -120,7 +120,7 @@ Bounds::Neighbour Bounds::neighbour_of(const Event& e, const NamedRange& range) 
   return nearest;
 }
 
-void Bounds::judge_stray(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const {
+void Bounds::check_stray(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const {
   if (range.address == 0 || range.bytes == 0 || contexts_.is_dead(e.context) || is_sticky(e.result))
     return;
   if (store_.find(Space::kAddress, range.address) || store_.find(Space::kRegistered, range.address))

@@ -26,11 +26,11 @@ public:
       : store_(store), contexts_(contexts) {}
 
   // A range that begins in the live block and may end behind it.
-  void judge_end(const Event& e, const BlockStore::Range& block, const NamedRange& range,
+  void check_end(const Event& e, const BlockStore::Range& block, const NamedRange& range,
                  CallVerdicts& verdicts) const;
   // The sides of a copy or set that nothing else explains: whose block was meant.
-  void judge_strays(const Event& e, CallVerdicts& verdicts) const;
-  void judge_stray(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const;
+  void check_strays(const Event& e, CallVerdicts& verdicts) const;
+  void check_stray(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const;
 
 private:
   struct Neighbour {

@@ -19,7 +19,7 @@ namespace gmt {
 
 using ArgumentWords = std::span<const std::uint64_t>; // of a kernel, see trace::argument_word()
 
-// Which parameters of kernels take ends, as far as the trace has told.
+// Which parameters of kernels take ends, as far as the trace has said.
 class EndParameters {
 public:
   void add(const CallVerdicts::End& end) {

@@ -6,7 +6,7 @@
 namespace gmt {
 
 // A call on the whole block, or the whole pool, is the pool's own.
-PoolVerdicts::Answer PoolVerdicts::judge_use(const Event& e, const BlockStore::Range& backing,
+PoolVerdicts::Answer PoolVerdicts::check_use(const Event& e, const BlockStore::Range& backing,
                                              const Use& use, CallVerdicts& verdicts) const {
   if (is_sticky(e.result)) return {};
   const std::uint64_t address = use.range.address, bytes = use.range.bytes;
@@ -14,7 +14,7 @@ PoolVerdicts::Answer PoolVerdicts::judge_use(const Event& e, const BlockStore::R
   if (address == backing.begin && bytes >= backing.end - backing.begin) return {};
   if (pool != nullptr && address == pool->begin && bytes >= pool->bytes) return {};
   if (const auto region = store_.find(Space::kSubAllocation, address)) {
-    bounds_.judge_end(e, region, use.range, verdicts);
+    bounds_.check_end(e, region, use.range, verdicts);
     return {.is_of_region = true, .region = region.value};
   }
   const Block* dead = pool != nullptr ? store_.find_dead(Space::kSubAllocation, address) : nullptr;
@@ -44,7 +44,7 @@ PoolVerdicts::Answer PoolVerdicts::judge_use(const Event& e, const BlockStore::R
 }
 
 // What was registered before the trace began is unknown.
-void PoolVerdicts::judge_release(const Event& e, CallVerdicts& verdicts) const {
+void PoolVerdicts::check_release(const Event& e, CallVerdicts& verdicts) const {
   const std::uint64_t address = trace::FreeView(e).address();
   Verdict::Kind verdict = Verdict::Kind::kUnseenAllocation;
   const Block* block = nullptr;

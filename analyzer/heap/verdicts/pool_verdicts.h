@@ -26,14 +26,14 @@ public:
     ArgumentWords arguments = {}; // of the launch
   };
   struct Answer {
-    bool is_of_region = false;     // live or gone: then the block around it is not judged
+    bool is_of_region = false;     // live or gone: then the block around it is not checked
     Id region = BlockStore::kNone; // the live one
   };
-  Answer judge_use(const Event& e, const BlockStore::Range& backing, const Use& use,
+  Answer check_use(const Event& e, const BlockStore::Range& backing, const Use& use,
                    CallVerdicts& verdicts) const;
 
   // The pool took back what it had not given out.
-  void judge_release(const Event& e, CallVerdicts& verdicts) const;
+  void check_release(const Event& e, CallVerdicts& verdicts) const;
 
 private:
   const BlockStore& store_;

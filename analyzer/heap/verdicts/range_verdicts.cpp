@@ -9,25 +9,25 @@ namespace gmt {
 
 using trace::MemoryKind;
 
-NamedMemory RangeVerdicts::judge_copy_side(const Event& e, Side side,
+NamedMemory RangeVerdicts::check_copy_side(const Event& e, Side side,
                                            CallVerdicts& verdicts) const {
   const trace::Side declared = declared_side(e, side);
   const std::uint64_t address = address_of(e, side), bytes = trace::CopyView(e).bytes();
   if (declared != trace::Side::kArray)
-    return judge_range(e, {address, copy_extent(e, side), side, declared}, verdicts);
+    return check_range(e, {address, copy_extent(e, side), side, declared}, verdicts);
   const Id id = arrays_.find(address);
-  if (id == kNone) arrays_.judge_freed(e, address, bytes, side, verdicts);
-  else arrays_.judge_side(e, side, verdicts);
+  if (id == kNone) arrays_.check_freed(e, address, bytes, side, verdicts);
+  else arrays_.check_side(e, side, verdicts);
   return {.block = id, .address = address, .bytes = bytes};
 }
 
-NamedMemory RangeVerdicts::judge_set(const Event& e, CallVerdicts& verdicts) const {
-  return judge_range(
+NamedMemory RangeVerdicts::check_set(const Event& e, CallVerdicts& verdicts) const {
+  return check_range(
     e, {trace::SetView(e).destination(), set_extent(e), Side::kDestination, trace::Side::kDevice},
     verdicts);
 }
 
-NamedMemory RangeVerdicts::judge_use(const Event& e, CallVerdicts& verdicts) const {
+NamedMemory RangeVerdicts::check_use(const Event& e, CallVerdicts& verdicts) const {
   const trace::UseView view(e);
   NamedMemory named{.address = view.address(), .bytes = view.bytes()};
   const trace::UseClass use = view.use();
@@ -36,7 +36,7 @@ NamedMemory RangeVerdicts::judge_use(const Event& e, CallVerdicts& verdicts) con
   if (named.block != kNone) return named;
   const bool could_be_array = use == trace::UseClass::kTexture || use == trace::UseClass::kSurface;
   if (could_be_array && named.bytes == 0 &&
-      arrays_.judge_freed(e, named.address, 0, Side::kNone, verdicts)) {
+      arrays_.check_freed(e, named.address, 0, Side::kNone, verdicts)) {
     return named;
   }
   for (const Space space : {Space::kAddress, Space::kRegistered}) {
@@ -44,34 +44,34 @@ NamedMemory RangeVerdicts::judge_use(const Event& e, CallVerdicts& verdicts) con
     if (named.block != kNone) return named;
   }
   const bool is_reserved = store_.find_id(Space::kReservation, named.address) != kNone;
-  if (!is_reserved) judge_freed(e, {.address = named.address, .bytes = named.bytes}, verdicts);
+  if (!is_reserved) check_freed(e, {.address = named.address, .bytes = named.bytes}, verdicts);
   return named;
 }
 
-NamedMemory RangeVerdicts::judge_range(const Event& e, const NamedRange& range,
+NamedMemory RangeVerdicts::check_range(const Event& e, const NamedRange& range,
                                        CallVerdicts& verdicts) const {
   NamedMemory named{.address = range.address, .bytes = range.bytes};
   if (range.address == 0 || range.bytes == 0 || contexts_.is_dead(e.context)) return named;
   if (const auto block = store_.find(Space::kAddress, range.address)) {
     named.block = block.value;
     PoolVerdicts::Answer answer;
-    if (user_pools_.has_regions()) answer = pools_.judge_use(e, block, {.range = range}, verdicts);
+    if (user_pools_.has_regions()) answer = pools_.check_use(e, block, {.range = range}, verdicts);
     named.region = answer.region;
     if (!answer.is_of_region && range.bytes > block.end - range.address)
-      bounds_.judge_end(e, block, range, verdicts);
+      bounds_.check_end(e, block, range, verdicts);
     return named;
   }
   if (const auto block = store_.find(Space::kRegistered, range.address)) {
     named.block = block.value;
     // The host memory behind a registered range may well go on: only a refusal makes it a mistake.
-    if (!e.succeeded()) bounds_.judge_end(e, block, range, verdicts);
+    if (!e.succeeded()) bounds_.check_end(e, block, range, verdicts);
     return named;
   }
-  judge_freed(e, range, verdicts);
+  check_freed(e, range, verdicts);
   return named;
 }
 
-void RangeVerdicts::judge_freed(const Event& e, const NamedRange& range,
+void RangeVerdicts::check_freed(const Event& e, const NamedRange& range,
                                 CallVerdicts& verdicts) const {
   const bool could_be_host = range.declared == trace::Side::kHost;
   if (is_sticky(e.result) || (could_be_host && e.succeeded())) return;
@@ -91,12 +91,12 @@ void RangeVerdicts::judge_freed(const Event& e, const NamedRange& range,
                 .range_bytes = range.bytes});
 }
 
-void RangeVerdicts::judge_node(const Event& e, CallVerdicts& verdicts) const {
+void RangeVerdicts::check_node(const Event& e, CallVerdicts& verdicts) const {
   if (e.from_runtime() || contexts_.is_dead(e.context) || (e.flags & trace::kUseToldBefore) != 0)
     return;
   if (const std::optional<Event> work = work_of_node(e)) {
-    judge_node_side(*work, Side::kDestination, verdicts);
-    if (work->kind == trace::Kind::kCopy) judge_node_side(*work, Side::kSource, verdicts);
+    check_node_side(*work, Side::kDestination, verdicts);
+    if (work->kind == trace::Kind::kCopy) check_node_side(*work, Side::kSource, verdicts);
     return;
   }
   const trace::UseView use(e);
@@ -105,21 +105,21 @@ void RangeVerdicts::judge_node(const Event& e, CallVerdicts& verdicts) const {
   if (!block) return;
   const bool reads = (e.flags & trace::kUseReads) != 0;
   const Side side = reads ? Side::kSource : Side::kDestination;
-  bounds_.judge_end(e, block, {.address = use.address(), .bytes = use.bytes(), .side = side},
+  bounds_.check_end(e, block, {.address = use.address(), .bytes = use.bytes(), .side = side},
                     verdicts);
 }
 
-void RangeVerdicts::judge_node_side(const Event& work, Side side, CallVerdicts& verdicts) const {
+void RangeVerdicts::check_node_side(const Event& work, Side side, CallVerdicts& verdicts) const {
   const bool copies = work.kind == trace::Kind::kCopy;
   const trace::Side declared = copies ? declared_side(work, side) : trace::Side::kDevice;
-  if (declared == trace::Side::kArray) return arrays_.judge_side(work, side, verdicts);
+  if (declared == trace::Side::kArray) return arrays_.check_side(work, side, verdicts);
   const std::uint64_t bytes = copies ? copy_extent(work, side) : set_extent(work);
   const NamedRange range{address_of(work, side), bytes, side, declared};
   if (range.address == 0 || bytes == 0) return;
   if (const auto block = store_.find(Space::kAddress, range.address)) {
-    bounds_.judge_end(work, block, range, verdicts);
-  } else { // not freed memory: that is judged when the graph is launched
-    bounds_.judge_stray(work, range, verdicts);
+    bounds_.check_end(work, block, range, verdicts);
+  } else { // not freed memory: that is checked when the graph is launched
+    bounds_.check_stray(work, range, verdicts);
   }
 }
 

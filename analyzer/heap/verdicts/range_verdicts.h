@@ -2,7 +2,7 @@
 // Verdicts on copies, sets and other uses: whether what they name lives, and whether they stay
 // inside of it.
 //
-// Host memory is judged with care: once freed or unregistered, its addresses may belong to malloc
+// Host memory is checked with care: once freed or unregistered, its addresses may belong to malloc
 // again, so only a call that CUDA refused is called a use after free there.
 #pragma once
 
@@ -32,17 +32,17 @@ public:
       : store_(store), contexts_(contexts), user_pools_(user_pools), arrays_(arrays),
         bounds_(bounds), pools_(pools) {}
 
-  NamedMemory judge_copy_side(const Event& copy, Side side, CallVerdicts& verdicts) const;
-  NamedMemory judge_set(const Event& set, CallVerdicts& verdicts) const;
-  NamedMemory judge_use(const Event& use, CallVerdicts& verdicts) const;
+  NamedMemory check_copy_side(const Event& copy, Side side, CallVerdicts& verdicts) const;
+  NamedMemory check_set(const Event& set, CallVerdicts& verdicts) const;
+  NamedMemory check_use(const Event& use, CallVerdicts& verdicts) const;
   // A graph's node: what it copies or sets past the end of its memory is a mistake when the node is
   // made, whatever CUDA answers.
-  void judge_node(const Event& use, CallVerdicts& verdicts) const;
+  void check_node(const Event& use, CallVerdicts& verdicts) const;
 
 private:
-  NamedMemory judge_range(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const;
-  void judge_freed(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const;
-  void judge_node_side(const Event& work, Side side, CallVerdicts& verdicts) const;
+  NamedMemory check_range(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const;
+  void check_freed(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const;
+  void check_node_side(const Event& work, Side side, CallVerdicts& verdicts) const;
 
   const BlockStore& store_;
   const ContextTable& contexts_;

@@ -35,7 +35,7 @@ bool says_nothing_about_address(std::uint16_t result, FreeFunction function) {
 
 } // namespace
 
-void ReleaseVerdicts::judge_refused(const Event& e, CallVerdicts& verdicts) const {
+void ReleaseVerdicts::check_refused(const Event& e, CallVerdicts& verdicts) const {
   const trace::FreeView free(e);
   const std::uint64_t address = free.address();
   const FreeFunction function = free.function();
@@ -66,11 +66,11 @@ void ReleaseVerdicts::judge_refused(const Event& e, CallVerdicts& verdicts) cons
                            .range_begin = address});
     }
   }
-  judge_freed_address(e, home, verdicts);
+  check_freed_address(e, home, verdicts);
 }
 
 // Nothing live is there: freed, ended with its context, or never seen.
-void ReleaseVerdicts::judge_freed_address(const Event& e, Space home,
+void ReleaseVerdicts::check_freed_address(const Event& e, Space home,
                                           CallVerdicts& verdicts) const {
   const std::uint64_t address = trace::FreeView(e).address();
   const Block* inside = nullptr;
@@ -97,7 +97,7 @@ void ReleaseVerdicts::judge_freed_address(const Event& e, Space home,
                 .range_begin = address});
 }
 
-void ReleaseVerdicts::judge_host_free(const Event& e, CallVerdicts& verdicts) const {
+void ReleaseVerdicts::check_host_free(const Event& e, CallVerdicts& verdicts) const {
   const std::uint64_t address = trace::FreeView(e).address();
   const Block* block = store_.live_containing(address);
   if (block == nullptr || block->memory_kind == MemoryKind::kVmmReservation) return;

@@ -15,13 +15,13 @@ public:
   ReleaseVerdicts(const BlockStore& store, const ContextTable& contexts)
       : store_(store), contexts_(contexts) {}
 
-  void judge_refused(const Event& e, CallVerdicts& verdicts) const;
-  // free() of what is not registered. Judged by allocation alone, whatever it does afterwards
+  void check_refused(const Event& e, CallVerdicts& verdicts) const;
+  // free() of what is not registered. Checked by allocation alone, whatever it does afterwards
   // (glibc may abort); most of what it frees is none of CUDA's business.
-  void judge_host_free(const Event& e, CallVerdicts& verdicts) const;
+  void check_host_free(const Event& e, CallVerdicts& verdicts) const;
 
 private:
-  void judge_freed_address(const Event& e, Space home, CallVerdicts& verdicts) const;
+  void check_freed_address(const Event& e, Space home, CallVerdicts& verdicts) const;
 
   const BlockStore& store_;
   const ContextTable& contexts_;

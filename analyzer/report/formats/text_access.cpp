@@ -21,7 +21,7 @@ constexpr std::size_t kWidestKernel = 36;
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 // "samples/transpose.cu:44", "at 0x120" without lines.
-std::string place_of(const AccessFigures& f, const std::string& folder) {
+std::string line_of(const AccessFigures& f, const std::string& folder) {
   if (f.file.empty()) return fmt::format("at {}", format_address(f.offset));
   Frame frame;
   frame.file = f.file;
@@ -35,7 +35,7 @@ Names names_of(const AccessTables& tables) {
   std::vector<std::string> kernels;
   for (const AccessTables::Kernel& k : tables.kernels) kernels.push_back(k.kernel);
   for (const AccessFigures& f : tables.lines) kernels.push_back(f.kernel);
-  return tell_apart(kernels, kWidestKernel);
+  return distinct_names(kernels, kWidestKernel);
 }
 
 void add_heading(std::string& out, const AccessTables& tables) {
@@ -63,12 +63,12 @@ void add_lines(std::string& out, const AccessTables& tables, const Names& names)
   std::error_code error;
   const std::string folder = std::filesystem::current_path(error).string();
   Table table{{"wasted", "of all", "x ideal"}, {}};
-  std::vector<std::string> places;
+  std::vector<std::string> sources;
   std::size_t width = 0;
   for (const AccessFigures& f : tables.lines) {
     table.rows.push_back(
       {format_bytes(f.wasted_bytes), percent(f.share), fmt::format("{:.2f}", f.ratio())});
-    width = std::max(width, columns(places.emplace_back(place_of(f, folder))));
+    width = std::max(width, columns(sources.emplace_back(line_of(f, folder))));
   }
   std::string lines = lines_of(table, table.rows.size(), 0);
   std::size_t row = 0;
@@ -82,7 +82,7 @@ void add_lines(std::string& out, const AccessTables& tables, const Names& names)
       const std::string what =
         f.width == 0 ? f.operation : fmt::format("{}-byte {}", f.width, f.operation);
       const std::string tail = fmt::format("{}{}", what, f.brief.empty() ? "" : ", " + f.brief);
-      line += fmt::format("   {}  {} in {}", pad(places[row - 1], width), tail,
+      line += fmt::format("   {}  {} in {}", pad(sources[row - 1], width), tail,
                           printable(names.at(f.kernel)));
     }
     out += line + "\n";

@@ -89,11 +89,11 @@ void add_stack(std::string& out, const LabelledStack& stack, const std::string& 
   for (std::size_t i = 0; i < count; ++i) {
     const Frame& frame = stack.frames[i];
     if (i > 0) out.append(frames_at, ' ');
-    const std::string place = location(frame, folder);
-    const std::size_t at = frames_at + std::max(columns(place), location_width) + 2;
+    const std::string where = location(frame, folder);
+    const std::size_t at = frames_at + std::max(columns(where), location_width) + 2;
     const std::size_t room = at + kNarrowestFunction < kWidth ? kWidth - at : kNarrowestFunction;
     const std::string function = printable(shorten_function(frame.function, room));
-    out += (function.empty() ? place : pad(place, location_width) + "  " + function) + "\n";
+    out += (function.empty() ? where : pad(where, location_width) + "  " + function) + "\n";
   }
   if (const std::string thread = stack.device ? device_thread(stack) : ""; !thread.empty()) {
     out.append(frames_at, ' ').append(thread + "\n");

@@ -72,12 +72,13 @@ std::string held_text(const HeldMemory& held) {
   if (held.free_bytes && held.total_bytes) {
     const std::string device =
       held.device >= 0 ? fmt::format("device {}", held.device) : "the device";
-    out += wrap(
-      fmt::format("Right after it {} had {} of {} free; about {} (an estimate) were held by nobody "
-                  "that was traced: contexts, code, memory that pools keep, other programs.",
-                  device, format_bytes(*held.free_bytes), format_bytes(*held.total_bytes),
-                  format_bytes(*held.untraced_bytes())),
-      kIndent, kIndent);
+    out +=
+      wrap(fmt::format(
+             "Right after it {} had {} of {} free. About {} (an estimate) were held by what is "
+             "not traced: contexts, code, memory that pools keep, other programs.",
+             device, format_bytes(*held.free_bytes), format_bytes(*held.total_bytes),
+             format_bytes(*held.untraced_bytes())),
+           kIndent, kIndent);
   } else if (!held.is_host) {
     out += wrap(
       "How much of the device was free, and what others held, is not known: this trace lacks it.",

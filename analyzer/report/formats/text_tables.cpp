@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMemoryKinds = 5, kModules = 3; // rows that are shown without being asked for
 constexpr std::size_t kWidestName = 44;
 
-// A name too long keeps its end, which tells paths apart.
+// A name too long keeps its end, which distinguishes paths.
 std::string fitted(const std::string& name) {
   if (columns(name) <= kWidestName) return name;
   return "..." + name.substr(name.size() - (kWidestName - 3));
@@ -85,29 +85,29 @@ std::size_t shown_frame(const CallStack& stack) {
 
 // "samples/first_steps.cu:34  load_batch", with its caller's line if another holder stands at the
 // same one.
-std::string place_of(const CallStack& stack, const std::string& folder, bool with_caller,
-                     std::size_t room) {
+std::string call_site_of(const CallStack& stack, const std::string& folder, bool with_caller,
+                         std::size_t room) {
   if (stack.frames.empty()) return "(no call stack was recorded)";
   const std::size_t at = shown_frame(stack);
-  std::string place = location(stack.frames[at], folder);
+  std::string call_site = location(stack.frames[at], folder);
   const auto caller =
     std::find_if(stack.frames.begin() + static_cast<std::ptrdiff_t>(at) + 1, stack.frames.end(),
                  [](const Frame& frame) { return !frame.tail_call; });
   if (with_caller && caller != stack.frames.end())
-    place += ", called at " + location(*caller, folder);
-  const std::size_t taken = columns(place) + 2;
+    call_site += ", called at " + location(*caller, folder);
+  const std::size_t taken = columns(call_site) + 2;
   const std::string function =
     printable(shorten_function(stack.frames[at].function, room > taken + 16 ? room - taken : 16));
-  return function.empty() || with_caller ? place : place + "  " + function;
+  return function.empty() || with_caller ? call_site : call_site + "  " + function;
 }
 
-bool shares_place(const MemoryTables& tables, std::size_t holder) {
-  const auto place = [&](std::size_t i) {
+bool shares_line(const MemoryTables& tables, std::size_t holder) {
+  const auto line = [&](std::size_t i) {
     const CallStack& stack = tables.holders[i].stack;
     return stack.frames.empty() ? std::string() : location(stack.frames[shown_frame(stack)], "");
   };
   for (std::size_t i = 0; i < tables.holders.size(); ++i) {
-    if (i != holder && place(i) == place(holder)) return true;
+    if (i != holder && line(i) == line(holder)) return true;
   }
   return false;
 }
@@ -129,9 +129,9 @@ void add_holders(std::string& out, const ProcessReport& process, TableChoice cho
   for (std::size_t i = 0; i < tables.holders.size(); ++i) {
     const auto bytes = static_cast<double>(tables.holders[i].bytes);
     const double share = 100 * bytes / static_cast<double>(process.totals.peak_bytes);
-    const std::string place =
-      place_of(tables.holders[i].stack, folder, shares_place(tables, i), kWidth - width - 15);
-    out += fmt::format("  {:5.1f} %   {}   {}\n", share, pad(amounts[i], width), place);
+    const std::string call_site =
+      call_site_of(tables.holders[i].stack, folder, shares_line(tables, i), kWidth - width - 15);
+    out += fmt::format("  {:5.1f} %   {}   {}\n", share, pad(amounts[i], width), call_site);
   }
   if (tables.other_holders != 0) {
     out += fmt::format("  {} in {}\n", format_bytes(tables.other_bytes),

@@ -13,7 +13,7 @@ public:
   void follow(const Event& exit); // a kExit record
 
   bool recorded() const { return recorded_; } // a log goes on to them
-  // As far as the records so far tell. Asks the system whether the process is still there.
+  // As far as the records so far say. Asks the system whether the process is still there.
   Ending ending(const TraceDir& trace) const;
 
 private:

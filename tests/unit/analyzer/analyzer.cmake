@@ -62,7 +62,7 @@ target_compile_definitions(unit_report PRIVATE GMT_SYMBOLS_TARGET="$<TARGET_FILE
 add_dependencies(unit_report symbols_target)
 target_compile_definitions(unit_symbols PRIVATE GMT_SYMBOLS_TARGET_SOURCE="${here}/symbols/symbols_target.cpp")
 
-# Tail calls as DWARF 5 tells them, and as GNU's extension of DWARF 4 does.
+# Tail calls as DWARF 5 records them, and as GNU's extension of DWARF 4 does.
 foreach(version 5 4)
   gmt_test_module(tail_calls_${version} unit_symbols GMT_TAIL_CALLS_${version} symbols/tail_calls_target.cpp
     symbols/tail_calls_other.cpp)

@@ -10,14 +10,14 @@ namespace gmt::test {
 namespace {
 
 // Detectors have a ProcessFacts all the time and an EndOfTrace in finish() alone. What only the end
-// tells must not come back to the former.
+// says must not come back to the former.
 template <class Facts>
-concept TellsTheEnd = requires(const Facts& facts) { facts.ending(); } ||
-                      requires(const Facts& facts) { facts.lost_records(); } ||
-                      requires(const Facts& facts) { facts.memory_access(); } ||
-                      requires(const Facts& facts) { facts.device_heaps().contexts(); } ||
-                      requires(const Facts& facts) { facts.device_heaps().conclude(); };
-static_assert(!TellsTheEnd<ProcessFacts>);
+concept SaysTheEnd = requires(const Facts& facts) { facts.ending(); } ||
+                     requires(const Facts& facts) { facts.lost_records(); } ||
+                     requires(const Facts& facts) { facts.memory_access(); } ||
+                     requires(const Facts& facts) { facts.device_heaps().contexts(); } ||
+                     requires(const Facts& facts) { facts.device_heaps().conclude(); };
+static_assert(!SaysTheEnd<ProcessFacts>);
 
 class Model : public DeviceHeapTest {
 protected:

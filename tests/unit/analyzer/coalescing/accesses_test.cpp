@@ -177,36 +177,37 @@ TEST_F(AccessTest, AskedForAndNothingCame) {
   EXPECT_TRUE(is_not_checked("memory accesses", "no launch was measured"));
 }
 
-TEST_F(AccessTest, EveryTroubleIsToldWithItsCure) {
-  const auto told = [this](const Windows& windows, const std::string& part) {
+TEST_F(AccessTest, EveryTroubleIsReportedWithItsCure) {
+  const auto reported = [this](const Windows& windows, const std::string& part) {
     access = {};
     access.windows(windows);
     run_access();
     return is_not_checked("memory accesses", part) &&
            !is_not_checked("memory accesses", "no kernel was launched");
   };
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kNoLibrary}, "put its folder into LD_LIBRARY_PATH"));
   EXPECT_TRUE(
-    told({.trouble = AccessTrouble::kNotSupported, .code = 8}, "on this GPU (CUptiResult 8)"));
+    reported({.trouble = AccessTrouble::kNoLibrary}, "put its folder into LD_LIBRARY_PATH"));
   EXPECT_TRUE(
-    told({.trouble = AccessTrouble::kBusy}, "another profiler holds CUPTI in this process"));
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotPermitted, .code = 35},
-                   "NVreg_RestrictProfilingToAdminUsers=0"));
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotPermitted}, "ERR_NVGPUCTRPERM"));
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotSupported, .code = 43},
-                   "a part of a GPU (MIG): run on a whole one"));
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kNotSupported, .code = 45},
-                   "under WSL here: run on Linux itself"));
+    reported({.trouble = AccessTrouble::kNotSupported, .code = 8}, "on this GPU (CUptiResult 8)"));
   EXPECT_TRUE(
-    told({.trouble = AccessTrouble::kNotPermitted, .code = 40}, "the hypervisor does not let"));
+    reported({.trouble = AccessTrouble::kBusy}, "another profiler holds CUPTI in this process"));
+  EXPECT_TRUE(reported({.trouble = AccessTrouble::kNotPermitted, .code = 35},
+                       "NVreg_RestrictProfilingToAdminUsers=0"));
+  EXPECT_TRUE(reported({.trouble = AccessTrouble::kNotPermitted}, "ERR_NVGPUCTRPERM"));
+  EXPECT_TRUE(reported({.trouble = AccessTrouble::kNotSupported, .code = 43},
+                       "a part of a GPU (MIG): run on a whole one"));
+  EXPECT_TRUE(reported({.trouble = AccessTrouble::kNotSupported, .code = 45},
+                       "under WSL here: run on Linux itself"));
   EXPECT_TRUE(
-    told({.trouble = AccessTrouble::kError, .code = 999}, "CUPTI refused (CUptiResult 999)"));
-  EXPECT_TRUE(told({.trouble = AccessTrouble::kError, .launches = 90, .launches_read = 30},
-                   "that came after 30 of 90 launches had been measured"));
+    reported({.trouble = AccessTrouble::kNotPermitted, .code = 40}, "the hypervisor does not let"));
   EXPECT_TRUE(
-    told({.opened = 3, .read = 2}, "launches were being measured when the process ended"));
-  EXPECT_TRUE(told({.opened = 3, .given_up = 2, .launches_given_up = 5},
-                   "the figures of 5 measured launches are lost"));
+    reported({.trouble = AccessTrouble::kError, .code = 999}, "CUPTI refused (CUptiResult 999)"));
+  EXPECT_TRUE(reported({.trouble = AccessTrouble::kError, .launches = 90, .launches_read = 30},
+                       "that came after 30 of 90 launches had been measured"));
+  EXPECT_TRUE(
+    reported({.opened = 3, .read = 2}, "launches were being measured when the process ended"));
+  EXPECT_TRUE(reported({.opened = 3, .given_up = 2, .launches_given_up = 5},
+                       "the figures of 5 measured launches are lost"));
 }
 
 TEST_F(AccessTest, WhatWasLeftOutToSaveTimeIsNamed) {
@@ -235,7 +236,7 @@ TEST_F(AccessTest, WhatWasLeftOutToSaveTimeIsNamed) {
   EXPECT_FALSE(is_not_checked("memory accesses", "more than it may take"));
 }
 
-TEST_F(AccessTest, ATraceThatDoesNotTellTimesBlamesNone) {
+TEST_F(AccessTest, ATraceThatHasNoTimesBlamesNone) {
   access.windows({});
   function("_Z4stepPf");
   add({.sectors = 4, .ideal = 4});
@@ -249,7 +250,7 @@ TEST_F(AccessTest, ATraceThatDoesNotTellTimesBlamesNone) {
     is_not_checked("memory accesses", "of 1 kernel with 1 launch in all no launch was measured"));
 }
 
-TEST_F(AccessTest, MeasuringThatTookTooLongIsTold) {
+TEST_F(AccessTest, MeasuringThatTookTooLongIsReported) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   access.windows({.measuring = 9 * kSecond, .elapsed = 19 * kSecond}); // 2 s and 30 % of 10 s are
                                                                        // allowed
@@ -285,7 +286,7 @@ TEST_F(AccessTest, AProfilerThatIsKnownIsNamed) {
   EXPECT_TRUE(is_not_checked("memory accesses", "Nsight Systems (nsys) holds CUPTI"));
 }
 
-TEST_F(AccessTest, WhatPassesTheCountersByIsTold) {
+TEST_F(AccessTest, WhatPassesTheCountersByIsReported) {
   access.windows({.graph_launches = 5, .unknown_graphs = 3, .graphs_in_windows = 1});
   function("_Z4stepPf");
   add({.sectors = 4, .ideal = 4});

@@ -72,7 +72,7 @@ TEST_F(UncoalescedTest, Scattered) {
   EXPECT_EQ(verdict({.sectors = 30.6, .ideal = 4}), "warning scattered"); // random in a small array
   EXPECT_EQ(verdict({.sectors = 10.5, .ideal = 4}), "warning scattered");
   EXPECT_EQ(verdict({.sectors = 31.99, .ideal = 4}),
-            "warning stride of 8 or more, or no order"); // random in a large one: not told apart
+            "warning stride of 8 or more, or no order"); // random in a large one: not distinguished
   EXPECT_NE(find("uncoalesced")->message.find("or no order at all"), std::string::npos);
 }
 
@@ -86,7 +86,7 @@ TEST_F(UncoalescedTest, WideAccessesAreSilent) {
   EXPECT_EQ(verdict({.width = 16, .sectors = 16, .ideal = 16}), "");
 }
 
-TEST_F(UncoalescedTest, PartialWarpsAreJudgedByWhatAWholeOneWouldTake) {
+TEST_F(UncoalescedTest, PartialWarpsAreCheckedByWhatAWholeOneWouldTake) {
   EXPECT_EQ(verdict({.sectors = 4, .ideal = 2, .threads = 16}), "");    // every second thread of a
                                                                         // line
   EXPECT_EQ(verdict({.sectors = 4, .ideal = 0.5, .threads = 4}), "");   // four threads far apart
@@ -162,7 +162,7 @@ TEST_F(UncoalescedTest, ElementsOfAnUnrolledLoopAreNoStruct) {
   EXPECT_EQ(find("uncoalesced")->access->executions, 2 * kWarps);
 }
 
-TEST_F(UncoalescedTest, TheCoalescedSideOfALineTellsATranspose) {
+TEST_F(UncoalescedTest, TheCoalescedSideOfALineRevealsATranspose) {
   access.windows({});
   function("_Z4stepPf");
   add({.op = MemoryOp::kLoad, .sectors = 4, .ideal = 4});

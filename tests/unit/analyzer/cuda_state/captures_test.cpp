@@ -90,7 +90,7 @@ TEST_F(Captures, AnEventThatIsRecordedElsewhereIsAnotherOne) {
   EXPECT_EQ(of(kT), 0u);
 }
 
-TEST_F(Captures, EventsOfTheGraphJoinNobody) {
+TEST_F(Captures, EventsOfTheGraphJoinNothing) {
   sync(SyncOp::kBeginCapture, kS);
   sync(SyncOp::kEventRecord, kS, kEvent, 0, 0, trace::kSyncExternal);
   sync(SyncOp::kStreamWaitEvent, kT, kEvent);

@@ -26,19 +26,19 @@ std::string fixture(const char* kind, unsigned architecture) {
                                                  std::to_string(architecture) + ".cubin"));
 }
 
-// "element:9 pair:20 inlined:0" without mangling: function and line of each place.
+// "element:9 pair:20 inlined:0" without mangling: function and line of each.
 std::string chain(const Instruction& instruction) {
   std::string text;
-  for (const SourceLine& place : instruction.lines) {
-    EXPECT_TRUE(place.file == "kernels.cu" || place.file.ends_with("/kernels.cu") ||
-                place.file.ends_with("include/device_atomic_functions.hpp"))
-      << place.file;
-    std::string name = place.function;
+  for (const SourceLine& source : instruction.lines) {
+    EXPECT_TRUE(source.file == "kernels.cu" || source.file.ends_with("/kernels.cu") ||
+                source.file.ends_with("include/device_atomic_functions.hpp"))
+      << source.file;
+    std::string name = source.function;
     for (const char* plain : {"element", "pair", "apart", "atomicAdd"}) {
       if (name.starts_with("_Z") && name.find(plain) != std::string::npos) name = plain;
     }
-    const bool header = place.file.ends_with(".hpp"); // another toolkit has other lines there
-    text += (text.empty() ? "" : " ") + name + ":" + (header ? "?" : std::to_string(place.line));
+    const bool header = source.file.ends_with(".hpp"); // another toolkit has other lines there
+    text += (text.empty() ? "" : " ") + name + ":" + (header ? "?" : std::to_string(source.line));
   }
   return text;
 }

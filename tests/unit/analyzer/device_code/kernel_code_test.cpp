@@ -134,7 +134,7 @@ void write_trace(const fs::path& folder) {
   const test::Measured strided{
     .executions = 1000, .threads = 32000, .sectors = 32000, .ideal = 4000, .bytes = 128000};
   for (const std::uint32_t offset : offsets_of(90)) log.instruction(offset, strided);
-  log.instruction(0, {.executions = 9}); // touched nothing
+  log.instruction(0, {.executions = 9}); // accessed nothing
   log.write(folder);
 }
 
@@ -166,18 +166,18 @@ TEST(TraceCode, IsAskedAndKeptByTheReport) {
   ReportOptions options;
   options.analysis.coalescing_floor = 0;
   options.write_symbols = true;
-  const auto places = [&] {
+  const auto lines = [&] {
     std::string text;
     for (const ReportedFinding& finding :
          build_report({open_trace(folder.path()).value()}, options).findings)
       text += finding.kind + ":" + std::to_string(finding.access ? finding.access->line : 0) + "\n";
     return text;
   };
-  const std::string report = places();
+  const std::string report = lines();
   EXPECT_NE(report.find("uncoalesced:5"), std::string::npos) << report;
   EXPECT_TRUE(fs::exists(folder.path() / "code"));
   fs::remove(folder.path() / "modules");
-  EXPECT_EQ(places(), report);
+  EXPECT_EQ(lines(), report);
 }
 
 TEST(TraceCode, WritesOnlyIfWanted) {

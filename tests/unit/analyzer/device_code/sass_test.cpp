@@ -12,7 +12,7 @@
 namespace gmt {
 namespace {
 
-TEST(Sass, DecodesWhatTouchesMemory) {
+TEST(Sass, DecodesWhatAccessesMemory) {
   for (const test::MemoryEncoding& e : test::kMemoryEncodings) {
     SCOPED_TRACE(testing::Message()
                  << "sm_" << e.architecture << std::hex << " 0x" << e.high << " 0x" << e.low);

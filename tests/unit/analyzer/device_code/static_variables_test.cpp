@@ -24,7 +24,7 @@ Module target() {
   return module;
 }
 
-TEST(StaticVariables, ShadowsAreToldFromTheHostsOwn) {
+TEST(StaticVariables, ShadowsAreDistinguishedFromTheHostsOwn) {
   const std::map<std::string, Kind> expected{
     {"table", Kind::kShadow},    {"names::hidden", Kind::kShadow},
     {"scalar", Kind::kShadow},   {"managed", Kind::kHost},

@@ -17,7 +17,7 @@ protected:
     device.grid(grid, 4, 64);
     device.device_malloc({.grid = grid, .site = site}, kP + grid * 4096, 100 + grid);
   }
-  std::string launches() { // "1:0x401 ..." number and place of the launches that leaked, by grid
+  std::string launches() { // "1:0x401 ..." number and stack of the launches that leaked, by grid
     std::vector<const ReportedFinding*> leaks;
     for (const ReportedFinding& f : run_device().findings) leaks.push_back(&f);
     std::sort(leaks.begin(), leaks.end(), [](const ReportedFinding* a, const ReportedFinding* b) {
@@ -56,7 +56,7 @@ TEST_F(LaunchOfGrid, OtherExtentsAndKernelsAreNotMeant) {
   EXPECT_EQ(launches(), "1:401 ");
 }
 
-// A set took id 1, and the second kernel allocates nothing: no record tells that a grid was its.
+// A set took id 1, and the second kernel allocates nothing: no record says that a grid was its.
 TEST_F(LaunchOfGrid, AKernelThatLeavesNoRecordIsNotNamed) {
   launch(kStep, 4, 64, 401);
   launch(kClean, 4, 64, 402);
@@ -65,7 +65,7 @@ TEST_F(LaunchOfGrid, AKernelThatLeavesNoRecordIsNotNamed) {
   EXPECT_NE(result.findings[0].message.find("in launch 1 of step(int*) at"), std::string::npos);
 }
 
-TEST_F(LaunchOfGrid, AFreeTellsTheKernelToo) {
+TEST_F(LaunchOfGrid, AFreeNamesTheKernelToo) {
   launch(kStep, 4, 64, 401);
   launch(kClean, 4, 64, 402);
   device.grid(2, 4, 64);
@@ -250,7 +250,7 @@ TEST_F(NodeOfGrid, NodesMadeByHandAreNumberedToo) {
   EXPECT_EQ(launches(), "1:402 0:401 ");
 }
 
-TEST_F(NodeOfGrid, TheGraphsLaunchIsTold) {
+TEST_F(NodeOfGrid, TheGraphsLaunchIsReported) {
   node(0x99, 0x40, 401);
   instantiate(0x99);
   launch_graph(501);
@@ -298,7 +298,7 @@ TEST_F(NodeOfGrid, TheClocksNeedNotAgree) {
   EXPECT_NE(f.message.find(" in launch 1 of its graph, was"), std::string::npos) << f.message;
 }
 
-TEST_F(NodeOfGrid, ClocksThatAreFarApartTellNothing) {
+TEST_F(NodeOfGrid, ClocksThatAreFarApartSayNothing) {
   const ReportedFinding& f = leak_at({900});
   EXPECT_NE(f.message.find(" in one of launches 1 to 3 of its graph, was"), std::string::npos)
     << f.message;
@@ -351,7 +351,7 @@ TEST_F(NodeOfGrid, AChangedNodeRunsWhatItWasGivenLast) {
   EXPECT_EQ(launches(), "0:403 0:0 ");
 }
 
-TEST_F(LaunchOfGrid, WithoutALaunchThePlaceIsStillTold) {
+TEST_F(LaunchOfGrid, WithoutALaunchTheSourceLineIsStillReported) {
   leak_in(7);
   EXPECT_EQ(launches(), "0:0 ");
   EXPECT_EQ(result.findings[0].stacks[0].frames[0].function, "step");

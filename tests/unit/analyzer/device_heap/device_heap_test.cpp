@@ -132,7 +132,7 @@ TEST_F(DeviceHeapTest, FreeOfSharedAndLocalMemory) {
             std::string::npos);
 }
 
-TEST_F(DeviceHeapTest, FreeOfWhatNobodyAllocated) {
+TEST_F(DeviceHeapTest, FreeOfWhatWasNeverAllocated) {
   run_kernel(kStep, 1);
   device.device_free({}, 0x12345670);
   run_device();

@@ -168,7 +168,7 @@ TEST_F(DeviceHeapTest, ANearlyFullHeapIsANote) {
   EXPECT_EQ(kinds(), "");
 }
 
-// What is foretold where a kernel leaves a block in some of its launches.
+// What is predicted where a kernel leaves a block in some of its launches.
 class LeakingLaunches : public DeviceHeapTest {
 protected:
   std::string prediction(std::uint64_t launches, const std::set<std::uint64_t>& leaking,
@@ -178,9 +178,9 @@ protected:
       if (leaking.contains(grid))
         device.device_malloc({.grid = grid}, kP + grid * 4 * bytes, bytes);
     }
-    return told();
+    return predicted();
   }
-  std::string told() {
+  std::string predicted() {
     run_device();
     if (kinds() != "device-heap-leak") return kinds();
     const std::string& message = result.findings[0].message;
@@ -217,15 +217,15 @@ TEST_F(LeakingLaunches, MemoryBetweenTwoBlocksIsNotAllTheAllocators) {
   run_kernel(kStep, 1);
   device.device_malloc({}, kP, 64);
   device.device_malloc({}, kP + kMiB, 64); // another's block had lain between
-  EXPECT_EQ(told(),
+  EXPECT_EQ(predicted(),
             "; at 128 bytes a launch the heap of 8.0 MiB is full at launch 65,537 at the latest.");
 }
 
 // No launch has the grid's extents: how many there were is not known.
-TEST_F(LeakingLaunches, OfAnUnknownNumberNothingIsForetold) {
+TEST_F(LeakingLaunches, OfAnUnknownNumberNothingIsPredicted) {
   device.grid(1, 4, 64);
   device.device_malloc({}, kP, kMiB);
-  EXPECT_EQ(told(), ".");
+  EXPECT_EQ(predicted(), ".");
 }
 
 } // namespace

@@ -17,7 +17,7 @@ protected:
   }
 };
 
-TEST_F(DeviceLoss, AnotherBlockMayHaveTakenThePlaceOfTheOneThatIsKnown) {
+TEST_F(DeviceLoss, AnotherBlockMayHaveTheAddressOfTheOneThatIsKnown) {
   run_kernel(kStep, 1);
   device.device_malloc({.op = DeviceOp::kNewArray}, kP, 64);
   device.device_malloc({}, kP + 128, 64);
@@ -33,7 +33,7 @@ TEST_F(DeviceLoss, AnotherBlockMayHaveTakenThePlaceOfTheOneThatIsKnown) {
   EXPECT_FALSE(is_not_checked("in-kernel malloc and free", "replaced by a new one"));
 }
 
-TEST_F(DeviceLoss, WhatCameBeforeIsJudged) {
+TEST_F(DeviceLoss, WhatCameBeforeIsChecked) {
   run_kernel(kStep, 1);
   device.device_malloc({.op = DeviceOp::kNewArray}, kP, 64);
   device.device_free({.op = DeviceOp::kDelete}, kP);

@@ -77,7 +77,7 @@ TEST_F(DeviceHeapTest, FreeInAKernelOfTheHostsMemoryThatCudaLetsPass) {
   EXPECT_EQ(labels(f), "freed here|launched here|allocated here|freed by the host here");
 }
 
-// A block at 1 s, freed at 2 s; another in its place at 3 s. Clocks agree.
+// A block at 1 s, freed at 2 s; another at its address at 3 s. Clocks agree.
 class HostCallAt : public DeviceHeapTest {
 protected:
   static constexpr std::uint64_t kEpoch = 1'800'000'000'000'000'000;

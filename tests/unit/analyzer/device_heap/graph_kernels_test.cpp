@@ -74,7 +74,7 @@ TEST_F(GraphKernels, FreedBeforeTheLaunch) {
   run();
   EXPECT_EQ(kinds(), "");
   launch();
-  launch(); // told once
+  launch(); // reported once
   run();
   ASSERT_EQ(kinds(), "use-after-free");
   const ReportedFinding& f = *find("use-after-free");
@@ -131,7 +131,7 @@ TEST_F(GraphKernels, TheAddressIsAnotherAllocations) {
   cuda_free(kA);
   cuda_malloc(kA, 8192);
   launch();
-  EXPECT_TRUE(is_mistake()); // now it is nobody's
+  EXPECT_TRUE(is_mistake()); // now it has no owner
 }
 
 TEST_F(GraphKernels, ANodeThatWasMadeByHandIsChanged) {
@@ -189,7 +189,7 @@ TEST_F(GraphKernels, ChildGraphsRunWithTheirParent) {
   EXPECT_TRUE(is_mistake());
 }
 
-TEST_F(GraphKernels, AnotherChildTakesItsPlace) {
+TEST_F(GraphKernels, AnotherChildReplacesIt) {
   cuda_malloc(kA, 4096);
   kernel_node(kOther, kNode2, {kA});
   change(GraphOp::kChild, kGraph, kNode, kOther);
@@ -223,7 +223,7 @@ TEST_F(GraphKernels, ANodeInsideAChildGraphIsChanged) {
   kernel_node(kOther, kNode2, {kA});
   change(GraphOp::kChild, kGraph, kNode, kOther);
   life(ObjectClass::kGraph, LifeOp::kUse, kInner, kNode);
-  kernel_node(0, 0x43, {kHost}); // nobody has told of this node: it may be the one inside
+  kernel_node(0, 0x43, {kHost}); // no call reported this node: it may be the one inside
   instantiate();
   EXPECT_FALSE(is_mistake());
 }

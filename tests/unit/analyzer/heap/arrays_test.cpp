@@ -43,13 +43,13 @@ protected:
                                                         .extra(kMipmapped)
                                                         .value(number));
   }
-  struct Place {
+  struct Position {
     std::uint64_t handle, x = 0, y = 0, z = 0;
   };
   struct Extent {
     std::uint64_t width, height = 1, depth = 1;
   };
-  void copy(Place to, Side to_side, Place from, Side from_side, Extent e, std::uint16_t code,
+  void copy(Position to, Side to_side, Position from, Side from_side, Extent e, std::uint16_t code,
             std::uint64_t stack, std::uint16_t flags = 0) {
     log().record(
       {.api = "cuMemcpy3D_v2",
@@ -75,13 +75,13 @@ protected:
         .source_y(from.y)
         .source_z(from.z));
   }
-  void write(Place to, Extent e, std::uint16_t code = 0, std::uint64_t stack = 0x300) {
+  void write(Position to, Extent e, std::uint16_t code = 0, std::uint64_t stack = 0x300) {
     copy(to, Side::kArray, {kHost}, Side::kHost, e, code, stack);
   }
-  void read(Place from, Extent e, std::uint16_t code = 0, std::uint64_t stack = 0x310) {
+  void read(Position from, Extent e, std::uint16_t code = 0, std::uint64_t stack = 0x310) {
     copy({kHost}, Side::kHost, from, Side::kArray, e, code, stack);
   }
-  void move(Place to, Place from, Extent e) {
+  void move(Position to, Position from, Extent e) {
     copy(to, Side::kArray, from, Side::kArray, e, 0, 0x320);
   }
   void bind(UseClass use, std::uint64_t handle, std::uint16_t code = 0) {
@@ -158,7 +158,7 @@ TEST_F(Arrays, LayersDoNotShrink) {
 
 // Formats that are not made of elements, a level whose number was not recorded, a run of bytes over
 // several rows.
-TEST_F(Arrays, WhatIsNotKnownIsNotJudged) {
+TEST_F(Arrays, WhatIsNotKnownIsNotChecked) {
   make(kArray, {0, 64, 0, 0});
   write({kArray}, {5000, 64}, 1);
   make(kMipmapped, {256, 64}, MemoryKind::kMipmappedArray);
@@ -278,7 +278,7 @@ TEST_F(Arrays, ReadOfWhatNothingWrote) {
   run();
   EXPECT_EQ(find("uninitialized-read"), nullptr);
   read({kArray, 0, 16}, {256, 32});
-  read({kArray, 0, 16}, {256, 32}); // told once
+  read({kArray, 0, 16}, {256, 32}); // reported once
   destroy(kArray);
   run();
   ASSERT_EQ(kinds(), "uninitialized-read");

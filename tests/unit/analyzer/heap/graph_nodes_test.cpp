@@ -62,10 +62,10 @@ protected:
   std::string mistake() {
     cuda_free(kA);
     launch();
-    launch(); // told once
-    return told();
+    launch(); // reported once
+    return reported();
   }
-  std::string told() {
+  std::string reported() {
     run();
     std::string all;
     for (const ReportedFinding& f : result.findings) {
@@ -104,7 +104,8 @@ TEST_F(GraphWorkTest, BothSidesOfACopy) {
   instantiate();
   cuda_free(kA);
   launch();
-  EXPECT_EQ(told(), "The graph that is launched copies from|The graph that is launched copies to");
+  EXPECT_EQ(reported(),
+            "The graph that is launched copies from|The graph that is launched copies to");
   EXPECT_NE(result.findings.back().message.find(
               " copies to 0x7f32a0000008, 8 bytes into memory that was already freed: "),
             std::string::npos);
@@ -130,18 +131,18 @@ TEST_F(GraphWorkTest, NothingIsSaidBeforeALaunch) {
   cuda_free(kA);
   set_node(kGraph, kNode, kA);
   instantiate();
-  EXPECT_EQ(told(), "");
+  EXPECT_EQ(reported(), "");
   launch();
-  EXPECT_EQ(told(), "The graph that is launched sets");
+  EXPECT_EQ(reported(), "The graph that is launched sets");
 }
 
-TEST_F(GraphWorkTest, ALaunchThatCudaRefusedIsJudged) {
+TEST_F(GraphWorkTest, ALaunchThatCudaRefusedIsChecked) {
   cuda_malloc(kA, 4096);
   set_node(kGraph, kNode, kA);
   instantiate();
   cuda_free(kA);
   launch(1);
-  EXPECT_EQ(told(), "The graph that is launched sets");
+  EXPECT_EQ(reported(), "The graph that is launched sets");
 }
 
 TEST_F(GraphWorkTest, Captured) {
@@ -170,10 +171,10 @@ TEST_F(GraphWorkTest, CapturedSetsAndMemoryOperations) {
   life(ObjectClass::kGraphExec, LifeOp::kCreate, {kExec, 0x9d});
   cuda_free(kA);
   launch();
-  EXPECT_EQ(told(), "The graph that is launched sets|The graph that is launched uses");
+  EXPECT_EQ(reported(), "The graph that is launched sets|The graph that is launched uses");
 }
 
-// Pinned memory that was there when the node was made: whoever has the address now, it is not what
+// Pinned memory that was there when the node was made: whatever has the address now, it is not what
 // the node copies.
 TEST_F(GraphWorkTest, PinnedMemoryOfACopy) {
   log().alloc({.api = "cuMemHostAlloc"}, MemoryKind::kPinned, kA, 4096);
@@ -181,7 +182,7 @@ TEST_F(GraphWorkTest, PinnedMemoryOfACopy) {
   instantiate();
   log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kA);
   launch();
-  EXPECT_EQ(told(), "The graph that is launched copies from");
+  EXPECT_EQ(reported(), "The graph that is launched copies from");
 }
 
 TEST_F(GraphWorkTest, PinnedMemoryThatWasGoneBefore) {
@@ -190,7 +191,7 @@ TEST_F(GraphWorkTest, PinnedMemoryThatWasGoneBefore) {
   copy_node(kGraph, kNode, kHost, kA); // malloc() may have given it out
   instantiate();
   launch();
-  EXPECT_EQ(told(), "");
+  EXPECT_EQ(reported(), "");
 }
 
 TEST_F(GraphWorkTest, PastTheEnd) {
@@ -215,7 +216,7 @@ TEST_F(GraphWorkTest, Arrays) {
   launch();
   log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kArray);
   launch();
-  EXPECT_EQ(told(), "The graph that is launched copies from");
+  EXPECT_EQ(reported(), "The graph that is launched copies from");
 }
 
 TEST_F(GraphWorkTest, NodesThatWereChanged) {
@@ -228,7 +229,7 @@ TEST_F(GraphWorkTest, NodesThatWereChanged) {
   EXPECT_EQ(mistake(), "The graph that is launched sets");
 }
 
-// Which of the captured copies it is cannot be told; the captured sets are not meant.
+// Which of the captured copies it is is not known; the captured sets are not meant.
 TEST_F(GraphWorkTest, ACapturedNodeIsChanged) {
   cuda_malloc(kA, 4096);
   cuda_malloc(kB, 4096);

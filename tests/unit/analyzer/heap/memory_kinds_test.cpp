@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families of memory with lives of their own: graphs, pools, virtual memory, other processes and
+// Kinds of memory with lives of their own: graphs, pools, virtual memory, other processes and
 // APIs; and what an error in one context means for the others.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
@@ -13,9 +13,9 @@ using trace::SyncOp;
 
 constexpr std::uint64_t kGraph = 0x99, kExec = 0x9a, kOther = 0x9b, kOtherExec = 0x9c, kStream = 7;
 
-class Families : public AnalysisTest {
+class MemoryKinds : public AnalysisTest {
 protected:
-  Families() { expect_only({"api-error", "double-free", "invalid-free", "leak"}); }
+  MemoryKinds() { expect_only({"api-error", "double-free", "invalid-free", "leak"}); }
   void sync(SyncOp op, std::uint64_t stream, std::uint64_t other = 0) {
     log().record({.api = "cuSomething"},
                  Made<trace::SyncFields>().stream(stream).other(other).op(op));
@@ -40,7 +40,7 @@ protected:
   }
 };
 
-TEST_F(Families, GraphMemoryIsAliveAfterALaunch) {
+TEST_F(MemoryKinds, GraphMemoryIsAliveAfterALaunch) {
   alloc_node(kGraph);
   instantiate(kExec, kGraph);
   run();
@@ -64,7 +64,7 @@ TEST_F(Families, GraphMemoryIsAliveAfterALaunch) {
   EXPECT_TRUE(result.not_checked.empty());
 }
 
-TEST_F(Families, ARefusedRelaunchNamesWhatIsNotFreed) {
+TEST_F(MemoryKinds, ARefusedRelaunchNamesWhatIsNotFreed) {
   const auto refused = [this] {
     log().record(
       {.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .result = 1, .stack = {0x500}},
@@ -89,7 +89,7 @@ TEST_F(Families, ARefusedRelaunchNamesWhatIsNotFreed) {
   EXPECT_EQ(result.findings[1].message, "cudaGraphLaunch failed with cudaErrorInvalidValue (1).");
 }
 
-TEST_F(Families, GraphsThatFreeTheirMemory) {
+TEST_F(MemoryKinds, GraphsThatFreeTheirMemory) {
   alloc_node(kGraph);
   free_node(kGraph);
   instantiate(kExec, kGraph);
@@ -99,7 +99,7 @@ TEST_F(Families, GraphsThatFreeTheirMemory) {
   EXPECT_EQ(kinds(), "");
 }
 
-TEST_F(Families, GraphsThatFreeMemoryOfOthers) {
+TEST_F(MemoryKinds, GraphsThatFreeMemoryOfOthers) {
   alloc_node(kGraph);
   free_node(kOther);
   instantiate(kExec, kGraph);
@@ -112,7 +112,7 @@ TEST_F(Families, GraphsThatFreeMemoryOfOthers) {
   EXPECT_EQ(kinds(), "");
 }
 
-TEST_F(Families, LaunchesOfOtherGraphsAllocateNothing) {
+TEST_F(MemoryKinds, LaunchesOfOtherGraphsAllocateNothing) {
   alloc_node(kGraph);
   instantiate(kOtherExec, kOther);
   launch(kOtherExec);
@@ -120,7 +120,7 @@ TEST_F(Families, LaunchesOfOtherGraphsAllocateNothing) {
   EXPECT_EQ(kinds(), "");
 }
 
-TEST_F(Families, CapturedAllocationsAndFrees) {
+TEST_F(MemoryKinds, CapturedAllocationsAndFrees) {
   sync(SyncOp::kBeginCapture, kStream);
   log().alloc({.api = "cuMemAllocAsync"}, MemoryKind::kStreamOrdered, kA, kMiB, kStream);
   log().alloc({.api = "cuMemAllocAsync"}, MemoryKind::kStreamOrdered, kB, 2 * kMiB, kStream);
@@ -139,7 +139,7 @@ TEST_F(Families, CapturedAllocationsAndFrees) {
   EXPECT_TRUE(result.not_checked.empty());
 }
 
-TEST_F(Families, AFailedCaptureMakesNoGraph) {
+TEST_F(MemoryKinds, AFailedCaptureMakesNoGraph) {
   sync(SyncOp::kBeginCapture, kStream);
   log().alloc({.api = "cuMemAllocAsync"}, MemoryKind::kStreamOrdered, kA, kMiB, kStream);
   log().record({.api = "cuStreamEndCapture", .result = 901},
@@ -152,7 +152,7 @@ TEST_F(Families, AFailedCaptureMakesNoGraph) {
   EXPECT_EQ(find("leak")->count, 1u);
 }
 
-TEST_F(Families, ABlockOutlivesItsPool) {
+TEST_F(MemoryKinds, ABlockOutlivesItsPool) {
   life(ObjectClass::kPool, LifeOp::kCreate, 0x50);
   log().alloc({.api = "cuMemAllocFromPoolAsync", .stack = {0x100}}, MemoryKind::kStreamOrdered, kA,
               kMiB, kStream, {0, 0, 0, 0, 0, 0x50, 0});
@@ -168,7 +168,7 @@ TEST_F(Families, ABlockOutlivesItsPool) {
   EXPECT_EQ(kinds(), "");
 }
 
-TEST_F(Families, CallsOnADestroyedPool) {
+TEST_F(MemoryKinds, CallsOnADestroyedPool) {
   const auto allocate = [this] {
     log().alloc({.api = "cuMemAllocFromPoolAsync", .result = 1}, MemoryKind::kStreamOrdered, 0,
                 kMiB, kStream, {0, 0, 0, 0, 0, 0x50, 0});
@@ -191,7 +191,7 @@ TEST_F(Families, CallsOnADestroyedPool) {
   EXPECT_EQ(address_of(result.findings[2].stacks[1]), 0x400u);
 }
 
-TEST_F(Families, APoolThatStaysIsANote) {
+TEST_F(MemoryKinds, APoolThatStaysIsANote) {
   life(ObjectClass::kPool, LifeOp::kCreate, 0x50);
   run();
   ASSERT_EQ(kinds(), "leak");
@@ -203,7 +203,7 @@ TEST_F(Families, APoolThatStaysIsANote) {
   EXPECT_EQ(kinds(), "leak");
 }
 
-TEST_F(Families, ExternalMemoryMustBeDestroyed) {
+TEST_F(MemoryKinds, ExternalMemoryMustBeDestroyed) {
   life(ObjectClass::kExternalMemory, LifeOp::kCreate, 0x60);
   life(ObjectClass::kExternalSemaphore, LifeOp::kCreate, 0x61);
   run();
@@ -218,7 +218,7 @@ TEST_F(Families, ExternalMemoryMustBeDestroyed) {
   EXPECT_EQ(kinds(), "");
 }
 
-TEST_F(Families, OpenedMoreOftenThanClosed) {
+TEST_F(MemoryKinds, OpenedMoreOftenThanClosed) {
   for (int i = 0; i < 3; ++i)
     log().alloc({.api = "cuIpcOpenMemHandle_v2"}, MemoryKind::kIpc, kA, 0);
   log().release({.api = "cuIpcCloseMemHandle"}, FreeFunction::kIpcClose, kA);
@@ -236,7 +236,7 @@ TEST_F(Families, OpenedMoreOftenThanClosed) {
   EXPECT_EQ(kinds(), "double-free");
 }
 
-TEST_F(Families, HalvesOfVirtualMemory) {
+TEST_F(MemoryKinds, HalvesOfVirtualMemory) {
   const auto map = [this] {
     log().alloc({.api = "cuMemCreate"}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB);
     log().alloc({.api = "cuMemAddressReserve"}, MemoryKind::kVmmReservation, kA, 2 * kMiB);
@@ -254,7 +254,7 @@ TEST_F(Families, HalvesOfVirtualMemory) {
   EXPECT_EQ(result.process.totals.peak_bytes, 2 * kMiB);
 }
 
-TEST_F(Families, ReleasedPhysicalMemoryCountsWhileItIsMapped) {
+TEST_F(MemoryKinds, ReleasedPhysicalMemoryCountsWhileItIsMapped) {
   for (std::uint64_t i = 0; i < 4; ++i) {
     log().alloc({.api = "cuMemCreate"}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB);
     log().alloc({.api = "cuMemMap"}, MemoryKind::kVmmMapping, kA + i * 2 * kMiB, 2 * kMiB, 0x70);
@@ -268,7 +268,7 @@ TEST_F(Families, ReleasedPhysicalMemoryCountsWhileItIsMapped) {
   EXPECT_EQ(result.process.totals.peak_bytes, 8 * kMiB);
 }
 
-TEST_F(Families, AnErrorKillsItsContextAlone) {
+TEST_F(MemoryKinds, AnErrorKillsItsContextAlone) {
   log().context(1, 0xc1, 0, true);
   log().context(2, 0xc2, 1, true);
   cuda_malloc(kA, kMiB);

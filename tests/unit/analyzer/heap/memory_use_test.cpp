@@ -24,7 +24,7 @@ protected:
   }
 };
 
-TEST_F(Usage, SumsByFamilyAndDevice) {
+TEST_F(Usage, SumsByMemoryKindAndDevice) {
   log().context(1, 0xc1, 0, true);
   log().context(2, 0xc2, 1, true);
   for (const std::uint16_t context : {std::uint16_t{1}, std::uint16_t{2}}) {
@@ -55,7 +55,7 @@ TEST_F(Usage, SumsByFamilyAndDevice) {
   EXPECT_EQ(result.process.totals.peak_bytes, 3500u);
 }
 
-// No call tells how large an imported handle is; what is mapped of it does.
+// No call says how large an imported handle is; what is mapped of it does.
 TEST_F(Usage, ImportedMemoryIsAsLargeAsItsMapping) {
   log().alloc({.api = "cuMemImportFromShareableHandle", .context = 0}, MemoryKind::kVmmHandle, 0x70,
               0, 0 + 1);
@@ -95,7 +95,7 @@ TEST_F(Usage, SparseArraysHoldNoMemory) {
   EXPECT_EQ(result.process.totals.peak_bytes, 1000u);
 }
 
-TEST_F(Usage, BlocksDieInTheRowTheyWereBornIn) {
+TEST_F(Usage, BlocksEndInTheRowTheyWereAllocatedIn) {
   cuda_malloc(kA, 1000); // its context is described too late
   log().context(1, 0xc1, 0, true);
   cuda_malloc(kB, 500);

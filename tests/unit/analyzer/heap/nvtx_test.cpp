@@ -29,7 +29,7 @@ protected:
   }
 };
 
-TEST_F(Nvtx, ALeakBearsTheRangeOfItsBirth) {
+TEST_F(Nvtx, ALeakHasTheRangeOfItsAllocation) {
   push("epoch 2");
   push("forward");
   cuda_malloc(kA, 100);
@@ -46,7 +46,7 @@ TEST_F(Nvtx, NoRangeNoPath) {
   EXPECT_EQ(leak_range(), "");
 }
 
-TEST_F(Nvtx, AFindingBearsTheRangeOfItsCall) {
+TEST_F(Nvtx, AFindingHasTheRangeOfItsCall) {
   push("setup");
   cuda_malloc(kA, 100);
   pop_to(0);

@@ -9,9 +9,9 @@ namespace {
 using trace::LifeOp;
 using trace::ObjectClass;
 
-class Places : public AnalysisTest {
+class Placements : public AnalysisTest {
 protected:
-  Places() { expect_only({"out-of-memory"}); }
+  Placements() { expect_only({"out-of-memory"}); }
   static constexpr std::uint64_t kPool = 0x50, kHostDevice = ~std::uint64_t{0};
 
   void life(ObjectClass object, LifeOp op, std::uint64_t handle, std::uint64_t extra,
@@ -39,14 +39,14 @@ protected:
   std::uint64_t taken_ = 0;
 };
 
-TEST_F(Places, TheOnlyContextsDevice) {
+TEST_F(Placements, TheOnlyContextsDevice) {
   life(ObjectClass::kPrimaryContext, LifeOp::kRetain, 3, 0xc1);
   take(1000);
   run();
   EXPECT_EQ(peak_of(3), 1000u);
 }
 
-TEST_F(Places, TheFirstContextsDevice) {
+TEST_F(Placements, TheFirstContextsDevice) {
   life(ObjectClass::kContext, LifeOp::kCreate, 0xc2, 0);
   log().context(7, 0xc2, 1, false);
   take(1000);
@@ -57,7 +57,7 @@ TEST_F(Places, TheFirstContextsDevice) {
   EXPECT_EQ(peak_of(0), 0u);
 }
 
-TEST_F(Places, TheStreamsDeviceBeforeTheCurrentContexts) {
+TEST_F(Placements, TheStreamsDeviceBeforeTheCurrentContexts) {
   two_contexts();
   life(ObjectClass::kStream, LifeOp::kCreate, 0x700, 0, 2);
   take(1000, 0x700, 0, 1);
@@ -69,7 +69,7 @@ TEST_F(Places, TheStreamsDeviceBeforeTheCurrentContexts) {
   EXPECT_EQ(peak_of(0), 320u);
 }
 
-TEST_F(Places, ThePoolsDeviceBeforeTheStreams) {
+TEST_F(Placements, ThePoolsDeviceBeforeTheStreams) {
   two_contexts();
   life(ObjectClass::kPool, LifeOp::kCreate, kPool, 1);
   take(1000, 0, kPool, 1);
@@ -77,7 +77,7 @@ TEST_F(Places, ThePoolsDeviceBeforeTheStreams) {
   EXPECT_EQ(peak_of(1), 1000u);
 }
 
-TEST_F(Places, PoolsOfTheHost) {
+TEST_F(Placements, PoolsOfTheHost) {
   two_contexts();
   life(ObjectClass::kPool, LifeOp::kCreate, kPool, kHostDevice);
   take(1000, 0, kPool, 1);
@@ -88,7 +88,7 @@ TEST_F(Places, PoolsOfTheHost) {
   EXPECT_EQ(result.process.tables.memory_kinds[0].live_bytes, 1000u);
 }
 
-TEST_F(Places, PhysicalMemorySaysItself) {
+TEST_F(Placements, PhysicalMemorySaysItself) {
   log().context(1, 0xc1, 0, false);
   log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB, 1 + 1);
   log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x71, 4 * kMiB, 0 + 1);
@@ -104,7 +104,7 @@ TEST_F(Places, PhysicalMemorySaysItself) {
   EXPECT_EQ(result.process.totals.peak_bytes, 22 * kMiB);
 }
 
-TEST_F(Places, MappingsAreOfTheirMemorysDevice) {
+TEST_F(Placements, MappingsAreOfTheirMemorysDevice) {
   log().context(1, 0xc1, 0, false);
   log().alloc({.api = "cuMemCreate", .context = 0}, MemoryKind::kVmmHandle, 0x70, 2 * kMiB, 1 + 1);
   log().alloc({.api = "cuMemMap", .context = 0}, MemoryKind::kVmmMapping, kA, 2 * kMiB, 0x70);
@@ -113,7 +113,7 @@ TEST_F(Places, MappingsAreOfTheirMemorysDevice) {
     EXPECT_EQ(row.device, 1) << row.memory_kind;
 }
 
-TEST_F(Places, OutOfMemoryOfOneDevice) {
+TEST_F(Placements, OutOfMemoryOfOneDevice) {
   two_contexts();
   life(ObjectClass::kPool, LifeOp::kCreate, kPool, 1);
   take(1000, 0, kPool, 1);

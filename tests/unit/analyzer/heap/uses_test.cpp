@@ -36,7 +36,7 @@ protected:
 TEST_F(Uses, ReadBeforeAnythingWrote) {
   cuda_malloc(kA, 1000);
   read(kA, 1000);
-  read(kA, 1000); // told already
+  read(kA, 1000); // reported already
   cuda_free(kA);
   run();
   ASSERT_EQ(kinds(), "uninitialized-read");
@@ -51,7 +51,7 @@ TEST_F(Uses, ReadBeforeAnythingWrote) {
   EXPECT_EQ(labels(f), "copied here|allocated here");
 }
 
-TEST_F(Uses, PartsAreTold) {
+TEST_F(Uses, PartsAreReported) {
   cuda_malloc(kA, 1000);
   write(kA + 100, 100);
   log().set({.api = "cuMemsetD8_v2"}, kA, 100);

@@ -256,7 +256,7 @@ TEST_F(ReportBuilderSymbols, KeepsNoAnswerOfAFileThatChanged) {
   EXPECT_EQ(report.findings[0].stacks[0].frames.size(), 3u);
 }
 
-TEST_F(ReportBuilderSymbols, CanBeToldToLeaveSymbolsAlone) {
+TEST_F(ReportBuilderSymbols, LeavesSymbolsAloneWhereAskedTo) {
   ReportOptions options;
   options.symbols = false;
   const Report report = build(options);

@@ -59,7 +59,7 @@ TEST(Suppressions, CountTheFirstRuleThatMatches) {
   EXPECT_EQ(used[0].findings, 2u);
 }
 
-TEST(Suppressions, BadLineNamesItsPlaceAndShowsARule) {
+TEST(Suppressions, BadLineNamesItsLineAndShowsARule) {
   for (const std::string line : {"leak", "leak:", ":main", "Leak Of:main", "leak :  "}) {
     Suppressions suppressions;
     try {

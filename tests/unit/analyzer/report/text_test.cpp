@@ -120,7 +120,7 @@ TEST(ReportText, SaysWhatKernelsAllocatedBesideTheTotals) {
     "1.0 KiB\nSUMMARY");
 }
 
-TEST(ReportText, TellsHoldersAtOneLineByTheirCallers) {
+TEST(ReportText, DistinguishesHoldersAtOneLineByTheirCallers) {
   Report report = test::with_tables();
   auto& holders = report.processes[0].tables.holders;
   holders.resize(2);
@@ -138,8 +138,8 @@ TEST(ReportText, ShowsWhoHeldWhatWhenAnAllocationFailed) {
     failed here                      /src/train.cu:60  grow()
     held here: 1.0 GiB in 4 blocks   /src/train.cu:71  step()
     held in 2 other places: 512.0 MiB
-    Right after it device 0 had 1.0 GiB of 4.0 GiB free; about 1.5 GiB (an estimate) were held by
-    nobody that was traced: contexts, code, memory that pools keep, other programs.
+    Right after it device 0 had 1.0 GiB of 4.0 GiB free. About 1.5 GiB (an estimate) were held by
+    what is not traced: contexts, code, memory that pools keep, other programs.
     held by                      blocks       bytes
       train                           4     1.0 GiB
       libcublas.so.13 (cuBLAS)        1   512.0 MiB
@@ -196,7 +196,7 @@ peak )");
             std::string::npos);
 }
 
-TEST(ReportText, TellsTrafficOfWhichNothingWasInVain) {
+TEST(ReportText, ReportsTrafficOfWhichNothingWasInVain) {
   Report report = test::with_accesses();
   report.processes[0].accesses->lines.clear();
   report.processes[0].accesses->wasted_bytes = 0;

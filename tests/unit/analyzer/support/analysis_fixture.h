@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kMiB = 1 << 20;
 struct WordedAnalysis : Analysis {
   WordedAnalysis() = default;
   WordedAnalysis(Analysis analysis);
-  std::vector<ReportedFinding> findings; // in place of those without words
+  std::vector<ReportedFinding> findings; // instead of those without words
 };
 
 class AnalysisTest : public testing::Test {

@@ -64,7 +64,7 @@ public:
   void write(const std::filesystem::path& trace, const std::string& name = "device-0") const {
     SlotWriter::write(trace, name);
   }
-  // The same as a ring of one sub-ring that nobody drained, but for its first `consumed` slots.
+  // The same as a ring of one sub-ring that was not drained, but for its first `consumed` slots.
   // Slots with no head are torn.
   void write_ring(const std::filesystem::path& trace, std::uint16_t context,
                   std::uint64_t consumed = 0, const std::string& name = "device-0") const {

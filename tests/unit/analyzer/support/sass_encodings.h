@@ -256,7 +256,7 @@ inline constexpr auto kMemoryEncodings = std::to_array<MemoryEncoding>({
                                                                       // UR4
 });
 
-// These touch no memory that is an access.
+// These use no memory that is an access.
 inline constexpr auto kOtherEncodings = std::to_array<Encoding>({
   {75, 0xc0000008087abb, 0xfe40008000800},  // ULDC UR8, c[0x3][UR8]
   {80, 0x7992, 0xfec0000003000},            // MEMBAR.SC.SYS

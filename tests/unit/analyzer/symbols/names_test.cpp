@@ -60,9 +60,9 @@ TEST(FunctionName, ShortensStepByStep) {
   EXPECT_EQ(shorten_function("ns::operator<<(std::ostream&, A const&)", 30), "ns::operator<<(...)");
 }
 
-TEST(FunctionName, TellsKernelsApartInAColumn) {
+TEST(FunctionName, DistinguishesKernelsInAColumn) {
   const std::string shared = "void at::native::apply<4, at::native::";
-  const auto shown = tell_apart(
+  const auto shown = distinct_names(
     {"void negate<float, Stride<32u> >(float*, float const*, unsigned int)",
      "void negate<unsigned char, Stride<32u> >(unsigned char*, unsigned char const*, unsigned int)",
      "fill(float*)", "(anonymous namespace)::fill(float*)", "scale(float*)", "scale(double*)",

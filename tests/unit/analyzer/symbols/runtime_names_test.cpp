@@ -31,7 +31,7 @@ TEST(RuntimeNames, ComeFromTheStaticRuntimesSymbols) {
   EXPECT_EQ(f.stacks[0].api, "cudaMalloc");
   EXPECT_EQ(f.api, "cudaMalloc");
   EXPECT_EQ(names.of("cuMemAlloc_v2"), "cudaMalloc");
-  EXPECT_EQ(names.of("cuMemAlloc"), "cuMemAlloc"); // no stack tells of it
+  EXPECT_EQ(names.of("cuMemAlloc"), "cuMemAlloc"); // no stack has it
   EXPECT_TRUE(names.is_runtime);
 }
 

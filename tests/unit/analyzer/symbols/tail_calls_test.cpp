@@ -90,7 +90,7 @@ protected:
   Module module_;
 };
 
-TEST_P(TailCalls, StandInTheMissingFramesPlace) {
+TEST_P(TailCalls, StandForTheMissingFrame) {
   EXPECT_EQ(stack_of(0), "record < tail call < gmt_tail_calls_target");
   EXPECT_EQ(stack_of(1), "record < tail call < gmt_tail_calls_target"); // two in turn
   EXPECT_EQ(stack_of(4), "record < tail call < gmt_tail_calls_target");
@@ -113,7 +113,7 @@ TEST_P(TailCalls, OfTheRecordedCallItselfAreSeen) {
   EXPECT_EQ(stack_of(5), "tail call < gmt_tail_calls_target");
 }
 
-TEST_P(TailCalls, AreNotToldWhereNoFrameIsMissing) {
+TEST_P(TailCalls, AreNotReportedWhereNoFrameIsMissing) {
   EXPECT_EQ(stack_of(2), "record < plain < gmt_tail_calls_target");
   EXPECT_EQ(stack_of(3), "record < either < gmt_tail_calls_target"); // it makes one, but not here
   EXPECT_EQ(stack_of(6), "record < cloned < gmt_tail_calls_target");

@@ -19,7 +19,7 @@ protected:
   AccessLogWriter writer;
 };
 
-TEST_F(AccessLogTest, EveryFigureHasItsPlace) {
+TEST_F(AccessLogTest, EveryFigureHasItsColumn) {
   writer.windows({.trouble = trace::AccessTrouble::kBusy,
                   .code = 27,
                   .opened = 5,

@@ -25,7 +25,8 @@ TEST_F(DeviceHeapTest, AtOneTimeWhatIsPossibleCameFirst) {
   device.device_malloc({.time = t, .sub_ring = 3}, kP, 64);
   device.device_free({.time = t, .sub_ring = 2}, kP); // of the new block
   device.device_malloc({.time = t + 32, .sub_ring = 1}, kP, 64);
-  device.device_malloc({.time = t + 64, .sub_ring = 1}, kP, 64); // in place of the one freed then
+  device.device_malloc({.time = t + 64, .sub_ring = 1}, kP, 64); // at the address of the one freed
+                                                                 // then
   device.device_free({.time = t + 64, .sub_ring = 2}, kP);
   device.device_free({.time = t + 96}, kP);
   run_device();
@@ -51,7 +52,7 @@ TEST_F(DeviceHeapTest, ALongLogIsReadInWindows) {
   EXPECT_TRUE(result.not_checked.empty());
 }
 
-TEST_F(DeviceHeapTest, LossesAreToldAndForgiveFreesBehindThem) {
+TEST_F(DeviceHeapTest, LossesAreReportedAndForgiveFreesBehindThem) {
   run_kernel(kStep, 1);
   const std::uint64_t t = 1'800'000'000'000'000'000;
   device.device_malloc({.time = t}, kP, 64);

@@ -253,7 +253,7 @@ TEST_F(Logs, ReadingGoesOnWhereALogHasGrown) {
     EXPECT_EQ(read_all(), first);
     for (std::size_t i = 1; i <= 1000; ++i) note(i % 2, first + i); // more than the zeros
     trace.write(directory.path() / "trace");
-    EXPECT_EQ(stream.next(), nullptr); // until it is told to
+    EXPECT_EQ(stream.next(), nullptr); // until it is asked to
     stream.read_on();
     EXPECT_EQ(read_all(), first + 1000);
     EXPECT_EQ(stream.stats().total.torn, 0u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace that lost a part of itself says so; one that is short for a reason that it tells does
+// A trace that lost a part of itself says so; one that is short for a reason that it says does
 // not.
 
 #include "analyzer/trace_reader/missing_records.h"
@@ -61,7 +61,7 @@ TEST_F(MissingRecords, NothingIsMissingWithBothLogs) {
   EXPECT_EQ(missing_of_written(), 0u);
 }
 
-TEST_F(MissingRecords, OlderTracesAreNotJudged) {
+TEST_F(MissingRecords, OlderTracesAreNotChecked) {
   trace.format = "1.4";
   lose_a_log(5);
   EXPECT_EQ(missing(), 0u);

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/wording/wording.h"
 
 namespace gmt {
 namespace {
 
-// As a static runtime's symbols would tell.
+// As a static runtime's symbols would say.
 CallNames names(std::vector<CallNames::Renamed> renamed) {
   return {.renamed = std::move(renamed), .is_runtime = true};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdicts on releases, in their order: accepted, mismatched, inside, double, ended, unknown;
-// and what is never judged. One file, because each verdict is what the ones before it leave over.
+// and what is never checked. One file, because each verdict is what the ones before it leave over.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -146,7 +146,7 @@ TEST_F(Frees, FailedFreeLeavesTheBlockAlive) {
   EXPECT_EQ(kinds(), "mismatched-free leak");
 }
 
-TEST_F(Frees, MismatchesAcrossFamilies) {
+TEST_F(Frees, MismatchesAcrossMemoryKinds) {
   const auto mismatch = [this](MemoryKind memory_kind, FreeFunction function, std::uint16_t code,
                                const char* right) {
     TraceWriter fresh;
@@ -232,7 +232,7 @@ TEST_F(Frees, EndedWithItsContext) {
   EXPECT_EQ(labels(*find("invalid-free")), "freed here|context ended here|allocated here");
 }
 
-TEST_F(Frees, NullIsNeverJudged) {
+TEST_F(Frees, NullIsNeverChecked) {
   cuda_free(0);
   cuda_free(0, 1);
   run();
@@ -255,7 +255,7 @@ TEST_F(Frees, BirthOnTopOfALiveBlockCountsAnUnseenFree) {
   EXPECT_TRUE(is_not_checked("memory from unseen calls", "1 block"));
 }
 
-TEST_F(Frees, AfterAStickyErrorReleasesAreNotJudged) {
+TEST_F(Frees, AfterAStickyErrorReleasesAreNotChecked) {
   cuda_malloc(kA, kMiB);
   log().record({.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = 700},
                Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
@@ -281,7 +281,7 @@ TEST_F(Frees, CodesThatSayNothingAboutTheAddress) {
   }
 }
 
-TEST_F(Frees, RuntimeRowsAreJudgedNeverApplied) {
+TEST_F(Frees, RuntimeRowsAreCheckedNeverApplied) {
   cuda_malloc(kA, kMiB);
   log().release({.api = "cudaFree", .flags = trace::kFlagRuntime}, FreeFunction::kMemFree, kA);
   log().release({.api = "cudaFreeHost", .result = 1, .flags = trace::kFlagRuntime},
@@ -310,7 +310,7 @@ TEST_F(Frees, ALevelOfAnArrayIsNoArrayOfItsOwn) {
   log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kB);
   log().release({.api = "cuMipmappedArrayDestroy"}, FreeFunction::kMipmappedArrayDestroy, kA);
   log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kA + 0x77); // of what
-                                                                                    // nobody saw
+                                                                                    // was not seen
                                                                                     // made
   run();
   EXPECT_EQ(kinds(), "");

@@ -2,7 +2,7 @@
 // Leaks: grouping, kinds of memory, contexts, ways to end, references, graphs; owner rules.
 
 #include "analyzer/analysis/owners.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/wording/wording.h"
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -17,7 +17,7 @@ protected:
   Leaks() { expect_only({"churn", "double-free", "leak", "uncoalesced"}); }
 };
 
-TEST_F(Leaks, GroupedByStackAndFamily) {
+TEST_F(Leaks, GroupedByStackAndMemoryKind) {
   for (std::uint64_t i = 0; i < 16; ++i) cuda_malloc(kA + i * 4 * kMiB, 4 * kMiB, 0x111);
   cuda_malloc(kB, kMiB, 0x222);
   run();
@@ -42,7 +42,7 @@ TEST_F(Leaks, SameStackInTwoThreadsIsOneGroup) {
   EXPECT_EQ(kinds(), "leak leak");
 }
 
-TEST_F(Leaks, EachFamilyInItsWords) {
+TEST_F(Leaks, EachMemoryKindInItsWords) {
   const auto leak = [this](MemoryKind memory_kind, const char* words, const char* release) {
     TraceWriter fresh;
     std::swap(trace, fresh);
@@ -308,7 +308,7 @@ TEST(Owners, WhatAnOwnerDoesNotUseIsItsOwnBusiness) {
   EXPECT_EQ(reported.advice, "Nothing to do.");
 }
 
-TEST(Owners, SeveralPlacesAreALibrarysIfAllAre) {
+TEST(Owners, SeveralCallSitesAreALibrarysIfAllAre) {
   const auto owner_of = [](const char* second) {
     Finding f = leak_with({frame("/usr/lib/libcublas.so.13", "")});
     f.kind = "unused";
@@ -325,7 +325,7 @@ TEST(Owners, SeveralPlacesAreALibrarysIfAllAre) {
 }
 
 TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
-  const auto judged = [](const char* module, const char* launched_by = "/home/me/app") {
+  const auto checked = [](const char* module, const char* launched_by = "/home/me/app") {
     Finding f = leak_with({});
     f.kind = "uncoalesced";
     f.severity = Severity::kWarning;
@@ -340,19 +340,19 @@ TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
     apply_owner_rules(f);
     return f;
   };
-  EXPECT_EQ(judged("/usr/lib/libcufft.so.12").severity, Severity::kNote);
-  EXPECT_EQ(judged("/venv/torch/lib/libtorch_cuda.so").severity, Severity::kNote);
+  EXPECT_EQ(checked("/usr/lib/libcufft.so.12").severity, Severity::kNote);
+  EXPECT_EQ(checked("/venv/torch/lib/libtorch_cuda.so").severity, Severity::kNote);
   EXPECT_EQ(
-    in_words(judged("/usr/lib/libcublasLt.so.13"), {}).advice,
+    in_words(checked("/usr/lib/libcublasLt.so.13"), {}).advice,
     "This is cuBLASLt's own kernel: nothing to do, unless another of its functions, data types or "
     "layouts serves as well.");
-  EXPECT_EQ(judged("/home/me/libmine.so").severity, Severity::kWarning);
-  EXPECT_EQ(judged("").severity, Severity::kWarning);
-  EXPECT_EQ(judged("image-0").severity, Severity::kWarning);
-  EXPECT_EQ(judged("image-0", "/usr/lib/libcublasLt.so.13").severity, Severity::kNote);
-  EXPECT_EQ(judged("/tmp/gpumemtrace.app.host.7/image-12", "/usr/lib/libcublasLt.so.13").severity,
+  EXPECT_EQ(checked("/home/me/libmine.so").severity, Severity::kWarning);
+  EXPECT_EQ(checked("").severity, Severity::kWarning);
+  EXPECT_EQ(checked("image-0").severity, Severity::kWarning);
+  EXPECT_EQ(checked("image-0", "/usr/lib/libcublasLt.so.13").severity, Severity::kNote);
+  EXPECT_EQ(checked("/tmp/gpumemtrace.app.host.7/image-12", "/usr/lib/libcublasLt.so.13").severity,
             Severity::kNote);
-  EXPECT_EQ(judged("/home/me/app", "/usr/lib/libcublasLt.so.13").severity, Severity::kWarning);
+  EXPECT_EQ(checked("/home/me/app", "/usr/lib/libcublasLt.so.13").severity, Severity::kWarning);
 }
 
 TEST(Owners, OtherFindingsAreLeftAlone) {

@@ -88,7 +88,7 @@ TEST_F(OutOfMemory, BeyondTheLargestHoldersThereIsASum) {
   EXPECT_EQ(h.bytes, 36 * kMiB);
 }
 
-TEST_F(OutOfMemory, WhatNobodyTracedHeldIsEstimated) {
+TEST_F(OutOfMemory, WhatIsNotTracedIsEstimated) {
   log().context(1, 0xc1, 0, true);
   log().context(2, 0xc2, 1, true);
   cuda_malloc(kA, 100 * kMiB);
@@ -174,7 +174,7 @@ TEST_F(OutOfMemory, ATrimGivesBackWhatWasFreedBeforeIt) {
   take(kA, kMiB, kPool);
   take(kA + 4 * kMiB, 2 * kMiB, kPool);
   give(kA);
-  pool(LifeOp::kTrim, kPool, 4096); // keeps some: nobody knows what
+  pool(LifeOp::kTrim, kPool, 4096); // keeps some: what is not known
   pool(LifeOp::kTrim, kOtherPool);
   fail(64 * kMiB, 0x400);
   pool(LifeOp::kTrim, kPool);

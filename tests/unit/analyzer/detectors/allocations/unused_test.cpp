@@ -99,7 +99,7 @@ TEST_F(Unused, OfKilledProgramsIsWhatTheyFreed) {
             "never used, maybe because it did not come that far.");
 }
 
-// One note with all places, those with most bytes first; blocks of one place are one.
+// One note with all call sites, those with most bytes first; blocks of one call site are one.
 TEST_F(Unused, OfAProgramThatFailedAreOneNote) {
   trace.complete = "how=exited\nstatus=3\nsignal=0\ncore=0\n";
   cuda_malloc(kA, 512, 0x100);

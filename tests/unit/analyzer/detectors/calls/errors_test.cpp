@@ -4,7 +4,7 @@
 
 #include "analyzer/analysis/grouping.h"
 #include "analyzer/base/text_format.h"
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
 namespace gmt::test {
@@ -96,8 +96,8 @@ TEST_F(Errors, OnlyTheFirstReportOfAStickyError) {
             "cudaStreamSynchronize, and 5 later calls failed because of it.");
 }
 
-// A copy to a mapping that nobody was given access to, and what may have been refused for something
-// else.
+// A copy to a mapping that no device was given access to, and what may have been refused for
+// something else.
 class Mappings : public Errors {
 protected:
   void SetUp() override {
@@ -125,7 +125,7 @@ protected:
     "cuMemcpyHtoD failed with CUDA_ERROR_INVALID_VALUE (1).";
 };
 
-TEST_F(Mappings, NobodyWasGivenAccess) {
+TEST_F(Mappings, NoDeviceWasGivenAccess) {
   access(kA, kMiB, 0); // takes away
   EXPECT_EQ(
     refused_copy(),
@@ -174,7 +174,7 @@ TEST_F(Mappings, OtherErrorsAreNotExplained) {
   EXPECT_EQ(refused_copy(kMiB, 400), "cuMemcpyHtoD failed with CUDA_ERROR_INVALID_HANDLE (400).");
 }
 
-TEST_F(Mappings, OlderTracesDoNotTellWhoHasAccess) {
+TEST_F(Mappings, OlderTracesDoNotRecordWhoHasAccess) {
   trace.format = "1.3";
   EXPECT_EQ(refused_copy(), kUnexplained);
 }

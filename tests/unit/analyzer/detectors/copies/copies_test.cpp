@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranges of copies and sets: past the end by the byte, 2D and 3D extents, both sides, freed memory,
-// host memory that may belong to somebody else, mappings side by side.
+// host memory that may belong to others by now, mappings side by side.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -62,7 +62,7 @@ TEST_F(Copies, OneBytePastTheEnd) {
   EXPECT_EQ(f.bytes, 1u);
 }
 
-TEST_F(Copies, JudgedWhateverCudaAnswers) {
+TEST_F(Copies, CheckedWhateverCudaAnswers) {
   cuda_malloc(kA, 1000);
   cuda_memcpy(kA + 10, kHost, 1000, 0);
   cuda_memcpy(kA + 10, kHost, 1000, trace::kResultInFlight);
@@ -73,7 +73,7 @@ TEST_F(Copies, JudgedWhateverCudaAnswers) {
   EXPECT_NE(find("copy-out-of-bounds")->message.find("at offset 10"), std::string::npos);
 }
 
-TEST_F(Copies, BothSidesAreJudged) {
+TEST_F(Copies, BothSidesAreChecked) {
   cuda_malloc(kA, 100);
   cuda_malloc(kB, 50);
   log().copy({.api = "cuMemcpyDtoD_v2", .result = 1}, kA, kB, 200, Side::kDevice, Side::kDevice);
@@ -136,7 +136,7 @@ TEST_F(Copies, ThreeDimensionalBySlices) {
   EXPECT_EQ(find("copy-out-of-bounds")->bytes, 1u);
 }
 
-TEST_F(Copies, ArraysAreNotJudgedByAddress) {
+TEST_F(Copies, ArraysAreNotCheckedByAddress) {
   cuda_malloc(kA, 100);
   log().copy({.api = "cuMemcpy2D_v2"}, kA, kHost, 5000, Side::kArray, Side::kHost);
   cuda_free(kA);
@@ -158,7 +158,7 @@ TEST_F(Copies, SetPastTheEnd) {
   EXPECT_EQ(result.findings[1].bytes, 14u);
 }
 
-TEST_F(Copies, NullAndZeroBytesAreNotJudged) {
+TEST_F(Copies, NullAndZeroBytesAreNotChecked) {
   cuda_memcpy(0, kHost, 100, 1);
   cuda_malloc(kA, 100);
   cuda_free(kA);
@@ -181,7 +181,7 @@ TEST_F(Copies, UseAfterFree) {
   EXPECT_EQ(labels(f), "copied here|freed here|allocated here");
 }
 
-TEST_F(Copies, RebornMemoryIsNoUseAfterFree) {
+TEST_F(Copies, ReallocatedMemoryIsNoUseAfterFree) {
   cuda_malloc(kA, kMiB);
   cuda_free(kA);
   cuda_malloc(kA + 4096, 4096);
@@ -191,7 +191,7 @@ TEST_F(Copies, RebornMemoryIsNoUseAfterFree) {
   EXPECT_EQ(kinds(), "");
 }
 
-TEST_F(Copies, TheRestOfAPartlyRebornBlockStaysFreed) {
+TEST_F(Copies, TheRestOfAPartlyReallocatedBlockStaysFreed) {
   cuda_malloc(kA, kMiB);
   cuda_free(kA);
   cuda_malloc(kA, 4096);
@@ -292,7 +292,7 @@ TEST_F(Copies, LaunchArgumentsIntoFreedMemory) {
             std::string::npos);
 }
 
-TEST_F(Copies, NotJudgedAfterAStickyError) {
+TEST_F(Copies, NotCheckedAfterAStickyError) {
   cuda_malloc(kA, 100);
   log().record({.api = "cuLaunchKernel", .result = 719},
                Made<trace::LaunchFields>().function(0xf).grid({1, 1, 1}).block({1, 1, 1}));

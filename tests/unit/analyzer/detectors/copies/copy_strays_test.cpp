@@ -71,7 +71,7 @@ TEST_F(Strays, HostSidesBeforeAndBehind) {
             std::string::npos);
 }
 
-// What CUDA took is in memory that we do not know; what is far away is nobody's.
+// What CUDA took is in memory that we do not know; what is far away belongs to no block.
 TEST_F(Strays, OtherMemoryIsNotTakenForANeighbour) {
   expect_only({"copy-direction", "copy-out-of-bounds", "use-after-free"});
   cuda_malloc(kA, 1000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and sets of graph nodes made by hand, judged when the node is made or changed: as copies
+// Copies and sets of graph nodes made by hand, checked when the node is made or changed: as copies
 // of streams are.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"

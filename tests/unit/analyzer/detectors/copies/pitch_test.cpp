@@ -67,8 +67,8 @@ protected:
   }
 };
 
-// Rows start at 0 and 16 in turn modulo 32. At 16 the three whole requests of a row touch 5
-// sectors, not 4; the last one, 16 bytes, still touches one: 3 extra in every other row.
+// Rows start at 0 and 16 in turn modulo 32. At 16 the three whole requests of a row access 5
+// sectors, not 4; the last one, 16 bytes, still accesses one: 3 extra in every other row.
 TEST_F(Pitch, RowsOfAPlainAllocation) {
   h200();
   cuda_malloc(kA, 400 * 64);
@@ -91,7 +91,7 @@ TEST_F(Pitch, RowsOfAPlainAllocation) {
   EXPECT_EQ(labels(f), "copied here|allocated here");
 }
 
-TEST_F(Pitch, OneFindingForAllCallsOfAPlace) {
+TEST_F(Pitch, OneFindingForAllCallsOfACallSite) {
   cuda_malloc(kA, 400 * 64);
   for (int i = 0; i < 3; ++i) copy_2d(kA, 400, kHost, 400, {400, 64});
   copy_2d(kHost, 400, kA, 400, {400, 64}, Side::kHost, Side::kDevice);
@@ -126,7 +126,7 @@ TEST_F(Pitch, VolumesRepeatBySlices) {
   run();
   ASSERT_EQ(kinds(), "pitch-misaligned");
   // Starts modulo 32 repeat 0 8 16 24: 150 of 200 rows are off. Of their two requests the whole one
-  // costs one more; the tail of 72 bytes touches 3 sectors at 0, 8, 16 and 24 alike.
+  // costs one more; the tail of 72 bytes accesses 3 sectors at 0, 8, 16 and 24 alike.
   EXPECT_EQ(find("pitch-misaligned")->bytes, 150 * 32u);
   EXPECT_NE(find("pitch-misaligned")->advice.find("cudaMalloc3D(&p, make_cudaExtent(200, 20, 10))"),
             std::string::npos);
@@ -369,7 +369,7 @@ TEST_F(Pitch, RefusedForAnotherReason) {
   EXPECT_EQ(kinds(), "api-error");
 }
 
-// The static runtime refuses such a call where nobody sees it.
+// The static runtime refuses such a call where no hook sees it.
 TEST_F(Pitch, StaticRuntimeIsNotChecked) {
   log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, trace::ObjectClass::kPrimaryContext,
              trace::LifeOp::kRetain);

@@ -311,7 +311,7 @@ protected:
                                                   .op(trace::LifeOp::kCreate)
                                                   .parent(kGraph));
     sync(trace::SyncOp::kGraphLaunch, kExec);
-    sync(trace::SyncOp::kGraphLaunch, kExec); // told once
+    sync(trace::SyncOp::kGraphLaunch, kExec); // reported once
   }
 };
 

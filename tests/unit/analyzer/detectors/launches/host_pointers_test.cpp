@@ -73,8 +73,9 @@ TEST_F(HostPointers, HeapAndStackAsParametersAreErrors) {
   EXPECT_EQ(labels(f), "launched here");
 }
 
-// Padding holds what the stack held before; only a death behind it makes such a word worth telling.
-TEST_F(HostPointers, FieldOfAStructureIsToldWhenTheContextDies) {
+// Padding holds what the stack held before; only a death behind it makes such a word worth
+// reporting.
+TEST_F(HostPointers, FieldOfAStructureIsReportedWhenTheContextDies) {
   machine(false);
   launch(0, kHeap);
   synchronize();
@@ -323,7 +324,7 @@ TEST_F(HostPointers, DeviceThatReadsPageableMemoryMayHaveThem) {
   EXPECT_EQ(kinds(), "");
 }
 
-TEST_F(HostPointers, OlderTracesAreNotJudged) {
+TEST_F(HostPointers, OlderTracesAreNotChecked) {
   launch(kHeap, kHeap);
   run();
   EXPECT_EQ(kinds(), "");

@@ -74,7 +74,7 @@ protected:
   }
 };
 
-TEST_F(PeerPointers, ToldWhenTheContextDies) {
+TEST_F(PeerPointers, ReportedWhenTheContextDies) {
   launch(kB + 16);
   launch(kA);
   EXPECT_EQ(
@@ -97,7 +97,7 @@ TEST_F(PeerPointers, FieldOfAStructureToo) {
   EXPECT_NE(after_death().find("in parameter 2"), std::string::npos);
 }
 
-TEST_F(PeerPointers, NobodyNeedUseWhatHeWasGiven) {
+TEST_F(PeerPointers, AccessThatWasGivenNeedNotBeUsed) {
   launch(kB);
   launch(kA, kB);
   run();
@@ -211,7 +211,7 @@ TEST_F(PeerPointers, MemoryThatAllDevicesReachOrThatHasAListOfItsOwn) {
 TEST_F(PeerPointers, TheStreamsDeviceRunsTheKernel) {
   life(kStream, trace::ObjectClass::kStream, trace::LifeOp::kCreate, 0, 0, 2);
   launch(kB, 0, 1, kStream);     // device 1's stream
-  launch(kB, 0, 1, kStream + 8); // nobody knows
+  launch(kB, 0, 1, kStream + 8); // not known
   EXPECT_EQ(after_death(), "");
 }
 

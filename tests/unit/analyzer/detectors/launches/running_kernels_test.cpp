@@ -43,7 +43,7 @@ protected:
   }
 };
 
-TEST_F(RunningKernels, ThatShareMemoryWithTheHostMayBeTold) {
+TEST_F(RunningKernels, ThatShareMemoryWithTheHostMayBeNotified) {
   launch(kS, kShared);
   cuda_malloc(kA, 1000);
   read(kT, true);
@@ -159,7 +159,7 @@ TEST_F(RunningKernels, ManagedVariablesAreSharedWithAll) {
   EXPECT_EQ(severity(), 'n');
 }
 
-TEST_F(RunningKernels, ManagedVariablesHaveAFamilyOfTheirOwnSince15) {
+TEST_F(RunningKernels, ManagedVariablesHaveAMemoryKindOfTheirOwnSince15) {
   log().alloc({.api = "cuLibraryGetManaged"}, MemoryKind::kManagedVariable, kB, 8);
   launch(kS, kDevice);
   cuda_malloc(kA, 1000);
@@ -202,7 +202,8 @@ TEST_F(RunningKernels, OfThreadsThatTakeTurnsOnAStreamAreDoneWithIt) {
 TEST_F(RunningKernels, TheDefaultStreamsOfTwoThreadsAreTwo) {
   launch(kThread, kDevice, trace::kLaunchScanned, 1);
   launch(kThread, kShared);
-  sync(SyncOp::kStreamSynchronize, kThread); // the other thread's kernel may run, but is not told
+  sync(SyncOp::kStreamSynchronize, kThread); // the other thread's kernel may run, but is not
+                                             // notified
   cuda_malloc(kA, 1000);
   read(kT, true);
   EXPECT_EQ(severity(), 'E');

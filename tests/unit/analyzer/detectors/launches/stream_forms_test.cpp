@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Order of streams by the less common calls: events of contexts and graphs, host functions of
-// graphs, elapsed times; and calls of which nobody knows how they order.
+// graphs, elapsed times; and calls whose order is not known.
 
 #include <functional>
 
@@ -182,7 +182,7 @@ TEST_F(StreamForms, HostFunctionsOfGraphs) {
   malloc_on(kT);
   set_on(kT);
   launch_graph(kT);
-  cuda_free(kA); // the function may have told this thread
+  cuda_free(kA); // the function may have signalled this thread
   run();
   EXPECT_EQ(kinds(), "");
 }
@@ -254,7 +254,7 @@ TEST_F(StreamForms, CallsThatMayWaitForTheContext) {
 }
 
 // Work that is no use of known memory orders its stream all the same.
-TEST_F(StreamForms, WorkOnTheDefaultStreamThatIsNotJudged) {
+TEST_F(StreamForms, WorkOnTheDefaultStreamThatIsNotChecked) {
   stream(0xb1, 0);
   stream(0xb2, 0);
   malloc_on(0xb1);

@@ -9,7 +9,7 @@ namespace {
 
 class StreamUses : public StreamOrders {};
 
-TEST_F(StreamUses, PlainFreeWaitsForNobody) {
+TEST_F(StreamUses, PlainFreeWaitsForNothing) {
   malloc_on(kS);
   set_on(kS);
   cuda_free(kA);
@@ -186,14 +186,14 @@ TEST_F(StreamUses, OtherGraphsMayWaitForAnything) {
   EXPECT_EQ(kinds(), "");
 }
 
-TEST_F(StreamUses, WaitsThatNoCallTellsOf) {
+TEST_F(StreamUses, WaitsThatNoCallReports) {
   malloc_on(kS);
   sync(SyncOp::kExternalWait, kT);
   set_on(kT);
   free_all();
   malloc_on(kS);
   set_on(kT);
-  sync(SyncOp::kHostFunction, kT); // may tell the host that the set is done
+  sync(SyncOp::kHostFunction, kT); // may let the host know that the set is done
   free_on(kS);
   run();
   EXPECT_EQ(kinds(), "");

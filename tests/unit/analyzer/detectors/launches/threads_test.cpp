@@ -74,7 +74,7 @@ TEST_F(Threads, ManyShortOnes) {
   EXPECT_FALSE(is_not_checked("stream-order"));
 }
 
-// The last call of a thread may take its place in the order before the log is leased on.
+// The last call of a thread may take its number in the order before the log is leased on.
 TEST_F(Threads, RecordsOutOfOrderStayWithTheirThread) {
   log().alloc({.api = "cuMemAllocAsync", .stack = {0x100}, .order = 40}, MemoryKind::kStreamOrdered,
               kA, kMiB, kThread);

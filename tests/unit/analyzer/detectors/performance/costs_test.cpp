@@ -28,7 +28,7 @@ protected:
   }
 };
 
-TEST_F(Costs, ChurnIsJudgedByCount) {
+TEST_F(Costs, ChurnIsCheckedByCount) {
   for (int i = 0; i < 999; ++i) pair(4096);
   run();
   EXPECT_EQ(kinds(), "");
@@ -78,7 +78,7 @@ TEST_F(Costs, ChurnOfADriverProgramIsCuredByTheDriver) {
     "and do not wait for the device.");
 }
 
-TEST_F(Costs, ChurnTellsItsTime) {
+TEST_F(Costs, ChurnSaysItsTime) {
   set_clock();
   for (int i = 0; i < 2000; ++i) pair(4096, MemoryKind::kDevice, 10'000); // 20 us a call
   run();
@@ -106,7 +106,7 @@ TEST_F(Costs, ChurnAmongOtherSizes) {
   EXPECT_EQ(result.findings[1].count, 1500u);
 }
 
-TEST_F(Costs, ChurnFromDifferentPlacesIsNone) {
+TEST_F(Costs, ChurnFromDifferentCallSitesIsNone) {
   for (std::uint64_t i = 0; i < 3000; ++i) pair(4096, MemoryKind::kDevice, 0, 0x100 + i % 4);
   run();
   EXPECT_EQ(kinds(), "");

@@ -70,7 +70,7 @@ TEST_F(GraphCalls, AFreeNodeFreesAtEachLaunch) {
   EXPECT_NE(store.find_exact(Space::kAddress, kBase), kNone); // the block stays known
 }
 
-TEST_F(GraphCalls, AKernelsMemoryIsJudgedWhenTheGraphIsLaunched) {
+TEST_F(GraphCalls, AKernelsMemoryIsCheckedWhenTheGraphIsLaunched) {
   live(kBase, kSize);
   kernel(kBase + 16);
   ASSERT_EQ(accesses.all().size(), 1u);
@@ -101,7 +101,7 @@ TEST_F(GraphCalls, NewMemoryAtTheOldAddressIsNoMistake) {
   EXPECT_FALSE(verdicts.empty());
 }
 
-TEST_F(GraphCalls, ALaunchThatIsItselfCapturedIsNotJudged) {
+TEST_F(GraphCalls, ALaunchThatIsItselfCapturedIsNotChecked) {
   live(kBase, kSize);
   kernel(kBase);
   instantiate();

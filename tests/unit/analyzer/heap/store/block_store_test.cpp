@@ -63,7 +63,7 @@ TEST_F(Store, ABirthOnTopEndsTheOlderBlockAtTheFirstLookUpInside) {
   EXPECT_EQ(store.find_dead(Space::kAddress, kBase + 8)->end, Block::End::kReallocated);
 }
 
-TEST_F(Store, GraphMemoryIsRebornQuietly) {
+TEST_F(Store, GraphMemoryIsReallocatedQuietly) {
   live(kBase, kSize, MemoryKind::kGraph);
   live(kBase, kSize, MemoryKind::kGraph);
   EXPECT_EQ(store.unseen_frees(), 0u);

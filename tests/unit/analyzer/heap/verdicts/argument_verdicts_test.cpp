@@ -15,14 +15,14 @@ constexpr std::uint64_t kFunction = 0xf0;
 
 class Arguments : public StoreTest {
 protected:
-  // Judges the last of the words, each in a parameter of its own.
-  NamedMemory judge(const std::vector<std::uint64_t>& addresses) {
+  // Checks the last of the words, each in a parameter of its own.
+  NamedMemory check(const std::vector<std::uint64_t>& addresses) {
     verdicts.clear();
     std::vector<std::uint64_t> words;
     for (unsigned i = 0; i < addresses.size(); ++i)
       words.push_back(trace::argument_word(addresses[i], i));
     const Event e = make(Made<trace::LaunchFields>().function(kFunction), {}, words);
-    return arguments.judge(e, words.back(), store.find_id(Space::kAddress, addresses.back()),
+    return arguments.check(e, words.back(), store.find_id(Space::kAddress, addresses.back()),
                            verdicts);
   }
 
@@ -35,16 +35,16 @@ protected:
 
 TEST_F(Arguments, LiveMemory) {
   const Id device = live(kBase, kSize), host = live(kBase + kSize, kSize, MemoryKind::kRegistered);
-  EXPECT_EQ(judge({kBase + 8}).block, device);
-  EXPECT_EQ(judge({kBase + kSize}).block, host);
-  EXPECT_EQ(judge({0x1234}).block, kNone);
+  EXPECT_EQ(check({kBase + 8}).block, device);
+  EXPECT_EQ(check({kBase + kSize}).block, host);
+  EXPECT_EQ(check({0x1234}).block, kNone);
   EXPECT_TRUE(verdicts.empty());
 }
 
 TEST_F(Arguments, FreedMemory) {
   live(kBase, kSize);
   free_block(kBase);
-  judge({kBase + 8});
+  check({kBase + 8});
   ASSERT_EQ(verdicts.all().size(), 1u);
   EXPECT_EQ(verdicts.all()[0].kind, Verdict::Kind::kUseAfterFree);
   EXPECT_EQ(verdicts.all()[0].reading, Verdict::Reading::kNone);
@@ -54,16 +54,16 @@ TEST_F(Arguments, TheBaseOfAFreedBlockMayBeTheEndOfAnother) {
   const Id before = live(kBase, kSize);
   live(kBase + kSize, kSize);
   free_block(kBase + kSize);
-  judge({kBase, kBase + kSize});
+  check({kBase, kBase + kSize});
   ASSERT_EQ(verdicts.all().size(), 1u);
   EXPECT_EQ(verdicts.all()[0].reading, Verdict::Reading::kEnd);
   EXPECT_EQ(verdicts.all()[0].neighbour, &store[before]);
   EXPECT_EQ(verdicts.all()[0].neighbour_parameter, 0);
 }
 
-TEST_F(Arguments, AnEndWithNothingBehindItTellsWhatTheParameterTakes) {
+TEST_F(Arguments, AnEndWithNothingBehindItSaysWhatTheParameterTakes) {
   live(kBase, kSize);
-  judge({kBase, kBase + kSize});
+  check({kBase, kBase + kSize});
   EXPECT_TRUE(verdicts.empty());
   ASSERT_EQ(verdicts.ends().size(), 1u);
   EXPECT_EQ(verdicts.ends()[0].parameter, 1u);
@@ -78,7 +78,7 @@ TEST_F(Arguments, AnEndInsideAFreedBlockIsNothingElse) {
   live(kBase, 4 * kSize);
   free_block(kBase);
   live(kBase, kSize); // took the first part of it
-  judge({kBase, kBase + kSize});
+  check({kBase, kBase + kSize});
   EXPECT_TRUE(verdicts.empty());
   EXPECT_EQ(verdicts.ends().size(), 1u);
 }
@@ -87,7 +87,7 @@ TEST_F(Arguments, APointerThatCountsFrom1) {
   live(kBase, kSize);
   free_block(kBase);
   const Id behind = live(kBase + kSize, kSize);
-  judge({kBase + kSize - 8});
+  check({kBase + kSize - 8});
   ASSERT_EQ(verdicts.all().size(), 1u);
   EXPECT_EQ(verdicts.all()[0].reading, Verdict::Reading::kBefore);
   EXPECT_EQ(verdicts.all()[0].neighbour, &store[behind]);
@@ -97,7 +97,7 @@ TEST_F(Arguments, APointerThatCountsFrom1) {
 TEST_F(Arguments, GraphMemoryComesBackByItself) {
   live(kBase, kSize, MemoryKind::kGraph);
   free_block(kBase);
-  judge({kBase});
+  check({kBase});
   EXPECT_TRUE(verdicts.empty());
 }
 

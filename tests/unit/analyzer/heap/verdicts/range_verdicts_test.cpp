@@ -17,9 +17,9 @@ protected:
     verdicts.clear();
     const Event e =
       make(Made<trace::SetFields>().destination(address).bytes(bytes), {.result = result});
-    const NamedMemory named = ranges.judge_set(e, verdicts);
+    const NamedMemory named = ranges.check_set(e, verdicts);
     if (result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts.empty())
-      bounds.judge_strays(e, verdicts);
+      bounds.check_strays(e, verdicts);
     return named;
   }
   NamedMemory copy_from(std::uint64_t address, trace::Side declared, std::uint16_t result = 0) {
@@ -27,7 +27,7 @@ protected:
     const Event e =
       make(Made<trace::CopyFields>().source(address).bytes(16),
            {.result = result, .flags = trace::copy_flags(trace::Side::kHost, declared, false)});
-    return ranges.judge_copy_side(e, Side::kSource, verdicts);
+    return ranges.check_copy_side(e, Side::kSource, verdicts);
   }
   Verdict::Kind verdict() const {
     return verdicts.empty() ? Verdict::Kind::kNone : verdicts.all().front().kind;
@@ -53,7 +53,7 @@ TEST_F(NamedRanges, InsideOfALiveBlock) {
   EXPECT_EQ(named.bytes, 16u);
   EXPECT_EQ(named.region, kNone);
   EXPECT_TRUE(verdicts.empty());
-  EXPECT_EQ(store[id].flags, 0u); // whoever judges marks nothing
+  EXPECT_EQ(store[id].flags, 0u); // checking marks nothing
 }
 
 TEST_F(NamedRanges, PastTheEnd) {
@@ -112,7 +112,7 @@ TEST_F(NamedRanges, StraysNameTheBlockThatWasMeant) {
   EXPECT_TRUE(verdicts.empty());
 }
 
-TEST_F(NamedRanges, ARegionIsJudgedInPlaceOfTheBlockAroundIt) {
+TEST_F(NamedRanges, ARegionIsCheckedInsteadOfTheBlockAroundIt) {
   const Id block = live(kBase, kSize);
   const Id inner = region(kBase + 64);
   const NamedMemory named = set(kBase + 64, 65);
@@ -137,7 +137,7 @@ TEST_F(NamedRanges, ARegionThatWasGivenBack) {
   EXPECT_TRUE(verdicts.empty());
 }
 
-TEST_F(NamedRanges, DeadContextsAreNotJudged) {
+TEST_F(NamedRanges, DeadContextsAreNotChecked) {
   live(kBase, kSize);
   free_block(kBase);
   cuda.contexts.on_sticky_error(

@@ -15,13 +15,13 @@ using trace::MemoryKind;
 class RefusedReleases : public StoreTest {
 protected:
   // kNone if nothing is said.
-  Verdict judge(FreeFunction function, std::uint64_t address,
+  Verdict check(FreeFunction function, std::uint64_t address,
                 std::uint16_t result = cuda::CUDA_ERROR_INVALID_VALUE) {
     verdicts.clear();
     const Event e =
       make(Made<trace::FreeFields>().address(address).function(function), {.result = result});
-    if (function == FreeFunction::kHostFree) releases.judge_host_free(e, verdicts);
-    else releases.judge_refused(e, verdicts);
+    if (function == FreeFunction::kHostFree) releases.check_host_free(e, verdicts);
+    else releases.check_refused(e, verdicts);
     return verdicts.empty() ? Verdict{} : verdicts.all().front();
   }
   const ReleaseVerdicts releases{store, cuda.contexts};
@@ -29,17 +29,17 @@ protected:
 
 TEST_F(RefusedReleases, ALiveBlockOfAnotherKind) {
   live(kBase, kSize, MemoryKind::kPinned);
-  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kMismatchedFree);
-  EXPECT_EQ(judge(FreeFunction::kMemFreeHost, kBase).kind, Verdict::Kind::kNone); // the right one,
+  EXPECT_EQ(check(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kMismatchedFree);
+  EXPECT_EQ(check(FreeFunction::kMemFreeHost, kBase).kind, Verdict::Kind::kNone); // the right one,
                                                                                   // refused for
                                                                                   // another reason
-  EXPECT_EQ(judge(FreeFunction::kArrayDestroy, kBase).kind,
+  EXPECT_EQ(check(FreeFunction::kArrayDestroy, kBase).kind,
             Verdict::Kind::kMismatchedFree); // of another space
 }
 
 TEST_F(RefusedReleases, TheInsideOfALiveBlock) {
   live(kBase, kSize);
-  const Verdict verdict = judge(FreeFunction::kMemFree, kBase + 8);
+  const Verdict verdict = check(FreeFunction::kMemFree, kBase + 8);
   EXPECT_EQ(verdict.kind, Verdict::Kind::kInvalidFreeInside);
   EXPECT_EQ(verdict.offset, 8u);
 }
@@ -47,11 +47,11 @@ TEST_F(RefusedReleases, TheInsideOfALiveBlock) {
 TEST_F(RefusedReleases, AFreedBlock) {
   live(kBase, kSize);
   free_block(kBase);
-  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kDoubleFree);
-  EXPECT_EQ(judge(FreeFunction::kMemFreeAsync, kBase).kind,
+  EXPECT_EQ(check(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kDoubleFree);
+  EXPECT_EQ(check(FreeFunction::kMemFreeAsync, kBase).kind,
             Verdict::Kind::kDoubleFree); // whichever
                                          // frees it
-  const Verdict inside = judge(FreeFunction::kMemFree, kBase + 8);
+  const Verdict inside = check(FreeFunction::kMemFree, kBase + 8);
   EXPECT_EQ(inside.kind, Verdict::Kind::kInvalidFreeUnknown);
   EXPECT_EQ(inside.offset, 8u);
 }
@@ -59,22 +59,22 @@ TEST_F(RefusedReleases, AFreedBlock) {
 TEST_F(RefusedReleases, ABlockThatEndedWithItsContext) {
   live(kBase, kSize);
   free_block(kBase, Block::End::kContextEnded);
-  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase + 8).kind, Verdict::Kind::kInvalidFreeEnded);
+  EXPECT_EQ(check(FreeFunction::kMemFree, kBase + 8).kind, Verdict::Kind::kInvalidFreeEnded);
 }
 
 TEST_F(RefusedReleases, NothingOfThese) {
-  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kInvalidFreeUnknown);
-  EXPECT_EQ(judge(FreeFunction::kUnknown, kBase).kind, Verdict::Kind::kNone);
+  EXPECT_EQ(check(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kInvalidFreeUnknown);
+  EXPECT_EQ(check(FreeFunction::kUnknown, kBase).kind, Verdict::Kind::kNone);
 }
 
 TEST_F(RefusedReleases, ResultsThatSayNothingAboutTheAddress) {
-  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_NOT_PERMITTED).kind,
+  EXPECT_EQ(check(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_NOT_PERMITTED).kind,
             Verdict::Kind::kNone);
-  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_CONTEXT_IS_DESTROYED).kind,
+  EXPECT_EQ(check(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_CONTEXT_IS_DESTROYED).kind,
             Verdict::Kind::kNone);
-  EXPECT_EQ(judge(FreeFunction::kArrayDestroy, kBase, cuda::CUDA_ERROR_CONTEXT_IS_DESTROYED).kind,
+  EXPECT_EQ(check(FreeFunction::kArrayDestroy, kBase, cuda::CUDA_ERROR_CONTEXT_IS_DESTROYED).kind,
             Verdict::Kind::kInvalidFreeUnknown); // so the driver calls an array that is gone
-  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_ILLEGAL_ADDRESS).kind,
+  EXPECT_EQ(check(FreeFunction::kMemFree, kBase, cuda::CUDA_ERROR_ILLEGAL_ADDRESS).kind,
             Verdict::Kind::kNone);
 }
 
@@ -82,14 +82,14 @@ TEST_F(RefusedReleases, OfADeadContext) {
   describe_context(1, 0xc1, 0);
   cuda.contexts.on_sticky_error(
     make(Made<trace::SyncFields>(), {.result = cuda::CUDA_ERROR_ILLEGAL_ADDRESS}));
-  EXPECT_EQ(judge(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kNone);
+  EXPECT_EQ(check(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kNone);
 }
 
 TEST_F(RefusedReleases, FreeOfTheCLibrary) {
   live(kBase, kSize, MemoryKind::kPinned);
-  EXPECT_EQ(judge(FreeFunction::kHostFree, kBase, 0).kind, Verdict::Kind::kMismatchedFree);
-  EXPECT_EQ(judge(FreeFunction::kHostFree, kBase + 8, 0).kind, Verdict::Kind::kInvalidFreeInside);
-  EXPECT_EQ(judge(FreeFunction::kHostFree, 0x1000, 0).kind, Verdict::Kind::kNone);
+  EXPECT_EQ(check(FreeFunction::kHostFree, kBase, 0).kind, Verdict::Kind::kMismatchedFree);
+  EXPECT_EQ(check(FreeFunction::kHostFree, kBase + 8, 0).kind, Verdict::Kind::kInvalidFreeInside);
+  EXPECT_EQ(check(FreeFunction::kHostFree, 0x1000, 0).kind, Verdict::Kind::kNone);
 }
 
 } // namespace

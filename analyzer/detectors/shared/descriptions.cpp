@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See wording.h.
+// See descriptions.h.
 
-#include "analyzer/detectors/shared/wording.h"
+#include "analyzer/detectors/shared/descriptions.h"
 
 #include <iterator>
 #include <utility>
