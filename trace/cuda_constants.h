@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kStreamNonBlocking = 1;    // CU_STREAM_NON_BLOCK
 inline constexpr std::uint64_t kEventInterprocess = 4;    // CU_EVENT_INTERPROCESS
 inline constexpr std::uint64_t kLimitMallocHeapSize = 2;  // CU_LIMIT_MALLOC_HEAP_SIZE
 inline constexpr std::uint64_t kPoolReleaseThreshold = 4; // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-inline constexpr std::uint64_t kNodeTypeCopy = 1, kNodeTypeSet = 2; // CU_GRAPH_NODE_TYPE_MEMCPY,
-                                                                    // _MEMSET
+// CU_GRAPH_NODE_TYPE_MEMCPY, _MEMSET
+inline constexpr std::uint64_t kNodeTypeCopy = 1, kNodeTypeSet = 2;
 
 } // namespace gmt::cuda

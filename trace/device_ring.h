@@ -37,9 +37,9 @@ inline constexpr char kNoteOwner[] = "gpumemtrace";
 inline constexpr std::uint32_t kNoteType = 1;
 
 inline constexpr unsigned kMaxSubRings = 256;
-inline constexpr unsigned kSubRings = 32;         // what the interposer makes; a power of two
-inline constexpr unsigned kMaxDeviceSites = 4096; // a power of two; further ones are site 0,
-                                                  // "somewhere"
+inline constexpr unsigned kSubRings = 32; // what the interposer makes; a power of two
+// A power of two; further ones are site 0, "somewhere"
+inline constexpr unsigned kMaxDeviceSites = 4096;
 inline constexpr unsigned kGridTableEntries = 1024;
 
 // What a kernel called; the low 4 flag bits of kDeviceAlloc and kDeviceFree.
@@ -69,15 +69,15 @@ constexpr DeviceOp device_op(std::uint16_t flags) {
 constexpr DeviceSpace device_space(std::uint16_t flags) {
   return static_cast<DeviceSpace>((flags & kDeviceSpaceMask) >> kDeviceSpaceShift);
 }
-inline constexpr std::uint16_t kDeviceOutOfMemory = 2; // Head.result of an allocation that gave
-                                                       // NULL
+// Head.result of an allocation that gave NULL
+inline constexpr std::uint16_t kDeviceOutOfMemory = 2;
 
 // The first slot of a record that a kernel wrote: a trace::Slot whose words 1 to 3 mean something
 // else.
 struct DeviceSlot {
-  std::uint64_t head;   // pack(Head); api is kNoApi
-  std::uint64_t time;   // %globaltimer: nanoseconds, of the clock that CLOCK_REALTIME sets on the
-                        // machines measured
+  std::uint64_t head; // pack(Head); api is kNoApi
+  // %globaltimer: nanoseconds, of the clock that CLOCK_REALTIME sets on the machines measured
+  std::uint64_t time;
   std::uint64_t ticket; // ticket:56 sub-ring:8 (low to high)
   std::uint64_t who;    // pack_who()
   std::uint64_t a[kFirstPayloadWords];
@@ -136,10 +136,10 @@ inline constexpr std::size_t kRingHeaderBytes = 4096;
 
 // One for each sub-ring, behind the header page. A cache line for each writer.
 struct alignas(128) RingCounters {
-  alignas(64) std::uint64_t consumed; // tickets read so far; written by the host, read by the
-                                      // device when its own copy says full
-  alignas(64) std::uint64_t lost; // records dropped because the sub-ring was full; written by the
-                                  // device
+  // Tickets read so far; written by the host, read by the device when its own copy says full
+  alignas(64) std::uint64_t consumed;
+  // Records dropped because the sub-ring was full; written by the device
+  alignas(64) std::uint64_t lost;
 };
 static_assert(sizeof(RingCounters) == 128);
 

@@ -68,15 +68,15 @@ enum class Kind : std::uint8_t {
   // DeviceSlot (trace/device_ring.h).
   kDeviceAlloc = 32,
   kDeviceFree = 33, // written before the real call, which can kill the context
-  kDeviceSite = 34, // in the source, written by the first thread that names it, before any record
-                    // that names it too
-  kDeviceGrid = 35, // about its first record
+  // In the source, written by the first thread that names it, before any record that names it too
+  kDeviceSite = 34,
+  kDeviceGrid = 35,    // about its first record
   kDeviceDrained = 36, // the drain, behind what it read at one time: an ordinary Slot
 
   // What instructions did to memory (since 1.3), in access-<n>.log only: one context's sums, whose
   // payload words are raised in place. kUnknownCount where the chip has no such metric.
-  kAccessFunction = 40, // a kernel that was launched, or a device function with measured
-                        // instructions
+  // A kernel that was launched, or a device function with measured instructions
+  kAccessFunction = 40,
   kAccessInstruction = 41,
   kAccessWindows = 42,  // the whole of it, first in the file
   kAccessCounters = 43, // of whole kernels (since 1.4)
@@ -116,9 +116,10 @@ enum class MemoryKind : std::uint8_t {
   kModuleGlobal = 16,   // __device__ and __constant__ variables: never a leak
   kGraphics = 17,       // mapped graphics resource
   kMulticast = 18,
-  kSubAllocation = 19,   // a region of a pool that registered itself by NVTX
-  kManagedVariable = 20, // __managed__ variables (since 1.5; kModuleGlobal before): host and device
-                         // reach them; never a leak
+  kSubAllocation = 19, // a region of a pool that registered itself by NVTX
+  // __managed__ variables (since 1.5; kModuleGlobal before): host and device reach them; never a
+  // leak
+  kManagedVariable = 20,
 };
 
 // Which function family a release call belongs to.
@@ -238,8 +239,9 @@ enum class LossCause : std::uint8_t {
   kTraceLimit = 2, // --max-trace reached: launches and copies first, allocations and frees last
   kReentry = 3,    // a signal handler cut into a growing log
   kNoLog = 4,      // no log could be made for a thread
-  kNoRing = 5, // modules whose kernels could be given no device ring (since 1.2): their malloc and
-               // free are not recorded
+  // Modules whose kernels could be given no device ring (since 1.2): their malloc and free are not
+  // recorded
+  kNoRing = 5,
 };
 
 // Where memory of a copy's side lives as the call declares it.
@@ -247,11 +249,11 @@ enum class Side : std::uint8_t { kUnified = 0, kHost = 1, kDevice = 2, kArray = 
 
 // Flags common to all kinds; the low 12 bits belong to the kind.
 inline constexpr std::uint16_t kCommonFlags = 0xf000;
-inline constexpr std::uint16_t kFlagNested = 1u << 12;  // called by the driver itself or by another
-                                                        // recorded call
+// Called by the driver itself or by another recorded call
+inline constexpr std::uint16_t kFlagNested = 1u << 12;
 inline constexpr std::uint16_t kFlagNoStack = 1u << 13; // the stack could not be captured here
-inline constexpr std::uint16_t kFlagRuntime = 1u << 15; // written by a runtime row: no driver call
-                                                        // followed
+// Written by a runtime row: no driver call followed
+inline constexpr std::uint16_t kFlagRuntime = 1u << 15;
 
 // kCopy: bits 0-1 destination Side, 2-3 source Side, 4 asynchronous, 8-11 cudaMemcpyKind + 1 as the
 // runtime call declared it, 0 if no runtime call is known.
@@ -271,13 +273,13 @@ constexpr unsigned declared_kind_plus_1(std::uint16_t flags) {
 inline constexpr std::uint16_t kCopyAsync = 16;
 inline constexpr std::uint16_t kCopyBatched = 32; // one of several copies of one call (since 1.1)
 inline constexpr std::uint16_t kSetAsync = 16;    // kSet, kFree: stream-ordered form
-inline constexpr std::uint16_t kUseReads = 1;  // kUse: the device reads there (since 1.1; neither
-                                               // flag: not known)
+// kUse: the device reads there (since 1.1; neither flag: not known)
+inline constexpr std::uint16_t kUseReads = 1;
 inline constexpr std::uint16_t kUseWrites = 2; // kUse: the device writes there
-inline constexpr std::uint16_t kUseToldBefore = 4; // kUse: a record before tells all of the copy
-                                                   // that this is a side of (since 1.5)
-inline constexpr std::uint16_t kLaunchScanned = 1; // kLaunch: its arguments are all that could be
-                                                   // pointers (since 1.1)
+// kUse: a record before tells all of the copy that this is a side of (since 1.5)
+inline constexpr std::uint16_t kUseToldBefore = 4;
+// kLaunch: its arguments are all that could be pointers (since 1.1)
+inline constexpr std::uint16_t kLaunchScanned = 1;
 
 inline constexpr unsigned kNodeCopy = 11, kNodeCopyFlags = 28; // words of a kUse, see there
 
@@ -378,9 +380,9 @@ constexpr Head unpack(std::uint64_t w) {
 }
 
 struct Slot {
-  std::uint64_t head;  // pack(Head), stored last
-  std::uint64_t order; // process-wide counter: taken before frees, after allocations; see
-                       // order_of()
+  std::uint64_t head; // pack(Head), stored last
+  // process-wide counter: taken before frees, after allocations; see order_of()
+  std::uint64_t order;
   std::uint64_t time; // time stamp counter; calibration pairs in `info`, log headers and `complete`
   std::uint32_t stack;   // kStack id of this log, 0 none
   std::uint16_t context; // kContext id of this process, 0 unknown
@@ -403,8 +405,8 @@ struct LogHeader {
   std::uint32_t pid, tid; // tid of the first thread that wrote here; kThread tells of the others
   std::uint64_t tsc;      // a calibration pair: time stamp counter and CLOCK_MONOTONIC at creation
   std::uint64_t monotonic_ns;
-  std::uint64_t lost[8]; // by LossCause; the owner's, but kNoLog in the first log counts for
-                         // threads without one
+  // By LossCause; the owner's, but kNoLog in the first log counts for threads without one
+  std::uint64_t lost[8];
 };
 static_assert(sizeof(LogHeader) <= kLogHeaderBytes);
 inline constexpr char kLogMagic[8] = {'G', 'M', 'T', 'L', 'O', 'G', '1', '\n'};

@@ -76,8 +76,8 @@ private:
 
 struct RingProgress {
   std::uint64_t slots; // of whole records
-  std::uint64_t torn;  // passed over: reserved, and not written when their context died (or
-                       // overwritten by the program)
+  // Passed over: reserved, and not written when their context died (or overwritten by the program)
+  std::uint64_t torn;
 };
 
 class SubRingReader {

@@ -17,8 +17,8 @@ namespace gmt {
 
 struct Analysis {
   ProcessReport process;
-  std::vector<Finding> findings; // grouped, in the order of their first examples; frames not yet
-                                 // filled
+  // Grouped, in the order of their first examples; frames not yet filled
+  std::vector<Finding> findings;
   std::vector<NotChecked> not_checked;
   std::vector<StackUse> use_by_stack;
   StackTable stacks;

@@ -11,8 +11,8 @@
 
 namespace gmt {
 
-inline constexpr const char* kMemoryAccesses = "memory accesses"; // the subject of its lines in
-                                                                  // "not checked"
+// The subject of its lines in "not checked"
+inline constexpr const char* kMemoryAccesses = "memory accesses";
 
 std::string list_names(const std::vector<std::string>& names); // "a, b and 3 others"
 

@@ -13,8 +13,8 @@
 
 namespace gmt {
 
-std::string_view cause_in_words(std::size_t cause); // trace::LossCause as a number; it may be
-                                                    // damaged
+// trace::LossCause as a number; it may be damaged
+std::string_view cause_in_words(std::size_t cause);
 
 // Takes modules whose kernels got no ring out of the losses: they say nothing about the host's
 // calls.

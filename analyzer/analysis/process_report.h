@@ -24,8 +24,8 @@ struct Totals {
   std::uint64_t copies = 0;
   std::uint64_t copied_bytes = 0;
   std::uint64_t launches = 0;
-  std::uint64_t peak_bytes = 0; // device memory alive at the peak (host kinds of memory not
-                                // counted)
+  // Device memory alive at the peak (host kinds of memory not counted)
+  std::uint64_t peak_bytes = 0;
   std::uint64_t peak_order = 0;
   std::string peak_range; // NVTX ranges that were open then, "epoch 2 / forward"; empty if none
   std::uint64_t live_bytes = 0; // alive at the end, all kinds of memory that can leak
@@ -48,11 +48,11 @@ struct ProcessReport {
   Totals totals;
   MemoryTables tables;
   std::optional<AccessTables> accesses = {}; // if something was measured
-  std::map<std::string, std::uint64_t> lost; // by cause, in words: "disk full or file size limit",
-                                             // ...
-  std::uint64_t torn = 0;                    // slots reserved and never finished
-  std::uint64_t damaged = 0;                 // records whose bytes make no sense
-  std::string missing; // which part of the trace is gone, in a sentence; empty if none
+  // By cause, in words: "disk full or file size limit", ...
+  std::map<std::string, std::uint64_t> lost;
+  std::uint64_t torn = 0;    // slots reserved and never finished
+  std::uint64_t damaged = 0; // records whose bytes make no sense
+  std::string missing;       // which part of the trace is gone, in a sentence; empty if none
 
   std::uint64_t lost_events() const {
     std::uint64_t sum = damaged;

@@ -51,8 +51,8 @@ std::string brief(const CauseFound& cause);    // "stride of 8 or more"; empty f
 std::string_view advice_for(const CauseFound& cause, bool is_atomic);
 
 bool is_atomic(const AccessLine& line);
-std::string_view operation_of(const AccessLine& line); // "load", "store", ...; "access" if not
-                                                       // known
+// "load", "store", ...; "access" if not known
+std::string_view operation_of(const AccessLine& line);
 AccessFigures global_figures(const AccessLine& line, const MemoryAccess& access);
 AccessFigures shared_figures(const AccessLine& line, const MemoryAccess& access);
 

@@ -54,8 +54,8 @@ AccessTables access_tables(const MemoryAccess& access) {
   std::set<std::string_view> names;
   for (const AccessLog& log : access.logs()) tables.put_off += log.windows.put_off;
   for (const MeasuredFunction& function : access.functions()) {
-    if (function.is_kernel() && names.insert(function.linked).second) { // others of the name share
-                                                                        // its launches
+    // Others of the name share its launches
+    if (function.is_kernel() && names.insert(function.linked).second) {
       tables.launches += function.launches;
       tables.measured += function.measured;
     }

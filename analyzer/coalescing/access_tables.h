@@ -36,13 +36,13 @@ struct AccessTables {
                           : 1 - static_cast<double>(wasted_sectors) / static_cast<double>(sectors);
     }
   };
-  std::vector<AccessFigures> lines; // the kMaxAccessLines that waste most of global memory's
-                                    // traffic
-  std::vector<Kernel> kernels;      // those that waste most first
+  // The kMaxAccessLines that waste most of global memory's traffic
+  std::vector<AccessFigures> lines;
+  std::vector<Kernel> kernels;                // those that waste most first
   std::vector<const Kernel*> counted() const; // those with counters, those that move most first
   std::uint64_t moved_bytes = 0, wasted_bytes = 0; // of global memory, in all launches
-  std::uint64_t launches = 0, measured = 0;        // of all kernels, also of those that were never
-                                                   // measured
+  // Of all kernels, also of those that were never measured
+  std::uint64_t launches = 0, measured = 0;
   std::uint64_t put_off = 0; // launches that were due and not measured, to save time
 };
 

@@ -24,8 +24,8 @@ struct KernelUse {
   // The only allocation, as of the first launch (no detail); nothing if there were several, none
   // that is known, or arguments that were not read.
   std::optional<Block> memory;
-  std::uint64_t argument_off = 0; // bytes behind a multiple of 32 that a pointer into it was, 0 if
-                                  // none was
+  // Bytes behind a multiple of 32 that a pointer into it was, 0 if none was
+  std::uint64_t argument_off = 0;
 };
 
 class KernelUses {
@@ -43,8 +43,8 @@ private:
   void on_rows(const Event& e, const Heap& heap);
 
   std::unordered_map<std::string, KernelUse> uses_;
-  std::unordered_map<std::uint64_t, std::uint64_t> pitches_; // of rows off a sector, by when their
-                                                             // block was allocated
+  // Of rows off a sector, by when their block was allocated
+  std::unordered_map<std::uint64_t, std::uint64_t> pitches_;
 };
 
 } // namespace gmt

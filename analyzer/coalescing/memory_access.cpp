@@ -15,8 +15,8 @@
 namespace gmt {
 namespace {
 
-constexpr std::uint64_t kMostSectors = std::uint64_t{1} << 56; // sectors of that many are still
-                                                               // bytes
+// Sectors of that many are still bytes
+constexpr std::uint64_t kMostSectors = std::uint64_t{1} << 56;
 
 void raise(std::uint64_t& sum, std::uint64_t by) {
   sum = std::min(sum + std::min(by, kMostSectors), kMostSectors);
@@ -183,8 +183,8 @@ void MemoryAccess::add(const AccessFunction& from, MeasuredFunction& to) {
   add_counters(from.counters, to.counters);
   raise(to.launches, from.launches == 0 ? 0 : std::max(from.launches, from.measured));
   raise(to.measured, from.measured);
-  raise(to.shared_measured, std::min(from.shared_measured, from.measured)); // damage may say
-                                                                            // otherwise
+  // Damage may say otherwise
+  raise(to.shared_measured, std::min(from.shared_measured, from.measured));
   raise(to.too_costly, from.too_costly);
   to.plain_nanoseconds = std::max(to.plain_nanoseconds, from.plain_nanoseconds);
   to.longest_nanoseconds = std::max(to.longest_nanoseconds, from.longest_nanoseconds);

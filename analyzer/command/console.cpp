@@ -37,8 +37,8 @@ std::error_code write_all(int descriptor, std::string_view text) {
 }
 
 bool write_output(int descriptor, std::string_view name, std::string_view text) {
-  std::signal(SIGPIPE, SIG_IGN); // NOLINT: only after the program, which has inherited its own, is
-                                 // gone
+  // NOLINT: only after the program, which has inherited its own, is gone
+  std::signal(SIGPIPE, SIG_IGN);
   const std::error_code error = write_all(descriptor, text);
   if (error == std::errc::broken_pipe) return false;
   if (error) throw cannot_write(name, error);

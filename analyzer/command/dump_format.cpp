@@ -301,8 +301,8 @@ std::string dump_line(const DeviceRecord& record, std::string_view log) {
            cat({"grid", column(Column::id, grid.id()), column(Column::grid, index(grid.grid())),
                 column(Column::block, index(grid.block()))});
   }
-  const trace::DeviceAllocView call(record); // the words of a release are the same, as far as it
-                                             // has them
+  // The words of a release are the same, as far as it has them
+  const trace::DeviceAllocView call(record);
   using Column = trace::DeviceAllocColumn;
   line += cat({device_call(record.op()), column(Column::pointer, format_address(call.pointer()))});
   if (record.head.kind == trace::Kind::kDeviceAlloc) line += column(Column::bytes, call.bytes());

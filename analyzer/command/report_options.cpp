@@ -24,10 +24,8 @@ ReportOptions report_options(const Settings& settings) {
   options.analysis.coalescing_floor =
     settings.coalescing_floor.value_or(MemoryAccess::kDefaultFloor);
   options.symbols = settings.symbols;
-  options.write_symbols = settings.symbols && settings.command != CommandId::kReport; // the
-                                                                                      // binaries
-                                                                                      // are here
-                                                                                      // now
+  // The binaries are here now
+  options.write_symbols = settings.symbols && settings.command != CommandId::kReport;
   return options;
 }
 

@@ -16,8 +16,8 @@ namespace gmt {
 struct RunFacts {
   std::vector<std::string> arguments; // the program's, argv[0] first
   std::string path;
-  std::string unchecked;            // one sentence: why the program ran unchecked; empty if it was
-                                    // instrumented
+  // One sentence: why the program ran unchecked; empty if it was instrumented
+  std::string unchecked;
   std::vector<std::string> remarks; // sentences from before the start
   bool simulated = false;
   std::string trace_dir;

@@ -42,9 +42,9 @@ public:
 
 private:
   std::unordered_map<std::uint64_t, Capture> of_stream_, of_event_;
-  std::unordered_map<Capture, std::uint32_t> begun_in_;    // the thread
-  std::unordered_set<std::uint64_t> graphs_, executables_; // that captures became, and what was
-                                                           // made of those
+  std::unordered_map<Capture, std::uint32_t> begun_in_; // the thread
+  // That captures became, and what was made of those
+  std::unordered_set<std::uint64_t> graphs_, executables_;
 };
 
 } // namespace gmt

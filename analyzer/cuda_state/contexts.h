@@ -15,8 +15,8 @@
 
 namespace gmt {
 
-bool is_sticky(std::uint16_t result); // the context is dead after this code (contexts.cpp lists
-                                      // them)
+// The context is dead after this code (contexts.cpp lists them)
+bool is_sticky(std::uint16_t result);
 
 // Contexts that a call ends: one by its handle, or the primary context of a device.
 struct ContextEnd {
@@ -60,9 +60,9 @@ private:
   }
   void note_first(const trace::LifeView& life);
 
-  std::vector<Context> contexts_;                             // by number
-  std::unordered_map<std::uint64_t, std::uint64_t> retained_; // primary contexts: device -> seen
-                                                              // retains
+  std::vector<Context> contexts_; // by number
+  // Primary contexts: device -> seen retains
+  std::unordered_map<std::uint64_t, std::uint64_t> retained_;
   std::uint64_t last_release_ = 0;  // order of the last release of a primary context
   std::uint64_t first_context_ = 0; // its handle
   std::int64_t first_device_ = -1;

@@ -24,10 +24,8 @@ void PoolTable::on_life(const Event& e) {
     break;
   case LifeOp::kDestroy:
     pools_[handle].destroyed = call;
-    std::erase_if(current_, [&](const auto& entry) { return entry.second == handle; }); // the
-                                                                                        // default
-                                                                                        // one is
-                                                                                        // back
+    // The default one is back
+    std::erase_if(current_, [&](const auto& entry) { return entry.second == handle; });
     break;
   case LifeOp::kUse: current_[device] = handle; break;
   case LifeOp::kSet:

@@ -61,10 +61,10 @@ public:
   }
 
   // Of a pool as made_or_default() names it:
-  std::optional<std::uint64_t> release_threshold(Handle pool) const; // nothing if the program never
-                                                                     // set it
-  std::uint64_t emptied(Handle pool) const; // order of the last call that made it give all free
-                                            // memory back, 0 none
+  // Nothing if the program never set it
+  std::optional<std::uint64_t> release_threshold(Handle pool) const;
+  // Order of the last call that made it give all free memory back, 0 none
+  std::uint64_t emptied(Handle pool) const;
 
 private:
   struct Settings {

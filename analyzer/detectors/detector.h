@@ -37,12 +37,12 @@ using Wants = std::uint64_t;
 inline constexpr unsigned kEventKinds = static_cast<unsigned>(trace::kLastEventKind) + 1;
 static_assert(kEventKinds <= 32, "the bits from 32 on mean what happened");
 constexpr Wants wants(trace::Kind kind) { return Wants{1} << static_cast<unsigned>(kind); }
-inline constexpr Wants kWantsMistakes = Wants{1} << 32;  // a verdict calls it a mistake
-inline constexpr Wants kWantsFailures = Wants{1} << 33;  // refused, or in flight at the end
-inline constexpr Wants kWantsUnclaimed = Wants{1} << 34; // on_unclaimed(): from the beginning, or
-                                                         // never
-inline constexpr Wants kWantsAll = ~kWantsUnclaimed;     // on_event() for all events
-inline constexpr Wants kWantsNothing = 0;                // finish() only
+inline constexpr Wants kWantsMistakes = Wants{1} << 32; // a verdict calls it a mistake
+inline constexpr Wants kWantsFailures = Wants{1} << 33; // refused, or in flight at the end
+// on_unclaimed(): from the beginning, or never
+inline constexpr Wants kWantsUnclaimed = Wants{1} << 34;
+inline constexpr Wants kWantsAll = ~kWantsUnclaimed; // on_event() for all events
+inline constexpr Wants kWantsNothing = 0;            // finish() only
 
 class Detector {
 public:
@@ -79,8 +79,8 @@ private:
 // What a kind of finding says where it is the doing of a library that is known to do it on purpose:
 // such a finding is a note.
 struct OwnerExcuse {
-  std::string (*clause)(const Owner&) = nullptr; // ends the message: "cuBLAS does that itself";
-                                                 // null: nothing does
+  // Ends the message: "cuBLAS does that itself"; null: nothing does
+  std::string (*clause)(const Owner&) = nullptr;
   std::string (*advice)(const Owner&) = nullptr; // null: no library excuses such a finding
 };
 

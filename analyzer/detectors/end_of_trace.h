@@ -14,10 +14,10 @@ namespace gmt {
 
 struct EndOfTrace {
   Ending ending;
-  std::uint64_t lost_records;            // for whatever reason
-  const DeviceContexts& device_contexts; // of instrumented kernels, whose records are matched with
-                                         // launches
-  const MemoryAccess& memory_access;     // of --coalescing, joined with the kernels' code
+  std::uint64_t lost_records; // for whatever reason
+  // Of instrumented kernels, whose records are matched with launches
+  const DeviceContexts& device_contexts;
+  const MemoryAccess& memory_access; // of --coalescing, joined with the kernels' code
 };
 
 } // namespace gmt

@@ -28,8 +28,8 @@ public:
   virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
 
   virtual bool simulated() const = 0;
-  virtual bool records_access() const = 0;       // whom cuMemSetAccess gave access, each launch's
-                                                 // context: since 1.4
+  // Whom cuMemSetAccess gave access, each launch's context: since 1.4
+  virtual bool records_access() const = 0;
   virtual std::uint64_t lost_so_far() const = 0; // records; more may turn out to be lost later
   // A loaded library that reaches device memory by ways that are not recorded ("libibverbs"); empty
   // if none.
@@ -39,8 +39,8 @@ public:
   virtual bool is_plain_host_memory(std::uint64_t address) const = 0;
   // Where an object file that is loaded now has its variables: since 1.5.
   virtual bool is_static_memory(std::uint64_t address) const = 0;
-  virtual StaticVariable static_variable(std::uint64_t address) const = 0; // reads files: for
-                                                                           // findings alone
+  // Reads files: for findings alone
+  virtual StaticVariable static_variable(std::uint64_t address) const = 0;
 };
 
 } // namespace gmt

@@ -16,8 +16,8 @@ namespace gmt {
 namespace {
 
 constexpr std::string_view kText = ".text.";
-constexpr unsigned char kNewLayout = 8; // ABI version since CUDA 13: the architecture has moved in
-                                        // the flags
+// ABI version since CUDA 13: the architecture has moved in the flags
+constexpr unsigned char kNewLayout = 8;
 
 } // namespace
 

@@ -72,8 +72,8 @@ CubinLines::CubinLines(std::span<const char> debug_line, std::span<const char> d
     : names_(debug_str) {
   ByteReader reader(debug_line);
   while (!reader.at_end()) {
-    ByteReader unit = reader.part(reader.read<std::uint32_t>()); // 64-bit DWARF is not written by
-                                                                 // nvcc
+    // 64-bit DWARF is not written by nvcc
+    ByteReader unit = reader.part(reader.read<std::uint32_t>());
     Header header = read_header(unit);
     if (!header.usable) continue;
     run(unit, header, relocations, section);
@@ -149,8 +149,8 @@ std::vector<SourceLine> CubinLines::lines(std::uint64_t offset, std::string_view
       SourceLine& line = result.emplace_back();
       if (row.file - 1 < files.size()) line.file = files[static_cast<std::size_t>(row.file - 1)];
       line.line = row.line;
-      const bool inlined = row.caller != 0 && row.caller < number; // upwards only, so that this
-                                                                   // ends
+      // Upwards only, so that this ends
+      const bool inlined = row.caller != 0 && row.caller < number;
       if (inlined && row.callee < names_.size()) {
         ByteReader name(names_.subspan(static_cast<std::size_t>(row.callee)));
         line.function = name.text();

@@ -8,8 +8,8 @@
 
 namespace gmt {
 
-inline constexpr std::size_t kMostInlined = 256; // functions inlined into one another; more is
-                                                 // damage
+// Functions inlined into one another; more is damage
+inline constexpr std::size_t kMostInlined = 256;
 
 enum class MemoryOp : std::uint8_t {
   kLoad,
@@ -17,8 +17,8 @@ enum class MemoryOp : std::uint8_t {
   kAtomic,    // with the old value returned
   kReduction, // without
   kCopy,      // global to shared memory through L1 (cp.async)
-  kBulkCopy,  // by the tensor memory accelerator, whose traffic CUPTI's instruction metrics do not
-              // see
+  // By the tensor memory accelerator, whose traffic CUPTI's instruction metrics do not see
+  kBulkCopy,
 };
 enum class MemorySpace : std::uint8_t { kGlobal, kShared, kLocal, kGeneric, kConstant };
 

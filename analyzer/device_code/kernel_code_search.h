@@ -34,9 +34,9 @@ public:
   KernelCodeSearch(std::span<const WantedFunction> wanted, std::span<const unsigned> architectures,
                    Deadline deadline);
 
-  void look_in_image(const std::filesystem::path& path); // a cubin, a fat binary or PTX, which has
-                                                         // no code
-  void look_in_module(const Module& module);             // unless it is another build by now
+  // A cubin, a fat binary or PTX, which has no code
+  void look_in_image(const std::filesystem::path& path);
+  void look_in_module(const Module& module); // unless it is another build by now
 
   bool timed_out() const;
   // By number of `wanted`; without instructions where none was found.

@@ -20,9 +20,9 @@
 namespace gmt {
 namespace {
 
-constexpr std::size_t kMaxSection = std::size_t{256} << 20; // bounds what is looked at in one
-                                                            // module
-constexpr std::size_t kMaxEntry = std::size_t{32} << 20;    // decompressed
+// Bounds what is looked at in one module
+constexpr std::size_t kMaxSection = std::size_t{256} << 20;
+constexpr std::size_t kMaxEntry = std::size_t{32} << 20; // decompressed
 
 bool contains(std::span<const char> text, std::string_view what) {
   return std::string_view(text.data(), text.size()).find(what) != std::string_view::npos;

@@ -24,11 +24,11 @@ enum class Type : std::uint8_t {
 };
 enum class Offset : std::uint8_t {
   kUsual,
-  kGeneric,  // 32 bits from 32 if there is no uniform register and no descriptor
-  kAtomic,   // with a descriptor or uniform register 23 bits since sm_100: bit 63 is the register's
-             // width
-  kCopy,     // 12 bits from 32: of the global side
-  kWideLoad, // 17 bits, in units of 32 bytes
+  kGeneric, // 32 bits from 32 if there is no uniform register and no descriptor
+  // With a descriptor or uniform register 23 bits since sm_100: bit 63 is the register's width
+  kAtomic,
+  kCopy,      // 12 bits from 32: of the global side
+  kWideLoad,  // 17 bits, in units of 32 bytes
   kWideStore, // 19 bits, in units of 32 bytes
   kNone,      // addresses in uniform registers only
 };

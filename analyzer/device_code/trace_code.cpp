@@ -84,8 +84,8 @@ void TraceCode::search(std::span<const unsigned> architectures) {
                              std::to_string(kSearch.count()) + " seconds"});
   }
   for (FunctionCode& code : search.take()) {
-    const FunctionCode* same = file_.find(code.name, {}); // contexts may have measured different
-                                                          // parts
+    // Contexts may have measured different parts
+    const FunctionCode* same = file_.find(code.name, {});
     const bool known = same != nullptr && same->instructions == code.instructions;
     if (!code.instructions.empty() && !known) file_.add(std::move(code));
   }

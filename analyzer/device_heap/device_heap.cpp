@@ -129,8 +129,8 @@ void DeviceHeap::hold(const DeviceRecord& record) {
   const DeviceOp op = record.op();
   if (is_free_op(op) != is_free) return; // damaged, or a call that this version does not know
   note_site(record);
-  const trace::DeviceAllocView call(record); // the words of a release are the same, as far as it
-                                             // has them
+  // The words of a release are the same, as far as it has them
+  const trace::DeviceAllocView call(record);
   const bool refused =
     !is_free && (record.head.result == trace::kDeviceOutOfMemory || call.pointer() == 0);
   if (call.pointer() == 0 && (is_free || call.bytes() == 0))
@@ -316,8 +316,8 @@ template <class Visit> void DeviceHeap::for_each_at(std::uint64_t address, Visit
 
 const DeviceBlock* DeviceHeap::find(std::uint64_t address, std::uint64_t time) const {
   const DeviceBlock* best = nullptr;
-  std::pair<bool, std::uint64_t> least; // whether it surely came later, else how far its life is
-                                        // from that time
+  // Whether it surely came later, else how far its life is from that time
+  std::pair<bool, std::uint64_t> least;
   for_each_at(address, [&](const DeviceBlock& block) {
     const std::uint64_t begin = block.allocated.time,
                         end = block.is_freed ? block.freed.time : UINT64_MAX;

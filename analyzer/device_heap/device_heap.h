@@ -96,8 +96,8 @@ public:
   const DeviceBlock* find(std::uint64_t address, std::uint64_t time) const;
   // Whether the address lies between the first and the last byte that the heap ever gave out.
   bool spans(std::uint64_t address) const { return address >= lowest_ && address < highest_; }
-  void for_each_live(const std::function<void(const DeviceBlock&)>& visit) const; // in the order of
-                                                                                  // addresses
+  // In the order of addresses
+  void for_each_live(const std::function<void(const DeviceBlock&)>& visit) const;
 
   const std::vector<DeviceMistake>& mistakes() const { return mistakes_; }
   // Frees behind the first loss of pointers that no block begins at: mistakes (kNeverAllocated)
@@ -174,8 +174,8 @@ private:
   std::vector<Pending> pending_, deferred_;
   std::size_t enough_ = 0; // pending records that make a release worth while
   std::uint64_t newest_ = 0,
-                newest_before_ = 0; // times: of all records, and of those before the drain's last
-                                    // round
+                // Times: of all records, and of those before the drain's last round
+    newest_before_ = 0;
 
   RangeMap<64> live_; // to indices of blocks_
   std::vector<DeviceBlock> blocks_;
@@ -191,13 +191,13 @@ private:
   Groups mistake_groups_, undecided_groups_, foreign_groups_, refusal_groups_;
 
   std::uint64_t records_ = 0, live_bytes_ = 0, peak_bytes_ = 0, wanted_bytes_ = 0;
-  std::uint64_t refused_grid_ = 0, refused_bytes_ = 0; // of the newest grid that was refused
-                                                       // anything
+  // Of the newest grid that was refused anything
+  std::uint64_t refused_grid_ = 0, refused_bytes_ = 0;
   std::vector<std::size_t> settling_; // refusals that mallocs in progress may have caused
   DeviceCall peak_;
   std::uint64_t lost_ = 0, torn_ = 0, unseen_frees_ = 0, unchecked_ = 0;
-  std::uint64_t lost_after_ = UINT64_MAX; // time of the last record that surely came before the
-                                          // first loss
+  // Time of the last record that surely came before the first loss
+  std::uint64_t lost_after_ = UINT64_MAX;
 };
 
 // "malloc", "free", "__nv_aligned_device_malloc", "new", "new[]", "delete", "delete[]".

@@ -37,8 +37,8 @@ struct HeapLimitCall {
 };
 
 struct DeviceContext {
-  static constexpr std::uint64_t kDefaultLimit = 8 << 20; // CUDA programming guide, "Heap memory
-                                                          // allocation"
+  // CUDA programming guide, "Heap memory allocation"
+  static constexpr std::uint64_t kDefaultLimit = 8 << 20;
 
   std::string log; // name of the files
   DeviceHeap heap;
@@ -56,8 +56,8 @@ struct DeviceContext {
   std::optional<End> end; // by a call, while the program went on
 };
 
-using DeviceContexts = std::vector<std::unique_ptr<DeviceContext>>; // in the order in which they
-                                                                    // were made
+// In the order in which they were made
+using DeviceContexts = std::vector<std::unique_ptr<DeviceContext>>;
 
 class DeviceHeaps {
 public:
@@ -77,8 +77,8 @@ public:
   // the block's own context; a null block if the address lies among a device heap's blocks but
   // belongs to none that is remembered. `now`: DeviceHeap::find()'s time.
   struct Found {
-    std::size_t context = kNoContext; // in DeviceContexts; kNoContext if it is no device-heap
-                                      // pointer
+    // In DeviceContexts; kNoContext if it is no device-heap pointer
+    std::size_t context = kNoContext;
     const DeviceBlock* block = nullptr;
   };
   static constexpr std::size_t kNoContext = SIZE_MAX;

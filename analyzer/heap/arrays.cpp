@@ -9,8 +9,8 @@
 namespace gmt {
 namespace {
 
-constexpr std::uint64_t kLayered = 0x1, kCubemap = 0x4; // CUDA_ARRAY3D_LAYERED,
-                                                        // CUDA_ARRAY3D_CUBEMAP of cuda.h
+// CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_CUBEMAP of cuda.h
+constexpr std::uint64_t kLayered = 0x1, kCubemap = 0x4;
 
 // No array is larger; damaged records are, and their products would overflow.
 constexpr std::uint64_t kMostArrayBytes = std::uint64_t{1} << 48;

@@ -16,11 +16,11 @@ struct BlockDetail {
   std::uint64_t pitch = 0, width = 0, height = 0, depth = 0, element = 0; // width in bytes
   std::uint64_t pool = 0;
   std::uint64_t flags = 0;
-  std::uint32_t references = 1; // opens of one IPC handle, retains of one VMM handle: each needs
-                                // its release
-  StackId host_freed;           // free() of registered memory, which the C library allows
-  std::uint64_t physical = 0; // of a mapping (VMM): allocation of the physical memory behind it, 0
-                              // unknown
+  // Opens of one IPC handle, retains of one VMM handle: each needs its release
+  std::uint32_t references = 1;
+  StackId host_freed; // free() of registered memory, which the C library allows
+  // Of a mapping (VMM): allocation of the physical memory behind it, 0 unknown
+  std::uint64_t physical = 0;
 };
 
 // What has happened to a block since its allocation: bits of Block::flags.
@@ -56,8 +56,8 @@ struct alignas(64) Block {
   std::uint64_t allocated_at : trace::kOrderBits = 0; // order
   std::uint64_t flags : 16 = 0;                       // BlockFlag bits
   std::uint64_t freed_at : trace::kOrderBits = 0;
-  std::uint64_t device_slot : 16 = 0;  // ordinal + 1 of its device or kHostSlot; 0: its context's
-                                       // device
+  // Ordinal + 1 of its device or kHostSlot; 0: its context's device
+  std::uint64_t device_slot : 16 = 0;
   const BlockDetail* detail = nullptr; // null if the allocation has none; see shape()
   StackId allocated;
   StackId freed;                     // the release, or the call that ended its context

@@ -22,8 +22,8 @@ bool declares_device(const Event& e, bool destination) {
   const trace::Side declared =
     destination ? trace::destination_side(e.flags) : trace::source_side(e.flags);
   if (declared != trace::Side::kUnified) return declared != trace::Side::kHost;
-  const unsigned kind = trace::declared_kind_plus_1(e.flags); // cudaMemcpyDefault (4) leaves it to
-                                                              // the address
+  // cudaMemcpyDefault (4) leaves it to the address
+  const unsigned kind = trace::declared_kind_plus_1(e.flags);
   return kind == 4 || kind == (destination ? 2 : 3);
 }
 

@@ -57,8 +57,8 @@ public:
   // The same of host memory that was unregistered, where nothing is registered now.
   const Block* find_unregistered(std::uint64_t address) const;
   void for_each_live(const std::function<void(const Block&)>& visit) const; // by allocation
-  void for_each_ended_with_context(const std::function<void(const Block&)>& visit) const; // leaks
-                                                                                          // too
+  // Leaks too
+  void for_each_ended_with_context(const std::function<void(const Block&)>& visit) const;
 
   std::uint64_t live_device_bytes() const;
   std::uint64_t peak_device_bytes() const;
@@ -70,19 +70,19 @@ public:
   void for_each_freed(const VisitFreed& visit) const;
   const CudaState& cuda() const; // contexts, streams, pools and captures, as of the newest event
   bool sticky_error() const;     // a context died of an error
-  std::uint16_t sticky_code() const;         // 700, 719, ... of the first such error
-  bool is_dead(std::uint16_t context) const; // died of an error, or any did if this one is not
-                                             // known
-  std::uint64_t unseen_allocations() const;  // accepted releases of what we never saw allocated
-  std::uint64_t unseen_frees() const;        // allocations on top of live blocks
-  int device_of(const Block& block) const;   // ordinal, -1 unknown
+  std::uint16_t sticky_code() const; // 700, 719, ... of the first such error
+  // Died of an error, or any did if this one is not known
+  bool is_dead(std::uint16_t context) const;
+  std::uint64_t unseen_allocations() const; // accepted releases of what we never saw allocated
+  std::uint64_t unseen_frees() const;       // allocations on top of live blocks
+  int device_of(const Block& block) const;  // ordinal, -1 unknown
   int device_of_context(std::uint16_t context) const;
   std::uint64_t last_kernel() const; // order of the newest launch of a kernel or graph, 0 none
   // Order of the newest call that may use memory which its record does not name: a graph's launch,
   // a kernel's whose arguments were not read, any other unread call.
   std::uint64_t last_blind_call() const;
-  const Block* unfreed_of_graph(std::uint64_t executable) const; // of its last launch; null if all
-                                                                 // is freed
+  // Of its last launch; null if all is freed
+  const Block* unfreed_of_graph(std::uint64_t executable) const;
   // Whether the work that the call gives to the stream becomes a graph instead of running.
   bool is_capturing(const Event& e, std::uint64_t stream) const {
     return cuda().captures.of(e, stream) != 0;
@@ -92,10 +92,10 @@ public:
   // nothing lay behind that block: what lies behind it elsewhere is not meant then. Known for all
   // launches in finish() alone.
   bool takes_end(std::uint64_t function, unsigned parameter) const;
-  const Access* argument_ending_at(std::uint64_t address) const; // of the last applied launch; null
-                                                                 // if none does
-  const Block* live_just_behind(std::uint64_t address) const;    // begins at most an element behind
-                                                                 // it; null if none does
+  // Of the last applied launch; null if none does
+  const Access* argument_ending_at(std::uint64_t address) const;
+  // Begins at most an element behind it; null if none does
+  const Block* live_just_behind(std::uint64_t address) const;
 
 private:
   std::unique_ptr<HeapReplay> replay_;

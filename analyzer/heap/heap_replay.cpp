@@ -289,8 +289,8 @@ void HeapReplay::on_user_heap(const Event& e) {
   if (life.op() != trace::LifeOp::kCreate) return;
   const Id backing = store_.find_id(Space::kAddress, life.address());
   if (backing != kNone)
-    accesses_.add(e, backing, Access::Kind::kBound, life.address(), life.bytes()); // it is not
-                                                                                   // unused
+    // It is not unused
+    accesses_.add(e, backing, Access::Kind::kBound, life.address(), life.bytes());
 }
 
 void HeapReplay::end_contexts(const Event& e, const ContextEnd& end) {

@@ -78,8 +78,8 @@ private:
   GraphReplay graphs_{store_, cuda_, arrays_, readings_};
   CallVerdicts verdicts_;
   AccessList accesses_{store_};
-  std::vector<Id> argument_blocks_; // of a launch during a capture: the block that each word points
-                                    // into
+  // Of a launch during a capture: the block that each word points into
+  std::vector<Id> argument_blocks_;
   std::uint64_t last_kernel_ = 0, last_blind_call_ = 0;
   std::uint64_t unseen_allocations_ = 0;
 };

@@ -12,10 +12,10 @@
 
 namespace gmt {
 
-std::string_view memory_noun(trace::MemoryKind memory_kind); // "device memory", "pinned host
-                                                             // memory", ...
-std::string_view right_release(trace::MemoryKind memory_kind, bool runtime); // "cudaFreeHost" /
-                                                                             // "cuMemFreeHost"
+// "device memory", "pinned host memory", ...
+std::string_view memory_noun(trace::MemoryKind memory_kind);
+// "cudaFreeHost" / "cuMemFreeHost"
+std::string_view right_release(trace::MemoryKind memory_kind, bool runtime);
 bool release_fits(trace::FreeFunction function, trace::MemoryKind memory_kind);
 bool can_leak(trace::MemoryKind memory_kind);
 
@@ -40,8 +40,8 @@ struct Box {
   std::uint64_t x = 0, y = 0, z = 0;
   std::uint64_t width = 0, height = 1, depth = 1;
 };
-std::optional<Box> box_of(const Event& copy, Verdict::Side side); // nothing where the record has no
-                                                                  // such part
+// Nothing where the record has no such part
+std::optional<Box> box_of(const Event& copy, Verdict::Side side);
 
 // What a handle of an array, or of a level or plane of one, names. The width is 0 where the extents
 // are not known: block-compressed and planar formats, levels in traces before 1.5.

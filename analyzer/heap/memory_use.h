@@ -32,8 +32,8 @@ public:
   static constexpr std::size_t kMemoryKinds =
     static_cast<std::size_t>(trace::MemoryKind::kManagedVariable) + 1;
 
-  struct Device { // or the host, whose number is kNoDevice; so is that of a device that is not
-                  // known
+  // Or the host, whose number is kNoDevice; so is that of a device that is not known
+  struct Device {
     int number = kNoDevice;
     std::uint64_t live_bytes = 0, peak_bytes = 0;    // of device memory
     std::array<KindSums, kMemoryKinds> memory_kinds; // by trace::MemoryKind
@@ -41,16 +41,16 @@ public:
 
   // One cache line, since each allocation and each free uses one of many.
   struct alignas(64) Stack {
-    std::uint64_t bytes = 0, bytes_before = 0; // of device memory: now, and before the first change
-                                               // since
+    // Of device memory: now, and before the first change since
+    std::uint64_t bytes = 0, bytes_before = 0;
     std::uint32_t blocks = 0, blocks_before = 0;
     std::uint64_t peak_number = 0;                      // this peak
     std::uint64_t allocations = 0, allocated_bytes = 0; // of any memory
     std::uint16_t api = trace::kNoApi;                  // the last call from here
   };
 
-  void describe_context(std::uint16_t id, int device); // what was allocated before it stays without
-                                                       // a device
+  // What was allocated before it stays without a device
+  void describe_context(std::uint16_t id, int device);
 
   // Fetches what on_allocated() or on_freed() are going to use: it is seldom in the cache.
   void expect(StackId id) const {

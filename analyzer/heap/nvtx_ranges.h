@@ -32,8 +32,8 @@ public:
 
   void on_range(const Event& e); // a kRange record
   void follow(const Event& e) { thread_ = e.thread; }
-  void on_access(const Access& access); // allocations and ends of blocks, by the event that is
-                                        // followed
+  // Allocations and ends of blocks, by the event that is followed
+  void on_access(const Access& access);
 
   bool any() const { return any_; }
   Path here() const; // open in the event that is followed
@@ -94,8 +94,8 @@ private:
   mutable std::unordered_map<std::uint32_t, Thread> threads_;
   mutable std::vector<Node> nodes_; // by path - 1
   mutable std::unordered_map<Key, Path, HashKey> paths_;
-  std::unordered_map<std::uint64_t, Path> allocation_paths_;      // of live blocks allocated inside
-                                                                  // ranges, by Block::allocated_at
+  // Of live blocks allocated inside ranges, by Block::allocated_at
+  std::unordered_map<std::uint64_t, Path> allocation_paths_;
   std::unordered_map<std::uint64_t, std::uint64_t> domains_;      // handle -> text
   std::unordered_map<std::uint64_t, std::uint64_t> thread_names_; // thread id -> text
 };

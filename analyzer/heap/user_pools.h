@@ -27,8 +27,8 @@ public:
 
   void on_life(const Event& e); // of a pool, accepted
   void on_region() { has_regions_ = true; }
-  void end_regions_inside(const Event& e, std::uint64_t begin, std::uint64_t bytes); // that memory
-                                                                                     // has gone
+  // That memory has gone
+  void end_regions_inside(const Event& e, std::uint64_t begin, std::uint64_t bytes);
 
   bool has_regions() const { return has_regions_; }     // there has been one
   const UserPool* find_at(std::uint64_t address) const; // null if no pool lies there

@@ -26,15 +26,15 @@ struct Event {
   std::uint16_t flags;
   std::uint16_t result;  // CUresult, cudaError_t with kFlagRuntime, or kResultInFlight
   std::uint16_t context; // id of a kContext record, 0 unknown
-  std::uint32_t thread;  // number of the thread; before format 1.5 index of the log, which threads
-                         // may share
-  std::uint32_t log;     // index of the log this came from
+  // Number of the thread; before format 1.5 index of the log, which threads may share
+  std::uint32_t thread;
+  std::uint32_t log; // index of the log this came from
   StackId stack;
   std::uint64_t order;
   std::uint64_t time;
-  std::uint64_t ticks;                    // how long the call took, in units of `time`; 0 unknown
-  std::span<const std::uint64_t> payload; // for trace::AllocView and the other views; at least 4
-                                          // words
+  std::uint64_t ticks; // how long the call took, in units of `time`; 0 unknown
+  // For trace::AllocView and the other views; at least 4 words
+  std::span<const std::uint64_t> payload;
 
   // A stream by a number of its own, where the handle that the call gave stands for another one in
   // each thread.

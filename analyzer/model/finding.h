@@ -45,8 +45,8 @@ struct Frame {
   // Stands for what left no frame: the next frame called a function that ended in a tail call,
   // maybe several in turn.
   bool tail_call = false;
-  std::string language = {}; // "python"; empty for native code, whose `file` and `line` come from
-                             // its debug information
+  // "python"; empty for native code, whose `file` and `line` come from its debug information
+  std::string language = {};
   std::shared_ptr<const Callee> callee = nullptr; // called from here, as far as it makes tail calls
 };
 
@@ -54,8 +54,8 @@ struct Frame {
 struct DeviceThread {
   std::string kernel;       // demangled, empty if unknown
   std::uint64_t launch = 0; // which of the kernel's launches, from 1; 0 unknown
-  std::optional<std::array<std::uint32_t, 3>> block = {}, thread = {}; // none where all of them are
-                                                                       // meant
+  // None where all of them are meant
+  std::optional<std::array<std::uint32_t, 3>> block = {}, thread = {};
 };
 
 // Where a kernel met a fault, as far as it is known.
@@ -70,8 +70,8 @@ struct CallStack {
   StackId stack;
   std::string api;           // the call as the program wrote it: cudaMalloc, else cuMemAlloc
   std::vector<Frame> frames; // innermost first; filled when symbols are resolved
-  std::optional<DeviceThread> device = {}; // in a kernel: its frames are the detector's, `stack` is
-                                           // 0
+  // In a kernel: its frames are the detector's, `stack` is 0
+  std::optional<DeviceThread> device = {};
 };
 
 struct FindingStack : CallStack {
@@ -112,11 +112,11 @@ struct HeldMemory {
   bool is_host = false;
   int device = -1;                     // -1: not known, then all devices' memory counts
   std::uint64_t bytes = 0, blocks = 0; // held by the program
-  std::optional<std::uint64_t> free_bytes, total_bytes; // of the device, as the driver said right
-                                                        // after
-  std::vector<Holder> holders;                          // the largest, largest first
-  std::uint64_t other_holders = 0, other_bytes = 0;     // call stacks that held less
-  std::vector<Module> modules;                          // those that held most first
+  // Of the device, as the driver said right after
+  std::optional<std::uint64_t> free_bytes, total_bytes;
+  std::vector<Holder> holders;                      // the largest, largest first
+  std::uint64_t other_holders = 0, other_bytes = 0; // call stacks that held less
+  std::vector<Module> modules;                      // those that held most first
   std::vector<Pool> pools;
 
   // An estimate of what no traced process held: contexts, code, memory that pools keep, other
@@ -140,8 +140,8 @@ struct AccessFigures {
   std::string operation;    // "load", "store", "atomic", "copy"; "access" if the code is not known
   std::uint32_t width = 0;  // bytes that a thread asks for; 0 unknown
   std::uint64_t executions = 0, thread_executions = 0;
-  std::uint64_t actual = 0, ideal = 0; // sectors; wavefronts of shared memory. Local memory has no
-                                       // ideal
+  // Sectors; wavefronts of shared memory. Local memory has no ideal
+  std::uint64_t actual = 0, ideal = 0;
   std::uint64_t launches = 0, measured = 0;
   std::uint64_t wasted_bytes = 0; // in all launches; of local memory, all that was moved
   double share = 0;               // of wasted_bytes in what all global accesses moved, 0 to 1
@@ -158,10 +158,10 @@ struct AccessFigures {
 
 // What the numbers of a finding are about.
 enum class Measure : std::uint8_t {
-  kMistakes,   // the count is how often it happened
-  kBlocks,     // the count is a number of allocations, the bytes are theirs
-  kLostBlocks, // the same, and the bytes are lost to the program: they are what the finding is
-               // about
+  kMistakes, // the count is how often it happened
+  kBlocks,   // the count is a number of allocations, the bytes are theirs
+  // The same, and the bytes are lost to the program: they are what the finding is about
+  kLostBlocks,
 };
 
 // The library that did something for itself.
@@ -176,10 +176,10 @@ struct FindingFacts {
   std::uint64_t bytes = 0;
   std::uint64_t count = 1;
   std::optional<std::uint64_t> address; // an example, where one address matters
-  std::string range; // NVTX ranges open at the example (a leak's allocation), "epoch 2 / forward";
-                     // empty if none
-  std::string api;   // the call at fault as the program wrote it; empty if none is
-  std::optional<HeldMemory> held;           // out-of-memory alone
+  // NVTX ranges open at the example (a leak's allocation), "epoch 2 / forward"; empty if none
+  std::string range;
+  std::string api;                // the call at fault as the program wrote it; empty if none is
+  std::optional<HeldMemory> held; // out-of-memory alone
   std::optional<AccessFigures> access = {}; // those of memory accesses alone
   std::optional<DeviceFault> fault = {};    // those of faults in kernels alone
 };

@@ -17,10 +17,10 @@ struct LabelledStack : CallStack {
 struct ReportedFinding : FindingFacts {
   std::string message; // one sentence: what happened, with numbers
   std::string advice;  // what to do
-  std::string owner;   // the library that did it for itself: "cuBLAS"; empty if it is the program's
-                       // own
-  std::string owner_clause; // the end of the message that says so: "; cuBLAS holds it: its ...";
-                            // may be empty
+  // The library that did it for itself: "cuBLAS"; empty if it is the program's own
+  std::string owner;
+  // The end of the message that says so: "; cuBLAS holds it: its ..."; may be empty
+  std::string owner_clause;
   Measure measure = Measure::kMistakes;
   std::vector<LabelledStack> stacks; // the call at fault first, then backwards in time
   std::size_t process = 0;           // index into Report::processes

@@ -51,8 +51,8 @@ public:
   };
   struct Mark {
     std::size_t begin, size; // in recorded()
-    std::string runtime;     // what stands there if the program calls the runtime; empty: it is a
-                             // call's name
+    // What stands there if the program calls the runtime; empty: it is a call's name
+    std::string runtime;
   };
 
   Text() = default;

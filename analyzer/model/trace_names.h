@@ -13,8 +13,8 @@ class TraceNames {
 public:
   virtual ~TraceNames() = default;
   virtual std::string_view api_name(std::uint16_t api) const = 0; // as_written(); "?" if unknown
-  virtual std::string_view handle_name(std::uint64_t handle) const = 0; // of a kernel or module;
-                                                                        // empty if unknown
+  // Of a kernel or module; empty if unknown
+  virtual std::string_view handle_name(std::uint64_t handle) const = 0;
   virtual std::string_view text(std::uint64_t id) const = 0; // of a kText record, empty if unknown
 
   // The call as the program wrote it: the runtime's name where one led here, else the driver's.

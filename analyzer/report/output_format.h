@@ -17,8 +17,8 @@ struct OutputOptions {
   bool color = false;
   std::size_t limit = 0;    // findings shown, 0 = all; what is held back is always counted
   unsigned stack_depth = 0; // frames shown of each stack, 0 = all
-  TableChoice tables = TableChoice::kAuto; // text: those that say more than the totals do, and few
-                                           // rows
+  // Text: those that say more than the totals do, and few rows
+  TableChoice tables = TableChoice::kAuto;
 };
 
 struct OutputInfo {

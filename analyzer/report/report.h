@@ -30,8 +30,8 @@ struct Report {
   std::uint64_t suppressed = 0;
   std::uint64_t below_min_bytes = 0; // findings left out by --min-bytes
   std::uint64_t other_kinds = 0;     // findings left out by --only and --skip
-  std::vector<std::string> remarks; // sentences about the run: unhooked children, no CUDA call seen
-                                    // and why
+  // Sentences about the run: unhooked children, no CUDA call seen and why
+  std::vector<std::string> remarks;
   bool no_cuda_calls = false;
 
   std::uint64_t count(Severity severity) const;

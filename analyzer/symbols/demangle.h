@@ -22,8 +22,8 @@ std::string_view bare_function(std::string_view name);
 // Without namespace, class and template arguments too: "step".
 std::string_view unscoped_function(std::string_view name);
 
-inline constexpr std::size_t kLongestName = 120; // of a function in a sentence: template arguments
-                                                 // may fill pages
+// Of a function in a sentence: template arguments may fill pages
+inline constexpr std::size_t kLongestName = 120;
 
 // At most `width` characters: parameters are dropped first, then template arguments, the return
 // type, the end.

@@ -15,8 +15,8 @@
 
 namespace gmt {
 
-inline constexpr unsigned kDeepestScope = 256; // of nested scopes: damaged files must not recurse
-                                               // without end
+// Of nested scopes: damaged files must not recurse without end
+inline constexpr unsigned kDeepestScope = 256;
 
 // A function's name, demangled if it is known as linked; empty if there is none.
 std::string function_name(Dwarf_Die die);

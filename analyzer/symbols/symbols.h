@@ -22,8 +22,8 @@
 namespace gmt {
 
 struct SymbolOptions {
-  std::vector<std::filesystem::path> debug_roots{"/usr/lib/debug"}; // where separate debug files
-                                                                    // are
+  // Where separate debug files are
+  std::vector<std::filesystem::path> debug_roots{"/usr/lib/debug"};
 };
 
 // A function, or a function inlined into the next one, at one address.
@@ -51,8 +51,8 @@ public:
 
 private:
   struct File {
-    std::map<std::uint64_t, std::vector<SourceFrame>> frames; // by offset in the file's address
-                                                              // space
+    // By offset in the file's address space
+    std::map<std::uint64_t, std::vector<SourceFrame>> frames;
     std::vector<std::uint64_t> wanted;
     bool answered = false, remarked = false;
   };

@@ -32,8 +32,8 @@ public:
   std::optional<std::string> write(const std::filesystem::path& trace) const;
 
 private:
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<Frame>> frames_; // by address and
-                                                                                 // loaded order
+  // By address and loaded order
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<Frame>> frames_;
 };
 
 } // namespace gmt

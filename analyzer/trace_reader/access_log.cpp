@@ -87,8 +87,8 @@ private:
                               .identity = f.word(trace::AccessFunctionWord::identity),
                               .measured = f.measured(),
                               .lost = f.lost(),
-                              .shared_measured = f.measured() + f.more_shared(), // the latter may
-                                                                                 // be negative
+                              // The latter may be negative
+                              .shared_measured = f.measured() + f.more_shared(),
                               .launches = f.launches(),
                               .plain_nanoseconds = f.plain_nanoseconds(),
                               .longest_nanoseconds = f.longest_nanoseconds(),

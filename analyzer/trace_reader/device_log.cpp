@@ -16,8 +16,8 @@ namespace {
 
 using trace::Kind;
 
-constexpr std::uintmax_t kMaxRingBytes = std::uintmax_t{4} << 30; // many times what the interposer
-                                                                  // makes
+// Many times what the interposer makes
+constexpr std::uintmax_t kMaxRingBytes = std::uintmax_t{4} << 30;
 
 bool is_device_kind(Kind kind) {
   return kind >= Kind::kDeviceAlloc && kind <= Kind::kDeviceDrained;

@@ -27,9 +27,9 @@ struct DeviceLogFiles {
 
 struct DeviceRecord {
   trace::Head head;
-  trace::DeviceSlot slot;                 // of kDeviceDrained, the bytes of a trace::Slot
-  std::span<const std::uint64_t> payload; // for trace::DeviceAllocView and the other views; at
-                                          // least 4 words
+  trace::DeviceSlot slot; // of kDeviceDrained, the bytes of a trace::Slot
+  // For trace::DeviceAllocView and the other views; at least 4 words
+  std::span<const std::uint64_t> payload;
 
   trace::DeviceOp op() const { return trace::device_op(head.flags); }
   trace::DeviceSpace space() const { return trace::device_space(head.flags); }
@@ -57,8 +57,8 @@ private:
   bool is_repeated();
 
   LogStats stats_;
-  std::optional<SlotFile> log_, ring_; // ring_: what was left there, and a kDeviceDrained of our
-                                       // own
+  // ring_: what was left there, and a kDeviceDrained of our own
+  std::optional<SlotFile> log_, ring_;
   std::vector<std::uint64_t> last_ticket_; // of each sub-ring, plus one; 0 none yet
   std::vector<std::uint64_t> payload_;
   DeviceRecord record_{};

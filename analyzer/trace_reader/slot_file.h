@@ -107,8 +107,8 @@ public:
   // file is opened anew for every batch: traces of more threads than there are file descriptors.
   SlotFile(std::filesystem::path path, LogStats& stats, ZeroHeads zero_heads = ZeroHeads::kTorn,
            bool keep_open = true);
-  SlotFile(std::vector<trace::Slot> slots, LogStats& stats, ZeroHeads zero_heads); // no file: these
-                                                                                   // slots
+  // No file: these slots
+  SlotFile(std::vector<trace::Slot> slots, LogStats& stats, ZeroHeads zero_heads);
   ~SlotFile();
   SlotFile(const SlotFile&) = delete;
   SlotFile& operator=(const SlotFile&) = delete;

@@ -15,9 +15,9 @@ class StackTable {
 public:
   // Equal stacks get equal ids; the empty stack is id 0.
   StackId intern(std::span<const std::uint64_t> addresses);
-  std::span<const std::uint64_t> frames(StackId id) const; // empty for id 0 and for ids never given
-                                                           // out
-  std::size_t size() const { return begins_.size() - 2; }  // ids are 1..size()
+  // Empty for id 0 and for ids never given out
+  std::span<const std::uint64_t> frames(StackId id) const;
+  std::size_t size() const { return begins_.size() - 2; } // ids are 1..size()
 
 private:
   struct Bucket {

@@ -46,9 +46,9 @@ struct TraceDir {
   std::vector<std::string> apis; // by api id
   std::vector<Module> modules;
   std::optional<Completion> completion;
-  std::vector<std::filesystem::path> logs; // sorted by name; may be empty: a process that made no
-                                           // recorded call
-  std::vector<DeviceLogFiles> device_logs; // sorted by name: what kernels wrote
+  // Sorted by name; may be empty: a process that made no recorded call
+  std::vector<std::filesystem::path> logs;
+  std::vector<DeviceLogFiles> device_logs;        // sorted by name: what kernels wrote
   std::vector<std::filesystem::path> access_logs; // sorted by name: what instructions did to memory
   std::uint64_t damaged_lines = 0;
 

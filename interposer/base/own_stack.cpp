@@ -27,10 +27,10 @@ namespace {
 
 constexpr std::uintptr_t kPage = 4096;
 constexpr std::size_t kOwnBytes = 256 << 10;
-constexpr std::uintptr_t kMostProbed = 256 << 10; // a page costs a system call; a thread's first
-                                                  // calls are not deep
-constexpr std::uintptr_t kLeastOfAll = 8 << 10;   // of every thread's stack, below the C library's
-                                                  // own data
+// A page costs a system call; a thread's first calls are not deep
+constexpr std::uintptr_t kMostProbed = 256 << 10;
+// Of every thread's stack, below the C library's own data
+constexpr std::uintptr_t kLeastOfAll = 8 << 10;
 static_assert(kLeastOfAll < kRoomForCapture);
 
 // The main thread's stack grows as far as its limit says; the kernel keeps 128 MiB free for it at
@@ -93,8 +93,8 @@ bool find_room(std::uintptr_t below, std::size_t bytes) noexcept {
   stack_t alternate{};
   bool found = false;
   if (sigaltstack(nullptr, &alternate) == 0 && (alternate.ss_flags & SS_ONSTACK) != 0) {
-    found = below - reinterpret_cast<std::uintptr_t>(alternate.ss_sp) >= bytes; // not kept: it ends
-                                                                                // with the handler
+    // Not kept: it ends with the handler
+    found = below - reinterpret_cast<std::uintptr_t>(alternate.ss_sp) >= bytes;
   } else if (find_main_stack(below)) {
     found = below - bytes >= known_stack.low;
   } else {

@@ -23,8 +23,8 @@ constexpr std::uint64_t kRoom = std::uint64_t{1} << 30;
 
 // A thread's stack without a limit is as large as the kernel's default.
 constexpr std::uint64_t kDefaultStack = 8 << 20;
-constexpr std::uint64_t kArguments = 128 << 10; // arguments and environment lie above where the
-                                                // stack starts; part of them
+// Arguments and environment lie above where the stack starts; part of them
+constexpr std::uint64_t kArguments = 128 << 10;
 
 } // namespace
 

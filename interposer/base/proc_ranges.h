@@ -8,8 +8,8 @@
 namespace gmt::interposer {
 
 struct HostRanges {
-  std::uint64_t heap_begin = 0, heap_end = 0; // where brk() grows; the end leaves room for what it
-                                              // will take
+  // Where brk() grows; the end leaves room for what it will take
+  std::uint64_t heap_begin = 0, heap_end = 0;
   std::uint64_t stack_begin = 0, stack_end = 0;
 };
 

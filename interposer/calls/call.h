@@ -19,9 +19,9 @@ class ThreadLog;
 // inside it. Kept in thread-local storage, because a call that longjmp or an exception left behind
 // leaves nothing valid on the stack.
 struct RuntimeScope {
-  const void* frame;         // of the entry; a scope below the current frame has been left
-  const std::uint64_t* mark; // lies in the entry's frame and holds `serial` while the call is in
-                             // progress
+  const void* frame; // of the entry; a scope below the current frame has been left
+  // Lies in the entry's frame and holds `serial` while the call is in progress
+  const std::uint64_t* mark;
   std::uint64_t serial;
   std::uint16_t row;
   std::uint16_t kind_flags;

@@ -33,9 +33,9 @@ struct Ring {
 
   // Kept by the drain.
   ThreadLog* log = nullptr; // made when there is something to write
-  bool without_log = false; // it could not be: records are passed over, so that no kernel waits for
-                            // room
-  std::uint64_t lost = 0;   // by kernels, as last recorded
+  // It could not be: records are passed over, so that no kernel waits for room
+  bool without_log = false;
+  std::uint64_t lost = 0; // by kernels, as last recorded
 };
 
 inline constexpr unsigned kMaxRings = 64;

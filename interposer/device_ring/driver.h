@@ -35,10 +35,8 @@ struct Driver {
   DriverFunction<std::uint64_t*, std::uint64_t> module_of{"cuFuncGetModule"};
   DriverFunction<std::uint64_t*, std::size_t*, std::uint64_t, const char*> variable{
     "cuModuleGetGlobal_v2"};
-  DriverFunction<std::uint64_t*, std::uint64_t> function_of{"cuKernelGetFunction"}; // of a
-                                                                                    // CUkernel; not
-                                                                                    // before CUDA
-                                                                                    // 12
+  // Of a CUkernel; not before CUDA 12
+  DriverFunction<std::uint64_t*, std::uint64_t> function_of{"cuKernelGetFunction"};
 };
 extern Driver driver; // under the RingLock
 

@@ -123,8 +123,8 @@ Ring* make_ring(ThreadLog& log, std::uint64_t context) noexcept {
     begin_draining(*ring);
     return ring;
   }
-  const bool spare = ring->state.load() == Ring::State::kSpare; // other contexts may have it
-                                                                // registered: it stays
+  // Other contexts may have it registered: it stays
+  const bool spare = ring->state.load() == Ring::State::kSpare;
   if (!spare) drop_ring_memory(ring->memory);
   ring->context = 0;
   refuse(context);

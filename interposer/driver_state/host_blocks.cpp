@@ -5,9 +5,8 @@
 namespace gmt::interposer {
 
 constinit std::atomic<std::uint32_t> followed_host_blocks{0};
-constinit std::atomic<std::uint8_t> host_block_counters[1 << kHostBlockCounterBits] = {}; // at most
-                                                                                          // kWays
-                                                                                          // each
+// At most kWays each
+constinit std::atomic<std::uint8_t> host_block_counters[1 << kHostBlockCounterBits] = {};
 constinit std::atomic<std::uint64_t> absent_host_bits{~std::uint64_t{0}};
 
 namespace {
@@ -77,8 +76,8 @@ void forget_host_memory() noexcept {
         remove_host_block(known & ~kRegistered);
     }
   }
-  absent_host_bits.store(~std::uint64_t{0}); // nothing is added in between: a child begins with one
-                                             // thread
+  // Nothing is added in between: a child begins with one thread
+  absent_host_bits.store(~std::uint64_t{0});
 }
 
 } // namespace gmt::interposer

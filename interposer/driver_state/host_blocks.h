@@ -34,8 +34,8 @@ void forget_host_memory() noexcept;                     // a forked child has no
 // An address of the set with what is known of it.
 inline constexpr std::uint64_t kRegistered = 1;
 
-inline constexpr unsigned kHostBlockCounterBits = 14; // the high bits of one hash: a counter
-                                                      // belongs to one bucket
+// The high bits of one hash: a counter belongs to one bucket
+inline constexpr unsigned kHostBlockCounterBits = 14;
 extern std::atomic<std::uint8_t> host_block_counters[1 << kHostBlockCounterBits];
 extern std::atomic<std::uint64_t> absent_host_bits; // of every address that is or was in a bucket
 inline std::uint64_t hash_of_host_block(std::uint64_t address) noexcept {
@@ -50,7 +50,7 @@ inline bool may_be_followed(const void* pointer) noexcept {
            std::memory_order_relaxed) != 0;
 }
 void add_host_block(std::uint64_t known) noexcept; // the address, with kRegistered or without
-std::uint64_t remove_host_block(std::uint64_t address) noexcept; // what was added; 0 if it is not
-                                                                 // there
+// What was added; 0 if it is not there
+std::uint64_t remove_host_block(std::uint64_t address) noexcept;
 
 } // namespace gmt::interposer

@@ -39,8 +39,8 @@ extern "C" __attribute__((visibility("hidden"))) void* gmt_dlsym(void* handle,
   // The program's own handle finds us first. A program that asks whether CUDA is in the process
   // must not find only us.
   if (is_own_code(answer)) return next_function(name) != nullptr ? answer : undefined_symbol(name);
-  ObjectFile object; // a symbol of another library that happens to have the name is not ours to
-                     // replace
+  // A symbol of another library that happens to have the name is not ours to replace
+  ObjectFile object;
   if (row >= trace::kDriverApiCount) {
     if (!lies_in_library(answer, "libcudart.so", object)) return answer;
     if (std::strstr(object.path, "libcudart.so.13") == nullptr)

@@ -25,8 +25,8 @@ void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int)
 namespace gmt::interposer {
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // they are hooked as long as they are
-                                                           // exported
+// They are hooked as long as they are exported
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 // What dlsym, cuGetProcAddress and the stubs hand out, by row.
 extern "C" __attribute__((visibility("hidden"))) void* const gmt_entries[trace::kApiCount];

@@ -10,8 +10,8 @@
 
 namespace gmt::interposer {
 
-inline constexpr int kNoSuchFunction = 500; // CUDA_ERROR_NOT_FOUND: what a function answers that
-                                            // the driver lacks
+// CUDA_ERROR_NOT_FOUND: what a function answers that the driver lacks
+inline constexpr int kNoSuchFunction = 500;
 
 template <auto LookUp, class... Args> class DriverFunctionBy {
 public:

@@ -18,8 +18,8 @@ namespace gmt::interposer {
 
 constinit std::atomic<std::uint64_t> driver_start{0}, driver_bytes{0};
 constinit std::atomic<bool> any_wrapper{false};
-constinit std::atomic<void*> driver_forwards[trace::kDriverApiCount] = {}; // a wrapper or, usually,
-                                                                           // the same as own
+// A wrapper or, usually, the same as own
+constinit std::atomic<void*> driver_forwards[trace::kDriverApiCount] = {};
 constinit thread_local std::uint32_t gmt_called_by_name = 0;
 
 namespace {

@@ -11,8 +11,8 @@ namespace gmt::interposer {
 struct Bounds {
   std::uint64_t start = UINT64_MAX, end = 0; // end exclusive
 };
-Bounds bounds_of(const dl_phdr_info& info) noexcept; // of all that is mapped of it; an end of 0 if
-                                                     // nothing is
+// Of all that is mapped of it; an end of 0 if nothing is
+Bounds bounds_of(const dl_phdr_info& info) noexcept;
 
 // The value of the note with this owner and type, null if the object has none.
 const char* find_note(const dl_phdr_info& info, const char* owner, std::uint32_t type,

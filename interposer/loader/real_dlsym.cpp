@@ -15,8 +15,8 @@ namespace {
 using Dlsym = void* (*)(void*, const char*);
 
 constinit std::atomic<void*> loaders{nullptr}; // the loader's dlsym
-constinit std::atomic<void*> chained{nullptr}; // what comes after us in load order: usually the
-                                               // same
+// What comes after us in load order: usually the same
+constinit std::atomic<void*> chained{nullptr};
 
 void* loader_dlsym() noexcept {
   void* f = loaders.load(std::memory_order_acquire);

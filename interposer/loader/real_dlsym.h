@@ -22,8 +22,8 @@ void* next_function(const char* name) noexcept;
 void* function_in_scope_of(const void* address, const char* name) noexcept;
 // Null, and dlerror() says that there is no such symbol.
 void* undefined_symbol(const char* name) noexcept;
-void close_handle(void* handle) noexcept; // dlclose past our own hook, which takes every call for
-                                          // an unloading
+// Dlclose past our own hook, which takes every call for an unloading
+void close_handle(void* handle) noexcept;
 inline void* not_ours(void* function) noexcept {
   return function != nullptr && !is_own_code(function) ? function : nullptr;
 }
@@ -32,8 +32,8 @@ inline void* not_ours(void* function) noexcept {
 
 // What a call of the exported symbol is forwarded to: another preload's wrapper if there is one,
 // else the driver's own function. Null if this driver does not export the row.
-extern std::atomic<void*> driver_forwards[trace::kDriverApiCount]; // null while the driver is not
-                                                                   // known
+// Null while the driver is not known
+extern std::atomic<void*> driver_forwards[trace::kDriverApiCount];
 void* find_driver_function(std::uint16_t row) noexcept;
 inline void* driver_function(std::uint16_t row) noexcept {
   void* f = driver_forwards[row].load(std::memory_order_acquire);

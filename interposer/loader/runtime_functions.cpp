@@ -24,8 +24,8 @@ constinit std::atomic<void*> adopted[trace::kApiCount - trace::kDriverApiCount] 
 struct Known {
   std::atomic<const void*> caller;
   std::atomic<void*> function;
-  std::atomic<std::uint64_t> check; // caller, function, row and epoch, so that a torn entry never
-                                    // matches
+  // Caller, function, row and epoch, so that a torn entry never matches
+  std::atomic<std::uint64_t> check;
 };
 constexpr unsigned kKnown = 2048;
 constinit Known known_functions[kKnown] = {};
@@ -116,8 +116,8 @@ void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcep
 [[gnu::noinline]] void* learn_runtime_function_here(std::uint16_t row,
                                                     const void* caller) noexcept {
   const SignalGuard signals;
-  const CachedFunction site(caller, row); // before the search: what is unloaded meanwhile makes it
-                                          // void
+  // Before the search: what is unloaded meanwhile makes it void
+  const CachedFunction site(caller, row);
   ObjectFile object;
   // A wrapper that jumped on to us leaves our own address as its caller.
   const bool known = !is_own_code(caller) && object_of(caller, object);

@@ -122,15 +122,14 @@ int note_one(dl_phdr_info* info, std::size_t, void*) noexcept {
   if (b.end == 0) return 0;
   const std::uint64_t name = hash_of(info->dlpi_name);
   if (Noted* known = find_noted(b.start)) {
-    known->seen = known->end == b.end && known->name == name; // else another library has taken its
-                                                              // place: the old one is written off
-                                                              // first
+    // Else another library has taken its place: the old one is written off first
+    known->seen = known->end == b.end && known->name == name;
     return 0;
   }
   if (noted_count == kMaxNoted) return 1;
   noted[noted_count++] = {b.start, b.end, name, true};
-  static char id[130], own[4096], path[4200], line[4800]; // under the lock; a thread's stack may be
-                                                          // small
+  // Under the lock; a thread's stack may be small
+  static char id[130], own[4096], path[4200], line[4800];
   build_id_of(*info, id);
   escape(absolute_path_of(*info, b.start, own, sizeof own), path, sizeof path);
   int n =

@@ -154,8 +154,8 @@ int push_range(std::uint64_t domain, const Name* name) noexcept {
     return level;
   }
   r->open[r->depth] = {domain, name};
-  std::atomic_signal_fence(std::memory_order_release); // a handler's CUDA call finds the range
-                                                       // whole or not at all
+  // A handler's CUDA call finds the range whole or not at all
+  std::atomic_signal_fence(std::memory_order_release);
   ++r->depth;
   return level;
 }

@@ -28,10 +28,10 @@ namespace gmt::interposer {
 
 namespace {
 
-constinit std::atomic<std::uint32_t> never_started{0}; // stands in for the fork page until there is
-                                                       // one
-constinit std::atomic<int> lock_holder{0}; // process that holds the lock of the slow paths:
-                                           // starting, leasing
+// Stands in for the fork page until there is one
+constinit std::atomic<std::uint32_t> never_started{0};
+// Process that holds the lock of the slow paths: starting, leasing
+constinit std::atomic<int> lock_holder{0};
 constinit std::atomic<int> refused_pid{0}; // this process tried and cannot record
 constinit ThreadLog* free_logs = nullptr;
 constinit ThreadLog* first_log = nullptr; // counts what threads without a log lose
@@ -190,9 +190,8 @@ bool Process::map_fork_page() noexcept {
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return false;
   if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
-    pthread_atfork(nullptr, nullptr, [] { fork_page_.load()->store(kOff); }); // kernels
-                                                                              // before 4.14, some
-                                                                              // sandboxes
+    // Kernels before 4.14, some sandboxes
+    pthread_atfork(nullptr, nullptr, [] { fork_page_.load()->store(kOff); });
   }
   fork_page_.store(static_cast<std::atomic<std::uint32_t>*>(page));
   return true;
@@ -230,8 +229,8 @@ bool Process::make_directory_under(const char* parent) noexcept {
   sanitize(host);
   char* dot = std::strchr(host, '.'); // the short name is enough to tell machines apart
   if (dot != nullptr) *dot = '\0';
-  for (unsigned again = 0; again < 100000; ++again) { // an exec keeps the pid; pids of two
-                                                      // containers may be equal
+  // An exec keeps the pid; pids of two containers may be equal
+  for (unsigned again = 0; again < 100000; ++again) {
     const char* separator = again == 0 ? "" : ".";
     char number[16] = "";
     if (again != 0) std::snprintf(number, sizeof number, "%u", again);
@@ -327,8 +326,8 @@ void Process::notify_command(const char* word, const char* text) noexcept {
 
 bool Process::take_budget(std::uint64_t bytes, bool reserve) noexcept {
   const std::uint64_t limit = options_.max_trace;
-  const std::uint64_t allowed = reserve ? limit : limit - limit / 8; // the last eighth is for
-                                                                     // allocations and releases
+  // The last eighth is for allocations and releases
+  const std::uint64_t allowed = reserve ? limit : limit - limit / 8;
   const std::uint64_t used = budget_used_.fetch_add(bytes);
   if (used + bytes <= allowed) return true;
   budget_used_.fetch_sub(bytes);

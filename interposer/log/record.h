@@ -17,8 +17,8 @@
 
 namespace gmt::interposer {
 
-inline constexpr unsigned kMaxRecordWords = 74; // a first slot and ten more: 70 pointers of a
-                                                // launch
+// A first slot and ten more: 70 pointers of a launch
+inline constexpr unsigned kMaxRecordWords = 74;
 
 // What a release must do before its real call and an allocation after it (see trace/FORMAT.md,
 // "order").

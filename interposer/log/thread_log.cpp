@@ -19,12 +19,12 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr std::uint64_t kFirstBytes = 64 << 10;  // most threads never need more
-constexpr std::uint64_t kMaxStepBytes = 1 << 20; // a step costs some hundred microseconds: rare
-                                                 // enough, small enough
+constexpr std::uint64_t kFirstBytes = 64 << 10; // most threads never need more
+// A step costs some hundred microseconds: rare enough, small enough
+constexpr std::uint64_t kMaxStepBytes = 1 << 20;
 constexpr std::uint64_t kSmallestWindow = 1 << 20;
-constexpr std::uint64_t kWindowBytes[] = {256 << 20, 16 << 20, kSmallestWindow}; // smaller ones for
-                                                                                 // `ulimit -v`
+// Smaller ones for `ulimit -v`
+constexpr std::uint64_t kWindowBytes[] = {256 << 20, 16 << 20, kSmallestWindow};
 
 constexpr std::uint32_t kRestAfterFailure = 255;
 

@@ -44,8 +44,8 @@ public:
   // Before a call that waits: room for as much as was written since the last one, so that the calls
   // until the next need not make it.
   void make_room_ahead() noexcept {
-    const std::uint32_t used = next_ - next_at_wait_; // of a file begun since then: too much, or
-                                                      // nothing to do
+    // Of a file begun since then: too much, or nothing to do
+    const std::uint32_t used = next_ - next_at_wait_;
     next_at_wait_ = next_;
     const std::uint32_t ahead = used < kMostSlotsAhead ? used : kMostSlotsAhead;
     if (next_ + ahead > capacity_) [[unlikely]]
@@ -83,8 +83,8 @@ public:
   std::uint32_t file() const noexcept { return file_; } // changes when the log begins another file
   StackInterner& stacks() noexcept { return stacks_; }
   ThreadLog* next_free = nullptr; // list of logs whose thread has ended
-  std::uint32_t epoch = 0;        // session it belongs to: after fork the parent's logs are not the
-                                  // child's
+  // Session it belongs to: after fork the parent's logs are not the child's
+  std::uint32_t epoch = 0;
 
 private:
   // Only this thread and its own signal handlers reserve here: one instruction is atomic enough, no
@@ -121,8 +121,8 @@ private:
   std::uint32_t sequence_ = 0;
   std::uint32_t thread_ = 0; // number of the thread that it is leased to
   char path_[4200] = {};
-  char unfinished_[4208] = {}; // path_ while the file is being made; a thread's stack may be too
-                               // small for it
+  // path_ while the file is being made; a thread's stack may be too small for it
+  char unfinished_[4208] = {};
 };
 
 } // namespace gmt::interposer

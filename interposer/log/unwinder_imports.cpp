@@ -112,8 +112,8 @@ void redirect_unwinder_imports(void* library) noexcept {
     const ElfW(Rela) * first;
     std::size_t bytes;
   } tables[2] = {};
-  for (const ElfW(Dyn)* d = map->l_ld; d->d_tag != DT_NULL; ++d) { // glibc has made these addresses
-                                                                   // absolute
+  // Glibc has made these addresses absolute
+  for (const ElfW(Dyn)* d = map->l_ld; d->d_tag != DT_NULL; ++d) {
     if (d->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(d->d_un.d_ptr);
     if (d->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(d->d_un.d_ptr);
     if (d->d_tag == DT_JMPREL) tables[0].first = reinterpret_cast<const ElfW(Rela)*>(d->d_un.d_ptr);

@@ -31,9 +31,9 @@ using trace::SyncOp;
 using trace::UseClass;
 
 struct Recorder {
-  static constexpr Kind kFrequent = Kind::kNone; // the only kind of record, where calls come by the
-                                                 // million
-  struct Around {};                              // lives from before the real call until after it
+  // The only kind of record, where calls come by the million
+  static constexpr Kind kFrequent = Kind::kNone;
+  struct Around {}; // lives from before the real call until after it
   template <class Tuple> static void after(Record&, const Tuple&) {}
 };
 

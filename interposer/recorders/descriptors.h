@@ -96,8 +96,8 @@ template <class Descriptor> void describe_array(Record& r, const Descriptor& d,
     depth = d.Depth;
     flags = d.Flags;
   }
-  const bool layered = (flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0; // layers do
-                                                                                     // not shrink
+  // Layers do not shrink
+  const bool layered = (flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
   const auto shrunk = [](std::uint64_t extent, unsigned level) {
     return extent >> level != 0 ? extent >> level : std::uint64_t{1};
   };

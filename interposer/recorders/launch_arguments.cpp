@@ -168,8 +168,8 @@ using GetName = DriverFunction<const char**, std::uint64_t>;
 constinit GetParameter function_parameter{"cuFuncGetParamInfo"},
   kernel_parameter{"cuKernelGetParamInfo"};
 constinit GetName function_name{"cuFuncGetName"}, kernel_name{"cuKernelGetName"};
-constexpr int kInvalidValue = 1, kInvalidHandle = 400; // CUDA_ERROR_INVALID_VALUE,
-                                                       // CUDA_ERROR_INVALID_HANDLE
+// CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_HANDLE
+constexpr int kInvalidValue = 1, kInvalidHandle = 400;
 
 constexpr std::size_t kMaxParameters = 512; // kernels with more go unscanned
 static_assert(trace::KernelWord::kCount + kMaxParameters <= kMaxPayloadWords);

@@ -124,8 +124,8 @@ template <UseClass C, int Resource> struct RuntimeBind : Recorder {
     const auto element = [](const auto& format) {
       return static_cast<std::uint64_t>(format.x + format.y + format.z + format.w) / 8;
     };
-    switch (static_cast<CUresourcetype>(d->resType)) { // the runtime's enumeration has the same
-                                                       // numbers
+    // The runtime's enumeration has the same numbers
+    switch (static_cast<CUresourcetype>(d->resType)) {
     case CU_RESOURCE_TYPE_ARRAY: return set_use(r, C, as_word(d->res.array.array), 0, 0);
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
       return set_use(r, C, as_word(d->res.mipmap.mipmap), 0, 0);

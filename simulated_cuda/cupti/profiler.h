@@ -39,8 +39,8 @@ struct Profiler {
 
 Profiler& profiler();
 
-bool wait_for(CUcontext context);                           // whatever the context has to do
-void count_in_range(CUcontext context, const char* kernel); // range_profiler.cpp; under the
-                                                            // profiler's mutex
+bool wait_for(CUcontext context); // whatever the context has to do
+// range_profiler.cpp; under the profiler's mutex
+void count_in_range(CUcontext context, const char* kernel);
 
 } // namespace gmt::sim

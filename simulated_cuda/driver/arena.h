@@ -44,8 +44,8 @@ private:
   size_t capacity_;
   size_t free_bytes_ = 0;
   Holes holes_;
-  std::pmr::vector<std::pmr::set<size_t>> by_class_; // offsets of the holes of 2^k to 2^(k+1)-1
-                                                     // granules
+  // Offsets of the holes of 2^k to 2^(k+1)-1 granules
+  std::pmr::vector<std::pmr::set<size_t>> by_class_;
 };
 
 } // namespace gmt::sim

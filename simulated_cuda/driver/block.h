@@ -37,9 +37,9 @@ inline constexpr unsigned kStaticVariable = 0x80000000u;
 
 struct Block {
   CUdeviceptr base = 0;
-  size_t size = 0;      // as requested
-  intptr_t to_host = 0; // added to a device address gives the address the driver itself reads and
-                        // writes
+  size_t size = 0; // as requested
+  // Added to a device address gives the address the driver itself reads and writes
+  intptr_t to_host = 0;
   BlockKind kind = BlockKind::kDevice;
   bool accessible = true; // kVmm: cuMemSetAccess has been called
   unsigned flags = 0;

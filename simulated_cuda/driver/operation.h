@@ -41,8 +41,8 @@ CUresult check_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult do_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult check_launch(const KernelOperation& kernel);
 CUresult do_launch(const KernelOperation& kernel);
-void watch_launches(void (*ran)(CUcontext context, const char* kernel)); // from now on called at
-                                                                         // every launch
+// From now on called at every launch
+void watch_launches(void (*ran)(CUcontext context, const char* kernel));
 
 // What an allocation node and cuMemFreeAsync do.
 CUresult prepare_alloc_node(AllocOperation& alloc);

@@ -37,8 +37,8 @@ cudaError_t make_peer_copy(const cudaMemcpy3DPeerParms& p, CUDA_MEMCPY3D_PEER* o
   CUDA_MEMCPY3D copy{};
   if (cudaError_t error = make_copy_3d(plain, &copy, empty); error != cudaSuccess) return error;
   static_assert(sizeof copy == sizeof *out);
-  __builtin_memcpy(out, &copy, sizeof copy); // the contexts stand where CUDA_MEMCPY3D has reserved
-                                             // words
+  // The contexts stand where CUDA_MEMCPY3D has reserved words
+  __builtin_memcpy(out, &copy, sizeof copy);
   out->srcContext = from;
   out->dstContext = to;
   return cudaSuccess;

@@ -71,8 +71,8 @@ To same_bits(From value) {
   if constexpr (std::is_class_v<From>) {
     return std::bit_cast<To>(value);
   } else if constexpr (std::is_pointer_v<From> || std::is_pointer_v<To>) {
-    return (To)value; // a cast that may drop const, change the pointee, or turn a pointer into a
-                      // CUdeviceptr
+    // A cast that may drop const, change the pointee, or turn a pointer into a CUdeviceptr
+    return (To)value;
   } else {
     return static_cast<To>(value);
   }

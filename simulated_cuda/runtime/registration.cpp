@@ -22,8 +22,8 @@ struct Variable {
   std::string name;
   size_t bytes = 0;
   bool managed = false;
-  void** managed_pointer = nullptr; // nvcc's shadow of a __managed__ variable is a pointer that we
-                                    // fill
+  // nvcc's shadow of a __managed__ variable is a pointer that we fill
+  void** managed_pointer = nullptr;
 };
 
 struct Function {
@@ -47,8 +47,8 @@ struct Registry {
 };
 
 Registry& registry() {
-  static auto* const instance = new Registry; // dlclose of a user's library may come after our
-                                              // destructors
+  // Dlclose of a user's library may come after our destructors
+  static auto* const instance = new Registry;
   return *instance;
 }
 

@@ -113,8 +113,8 @@ TEST(DeviceRing, IsSoundOnlyWhenWhole) {
 TEST(DeviceRing, RecordsGoAroundTheEnd) {
   TestRing ring(4, 8);
   using Numbers = std::vector<std::uint64_t>;
-  for (std::uint64_t n = 0; n < 50; n += 2) { // 3 + 2 slots a round: the beginning moves through
-                                              // all places
+  // 3 + 2 slots a round: the beginning moves through all places
+  for (std::uint64_t n = 0; n < 50; n += 2) {
     ASSERT_TRUE(put(ring.writer(3), 1, n, 3));
     ASSERT_TRUE(put(ring.writer(3), 1, n + 1, 2));
     EXPECT_EQ(numbers(ring.reader(3)), (Numbers{n, n + 1}));
@@ -199,8 +199,8 @@ TEST(DeviceRing, ReaderStopsAtWhatIsNotWrittenAndPassesOverItAtTheEnd) {
 }
 
 TEST(DeviceRing, WhatAKilledReaderHadZeroedIsNotTorn) {
-  for (std::uint64_t taken = 0; taken <= 4; ++taken) { // so many records had been taken when the
-                                                       // first two were zeroed
+  // So many records had been taken when the first two were zeroed
+  for (std::uint64_t taken = 0; taken <= 4; ++taken) {
     TestRing ring(1, 16);
     for (std::uint64_t number = 0; number < 4; ++number)
       EXPECT_TRUE(put(ring.writer(0), 1, number, 1));

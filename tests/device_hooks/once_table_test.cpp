@@ -24,8 +24,8 @@ TEST(OnceTable, TheFirstDescribesAndTheOthersNeedNot) {
 
 TEST(OnceTable, WhatTheFirstOneNeverDescribedTheNextOneDoes) {
   std::uint64_t entry = 0;
-  EXPECT_EQ(claim(entry, kKey, false), EntryState::kToDescribe); // and dies, or finds no room in
-                                                                 // the ring
+  // And dies, or finds no room in the ring
+  EXPECT_EQ(claim(entry, kKey, false), EntryState::kToDescribe);
   EXPECT_EQ(claim(entry, kOther, false), EntryState::kOfOtherKey);
   EXPECT_EQ(claim(entry, kKey, false), EntryState::kToDescribe);
   set_described(entry, kKey);
@@ -38,8 +38,8 @@ TEST(OnceTable, ANewerGridDisplacesAnOlderOne) {
   EXPECT_EQ(claim(entry, kOther, true), EntryState::kToDescribe); // not described yet
   set_described(entry, kOther);
   EXPECT_EQ(claim(entry, kOther, true), EntryState::kDescribed);
-  EXPECT_EQ(claim(entry, kKey, true), EntryState::kToDescribe); // and is described again when it
-                                                                // comes back
+  // And is described again when it comes back
+  EXPECT_EQ(claim(entry, kKey, true), EntryState::kToDescribe);
 }
 
 // Each thread refers to every key. A description stands in `described`; whatever happens, it does

@@ -137,8 +137,8 @@ TEST(Driver, EverythingNeedsCuInitAndAContext) {
                        DRIVER(cuMemAlloc)(&address, 1) == CUDA_ERROR_INVALID_CONTEXT;
     std::_Exit(right ? 0 : 1);
   };
-  testing::FLAGS_gtest_death_test_style = "threadsafe"; // a fresh process: CUDA does not survive
-                                                        // fork
+  // A fresh process: CUDA does not survive fork
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
 }
 

@@ -106,8 +106,8 @@ API int cuMemFree(u32) { return note_call("cuMemFree"), kInvalid; }
 API int cuMemFree_v2(u64 address) { return note_call("cuMemFree_v2"), give_back(address); }
 API int cuMemAllocManaged(u64* address, u64 bytes, u32) {
   note_call("cuMemAllocManaged");
-  return cuMemAlloc_v2(address, bytes); // through the loader where this library is not linked with
-                                        // -Bsymbolic
+  // Through the loader where this library is not linked with -Bsymbolic
+  return cuMemAlloc_v2(address, bytes);
 }
 API int cuMemHostRegister_v2(void*, u64, u32) { return note_call("cuMemHostRegister_v2"), kOk; }
 API int cuMemHostUnregister(void*) { return note_call("cuMemHostUnregister"), kOk; }

@@ -73,8 +73,8 @@ void handler(int) { free_registered(); }
 // realloc() that moves a block frees the old one, realloc() that does not frees nothing; delete of
 // aligned memory is a free() like others.
 void grow_registered() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 17); // large blocks are mapped, so that a small one that grows
-                                      // must move
+  // Large blocks are mapped, so that a small one that grows must move
+  mallopt(M_MMAP_THRESHOLD, 1 << 17);
   for (int i = 0; i < 50; ++i) {
     void* volatile block = registered();
     void* volatile same = std::realloc(block, 4096);

@@ -308,9 +308,8 @@ int plugin_loop(const char* path) {
     bad += reinterpret_cast<Run>(dlsym(plugin, "run"))() != 0;
     dlclose(plugin);
     void* hole =
-      mmap(nullptr, 4096 * (1 + i % 3), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); // another
-                                                                                        // place
-                                                                                        // next time
+      // Another place next time
+      mmap(nullptr, 4096 * (1 + i % 3), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (hole == MAP_FAILED) return 1;
   }
   stop = true;

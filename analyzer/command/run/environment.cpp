@@ -99,8 +99,8 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
 
 std::string make_run_id() {
   std::uint64_t id = 0;
-  if (::getrandom(&id, sizeof id, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof id)) // early at
-                                                                                     // boot
+  // Early at boot
+  if (::getrandom(&id, sizeof id, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof id))
     id = read_monotonic_ns() * 0x9e3779b97f4a7c15u ^ static_cast<std::uint64_t>(::getpid()) << 40;
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(id));

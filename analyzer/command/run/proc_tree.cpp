@@ -25,8 +25,8 @@ bool read_process_stat(pid_t pid, ProcessStat& stat) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   if (!std::getline(file, line, '\0')) return false;
-  const std::size_t open = line.find('('), close = line.rfind(')'); // the name may hold anything,
-                                                                    // also ')'
+  // The name may hold anything, also ')'
+  const std::size_t open = line.find('('), close = line.rfind(')');
   if (open == std::string::npos || close == std::string::npos || close < open) return false;
   stat.pid = pid;
   stat.name = line.substr(open + 1, close - open - 1);

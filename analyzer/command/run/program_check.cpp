@@ -140,9 +140,8 @@ ProgramCheck check_program(const std::string& path) {
       name +
       "is built with the musl C library, which the checker cannot be loaded beside: nothing can "
       "be checked; build it with glibc";
-  } else if (check.facts.interpreter.empty() && !starts_with(base_name(path), "ld")) { // ld.so
-                                                                                       // ./app is
-                                                                                       // fine
+  } else if (check.facts.interpreter.empty() && !starts_with(base_name(path), "ld")) {
+    // ld.so ./app is fine
     check.refusal =
       name +
       "is statically linked: it loads no library, so nothing can be checked; link it without "

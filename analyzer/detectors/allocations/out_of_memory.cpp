@@ -302,8 +302,8 @@ private:
   const ProcessFacts& facts_;
   std::vector<Failure> failures_;
   std::unordered_map<std::uint64_t, std::size_t> by_call_;
-  std::unordered_map<std::uint32_t, std::size_t> awaiting_; // the driver's word: thread -> its
-                                                            // failure
+  // The driver's word: thread -> its failure
+  std::unordered_map<std::uint32_t, std::size_t> awaiting_;
 };
 
 const DetectorRegistration kOutOfMemoryDetector{{

@@ -38,8 +38,8 @@ bool is_device_only(MemoryKind memory_kind) {
 // the usual way to have CUDA start at a chosen moment.
 class Starters {
 public:
-  static constexpr std::uint64_t kMostBytes = 256; // cudaMalloc aligns to so many: less takes as
-                                                   // much
+  // cudaMalloc aligns to so many: less takes as much
+  static constexpr std::uint64_t kMostBytes = 256;
 
   void expect(std::uint16_t context) {
     if (!is_known(context)) expected_.push_back(context);

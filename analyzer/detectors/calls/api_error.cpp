@@ -305,8 +305,8 @@ private:
   }
 
   const ProcessFacts& facts_;
-  std::unordered_map<std::uint32_t, Retry> retries_; // by thread: failures that the runtime may
-                                                     // repeat
+  // By thread: failures that the runtime may repeat
+  std::unordered_map<std::uint32_t, Retry> retries_;
   std::optional<Finding> sticky_;
   std::uint16_t sticky_code_ = 0, sticky_context_ = 0;
   std::uint64_t after_sticky_ = 0;

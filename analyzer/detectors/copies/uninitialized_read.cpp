@@ -75,8 +75,8 @@ bool is_private(const Block& block, const ProcessFacts& facts) {
   case MemoryKind::kArray:
   case MemoryKind::kMipmappedArray:
     return !is_sparse(block) && (block.shape().flags & kDeferredMapping) == 0 &&
-           facts.api_name(block.api).find("External") == std::string_view::npos; // another API's
-                                                                                 // memory
+           // Another API's memory
+           facts.api_name(block.api).find("External") == std::string_view::npos;
   default: return false;
   }
 }
@@ -223,8 +223,8 @@ private:
     const auto side = Verdict::Side::kDestination;
     const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
     const Rows rows = shaped ? rows_of(e, side) : Rows{};
-    const bool padded = rows.count() > 1 && rows.pitch > rows.width; // what is behind the last row
-                                                                     // is no data
+    // What is behind the last row is no data
+    const bool padded = rows.count() > 1 && rows.pitch > rows.width;
     const std::uint64_t padding = padded ? rows.pitch - rows.width : 0;
     const std::uint64_t end = access.address + access.bytes + padding;
     if (access.bytes != 0 && end > access.address) ranges.add(access.address, end);

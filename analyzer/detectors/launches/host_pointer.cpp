@@ -112,10 +112,10 @@ private:
     // A program that only launches has a context that nothing names yet.
     const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
     if (device == nullptr || device->reads_pageable_memory) return;
-    const std::uint64_t function = trace::LaunchView(e).function(); // a graph's kernel has it in
-                                                                    // the same word
-    unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are
-                                         // one mistake
+    // A graph's kernel has it in the same word
+    const std::uint64_t function = trace::LaunchView(e).function();
+    // One finding a parameter: all fields of a structure are one mistake
+    unsigned last = trace::kNoParameter;
     for (const std::uint64_t word : arguments_of(e)) {
       const std::uint64_t address = trace::argument_address(word);
       const unsigned parameter = trace::argument_parameter(word);

@@ -54,8 +54,8 @@ private:
     Block block; // as it was
     std::string_view api;
     StackId launched;
-    Text end_of; // the block beside that the address is the end of, if another argument points into
-                 // it
+    // The block beside that the address is the end of, if another argument points into it
+    Text end_of;
   };
 
   // The device that runs the launch; -1 if context and stream do not agree on it.
@@ -74,8 +74,8 @@ private:
     const trace::LaunchView launch(e);
     const int device = device_of(e, heap);
     if (device < 0 || heap.is_capturing(e, launch.stream())) return;
-    unsigned last = trace::kNoParameter; // one finding a parameter: all fields of a structure are
-                                         // one mistake
+    // One finding a parameter: all fields of a structure are one mistake
+    unsigned last = trace::kNoParameter;
     for (const Access& access : heap.accesses()) {
       const Block& block = *access.block;
       if (block.memory_kind != MemoryKind::kDevice && block.memory_kind != MemoryKind::kPitched)

@@ -150,8 +150,8 @@ private:
     bool imported = false; // by another process, in its own order
     std::vector<Use> uses; // one a stream; what may be another's comes behind, for itself
   };
-  using Key = std::array<std::uint64_t, 6>; // what is equal in findings that are one; the last: see
-                                            // Use
+  // What is equal in findings that are one; the last: see Use
+  using Key = std::array<std::uint64_t, 6>;
   enum class Mistake : std::uint8_t { kUsedEarly, kFreedEarly, kFreedInUse, kFreedWithoutWait };
 
   void on_alloc(const Event& e, const Heap& heap) {

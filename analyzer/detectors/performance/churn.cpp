@@ -192,8 +192,8 @@ private:
 
   const ProcessFacts& facts_;
   std::vector<Sizes> stacks_;
-  std::vector<std::array<Pairs, kSizes>> pairs_; // of the same stacks // by the id of the
-                                                 // allocation's stack
+  // Of the same stacks // by the id of the allocation's stack
+  std::vector<std::array<Pairs, kSizes>> pairs_;
 };
 
 const DetectorRegistration kChurn{{

@@ -14,8 +14,8 @@ namespace {
 // What pinned memory was asked to be (cuda.h on cuMemHostAlloc): " (mapped)"; empty if nothing.
 std::string pinned_words(const Block& block) {
   if (block.memory_kind != trace::MemoryKind::kPinned) return {};
-  static constexpr std::string_view kWords[] = {"portable", "mapped", "write-combined"}; // bits 0
-                                                                                         // to 2
+  // Bits 0 to 2
+  static constexpr std::string_view kWords[] = {"portable", "mapped", "write-combined"};
   std::string words;
   for (unsigned bit = 0; bit < std::size(kWords); ++bit) {
     if ((block.shape().flags >> bit & 1) != 0)

@@ -20,8 +20,8 @@ std::string why_uses_are_unseen(const EndOfTrace& end, const ProcessFacts& facts
 
 // "1.0 MiB of device memory allocated by cudaMalloc"
 Text describe_block(const Block& block, const TraceNames& names);
-std::string_view allocated_word(const Block& block); // "allocated", "registered", "found" for a
-                                                     // static variable
+// "allocated", "registered", "found" for a static variable
+std::string_view allocated_word(const Block& block);
 // "1.0 MiB of device memory"; "device memory of unknown size"
 std::string describe_bytes(std::uint64_t bytes, trace::MemoryKind memory_kind);
 FindingStack stack_as(StackRole role, StackId stack, std::string_view api,

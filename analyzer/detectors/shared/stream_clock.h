@@ -25,8 +25,8 @@ namespace gmt {
 class StreamClock {
 public:
   static constexpr std::size_t kMaxStreams = 256; // alive at a time; with more, is_full()
-  static constexpr std::size_t kRest = 32; // numbers of streams that have ended and are not given
-                                           // out again yet
+  // Numbers of streams that have ended and are not given out again yet
+  static constexpr std::size_t kRest = 32;
   using Stream = std::uint16_t;
   static constexpr Stream kNoStream = UINT16_MAX;
 
@@ -116,8 +116,8 @@ private:
   void on_event_done(const Event& e, std::uint64_t event);
   void on_context_wait(const Event& e);
   void on_context_synchronized(const Event& e);
-  void signal(const Event& e, std::uint64_t handle, const Heap& heap); // others learn that the work
-                                                                       // so far is done
+  // Others learn that the work so far is done
+  void signal(const Event& e, std::uint64_t handle, const Heap& heap);
   bool is_unknown(const EventState& event) const {
     return event.is_shared || event.by_graphs || event.in_graph;
   }

@@ -130,8 +130,8 @@ StreamClock::Stream StreamClock::find(const Event& e, std::uint64_t handle, cons
   const gmt::Stream* made = heap.cuda().streams.find(handle);
   if (made != nullptr)
     return add(e, key, handle, {made->is_blocking, scope_of(made->context, heap)});
-  const bool default_one = handle == cuda::kStreamPerThread; // a blocking one (CUDA's manual,
-                                                             // stream synchronization behavior)
+  // A blocking one (CUDA's manual, stream synchronization behavior)
+  const bool default_one = handle == cuda::kStreamPerThread;
   return add(e, key, handle, {default_one || !strict_, device});
 }
 

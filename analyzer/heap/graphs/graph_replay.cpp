@@ -118,8 +118,8 @@ void GraphReplay::on_captured_kernel(const Event& e, std::span<const Id> blocks)
   if (!e.succeeded() || capture == 0) return;
   GraphWork kernel = work_of(e, GraphWork::Kind::kKernel, true);
   kernel.function = launch.function();
-  for (std::size_t i = 0; i < blocks.size(); ++i) { // what was freed before is the launch's own
-                                                    // mistake
+  // What was freed before is the launch's own mistake
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (blocks[i] != BlockStore::kNone) kernel.pointers.push_back(launch.arguments()[i]);
   }
   if (!kernel.pointers.empty()) table_.of_capture(capture).work[0].push_back(std::move(kernel));

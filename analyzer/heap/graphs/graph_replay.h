@@ -41,14 +41,11 @@ public:
   void on_free_node(const trace::FreeView& free) {
     table_.of_handle(free.graph()).frees.push_back(free.address());
   }
-  bool on_captured_free(const Event& e);                               // false: it is not captured
-  void on_captured_kernel(const Event& e, std::span<const Id> blocks); // what each of its words
-                                                                       // points into
-  void on_captured_use(const Event& e, GraphWork::Kind kind, std::span<const Access> used); // a
-                                                                                            // copy,
-                                                                                            // set
-                                                                                            // or
-                                                                                            // use
+  bool on_captured_free(const Event& e); // false: it is not captured
+  // What each of its words points into
+  void on_captured_kernel(const Event& e, std::span<const Id> blocks);
+  // A copy, set or use
+  void on_captured_use(const Event& e, GraphWork::Kind kind, std::span<const Access> used);
 
   // A live block that the executable graph's last launch allocated; null if all is freed.
   const Block* unfreed_of(GraphTable::Handle executable) const;

@@ -64,8 +64,8 @@ public:
 
   Graph& of_capture(Capture capture) { return captures_[capture]; }
   Graph& of_handle(Handle graph) { return graphs_[graph]; }
-  void end_capture(Capture capture, std::optional<Handle> graph); // nothing came of it if no graph
-                                                                  // is given
+  // Nothing came of it if no graph is given
+  void end_capture(Capture capture, std::optional<Handle> graph);
 
   // The node does this from now on; `more`: beside what it is known to do. No kind: it may have
   // been of any. A graph of 0 is found by the node.

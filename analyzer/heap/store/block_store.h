@@ -170,8 +170,8 @@ public:
   void end_unseen(Id older, const Block& newer); // another one was allocated on top of it
 
   const Block* find_dead(Space space, std::uint64_t address) const;
-  void correct_to_freed(Space space, std::uint64_t base); // a dead block: its context had not ended
-                                                          // after all
+  // A dead block: its context had not ended after all
+  void correct_to_freed(Space space, std::uint64_t base);
   const BlockPool& ended_with_context() const { return ended_; }
   // Calls visit(begin, end, block) for each piece of memory whose newest block is dead, by address.
   template <class Visit> void for_each_dead(Space space, Visit visit) const {
@@ -216,8 +216,8 @@ private:
   BlockPool pool_;           // live blocks
   std::vector<Id> free_ids_; // their blocks contain no address, or are not alive
   static constexpr unsigned kNearBits = 16;
-  mutable std::vector<Id> near_ = std::vector<Id>(std::size_t{1} << kNearBits, kNone); // by 4 KiB
-                                                                                       // of address
+  // By 4 KiB of address
+  mutable std::vector<Id> near_ = std::vector<Id>(std::size_t{1} << kNearBits, kNone);
   std::deque<BlockDetail> details_;
   std::vector<BlockDetail*> free_details_;
   std::array<LiveIndex, kSpaces> live_;
@@ -228,12 +228,12 @@ private:
   BlockPool ended_;
   BlockPool ring_;                                // once full, the oldest is overwritten
   static constexpr std::uint64_t kFreesAhead = 2; // the slot of the next but one is fetched
-  std::uint64_t retired_ = 0;         // into the ring, ever; the next position is this modulo
-                                      // kMaxFreedBlocks
+  // Into the ring, ever; the next position is this modulo kMaxFreedBlocks
+  std::uint64_t retired_ = 0;
   mutable std::uint64_t indexed_ = 0; // of retired_, how many are in dead_
   mutable std::array<Dead, kSpaces> dead_;
-  mutable std::array<std::size_t, kSpaces> sweep_at_{}; // ranges at which forgotten blocks are
-                                                        // looked for
+  // Ranges at which forgotten blocks are looked for
+  mutable std::array<std::size_t, kSpaces> sweep_at_{};
 };
 
 } // namespace gmt

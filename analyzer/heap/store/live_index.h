@@ -64,9 +64,9 @@ private:
     std::uint32_t value = kNone; // empty
     bool indexed = false;
   };
-  static constexpr unsigned kGranuleBits = 27;        // 128 MiB
-  static constexpr std::uint64_t kMaxGranules = 1024; // a block of more is "huge": no filtering
-                                                      // while it lives
+  static constexpr unsigned kGranuleBits = 27; // 128 MiB
+  // A block of more is "huge": no filtering while it lives
+  static constexpr std::uint64_t kMaxGranules = 1024;
   static constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
   static constexpr std::size_t granule_slot(std::uint64_t granule) {
     return (granule * kGolden) >> 52;

@@ -47,8 +47,8 @@ public:
   // nothing else.
   void note_end(std::uint64_t function, ArgumentWords all, std::uint64_t word,
                 CallVerdicts& verdicts) const;
-  const Block* live_just_behind(std::uint64_t address) const; // begins at most an element behind
-                                                              // it; null if none does
+  // Begins at most an element behind it; null if none does
+  const Block* live_just_behind(std::uint64_t address) const;
 
 private:
   bool explain_as_end(Verdict& verdict, ArgumentWords all) const;

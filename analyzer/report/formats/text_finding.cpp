@@ -21,12 +21,12 @@
 namespace gmt::text {
 namespace {
 
-constexpr std::size_t kWidestLocation = 44; // longer ones push their own line's function to the
-                                            // right
+// Longer ones push their own line's function to the right
+constexpr std::size_t kWidestLocation = 44;
 constexpr std::size_t kNarrowestFunction = 24;
 constexpr std::size_t kStackIndent = 4;
-constexpr unsigned kFramesOfLibraries = 6; // of what a library does for itself, unless another
-                                           // number is asked for
+// Of what a library does for itself, unless another number is asked for
+constexpr unsigned kFramesOfLibraries = 6;
 
 std::string_view severity_word(Severity severity) {
   switch (severity) {

@@ -24,27 +24,27 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t first_in
 
 // Aligned columns: a line of heads, and the rows below it two columns further in.
 struct Table {
-  using Row = std::vector<std::string>; // a cell a column; the first one is left-aligned, the
-                                        // others right
+  // A cell a column; the first one is left-aligned, the others right
+  using Row = std::vector<std::string>;
   Row heads;
   std::vector<Row> rows;
 };
-std::string lines_of(const Table& table, std::size_t rows, std::size_t indent); // the first `rows`
-                                                                                // rows
+// The first `rows` rows
+std::string lines_of(const Table& table, std::size_t rows, std::size_t indent);
 
 std::string ending_words(const Ending& ending); // "exit status 0", "killed by SIGKILL"
 std::string command_line(const ProcessReport& process);
-std::string location(const Frame& frame, const std::string& folder); // file:line below `folder`
-                                                                     // shortened
+// file:line below `folder` shortened
+std::string location(const Frame& frame, const std::string& folder);
 std::string amount(const ReportedFinding& finding); // "64.0 MiB in 16 blocks", "2 times", empty
 std::string held_text(const HeldMemory& held);      // below the stacks of a finding
 // The findings as the text shows them: of what one library does for itself, one that speaks of all.
 std::vector<ReportedFinding> with_libraries_in_brief(const Report& report);
 std::string finding_text(const ReportedFinding& finding, unsigned stack_depth, bool color);
-std::string tables(const Report& report, TableChoice choice); // who used how much memory; may be
-                                                              // empty
-std::string access_tables(const Report& report, TableChoice choice); // where memory traffic went;
-                                                                     // may be empty
-std::string summary(const Report& report);                           // the last line
+// Who used how much memory; may be empty
+std::string tables(const Report& report, TableChoice choice);
+// Where memory traffic went; may be empty
+std::string access_tables(const Report& report, TableChoice choice);
+std::string summary(const Report& report); // the last line
 
 } // namespace gmt::text

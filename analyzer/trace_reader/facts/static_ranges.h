@@ -27,8 +27,8 @@ private:
 
   std::span<const Module> modules_;
   std::vector<Range> ranges_; // by begin; an address may be several modules', one after the other
-  mutable std::uint64_t gap_begin_ = 0, gap_end_ = 0; // between two of them, where the last address
-                                                      // was
+  // Between two of them, where the last address was
+  mutable std::uint64_t gap_begin_ = 0, gap_end_ = 0;
 };
 
 } // namespace gmt

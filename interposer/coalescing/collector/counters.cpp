@@ -39,8 +39,8 @@ const char* kNames[] = {
   "lts__t_sectors_lookup_hit.sum",
 };
 static_assert(std::size(kNames) == kMetricCount);
-static_assert(kTime + 3 == Counters::kFigures); // the kernel's time, the bytes of that time, the
-                                                // hits in L2
+// The kernel's time, the bytes of that time, the hits in L2
+static_assert(kTime + 3 == Counters::kFigures);
 
 struct Functions {
   decltype(&::cuptiDeviceGetChipName) chip_name;

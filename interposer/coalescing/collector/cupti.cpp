@@ -252,9 +252,8 @@ Answer Cupti::read(std::uint64_t context, int device, Visit visit, void* data) n
   std::memset(value, 0xff, records * values * sizeof *value); // no metric has this id
   for (std::size_t i = 0; i < records; ++i) {
     record[i] =
-      parameters<CUpti_SassMetrics_Data>(CUpti_SassMetricsFlushData_Params_STRUCT_SIZE); // as the
-                                                                                         // header
-                                                                                         // says
+      // As the header says
+      parameters<CUpti_SassMetrics_Data>(CUpti_SassMetricsFlushData_Params_STRUCT_SIZE);
     record[i].pInstanceValues = value + i * values;
   }
   auto p =

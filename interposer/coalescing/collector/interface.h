@@ -39,8 +39,8 @@ struct DriverCall {
     kStreamEnds,
     kCodeEnds,    // a module or library is unloaded
     kContextEnds, // `object` is the CUcontext
-    kPrimaryEnds, // `object` is the device, `stream` not 0 if it is reset, even where others retain
-                  // it
+    // `object` is the device, `stream` not 0 if it is reset, even where others retain it
+    kPrimaryEnds,
   };
   What what = What::kNothing;
   std::uint64_t stream = 0; // 1 the legacy default stream, 2 this thread's own
@@ -60,9 +60,9 @@ struct CoreFunctions {
   // Calls that come from the object file which holds `inside` are no calls of the program from now
   // on.
   void (*profiler_was_loaded)(const void* inside);
-  void (*switch_off)();     // the collector is notified of nothing more
-  void (*notify_at_exit)(); // process_exits() is called when the process does, before what was
-                            // registered until now
+  void (*switch_off)(); // the collector is notified of nothing more
+  // process_exits() is called when the process does, before what was registered until now
+  void (*notify_at_exit)();
   ThreadLog* (*make_log)(std::uint32_t number);
   // Where the record stands, null if it was lost; the log counts it.
   trace::Slot* (*append)(ThreadLog* log, trace::Kind kind, const std::uint64_t* words,

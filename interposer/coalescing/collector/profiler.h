@@ -76,8 +76,8 @@ protected:
 class KernelCounters {
 public:
   static constexpr unsigned kPasses = 2;
-  static constexpr unsigned kFigures = 12; // in the order of kAccessCounters' words from read_bytes
-                                           // to l2_hits
+  // In the order of kAccessCounters' words from read_bytes to l2_hits
+  static constexpr unsigned kFigures = 12;
   struct Figures {
     std::uint64_t sums[kFigures];
     std::uint32_t counted; // bit n: sums[n] is of this pass

@@ -13,10 +13,10 @@
 
 namespace gmt::device {
 
-inline constexpr std::uint64_t kIsDescribed = 1; // in an entry beside its key. Keys are even and
-                                                 // not 0
-inline constexpr unsigned kMostLooks = 64; // looks, half a microsecond apart: many times what a
-                                           // description takes
+// In an entry beside its key. Keys are even and not 0
+inline constexpr std::uint64_t kIsDescribed = 1;
+// Looks, half a microsecond apart: many times what a description takes
+inline constexpr unsigned kMostLooks = 64;
 
 enum class EntryState { kDescribed, kToDescribe, kOfOtherKey };
 

@@ -120,15 +120,15 @@ public:
     std::uint64_t* const first = slot(ticket);
     using Slot = trace::DeviceSlot;
     constexpr unsigned kTicket = offsetof(Slot, ticket) / 8, kPayload = offsetof(Slot, a) / 8;
-    static_assert(offsetof(Slot, time) == 8 && offsetof(Slot, who) == 8 * (kTicket + 1)); // sent in
-                                                                                          // pairs
+    // Sent in pairs
+    static_assert(offsetof(Slot, time) == 8 && offsetof(Slot, who) == 8 * (kTicket + 1));
     static_assert(trace::kFirstPayloadWords == 4);
     const std::uint64_t name = trace::pack_ticket(ticket, index_);
     const std::uint64_t words[] = {word(0), word(1), word(2), word(3)};
     unsigned zeros = (time == 0 ? 1u : 0u) | (name == 0 ? 2u : 0u) | (who == 0 ? 4u : 0u);
     for (unsigned i = 0; i < trace::kFirstPayloadWords; ++i) {
-      const unsigned is_zero = words[i] == 0 ? 1 : 0; // GCC's sanitizers make a wrong index of this
-                                                      // within the shift
+      // GCC's sanitizers make a wrong index of this within the shift
+      const unsigned is_zero = words[i] == 0 ? 1 : 0;
       zeros |= is_zero << (3 + i);
     }
     send(first, trace::sent_head(trace::pack(head), zeros), time);
@@ -187,8 +187,8 @@ private:
       // is, and then the exchange fails.
       const int room = static_cast<int>(consumed + control_.slots_per_sub_ring - ticket);
       const int needed = static_cast<int>(wanted * slots);
-      if (room < needed && !looked) { // what the host says is across the bus: asked only when it
-                                      // matters
+      // What the host says is across the bus: asked only when it matters
+      if (room < needed && !looked) {
         consumed = Shared(counters().consumed).load(cuda::std::memory_order_acquire);
         seen.store(consumed, kReleaseSeen);
         ticket = reserved.load(cuda::std::memory_order_relaxed);

@@ -22,10 +22,10 @@ namespace gmt::interposer::collector {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 32 << 20;        // of one cubin, and of an image in a file
-constexpr std::size_t kMostBytesInMemory = 4 << 20; // of an image that has to be read when it is
-                                                    // loaded
-constexpr std::uint64_t kMostTime = 100'000'000;    // nanoseconds, of a process
+constexpr std::size_t kMostBytes = 32 << 20; // of one cubin, and of an image in a file
+// Of an image that has to be read when it is loaded
+constexpr std::size_t kMostBytesInMemory = 4 << 20;
+constexpr std::uint64_t kMostTime = 100'000'000; // nanoseconds, of a process
 constexpr unsigned kMostImages = 1 << 12, kKernels = 1 << 13;
 
 struct Entry {

@@ -64,8 +64,8 @@ Kernel* Kernels::find(std::uint64_t function) noexcept {
     const Handle& handle = handles_[((key >> 40) + probe) % kHandles];
     if (handle.key.load(std::memory_order_acquire) != key) continue;
     Kernel* kernel = handle.kernel.load(std::memory_order_acquire);
-    return handle.key.load(std::memory_order_acquire) == key ? kernel : nullptr; // another handle's
-                                                                                 // by now
+    // Another handle's by now
+    return handle.key.load(std::memory_order_acquire) == key ? kernel : nullptr;
   }
   return nullptr;
 }

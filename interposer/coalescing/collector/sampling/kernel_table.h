@@ -29,9 +29,9 @@ struct Kernel {
   LaunchTime patched[kParts];        // and the longest one in a window, by Part
   std::atomic<bool> being_timed;     // a launch of it is, by itself
   std::atomic<bool> not_again;       // holding back what came after it was in vain once
-  std::atomic<std::uint8_t> turn; // what the next launch that is due is for: 0 instructions, n pass
-                                  // n - 1 of its counters
-  trace::Slot* counters;          // its kAccessCounters, null at first; under the gate
+  // What the next launch that is due is for: 0 instructions, n pass n - 1 of its counters
+  std::atomic<std::uint8_t> turn;
+  trace::Slot* counters; // its kAccessCounters, null at first; under the gate
 };
 
 class Kernels {

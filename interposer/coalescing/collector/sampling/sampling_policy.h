@@ -66,9 +66,9 @@ class Governor {
 public:
   static constexpr std::uint64_t kFree = 2000 * kMillisecond;
   static constexpr std::uint64_t kPercent = 30;
-  static constexpr std::uint64_t kFactor = 60;        // of a kernel that was never measured
-  static constexpr std::uint64_t kSharedFactor = 250; // the same, with its instructions that use
-                                                      // shared memory
+  static constexpr std::uint64_t kFactor = 60; // of a kernel that was never measured
+  // The same, with its instructions that use shared memory
+  static constexpr std::uint64_t kSharedFactor = 250;
   static constexpr std::uint64_t kMostVain = 2000 * kMillisecond;
   // Opening a window, reading and closing it, and the launch's own delays.
   static constexpr std::uint64_t kWindow = 5 * kMillisecond;

@@ -55,8 +55,8 @@ bool uses_memory(unsigned opcode) noexcept {
 
 CodeBound bound_of_code(const unsigned char* code, std::size_t bytes, IsRelocated is_relocated,
                         void* data) noexcept {
-  constexpr unsigned kSlowestAtomic = 16; // accesses that one with a single address for all threads
-                                          // amounts to
+  // Accesses that one with a single address for all threads amounts to
+  constexpr unsigned kSlowestAtomic = 16;
   std::uint64_t instructions = 0, accesses = 0, calls = 0;
   for (std::size_t at = 0; at + kInstructionBytes <= bytes;
        at += kInstructionBytes, ++instructions) {

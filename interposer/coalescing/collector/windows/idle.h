@@ -11,8 +11,8 @@
 
 namespace gmt::interposer::collector {
 
-extern std::atomic<bool> cupti_in_use; // a lock of `profilers`, // with signals blocked and the
-                                       // thread's capture mode relaxed
+// A lock of `profilers`, // with signals blocked and the thread's capture mode relaxed
+extern std::atomic<bool> cupti_in_use;
 extern Governor governor;
 extern std::uint64_t wanted; // see launches_wanted(); set once
 

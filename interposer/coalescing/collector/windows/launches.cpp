@@ -216,8 +216,8 @@ unsigned count_launch(Context& context, const Launch& launch, std::uint64_t stre
   counted_launch_begins(context, kernel);
   const bool open = context.open.load();
   unsigned timing = 0;
-  if (((open && wanted != kAllLaunches) || launch.timed) && !captures.any()) { // events may disturb
-                                                                               // a capture
+  // Events may disturb a capture
+  if (((open && wanted != kAllLaunches) || launch.timed) && !captures.any()) {
     timing = context.timings.begin(kernel, launch.warps,
                                    open ? static_cast<int>(context.part.load()) : -1, stream);
     if (timing != 0 && !open) kernel->being_timed.store(true);

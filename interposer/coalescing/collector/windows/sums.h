@@ -43,8 +43,8 @@ struct FunctionRow {
 
 class Sums {
 public:
-  bool begin(std::uint32_t file_number, std::uint16_t context) noexcept; // false: nothing can be
-                                                                         // written
+  // False: nothing can be written
+  bool begin(std::uint32_t file_number, std::uint16_t context) noexcept;
   trace::Slot* windows() const noexcept { return windows_; }
 
   FunctionRow add_function(const char* name, std::uint64_t identity) noexcept;

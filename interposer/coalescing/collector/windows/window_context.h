@@ -51,14 +51,13 @@ struct Context {
   std::atomic<std::uint64_t> opened_at{0}, launches_in_window{0};
   std::atomic<bool> spoilt{false};        // its figures must be dropped
   std::atomic<std::uint64_t> expected{0}; // nanoseconds that its launches are thought to take
-  std::atomic<std::uint64_t> timed_in_window{0}, slower_by{0}; // launches whose time is known;
-                                                               // nanoseconds more than by
-                                                               // themselves
-  std::atomic<std::uint64_t> costly_in{0}; // `opened_at` of the last in which a costly kernel had
-                                           // to be launched
+  // Launches whose time is known; nanoseconds more than by themselves
+  std::atomic<std::uint64_t> timed_in_window{0}, slower_by{0};
+  // `opened_at` of the last in which a costly kernel had to be launched
+  std::atomic<std::uint64_t> costly_in{0};
   Counting counting;
-  std::atomic<std::uint64_t> rest_until{0};    // after trouble with a window: launches are not held
-                                               // back
+  // After trouble with a window: launches are not held back
+  std::atomic<std::uint64_t> rest_until{0};
   std::atomic<std::uint64_t> look_again_at{0}; // after the context was found busy
   std::atomic<unsigned> troubles_in_a_row{0};  // windows that were lost, and waits in vain
 };
@@ -67,8 +66,8 @@ inline constexpr unsigned kMostContexts = 64;
 
 Context* known_context(std::uint64_t handle) noexcept; // null if it has had no work yet
 Context* context_at(unsigned index) noexcept;          // null behind the last
-Context* meet_context(std::uint64_t handle) noexcept;  // the same, made if it is new; null if there
-                                                       // is no room
+// The same, made if it is new; null if there is no room
+Context* meet_context(std::uint64_t handle) noexcept;
 bool make_sums(Context& context) noexcept; // at its first launch; false if nothing can be written
 void forget_contexts() noexcept;
 

@@ -31,12 +31,12 @@ TEST_F(AccessTest, BankConflicts) {
   EXPECT_EQ(verdict({.wavefronts = 1.5, .ideal_wavefronts = 1}), "note 1.50-way");
   EXPECT_EQ(find("bank-conflict")->message.find("words apart"), std::string::npos);
   EXPECT_EQ(verdict({.wavefronts = 1, .ideal_wavefronts = 1}), ""); // in order, or one word for all
-  EXPECT_EQ(verdict({.width = 16, .wavefronts = 4, .ideal_wavefronts = 4}), "");  // wide by nature
-  EXPECT_EQ(verdict({.wavefronts = 1, .ideal_wavefronts = 1, .threads = 8}), ""); // most threads
-                                                                                  // sit out
+  EXPECT_EQ(verdict({.width = 16, .wavefronts = 4, .ideal_wavefronts = 4}), ""); // wide by nature
+  // Most threads sit out
+  EXPECT_EQ(verdict({.wavefronts = 1, .ideal_wavefronts = 1, .threads = 8}), "");
   EXPECT_EQ(verdict({.wavefronts = 32, .ideal_wavefronts = 0}), "");
-  EXPECT_EQ(verdict({.wavefronts = 32, .ideal_wavefronts = 1, .executions = 100}), ""); // below the
-                                                                                        // floor
+  // Below the floor
+  EXPECT_EQ(verdict({.wavefronts = 32, .ideal_wavefronts = 1, .executions = 100}), "");
 }
 
 // 1,024 wavefronts where 32 would do, measured on an H200.
@@ -252,8 +252,8 @@ TEST_F(AccessTest, ATraceThatHasNoTimesBlamesNone) {
 
 TEST_F(AccessTest, MeasuringThatTookTooLongIsReported) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
-  access.windows({.measuring = 9 * kSecond, .elapsed = 19 * kSecond}); // 2 s and 30 % of 10 s are
-                                                                       // allowed
+  // 2 s and 30 % of 10 s are allowed
+  access.windows({.measuring = 9 * kSecond, .elapsed = 19 * kSecond});
   access.times({.plain = kSecond / 50, .longest = 4 * kSecond});
   function("_Z4stepPf");
   add({.sectors = 4, .ideal = 4});
@@ -309,8 +309,8 @@ TEST_F(AccessTest, WhatPassesTheCountersByIsReported) {
   name(0xf4, "_Z33ncclDevKernel_AllReduce_Sum_f32_RING_LL");
   launch(0xf4);
   run_access();
-  EXPECT_TRUE(is_not_checked("memory accesses", "of 1 kernel with 2 launches")); // it is not one of
-                                                                                 // these
+  // It is not one of these
+  EXPECT_TRUE(is_not_checked("memory accesses", "of 1 kernel with 2 launches"));
   EXPECT_TRUE(is_not_checked("memory accesses", "1 launch of NCCL's kernels"));
   trace.info.emplace_back("option.kernel=_Z4step"); // then the others were not meant
   run_access();

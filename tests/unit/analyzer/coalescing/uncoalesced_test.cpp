@@ -30,8 +30,8 @@ TEST_F(UncoalescedTest, MeasuredKernels) {
                   .executions = warps};
   };
   EXPECT_EQ(verdict(totals(524288, 524288)), ""); // coalesced
-  EXPECT_EQ(verdict(totals(4194304, 524288)), "warning stride of 8 or more, or no order"); // stride
-                                                                                           // 32
+  // stride 32
+  EXPECT_EQ(verdict(totals(4194304, 524288)), "warning stride of 8 or more, or no order");
   EXPECT_EQ(verdict(totals(655359, 524288)), "note misaligned"); // offset by one
 }
 
@@ -49,8 +49,8 @@ TEST_F(UncoalescedTest, Strides) {
             "note stride of 2 or more, or no order");
   EXPECT_EQ(verdict({.width = 1, .sectors = 32, .ideal = 1}),
             "warning stride of 32 or more, or no order");
-  EXPECT_EQ(verdict({.sectors = 13, .ideal = 4}), "warning stride of 3"); // and its base off a
-                                                                          // sector
+  // And its base off a sector
+  EXPECT_EQ(verdict({.sectors = 13, .ideal = 4}), "warning stride of 3");
 }
 
 TEST_F(UncoalescedTest, MisalignedBases) {
@@ -87,13 +87,13 @@ TEST_F(UncoalescedTest, WideAccessesAreSilent) {
 }
 
 TEST_F(UncoalescedTest, PartialWarpsAreCheckedByWhatAWholeOneWouldTake) {
-  EXPECT_EQ(verdict({.sectors = 4, .ideal = 2, .threads = 16}), "");    // every second thread of a
-                                                                        // line
+  // Every second thread of a line
+  EXPECT_EQ(verdict({.sectors = 4, .ideal = 2, .threads = 16}), "");
   EXPECT_EQ(verdict({.sectors = 4, .ideal = 0.5, .threads = 4}), "");   // four threads far apart
   EXPECT_EQ(verdict({.sectors = 1, .ideal = 0.125, .threads = 1}), ""); // one thread
   EXPECT_EQ(verdict({.sectors = 4, .ideal = 2, .bytes = 64}), ""); // every second predicate is off
-  EXPECT_EQ(verdict({.sectors = 24, .ideal = 3, .threads = 24}), "warning "); // no formula for the
-                                                                              // cause
+  // No formula for the cause
+  EXPECT_EQ(verdict({.sectors = 24, .ideal = 3, .threads = 24}), "warning ");
   EXPECT_EQ(verdict({.sectors = 32, .ideal = 4, .threads = 31.9}),
             "warning stride of 8 or more, or no order"); // a last warp
   EXPECT_EQ(verdict({.width = 0, .sectors = 12, .ideal = 2, .threads = 16}),
@@ -143,8 +143,8 @@ TEST_F(UncoalescedTest, LargeStructsAreAtLeastASector) {
   add({.sectors = 32, .ideal = 4, .address_register = 2, .address_offset = 0});
   add({.line = 11, .sectors = 32, .ideal = 4, .address_register = 2, .address_offset = 44});
   add(
-    {.line = 12, .sectors = 32, .ideal = 4, .address_register = 3, .address_offset = 8}); // another
-                                                                                          // pointer
+    // Another pointer
+    {.line = 12, .sectors = 32, .ideal = 4, .address_register = 3, .address_offset = 8});
   run_access();
   ASSERT_EQ(result.findings.size(), 3u);
   EXPECT_EQ(result.findings[0].access->brief, "structs of 48 bytes or more");
@@ -167,8 +167,8 @@ TEST_F(UncoalescedTest, TheCoalescedSideOfALineRevealsATranspose) {
   function("_Z4stepPf");
   add({.op = MemoryOp::kLoad, .sectors = 4, .ideal = 4});
   add({.op = MemoryOp::kStore, .sectors = 32, .ideal = 4});
-  add({.op = MemoryOp::kStore, .line = 11, .sectors = 32, .ideal = 4}); // another line has no such
-                                                                        // side
+  // Another line has no such side
+  add({.op = MemoryOp::kStore, .line = 11, .sectors = 32, .ideal = 4});
   run_access();
   ASSERT_EQ(kinds(), "uncoalesced uncoalesced");
   EXPECT_EQ(result.findings[0].access->cause, "transposed");
@@ -303,8 +303,8 @@ TEST_F(UncoalescedTest, LaunchesOfContextsThatMeasuredNothingCount) {
   access.windows({});
   function("_Z4stepPf", 5, 1);
   add({.sectors = 32, .ideal = 4});
-  access.function("_Z4stepPf", 0, 0, 0x9999); // other code of that name, which has no count of its
-                                              // own
+  // Other code of that name, which has no count of its own
+  access.function("_Z4stepPf", 0, 0, 0x9999);
   access.instruction(
     16,
     {.executions = kWarps, .threads = 32 * kWarps, .sectors = 32 * kWarps, .ideal = 4 * kWarps});

@@ -120,8 +120,8 @@ TEST_F(Captures, ExecutableGraphsOfThem) {
   EXPECT_TRUE(table.is_executable_of_capture(kExec));
   life(kExec, ObjectClass::kGraphExec, LifeOp::kDestroy);
   EXPECT_FALSE(table.is_executable_of_capture(kExec));
-  life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph); // of another graph, by the old
-                                                                 // handle
+  // Of another graph, by the old handle
+  life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph);
   EXPECT_FALSE(table.is_executable_of_capture(kExec));
 }
 

@@ -90,8 +90,8 @@ TEST_F(MemoryPools, TheDefaultPoolIsBackWhenTheCurrentOneIsDestroyed) {
 
 TEST_F(MemoryPools, SettingsOfDefaultPoolsCountAsOne) {
   life(0x51, LifeOp::kCreate);
-  life(0x99, LifeOp::kSet, cuda::kPoolReleaseThreshold, 4096); // no call made it: a device's
-                                                               // default one
+  // No call made it: a device's default one
+  life(0x99, LifeOp::kSet, cuda::kPoolReleaseThreshold, 4096);
   EXPECT_EQ(table.made_or_default(0x51), 0x51u);
   EXPECT_EQ(table.made_or_default(0x99), PoolTable::kDefault);
   EXPECT_EQ(table.release_threshold(PoolTable::kDefault), 4096u);

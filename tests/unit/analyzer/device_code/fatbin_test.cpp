@@ -50,8 +50,8 @@ TEST(Fatbin, InstrumentedCodeSaysSo) {
   const std::string none = entry(kPtx, ".version 9.0\n"), called = entry(kPtx, kMallocPtx),
                     logged = entry(kPtx, kMallocPtx + trace::kControlSymbol);
   EXPECT_EQ(look(container(none) + container(logged + logged)), DeviceMalloc::kLogged);
-  EXPECT_EQ(look(container(logged) + container(called)), DeviceMalloc::kCalled); // another file of
-                                                                                 // the program
+  // Another file of the program
+  EXPECT_EQ(look(container(logged) + container(called)), DeviceMalloc::kCalled);
   EXPECT_EQ(look(container(called) + container(logged)), DeviceMalloc::kCalled);
 }
 

@@ -293,8 +293,8 @@ TEST_F(NodeOfGrid, WhatWasNotWaitedForCanStillRun) {
 }
 
 TEST_F(NodeOfGrid, TheClocksNeedNotAgree) {
-  const ReportedFinding& f = leak_at({997, 1'504}); // before the launch, and not surely behind the
-                                                    // wait
+  // Before the launch, and not surely behind the wait
+  const ReportedFinding& f = leak_at({997, 1'504});
   EXPECT_NE(f.message.find(" in launch 1 of its graph, was"), std::string::npos) << f.message;
 }
 

@@ -38,8 +38,8 @@ TEST_F(DeviceHeapTest, LeaksAreGroupedByKernelAndLine) {
     f.message,
     "30.0 KiB of the device heap in 30 blocks, allocated by malloc in launches 1 to 3 of "
     "step(int*) at step.cu:12, was never freed; at 10.0 KiB a launch, 12.5 KiB with what the "
-    "allocator adds, the heap of 8.0 MiB is full at launch 656 at the latest."); // 1,280 bytes
-                                                                                 // apart
+    // 1,280 bytes apart
+    "allocator adds, the heap of 8.0 MiB is full at launch 656 at the latest.");
   EXPECT_EQ(f.count, 30u);
   EXPECT_EQ(f.bytes, 30u * 1024);
   ASSERT_EQ(labels(f), "allocated here|launched here");

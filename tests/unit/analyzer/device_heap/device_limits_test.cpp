@@ -207,8 +207,8 @@ TEST_F(LeakingLaunches, WhatHasCeasedDoesNotGrow) {
   EXPECT_EQ(prediction(5, {1, 2, 3}, kMiB), ".");
 }
 
-TEST_F(LeakingLaunches, ThePaceIsThatOfAllLaunches) { // 3 MiB are alive, and the fifth launch was
-                                                      // the last
+// 3 MiB are alive, and the fifth launch was the last
+TEST_F(LeakingLaunches, ThePaceIsThatOfAllLaunches) {
   EXPECT_EQ(prediction(5, {1, 2, 4}, kMiB),
             "; at 614.4 KiB a launch the heap of 8.0 MiB is full at launch 14 at the latest.");
 }

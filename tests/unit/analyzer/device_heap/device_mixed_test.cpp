@@ -15,8 +15,8 @@ TEST_F(DeviceHeapTest, HostCallsOnTheDeviceHeap) {
   log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .stack = {0x310}}, kP, 64);
   device.device_free({}, kP);
   run_device();
-  ASSERT_EQ(kinds(), "heap-mixed heap-mixed heap-mixed"); // no invalid-free, copy-direction or
-                                                          // api-error
+  // No invalid-free, copy-direction or api-error
+  ASSERT_EQ(kinds(), "heap-mixed heap-mixed heap-mixed");
   std::string all;
   for (const ReportedFinding& f : result.findings) {
     all += f.message + "\n";

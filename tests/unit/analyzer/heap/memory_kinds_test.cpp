@@ -243,8 +243,8 @@ TEST_F(MemoryKinds, HalvesOfVirtualMemory) {
     log().alloc({.api = "cuMemMap"}, MemoryKind::kVmmMapping, kA, 2 * kMiB, 0x70);
   };
   map();
-  log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 0x70); // legal while it is
-                                                                           // mapped
+  // Legal while it is mapped
+  log().release({.api = "cuMemRelease"}, FreeFunction::kMemRelease, 0x70);
   run();
   EXPECT_EQ(kinds(), "leak leak");
   log().release({.api = "cuMemUnmap"}, FreeFunction::kMemUnmap, kA, 2 * kMiB);

@@ -123,8 +123,8 @@ TEST_F(Usage, HoldersAtThePeakAreExact) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     trace = {};
     std::mt19937 dice(seed);
-    std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> alive; // address -> stack,
-                                                                            // bytes
+    // Address -> stack, bytes
+    std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> alive;
     std::map<std::uint64_t, std::uint64_t> by_stack, at_peak;
     std::uint64_t now = 0, peak = 0;
     for (unsigned i = 0; i < 300; ++i) {

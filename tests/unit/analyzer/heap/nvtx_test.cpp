@@ -95,10 +95,8 @@ TEST_F(Nvtx, DamagedRangesDoNoHarm) {
   pop_to(5);
   range(RangeOp::kEnd, "", 99);
   range(static_cast<RangeOp>(77), "new");
-  log().record({}, Made<trace::RangeFields>().op(trace::RangeOp::kPush).text(0x1234)); // a name
-                                                                                       // that the
-                                                                                       // trace does
-                                                                                       // not have
+  // A name that the trace does not have
+  log().record({}, Made<trace::RangeFields>().op(trace::RangeOp::kPush).text(0x1234));
   cuda_malloc(kA, 100);
   EXPECT_EQ(leak_range(), "(unnamed range)");
 }

@@ -260,8 +260,8 @@ TEST_F(Uses, GarbageThatStaysOnTheDeviceIsANote) {
   cuda_free(kB);
   cuda_malloc_host(kC, 1000);
   cuda_malloc(kA, 1000, 0x103);
-  log().copy({.api = "cuMemcpyDtoH_v2"}, kC, kA, 1000, Side::kHost, Side::kDevice); // pinned: the
-                                                                                    // host's
+  // Pinned: the host's
+  log().copy({.api = "cuMemcpyDtoH_v2"}, kC, kA, 1000, Side::kHost, Side::kDevice);
   cuda_free(kA);
   log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kC);
   run();

@@ -77,8 +77,8 @@ TEST_F(Mappings, KnowTheirMemoryAndLieWhereItLies) {
   const Id mapping = map(kBase, kSize);
   EXPECT_EQ(store[mapping].shape().physical, store[handle].allocated_at);
   EXPECT_EQ(store[mapping].device_slot, 2u);
-  EXPECT_EQ(store[map(kBase + kSize, kSize, 0x99)].shape().physical, 0u); // a handle that went
-                                                                          // unseen
+  // A handle that went unseen
+  EXPECT_EQ(store[map(kBase + kSize, kSize, 0x99)].shape().physical, 0u);
 }
 
 TEST_F(Mappings, AnImportedHandleIsAsLargeAsWhatIsMapped) {

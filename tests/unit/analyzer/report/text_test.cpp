@@ -267,8 +267,8 @@ TEST(ReportText, ProcessesWithoutFindingsAreOneLine) {
   report.findings.push_back(test::double_free());
   report.findings[1].process = 1;
   const std::string text = text_of(report, {.limit = 1});
-  EXPECT_EQ(text.find("no findings"), std::string::npos) << text; // held back is not the same as
-                                                                  // none
+  // Held back is not the same as none
+  EXPECT_EQ(text.find("no findings"), std::string::npos) << text;
 }
 
 ReportedFinding kept_by(const std::string& owner, std::uint64_t mib, std::uint64_t blocks,

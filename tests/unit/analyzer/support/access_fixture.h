@@ -14,9 +14,9 @@ namespace gmt::test {
 
 class AccessTest : public AnalysisTest {
 protected:
-  static constexpr std::uint64_t kWarps = 1 << 20; // executions of an instruction, unless a test
-                                                   // says otherwise
-  static constexpr std::uint64_t kKernel = 0xf1;   // handle
+  // Executions of an instruction, unless a test says otherwise
+  static constexpr std::uint64_t kWarps = 1 << 20;
+  static constexpr std::uint64_t kKernel = 0xf1; // handle
 
   AccessTest() {
     expect_only({"bank-conflict", "local-spill", "uncoalesced"});

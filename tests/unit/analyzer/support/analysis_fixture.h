@@ -53,8 +53,8 @@ protected:
   // out, unless expect_only() names it.
   std::string kinds() const;
   bool is_not_checked(const std::string& what, const std::string& part = "") const;
-  static std::string labels(const ReportedFinding& f); // "freed again here|first freed
-                                                       // here|allocated here"
+  // "freed again here|first freed here|allocated here"
+  static std::string labels(const ReportedFinding& f);
   std::uint64_t address_of(const CallStack& stack) const;
 
   TraceWriter trace;

@@ -39,8 +39,8 @@ TEST_F(SymbolFileTest, RoundTrip) {
   file.set(0x7fff00001234, 17,
            {frame(0x7fff00001234, "inner<é>(int)", 4'000'000'000u, true),
             frame(0x7fff00001234, "outer\t\\t", 7, false)});
-  file.set(0x7fff00001234, 255, {frame(0x7fff00001234, "", 0, false)}); // the same address in a
-                                                                        // later module
+  // The same address in a later module
+  file.set(0x7fff00001234, 255, {frame(0x7fff00001234, "", 0, false)});
   ASSERT_EQ(file.write(folder_), std::nullopt);
   const SymbolFile read = SymbolFile::read(folder_);
   EXPECT_EQ(read.size(), 2u);

@@ -126,8 +126,8 @@ TEST_F(SymbolsTest, WithoutDebugInformationTheSymbolTableNamesTheFunction) {
 TEST_F(SymbolsTest, StrippedLibrariesNameWhatTheyExport) {
   use_copy("--strip-all");
   EXPECT_EQ(resolve(reported[2]).at(0).function, "gmt_symbols_target");
-  const std::vector<Frame> frames = resolve(reported[1]); // a local function: no name beats a wrong
-                                                          // one
+  // A local function: no name beats a wrong one
+  const std::vector<Frame> frames = resolve(reported[1]);
   ASSERT_EQ(frames.size(), 1u);
   EXPECT_EQ(frames[0].function, "");
   EXPECT_EQ(frames[0].module_offset, reported[1] - module_.bias);

@@ -25,8 +25,8 @@ TEST_F(DeviceHeapTest, AtOneTimeWhatIsPossibleCameFirst) {
   device.device_malloc({.time = t, .sub_ring = 3}, kP, 64);
   device.device_free({.time = t, .sub_ring = 2}, kP); // of the new block
   device.device_malloc({.time = t + 32, .sub_ring = 1}, kP, 64);
-  device.device_malloc({.time = t + 64, .sub_ring = 1}, kP, 64); // at the address of the one freed
-                                                                 // then
+  // At the address of the one freed then
+  device.device_malloc({.time = t + 64, .sub_ring = 1}, kP, 64);
   device.device_free({.time = t + 64, .sub_ring = 2}, kP);
   device.device_free({.time = t + 96}, kP);
   run_device();
@@ -40,8 +40,8 @@ TEST_F(DeviceHeapTest, ALongLogIsReadInWindows) {
   for (unsigned round = 0; round < 100; ++round) {
     for (unsigned i = 0; i < 1000; ++i) {
       const std::uint64_t at = kP + i * 64;
-      device.device_free({.time = t + 500'000 + i, .sub_ring = 1}, at); // read before the
-                                                                        // allocation
+      // Read before the allocation
+      device.device_free({.time = t + 500'000 + i, .sub_ring = 1}, at);
       device.device_malloc({.time = t + i, .sub_ring = 0}, at, 64);
     }
     device.drained();
@@ -96,8 +96,8 @@ TEST_F(DeviceHeapTest, WhatADeadProcessLeftInItsRingIsRead) {
 TEST_F(DeviceHeapTest, DamageIsCountedAndSkipped) {
   run_kernel(kStep, 1);
   trace::Slot bad{};
-  bad.head = trace::pack({Kind::kDeviceAlloc, 3, trace::kNoApi, 1, 0}); // two more slots that are
-                                                                        // not there
+  // Two more slots that are not there
+  bad.head = trace::pack({Kind::kDeviceAlloc, 3, trace::kNoApi, 1, 0});
   device.slot(bad);
   bad.head = trace::pack({Kind::kMore, 1, trace::kNoApi, 0, 0});
   device.slot(bad);

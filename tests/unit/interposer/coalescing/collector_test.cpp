@@ -56,8 +56,8 @@ TEST(CollectorPolicy, MeasuringTakesTwoSecondsAndThenAShare) {
   governor.charge(kSecond);
   EXPECT_EQ(governor.allowance(10 * kSecond, false), kSecond);
   EXPECT_EQ(governor.allowance(10 * kSecond, true), 0u);
-  EXPECT_EQ(governor.allowance(21 * kSecond, false), 4 * kSecond); // three of the ten that were not
-                                                                   // spent measuring
+  // Three of the ten that were not spent measuring
+  EXPECT_EQ(governor.allowance(21 * kSecond, false), 4 * kSecond);
   governor.charge(100 * kSecond);
   EXPECT_EQ(governor.allowance(21 * kSecond, false), 0u);
 }
@@ -191,8 +191,8 @@ TEST_P(CollectorCubin, KernelsWithoutLoopsAreBounded) {
     EXPECT_GE(bound.instructions, 16u) << kernel;
     EXPECT_GE(bound.accesses, 2u) << kernel;
     EXPECT_LT(bound.cost(1), 3 * kMillisecond) << kernel;
-    EXPECT_GT(bound.cost(1 << 20), 16 * kMillisecond) << kernel; // a million warps, two accesses of
-                                                                 // 8 ns each
+    // A million warps, two accesses of 8 ns each
+    EXPECT_GT(bound.cost(1 << 20), 16 * kMillisecond) << kernel;
   }
   EXPECT_FALSE(code_bound_of("none").is_bounded());
 }
@@ -218,8 +218,8 @@ TEST(CollectorSass, LoopsAndCallsElsewhereAreNotBounded) {
   EXPECT_TRUE(bound_of({kLoad, kExit, kOldPad}).is_bounded());
   EXPECT_FALSE(bound_of({kLoad, kBack, kExit, kPad}).is_bounded());
   EXPECT_EQ(bound_of({kLoad, kExit}).accesses, 1u);
-  EXPECT_EQ(bound_of({kCall, kCall, kExit, kLoad, kReturn}).accesses, 3u); // the part behind the
-                                                                           // end may run each time
+  // The part behind the end may run each time
+  EXPECT_EQ(bound_of({kCall, kCall, kExit, kLoad, kReturn}).accesses, 3u);
   EXPECT_FALSE(
     bound_of({kCall, kExit}, [](void*, std::uint64_t offset) { return offset == 0; }).is_bounded());
 }

@@ -257,8 +257,8 @@ TEST(CollectorThreads, ReadingMeetsNoWorkAndEveryLaunchCountsOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   for (unsigned stream = 0; stream < kStreams; ++stream) wait_for_stream(collector, stream);
-  constexpr unsigned kAtRest = 6; // launches that meet no other: some are measured and some
-                                  // counted, whatever came before
+  // Launches that meet no other: some are measured and some counted, whatever came before
+  constexpr unsigned kAtRest = 6;
   for (unsigned i = 0; i < kAtRest; ++i) {
     launch(collector, 0, false, false);
     wait_for_stream(collector, 0);

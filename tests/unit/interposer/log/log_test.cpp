@@ -99,10 +99,10 @@ void write_records(std::uint64_t thread, unsigned count) {
 TEST(InterposerLog, ManyThreadsWriteAndLoseNothing) {
   ASSERT_NE(std::getenv("GPUMEMTRACE_DIR"), nullptr) << "CTest sets GPUMEMTRACE_DIR";
   walk_made_up_stacks();
-  constexpr unsigned kThreads = 16, kRounds = 4, kRecords = 5000; // enough to grow every log
-                                                                  // several times
-  for (unsigned round = 0; round < kRounds; ++round) { // later rounds write to logs leased from
-                                                       // earlier ones
+  // Enough to grow every log several times
+  constexpr unsigned kThreads = 16, kRounds = 4, kRecords = 5000;
+  // Later rounds write to logs leased from earlier ones
+  for (unsigned round = 0; round < kRounds; ++round) {
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < kThreads; ++t)
       threads.emplace_back(write_records, round * kThreads + t, kRecords);

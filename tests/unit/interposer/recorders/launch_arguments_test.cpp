@@ -48,8 +48,8 @@ struct Kernel {
 std::map<std::uint64_t, Kernel> driver_kernels;
 std::atomic<unsigned> questions = 0;
 std::atomic<std::uint64_t> context_now = 0;
-std::map<std::uint64_t, std::uint64_t> variables; // by module, of instrumented kernels: what the
-                                                  // module was given
+// By module, of instrumented kernels: what the module was given
+std::map<std::uint64_t, std::uint64_t> variables;
 unsigned module_questions = 0, variable_writes = 0;
 
 constexpr int kOk = 0, kInvalidValue = 1, kInvalidHandle = 400;
@@ -366,8 +366,8 @@ TEST_F(KernelScan, BothKindsOfHandlesAreAskedOnceAndAnnounced) {
   for (int again = 0; again < 3; ++again) {
     EXPECT_EQ(launch(0x10, {&pointer}), (Words{{kAddress, 0}}));
     EXPECT_EQ(launch(0x20, {&pointer, &number}), (Words{{kAddress, 0}}));
-    EXPECT_EQ(questions, 2u + 1u + 3u); // each to its end, and the wrong question about the
-                                        // CUkernel
+    // Each to its end, and the wrong question about the CUkernel
+    EXPECT_EQ(questions, 2u + 1u + 3u);
   }
   EXPECT_EQ(announced()[0x10].name, long_name);
   EXPECT_EQ(announced()[0x20].name, "kernel");
@@ -401,8 +401,8 @@ TEST_F(KernelScan, TheModuleOfAnInstrumentedKernelGetsTheRingOfEachContext) {
     EXPECT_EQ(variable_writes, controls.size());
   }
   EXPECT_EQ(variables.size(), 2u);
-  EXPECT_EQ(module_questions, 5u); // of the CUkernel and of its function in each context, and the
-                                   // plain one's once
+  // Of the CUkernel and of its function in each context, and the plain one's once
+  EXPECT_EQ(module_questions, 5u);
   for (const std::uint64_t context : {0xc1u, 0xc2u}) context_has_ended(context);
   context_now = 0;
 }

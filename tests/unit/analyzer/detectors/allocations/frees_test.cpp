@@ -309,9 +309,8 @@ TEST_F(Frees, ALevelOfAnArrayIsNoArrayOfItsOwn) {
                                                       .extra(kA));
   log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kB);
   log().release({.api = "cuMipmappedArrayDestroy"}, FreeFunction::kMipmappedArrayDestroy, kA);
-  log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kA + 0x77); // of what
-                                                                                    // was not seen
-                                                                                    // made
+  // Of what was not seen made
+  log().release({.api = "cuArrayDestroy"}, FreeFunction::kArrayDestroy, kA + 0x77);
   run();
   EXPECT_EQ(kinds(), "");
   EXPECT_TRUE(is_not_checked("memory from unseen calls", "1 release"));

@@ -110,9 +110,8 @@ TEST_F(Policies, ARangeThatNeverCame) {
 TEST_F(Policies, AllocationsDuringCapture) {
   capture(trace::SyncOp::kBeginCapture, 0x51);
   malloc_async(kA, 0x51, 1);
-  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {0x1}}, MemoryKind::kDevice, kB, 100); // another
-                                                                                        // thread's
-                                                                                        // business
+  // Another thread's business
+  log(1).alloc({.api = "cuMemAlloc_v2", .stack = {0x1}}, MemoryKind::kDevice, kB, 100);
   cuda_malloc(kC, 100);
   capture(trace::SyncOp::kEndCapture, 0x51);
   cuda_malloc(kA + kMiB, 100, 0x102);

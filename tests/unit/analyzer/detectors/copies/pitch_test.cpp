@@ -51,8 +51,8 @@ protected:
                 MemoryKind::kPitched, address, pitch * height * depth, 0,
                 {pitch, width, height, depth, 4, 0, 0});
   }
-  void h200() { // P0 ordinal, bytes, texture alignment, texture pitch alignment, surface alignment,
-                // ...
+  // P0 ordinal, bytes, texture alignment, texture pitch alignment, surface alignment, ...
+  void h200() {
     log().context(1, 0xc0, 0, true);
     log().record({}, Made<trace::DeviceFields>()
                        .bytes(141ull << 30)
@@ -313,8 +313,8 @@ TEST_F(Pitch, FlatCopyOverRows) {
   malloc_pitch(kB, 1024, 800, 32);
   set_2d(kA, 512, 400, 64);
   cuda_memcpy(kA, kHost, 400 * 64); // 50 whole pitches, as it happens
-  log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset"}, kA, 400 * 64 - 512 * 49); // 512 bytes:
-                                                                                     // whole
+  // 512 bytes: whole
+  log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset"}, kA, 400 * 64 - 512 * 49);
   log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset"}, kA, 400 * 63);
   log().copy({.api = "cuMemcpyDtoD_v2"}, kB, kA, 512 * 64, Side::kDevice, Side::kDevice);
   cuda_free(kA);

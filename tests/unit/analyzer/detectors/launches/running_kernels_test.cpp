@@ -202,8 +202,8 @@ TEST_F(RunningKernels, OfThreadsThatTakeTurnsOnAStreamAreDoneWithIt) {
 TEST_F(RunningKernels, TheDefaultStreamsOfTwoThreadsAreTwo) {
   launch(kThread, kDevice, trace::kLaunchScanned, 1);
   launch(kThread, kShared);
-  sync(SyncOp::kStreamSynchronize, kThread); // the other thread's kernel may run, but is not
-                                             // notified
+  // The other thread's kernel may run, but is not notified
+  sync(SyncOp::kStreamSynchronize, kThread);
   cuda_malloc(kA, 1000);
   read(kT, true);
   EXPECT_EQ(severity(), 'E');

@@ -42,8 +42,8 @@ TEST_F(StreamUses, CopiesThatWait) {
   set_on(0xb1);
   copy(kHost, kA, kDefault, false, Side::kHost, Side::kDevice); // waits for the default stream
   set_on(kT);
-  copy(kHost, kA, kT, true, Side::kHost, Side::kDevice); // to pageable memory: returns when
-                                                         // complete
+  // To pageable memory: returns when complete
+  copy(kHost, kA, kT, true, Side::kHost, Side::kDevice);
   cuda_free(kA);
   run();
   EXPECT_EQ(kinds(), "");

@@ -30,9 +30,8 @@ protected:
 TEST_F(RefusedReleases, ALiveBlockOfAnotherKind) {
   live(kBase, kSize, MemoryKind::kPinned);
   EXPECT_EQ(check(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kMismatchedFree);
-  EXPECT_EQ(check(FreeFunction::kMemFreeHost, kBase).kind, Verdict::Kind::kNone); // the right one,
-                                                                                  // refused for
-                                                                                  // another reason
+  // The right one, refused for another reason
+  EXPECT_EQ(check(FreeFunction::kMemFreeHost, kBase).kind, Verdict::Kind::kNone);
   EXPECT_EQ(check(FreeFunction::kArrayDestroy, kBase).kind,
             Verdict::Kind::kMismatchedFree); // of another space
 }
@@ -49,8 +48,8 @@ TEST_F(RefusedReleases, AFreedBlock) {
   free_block(kBase);
   EXPECT_EQ(check(FreeFunction::kMemFree, kBase).kind, Verdict::Kind::kDoubleFree);
   EXPECT_EQ(check(FreeFunction::kMemFreeAsync, kBase).kind,
-            Verdict::Kind::kDoubleFree); // whichever
-                                         // frees it
+            // Whichever frees it
+            Verdict::Kind::kDoubleFree);
   const Verdict inside = check(FreeFunction::kMemFree, kBase + 8);
   EXPECT_EQ(inside.kind, Verdict::Kind::kInvalidFreeUnknown);
   EXPECT_EQ(inside.offset, 8u);
