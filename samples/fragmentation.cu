@@ -6,13 +6,18 @@
 //   fragmented: it asks for less than all of them, but more than the largest. A driver that maps pages as it likes can
 //   serve that, as an H200's does; one that needs a contiguous piece cannot.
 //
+// A part of each block is used on purpose, which `oversized` would report.
 // run:
+// options: --skip oversized
 // expect: clean
 // run: clean
+// options: --skip oversized
 // expect: clean
 // run: too-large
+// options: --skip oversized
 // expect: warning out-of-memory count=1 api=cudaMalloc message="largest piece" stacks="failed here"@grow_table:LINE(grow),"held here"@take
 // run: fragmented
+// options: --skip oversized
 // expect-simulated: warning out-of-memory count=1 api=cudaMalloc message="not in one piece" stacks="failed here"@grow_table:LINE(grow),"held here"@take
 // expect-real: clean
 #include <cstdio>

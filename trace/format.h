@@ -249,7 +249,7 @@ enum class Side : std::uint8_t { kUnified = 0, kHost = 1, kDevice = 2, kArray = 
 
 // Flags common to all kinds; the low 12 bits belong to the kind.
 inline constexpr std::uint16_t kCommonFlags = 0xf000;
-// Called by the driver itself or by another recorded call
+// The call was made by the driver itself or inside another recorded call
 inline constexpr std::uint16_t kFlagNested = 1u << 12;
 inline constexpr std::uint16_t kFlagNoStack = 1u << 13; // the stack could not be captured here
 // Written by a runtime row: no driver call followed

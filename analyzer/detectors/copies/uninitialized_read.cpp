@@ -11,8 +11,8 @@
 // as their arguments show, that nothing wrote to while they ran and the block was there, in a
 // program without __managed__ variables (RunningKernels). It is a note otherwise.
 //
-// Invariants: at most kMostRanges ranges a block, and as many blocks as are alive (within a factor
-// of two).
+// Invariants: at most ByteRanges::kMost ranges a block, and as many blocks as are alive (within a
+// factor of two).
 
 #include <algorithm>
 #include <array>
@@ -22,6 +22,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/byte_ranges.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/running_kernels.h"
 
@@ -30,40 +31,7 @@ namespace {
 
 using trace::MemoryKind;
 
-// A block written in more separate pieces than these is taken for written: it is being filled piece
-// by piece.
-constexpr std::size_t kMostRanges = 64;
 constexpr std::size_t kFirstSweep = 4096; // blocks kept before the first look for dead ones
-
-class Ranges {
-public:
-  void add(std::uint64_t begin, std::uint64_t end) {
-    const auto first =
-      std::ranges::find_if(ranges_, [&](const Range& range) { return range.end >= begin; });
-    auto last = first;
-    for (; last != ranges_.end() && last->begin <= end; ++last) {
-      begin = std::min(begin, last->begin);
-      end = std::max(end, last->end);
-    }
-    ranges_.insert(ranges_.erase(first, last), {begin, end});
-    if (ranges_.size() > kMostRanges) ranges_ = {{0, UINT64_MAX}};
-  }
-
-  std::uint64_t missing(std::uint64_t begin, std::uint64_t end) const {
-    std::uint64_t missing = end - begin;
-    for (const Range& range : ranges_) {
-      const std::uint64_t from = std::max(begin, range.begin), to = std::min(end, range.end);
-      if (from < to) missing -= to - from;
-    }
-    return missing;
-  }
-
-private:
-  struct Range {
-    std::uint64_t begin, end;
-  };
-  std::vector<Range> ranges_; // sorted, apart
-};
 
 // Ours alone: not the host's to write, not another process's, no pool that may lie on the host.
 bool is_private(const Block& block, const ProcessFacts& facts) {
@@ -130,7 +98,7 @@ public:
   struct Bytes {
     std::uint64_t read = 0, missing = 0;
   };
-  Bytes bytes(const Ranges& written) const {
+  Bytes bytes(const ByteRanges& written) const {
     if (end_ <= begin_) return {};
     const Bytes flat{end_ - begin_, written.missing(begin_, end_)};
     if (flat.missing == 0 || rows_.pitch <= rows_.width) return flat;
@@ -202,7 +170,7 @@ private:
   struct Entry {
     std::uint64_t allocated_at = 0;
     bool of_array = false;
-    Ranges ranges;
+    ByteRanges ranges;
   };
   enum class Writer : std::uint8_t { kNone, kEarlierKernel, kLaterKernel }; // that may have been
   using Key = std::array<std::uint64_t, 4>; // what equal findings have in common
@@ -213,7 +181,7 @@ private:
   }
 
   void note_write(const Event& e, const Access& access, const Heap& heap) {
-    Ranges& ranges = written(*access.block, heap);
+    ByteRanges& ranges = written(*access.block, heap);
     if (is_array(*access.block)) {
       const Rows rows = rows_in_array(e, access, heap);
       const bool known = rows.width != 0 && end_of(rows) > rows.address;
@@ -230,7 +198,7 @@ private:
     if (access.bytes != 0 && end > access.address) ranges.add(access.address, end);
   }
 
-  Ranges& written(const Block& block, const Heap& heap) {
+  ByteRanges& written(const Block& block, const Heap& heap) {
     if (blocks_.size() >= sweep_at_) sweep(heap);
     Entry& entry = blocks_[block.address];
     if (entry.allocated_at != block.allocated_at) entry = {block.allocated_at, is_array(block), {}};
@@ -252,7 +220,7 @@ private:
       return; // reads when its graph is launched
     const Block& block = *access.block;
     const Reading reading(e, access, heap);
-    Ranges& ranges = written(block, heap);
+    ByteRanges& ranges = written(block, heap);
     const Reading::Bytes bytes = reading.bytes(ranges);
     if (bytes.missing == 0) return;
     ranges.add(reading.begin(), reading.end()); // reported once

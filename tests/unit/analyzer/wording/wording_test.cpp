@@ -104,6 +104,7 @@ TEST(Wording, MeasuresByKind) {
   EXPECT_EQ(measure_of("leak"), Measure::kLostBlocks);
   EXPECT_EQ(measure_of("device-heap-leak"), Measure::kLostBlocks);
   EXPECT_EQ(measure_of("unused"), Measure::kBlocks);
+  EXPECT_EQ(measure_of("oversized"), Measure::kBlocks);
   EXPECT_EQ(measure_of("double-free"), Measure::kMistakes);
   EXPECT_EQ(measure_of("no-such-kind"), Measure::kMistakes);
 }
