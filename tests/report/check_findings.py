@@ -80,7 +80,8 @@ def findings_of(report):
     last = next(
         (i for i, line in enumerate(lines) if i > first and re.match(r"[a-z]+:|peak |not checked", line)), len(lines)
     )
-    lines = [line for line in lines[first:last] if "simulated_cuda/" not in line]
+    # Frames of the simulated device, which may have been built with debug information or without.
+    lines = [line for line in lines[first:last] if "simulated_cuda/" not in line and "libcuda.so.1+0x" not in line]
     return "\n".join(lines).strip("\n") + "\n"
 
 
