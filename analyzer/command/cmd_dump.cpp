@@ -11,7 +11,7 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
-#include "analyzer/command/dump_format.h"
+#include "analyzer/command/dump/dump_format.h"
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/trace_reader/event_stream.h"
 #include "analyzer/trace_reader/facts/name_table.h"

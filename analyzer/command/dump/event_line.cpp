@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as text; see dump_format.h. trace/records.def names the columns, in the order of the
-// payload's words. Shows what the trace says, also where it makes no sense: numbers without a name
-// are printed as they are.
+// Events of the host's calls as text; see dump_format.h. trace/records.def names the columns, in
+// the order of the payload's words. Shows what the trace says, also where it makes no sense:
+// numbers without a name are printed as they are.
 
-#include "analyzer/command/dump_format.h"
+#include "analyzer/command/dump/dump_format.h"
 
 #include <algorithm>
 #include <span>
 
 #include "analyzer/base/text_format.h"
-#include "analyzer/device_heap/device_heap.h"
+#include "analyzer/command/dump/columns.h"
 
 namespace gmt {
 namespace {
@@ -74,8 +74,6 @@ constexpr std::string_view kRangeOps[] = {
   "?",    "push",        "pop",         "start",         "end",
   "mark", "name-domain", "name-thread", "name-resource", "thread"};
 constexpr std::string_view kExitWays[] = {"?", "exit", "_exit", "exec", "exec-failed"};
-constexpr std::string_view kTroubles[] = {"none", "no-library",    "not-supported",
-                                          "busy", "not-permitted", "error"};
 constexpr std::string_view kCauses[] = {"?",        "no-space", "trace-limit",
                                         "re-entry", "no-log",   "no-ring"};
 
@@ -147,18 +145,6 @@ std::string_view kind_name(trace::Kind kind) {
 #undef ALIAS
 #undef REST
 
-// " executions=64": a figure that the chip has no metric for is a '-'.
-std::string figure(std::string_view name, std::uint64_t value) {
-  return cat({" ", name, "=", value == trace::kUnknownCount ? "-" : std::to_string(value)});
-}
-
-// One line whatever the program wrote: control characters are shown as '?'.
-std::string quoted(std::string_view text) {
-  std::string line = cat({"\"", text, "\""});
-  std::ranges::replace_if(line, [](char c) { return c >= 0 && c < ' '; }, '?');
-  return line;
-}
-
 std::string extents_text(trace::Index3 extents) {
   return cat(
     {std::to_string(extents.x), "x", std::to_string(extents.y), "x", std::to_string(extents.z)});
@@ -179,17 +165,9 @@ std::string value_text(const Field& field, std::uint64_t value, const NameTable&
     const std::string_view name = names.handle_name(value);
     return name.empty() ? format_address(value) : cat({format_address(value), ":", name});
   }
-  case Form::kText: return value == 0 ? "-" : quoted(names.text(value));
+  case Form::kText: return value == 0 ? "-" : in_quotes(names.text(value));
   }
   return {};
-}
-
-// " id=7": one column.
-std::string column(std::string_view name, std::string_view value) {
-  return cat({" ", name, "=", value});
-}
-std::string column(std::string_view name, std::uint64_t value) {
-  return column(name, std::to_string(value));
 }
 
 // What is no list of fields: strings, and the parameters of a kernel as offset:size.
@@ -202,7 +180,7 @@ std::string description(const Event& event, const NameTable& names) {
   }
   case trace::Kind::kText: {
     const std::uint64_t id = trace::TextView(event).id();
-    return cat({column(trace::TextColumn::id, format_address(id)), " ", quoted(names.text(id))});
+    return cat({column(trace::TextColumn::id, format_address(id)), " ", in_quotes(names.text(id))});
   }
   case trace::Kind::kKernel: {
     const trace::KernelView kernel(event);
@@ -273,123 +251,6 @@ std::string dump_line(const Event& event, const NameTable& names, std::string_vi
   if (event.context != 0) line += " context=" + std::to_string(event.context);
   if (event.stack) line += " stack=" + std::to_string(event.stack.value);
   return line;
-}
-
-std::string dump_line(const DeviceRecord& record, std::string_view log) {
-  const auto index = [](trace::Index3 i) {
-    return cat({std::to_string(i.x), ",", std::to_string(i.y), ",", std::to_string(i.z)});
-  };
-  if (record.head.kind == trace::Kind::kDeviceDrained) {
-    const trace::DeviceDrainedView drained(record);
-    using Column = trace::DeviceDrainedColumn;
-    return cat({log, " drained", column(Column::slots, drained.slots()),
-                column(Column::lost, drained.lost()), column(Column::torn, drained.torn()),
-                " context=", std::to_string(record.host_slot().context)});
-  }
-  std::string line = cat({std::to_string(record.slot.time), " ", log, " "});
-  if (record.head.kind == trace::Kind::kDeviceSite) {
-    const DeviceSite site = site_of(record);
-    using Column = trace::DeviceSiteColumn;
-    return line + cat({"site", column(Column::id, trace::DeviceSiteView(record).id()),
-                       " function=", gmt::quoted(site.function), " file=", gmt::quoted(site.file),
-                       column(Column::line, site.line)});
-  }
-  if (record.head.kind == trace::Kind::kDeviceGrid) {
-    const trace::DeviceGridView grid(record);
-    using Column = trace::DeviceGridColumn;
-    return line +
-           cat({"grid", column(Column::id, grid.id()), column(Column::grid, index(grid.grid())),
-                column(Column::block, index(grid.block()))});
-  }
-  // The words of a release are the same, as far as it has them
-  const trace::DeviceAllocView call(record);
-  using Column = trace::DeviceAllocColumn;
-  line += cat({device_call(record.op()), column(Column::pointer, format_address(call.pointer()))});
-  if (record.head.kind == trace::Kind::kDeviceAlloc) line += column(Column::bytes, call.bytes());
-  if (record.op() == trace::DeviceOp::kAlignedMalloc)
-    line += column(Column::alignment, call.alignment());
-  if (record.space() != trace::DeviceSpace::kUnknown &&
-      record.head.kind == trace::Kind::kDeviceFree) {
-    line += record.space() == trace::DeviceSpace::kShared ? " shared" : " local";
-  }
-  line += cat({column(Column::grid, call.grid()), column(Column::block, index(call.block())),
-               " thread=", index(trace::thread_of(record.slot.who)),
-               " site=", std::to_string(trace::site_of(record.slot.who))});
-  return record.head.result == trace::kDeviceOutOfMemory ? line + " = NULL" : line;
-}
-
-std::string dump_lines(const AccessLog& log) {
-  using WindowsColumn = trace::AccessWindowsColumn;
-  using FunctionColumn = trace::AccessFunctionColumn;
-  using CountersColumn = trace::AccessCountersColumn;
-  using InstructionColumn = trace::AccessInstructionColumn;
-  std::string text;
-  if (const AccessWindows& w = log.windows; log.has_windows) {
-    text += cat({log.name,
-                 " windows",
-                 column(WindowsColumn::trouble, kTroubles[static_cast<std::size_t>(w.trouble)]),
-                 figure(WindowsColumn::code, w.code),
-                 figure(WindowsColumn::opened, w.opened),
-                 figure(WindowsColumn::read, w.read),
-                 figure(WindowsColumn::given_up, w.given_up),
-                 figure(WindowsColumn::launches, w.launches),
-                 figure(WindowsColumn::launches_read, w.launches_read),
-                 figure(WindowsColumn::launches_given_up, w.launches_given_up),
-                 figure(WindowsColumn::open_nanoseconds, w.open_nanoseconds),
-                 figure(WindowsColumn::graph_launches, w.graph_launches),
-                 figure(WindowsColumn::unknown_graphs, w.unknown_graphs),
-                 figure(WindowsColumn::graphs_in_windows, w.graphs_in_windows),
-                 figure(WindowsColumn::put_off, w.put_off),
-                 column(WindowsColumn::counters_trouble,
-                        kTroubles[static_cast<std::size_t>(w.counters_trouble)]),
-                 figure(WindowsColumn::counters_code, w.counters_code),
-                 figure(WindowsColumn::counted, w.counted),
-                 figure(WindowsColumn::counted_lost, w.counted_lost),
-                 figure(WindowsColumn::measuring_nanoseconds, w.measuring_nanoseconds),
-                 figure(WindowsColumn::elapsed_nanoseconds, w.elapsed_nanoseconds),
-                 "\n"});
-  }
-  for (const AccessFunction& f : log.functions) {
-    text += cat({log.name, " function", figure(FunctionColumn::number, f.number),
-                 " name=", gmt::quoted(f.name), " identity=", format_address(f.identity),
-                 figure(FunctionColumn::measured, f.measured), figure(FunctionColumn::lost, f.lost),
-                 figure(FunctionColumn::launches, f.launches),
-                 figure(FunctionColumn::more_shared, f.shared_measured),
-                 figure(FunctionColumn::plain_nanoseconds, f.plain_nanoseconds),
-                 figure(FunctionColumn::longest_nanoseconds, f.longest_nanoseconds),
-                 figure(FunctionColumn::too_costly, f.too_costly), "\n"});
-    if (const KernelCounters& c = f.counters; c.launches != 0) {
-      text += cat({log.name, " counters", figure(CountersColumn::function, f.number),
-                   figure(CountersColumn::first_pass, c.launches),
-                   figure(CountersColumn::read_bytes, c.read_bytes.sum),
-                   figure(CountersColumn::written_bytes, c.written_bytes.sum),
-                   figure(CountersColumn::l1_sectors, c.l1_sectors.sum),
-                   figure(CountersColumn::l1_hits, c.l1_hits.sum),
-                   figure(CountersColumn::l2_sectors, c.l2_sectors.sum),
-                   figure(CountersColumn::loads, c.loads.sum),
-                   figure(CountersColumn::load_sectors, c.load_sectors.sum),
-                   figure(CountersColumn::stores, c.stores.sum),
-                   figure(CountersColumn::store_sectors, c.store_sectors.sum),
-                   figure(CountersColumn::nanoseconds, c.nanoseconds.sum),
-                   figure(CountersColumn::possible_bytes, c.possible_bytes.sum),
-                   figure(CountersColumn::second_pass, c.l2_hits.launches),
-                   figure(CountersColumn::l2_hits, c.l2_hits.sum), "\n"});
-    }
-    for (const AccessFunction::Instruction& i : f.instructions) {
-      const AccessCounts& c = i.counts;
-      text += cat({log.name, " instruction", figure(InstructionColumn::place, f.number), " offset=",
-                   format_address(i.offset), figure(InstructionColumn::executions, c.executions),
-                   figure(InstructionColumn::thread_executions, c.thread_executions),
-                   figure(InstructionColumn::sectors, c.sectors),
-                   figure(InstructionColumn::ideal_sectors, c.ideal_sectors),
-                   figure(InstructionColumn::bytes, c.bytes),
-                   figure(InstructionColumn::wavefronts, c.wavefronts),
-                   figure(InstructionColumn::ideal_wavefronts, c.ideal_wavefronts),
-                   figure(InstructionColumn::shared_bytes, c.shared_bytes),
-                   figure(InstructionColumn::local_sectors, c.local_sectors), "\n"});
-    }
-  }
-  return text;
 }
 
 } // namespace gmt

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event as one line of text: its words by the columns of trace/records.def.
+// Records of a trace as text, one a line: their words by the columns of trace/records.def. Events
+// are in event_line.cpp, records of kernels in device_line.cpp, access logs in access_lines.cpp.
 #pragma once
 
 #include <string>
