@@ -2,34 +2,22 @@
 // Ranges of copies and sets: past the end by the byte, 2D and 3D extents, both sides, freed memory,
 // host memory that may belong to others by now, mappings side by side.
 
-#include "tests/unit/analyzer/support/analysis_fixture.h"
+#include "tests/unit/analyzer/detectors/copies/rows_fixture.h"
 
 namespace gmt::test {
 namespace {
 
-class Copies : public AnalysisTest {
+class Copies : public RowsTest {
 protected:
   Copies() {
     expect_only({"api-error", "copy-out-of-bounds", "unfinished-call", "use-after-free"});
   }
   void copy_2d(std::uint64_t to, std::uint64_t to_pitch, std::uint64_t from,
-               std::uint64_t from_pitch, std::uint64_t width, std::uint64_t height,
-               std::uint64_t depth = 1, std::uint64_t rows_per_slice = 0) {
-    log().record({.api = "cuMemcpy2DUnaligned_v2",
-                  .via = "cudaMemcpy2D",
-                  .result = 1,
-                  .flags = trace::copy_flags(Side::kDevice, Side::kHost, false)},
-                 Made<trace::CopyFields>()
-                   .destination(to)
-                   .source(from)
-                   .bytes(width * height * depth)
-                   .destination_pitch(to_pitch)
-                   .source_pitch(from_pitch)
-                   .width(width)
-                   .height(height)
-                   .depth(depth)
-                   .destination_rows(rows_per_slice)
-                   .source_rows(rows_per_slice));
+               std::uint64_t from_pitch, Rows rows) {
+    copy_rows({.via = "cudaMemcpy2D",
+               .result = 1,
+               .flags = trace::copy_flags(Side::kDevice, Side::kHost, false)},
+              to, to_pitch, from, from_pitch, rows);
   }
   void free_all_and_run() {
     for (const std::uint64_t address : {kA, kB, kC}) cuda_free(address);
@@ -94,7 +82,7 @@ TEST_F(Copies, ExplainedFailureIsNoApiError) {
 
 TEST_F(Copies, TwoDimensionalLastRowNeedsItsWidthOnly) {
   cuda_malloc(kA, 512 * 9 + 400);
-  copy_2d(kA, 512, kHost, 400, 400, 10);
+  copy_2d(kA, 512, kHost, 400, {400, 10});
   cuda_free(kA);
   run();
   EXPECT_EQ(find("copy-out-of-bounds"), nullptr);
@@ -102,7 +90,7 @@ TEST_F(Copies, TwoDimensionalLastRowNeedsItsWidthOnly) {
 
 TEST_F(Copies, TwoDimensionalPastTheEnd) {
   cuda_malloc(kA, 512 * 9 + 399);
-  copy_2d(kA, 512, kHost, 400, 400, 10);
+  copy_2d(kA, 512, kHost, 400, {400, 10});
   cuda_free(kA);
   run();
   ASSERT_NE(find("copy-out-of-bounds"), nullptr);
@@ -112,8 +100,8 @@ TEST_F(Copies, TwoDimensionalPastTheEnd) {
 TEST_F(Copies, PastPitchTimesHeightOfPitchedMemory) {
   log().alloc({.api = "cuMemAllocPitch_v2", .via = "cudaMallocPitch"}, MemoryKind::kPitched, kA,
               512 * 4, 0, {512, 400, 4, 1, 4, 0, 0});
-  copy_2d(kA, 512, kHost, 400, 512, 4); // whole pitches: fine
-  copy_2d(kA, 512, kHost, 400, 400, 5);
+  copy_2d(kA, 512, kHost, 400, {512, 4}); // whole pitches: fine
+  copy_2d(kA, 512, kHost, 400, {400, 5});
   cuda_free(kA);
   run();
   ASSERT_NE(find("copy-out-of-bounds"), nullptr);
@@ -125,9 +113,9 @@ TEST_F(Copies, PastPitchTimesHeightOfPitchedMemory) {
 
 TEST_F(Copies, ThreeDimensionalBySlices) {
   cuda_malloc(kA, 512 * 6 * 2 + 512 * 3 + 400); // 3 slices of 6 rows, 4 rows copied of each
-  copy_2d(kA, 512, kHost, 400, 400, 4, 3, 6);
+  copy_2d(kA, 512, kHost, 400, {400, 4, 3, 6});
   cuda_malloc(kB, 512 * 6 * 2 + 512 * 3 + 399);
-  copy_2d(kB, 512, kHost, 400, 400, 4, 3, 6);
+  copy_2d(kB, 512, kHost, 400, {400, 4, 3, 6});
   cuda_free(kA);
   cuda_free(kB);
   run();
@@ -305,7 +293,7 @@ TEST_F(Copies, NotCheckedAfterAStickyError) {
 TEST_F(Copies, DamagedSizesDoNotOverflow) {
   cuda_malloc(kA, 100);
   cuda_memcpy(kA, kHost, UINT64_MAX, 1);
-  copy_2d(kA, UINT64_MAX, kHost, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+  copy_2d(kA, UINT64_MAX, kHost, UINT64_MAX, {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX});
   free_all_and_run();
   EXPECT_NE(find("copy-out-of-bounds"), nullptr);
 }

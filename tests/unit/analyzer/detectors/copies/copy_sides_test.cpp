@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies by what their two sides are: declared host or device against what the memory is, sides
-// that overlap. Sides on two devices: analyzer_two_devices.cpp.
+// that overlap.
 
-#include "tests/unit/analyzer/support/analysis_fixture.h"
+#include "tests/unit/analyzer/detectors/copies/rows_fixture.h"
 
 namespace gmt::test {
 namespace {
@@ -15,7 +15,7 @@ enum CopyKind : std::uint16_t {
   kDefault
 };
 
-class CopySides : public AnalysisTest {
+class CopySides : public RowsTest {
 protected:
   CopySides() { expect_only({"api-error", "copy-direction", "copy-overlap"}); }
   // As the shared runtime does: the driver's function for the kind, and the kind in the flags.
@@ -51,21 +51,9 @@ protected:
     log().release({.api = "cuMemHostUnregister"}, FreeFunction::kHostUnregister, kRegistered);
   }
   void copy_2d(std::uint64_t to, std::uint64_t to_pitch, std::uint64_t from,
-               std::uint64_t from_pitch, std::uint64_t width, std::uint64_t height,
-               std::uint64_t depth = 1, std::uint64_t slice = 0) {
-    log().record({.api = "cuMemcpy2DUnaligned_v2",
-                  .flags = trace::copy_flags(Side::kDevice, Side::kDevice, false)},
-                 Made<trace::CopyFields>()
-                   .destination(to)
-                   .source(from)
-                   .bytes(width * height * depth)
-                   .destination_pitch(to_pitch)
-                   .source_pitch(from_pitch)
-                   .width(width)
-                   .height(height)
-                   .depth(depth)
-                   .destination_rows(slice)
-                   .source_rows(slice));
+               std::uint64_t from_pitch, Rows rows) {
+    copy_rows({.flags = trace::copy_flags(Side::kDevice, Side::kDevice, false)}, to, to_pitch, from,
+              from_pitch, rows);
   }
 
   static constexpr std::uint64_t kPinned = 0x7f3300000000, kRegistered = 0x7f3400000000;
@@ -257,7 +245,7 @@ TEST_F(CopySides, Overlap) {
 TEST_F(CopySides, CopyOntoItselfIsANote) {
   memory();
   copy(kDeviceToDevice, kA, kA);
-  copy_2d(kA, 512, kA, 512, 400, 10);
+  copy_2d(kA, 512, kA, 512, {400, 10});
   free_memory();
   run();
   ASSERT_EQ(kinds(), "copy-overlap copy-overlap");
@@ -267,12 +255,12 @@ TEST_F(CopySides, CopyOntoItselfIsANote) {
 
 TEST_F(CopySides, RowsAreComparedExactly) {
   memory();
-  copy_2d(kA, 512, kA + 256, 512, 256, 10);           // right half into left half
-  copy_2d(kA + 256, 512, kA + 512 * 3, 512, 256, 10); // and further down
-  copy_2d(kA, 512, kA + 512 * 10, 512, 512, 10);      // the next rows
-  copy_2d(kA, 1024, kA + 512, 1024, 512, 10, 5, 10);  // every second row of a volume
-  copy_2d(kA, 512, kA + 512 * 4, 512, 512, 4, 5, 8);  // the lower half of each slice
-  copy_2d(kA, 1024, kA + 256, 512, 256, 2);           // pitches differ
+  copy_2d(kA, 512, kA + 256, 512, {256, 10});           // right half into left half
+  copy_2d(kA + 256, 512, kA + 512 * 3, 512, {256, 10}); // and further down
+  copy_2d(kA, 512, kA + 512 * 10, 512, {512, 10});      // the next rows
+  copy_2d(kA, 1024, kA + 512, 1024, {512, 10, 5, 10});  // every second row of a volume
+  copy_2d(kA, 512, kA + 512 * 4, 512, {512, 4, 5, 8});  // the lower half of each slice
+  copy_2d(kA, 1024, kA + 256, 512, {256, 2});           // pitches differ
   free_memory();
   run();
   EXPECT_EQ(find("copy-overlap"), nullptr);
@@ -285,20 +273,20 @@ TEST_F(CopySides, RowsThatOverlap) {
     const ReportedFinding* f = find("copy-overlap");
     return f != nullptr ? f->count : 0;
   };
-  copy_2d(kA, 512, kA + 255, 512, 256, 10);
+  copy_2d(kA, 512, kA + 255, 512, {256, 10});
   EXPECT_EQ(overlaps(), 1u);
-  copy_2d(kA, 512, kA + 512 * 9 - 255, 512, 256, 10); // the last row only
+  copy_2d(kA, 512, kA + 512 * 9 - 255, 512, {256, 10}); // the last row only
   EXPECT_EQ(overlaps(), 2u);
-  copy_2d(kA, 512, kA + 512 * 4 - 1, 512, 512, 4, 5, 8);
+  copy_2d(kA, 512, kA + 512 * 4 - 1, 512, {512, 4, 5, 8});
   EXPECT_EQ(overlaps(), 3u);
-  copy_2d(kA, 1024, kA + 300, 500, 256, 10);
+  copy_2d(kA, 1024, kA + 300, 500, {256, 10});
   EXPECT_EQ(overlaps(), 4u);
 }
 
 TEST_F(CopySides, DamagedShapesDoNotOverflow) {
   memory();
-  copy_2d(kA, UINT64_MAX, kA + 1, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
-  copy_2d(1ull << 63, 512, 0, 512, 400, 10);
+  copy_2d(kA, UINT64_MAX, kA + 1, UINT64_MAX, {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX});
+  copy_2d(1ull << 63, 512, 0, 512, {400, 10});
   run();
   EXPECT_EQ(find("copy-overlap"), nullptr);
 }

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// What known libraries allocate for themselves is excused, and what only passes through them is
+// not.
+
+#include "analyzer/analysis/owners.h"
+#include "analyzer/detectors/shared/descriptions.h"
+#include "analyzer/wording/wording.h"
+#include "tests/unit/analyzer/support/analysis_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+Finding leak_with(std::vector<Frame> frames) {
+  Finding f;
+  f.kind = "leak";
+  f.severity = Severity::kError;
+  f.message = "20.0 MiB of device memory was never freed";
+  f.stacks.push_back(stack_as(StackRole::kAllocated, {}, "cudaMalloc"));
+  f.stacks.back().frames = std::move(frames);
+  return f;
+}
+
+Frame frame(const char* module, const char* function) {
+  Frame f;
+  f.module = module;
+  f.function = function;
+  return f;
+}
+
+TEST(Owners, CachingAllocatorIsANote) {
+  Finding f =
+    leak_with({frame("/usr/lib/libcudart.so.13", "cudaMalloc"),
+               frame("/venv/torch/lib/libc10_cuda.so",
+                     "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc()"),
+               frame("/usr/bin/python3", "main")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kNote);
+  EXPECT_EQ(
+    in_words(f, {}).message,
+    "20.0 MiB of device memory was never freed; PyTorch's caching allocator holds it: it keeps "
+    "freed blocks for reuse.");
+}
+
+TEST(Owners, AUsersLibraryIsNoOwner) {
+  Finding f = leak_with({frame("/home/me/libmine.so", "CUDACachingAllocator::malloc()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kError);
+}
+
+TEST(Owners, CodeThatAnOwnerCallsBackIsNoOwner) {
+  Finding f = leak_with({frame("/home/me/libmine.so", "kernel_wrapper()"),
+                         frame("/venv/jaxlib/xla_cuda_plugin.so", "xla::gpu::CustomCall()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kError);
+  f = leak_with(
+    {frame("/venv/jaxlib/xla_cuda_plugin.so", ""), frame("/home/me/libmine.so", "main()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kNote);
+}
+
+TEST(Owners, ChurnOfAnOwnerIsItsOwnBusiness) {
+  Finding f = leak_with({frame("/usr/lib/libnccl.so.2", "")});
+  f.kind = "churn";
+  f.severity = Severity::kWarning;
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kNote);
+  EXPECT_EQ(in_words(f, {}).message,
+            "20.0 MiB of device memory was never freed; NCCL does that itself.");
+}
+
+TEST(Owners, WhatAnOwnerDoesNotUseIsItsOwnBusiness) {
+  Finding f = leak_with({frame("/usr/lib/libcudnn_graph.so.9", "")});
+  f.kind = "unused";
+  f.severity = Severity::kWarning;
+  f.message = "1.0 MiB of device memory was never used";
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kNote);
+  const ReportedFinding reported = in_words(f, {});
+  EXPECT_EQ(reported.message,
+            "1.0 MiB of device memory was never used; cuDNN allocated it for itself.");
+  EXPECT_EQ(reported.advice, "Nothing to do.");
+}
+
+TEST(Owners, SeveralCallSitesAreALibrarysIfAllAre) {
+  const auto owner_of = [](const char* second) {
+    Finding f = leak_with({frame("/usr/lib/libcublas.so.13", "")});
+    f.kind = "unused";
+    f.severity = Severity::kNote;
+    f.stacks.push_back(f.stacks.front());
+    f.stacks[0].amount = f.stacks[1].amount = MemoryAmount{1 << 20, 1};
+    f.stacks[1].frames = {frame(second, "")};
+    apply_owner_rules(f);
+    return f.owner.name;
+  };
+  EXPECT_EQ(owner_of("/usr/lib/libcublas.so.13"), "cuBLAS");
+  EXPECT_EQ(owner_of("/usr/lib/libnccl.so.2"), "");
+  EXPECT_EQ(owner_of("/home/me/libmine.so"), "");
+}
+
+TEST(Owners, AccessesOfALibrarysKernelAreItsOwnBusiness) {
+  const auto checked = [](const char* module, const char* launched_by = "/home/me/app") {
+    Finding f = leak_with({});
+    f.kind = "uncoalesced";
+    f.severity = Severity::kWarning;
+    f.advice = "Let neighbouring threads use neighbouring elements.";
+    f.access.emplace();
+    f.stacks.front().role = StackRole::kAccessed;
+    f.stacks.front().frames = {frame(module, "kernel(float*)")};
+    FindingStack launch = f.stacks.front();
+    launch.role = StackRole::kLaunched;
+    launch.frames = {frame(launched_by, "")};
+    f.stacks.push_back(launch);
+    apply_owner_rules(f);
+    return f;
+  };
+  EXPECT_EQ(checked("/usr/lib/libcufft.so.12").severity, Severity::kNote);
+  EXPECT_EQ(checked("/venv/torch/lib/libtorch_cuda.so").severity, Severity::kNote);
+  EXPECT_EQ(
+    in_words(checked("/usr/lib/libcublasLt.so.13"), {}).advice,
+    "This is cuBLASLt's own kernel: nothing to do, unless another of its functions, data types or "
+    "layouts serves as well.");
+  EXPECT_EQ(checked("/home/me/libmine.so").severity, Severity::kWarning);
+  EXPECT_EQ(checked("").severity, Severity::kWarning);
+  EXPECT_EQ(checked("image-0").severity, Severity::kWarning);
+  EXPECT_EQ(checked("image-0", "/usr/lib/libcublasLt.so.13").severity, Severity::kNote);
+  EXPECT_EQ(checked("/tmp/gpumemtrace.app.host.7/image-12", "/usr/lib/libcublasLt.so.13").severity,
+            Severity::kNote);
+  EXPECT_EQ(checked("/home/me/app", "/usr/lib/libcublasLt.so.13").severity, Severity::kWarning);
+}
+
+TEST(Owners, OtherFindingsAreLeftAlone) {
+  Finding f = leak_with({frame("/usr/lib/libcublas.so.13", "")});
+  f.kind = "double-free";
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kError);
+}
+
+} // namespace
+} // namespace gmt::test
