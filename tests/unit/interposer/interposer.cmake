@@ -29,6 +29,7 @@ endforeach()
 # The scan of launch arguments against a made-up driver, with the real logs and rings behind it, and how driver functions
 # are looked up.
 add_executable(interposer_kernels_test ${CMAKE_CURRENT_LIST_DIR}/recorders/launch_arguments_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/recorders/made_up_driver.cpp
   ${CMAKE_CURRENT_LIST_DIR}/loader/driver_function_test.cpp ${logged} ${ringed}
   ${interposer}/base/own_stack_switch.S ${interposer}/loader/mapped_path.cpp ${interposer}/loader/object_files.cpp
   ${interposer}/loader/driver_symbol.cpp ${interposer}/driver_state/code_generation.cpp
