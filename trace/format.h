@@ -122,7 +122,7 @@ enum class MemoryKind : std::uint8_t {
   kManagedVariable = 20,
 };
 
-// Which function family a release call belongs to.
+// Which group of functions a release call belongs to.
 enum class FreeFunction : std::uint8_t {
   kUnknown = 0,
   kMemFree = 1,      // cuMemFree

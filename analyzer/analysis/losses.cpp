@@ -120,7 +120,7 @@ void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, Pro
     "--device-ring-full=wait, loses none");
   say(
     unchecked, "free",
-    " in kernels behind that loss could not be judged: the allocation may be among what was lost");
+    " in kernels behind that loss were not checked: the allocation may be among what was lost");
   say(torn, "record",
       " of malloc or free in kernels never finished, because their context or process died");
   say(damaged, "record", " of malloc or free in kernels damaged and left out");

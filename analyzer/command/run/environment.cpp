@@ -146,7 +146,7 @@ NotesFile::NotesFile(const std::string& trace_dir) {
     return;
   }
   say(std::string("cannot make a temporary file (") + std::strerror(errno) +
-      "): processes that escape the checker will not be told of");
+      "): a process that escapes the checker will not be named");
 }
 
 NotesFile::~NotesFile() {
