@@ -52,7 +52,8 @@ __attribute__((constructor)) void start() {
   write_file(folder + "/info",
              "format=1.0\ntool=test\nrun=" + get("GPUMEMTRACE_RUN") + "\npid=" + pid +
                "\nppid=1\nhost=" + host + "\nexe=/bin/" + name + "\ncwd=/\nargc=1\narg.0=" + name +
-               "\ndevice=real\ntsc=1\nmonotonic_ns=1\nrealtime_ns=" + started + "\nstack_depth=32\n",
+               "\ndevice=real\ntsc=1\nmonotonic_ns=1\nrealtime_ns=" + started +
+               "\nstack_depth=32\n",
              "w");
   write_file(folder + "/apis", "cuMemAlloc_v2\n", "w");
   write_file(folder + "/modules", "", "w");
