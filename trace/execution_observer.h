@@ -143,7 +143,7 @@ struct ExecutionSkip {
 // The device heap of kernels: malloc() and free() in them.
 struct ExecutionHeapCall {
   std::uint32_t size;
-  std::uint32_t is_free; // told before it happens
+  std::uint32_t is_free; // the call comes before it happens
   ExecutionLaunch launch;
   ExecutionPlace place;
   std::uint64_t pointer;                // 0 of a malloc(): the heap was exhausted

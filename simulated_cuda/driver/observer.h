@@ -9,7 +9,7 @@
 
 namespace gmt::sim {
 
-// Null if nobody has asked, or asked in another version.
+// Null before one is given, and where its version is another.
 const trace::ExecutionObserver* execution_observer();
 
 // On the thread of a CUDA call, inside it: the number for ExecutionLaunch::call and ::made.
