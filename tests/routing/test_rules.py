@@ -36,6 +36,7 @@ ROOMS = {
         "device_ring",
         "coalescing",
         "calls",
+        "execution",
         "recorders",
         "hooks",
         "start",
