@@ -6,6 +6,7 @@
 // driver.
 #include "api.h"
 #include "lock.h"
+#include "execution/prints.h"
 #include "operation.h"
 
 #include <utility>
@@ -249,6 +250,7 @@ CUresult ctx_synchronize_of(CUcontext handle) {
   if (!context->alive) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
   synchronize(context);
+  flush_prints();
   return context->sticky;
 }
 

@@ -6,10 +6,12 @@
 #include "device.h"
 
 #include "settings.h"
+#include "state.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace gmt::sim {
@@ -17,6 +19,11 @@ namespace {
 
 constexpr size_t kWindowAlignment = size_t{2} << 20;
 constexpr size_t kPageReturnBytes = size_t{1} << 20;
+// An address is twice its offset in the arena: half of the addresses are gaps.
+constexpr size_t kStretch = 2;
+// Freed memory that rests: as much as a program can free between a mistake and its discovery,
+// and no more than costs little.
+constexpr size_t kMostResting = 4096, kMostRestingBytes = size_t{256} << 20, kRestingShare = 8;
 
 std::byte* map(size_t bytes, int protection, int flags, int fd) {
   void* memory = mmap(nullptr, bytes, protection, flags | MAP_NORESERVE, fd, 0);
@@ -40,7 +47,7 @@ Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource
 }
 
 CUresult Device::map_memory() {
-  const size_t bytes = arena.capacity();
+  const size_t bytes = kStretch * arena.capacity();
   memory_fd = memfd_create("gpumemtrace-simulated-device", MFD_CLOEXEC);
   if (memory_fd < 0 || ftruncate(memory_fd, static_cast<off_t>(bytes)) != 0) {
     std::perror("gpumemtrace: simulated device: memfd");
@@ -52,28 +59,49 @@ CUresult Device::map_memory() {
   reservation = map(bytes + kWindowAlignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (reservation == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   window = round_up(reinterpret_cast<CUdeviceptr>(reservation), kWindowAlignment);
-  return CUDA_SUCCESS;
+  return state().memory.add_region(window, bytes, alias) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 Device::~Device() {
+  const size_t bytes = kStretch * arena.capacity();
+  if (window != 0) state().memory.remove_region(window);
   if (memory_fd >= 0) close(memory_fd);
-  if (alias != nullptr) munmap(alias, arena.capacity());
-  if (reservation != nullptr) munmap(reservation, arena.capacity() + kWindowAlignment);
+  if (alias != nullptr) munmap(alias, bytes);
+  if (reservation != nullptr) munmap(reservation, bytes + kWindowAlignment);
 }
 
 CUdeviceptr Device::take(size_t bytes, size_t alignment) {
-  const auto offset = arena.take(bytes, alignment);
-  return offset ? window + *offset : 0;
+  auto offset = arena.take(bytes, alignment);
+  if (!offset && resting_bytes != 0) {
+    while (!resting.empty()) release_oldest();
+    offset = arena.take(bytes, alignment);
+  }
+  if (!offset) return 0;
+  const CUdeviceptr address = window + kStretch * *offset;
+  // What was freed here before is no neighbour of the new block.
+  state().memory.forget(address + bytes, round_up(bytes, kGranule) - bytes + kGranule);
+  return address;
 }
 
 void Device::give(CUdeviceptr address, size_t bytes) {
   const size_t offset = offset_of(address);
-  arena.give(offset, bytes);
+  resting.push_back({offset / kStretch, bytes});
+  resting_bytes += round_up(bytes, kGranule);
+  const size_t most = std::min(kMostRestingBytes, arena.capacity() / kRestingShare);
+  while (resting.size() > 1 && (resting.size() > kMostResting || resting_bytes > most))
+    release_oldest();
   if (bytes < kPageReturnBytes) return;
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t first = round_up(offset, page);
   const size_t last = (offset + bytes) / page * page;
   if (last > first) madvise(alias + first, last - first, MADV_REMOVE);
+}
+
+void Device::release_oldest() {
+  const Rest oldest = resting.front();
+  resting.pop_front();
+  resting_bytes -= round_up(oldest.bytes, kGranule);
+  arena.give(oldest.offset, oldest.bytes);
 }
 
 } // namespace gmt::sim

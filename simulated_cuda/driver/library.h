@@ -5,8 +5,9 @@
 // library. Variables of a library exist once in each context that asked for them.
 #pragma once
 
+#include "code/image.h"
 #include "graph.h"
-#include "image.h"
+
 
 #include <cuda.h>
 
@@ -26,11 +27,14 @@ struct Kernel {
   std::vector<Parameter> parameters;
   bool parameters_known = false;
   std::map<int, int> attributes;
+  mutable unsigned long long launches = 0;
 };
 
 struct Module {
   Library* library = nullptr;
   Context* context = nullptr;
+  bool prepared = false;                  // its code is read and its variables exist
+  std::unique_ptr<executor::Module> code; // null: no kernel of it can be executed
   std::map<std::string, CUdeviceptr> variables;
 };
 
