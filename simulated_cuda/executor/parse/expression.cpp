@@ -163,8 +163,6 @@ private:
 
 Literal parse_expression(Lexer& lexer) { return Expression(lexer).whole(); }
 
-Literal parse_simple_expression(Lexer& lexer) { return Expression(lexer).unary(); }
-
 std::uint64_t parse_integer_expression(Lexer& lexer) {
   const Literal value = parse_expression(lexer);
   if (value.number != Number::kInteger) lexer.fail("expected an integer, found a float");

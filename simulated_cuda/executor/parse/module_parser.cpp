@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads what a module declares, and skips the code of its functions.
+#include <bit>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -100,12 +102,13 @@ private:
   }
 
   void parse_version() {
-    const std::uint32_t major = lexer_.integer32("a version");
-    const std::string_view minor = lexer_.accept_directive();
-    if (major == 0 || major > 1000 || minor.size() != 1 || minor[0] < '0' || minor[0] > '9') {
+    if (!lexer_.at_digit()) lexer_.fail_expected("a version");
+    const Literal literal = lexer_.literal();
+    const double version = std::bit_cast<double>(literal.bits);
+    if (literal.number != Number::kFloat64 || !(version >= 1 && version < 1000)) {
       lexer_.fail("a version must be like 8.3");
     }
-    module_.version = major * 10 + static_cast<std::uint32_t>(minor[0] - '0');
+    module_.version = static_cast<std::uint32_t>(std::lround(version * 10));
   }
 
   void parse_target() {
