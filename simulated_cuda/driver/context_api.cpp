@@ -5,8 +5,8 @@
 // primary context comes back to life under the same handle at the next retain, as on the real
 // driver.
 #include "api.h"
-#include "lock.h"
 #include "execution/prints.h"
+#include "lock.h"
 #include "operation.h"
 
 #include <utility>

@@ -20,10 +20,10 @@ namespace {
 constexpr size_t kWindowAlignment = size_t{2} << 20;
 constexpr size_t kPageReturnBytes = size_t{1} << 20;
 // An address is twice its offset in the arena: half of the addresses are gaps.
-constexpr size_t kStretch = 2;
+constexpr size_t kWithGaps = 2;
 // Freed memory that rests: as much as a program can free between a mistake and its discovery,
 // and no more than costs little.
-constexpr size_t kMostResting = 4096, kMostRestingBytes = size_t{256} << 20, kRestingShare = 8;
+constexpr size_t kMostResting = 4096, kRestingShare = 8;
 
 std::byte* map(size_t bytes, int protection, int flags, int fd) {
   void* memory = mmap(nullptr, bytes, protection, flags | MAP_NORESERVE, fd, 0);
@@ -37,6 +37,7 @@ std::byte* map(size_t bytes, int protection, int flags, int fd) {
 
 Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource* nodes)
     : ordinal(ordinal_), arena(settings.memory_bytes, nodes),
+      stretch(settings.gaps != 0 ? kWithGaps : 1), most_resting_bytes(settings.resting_bytes),
       default_pool(std::make_unique<Pool>()) {
   if (settings.others_bytes != 0) arena.take(settings.others_bytes, kGranule);
   default_pool->device = this;
@@ -47,7 +48,7 @@ Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource
 }
 
 CUresult Device::map_memory() {
-  const size_t bytes = kStretch * arena.capacity();
+  const size_t bytes = stretch * arena.capacity();
   memory_fd = memfd_create("gpumemtrace-simulated-device", MFD_CLOEXEC);
   if (memory_fd < 0 || ftruncate(memory_fd, static_cast<off_t>(bytes)) != 0) {
     std::perror("gpumemtrace: simulated device: memfd");
@@ -63,7 +64,7 @@ CUresult Device::map_memory() {
 }
 
 Device::~Device() {
-  const size_t bytes = kStretch * arena.capacity();
+  const size_t bytes = stretch * arena.capacity();
   if (window != 0) state().memory.remove_region(window);
   if (memory_fd >= 0) close(memory_fd);
   if (alias != nullptr) munmap(alias, bytes);
@@ -77,7 +78,7 @@ CUdeviceptr Device::take(size_t bytes, size_t alignment) {
     offset = arena.take(bytes, alignment);
   }
   if (!offset) return 0;
-  const CUdeviceptr address = window + kStretch * *offset;
+  const CUdeviceptr address = window + stretch * *offset;
   // What was freed here before is no neighbour of the new block.
   state().memory.forget(address + bytes, round_up(bytes, kGranule) - bytes + kGranule);
   return address;
@@ -85,10 +86,11 @@ CUdeviceptr Device::take(size_t bytes, size_t alignment) {
 
 void Device::give(CUdeviceptr address, size_t bytes) {
   const size_t offset = offset_of(address);
-  resting.push_back({offset / kStretch, bytes});
+  resting.push_back({offset / stretch, bytes});
   resting_bytes += round_up(bytes, kGranule);
-  const size_t most = std::min(kMostRestingBytes, arena.capacity() / kRestingShare);
-  while (resting.size() > 1 && (resting.size() > kMostResting || resting_bytes > most))
+  const size_t most = std::min(most_resting_bytes, arena.capacity() / kRestingShare);
+  const size_t least = most == 0 ? 0 : 1; // the last one rests, however large
+  while (resting.size() > least && (resting.size() > kMostResting || resting_bytes > most))
     release_oldest();
   if (bytes < kPageReturnBytes) return;
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));

@@ -70,6 +70,8 @@ struct Device {
   std::byte* alias = nullptr;
   std::byte* reservation = nullptr; // holds the window
   Arena arena;
+  size_t stretch; // an address is so many times its offset in the arena
+  size_t most_resting_bytes;
   struct Rest {
     size_t offset; // in the arena
     size_t bytes;

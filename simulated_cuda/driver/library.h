@@ -8,7 +8,6 @@
 #include "code/image.h"
 #include "graph.h"
 
-
 #include <cuda.h>
 
 #include <map>

@@ -92,6 +92,8 @@ Settings read_settings() {
   read_number("GPUMEMTRACE_SIM_DEVICES", 0, 64, &settings.device_count);
   read_number("GPUMEMTRACE_SIM_PEER_ACCESS", 0, 1, &settings.peer_access);
   read_number("GPUMEMTRACE_SIM_COPY_MILLISECONDS", 0, 60000, &settings.copy_milliseconds);
+  read_number("GPUMEMTRACE_SIM_GAPS", 0, 1, &settings.gaps);
+  read_number("GPUMEMTRACE_SIM_RESTING", 0, 1ull << 40, &settings.resting_bytes);
   read_number("GPUMEMTRACE_SIM_CAPABILITY", 50, 999, &settings.capability);
   read_seconds("GPUMEMTRACE_SIM_KERNEL_TIME", &settings.kernel_seconds);
   read_seconds("GPUMEMTRACE_SIM_RUN_TIME", &settings.run_seconds);

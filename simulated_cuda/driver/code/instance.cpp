@@ -90,8 +90,7 @@ Module* instance_in(Library* library, Context* context) {
 CUresult prepare(Module& module) {
   if (module.prepared) return CUDA_SUCCESS;
   module.code = load_ptx(module.library->image);
-  const CUresult result =
-    module.code == nullptr ? CUDA_SUCCESS : make_variables_of_code(module);
+  const CUresult result = module.code == nullptr ? CUDA_SUCCESS : make_variables_of_code(module);
   module.prepared = result == CUDA_SUCCESS;
   if (!module.prepared) free_variables(&module);
   return result;

@@ -76,8 +76,8 @@ executor::DeviceHeap* heap_of(Context& context) {
   if (context.heap == nullptr) {
     const auto limit = context.limits.find(CU_LIMIT_MALLOC_HEAP_SIZE);
     constexpr size_t kDefault = size_t{8} << 20;
-    context.heap = ContextHeap::create(
-      state().memory, limit == context.limits.end() ? kDefault : limit->second);
+    context.heap =
+      ContextHeap::create(state().memory, limit == context.limits.end() ? kDefault : limit->second);
     context.heap_in_use = true;
   }
   return context.heap == nullptr ? nullptr : context.heap->heap();
@@ -90,10 +90,11 @@ double seconds_left() {
 
 [[noreturn]] void end_program() {
   flush_prints();
-  std::fprintf(stderr,
-               "gpumemtrace: the kernels of this program have run for %.0f s, which is the limit of "
-               "--run-time: the program is ended\n",
-               state().settings.run_seconds);
+  std::fprintf(
+    stderr,
+    "gpumemtrace: the kernels of this program have run for %.0f s, which is the limit of "
+    "--run-time: the program is ended\n",
+    state().settings.run_seconds);
   std::fflush(nullptr);
   _exit(kRunTimeIsOver);
 }

@@ -14,7 +14,8 @@ struct Stream;
 
 // The arguments of a launch as the kernel sees them, by the kernel's layout; empty if that is not
 // known.
-std::vector<std::byte> gather_arguments(const Kernel& kernel, const CUDA_KERNEL_NODE_PARAMS& params);
+std::vector<std::byte> gather_arguments(const Kernel& kernel,
+                                        const CUDA_KERNEL_NODE_PARAMS& params);
 
 void execute_kernel(const Kernel& kernel, const KernelOperation& operation, const Stream& stream);
 

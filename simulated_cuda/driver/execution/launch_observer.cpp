@@ -49,10 +49,11 @@ trace::ExecutionReport kind_of(executor::ReportKind kind) {
   // In the order of executor::ReportKind.
   using enum trace::ExecutionReport;
   constexpr trace::ExecutionReport kKinds[] = {
-    kOutOfBounds, kUseAfterFree, kMisaligned,         kUninitializedRead,
-    kSharedRace,  kBarrierDivergence, kDeadlock,      kAssert,
-    kTrap,        kIllegalInstruction, kStackOverflow, kInvalidAddressSpace,
-    kInvalidJump, kOther};
+    kOutOfBounds,        kUseAfterFree,  kMisaligned,
+    kUninitializedRead,  kSharedRace,    kBarrierDivergence,
+    kDeadlock,           kAssert,        kTrap,
+    kIllegalInstruction, kStackOverflow, kInvalidAddressSpace,
+    kInvalidJump,        kOther};
   static_assert(std::size(kKinds) == static_cast<size_t>(executor::ReportKind::kOther) + 1);
   return kKinds[static_cast<size_t>(kind)];
 }
@@ -109,8 +110,7 @@ void LaunchObserver::report(const executor::Report& report) {
   fault.neighbour.begin = report.neighbour_begin;
   fault.neighbour.bytes = report.neighbour_bytes;
   fault.neighbour.space = fault.space;
-  fault.neighbour.name =
-    report.neighbour_name.empty() ? nullptr : report.neighbour_name.c_str();
+  fault.neighbour.name = report.neighbour_name.empty() ? nullptr : report.neighbour_name.c_str();
   fault.message = report.message.empty() ? nullptr : report.message.c_str();
   observer->fault(&fault);
 }
@@ -147,8 +147,7 @@ bool LaunchObserver::progress(std::uint64_t done, std::uint64_t blocks, double s
 }
 
 void LaunchObserver::skipped(trace::ExecutionEnd end, const std::string& reason,
-                             const executor::Place& where,
-                             const executor::Outcome& outcome) const {
+                             const executor::Place& where, const executor::Outcome& outcome) const {
   const trace::ExecutionObserver* observer = execution_observer();
   if (observer == nullptr || observer->skipped == nullptr) return;
   const PlaceView place(where);
