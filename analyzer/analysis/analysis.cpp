@@ -83,8 +83,10 @@ void TraceAnalysis::finish() {
   process_.totals.threads = stream_.threads();
   finish_totals(process_.totals, heap_, end);
   if (end.memory_access.any()) process_.accesses = access_tables(end.memory_access);
+  if (model_.executions().any) process_.executions = model_.executions();
   process_.tables = memory_tables(heap_, copies_, model_);
   detectors_.finish(end, heap_, findings_);
+  explain_left_out(process_, findings_);
   explain_losses(process_, stats, findings_);
   explain_missing(model_, stream_.trace(), process_, findings_);
   explain_device_losses(end.device_contexts, heap_, process_, findings_);

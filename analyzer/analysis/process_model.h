@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyzer/analysis/analysis_options.h"
+#include "analyzer/analysis/executions.h"
 #include "analyzer/coalescing/memory_access.h"
 #include "analyzer/detectors/end_of_trace.h"
 #include "analyzer/detectors/process_facts.h"
@@ -56,6 +57,7 @@ public:
   bool is_checked_for_gaps() const { return trace_.info.minor >= 5 && !may_be_running_; }
   // Records that were made, and are not in the trace for no reason that it names.
   std::uint64_t missing_records() const;
+  const Executions& executions() const { return executions_.executions(); }
   std::uint64_t nameless_calls() const {
     return nameless_calls_;
   } // whose function the trace does not name
@@ -110,6 +112,7 @@ private:
   MemoryAccess memory_access_;
   OrderGaps gaps_;
   LastWords last_words_;
+  ExecutionFacts executions_;
   bool may_be_running_; // the process may still be writing
   std::size_t known_calls_;
   std::uint64_t nameless_calls_ = 0;
