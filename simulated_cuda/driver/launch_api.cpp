@@ -60,10 +60,17 @@ KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params) {
 }
 
 CUresult check_launch(const KernelOperation& kernel) {
-  if (find_kernel(handle_of(kernel.params)) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (!shape_is_possible(kernel.params)) return CUDA_ERROR_INVALID_VALUE;
-  const bool both = kernel.params.kernelParams != nullptr && kernel.params.extra != nullptr;
-  return both ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  const CUDA_KERNEL_NODE_PARAMS& p = kernel.params;
+  const Kernel* const found = find_kernel(handle_of(p));
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!shape_is_possible(p)) return CUDA_ERROR_INVALID_VALUE;
+  if (p.sharedMemBytes > most_dynamic_shared_bytes(*found)) return CUDA_ERROR_INVALID_VALUE;
+  if (p.kernelParams != nullptr && p.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const unsigned long long blocks = size_t{p.gridDimX} * p.gridDimY * p.gridDimZ;
+  const auto threads = static_cast<int>(p.blockDimX * p.blockDimY * p.blockDimZ);
+  const bool fits =
+    !kernel.cooperative || blocks <= most_resident_blocks(*found, threads, p.sharedMemBytes);
+  return fits ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
 CUresult do_launch(const KernelOperation& kernel, const Stream& stream) {

@@ -238,8 +238,7 @@ CUresult get_export_table(const void** table, const CUuuid* id) {
     said = true;
     std::fputs(
       "gpumemtrace: the simulated device found no way into the CUDA runtime that is linked into this "
-      "program, which has no symbols, is older than CUDA 13 or was loaded by dlopen: build it with "
-      "the shared runtime of CUDA 13 (NVCC_APPEND_FLAGS='-cudart shared' in the environment, "
+      "program, which has no symbols or is older than CUDA 13: build it with the shared runtime of CUDA 13 (NVCC_APPEND_FLAGS='-cudart shared' in the environment, "
       "CUDA_RUNTIME_LIBRARY Shared in CMake, or nvcc -cudart shared)\n",
       stderr);
   }

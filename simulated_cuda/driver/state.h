@@ -124,6 +124,12 @@ struct VmmHandle {
   bool was_accessible = false; // a kernel or a copy may have written it
 };
 
+// What cuLinkCreate makes: PTX that was added, and the code that cuLinkComplete handed out.
+struct LinkState {
+  std::vector<std::string> texts;
+  std::vector<std::byte> code;
+};
+
 struct Reservation {
   size_t bytes = 0;
   void* window_map = nullptr;
@@ -154,6 +160,7 @@ struct State {
   Handles<ExternalMemory> external_memory;
   std::map<CUdeviceptr, Reservation> reservations;
   Handles<Library> libraries;
+  Handles<LinkState> links;
   Handles<Graph> graphs;
   Handles<GraphExec> execs;
   Handles<UserObject> user_objects;

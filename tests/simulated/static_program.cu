@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with the runtime linked in, as nvcc builds by default. It ends with 0 if its calls
 // reach a device, and with 3 if its own runtime finds none; check_static_runtime.sh says where
-// which is right. With WITH_LIBRARY the calls are those of a shared library that has the runtime.
+// which is right. With WITH_LIBRARY and WITH_DLOPEN the calls are those of a shared library that has the
+// runtime.
 #include <cuda_runtime.h>
 
 #include <cstdio>
 
 #ifdef WITH_LIBRARY
 extern "C" int use_device();
+#elif defined(WITH_DLOPEN)
+#include <dlfcn.h>
+
+static int use_device() {
+  void* const library = dlopen("libstatic_kernels.so", RTLD_NOW);
+  if (library == nullptr) return 7;
+  return reinterpret_cast<int (*)()>(dlsym(library, "use_device"))();
+}
 #else
 
 __device__ int shared_number = 3;

@@ -4,8 +4,10 @@
 // shared runtime. So such a program runs as one with a shared runtime does. The entry points are
 // known by the object's symbol table; a stripped object keeps its own runtime.
 //
-// Invariant: an object is redirected whole or not at all, and before any constructor of it runs.
+// Invariant: an object is redirected whole or not at all, and before any constructor of it runs,
+// also one that dlopen loads later.
 // An object of an older CUDA is left alone: functions of the same name have other arguments there.
+#include "redirect/loader_notice.h"
 #include "redirect/symbol_file.h"
 
 #include <dlfcn.h>
@@ -74,10 +76,20 @@ bool is_code(const Elf64_Sym& symbol) {
 }
 
 // What a program with a shared runtime would call: the first object in load order has it.
-// RTLD_DEFAULT would mean this library first, which is linked with -Bsymbolic.
+// RTLD_DEFAULT would mean this library first, which is linked with -Bsymbolic. Asked for once: the
+// loader cannot be asked while it maps objects.
+const void* shared_functions[kEntryPointCount];
+
+void find_shared_functions() {
+  void* const program = dlopen(nullptr, RTLD_LAZY);
+  for (size_t i = 0; i < kEntryPointCount && program != nullptr; ++i)
+    shared_functions[i] = dlsym(program, kEntryPoints[i]);
+}
+
 const void* shared_function(const char* name) {
-  static void* const program = dlopen(nullptr, RTLD_LAZY);
-  return program != nullptr ? dlsym(program, name) : nullptr;
+  for (size_t i = 0; i < kEntryPointCount; ++i)
+    if (std::strcmp(kEntryPoints[i], name) == 0) return shared_functions[i];
+  return nullptr;
 }
 
 class Redirection {
@@ -112,8 +124,7 @@ private:
       if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !is_code(symbol)) continue;
       const char* name = file_.name(symbol);
       const bool like_cuda = name[0] == 'c' || (name[0] == '_' && name[1] == '_');
-      if (!like_cuda || !is_one_of(name, kEntryPoints, kEntryPointCount)) continue;
-      const void* target = shared_function(name);
+      const void* target = like_cuda ? shared_function(name) : nullptr;
       if (target == nullptr || count_ == kEntryPointCount) continue;
       jumps_[count_++] = {symbol.st_value, symbol.st_size, target};
     }
@@ -166,14 +177,34 @@ private:
   size_t count_ = 0;
 };
 
+// Objects that have been looked at, by where they are loaded. An object that is unloaded leaves
+// room for another one at its address.
+struct Seen {
+  static constexpr size_t kMost = 4096;
+  uint64_t base[kMost];
+  size_t count = 0;
+  unsigned long long unloaded = 0;
+} seen;
+
 int redirect_object(dl_phdr_info* object, size_t, void*) {
+  if (object->dlpi_subs != seen.unloaded) {
+    seen.unloaded = object->dlpi_subs;
+    seen.count = 0;
+  }
+  const uint64_t* const end = seen.base + seen.count;
+  if (std::find(static_cast<const uint64_t*>(seen.base), end, object->dlpi_addr) != end) return 0;
+  if (seen.count < Seen::kMost) seen.base[seen.count++] = object->dlpi_addr;
   Redirection(*object).redirect();
   return 0;
 }
 
+void redirect_new_objects() { dl_iterate_phdr(redirect_object, nullptr); }
+
 // The library is linked with -z initfirst: this runs before the constructors of all others.
 __attribute__((constructor)) void redirect_static_runtimes() {
-  dl_iterate_phdr(redirect_object, nullptr);
+  find_shared_functions();
+  redirect_new_objects();
+  call_when_objects_are_mapped(redirect_new_objects);
 }
 
 } // namespace
