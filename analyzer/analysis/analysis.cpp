@@ -14,6 +14,7 @@
 #include "analyzer/analysis/process_model.h"
 #include "analyzer/analysis/totals.h"
 #include "analyzer/heap/copy_use.h"
+#include "analyzer/symbols/demangle.h"
 #include "analyzer/trace_reader/event_stream.h"
 
 namespace gmt {
@@ -83,7 +84,11 @@ void TraceAnalysis::finish() {
   process_.totals.threads = stream_.threads();
   finish_totals(process_.totals, heap_, end);
   if (end.memory_access.any()) process_.accesses = access_tables(end.memory_access);
-  if (model_.executions().any) process_.executions = model_.executions();
+  if (model_.executions().any) {
+    process_.executions = model_.executions();
+    for (Executions::LeftOut& one : process_.executions->left_out)
+      one.kernel = demangle(one.kernel);
+  }
   process_.tables = memory_tables(heap_, copies_, model_);
   detectors_.finish(end, heap_, findings_);
   explain_left_out(process_, findings_);

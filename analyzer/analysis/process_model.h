@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "analyzer/analysis/analysis_options.h"
-#include "analyzer/analysis/executions.h"
 #include "analyzer/coalescing/memory_access.h"
 #include "analyzer/detectors/end_of_trace.h"
 #include "analyzer/detectors/process_facts.h"
@@ -19,6 +18,7 @@
 #include "analyzer/heap/nvtx_ranges.h"
 #include "analyzer/trace_reader/event_stream.h"
 #include "analyzer/trace_reader/facts/clock_pairs.h"
+#include "analyzer/trace_reader/facts/executions.h"
 #include "analyzer/trace_reader/facts/last_words.h"
 #include "analyzer/trace_reader/facts/name_table.h"
 #include "analyzer/trace_reader/facts/static_ranges.h"

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/analysis/executions.h"
 #include "analyzer/analysis/memory_tables.h"
 #include "analyzer/coalescing/access_tables.h"
 #include "analyzer/model/process.h"
+#include "analyzer/trace_reader/facts/executions.h"
 
 namespace gmt {
 

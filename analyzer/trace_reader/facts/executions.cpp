@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // See executions.h. Totals come several times, each of the process so far: the last one counts.
 
-#include "analyzer/analysis/executions.h"
+#include "analyzer/trace_reader/facts/executions.h"
 
 #include <algorithm>
 
-#include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
-#include "analyzer/symbols/demangle.h"
 
 namespace gmt {
 
@@ -45,7 +43,7 @@ void ExecutionFacts::follow(const Event& e,
   case ExecutionOp::kStopped:
   case ExecutionOp::kNotSelected:
     add_left_out(executions_, {.op = op,
-                               .kernel = demangle(text(view.kernel())),
+                               .kernel = std::string(text(view.kernel())),
                                .reason = std::string(text(view.reason())),
                                .instruction = std::string(text(view.instruction())),
                                .line = innermost(text(view.lines())),

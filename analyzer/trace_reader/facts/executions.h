@@ -18,7 +18,7 @@ struct Executions {
   // Launches of one kernel that did not run to their end, for one reason.
   struct LeftOut {
     trace::ExecutionOp op = trace::ExecutionOp::kNotRun;
-    std::string kernel;      // demangled
+    std::string kernel;      // as linked
     std::string reason;      // half a sentence
     std::string instruction; // of PTX, and where: "file.cu:12"; empty if none is to blame
     std::string line;
