@@ -33,6 +33,7 @@ gmt_unit_tests(unit_symbols symbols)
 gmt_unit_tests(unit_heap cuda_state heap heap/store heap/graphs heap/verdicts)
 gmt_unit_tests(unit_device_heap device_heap)
 gmt_unit_tests(unit_device_code device_code)
+gmt_unit_tests(unit_core_dump core_dump)
 gmt_unit_tests(unit_coalescing coalescing)
 gmt_unit_tests(unit_allocations detectors/allocations)
 gmt_unit_tests(unit_copies detectors/copies)
@@ -79,6 +80,7 @@ target_compile_definitions(code_target PRIVATE
 # Variables of the host and of the device.
 gmt_test_module(variables_target unit_device_code GMT_VARIABLES_TARGET device_code/variables_target.S)
 target_compile_definitions(unit_device_code PRIVATE GMT_CUBINS="${cubins}")
+target_compile_definitions(unit_core_dump PRIVATE GMT_CORE_DUMPS="${PROJECT_SOURCE_DIR}/tests/fixtures/core_dumps")
 if(GMT_NVCC AND EXISTS ${GMT_NVCC})
   set(compiled_cubin ${CMAKE_CURRENT_BINARY_DIR}/kernels.cubin)
   add_custom_command(OUTPUT ${compiled_cubin} DEPENDS ${cubins}/kernels.cu VERBATIM
