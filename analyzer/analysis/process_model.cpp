@@ -43,6 +43,7 @@ void ProcessModel::note(const Event& e) {
   case trace::Kind::kExecution:
     executions_.follow(e, [this](std::uint64_t id) { return text(id); });
     break;
+  case trace::Kind::kFault: fatal_faults_ += trace::FaultView(e).gpu_error() != 0 ? 1 : 0; break;
   default: break;
   }
 }

@@ -21,6 +21,7 @@ ROOMS = {
         "heap",
         "device_heap",
         "device_code",
+        "core_dump",
         "coalescing",
         "detectors",
         "analysis",
