@@ -25,6 +25,7 @@ struct BasicBlock {
   std::uint32_t last = 0;
   BlockEnd end = BlockEnd::kFallThrough;
   bool reachable = false;
+  bool falls_off = false;                // a way from here leads behind the last instruction
   std::vector<std::uint32_t> successors; // blocks; those of a branch before the next block
   std::vector<std::uint32_t> predecessors;
   std::uint32_t reconverges_at = kNone; // block of the immediate post-dominator; kNone: the end

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace gmt::ptx {
@@ -19,6 +20,8 @@ struct SourceLine {
   std::uint32_t inlined_at = 0;      // line id of the call; 0: not inlined
   std::string_view function_label;   // the inlined function's name: a label of .debug_str
   std::uint64_t function_offset = 0; // and an offset
+
+  bool operator==(const SourceLine&) const = default;
 };
 
 // A resolved line. `function` is empty in the last frame: it is the function of the body.
@@ -42,7 +45,15 @@ public:
   std::vector<SourceFrame> stack(const Module& module, std::uint32_t id) const;
 
 private:
+  struct Key {
+    std::uint32_t file, line, column;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
   std::vector<SourceLine> lines_;
+  std::unordered_map<Key, std::uint32_t, KeyHash> newest_; // id
 };
 
 } // namespace gmt::ptx

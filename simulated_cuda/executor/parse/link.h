@@ -26,12 +26,14 @@ public:
 struct LinkedVariable {
   std::uint32_t module = 0;
   const Variable* variable = nullptr; // the definition
+  bool missing = false;               // only declared: no code and no initializer names it
 };
 
 struct LinkedFunction {
   std::uint32_t module = 0;
-  const Function* function = nullptr; // the definition; a declaration if the device has it built in
-  bool built_in = false;              // vprintf, malloc, ...: no module defines it
+  const Function* function = nullptr; // the definition, of an alias that of its function
+  bool built_in = false;              // only declared: vprintf, malloc, ...
+  bool missing = false;               // only declared: no code and no initializer names it
 };
 
 class Linked {
@@ -54,6 +56,7 @@ public:
   std::optional<Symbol> find(std::string_view name) const;
 
 private:
+  class Linker;
   std::vector<std::shared_ptr<const Module>> modules_;
   std::vector<LinkedVariable> variables_;
   std::vector<LinkedFunction> functions_;
