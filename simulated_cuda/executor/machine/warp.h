@@ -66,6 +66,7 @@ struct Warp {
   std::uint32_t active = 0; // lanes in mask
   Join* join = nullptr;
   Frame* frame = nullptr;
+  Frame* first_frame = nullptr; // of the kernel
   const Region* region = nullptr; // the one of the last access
   std::int32_t budget = 0;        // backward branches until another fragment or warp has its turn
 
@@ -73,14 +74,15 @@ struct Warp {
   std::uint32_t alive = 0;         // lanes that have not left
   std::uint32_t present = 0;       // lanes that exist at all
   std::uint32_t id = 0;            // in its block
-  std::uint64_t lane_instructions = 0, instructions = 0;
   Block* block = nullptr;
   Grid* grid = nullptr;
   std::uint32_t last_sync = 0; // clock of the block at the last synchronisation of the warp
+  std::uint32_t turns = 0;
+  const Instruction* forced = nullptr; // goes on without the lanes that it names
   bool spinning = false;       // its turn ended since it branched backwards too often
   std::vector<Fragment> ready, waiting;
-  std::vector<Frame*> spare_frames;
-  std::vector<Join*> spare_joins;
+  std::vector<Frame*> all_frames, spare_frames;
+  std::vector<Join*> all_joins, spare_joins;
   std::vector<std::byte> local; // of a lane after the other
   std::uint32_t local_stride = 0;
   alignas(64) std::uint32_t thread[3][kLanes]; // %tid
@@ -92,11 +94,13 @@ struct Warp {
   const Instruction* leave(const Instruction* in);   // exit
   const Instruction* return_(const Instruction* in); // ret
   const Instruction* call(const Instruction* in);
-  const Instruction* turn_over(const Instruction* target); // too many backward branches
+  const Instruction* table_branch(const Instruction* in);
+  const Instruction* turn_over(const Instruction* in); // too many backward branches
   const Instruction* wait_for(const Instruction* in, std::uint32_t lanes);
   const Instruction* barrier(const Instruction* in);
   const Instruction* warp_barrier(const Instruction* in, std::uint32_t lanes);
 
+  void synchronized(); // lanes of the warp waited for each other
   void start(Frame* first, std::uint32_t lanes);
   void stop(); // all lanes leave
   bool release_joins(Join* innermost);
@@ -111,6 +115,18 @@ struct Warp {
   void settle(Join* join);
   void drop_lanes(Join* from, const Join* end, std::uint32_t lanes);
   void reserve_local(std::uint32_t bytes);
+  void take_results(Frame* from, std::uint32_t lanes);
+  bool wake_complete();
+  bool split_barriers();
+  const Instruction* arrive_at_barrier(const Instruction* in);
+  bool force_waiting(); // of those that wait for lanes which cannot come
+  void release_group(Fragment first, bool is_barrier, std::uint32_t lanes);
+  void merge_joins(const Fragment& from, Join* into);
+
+  Warp() = default;
+  ~Warp();
+  Warp(const Warp&) = delete;
+  Warp& operator=(const Warp&) = delete;
 };
 
 } // namespace gmt::executor

@@ -144,7 +144,11 @@ void FunctionDecoder::decode_barrier() {
   in.r[1] = barrier;
   in.r[2] = count;
   in.r[3] = predicate_operand;
-  in.extra = aligned ? 1 : 0;
+  std::uint32_t kind = has("arrive") ? kBarrierArrive : kBarrierSync;
+  if (reduces && has("or")) kind = kBarrierOr;
+  if (reduces && has("and")) kind = kBarrierAnd;
+  if (reduces && has("popc")) kind = kBarrierPopc;
+  in.extra = (aligned ? 1u : 0u) | kind << 1;
   if (reduces) write_back(to);
   end_guard(guard);
 }

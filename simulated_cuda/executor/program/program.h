@@ -44,6 +44,10 @@ struct Instruction {
   std::uint32_t shown = 0; // 1: counts as an instruction of the program
 };
 
+// Instruction::extra of a barrier: 1 if it is aligned, and twice one of these.
+inline constexpr std::uint32_t kBarrierSync = 0, kBarrierArrive = 1, kBarrierOr = 2,
+                               kBarrierAnd = 3, kBarrierPopc = 4;
+
 // A part of the constants: a value that all lanes see.
 struct Constant {
   std::uint32_t offset = 0; // in Program::constants
@@ -130,6 +134,8 @@ struct Program {
   bool uses_heap = false, uses_printf = false, uses_grid_sync = false;
   bool uses_generic_parameters = false;
   Unsupported unsupported;
+  bool bound = false;                  // to handlers
+  std::vector<std::string> approximate; // forms
 
   const ptx::Instruction& source_of(const Code& code, const Instruction& instruction) const {
     return code.body->instructions[instruction.source];
