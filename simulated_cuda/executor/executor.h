@@ -6,8 +6,8 @@
 // host memory only through regions of the Memory. A Module may be used by one thread at a time.
 #pragma once
 
-#include "executor/machine/memory.h"
-#include "executor/report.h"
+#include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/report.h"
 
 #include <cstddef>
 #include <cstdint>

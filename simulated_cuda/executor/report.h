@@ -116,6 +116,8 @@ public:
   virtual void report(const Report&) {}
   virtual void heap_event(const HeapEvent&) {}
   virtual void print(const std::string& /*text of vprintf*/) {}
+  // The line that CUDA writes to stderr for a device assert.
+  virtual void print_error(const std::string&) {}
   // Some ten times a second; false ends the launch, which then counts as stopped.
   virtual bool progress(std::uint64_t /*blocks_done*/, std::uint64_t /*blocks*/,
                         double /*seconds*/) {

@@ -60,6 +60,8 @@ public:
 
 private:
   Region* find(std::uint64_t address);
+  template <class Visit>
+  void for_each_part(std::uint64_t address, std::uint64_t bytes, Visit visit);
 
   std::vector<Region> regions_; // by base
 };

@@ -7,6 +7,7 @@
 
 #include "simulated_cuda/executor/parse/declarations.h"
 #include "simulated_cuda/executor/parse/expression.h"
+#include "simulated_cuda/executor/parse/labels.h"
 #include "simulated_cuda/executor/parse/lexer.h"
 #include "simulated_cuda/executor/parse/names.h"
 #include "simulated_cuda/executor/parse/operands.h"
@@ -21,7 +22,7 @@ public:
   BodyParser(const Module& module, const Function& function)
       : module_(module), function_(function),
         lexer_(module.text(), function.body_begin, function.body_end),
-        operands_(lexer_, module, body_, names_) {}
+        operands_(lexer_, module, body_, names_), labels_(operands_.references()) {}
 
   Body parse() {
     const std::size_t bytes = function_.body_end - function_.body_begin;
@@ -33,22 +34,14 @@ public:
     while (!lexer_.at_end()) statement();
     if (names_.depth() > 1) lexer_.fail_expected("'}'");
     close_scope();
-    for (const std::uint32_t number : open_references_) {
-      const Reference& reference = operands_.references()[number];
-      lexer_.fail_at(reference.text_offset, quoted(reference.name) + " is not declared");
+    if (const Reference* unknown = labels_.unknown()) {
+      lexer_.fail_at(unknown->text_offset, quoted(unknown->name) + " is not declared");
     }
     resolve();
     return std::move(body_);
   }
 
 private:
-  using Targets = std::unordered_map<std::string_view, std::pair<OperandKind, std::uint32_t>>;
-
-  struct LabelScope {
-    Targets targets;
-    std::size_t first_reference = 0; // in open_references_
-  };
-
   void declare_parameters(const std::vector<Variable>& variables, NameKind kind,
                           std::vector<std::uint32_t>& registers) {
     registers.assign(variables.size(), kNone);
@@ -74,34 +67,11 @@ private:
   void open_scope() {
     if (names_.depth() >= Names::kDeepest) lexer_.fail("scopes that are nested too deeply");
     names_.open_scope();
-    label_scopes_.push_back({{}, open_references_.size()});
-    collect_references();
-    label_scopes_.back().first_reference = open_references_.size();
-  }
-
-  // What was named since the last scope opened or closed belongs to the innermost scope.
-  void collect_references() {
-    for (; collected_ < operands_.references().size(); ++collected_) {
-      open_references_.push_back(static_cast<std::uint32_t>(collected_));
-    }
+    labels_.open();
   }
 
   void close_scope() {
-    collect_references();
-    const LabelScope& scope = label_scopes_.back();
-    std::size_t kept = scope.first_reference;
-    for (std::size_t i = scope.first_reference; i < open_references_.size(); ++i) {
-      Reference& reference = operands_.references()[open_references_[i]];
-      const auto found = scope.targets.find(reference.name);
-      if (found == scope.targets.end()) {
-        open_references_[kept++] = open_references_[i];
-      } else {
-        reference.kind = found->second.first;
-        reference.id = found->second.second;
-      }
-    }
-    open_references_.resize(kept);
-    label_scopes_.pop_back();
+    labels_.close();
     names_.close_scope();
   }
 
@@ -290,8 +260,7 @@ private:
   }
 
   void define(std::size_t begin, std::string_view name, OperandKind kind, std::size_t id) {
-    const std::pair target{kind, static_cast<std::uint32_t>(id)};
-    if (!label_scopes_.back().targets.try_emplace(name, target).second) fail_duplicate(begin, name);
+    if (!labels_.define(name, kind, id)) fail_duplicate(begin, name);
   }
 
   void parse_prototype(std::string_view name) {
@@ -356,9 +325,7 @@ private:
   Names names_;
   Lexer lexer_;
   Operands operands_;
-  std::vector<LabelScope> label_scopes_;
-  std::vector<std::uint32_t> open_references_; // not yet found, by the scope that names them
-  std::size_t collected_ = 0;
+  LabelScopes labels_;
   std::unordered_map<std::string_view, std::uint32_t> mnemonic_numbers_;
   std::uint32_t line_ = 0;
 };

@@ -25,7 +25,7 @@ std::uint32_t component_number(std::string_view component) {
 
 void Operands::parse(Instruction& instruction, bool is_call) {
   pending_.clear();
-  if (lexer_.peek() != ';') {
+  if (lexer_.peek() != ';' && !lexer_.at_end()) {
     do {
       const bool is_list = is_call && lexer_.accept('(');
       pending_.push_back(is_list ? list(OperandKind::kList, ')', 0) : operand(0));
