@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::uint32_t kTemporaryBytes = 16 * kLanes;
 
-std::string unsigned_type(std::uint32_t bytes) { return "u" + std::to_string(bytes * 8); }
-
 bool is_float(ptx::Type type) {
   using ptx::Type;
   return type == Type::kF32 || type == Type::kF64 || type == Type::kF16 || type == Type::kBf16 ||
