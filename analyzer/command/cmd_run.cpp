@@ -25,9 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kNoDriver =
-  "no NVIDIA driver on this machine: nothing was checked; '--device simulated' checks the program's host "
-  "side "
-  "on a simulated device";
+  "no NVIDIA driver on this machine: nothing was checked; '--device simulated' runs and checks the "
+  "program on a simulated device";
 
 // Why nothing can be checked here, in one sentence; empty if it can.
 std::string why_not_checked(const Settings& settings, const ProgramCheck& check) {
