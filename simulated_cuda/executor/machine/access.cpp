@@ -241,6 +241,25 @@ void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint6
   }
 }
 
+// Null: refused. What is not initialised is reported, and counts as initialised afterwards.
+std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                         std::uint64_t address, std::uint32_t bytes, bool has_result) {
+  const Access access = has_result ? Access::kAtomic : Access::kReduction;
+  const Translation to = translate(w, in, lane, space, address, bytes, access);
+  if (to.host == nullptr || to.shadow == nullptr) return to.host;
+  const std::uint64_t all = (std::uint64_t{1} << bytes) - 1;
+  if (initialized_bytes(to.shadow, to.first, bytes) == 0 && w.grid->check_uninitialized) {
+    AccessFacts facts = facts_of(w, in, lane);
+    facts.access = access;
+    facts.bytes = bytes;
+    facts.space = to.space;
+    facts.address = to.offset;
+    w.grid->checks->uninitialized(facts);
+  }
+  set_initialized(to.shadow, to.first, bytes, all);
+  return to.host;
+}
+
 // What the fast paths passed on: exactly who raced with whom. Equal values race with nobody, since
 // flags are set so on purpose.
 void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,

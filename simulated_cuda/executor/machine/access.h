@@ -26,6 +26,10 @@ void load_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64
 void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
                    std::uint32_t bytes, std::uint32_t count);
 
+// Where an atomic's bytes lie; null: it is refused.
+std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                         std::uint64_t address, std::uint32_t bytes, bool has_result);
+
 // Whether another thread of the block used the bytes with no barrier between; remembers the access.
 // `value` is what a store writes.
 void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,

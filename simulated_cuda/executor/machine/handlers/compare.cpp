@@ -48,6 +48,18 @@ template <class T, Comparison kC, bool kFlush>
   return result;
 }
 
+// For set, which is rare: one copy for all types of its result.
+template <class T, Comparison kC, bool kFlush>
+[[gnu::noinline]] u32 lanes_out_of_line(Warp& w, Next in) {
+  u32 result = 0;
+  const T* a = at<const T>(w, in->r[2]);
+  const T* b = at<const T>(w, in->r[3]);
+  for_lanes(w.mask, [&](u32 l) {
+    result |= compare<T, kC>(taken<kFlush>(a[l]), taken<kFlush>(b[l])) ? 1u << l : 0;
+  });
+  return result;
+}
+
 [[gnu::always_inline]] inline u32 joined(u32 how, u32 value, u32 c) {
   switch (how) {
     case 1: return value & c;
@@ -75,9 +87,7 @@ Next set_predicates(Warp& w, Next in) {
 
 template <class T, Comparison kC, bool kFlush, bool kToFloat>
 Next set_values(Warp& w, Next in) {
-  const T* a = at<const T>(w, in->r[2]);
-  const T* b = at<const T>(w, in->r[3]);
-  u32 value = lanes_that<T, kC, kFlush>(a, b);
+  u32 value = lanes_out_of_line<T, kC, kFlush>(w, in);
   if (in->r[4] != kNoOperand) value = joined(in->extra, value, predicate_at(w, in->r[4]));
   alignas(64) u32 t[kLanes];
   constexpr u32 kTrue = kToFloat ? 0x3f800000u : ~0u;

@@ -36,8 +36,9 @@ const FormTable* forms_of_level(int level);
 bool is_approximate(std::string_view form);
 
 #define GMT_FORM_GROUPS(X)                                                                         \
-  X(integer) X(bits) X(single) X(compare) X(moves) X(loads) X(stores) X(shared) X(frames) \
-  X(lanes) X(control)
+  X(integer) X(bits) X(single) X(rounded) X(approximate) X(doubles) X(half) X(compare)             \
+  X(compare_half) X(convert) X(convert_float) X(moves) X(loads) X(stores) X(shared) X(frames)      \
+  X(atomics) X(lanes) X(control)
 
 #define GMT_DECLARE_GROUP(name)                                                                    \
   void add_##name##_v2(FormTable& table);                                                          \

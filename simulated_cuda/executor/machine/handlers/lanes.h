@@ -95,7 +95,7 @@ struct IsScalar {
 };
 template <class Op>
 struct IsScalar<Op, decltype(static_cast<void>(Op::kScalar))> {
-  static constexpr bool value = true;
+  static constexpr bool value = Op::kScalar;
 };
 
 template <class Op>
