@@ -50,6 +50,9 @@ Instrumentation instrument(const Settings& settings, const std::string& path,
   in.run_id = make_run_id();
   in.trace_dir = choose_trace_dir(settings.trace_dir);
   in.interposer = settings.interposer;
+  in.device_settings = settings.simulated;
+  if (in.simulated && ::isatty(STDERR_FILENO) != 0)
+    in.device_settings.emplace_back("GPUMEMTRACE_SIM_PROGRESS", "1");
   facts.simulated = in.simulated;
   facts.trace_dir = in.trace_dir;
   if (in.simulated) {
@@ -140,6 +143,7 @@ int report_on(RunFacts& facts, const Settings& settings, OutputFile& output) {
   Report report = make_report(facts, settings);
   std::string reason;
   if (settings.command == CommandId::kCheck) reason = reason_to_fail(facts, report);
+  if (reason.empty() && settings.require_kernels) reason = kernels_left_out(report);
   if (!reason.empty() && reason != facts.unchecked)
     report.remarks.push_back("the check fails: " + reason);
   output.write(render(report, settings, output.descriptor()));
