@@ -11,6 +11,7 @@
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
 #include "analyzer/command/report_options.h"
+#include "analyzer/command/run/core_dumps.h"
 #include "analyzer/command/run/environment.h"
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/command/run/program_check.h"
@@ -99,8 +100,9 @@ RunFacts run_program(const Settings& settings) {
     if (note.word == "moved") moved.emplace_back(note.text);
   facts.traces = traces_of_run(in.trace_dir, in.run_id, facts.outcome.program().pid, moved);
   for (const TraceHead& trace : facts.traces) {
-    const std::string problem = collect_rings(trace.path);
-    if (!problem.empty()) facts.remarks.push_back(problem);
+    for (const std::string& problem : {collect_rings(trace.path), collect_core_dumps(trace.path)}) {
+      if (!problem.empty()) facts.remarks.push_back(problem);
+    }
   }
   const std::string problem = write_endings(facts.traces, facts.outcome.ended);
   if (!problem.empty()) facts.remarks.push_back(problem);

@@ -34,6 +34,7 @@ ROOMS = {
         "loader",
         "log",
         "driver_state",
+        "core_dump",
         "device_ring",
         "coalescing",
         "calls",

@@ -10,6 +10,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/report/formats/json_access.h"
+#include "analyzer/report/formats/json_fault.h"
 #include "analyzer/report/output_format.h"
 
 namespace gmt {
@@ -277,7 +278,8 @@ Json json_of(const ReportedFinding& finding, const Report& report, unsigned dept
           {"process_index", finding.process},
           {"stacks", std::move(stacks)},
           {"held", finding.held ? json_of(*finding.held) : Json(nullptr)},
-          {"access", finding.access ? json::access_json(*finding.access) : Json(nullptr)}};
+          {"access", finding.access ? json::access_json(*finding.access) : Json(nullptr)},
+          {"fault", finding.fault ? json::fault_json(*finding.fault) : Json(nullptr)}};
 }
 
 void add_program(Json& out, const Report& report) {
