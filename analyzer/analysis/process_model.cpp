@@ -40,6 +40,10 @@ void ProcessModel::note(const Event& e) {
   case trace::Kind::kDevice: note_device(e); break;
   case trace::Kind::kRange: ranges_.on_range(e); break;
   case trace::Kind::kExit: last_words_.follow(e); break;
+  case trace::Kind::kExecution:
+    executions_.follow(e, [this](std::uint64_t id) { return text(id); });
+    break;
+  case trace::Kind::kFault: fatal_faults_ += trace::FaultView(e).gpu_error() != 0 ? 1 : 0; break;
   default: break;
   }
 }

@@ -22,7 +22,7 @@ constexpr CommandInfo kCommands[] = {
   {"run", CommandId::kRun, "[run] [options] PROGRAM [ARGUMENT...]",
    "run a program and print what is wrong with its memory",
    "  gpumemtrace ./app --epochs 1             the report goes to stderr, the status is the program's\n"
-   "  gpumemtrace --device simulated ./app     on a machine with no GPU; kernels are not executed\n"
+   "  gpumemtrace --device simulated ./app     on a machine with no GPU; kernels run on the processor\n"
    "  gpumemtrace bash -c './a && ./b'         children are followed; one report for all\n",
    command_run},
   {"check", CommandId::kCheck, "check [options] PROGRAM [ARGUMENT...]",
