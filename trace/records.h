@@ -17,6 +17,7 @@
 
 #include "trace/device_ring.h"
 #include "trace/format.h"
+#include "trace/guard.h"
 #include "trace/record_words.h"
 
 namespace gmt::trace {
@@ -101,6 +102,7 @@ using RangeOp = Enumeration<trace::RangeOp>;
 using ExitWay = Enumeration<trace::ExitWay>;
 using LossCause = Enumeration<trace::LossCause>;
 using AccessTrouble = Enumeration<trace::AccessTrouble>;
+using GuardMoment = Enumeration<trace::GuardMoment>;
 struct Grid {
   using Type = Index3;
   static constexpr Type of(std::uint64_t word) { return grid_of(word); }

@@ -37,6 +37,7 @@ ROOMS = {
         "coalescing",
         "calls",
         "recorders",
+        "guard",
         "hooks",
         "start",
     ),

@@ -77,6 +77,8 @@ constexpr std::string_view kExitWays[] = {"?", "exit", "_exit", "exec", "exec-fa
 constexpr std::string_view kCauses[] = {"?",        "no-space", "trace-limit",
                                         "re-entry", "no-log",   "no-ring"};
 
+constexpr std::string_view kGuardMoments[] = {"free", "end", "launch"};
+
 enum class Form : std::uint8_t { kHex, kDecimal, kName, kGrid, kBlock, kHandle, kText };
 
 struct Shown {
@@ -95,6 +97,7 @@ constexpr Shown ObjectClass{Form::kName, kClasses}, LifeOp{Form::kName, kLifeOps
 constexpr Shown SyncOp{Form::kName, kSyncOps}, UseClass{Form::kName, kUses},
   GraphOp{Form::kName, kGraphOps};
 constexpr Shown RangeOp{Form::kName, kRangeOps}, ExitWay{Form::kName, kExitWays};
+constexpr Shown GuardMoment{Form::kName, kGuardMoments};
 constexpr Shown LossCause{Form::kName, kCauses}, AccessTrouble{Form::kName, kTroubles};
 
 } // namespace forms
