@@ -9,6 +9,7 @@
 #include "analyzer/analysis/coalescing_gaps.h"
 #include "analyzer/analysis/dispatch.h"
 #include "analyzer/analysis/grouping.h"
+#include "analyzer/analysis/guard_gaps.h"
 #include "analyzer/analysis/losses.h"
 #include "analyzer/analysis/missing_parts.h"
 #include "analyzer/analysis/process_model.h"
@@ -89,6 +90,7 @@ void TraceAnalysis::finish() {
   explain_missing(model_, stream_.trace(), process_, findings_);
   explain_device_losses(end.device_contexts, heap_, process_, findings_);
   explain_access_gaps(end.memory_access, stream_.trace(), process_, findings_);
+  explain_guard_gaps(model_, heap_, findings_);
   explain_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);
 }
 
