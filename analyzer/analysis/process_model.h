@@ -43,6 +43,7 @@ public:
   }
   // The same event, behind Heap::apply().
   void follow_call(const Event& e, const Heap& heap) {
+    launches_.follow(e, heap);
     if (device_heaps_.any()) device_heaps_.follow(e, heap);
     if (memory_access_.asked()) memory_access_.follow(e, heap, names_);
     if (ranges_.any()) follow_blocks(heap);
@@ -74,6 +75,9 @@ public:
   Caller caller(StackId stack) const override;
   const Ranges& ranges() const override { return ranges_; }
   const DeviceHeaps& device_heaps() const override { return device_heaps_; }
+  const LaunchLog& launches() const override { return launches_; }
+  std::span<const CoreDump> core_dumps() const override { return trace_.core_dumps; }
+  std::uint64_t fatal_faults() const override { return fatal_faults_; }
   std::span<const PolicyRule> policies() const override { return options_.policies; }
   bool groups_by_range() const override { return options_.group_by_range; }
   bool simulated() const override { return trace_.info.device == "simulated"; }
@@ -111,6 +115,8 @@ private:
   std::unordered_map<std::uint64_t, Kernel> kernels_; // by function handle
   std::map<int, DeviceFacts> devices_;                // by ordinal
   DeviceHeaps device_heaps_;
+  LaunchLog launches_;
+  std::uint64_t fatal_faults_ = 0;
   MemoryAccess memory_access_;
   GuardUse guard_;
   OrderGaps gaps_;

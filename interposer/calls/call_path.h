@@ -105,7 +105,7 @@ template <trace::Kind Known> inline bool is_timed(const Record& record) noexcept
     return false;
   if (outer_.frame != nullptr && is_part_of_outer(runtime)) [[unlikely]]
     return false;
-  t.driver = {frame_, row_};
+  t.driver = {frame_, row_, this};
   if (!recorded) return true;
   log_ = thread_log();
   if (runtime != nullptr) {

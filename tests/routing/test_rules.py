@@ -21,6 +21,7 @@ ROOMS = {
         "heap",
         "device_heap",
         "device_code",
+        "core_dump",
         "coalescing",
         "detectors",
         "analysis",
@@ -36,6 +37,7 @@ ROOMS = {
         "device_ring",
         "coalescing",
         "calls",
+        "execution",
         "recorders",
         "guard",
         "hooks",
@@ -127,8 +129,8 @@ class Layers(unittest.TestCase):
     def test_simulated_device_knows_nothing_of_us(self):
         self.forbid(
             files("simulated_cuda"),
-            rf"^({'|'.join(PARTS)}|trace/(?!cuda_results\.def$))",
-            "it shares nothing with us but the table of CUDA's results",
+            rf"^({'|'.join(PARTS)}|trace/(?!(cuda_results\.def|execution_observer\.h)$))",
+            "it shares nothing with us but the table of CUDA's results and what it tells of kernels",
         )
 
     def test_boost_only_in_the_commands_own_files(self):
