@@ -10,6 +10,7 @@
 #include "analyzer/analysis/core_dump_gaps.h"
 #include "analyzer/analysis/dispatch.h"
 #include "analyzer/analysis/grouping.h"
+#include "analyzer/analysis/guard_gaps.h"
 #include "analyzer/analysis/losses.h"
 #include "analyzer/analysis/missing_parts.h"
 #include "analyzer/analysis/process_model.h"
@@ -98,6 +99,7 @@ void TraceAnalysis::finish() {
   explain_device_losses(end.device_contexts, heap_, process_, findings_);
   explain_access_gaps(end.memory_access, stream_.trace(), process_, findings_);
   explain_core_dump(stream_.trace(), heap_.sticky_error(), findings_);
+  explain_guard_gaps(model_, heap_, findings_);
   explain_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);
 }
 

@@ -96,7 +96,8 @@ std::string as_flag(std::string name) {
 InterposerOption make_text(InterposerOptionType type, const char* name, const char* environment,
                            const std::string& value, const char* sentence) {
   const std::string variable = std::string("GPUMEMTRACE_") + environment;
-  return {type, as_flag(name), variable, value.empty() ? "any" : value, sentence, {}};
+  const std::string none = type == InterposerOptionType::kList ? "none" : "any";
+  return {type, as_flag(name), variable, value.empty() ? none : value, sentence, {}};
 }
 
 InterposerOption make_option(InterposerOptionType type, const char* name, const char* environment,
@@ -165,7 +166,8 @@ std::string interposer_value(const InterposerOption& option, const std::string& 
   case InterposerOptionType::kChoice: return std::to_string(choice_number(option, text));
   case InterposerOptionType::kLaunches: return launches(option.flag, text);
   case InterposerOptionType::kPattern: return pattern(option.flag, text);
-  case InterposerOptionType::kName: return text;
+  case InterposerOptionType::kName:
+  case InterposerOptionType::kList: return text;
   }
   return {};
 }
@@ -219,6 +221,7 @@ std::span<const InterposerOption> interposer_options() {
 #define GMT_TYPE_LAUNCHES kLaunches
 #define GMT_TYPE_PATTERN kPattern
 #define GMT_TYPE_NAME kName
+#define GMT_TYPE_LIST kList
 #define GMT_TEXT(name, environment, value, form, sentence)                                         \
   make_text(GMT_TYPE_##form, #name, #environment, value, sentence),
 #define GMT_CHOICE(name, environment, value, words, sentence)                                      \
@@ -230,6 +233,7 @@ std::span<const InterposerOption> interposer_options() {
 #undef GMT_TYPE_LAUNCHES
 #undef GMT_TYPE_PATTERN
 #undef GMT_TYPE_NAME
+#undef GMT_TYPE_LIST
   };
   return options;
 }

@@ -20,7 +20,8 @@ enum class InterposerOptionType : std::uint8_t {
   kChoice,
   kLaunches,
   kPattern,
-  kName
+  kName,
+  kList // of names, parts separated by commas; none if it is empty
 };
 
 // One row of trace/interposer_options.def.

@@ -36,7 +36,9 @@ struct Row {
   unsigned commands;
   std::string sentence;
   std::string short_name = {};
-  bool is_switch = false; // a switch that may also be written --name=0
+  bool is_switch = false;    // a switch that may also be written --name=0
+  // Of a switch with more words than two, which means the second one where it stands alone
+  std::vector<std::string> words = {};
 };
 
 const char* option_placeholder(InterposerOptionType type) {
@@ -46,6 +48,7 @@ const char* option_placeholder(InterposerOptionType type) {
   case InterposerOptionType::kLaunches: return "WHAT";
   case InterposerOptionType::kPattern: return "REGEX";
   case InterposerOptionType::kName: return "NAME";
+  case InterposerOptionType::kList: return "NAMES";
   default: return "N";
   }
 }
@@ -99,7 +102,10 @@ std::vector<Row> make_rows() {
     const bool is_switch = option.type == InterposerOptionType::kBool;
     const std::string value = is_switch ? "" : option_placeholder(option.type);
     const std::string sentence = option.sentence + " (default " + option.shown_default + ")";
-    rows.push_back({option.flag, value, kPrograms, sentence, {}, is_switch});
+    // A choice between off and on is a switch with more words.
+    const bool has_on = option.choices.size() > 1 && option.choices[1] == "on";
+    const std::vector<std::string> words = has_on ? option.choices : std::vector<std::string>();
+    rows.push_back({option.flag, value, kPrograms, sentence, {}, is_switch, words});
   }
   return rows;
 }
@@ -174,7 +180,10 @@ void check_kinds(const std::string& option, const std::vector<std::string>& patt
 
 // What may follow a switch of the interposer as a word of its own. A program of that name can
 // follow "--".
-bool is_switch_value(std::string_view word) { return word == "0" || word == "1"; }
+bool is_switch_value(const Row& row, const std::string& word) {
+  if (row.is_switch) return word == "0" || word == "1";
+  return std::ranges::find(row.words, word) != row.words.end();
+}
 
 // The options before the first other word (anywhere, for commands that run no program), in the one
 // form
@@ -212,8 +221,10 @@ std::vector<std::string> split(CommandId command, std::span<const std::string> a
       if (equals + 1 == word.size())
         usage_error("option '" + flag + "' needs a value after the '='");
       options.push_back(word);
-    } else if (row->is_switch && i + 1 < arguments.size() && is_switch_value(arguments[i + 1])) {
+    } else if (i + 1 < arguments.size() && is_switch_value(*row, arguments[i + 1])) {
       options.push_back(flag + "=" + arguments[++i]);
+    } else if (!row->words.empty()) {
+      options.push_back(flag + "=" + row->words[1]);
     } else if (row->value.empty()) {
       options.push_back(flag);
     } else if (i + 1 < arguments.size() && !arguments[i + 1].empty()) {

@@ -40,6 +40,7 @@ ROOMS = {
         "calls",
         "execution",
         "recorders",
+        "guard",
         "hooks",
         "start",
     ),
