@@ -14,6 +14,7 @@
 
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
+#include "analyzer/command/report_files.h"
 #include "analyzer/command/report_options.h"
 #include "analyzer/command/run/core_dumps.h"
 #include "analyzer/command/run/leftover_rings.h"
@@ -92,10 +93,12 @@ int command_report(const Settings& settings) {
     }
   }
   OutputFile output(settings.output, STDOUT_FILENO);
+  const ReportFiles files(settings);
   std::vector<TraceDir> traces;
   for (TraceHead& head : heads) traces.push_back(open_trace(std::move(head)).value());
   const Report report = build_report(traces, report_options(settings));
   output.write(render(report, settings, output.descriptor()));
+  files.write(report);
   if (has_finding(report, settings.fail_on)) return static_cast<int>(ExitStatus::kFindings);
   const auto incomplete = std::ranges::find_if(
     report.processes, [](const ProcessReport& process) { return !process.missing.empty(); });

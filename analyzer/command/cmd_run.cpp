@@ -10,6 +10,7 @@
 
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
+#include "analyzer/command/report_files.h"
 #include "analyzer/command/report_options.h"
 #include "analyzer/command/run/core_dumps.h"
 #include "analyzer/command/run/environment.h"
@@ -138,7 +139,8 @@ Report make_report(RunFacts& facts, const Settings& settings) {
 
 // The report, and what the tool itself has to say about the run: 0, or the status of a failed
 // check.
-int report_on(RunFacts& facts, const Settings& settings, OutputFile& output) {
+int report_on(RunFacts& facts, const Settings& settings, OutputFile& output,
+              const ReportFiles& files) {
   Report report = make_report(facts, settings);
   std::string reason;
   if (settings.command == CommandId::kCheck) reason = reason_to_fail(facts, report);
@@ -148,6 +150,7 @@ int report_on(RunFacts& facts, const Settings& settings, OutputFile& output) {
   output.write(render(report, settings, output.descriptor()));
   if (output.is_file()) say(count_text(report) + "; the report is in '" + settings.output + "'");
   if (output.is_file() && !reason.empty()) say("the check fails: " + reason);
+  files.write(report);
   if (settings.command != CommandId::kCheck) return 0;
   return !reason.empty() || has_finding(report, settings.fail_on) ? settings.error_exitcode : 0;
 }
@@ -157,6 +160,7 @@ int report_on(RunFacts& facts, const Settings& settings, OutputFile& output) {
 int command_run(const Settings& settings) {
   refuse_inside_nvidia_tool();
   OutputFile output(settings.output, STDERR_FILENO);
+  const ReportFiles files(settings);
   Suppressions rules; // a wrong rule must not be found out after the run
   for (const std::string& file : settings.suppressions) rules.add_file(file);
 
@@ -167,7 +171,7 @@ int command_run(const Settings& settings) {
       for (const std::string& line : record_lines(facts)) say(line);
       keep_symbols(facts, settings);
     } else {
-      status = report_on(facts, settings, output);
+      status = report_on(facts, settings, output, files);
     }
   } catch (const UserError& error) {
     say(error.what());

@@ -173,12 +173,7 @@ std::string interposer_value(const InterposerOption& option, const std::string& 
 }
 
 void read_report_values(const Last& last, Settings& s) {
-  if (const auto v = last("format")) {
-    s.format = *v;
-    const auto all = outputs();
-    if (std::none_of(all.begin(), all.end(), [&](const OutputInfo* o) { return o->id == *v; }))
-      wrong_value("format", *v, format_list());
-  }
+  if (const auto v = last("source-root")) s.source_root = *v;
   if (const auto v = last("fail-on")) {
     s.fail_on = choice<Severity>(
       "fail-on", *v,
@@ -243,6 +238,26 @@ std::string format_list() {
   for (const OutputInfo* output : outputs())
     list += (list.empty() ? "" : ", ") + std::string(output->id);
   return list.empty() ? "text" : list;
+}
+
+void read_formats(const std::vector<std::string>& values, Settings& settings) {
+  const auto all = outputs();
+  for (const std::string& value : values) {
+    const std::size_t equals = value.find('=');
+    const std::string format = value.substr(0, equals);
+    if (std::ranges::none_of(all, [&](const OutputInfo* o) { return o->id == format; }))
+      wrong_value("format", value, format_list());
+    if (equals == std::string::npos) {
+      settings.format = format;
+      continue;
+    }
+    const std::string path = value.substr(equals + 1);
+    if (path.empty()) wrong_value("format", value, "a file behind the '='");
+    if (std::ranges::any_of(settings.format_files,
+                            [&](const FormatFile& file) { return file.path == path; }))
+      wrong_value("format", value, "each file only once");
+    settings.format_files.push_back({format, path});
+  }
 }
 
 void read_values(const Last& last, Settings& settings) {

@@ -56,7 +56,9 @@ const char* option_placeholder(InterposerOptionType type) {
 std::vector<Row> make_rows() {
   const unsigned verdicts = bit(CommandId::kCheck) | bit(CommandId::kReport);
   std::vector<Row> rows = {
-    {"format", "FORMAT", kReports, "form of the report: " + format_list() + " (default text)"},
+    {"format", "FORMAT[=FILE]", kReports,
+     "form of the report: " + format_list() +
+       " (default text); with =FILE one more report, in that file; may be repeated"},
     {"output", "FILE", kReports, "write the report to a file", "o"},
     {"fail-on", "SEVERITY", verdicts,
      "the least severity that fails: note, warning or error (default error)"},
@@ -83,6 +85,9 @@ std::vector<Row> make_rows() {
     {"tables", "WHICH", kReports,
      "who used how much memory, in the text report: auto (what says more than the totals), all or none "
      "(default auto)"},
+    {"source-root", "DIR", kReports,
+     "folder of the sources, to which sarif, gitlab, junit and markdown name files (default: the top of "
+     "the git repository here, else the folder of main)"},
     {"no-symbols", "", kReports, "show modules and offsets instead of functions and lines"},
     {"color", "WHEN", kReports,
      "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"},
@@ -272,6 +277,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
     const std::vector<std::string> given = all(name);
     return given.empty() ? std::nullopt : std::optional(given.back());
   };
+  read_formats(all("format"), settings);
   read_values(last, settings);
   const bool needs_program = (bit(command) & kPrograms) != 0 && !settings.help;
   if (needs_program && (settings.words.empty() || settings.words[0].empty())) {

@@ -34,12 +34,19 @@ enum class CommandId : unsigned {
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };
 enum class ColorChoice : std::uint8_t { kAuto, kAlways, kNever };
 
+// --format FORMAT=FILE
+struct FormatFile {
+  std::string format, path;
+};
+
 struct Settings {
   CommandId command = CommandId::kRun;
   bool help = false;
 
   std::string format = "text"; // an id of outputs()
-  std::string output;          // empty: stderr after a program, stdout for report
+  std::vector<FormatFile> format_files;
+  std::string source_root;
+  std::string output; // empty: stderr after a program, stdout for report
   Severity fail_on = Severity::kError;
   int error_exitcode = 23;
   std::uint64_t min_bytes = 0;

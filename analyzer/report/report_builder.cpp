@@ -14,6 +14,7 @@
 #include "analyzer/device_code/malloc_scan.h"
 #include "analyzer/device_code/static_variables.h"
 #include "analyzer/device_code/trace_code.h"
+#include "analyzer/report/fingerprint.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/frame_trim.h"
@@ -143,10 +144,24 @@ private:
   std::vector<std::pair<std::uint64_t, const Module*>> wanted_;
 };
 
-void fill_tables(Analysis& analysis, const ProcessSymbols& symbols,
-                 const SymbolResolver& resolver) {
+void add_stacks(Analysis& analysis, const ProcessSymbols& symbols, const SymbolResolver& resolver) {
+  for (const StackUse& use : analysis.use_by_stack) {
+    StackMemory& memory = analysis.process.stacks.emplace_back();
+    memory.allocations = use.allocations;
+    memory.allocated_bytes = use.allocated_bytes;
+    memory.peak_bytes = use.peak_bytes;
+    memory.live_bytes = use.live_bytes;
+    memory.stack.stack = use.stack;
+    memory.stack.frames = symbols.frames(use.stack, resolver);
+    trim_frames(memory.stack.frames);
+  }
+}
+
+void fill_tables(Analysis& analysis, const ProcessSymbols& symbols, const SymbolResolver& resolver,
+                 bool all_stacks) {
   MemoryTables& tables = analysis.process.tables;
   tables.modules = use_by_module(analysis.use_by_stack, analysis.stacks, analysis.modules);
+  if (all_stacks) add_stacks(analysis, symbols, resolver);
   for (MemoryTables::Holder& holder : tables.holders) {
     holder.stack.frames = symbols.frames(holder.stack.stack, resolver);
     name_runtime_call(holder.stack);
@@ -160,7 +175,8 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
   std::vector<ProcessSymbols> processes;
   for (std::size_t i = 0; i < analyses.size(); ++i) {
     processes.emplace_back(analyses[i], traces[i]);
-    if (options.symbols) processes.back().want(resolver, options.write_symbols);
+    if (options.symbols)
+      processes.back().want(resolver, options.write_symbols || options.all_stacks);
     else processes.back().forget();
   }
   resolver.resolve();
@@ -174,7 +190,7 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
         if (!stack.device) stack.frames = processes[i].frames(stack.stack, resolver);
       }
     }
-    fill_tables(analyses[i], processes[i], resolver);
+    fill_tables(analyses[i], processes[i], resolver, options.all_stacks);
   }
   for (const NotChecked& entry : resolver.not_checked()) add_once(report.not_checked, entry);
 }
@@ -303,6 +319,7 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
   }
   report.suppressions = suppressions.used();
   sort_findings(report.findings);
+  set_fingerprints(report.findings);
   return report;
 }
 

@@ -96,5 +96,7 @@ if(Python3_FOUND)
   add_test(NAME report_json_schema
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/report/check_schema.py $<TARGET_FILE:report_write_json>
             ${PROJECT_SOURCE_DIR}/docs)
-  set_tests_properties(report_json_schema PROPERTIES LABELS unit TIMEOUT 120)
+  add_test(NAME report.formats
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/report/check_formats.py $<TARGET_FILE:report_write_json>)
+  set_tests_properties(report_json_schema report.formats PROPERTIES LABELS unit TIMEOUT 120)
 endif()
