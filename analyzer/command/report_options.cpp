@@ -12,6 +12,17 @@
 #include "analyzer/report/suppressions.h"
 
 namespace gmt {
+namespace {
+
+constexpr std::size_t kHistoryColumns = 2048; // more than a screen is wide
+
+bool needs_history(const std::string& format) {
+  return std::ranges::any_of(outputs(), [&format](const OutputInfo* output) {
+    return output->id == format && output->needs_history;
+  });
+}
+
+} // namespace
 
 ReportOptions report_options(const Settings& settings) {
   ReportOptions options;
@@ -23,6 +34,7 @@ ReportOptions report_options(const Settings& settings) {
   options.analysis.policies = settings.policies;
   options.analysis.coalescing_floor =
     settings.coalescing_floor.value_or(MemoryAccess::kDefaultFloor);
+  if (needs_history(settings.format)) options.analysis.history.columns = kHistoryColumns;
   options.symbols = settings.symbols;
   // The binaries are here now
   options.write_symbols = settings.symbols && settings.command != CommandId::kReport;
