@@ -3,6 +3,7 @@
 
 #include "analyzer/analysis/analysis.h"
 
+#include <optional>
 #include <utility>
 
 #include "analyzer/analysis/arbiter.h"
@@ -11,11 +12,13 @@
 #include "analyzer/analysis/dispatch.h"
 #include "analyzer/analysis/grouping.h"
 #include "analyzer/analysis/guard_gaps.h"
+#include "analyzer/analysis/history/history_recorder.h"
 #include "analyzer/analysis/losses.h"
 #include "analyzer/analysis/missing_parts.h"
 #include "analyzer/analysis/process_model.h"
 #include "analyzer/analysis/totals.h"
 #include "analyzer/heap/copy_use.h"
+#include "analyzer/heap/memory_use.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/trace_reader/event_stream.h"
 
@@ -39,7 +42,11 @@ public:
   TraceAnalysis(const TraceDir& trace, const AnalysisOptions& options)
       : stream_(trace), model_(stream_, options), arbiter_(heap_, model_.device_heaps()),
         findings_(model_.ranges(), options.group_by_range), detectors_(model_),
-        process_(describe(trace)) {}
+        process_(describe(trace)) {
+    if (options.history.columns == 0) return;
+    history_.emplace(options.history, model_.ranges());
+    heap_.watch(*history_);
+  }
 
   void replay();
   void finish();
@@ -60,6 +67,7 @@ private:
   Grouping findings_;
   Dispatch detectors_;
   ProcessReport process_;
+  std::optional<HistoryRecorder> history_;
 };
 
 void TraceAnalysis::replay() {
@@ -67,6 +75,7 @@ void TraceAnalysis::replay() {
     prefetch();
     model_.follow(*e);
     count(process_.totals, *e);
+    if (history_) history_->follow(*e);
     const std::span<const Verdict> verdicts = heap_.apply(*e);
     model_.follow_call(*e, heap_);
     if (model_.ranges().any()) note_peak_range(process_.totals, *e, heap_, model_.ranges());
@@ -104,10 +113,15 @@ void TraceAnalysis::finish() {
 }
 
 Analysis TraceAnalysis::take() {
+  std::vector<StackUse> uses = use_by_stack(heap_);
+  if (history_) {
+    process_.history = history_->finish(
+      {model_, model_, stream_.stacks(), stream_.trace().modules, uses, heap_.use()});
+  }
   return {.process = std::move(process_),
           .findings = findings_.take_findings(),
           .not_checked = findings_.take_not_checked(),
-          .use_by_stack = use_by_stack(heap_),
+          .use_by_stack = std::move(uses),
           .stacks = stream_.take_stacks(),
           .modules = stream_.trace().modules};
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/analysis/history/memory_history.h"
 #include "analyzer/analysis/memory_tables.h"
 #include "analyzer/coalescing/access_tables.h"
 #include "analyzer/model/process.h"
@@ -59,6 +60,7 @@ struct ProcessReport {
   std::optional<AccessTables> accesses = {}; // if something was measured
   std::optional<Executions> executions = {}; // if kernels ran on the simulated device
   std::vector<StackMemory> stacks = {};      // if they were asked for
+  std::optional<MemoryHistory> history = {}; // if it was asked for
   // By cause, in words: "disk full or file size limit", ...
   std::map<std::string, std::uint64_t> lost;
   std::uint64_t torn = 0;    // slots reserved and never finished

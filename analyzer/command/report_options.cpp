@@ -16,12 +16,12 @@
 #include "analyzer/report/suppressions.h"
 
 namespace gmt {
-
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLinesOfFindings = 40; // of a check whose files have the rest
+constexpr std::size_t kHistoryColumns = 2048; // more than a screen is wide
+constexpr std::size_t kLinesOfFindings = 40;  // of a check whose files have the rest
 
 // The top of the git repository that this is in; empty if it is in none.
 std::string git_top_level() {
@@ -41,15 +41,15 @@ std::string source_root(const std::string& given) {
   return (error ? fs::path(given) : absolute).lexically_normal().string();
 }
 
-bool needs_stacks(const Settings& settings) {
+// Whether a chosen format needs what is made only for some.
+bool any_needs(const Settings& settings, bool OutputInfo::* what) {
   const auto is_chosen = [&settings](std::string_view id) {
     return settings.format == id ||
            std::ranges::any_of(settings.format_files,
                                [id](const FormatFile& file) { return file.format == id; });
   };
-  return std::ranges::any_of(outputs(), [&](const OutputInfo* output) {
-    return output->needs_stacks && is_chosen(output->id);
-  });
+  return std::ranges::any_of(
+    outputs(), [&](const OutputInfo* output) { return output->*what && is_chosen(output->id); });
 }
 
 KindHelp help_of_kind(std::string_view kind) {
@@ -93,8 +93,10 @@ ReportOptions report_options(const Settings& settings) {
   options.analysis.policies = settings.policies;
   options.analysis.coalescing_floor =
     settings.coalescing_floor.value_or(MemoryAccess::kDefaultFloor);
+  if (any_needs(settings, &OutputInfo::needs_history))
+    options.analysis.history.columns = kHistoryColumns;
   options.symbols = settings.symbols;
-  options.all_stacks = needs_stacks(settings);
+  options.all_stacks = any_needs(settings, &OutputInfo::needs_stacks);
   // The binaries are here now
   options.write_symbols = settings.symbols && settings.command != CommandId::kReport;
   return options;
