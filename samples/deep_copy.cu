@@ -12,8 +12,10 @@
 // run: members
 // expect: error leak bytes=16384 count=4 stacks="allocated here"@upload_array:LINE(alloc-member)
 // run: shallow
-// expect-simulated: clean
-// expect-real: warning host-pointer count=1 message="passes in parameter 1 the pointer" stacks="launched here","reported here"@weigh_shallow:LINE(wait)
+// expect-simulated: error kernel-out-of-bounds count=1024 message="in no memory that CUDA gave out"
+// expect-simulated: error kernel-out-of-bounds count=1024 message="in no memory that CUDA gave out"
+// expect-simulated: error kernel-out-of-bounds count=1024 message="in no memory that CUDA gave out"
+// expect: warning host-pointer count=1 message="passes in parameter 1 the pointer" stacks="launched here","reported here"@weigh_shallow:LINE(wait)
 // expect-real: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@weigh_shallow:LINE(wait)
 #include <cstdio>
 #include <cstdlib>
