@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace gmt::executor {
@@ -84,6 +85,7 @@ struct Grid {
   std::uint64_t lane_instructions = 0, instructions = 0;
   std::uint64_t ticks = 0; // of %clock
   std::uint32_t gpu_error = 0;   // the first that would have stopped a GPU
+  std::string stopped;           // why it cannot go on, which is no mistake of the program
   bool ended = false;            // by a trap, an assert or an error like them
   const Region* first_region = nullptr;
   std::vector<std::uint8_t> shared_pattern; // the shadow of shared memory at a block's start

@@ -89,6 +89,10 @@ const Instruction* Warp::call(const Instruction* in) {
     }
   }
   const Code& code = *grid->program->functions[callee];
+  if (!code.unsupported.empty()) {
+    grid->stopped = "it called " + std::string(code.name) + ", where " + code.unsupported;
+    return grid->end_grid(*this, 0);
+  }
   const std::uint32_t local_base = frame->local_end;
   if (frame->depth >= kMostDepth || local_base + code.local_bytes > kMostLocal)
     return stack_overflow(*this, in);

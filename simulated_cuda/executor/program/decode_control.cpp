@@ -31,7 +31,7 @@ void FunctionDecoder::decode_table_branch() {
   in.r[0] = index;
   in.extra = static_cast<std::uint32_t>(table_targets_.size());
   const std::uint32_t join = flow_.reconvergence(flow_.block_of[current]);
-  fixes_.push_back({at, current, join});
+  fixes_.push_back({at, ptx::kNone, join});
   std::vector<std::uint32_t> targets;
   for (const std::uint32_t label : body_.tables[table.id].targets)
     targets.push_back(body_.labels[label].instruction);

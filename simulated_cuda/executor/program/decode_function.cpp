@@ -235,10 +235,12 @@ void FunctionDecoder::finish_branches() {
   };
   for (const Fix& fix : fixes_) {
     Instruction& in = code_.instructions[fix.at];
-    in.immediate = distance(fix.at, start_of_[fix.target]);
+    if (fix.target != ptx::kNone) in.immediate = distance(fix.at, start_of_[fix.target]);
     if (fix.join < body_.instructions.size())
       in.join = static_cast<std::int32_t>(distance(fix.at, start_of_[fix.join]));
-    if (in.immediate <= 0) in.form = builder_.form(in.guard == kNoOperand ? "bra.back" : "bra.p.back");
+    const bool is_table = fix.target == ptx::kNone;
+    if (is_table || in.immediate > 0) continue;
+    in.form = builder_.form(in.guard == kNoOperand ? "bra.back" : "bra.p.back");
   }
   for (const auto& targets : table_targets_) {
     std::vector<std::int32_t> decoded;

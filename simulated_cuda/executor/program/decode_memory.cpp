@@ -35,6 +35,22 @@ const char* name_in_form(Space space) {
 
 } // namespace
 
+// An address of 32 bits wraps there: its offset is added before it becomes one of 64.
+void FunctionDecoder::widen_address(Target* target) {
+  if (target->offset != 0) {
+    const std::uint32_t by = builder_.constant(static_cast<std::uint64_t>(target->offset), 4);
+    const std::uint32_t sum = temporary();
+    Instruction& in = emit("add.u32");
+    in.r[0] = sum;
+    in.r[1] = target->operand;
+    in.r[2] = by;
+    target->operand = sum;
+    target->offset = 0;
+  }
+  target->operand = convert(target->operand, 4, 8, false);
+  target->narrow = false;
+}
+
 FunctionDecoder::Target FunctionDecoder::address(const Operand& operand, Space space) {
   if (operand.kind != OperandKind::kAddress || operand.count != 1)
     fail("an address of another form than [a+offset]");
@@ -49,8 +65,7 @@ FunctionDecoder::Target FunctionDecoder::address(const Operand& operand, Space s
       target.narrow = bytes == 4;
       const bool has_narrow_form = space == Space::kShared;
       if (target.narrow && !has_narrow_form) {
-        target.operand = convert(target.operand, 4, 8, false);
-        target.narrow = false;
+        widen_address(&target);
       } else if (bytes != 4 && bytes != 8) {
         fail("an address in a register of another width");
       }
@@ -217,7 +232,12 @@ void FunctionDecoder::decode_atomic(bool has_result) {
   if (target.in_frame || target.is_parameter) fail("an atomic on a parameter");
   note_shared_access(target.space, bytes);
   std::uint32_t base = target.operand;
-  if (target.narrow) base = convert(base, 4, 8, false);
+  if (target.narrow) {
+    Target wide = target;
+    widen_address(&wide);
+    base = wide.operand;
+  }
+  const std::int64_t offset = target.narrow ? 0 : target.offset;
   const std::uint32_t b = source_of(operand(first + 1), bytes, type);
   std::uint32_t c = kNoOperand;
   if (instruction_->operand_count > first + 2) c = source_of(operand(first + 2), bytes, type);
@@ -229,7 +249,7 @@ void FunctionDecoder::decode_atomic(bool has_result) {
   in.r[1] = base;
   in.r[2] = b;
   in.r[3] = c;
-  in.immediate = target.offset;
+  in.immediate = offset;
   in.extra = static_cast<std::uint32_t>(target.space);
   if (has_result) write_back(to);
 }

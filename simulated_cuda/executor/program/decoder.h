@@ -41,6 +41,7 @@ private:
   void collect_function(std::uint32_t linked);
   void collect_initializer(std::uint32_t linked_variable);
   void collect_operands(const Code& code);
+  bool calls_indirectly(const Code& code) const;
 
   Program& program_;
   const Addresses& addresses_;
@@ -48,7 +49,7 @@ private:
   std::unordered_map<std::string, std::uint32_t> constants_;
   std::unordered_map<const ptx::Variable*, std::uint32_t> shared_; // Program::shared
   std::set<std::uint32_t> seen_variables_;
-  std::vector<std::uint32_t> pending_;
+  std::vector<std::uint32_t> pending_, indirect_;
 };
 
 class FunctionDecoder {
@@ -102,6 +103,7 @@ private:
     bool is_parameter = false; // of the kernel, at `offset`
   };
   Target address(const Operand& operand, ptx::Space space);
+  void widen_address(Target* target);
   void decode_load();
   void decode_store();
   void decode_atomic(bool has_result);

@@ -97,6 +97,7 @@ struct Code {
   std::vector<CallSite> calls;
   std::vector<CopyStates> copy_states;
   std::vector<std::vector<std::int32_t>> tables; // instruction indices of brx.idx targets
+  std::string unsupported; // why it cannot be executed, of one that perhaps is never called
   std::uint32_t register_bytes = 0;              // of a warp
   std::uint32_t parameter_bytes = 0;             // of a lane: own, and those of calls
   std::uint32_t local_bytes = 0;                 // of a lane
@@ -131,6 +132,7 @@ struct Program {
   std::uint64_t static_shared_bytes = 0; // where dynamic shared memory begins, gaps included
   std::uint32_t shared_granule = 4;      // the smallest access to it that the code can make
   bool has_indirect_calls = false;
+  std::size_t directly_reached = 0; // functions; those behind may be called by their address
   bool uses_heap = false, uses_printf = false, uses_grid_sync = false;
   bool uses_generic_parameters = false;
   Unsupported unsupported;

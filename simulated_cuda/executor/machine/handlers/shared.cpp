@@ -158,7 +158,8 @@ Next shared(Warp& w, Next in) {
   u64 high = 0;
   GMT_LANES {
     offsets[l] = static_cast<u32>(a[l]) + static_cast<u32>(add);
-    addresses[l] = a[l];
+    // The offset is added again behind; addresses of 32 bits wrap
+    addresses[l] = sizeof(A) == 4 ? u64{offsets[l]} - add : u64{a[l]};
   }
   for_lanes(w.mask, [&](u32 l) { high |= (addresses[l] + add) >> 32; });
   const bool copies = in->states != 0;
