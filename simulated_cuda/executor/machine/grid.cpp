@@ -226,8 +226,8 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSink& checks, Obs
   grid.threads = static_cast<std::uint32_t>(launch.block.count());
   grid.warps = (grid.threads + kLanes - 1) / kLanes;
   grid.parameters.assign(launch.parameters.begin(), launch.parameters.end());
-  const std::unique_ptr<std::byte, AlignedFree> constants(static_cast<std::byte*>(
-    std::aligned_alloc(128, (program.constants.size() + 255) / 128 * 128)));
+  const std::unique_ptr<std::byte, AlignedFree> constants(
+    static_cast<std::byte*>(std::aligned_alloc(128, (program.constants.size() + 255) / 128 * 128)));
   grid.constants = constants.get();
   fill_constants(grid, program);
   lay_out_shared(grid, program, launch.dynamic_shared_bytes);

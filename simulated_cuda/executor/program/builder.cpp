@@ -126,10 +126,8 @@ void ProgramBuilder::collect_operands(const Code& code) {
     } else if (operand.kind == ptx::OperandKind::kVariable) {
       const std::uint32_t linked = program_.linked->variable_of(code.module_index, operand.id);
       const ptx::Variable* variable = program_.linked->variables()[linked].variable;
-      if (variable->space == ptx::Space::kShared)
-        use_shared(variable, code.module_index);
-      else
-        collect_initializer(linked);
+      if (variable->space == ptx::Space::kShared) use_shared(variable, code.module_index);
+      else collect_initializer(linked);
     }
   }
   for (const ptx::Table& table : code.body->tables) {
@@ -149,10 +147,8 @@ void ProgramBuilder::collect_initializer(std::uint32_t linked_variable) {
   for (const ptx::SymbolAddress& address : variable.variable->addresses) {
     const auto symbol = program_.linked->find(variable.module, address.symbol);
     if (!symbol) continue;
-    if (symbol->kind == ptx::SymbolKind::kFunction)
-      pending_.push_back(symbol->index);
-    else
-      collect_initializer(symbol->index);
+    if (symbol->kind == ptx::SymbolKind::kFunction) pending_.push_back(symbol->index);
+    else collect_initializer(symbol->index);
   }
 }
 
@@ -209,7 +205,7 @@ std::unique_ptr<Program> decode(const ptx::Linked& linked, std::uint32_t kernel,
         throw;
       }
     } catch (const NotSupported& why) {
-      if (i >= program->directly_reached) { // perhaps nobody calls it
+      if (i >= program->directly_reached) { // perhaps it is never called
         code.unsupported = why.reason;
         code.instructions.clear();
         continue;

@@ -63,7 +63,7 @@ void FunctionDecoder::decode_leave(const char* form) {
   const std::size_t guard = begin_guard();
   emit(form);
   if (guard == 0) return;
-  Instruction& skip = code_.instructions[guard - 1]; // what leaves meets nobody again
+  Instruction& skip = code_.instructions[guard - 1]; // what leaves does not come back
   skip.immediate = static_cast<std::int64_t>(code_.instructions.size() - guard + 1);
   skip.join = 0;
 }

@@ -18,13 +18,29 @@ std::vector<T> edges() {
   std::vector<T> values;
   if constexpr (std::is_floating_point_v<T>) {
     using L = std::numeric_limits<T>;
-    values = {T{0}, -T{0}, T{1}, T{-1}, T{0.5}, T{1.5}, T{-2.5}, L::max(), L::lowest(), L::min(),
-              L::denorm_min(), -L::denorm_min(), L::min() / 3, L::infinity(), -L::infinity(),
-              L::quiet_NaN(), T{3.0e9}, T{-3.0e9}, T{255.5}, T{1e-3}, T{65519}, T{65520}};
+    values = {T{0},           -T{0},           T{1},
+              T{-1},          T{0.5},          T{1.5},
+              T{-2.5},        L::max(),        L::lowest(),
+              L::min(),       L::denorm_min(), -L::denorm_min(),
+              L::min() / 3,   L::infinity(),   -L::infinity(),
+              L::quiet_NaN(), T{3.0e9},        T{-3.0e9},
+              T{255.5},       T{1e-3},         T{65519},
+              T{65520}};
   } else {
     using L = std::numeric_limits<T>;
-    values = {T{0}, T{1}, T{2}, T{7}, static_cast<T>(-1), static_cast<T>(-2), L::max(), L::min(),
-              static_cast<T>(L::max() - 1), static_cast<T>(L::max() / 3), T{31}, T{32}, T{33}};
+    values = {T{0},
+              T{1},
+              T{2},
+              T{7},
+              static_cast<T>(-1),
+              static_cast<T>(-2),
+              L::max(),
+              L::min(),
+              static_cast<T>(L::max() - 1),
+              static_cast<T>(L::max() / 3),
+              T{31},
+              T{32},
+              T{33}};
   }
   std::mt19937_64 random(7);
   while (values.size() < 32) {
@@ -71,10 +87,11 @@ protected:
     reg("vc", type_of<C>(), sizeof(C));
     reg("vd", type_of<D>(), sizeof(D));
     text += "mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mad.lo.u32 %r2, %r1, 128, %r0;\n";
-    const auto load = [&](int n, const std::string& name, const std::string& type, std::size_t bytes) {
+    const auto load = [&](int n, const std::string& name, const std::string& type,
+                          std::size_t bytes) {
       const std::string x = std::to_string(n), y = std::to_string(n + 1);
-      text += "ld.param.u64 %x" + x + ", [p" + name.substr(1) + "]; mad.wide.u32 %x" + y + ", %r2, " +
-              std::to_string(bytes) + ", %x" + x + ";\n";
+      text += "ld.param.u64 %x" + x + ", [p" + name.substr(1) + "]; mad.wide.u32 %x" + y +
+              ", %r2, " + std::to_string(bytes) + ", %x" + x + ";\n";
       if (name != "vd") text += "ld.global." + type + " %" + name + ", [%x" + y + "];\n";
     };
     load(0, "va", type_of<A>(), sizeof(A));
@@ -88,7 +105,8 @@ protected:
     load_text(text);
     const std::uint64_t pa = put(a), pb = put(b), pc = put(c);
     const std::uint64_t pd = allocate(a.size() * sizeof(D));
-    const Outcome outcome = run({static_cast<std::uint32_t>(a.size() / 128)}, {128}, {pa, pb, pc, pd});
+    const Outcome outcome =
+      run({static_cast<std::uint32_t>(a.size() / 128)}, {128}, {pa, pb, pc, pd});
     ASSERT_EQ(outcome.end, End::kDone) << outcome.reason;
     expect_no_reports();
     const std::vector<D> d = get<D>(pd, a.size());
@@ -120,8 +138,8 @@ T wrapped(Wide128 v) {
 
 template <class T>
 class Integers : public Arithmetic {};
-using IntegerTypes =
-  testing::Types<std::uint16_t, std::int16_t, std::uint32_t, std::int32_t, std::uint64_t, std::int64_t>;
+using IntegerTypes = testing::Types<std::uint16_t, std::int16_t, std::uint32_t, std::int32_t,
+                                    std::uint64_t, std::int64_t>;
 TYPED_TEST_SUITE(Integers, IntegerTypes);
 
 TYPED_TEST(Integers, SumsProductsAndOrder) {
@@ -130,9 +148,8 @@ TYPED_TEST(Integers, SumsProductsAndOrder) {
   this->template check2<T>("add", [](T a, T b) { return wrapped<T>(Wide128{a} + b); });
   this->template check2<T>("sub", [](T a, T b) { return wrapped<T>(Wide128{a} - b); });
   this->template check2<T>("mul.lo", [](T a, T b) { return static_cast<T>(W{a} * W{b}); });
-  this->template check2<T>("mul.hi", [](T a, T b) {
-    return static_cast<T>((W{a} * W{b}) >> (8 * sizeof(T)));
-  });
+  this->template check2<T>(
+    "mul.hi", [](T a, T b) { return static_cast<T>((W{a} * W{b}) >> (8 * sizeof(T))); });
   this->template check2<T>("min", [](T a, T b) { return std::min(a, b); });
   this->template check2<T>("max", [](T a, T b) { return std::max(a, b); });
   this->template check3<T>("mad.lo", [](T a, T b, T c) { return static_cast<T>(W{a} * W{b} + c); });
@@ -156,15 +173,19 @@ TYPED_TEST(Integers, ShiftsClamp) {
   this->template check<T, T, std::uint32_t, T>("shl.b" + bits, 2, [](T a, std::uint32_t b, T) {
     return b >= 8 * sizeof(T) ? T{0} : static_cast<T>(static_cast<std::uint64_t>(a) << b);
   });
-  this->template check<T, T, std::uint32_t, T>("shr." + type_of<T>(), 2, [](T a, std::uint32_t b, T) {
-    const std::uint32_t most = 8 * sizeof(T) - 1;
-    if (b > most) return static_cast<T>(a < 0 ? -1 : 0);
-    return static_cast<T>(a >> b);
-  });
+  this->template check<T, T, std::uint32_t, T>("shr." + type_of<T>(), 2,
+                                               [](T a, std::uint32_t b, T) {
+                                                 const std::uint32_t most = 8 * sizeof(T) - 1;
+                                                 if (b > most)
+                                                   return static_cast<T>(a < 0 ? -1 : 0);
+                                                 return static_cast<T>(a >> b);
+                                               });
 }
 
 TEST_F(Arithmetic, SingleWithFlushAndSaturation) {
-  const auto flush = [](float v) { return std::fpclassify(v) == FP_SUBNORMAL ? std::copysign(0.0f, v) : v; };
+  const auto flush = [](float v) {
+    return std::fpclassify(v) == FP_SUBNORMAL ? std::copysign(0.0f, v) : v;
+  };
   check2<float>("add", [](float a, float b) { return a + b; });
   check2<float>("mul", [](float a, float b) { return a * b; });
   check2<float>("div.rn", [](float a, float b) { return a / b; });
@@ -175,7 +196,8 @@ TEST_F(Arithmetic, SingleWithFlushAndSaturation) {
     if (std::isnan(v)) return 0.0f;
     return std::min(std::max(v, 0.0f), 1.0f);
   });
-  check<float, float, float, float>("sqrt.rn.f32", 1, [](float a, float, float) { return std::sqrt(a); });
+  check<float, float, float, float>("sqrt.rn.f32", 1,
+                                    [](float a, float, float) { return std::sqrt(a); });
 }
 
 TEST_F(Arithmetic, DirectedRoundingBracketsTheExactResult) {
@@ -222,12 +244,13 @@ TEST_F(Arithmetic, ConversionsToIntegersClamp) {
     if (a >= 0x1p63) return std::numeric_limits<std::int64_t>::max();
     return static_cast<std::int64_t>(std::floor(a));
   });
-  check<std::int16_t, std::int64_t, float, float>("cvt.sat.s16.s64", 1, [](std::int64_t a, float, float) {
-    return static_cast<std::int16_t>(std::min<std::int64_t>(std::max<std::int64_t>(a, -32768), 32767));
-  });
-  check<float, std::uint64_t, float, float>("cvt.rn.f32.u64", 1, [](std::uint64_t a, float, float) {
-    return static_cast<float>(a);
-  });
+  check<std::int16_t, std::int64_t, float, float>(
+    "cvt.sat.s16.s64", 1, [](std::int64_t a, float, float) {
+      return static_cast<std::int16_t>(
+        std::min<std::int64_t>(std::max<std::int64_t>(a, -32768), 32767));
+    });
+  check<float, std::uint64_t, float, float>(
+    "cvt.rn.f32.u64", 1, [](std::uint64_t a, float, float) { return static_cast<float>(a); });
 }
 
 } // namespace
