@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks that threads of one warp, of one block and of several blocks wait for. They end because
+// threads make progress by themselves, and blocks that were started go on.
+#include "torture.h"
+
+__device__ int plain_lock = 0;
+__device__ unsigned next_ticket = 0;
+__device__ unsigned now_served = 0;
+
+// Every thread of a warp takes the same lock.
+__global__ void lock_in_a_warp(volatile int* total) {
+  bool done = false;
+  while (!done) {
+    if (atomicCAS(&plain_lock, 0, 1) == 0) {
+      __threadfence();
+      *total = *total + 1;
+      __threadfence();
+      atomicExch(&plain_lock, 0);
+      done = true;
+    }
+  }
+}
+
+// The holder leaves the loop and unlocks behind it: this ends only with independent threads.
+__global__ void lock_and_leave(volatile int* total, int* lock) {
+  while (atomicCAS(lock, 0, 1) != 0) {
+  }
+  __threadfence();
+  *total = *total + 3;
+  __threadfence();
+  atomicExch(lock, 0);
+}
+
+__global__ void lock_between_blocks(volatile double* total, int* lock) {
+  if (threadIdx.x == 0) {
+    while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20);
+    __threadfence();
+    *total = *total + blockIdx.x;
+    __threadfence();
+    atomicExch(lock, 0);
+  }
+  __syncthreads();
+}
+
+__global__ void ticket_lock(volatile int* order) {
+  const unsigned mine = atomicAdd(&next_ticket, 1u);
+  bool done = false;
+  while (!done) {
+    if (atomicAdd(&now_served, 0u) == mine) {
+      order[mine] = order[mine] + 1;
+      __threadfence();
+      atomicAdd(&now_served, 1u);
+      done = true;
+    }
+  }
+}
+
+// One lock for each bucket, in shared memory.
+__global__ void bucket_locks(const int* in, int* out, int n) {
+  __shared__ int locks[8];
+  __shared__ volatile int sums[8];
+  if (threadIdx.x < 8) {
+    locks[threadIdx.x] = 0;
+    sums[threadIdx.x] = 0;
+  }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < n; i += static_cast<int>(blockDim.x)) {
+    const int bucket = in[i] % 8;
+    bool done = false;
+    while (!done) {
+      if (atomicCAS(locks + bucket, 0, 1) == 0) {
+        sums[bucket] = sums[bucket] + in[i];
+        __threadfence_block();
+        atomicExch(locks + bucket, 0);
+        done = true;
+      }
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x < 8) out[threadIdx.x] = sums[threadIdx.x];
+}
+
+int main() {
+  torture::Array<int> total(1), second(1), lock(2), order(96), sums(8);
+  torture::Array<double> wide(1);
+  lock_in_a_warp<<<2, 64>>>(total.get());
+  torture::expect("lock_in_a_warp", total, {128});
+  lock_and_leave<<<1, 32>>>(second.get(), lock.get());
+  torture::expect("lock_and_leave", second, {96});
+  lock_between_blocks<<<20, 32>>>(wide.get(), lock + 1);
+  torture::expect("lock_between_blocks", wide, {190.0});
+  ticket_lock<<<3, 32>>>(order.get());
+  torture::expect("ticket_lock", order, std::vector<int>(96, 1));
+  const auto in = torture::numbers_below<int>(200, 1, 1000);
+  std::vector<int> want(8);
+  for (const int value : in) want[value % 8] += value;
+  torture::Array<int> din(in);
+  bucket_locks<<<1, 64>>>(din, sums, 200);
+  torture::expect("bucket_locks", sums, want);
+  return torture::finish();
+}
