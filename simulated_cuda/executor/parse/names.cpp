@@ -53,13 +53,14 @@ void Names::close_scope() {
 bool Names::declare(std::string_view name, Name what) {
   const std::string_view prefix = without_digits(name);
   if (prefix.size() < name.size() && names_.contains(prefix)) ambiguous_ = true;
-  const Bound bound{what, scopes_.size()};
+  Bound bound{what, scopes_.size(), kNone};
   const auto [found, is_new] = names_.try_emplace(name, bound);
   if (is_new) {
     undo_.push_back({name, false, {}});
     return true;
   }
   if (found->second.depth == scopes_.size()) return false;
+  bound.hides = static_cast<std::uint32_t>(undo_.size());
   undo_.push_back({name, true, found->second});
   found->second = bound;
   return true;
@@ -82,14 +83,21 @@ const Names::Bound* Names::find_numbered(std::string_view name, std::size_t pref
   if (digits.empty() || digits.size() > kMostDigits || (digits[0] == '0' && digits.size() > 1))
     return nullptr;
   const auto found = names_.find(name.substr(0, prefix));
-  if (found == names_.end() || found->second.name.kind != NameKind::kRegister) return nullptr;
+  if (found == names_.end()) return nullptr;
   std::uint32_t number = 0;
   for (const char c : digits) number = number * 10 + static_cast<std::uint32_t>(c - '0');
-  const std::uint32_t declaration = found->second.name.index;
-  const std::uint32_t count = declarations_[declaration].count;
-  if (count == kNone || number >= count) return nullptr;
-  use = {declaration, number};
-  return &found->second;
+  // "%r<5>" in an inner scope leaves %r5 and more to the scopes around it.
+  const Bound* bound = &found->second;
+  for (;;) {
+    if (bound->name.kind == NameKind::kRegister) {
+      const std::uint32_t count = declarations_[bound->name.index].count;
+      if (count != kNone && number < count) break;
+    }
+    if (bound->hides == kNone) return nullptr;
+    bound = &undo_[bound->hides].before;
+  }
+  use = {bound->name.index, number};
+  return bound;
 }
 
 bool Names::find_register(std::string_view name, RegisterUse& use) const {

@@ -74,6 +74,7 @@ private:
   struct Bound {
     Name name;
     std::size_t depth = 0;
+    std::uint32_t hides = kNone; // in undo_: what it was in a scope around
   };
   // %r12 as number 12 of "%r<20>", whose name ends at `prefix`; null if there is none.
   const Bound* find_numbered(std::string_view name, std::size_t prefix, RegisterUse& use) const;

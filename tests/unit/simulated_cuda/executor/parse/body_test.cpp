@@ -173,6 +173,11 @@ TEST(PtxBody, TheInnermostScopeDecidesBetweenRangesAndNames) {
   EXPECT_NE(id(3, 1), id(0, 1));
   EXPECT_NE(id(4, 0), id(5, 0));
   EXPECT_EQ(kernel.operand(6, 1).kind, OperandKind::kLocal);
+  const Kernel ranges(
+    ".reg .b32 %r<20>;\nmov.u32 %r3, %r12;\n{ .reg .b32 %r<5>; mov.u32 %r3, %r12; }\nmov.u32 %r3, 1;");
+  EXPECT_NE(ranges.operand(1, 0).id, ranges.operand(0, 0).id);
+  EXPECT_EQ(ranges.operand(1, 1).id, ranges.operand(0, 1).id); // not in the inner range
+  EXPECT_EQ(ranges.operand(2, 0).id, ranges.operand(0, 0).id);
   EXPECT_EQ(kernel.operand(7, 1).kind, OperandKind::kRegister);
 }
 
