@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mistakes inside kernels: one reads past the end of its input, one loses memory that it allocated
-// with malloc. The results are right all the same, so nothing but a checker shows them. On a GPU the
+// with malloc. What is printed is right all the same, so nothing but a checker shows them. On a GPU the
 // first goes unseen, and the second too unless the kernels are compiled for it; the simulated device
 // executes the kernels and checks each access. With "clean" both are mended.
 //
 // run:
-// expect-simulated: error kernel-out-of-bounds count=1 message="reads 4 bytes"
-// expect-simulated: error device-heap-leak count=4 bytes=128
+// expect-simulated: error kernel-out-of-bounds count=1 message="reads 4 bytes" stacks="accessed here"@pair_mean:LINE(past),"launched here"@main:LINE(smooth),"allocated here"@main:LINE(alloc)
+// expect-simulated: error device-heap-leak count=4 bytes=128 stacks="allocated here"@sort_fours:LINE(malloc),"launched here"@main:LINE(sort)
 // expect-real: clean
 // run: clean
 // expect: clean
@@ -31,8 +31,7 @@
 __device__ float pair_mean(const float* values, int i, int count, bool clean)
 {
   if (clean && i + 1 == count) return values[i];
-  const float right = values[i + 1]; // @past
-  return i + 1 == count ? values[i] : (values[i] + right) / 2;
+  return (values[i] + values[i + 1]) / 2; // @past
 }
 
 __global__ void smooth(const float* values, float* means, int count, bool clean)
@@ -69,14 +68,14 @@ int main(int count_of_words, char** words)
   CHECK(cudaMalloc(&means, kBytes));
   CHECK(cudaMemcpy(values, host.data(), kBytes, cudaMemcpyHostToDevice));
   smooth<<<kCount / 32, 32>>>(values, means, kCount, clean); // @smooth
-  sort_fours<<<1, kCount / 4>>>(values, clean);
+  sort_fours<<<1, kCount / 4>>>(values, clean); // @sort
   CHECK(cudaDeviceSynchronize());
 
   std::vector<float> sorted(kCount), smoothed(kCount);
   CHECK(cudaMemcpy(sorted.data(), values, kBytes, cudaMemcpyDeviceToHost));
   CHECK(cudaMemcpy(smoothed.data(), means, kBytes, cudaMemcpyDeviceToHost));
   std::printf("sorted:   %g %g %g %g ...\n", sorted[0], sorted[1], sorted[2], sorted[3]);
-  std::printf("smoothed: %g %g ... %g\n", smoothed[0], smoothed[1], smoothed[kCount - 1]);
+  std::printf("smoothed: %g %g %g %g ...\n", smoothed[0], smoothed[1], smoothed[2], smoothed[3]);
   CHECK(cudaFree(values));
   CHECK(cudaFree(means));
 }

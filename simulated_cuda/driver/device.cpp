@@ -21,9 +21,14 @@ constexpr size_t kWindowAlignment = size_t{2} << 20;
 constexpr size_t kPageReturnBytes = size_t{1} << 20;
 // An address is twice its offset in the arena: half of the addresses are gaps.
 constexpr size_t kWithGaps = 2;
-// Freed memory that rests: as much as a program can free between a mistake and its discovery,
-// and no more than costs little.
 constexpr size_t kMostResting = 4096, kRestingShare = 8;
+
+// While a small block rests, another one needs pages of the host that nothing has used yet, which
+// costs time. Of a large one the pages go back to the host at once.
+size_t cost_of_rest(size_t bytes) {
+  constexpr size_t kOfLarge = size_t{64} << 10;
+  return bytes < kPageReturnBytes ? round_up(bytes, kGranule) : kOfLarge;
+}
 
 std::byte* map(size_t bytes, int protection, int flags, int fd) {
   void* memory = mmap(nullptr, bytes, protection, flags | MAP_NORESERVE, fd, 0);
@@ -37,7 +42,7 @@ std::byte* map(size_t bytes, int protection, int flags, int fd) {
 
 Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource* nodes)
     : ordinal(ordinal_), arena(settings.memory_bytes, nodes),
-      stretch(settings.gaps != 0 ? kWithGaps : 1), most_resting_bytes(settings.resting_bytes),
+      stretch(settings.gaps != 0 ? kWithGaps : 1), most_resting_cost(settings.resting_bytes),
       default_pool(std::make_unique<Pool>()) {
   if (settings.others_bytes != 0) arena.take(settings.others_bytes, kGranule);
   default_pool->device = this;
@@ -88,10 +93,9 @@ void Device::give(CUdeviceptr address, size_t bytes) {
   const size_t offset = offset_of(address);
   resting.push_back({offset / stretch, bytes});
   resting_bytes += round_up(bytes, kGranule);
-  const size_t most = std::min(most_resting_bytes, arena.capacity() / kRestingShare);
-  const size_t least = most == 0 ? 0 : 1; // the last one rests, however large
-  while (resting.size() > least && (resting.size() > kMostResting || resting_bytes > most))
-    release_oldest();
+  resting_cost += cost_of_rest(bytes);
+  const size_t least = most_resting_cost == 0 ? 0 : 1; // the last one rests, however large
+  while (resting.size() > least && rests_too_much()) release_oldest();
   if (bytes < kPageReturnBytes) return;
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t first = round_up(offset, page);
@@ -99,9 +103,15 @@ void Device::give(CUdeviceptr address, size_t bytes) {
   if (last > first) madvise(alias + first, last - first, MADV_REMOVE);
 }
 
+bool Device::rests_too_much() const {
+  return resting.size() > kMostResting || resting_cost > most_resting_cost ||
+         resting_bytes > arena.capacity() / kRestingShare;
+}
+
 void Device::release_oldest() {
   const Rest oldest = resting.front();
   resting.pop_front();
+  resting_cost -= cost_of_rest(oldest.bytes);
   resting_bytes -= round_up(oldest.bytes, kGranule);
   arena.give(oldest.offset, oldest.bytes);
 }

@@ -71,13 +71,13 @@ struct Device {
   std::byte* reservation = nullptr; // holds the window
   Arena arena;
   size_t stretch; // an address is so many times its offset in the arena
-  size_t most_resting_bytes;
+  size_t most_resting_cost;
   struct Rest {
     size_t offset; // in the arena
     size_t bytes;
   };
   std::deque<Rest> resting; // freed, and not handed out again yet; oldest first
-  size_t resting_bytes = 0;
+  size_t resting_bytes = 0, resting_cost = 0;
   Context* primary = nullptr;
   unsigned primary_references = 0;
   unsigned primary_flags = 0;
@@ -86,6 +86,7 @@ struct Device {
   Usage graph_memory;
 
 private:
+  bool rests_too_much() const;
   void release_oldest();
 };
 

@@ -39,7 +39,8 @@ public:
     const ptx::Variable& syntax = *linked.variable;
     std::vector<std::byte> bytes(syntax.size);
     if (!syntax.initial.empty())
-      std::memcpy(bytes.data(), syntax.initial.data(), std::min(syntax.initial.size(), bytes.size()));
+      std::memcpy(bytes.data(), syntax.initial.data(),
+                  std::min(syntax.initial.size(), bytes.size()));
     for (const ptx::SymbolAddress& each : syntax.addresses) {
       const auto symbol = linked_.find(linked.module, each.symbol);
       if (!symbol || each.at + each.size > bytes.size()) continue;
@@ -135,9 +136,10 @@ std::unique_ptr<Module> Module::load(std::span<const std::string_view> texts, st
     std::vector<std::shared_ptr<const ptx::Module>> modules;
     for (const std::string_view text : texts)
       modules.push_back(std::make_shared<ptx::Module>(ptx::parse_module(std::string(text))));
-    return std::make_unique<LoadedModule>(ptx::Linked::link(std::move(modules), [](std::string_view) {
-      return true; // a missing function is an error of the kernel that calls it alone
-    }));
+    return std::make_unique<LoadedModule>(
+      ptx::Linked::link(std::move(modules), [](std::string_view) {
+        return true; // a missing function is an error of the kernel that calls it alone
+      }));
   } catch (const std::exception& bad) {
     *error = bad.what();
     return nullptr;

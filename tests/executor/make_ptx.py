@@ -33,7 +33,9 @@ UNOPTIMISED = ("recursion", "integers", "unions", "device_heap", "function_point
 OLD_DEVICE = ("atomics", "halves", "votes", "plain_kernels", "printing", "warp_sync")
 NEW_DEVICE = ("integers", "halves", "barriers", "plain_kernels", "libcudacxx_barrier")
 # What clang cannot compile: names of nvcc alone, or a newer CUDA than it knows.
-NOT_CLANG = LARGE | SEPARABLE | {"libcudacxx_barrier", "cooperative", "grid_sync", "libcudacxx", "variables"}
+NOT_CLANG = (
+    LARGE | SEPARABLE | {"libcudacxx_barrier", "cooperative", "grid_sync", "libcudacxx", "variables", "read_only"}
+)
 
 
 def clang(programs):

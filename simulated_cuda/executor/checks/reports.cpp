@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a GPU would have stopped is said for each report: an address whose page holds a live block
-// is mapped there, so the access goes through on a GPU.
+// Whether a GPU would have stopped is said for each report: an address whose page holds a live
+// block is mapped there, so the access goes through on a GPU.
 #include "simulated_cuda/executor/checks/reports.h"
 
 #include <algorithm>

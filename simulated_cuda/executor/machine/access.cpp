@@ -43,9 +43,9 @@ Space resolve(Space space, std::uint64_t* address) {
     std::uint64_t base;
     Space space;
   };
-  for (const Window& window : {Window{kSharedWindow, Space::kShared},
-                               Window{kLocalWindow, Space::kLocal},
-                               Window{kParameterWindow, Space::kParameter}}) {
+  for (const Window& window :
+       {Window{kSharedWindow, Space::kShared}, Window{kLocalWindow, Space::kLocal},
+        Window{kParameterWindow, Space::kParameter}}) {
     if (*address - window.base >= kWindowBytes) continue;
     *address -= window.base;
     return window.space;
@@ -231,7 +231,8 @@ void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint6
       std::memcpy(value + i * bytes, register_at(w, in->r[i]) + std::size_t{lane} * bytes, bytes);
       const std::uint16_t* states = in->states != 0 ? states_at(w, in, i) : nullptr;
       if (states == nullptr) continue;
-      const std::uint64_t missing = ~std::uint64_t{states[lane]} & ((std::uint64_t{1} << bytes) - 1);
+      const std::uint64_t missing =
+        ~std::uint64_t{states[lane]} & ((std::uint64_t{1} << bytes) - 1);
       initialized &= ~(missing << (i * bytes));
     }
     if (to.space == Space::kShared && in->extra == 0)
@@ -260,7 +261,7 @@ std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Spa
   return to.host;
 }
 
-// What the fast paths passed on: exactly who raced with whom. Equal values race with nobody, since
+// What the fast paths passed on: exactly who raced with whom. Equal values do not race, since
 // flags are set so on purpose.
 void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
                 std::uint32_t bytes, Access access, const std::byte* value) {

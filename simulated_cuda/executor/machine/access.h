@@ -20,7 +20,8 @@ struct Translation {
 Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
                       std::uint64_t address, std::uint32_t bytes, Access access);
 
-// `addresses` are without the instruction's offset; `count` elements of `bytes` each lie one after the other.
+// `addresses` are without the instruction's offset; `count` elements of `bytes` each lie one after
+// the other.
 void load_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
                   std::uint32_t bytes, std::uint32_t count);
 void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,

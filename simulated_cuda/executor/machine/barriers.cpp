@@ -202,10 +202,8 @@ bool Warp::force_waiting() {
     grid->checks->never_meet(facts, other, false);
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
     fragment.wait = Wait::kNone;
-    if (fragment.barrier != 0)
-      ++fragment.at;
-    else
-      forced = fragment.at;
+    if (fragment.barrier != 0) ++fragment.at;
+    else forced = fragment.at;
     fragment.barrier = 0;
     ready.push_back(fragment);
     return true;

@@ -145,8 +145,8 @@ const Instruction* assertion_failed(Warp& w, const Instruction* in) {
       return "[" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + "]";
     };
     const Block& b = *w.block;
-    const std::string text = where + ": block: " + triple(b.id[0], b.id[1], b.id[2]) + ", thread: " +
-                             triple(w.thread[0][l], w.thread[1][l], w.thread[2][l]) +
+    const std::string text = where + ": block: " + triple(b.id[0], b.id[1], b.id[2]) +
+                             ", thread: " + triple(w.thread[0][l], w.thread[1][l], w.thread[2][l]) +
                              " Assertion `" + message + "` failed.";
     w.grid->checks->ends(facts_of(w, in, l), ReportKind::kAssert, 710, text);
   });

@@ -63,8 +63,8 @@ const Instruction* Warp::call(const Instruction* in) {
   std::uint32_t lanes = mask;
   std::uint32_t callee = site.function;
   if (callee == ptx::kNone) {
-    const auto* targets = reinterpret_cast<const std::uint64_t*>(base[site.target >> 31] +
-                                                                 (site.target & 0x7fffffffu));
+    const auto* targets =
+      reinterpret_cast<const std::uint64_t*>(base[site.target >> 31] + (site.target & 0x7fffffffu));
     const std::uint64_t target = targets[__builtin_ctz(mask)];
     lanes = 0;
     for (std::uint32_t m = mask; m != 0; m &= m - 1) {
@@ -89,6 +89,10 @@ const Instruction* Warp::call(const Instruction* in) {
     }
   }
   const Code& code = *grid->program->functions[callee];
+  if (!code.unsupported.empty()) {
+    grid->stopped = "it called " + std::string(code.name) + ", where " + code.unsupported;
+    return grid->end_grid(*this, 0);
+  }
   const std::uint32_t local_base = frame->local_end;
   if (frame->depth >= kMostDepth || local_base + code.local_bytes > kMostLocal)
     return stack_overflow(*this, in);
@@ -105,10 +109,9 @@ const Instruction* Warp::call(const Instruction* in) {
     const std::uint32_t bytes = std::min(site.argument_sizes[i], code.parameter_sizes[i]);
     for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
       const auto lane = static_cast<std::size_t>(__builtin_ctz(m));
-      std::memcpy(next->parameters + lane * code.parameter_bytes + code.parameter_offsets[i],
-                  frame->parameters + lane * frame->code->parameter_bytes +
-                    site.argument_offsets[i],
-                  bytes);
+      std::memcpy(
+        next->parameters + lane * code.parameter_bytes + code.parameter_offsets[i],
+        frame->parameters + lane * frame->code->parameter_bytes + site.argument_offsets[i], bytes);
     }
   }
   Join* made = new_join();
@@ -128,7 +131,8 @@ const Instruction* Warp::call(const Instruction* in) {
 void Warp::take_results(Frame* from, std::uint32_t lanes) {
   const CallSite& site = *from->site;
   Frame* to = from->caller;
-  const std::size_t results = std::min(site.return_offsets.size(), from->code->return_offsets.size());
+  const std::size_t results =
+    std::min(site.return_offsets.size(), from->code->return_offsets.size());
   for (std::size_t i = 0; i < results; ++i) {
     const std::uint32_t bytes = std::min(site.return_sizes[i], from->code->return_sizes[i]);
     for (std::uint32_t m = lanes; m != 0; m &= m - 1) {

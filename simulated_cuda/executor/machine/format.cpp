@@ -25,33 +25,29 @@ public:
     std::string form = "%" + c.flags;
     char out[512];
     switch (c.letter) {
-      case 'd':
-      case 'i':
-        form += c.is_long ? "lld" : "d";
-        if (c.is_long)
-          print(out, form, static_cast<long long>(take<std::int64_t>()));
-        else
-          print(out, form, take<std::int32_t>());
-        return out;
-      case 'u':
-      case 'o':
-      case 'x':
-      case 'X':
-        form += c.is_long ? std::string("ll") + c.letter : std::string(1, c.letter);
-        if (c.is_long)
-          print(out, form, static_cast<unsigned long long>(take<std::uint64_t>()));
-        else
-          print(out, form, take<std::uint32_t>());
-        return out;
-      case 'c': print(out, form + "c", take<std::int32_t>()); return out;
-      case 'p': print(out, form + "p", reinterpret_cast<void*>(take<std::uint64_t>())); return out;
-      case 's': {
-        const std::string text = text_(take<std::uint64_t>());
-        std::string wide(text.size() + 512, 0);
-        print_to(wide.data(), wide.size(), form + "s", text.c_str());
-        return wide.c_str();
-      }
-      default: print(out, form + c.letter, take<double>()); return out;
+    case 'd':
+    case 'i':
+      form += c.is_long ? "lld" : "d";
+      if (c.is_long) print(out, form, static_cast<long long>(take<std::int64_t>()));
+      else print(out, form, take<std::int32_t>());
+      return out;
+    case 'u':
+    case 'o':
+    case 'x':
+    case 'X':
+      form += c.is_long ? std::string("ll") + c.letter : std::string(1, c.letter);
+      if (c.is_long) print(out, form, static_cast<unsigned long long>(take<std::uint64_t>()));
+      else print(out, form, take<std::uint32_t>());
+      return out;
+    case 'c': print(out, form + "c", take<std::int32_t>()); return out;
+    case 'p': print(out, form + "p", reinterpret_cast<void*>(take<std::uint64_t>())); return out;
+    case 's': {
+      const std::string text = text_(take<std::uint64_t>());
+      std::string wide(text.size() + 512, 0);
+      print_to(wide.data(), wide.size(), form + "s", text.c_str());
+      return wide.c_str();
+    }
+    default: print(out, form + c.letter, take<double>()); return out;
     }
   }
 
@@ -104,12 +100,9 @@ std::string format_text(const std::string& format, const ReadArgument& read, con
     Conversion c;
     std::size_t at = i + 1;
     for (; at < format.size(); ++at) {
-      if (format[at] == '*')
-        c.flags += std::to_string(formatter.take<std::int32_t>());
-      else if (std::strchr(kFlags, format[at]) != nullptr)
-        c.flags += format[at];
-      else
-        break;
+      if (format[at] == '*') c.flags += std::to_string(formatter.take<std::int32_t>());
+      else if (std::strchr(kFlags, format[at]) != nullptr) c.flags += format[at];
+      else break;
     }
     for (; at < format.size() && std::strchr("hlLjzt", format[at]) != nullptr; ++at)
       c.is_long |= format[at] != 'h';

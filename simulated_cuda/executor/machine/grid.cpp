@@ -188,7 +188,12 @@ void bind(Program& program) {
         const std::string_view text = in.source != ptx::kNone
                                         ? code.body->mnemonic(program.source_of(code, in)).text
                                         : std::string_view(form);
-        program.unsupported = {std::string(text) + " is not executed", f, in.source};
+        const std::string reason = std::string(text) + " is not executed";
+        if (f >= program.directly_reached) {
+          code.unsupported = reason;
+          break;
+        }
+        program.unsupported = {reason, f, in.source};
         return;
       }
       if (is_approximate(form)) approximate.insert(form);
@@ -221,8 +226,8 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSink& checks, Obs
   grid.threads = static_cast<std::uint32_t>(launch.block.count());
   grid.warps = (grid.threads + kLanes - 1) / kLanes;
   grid.parameters.assign(launch.parameters.begin(), launch.parameters.end());
-  const std::unique_ptr<std::byte, AlignedFree> constants(static_cast<std::byte*>(
-    std::aligned_alloc(128, (program.constants.size() + 255) / 128 * 128)));
+  const std::unique_ptr<std::byte, AlignedFree> constants(
+    static_cast<std::byte*>(std::aligned_alloc(128, (program.constants.size() + 255) / 128 * 128)));
   grid.constants = constants.get();
   fill_constants(grid, program);
   lay_out_shared(grid, program, launch.dynamic_shared_bytes);
@@ -236,11 +241,11 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSink& checks, Obs
   Dispatcher dispatcher(grid, resident_blocks(launch, grid, program), launch.cooperative);
   const char* stopped = dispatcher.run(watch);
   if (launch.cooperative) launch.memory->remove_region(kWorkspaceBase);
-  if (stopped != nullptr) {
+  if (stopped != nullptr || !grid.stopped.empty()) {
     outcome.end = End::kStopped;
-    outcome.reason = stopped;
+    outcome.reason = stopped != nullptr ? stopped : grid.stopped;
   }
-  if (grid.ended) outcome.end = End::kFault;
+  if (grid.ended && grid.stopped.empty()) outcome.end = End::kFault;
   outcome.gpu_error = grid.gpu_error;
   outcome.thread_instructions = grid.lane_instructions;
   outcome.warp_instructions = grid.instructions;

@@ -36,8 +36,8 @@ private:
 
   Memory& memory_;
   std::uint64_t address_, bytes_, alive_ = 0, resting_ = 0;
-  std::map<std::uint64_t, HeapBlock> blocks_;        // alive and resting
-  std::map<std::uint64_t, std::uint64_t> holes_;     // address -> bytes
+  std::map<std::uint64_t, HeapBlock> blocks_;    // alive and resting
+  std::map<std::uint64_t, std::uint64_t> holes_; // address -> bytes
   std::deque<std::uint64_t> quarantine_;
 };
 

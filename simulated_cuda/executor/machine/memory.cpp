@@ -18,9 +18,7 @@ std::size_t shadow_bytes(std::uint64_t bytes) { return bytes / kWord + 64; }
 void release_shadow(const Region& region) { munmap(region.shadow, shadow_bytes(region.bytes)); }
 
 // Bits of a word's nibble for bytes [from, to) of the word.
-unsigned nibble(std::uint64_t from, std::uint64_t to) {
-  return ((1u << (to - from)) - 1) << from;
-}
+unsigned nibble(std::uint64_t from, std::uint64_t to) { return ((1u << (to - from)) - 1) << from; }
 
 // Applies (old & keep) | set to the bytes [offset, offset + bytes) of the shadow, where `keep` and
 // `set` are masks of whole words.
@@ -186,10 +184,8 @@ void Memory::copy_state(std::uint64_t to, std::uint64_t from, std::uint64_t byte
   for (std::uint64_t i = 0; i < bytes; ++i)
     initialized[i] = (state_bits(*source, from + i) & kInitializedBit) != 0;
   for (std::uint64_t i = 0; i < bytes; ++i) {
-    if (initialized[i])
-      mark_initialized(to + i, 1);
-    else
-      mark_uninitialized(to + i, 1);
+    if (initialized[i]) mark_initialized(to + i, 1);
+    else mark_uninitialized(to + i, 1);
   }
 }
 
@@ -197,8 +193,7 @@ ByteState Memory::state(std::uint64_t address) const {
   const Region* region = region_of(address);
   if (region == nullptr) return ByteState::kNothing;
   const unsigned bits = state_bits(*region, address);
-  if ((bits & kAllocatedBit) == 0)
-    return bits == 0 ? ByteState::kNothing : ByteState::kFreed;
+  if ((bits & kAllocatedBit) == 0) return bits == 0 ? ByteState::kNothing : ByteState::kFreed;
   return (bits & kInitializedBit) != 0 ? ByteState::kInitialized : ByteState::kUninitialized;
 }
 
@@ -210,7 +205,8 @@ std::uint64_t Memory::first_uninitialized(std::uint64_t address, std::uint64_t b
     const std::uint64_t stop = std::min(end, region->base + region->bytes);
     for (; address < stop; ++address) {
       const std::uint64_t offset = address - region->base;
-      if (offset % kWord == 0 && stop - address >= kWord && region->shadow[offset / kWord] == 0xff) {
+      if (offset % kWord == 0 && stop - address >= kWord &&
+          region->shadow[offset / kWord] == 0xff) {
         address += kWord - 1;
         continue;
       }

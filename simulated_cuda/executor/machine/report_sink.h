@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the machine says when something is wrong. The machine knows which thread did what at which
-// instruction; a ReportSink decides what that means and keeps one report for each kind and instruction.
+// instruction; a ReportSink decides what that means and keeps one report for each kind and
+// instruction.
 #pragma once
 
 #include "simulated_cuda/executor/machine/block.h"

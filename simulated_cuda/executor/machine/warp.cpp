@@ -12,7 +12,7 @@
 namespace gmt::executor {
 namespace {
 
-constexpr std::int32_t kTurn = 4096; // backward branches of a warp until others run
+constexpr std::int32_t kTurn = 4096;       // backward branches of a warp until others run
 constexpr std::int32_t kFragmentTurn = 64; // where lanes wait for the fragment that spins
 
 } // namespace
@@ -47,7 +47,7 @@ Join* Warp::new_join() {
   return made;
 }
 
-// All that are expected have arrived, or nobody is expected any more: the join is over.
+// All that are expected have arrived, or none is expected any more: the join is over.
 void Warp::settle(Join* done) {
   if (done->expected != done->arrived) return;
   if (done->arrived != 0) {
@@ -148,14 +148,16 @@ const Instruction* Warp::branch(const Instruction* in, std::uint32_t taken) {
 
 const Instruction* Warp::table_branch(const Instruction* in) {
   const auto& targets = frame->code->tables[in->extra];
-  const auto* index = reinterpret_cast<const std::uint32_t*>(base[in->r[0] >> 31] +
-                                                             (in->r[0] & 0x7fffffffu));
+  const auto* index =
+    reinterpret_cast<const std::uint32_t*>(base[in->r[0] >> 31] + (in->r[0] & 0x7fffffffu));
   const Instruction* code = frame->code->instructions.data();
   const Instruction* meet = in->join != 0 ? in + in->join : nullptr;
   std::uint32_t left = mask;
   const std::uint32_t most = targets.empty() ? 0 : static_cast<std::uint32_t>(targets.size()) - 1;
   if (targets.empty()) return block->grid->end_grid(*this, 715);
-  const auto target_of = [&](std::uint32_t lane) { return code + targets[std::min(index[lane], most)]; };
+  const auto target_of = [&](std::uint32_t lane) {
+    return code + targets[std::min(index[lane], most)];
+  };
   const auto first = static_cast<std::uint32_t>(__builtin_ctz(left));
   bool uniform = true;
   for (std::uint32_t m = left; m != 0; m &= m - 1)

@@ -66,7 +66,7 @@ struct Warp {
   std::uint32_t active = 0; // lanes in mask
   Join* join = nullptr;
   Frame* frame = nullptr;
-  Frame* first_frame = nullptr; // of the kernel
+  Frame* first_frame = nullptr;   // of the kernel
   const Region* region = nullptr; // the one of the last access
   std::int32_t budget = 0;        // backward branches until another fragment or warp has its turn
 
@@ -79,7 +79,7 @@ struct Warp {
   std::uint32_t last_sync = 0; // clock of the block at the last synchronisation of the warp
   std::uint32_t turns = 0;
   const Instruction* forced = nullptr; // goes on without the lanes that it names
-  bool spinning = false;       // its turn ended since it branched backwards too often
+  bool spinning = false;               // its turn ended since it branched backwards too often
   std::vector<Fragment> ready, waiting;
   std::vector<Frame*> all_frames, spare_frames;
   std::vector<Join*> all_joins, spare_joins;

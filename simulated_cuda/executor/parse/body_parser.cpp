@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "simulated_cuda/executor/parse/declarations.h"
-#include "simulated_cuda/executor/parse/expression.h"
 #include "simulated_cuda/executor/parse/labels.h"
-#include "simulated_cuda/executor/parse/lexer.h"
 #include "simulated_cuda/executor/parse/names.h"
 #include "simulated_cuda/executor/parse/operands.h"
+#include "simulated_cuda/executor/parse/tokens/expression.h"
+#include "simulated_cuda/executor/parse/tokens/lexer.h"
 
 namespace gmt::ptx {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <bit>
 
-#include "simulated_cuda/executor/parse/expression.h"
 #include "simulated_cuda/executor/parse/initializer.h"
+#include "simulated_cuda/executor/parse/tokens/expression.h"
 
 namespace gmt::ptx {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "simulated_cuda/executor/parse/lexer.h"
 #include "simulated_cuda/executor/parse/ptx.h"
+#include "simulated_cuda/executor/parse/tokens/lexer.h"
 
 namespace gmt::ptx {
 

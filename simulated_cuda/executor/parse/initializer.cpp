@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "simulated_cuda/executor/parse/expression.h"
+#include "simulated_cuda/executor/parse/tokens/expression.h"
 
 namespace gmt::ptx {
 namespace {

@@ -2,8 +2,8 @@
 // What a Module answers from its text.
 #include <utility>
 
-#include "simulated_cuda/executor/parse/lexer.h"
 #include "simulated_cuda/executor/parse/module_data.h"
+#include "simulated_cuda/executor/parse/tokens/lexer.h"
 
 namespace gmt::ptx {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "simulated_cuda/executor/parse/declarations.h"
-#include "simulated_cuda/executor/parse/lexer.h"
 #include "simulated_cuda/executor/parse/module_data.h"
+#include "simulated_cuda/executor/parse/tokens/lexer.h"
 
 namespace gmt::ptx {
 namespace {

@@ -2,7 +2,7 @@
 // Operands. Parts of one stand in the body before it; those of an instruction stand together.
 #include "simulated_cuda/executor/parse/operands.h"
 
-#include "simulated_cuda/executor/parse/expression.h"
+#include "simulated_cuda/executor/parse/tokens/expression.h"
 
 namespace gmt::ptx {
 namespace {

@@ -75,7 +75,32 @@ void ProgramBuilder::collect(std::uint32_t kernel) {
     const std::uint32_t next = pending_.back();
     pending_.pop_back();
     collect_function(next);
+    // An indirect call may call any function: addresses also come from the host and other kernels.
+    const auto found = program_.function_of_linked.find(next);
+    if (program_.has_indirect_calls || found == program_.function_of_linked.end()) continue;
+    if (!calls_indirectly(*program_.functions[found->second])) continue;
+    program_.has_indirect_calls = true;
+    const auto& functions = program_.linked->functions();
+    for (std::uint32_t i = 0; i < functions.size(); ++i) {
+      if (!functions[i].function->is_entry) indirect_.push_back(i);
+    }
   }
+  program_.directly_reached = program_.functions.size();
+  pending_ = indirect_;
+  while (!pending_.empty()) {
+    const std::uint32_t next = pending_.back();
+    pending_.pop_back();
+    collect_function(next);
+  }
+}
+
+bool ProgramBuilder::calls_indirectly(const Code& code) const {
+  for (const ptx::Instruction& instruction : code.body->instructions) {
+    if (code.body->mnemonic(instruction).opcode != "call") continue;
+    const ptx::Call call = ptx::call_of(*code.body, instruction);
+    if (call.target != nullptr && call.target->kind != ptx::OperandKind::kFunction) return true;
+  }
+  return false;
 }
 
 void ProgramBuilder::collect_function(std::uint32_t linked) {
@@ -101,10 +126,8 @@ void ProgramBuilder::collect_operands(const Code& code) {
     } else if (operand.kind == ptx::OperandKind::kVariable) {
       const std::uint32_t linked = program_.linked->variable_of(code.module_index, operand.id);
       const ptx::Variable* variable = program_.linked->variables()[linked].variable;
-      if (variable->space == ptx::Space::kShared)
-        use_shared(variable, code.module_index);
-      else
-        collect_initializer(linked);
+      if (variable->space == ptx::Space::kShared) use_shared(variable, code.module_index);
+      else collect_initializer(linked);
     }
   }
   for (const ptx::Table& table : code.body->tables) {
@@ -124,10 +147,8 @@ void ProgramBuilder::collect_initializer(std::uint32_t linked_variable) {
   for (const ptx::SymbolAddress& address : variable.variable->addresses) {
     const auto symbol = program_.linked->find(variable.module, address.symbol);
     if (!symbol) continue;
-    if (symbol->kind == ptx::SymbolKind::kFunction)
-      pending_.push_back(symbol->index);
-    else
-      collect_initializer(symbol->index);
+    if (symbol->kind == ptx::SymbolKind::kFunction) pending_.push_back(symbol->index);
+    else collect_initializer(symbol->index);
   }
 }
 
@@ -184,13 +205,17 @@ std::unique_ptr<Program> decode(const ptx::Linked& linked, std::uint32_t kernel,
         throw;
       }
     } catch (const NotSupported& why) {
+      if (i >= program->directly_reached) { // perhaps it is never called
+        code.unsupported = why.reason;
+        code.instructions.clear();
+        continue;
+      }
       program->unsupported = {why.reason, i, at};
       return program;
     }
     for (const CallSite& site : code.calls) {
       if (site.built_in == "vprintf") program->uses_printf = true;
       if (site.built_in == "malloc" || site.built_in == "free") program->uses_heap = true;
-      if (site.built_in.empty() && site.function == ptx::kNone) program->has_indirect_calls = true;
     }
   }
   return program;

@@ -31,7 +31,7 @@ void FunctionDecoder::decode_table_branch() {
   in.r[0] = index;
   in.extra = static_cast<std::uint32_t>(table_targets_.size());
   const std::uint32_t join = flow_.reconvergence(flow_.block_of[current]);
-  fixes_.push_back({at, current, join});
+  fixes_.push_back({at, ptx::kNone, join});
   std::vector<std::uint32_t> targets;
   for (const std::uint32_t label : body_.tables[table.id].targets)
     targets.push_back(body_.labels[label].instruction);
@@ -63,7 +63,7 @@ void FunctionDecoder::decode_leave(const char* form) {
   const std::size_t guard = begin_guard();
   emit(form);
   if (guard == 0) return;
-  Instruction& skip = code_.instructions[guard - 1]; // what leaves meets nobody again
+  Instruction& skip = code_.instructions[guard - 1]; // what leaves does not come back
   skip.immediate = static_cast<std::int64_t>(code_.instructions.size() - guard + 1);
   skip.join = 0;
 }

@@ -109,12 +109,11 @@ void FunctionDecoder::find_copies() {
   enum : std::uint8_t { kUnseen, kCopy, kOther };
   std::vector<std::uint8_t> use(body_.registers.size(), kUnseen);
   std::vector<bool> loaded(body_.registers.size()), stored(body_.registers.size());
-  const auto visit = [&](const auto& self, const ptx::Operand& operand, std::vector<bool>* as) -> void {
+  const auto visit = [&](const auto& self, const ptx::Operand& operand,
+                         std::vector<bool>* as) -> void {
     if (operand.kind == ptx::OperandKind::kRegister) {
-      if (as != nullptr)
-        (*as)[operand.id] = true;
-      else
-        use[operand.id] = kOther;
+      if (as != nullptr) (*as)[operand.id] = true;
+      else use[operand.id] = kOther;
       return;
     }
     const bool is_address = operand.kind == ptx::OperandKind::kAddress;
@@ -172,35 +171,33 @@ void FunctionDecoder::decode_instruction(std::uint32_t index) {
     if (opcode == nullptr) fail(std::string(mnemonic().text) + " is not executed");
     if (opcode->results != nullptr)
       decode_by_shape(opcode->results, opcode->sources, opcode->noise);
-    else
-      emit("nop");
+    else emit("nop");
   }
   if (code_.instructions.size() > first) code_.instructions.back().shown = 1;
 }
 
-void FunctionDecoder::decode_by_shape(const char* results, const char* sources,
-                                      const char* noise) {
+void FunctionDecoder::decode_by_shape(const char* results, const char* sources, const char* noise) {
   const auto found = types();
   const auto type_for = [&](char letter) {
     using ptx::Type;
     switch (letter) {
-      case '1': return Type::kB16;
-      case '4': return Type::kB32;
-      case '8': return Type::kB64;
-      case 'p': return Type::kPred;
-      case 'U':
-        if (found.size() < 2) fail("no second type");
-        return found[1];
-      default: break;
+    case '1': return Type::kB16;
+    case '4': return Type::kB32;
+    case '8': return Type::kB64;
+    case 'p': return Type::kPred;
+    case 'U':
+      if (found.size() < 2) fail("no second type");
+      return found[1];
+    default: break;
     }
     if (found.empty()) fail("no type");
     if (letter != 'W' || !has("wide")) return found[0];
     switch (found[0]) {
-      case Type::kU16: return Type::kU32;
-      case Type::kS16: return Type::kS32;
-      case Type::kU32: return Type::kU64;
-      case Type::kS32: return Type::kS64;
-      default: fail("a type that has no wider one");
+    case Type::kU16: return Type::kU32;
+    case Type::kS16: return Type::kS32;
+    case Type::kU32: return Type::kU64;
+    case Type::kS32: return Type::kS64;
+    default: fail("a type that has no wider one");
     }
   };
   std::uint32_t r[6];
@@ -235,10 +232,12 @@ void FunctionDecoder::finish_branches() {
   };
   for (const Fix& fix : fixes_) {
     Instruction& in = code_.instructions[fix.at];
-    in.immediate = distance(fix.at, start_of_[fix.target]);
+    if (fix.target != ptx::kNone) in.immediate = distance(fix.at, start_of_[fix.target]);
     if (fix.join < body_.instructions.size())
       in.join = static_cast<std::int32_t>(distance(fix.at, start_of_[fix.join]));
-    if (in.immediate <= 0) in.form = builder_.form(in.guard == kNoOperand ? "bra.back" : "bra.p.back");
+    const bool is_table = fix.target == ptx::kNone;
+    if (is_table || in.immediate > 0) continue;
+    in.form = builder_.form(in.guard == kNoOperand ? "bra.back" : "bra.p.back");
   }
   for (const auto& targets : table_targets_) {
     std::vector<std::int32_t> decoded;

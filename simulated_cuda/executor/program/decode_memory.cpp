@@ -13,9 +13,11 @@ using ptx::Type;
 // Words of ld, st, atom and red that say how visible the access is or how it is cached.
 bool is_known_word(std::string_view word) {
   static constexpr std::string_view kWords[] = {
-    "volatile", "relaxed", "acquire", "release", "acq_rel", "weak", "mmio", "cta", "cluster",
-    "gpu", "sys", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "noftz", "v2", "v4", "const",
-    "global", "local", "param", "shared", "shared::cta", "param::entry", "param::func"};
+    "volatile", "relaxed", "acquire", "release",     "acq_rel",      "weak",
+    "mmio",     "cta",     "cluster", "gpu",         "sys",          "nc",
+    "ca",       "cg",      "cs",      "lu",          "cv",           "wb",
+    "wt",       "noftz",   "v2",      "v4",          "const",        "global",
+    "local",    "param",   "shared",  "shared::cta", "param::entry", "param::func"};
   for (const std::string_view known : kWords) {
     if (word == known) return true;
   }
@@ -24,16 +26,32 @@ bool is_known_word(std::string_view word) {
 
 const char* name_in_form(Space space) {
   switch (space) {
-    case Space::kGlobal:
-    case Space::kConst: return "global";
-    case Space::kShared: return "shared";
-    case Space::kLocal: return "local";
-    case Space::kParam: return "param";
-    default: return "generic";
+  case Space::kGlobal:
+  case Space::kConst: return "global";
+  case Space::kShared: return "shared";
+  case Space::kLocal: return "local";
+  case Space::kParam: return "param";
+  default: return "generic";
   }
 }
 
 } // namespace
+
+// An address of 32 bits wraps there: its offset is added before it becomes one of 64.
+void FunctionDecoder::widen_address(Target* target) {
+  if (target->offset != 0) {
+    const std::uint32_t by = builder_.constant(static_cast<std::uint64_t>(target->offset), 4);
+    const std::uint32_t sum = temporary();
+    Instruction& in = emit("add.u32");
+    in.r[0] = sum;
+    in.r[1] = target->operand;
+    in.r[2] = by;
+    target->operand = sum;
+    target->offset = 0;
+  }
+  target->operand = convert(target->operand, 4, 8, false);
+  target->narrow = false;
+}
 
 FunctionDecoder::Target FunctionDecoder::address(const Operand& operand, Space space) {
   if (operand.kind != OperandKind::kAddress || operand.count != 1)
@@ -42,39 +60,38 @@ FunctionDecoder::Target FunctionDecoder::address(const Operand& operand, Space s
   Target target;
   target.space = space;
   switch (base.kind) {
-    case OperandKind::kRegister: {
-      target.offset = base.offset;
-      const std::uint32_t bytes = register_bytes(base.id);
-      target.operand = register_offset(base.id);
-      target.narrow = bytes == 4;
-      const bool has_narrow_form = space == Space::kShared;
-      if (target.narrow && !has_narrow_form) {
-        target.operand = convert(target.operand, 4, 8, false);
-        target.narrow = false;
-      } else if (bytes != 4 && bytes != 8) {
-        fail("an address in a register of another width");
-      }
+  case OperandKind::kRegister: {
+    target.offset = base.offset;
+    const std::uint32_t bytes = register_bytes(base.id);
+    target.operand = register_offset(base.id);
+    target.narrow = bytes == 4;
+    const bool has_narrow_form = space == Space::kShared;
+    if (target.narrow && !has_narrow_form) {
+      widen_address(&target);
+    } else if (bytes != 4 && bytes != 8) {
+      fail("an address in a register of another width");
+    }
+    return target;
+  }
+  case OperandKind::kImmediate: target.operand = builder_.constant(base.bits, 8); return target;
+  case OperandKind::kLocal:
+    if (body_.variables[base.id].space == Space::kParam) {
+      target.in_frame = true;
+      target.offset = static_cast<std::int64_t>(local_offsets_[base.id]) + base.offset;
       return target;
     }
-    case OperandKind::kImmediate: target.operand = builder_.constant(base.bits, 8); return target;
-    case OperandKind::kLocal:
-      if (body_.variables[base.id].space == Space::kParam) {
-        target.in_frame = true;
-        target.offset = static_cast<std::int64_t>(local_offsets_[base.id]) + base.offset;
-        return target;
-      }
-      target.operand = source_of(base, 8, Type::kU64);
-      return target;
-    case OperandKind::kParameter:
-      target.offset = static_cast<std::int64_t>(code_.parameter_offsets[base.id]) + base.offset;
-      target.in_frame = !is_kernel_;
-      target.is_parameter = is_kernel_;
-      return target;
-    case OperandKind::kReturn:
-      target.in_frame = true;
-      target.offset = static_cast<std::int64_t>(code_.return_offsets[base.id]) + base.offset;
-      return target;
-    default: target.operand = source_of(base, 8, Type::kU64); return target;
+    target.operand = source_of(base, 8, Type::kU64);
+    return target;
+  case OperandKind::kParameter:
+    target.offset = static_cast<std::int64_t>(code_.parameter_offsets[base.id]) + base.offset;
+    target.in_frame = !is_kernel_;
+    target.is_parameter = is_kernel_;
+    return target;
+  case OperandKind::kReturn:
+    target.in_frame = true;
+    target.offset = static_cast<std::int64_t>(code_.return_offsets[base.id]) + base.offset;
+    return target;
+  default: target.operand = source_of(base, 8, Type::kU64); return target;
   }
 }
 
@@ -99,7 +116,8 @@ void FunctionDecoder::load_parameter(const Target& target, const Operand& data, 
       in.r[0] = to.offset;
       in.r[1] = from;
     } else {
-      if (offset < 0 || offset + bytes > code_.parameter_bytes) fail("a load outside of parameters");
+      if (offset < 0 || offset + bytes > code_.parameter_bytes)
+        fail("a load outside of parameters");
       Instruction& in = emit("ld.frame.b" + width);
       in.r[0] = to.offset;
       in.immediate = offset;
@@ -177,7 +195,8 @@ void FunctionDecoder::decode_store() {
   if (target.in_frame) {
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::int64_t offset = target.offset + i * std::int64_t{bytes};
-      if (offset < 0 || offset + bytes > code_.parameter_bytes) fail("a store outside of parameters");
+      if (offset < 0 || offset + bytes > code_.parameter_bytes)
+        fail("a store outside of parameters");
       Instruction& in = emit("st.frame.b" + std::to_string(bytes * 8));
       in.r[0] = values[i];
       in.immediate = offset;
@@ -217,7 +236,12 @@ void FunctionDecoder::decode_atomic(bool has_result) {
   if (target.in_frame || target.is_parameter) fail("an atomic on a parameter");
   note_shared_access(target.space, bytes);
   std::uint32_t base = target.operand;
-  if (target.narrow) base = convert(base, 4, 8, false);
+  if (target.narrow) {
+    Target wide = target;
+    widen_address(&wide);
+    base = wide.operand;
+  }
+  const std::int64_t offset = target.narrow ? 0 : target.offset;
   const std::uint32_t b = source_of(operand(first + 1), bytes, type);
   std::uint32_t c = kNoOperand;
   if (instruction_->operand_count > first + 2) c = source_of(operand(first + 2), bytes, type);
@@ -229,7 +253,7 @@ void FunctionDecoder::decode_atomic(bool has_result) {
   in.r[1] = base;
   in.r[2] = b;
   in.r[3] = c;
-  in.immediate = target.offset;
+  in.immediate = offset;
   in.extra = static_cast<std::uint32_t>(target.space);
   if (has_result) write_back(to);
 }

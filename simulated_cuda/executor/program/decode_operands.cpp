@@ -115,69 +115,64 @@ std::uint32_t FunctionDecoder::special(const Operand& operand, std::uint32_t byt
 // False if the operand is no address. Of functions, global and shared variables.
 bool FunctionDecoder::address_of(const Operand& operand, std::uint64_t* value) {
   switch (operand.kind) {
-    case ptx::OperandKind::kVariable: {
-      const ptx::Variable& variable = code_.module->variables()[operand.id];
-      const std::uint32_t linked = program_.linked->variable_of(code_.module_index, operand.id);
-      if (variable.space == ptx::Space::kShared)
-        *value = builder_.shared_offset(program_.linked->variables()[linked].variable);
-      else
-        *value = builder_.addresses().of_variable(linked);
-      *value += static_cast<std::uint64_t>(operand.offset);
-      return true;
-    }
-    case ptx::OperandKind::kFunction:
-      *value = builder_.addresses().of_function(
-        program_.linked->function_of(code_.module_index, operand.id));
-      return true;
-    case ptx::OperandKind::kLocal: {
-      const ptx::Variable& variable = body_.variables[operand.id];
-      if (variable.space == ptx::Space::kShared)
-        *value = builder_.shared_offset(&variable);
-      else if (variable.space == ptx::Space::kParam)
-        *value = local_offsets_[operand.id];
-      else
-        return false;
-      *value += static_cast<std::uint64_t>(operand.offset);
-      return true;
-    }
-    case ptx::OperandKind::kParameter:
-      *value = code_.parameter_offsets[operand.id] + static_cast<std::uint64_t>(operand.offset);
-      if (is_kernel_) program_.uses_generic_parameters = true;
-      return true;
-    case ptx::OperandKind::kReturn:
-      *value = code_.return_offsets[operand.id] + static_cast<std::uint64_t>(operand.offset);
-      return true;
-    default: return false;
+  case ptx::OperandKind::kVariable: {
+    const ptx::Variable& variable = code_.module->variables()[operand.id];
+    const std::uint32_t linked = program_.linked->variable_of(code_.module_index, operand.id);
+    if (variable.space == ptx::Space::kShared)
+      *value = builder_.shared_offset(program_.linked->variables()[linked].variable);
+    else *value = builder_.addresses().of_variable(linked);
+    *value += static_cast<std::uint64_t>(operand.offset);
+    return true;
+  }
+  case ptx::OperandKind::kFunction:
+    *value = builder_.addresses().of_function(
+      program_.linked->function_of(code_.module_index, operand.id));
+    return true;
+  case ptx::OperandKind::kLocal: {
+    const ptx::Variable& variable = body_.variables[operand.id];
+    if (variable.space == ptx::Space::kShared) *value = builder_.shared_offset(&variable);
+    else if (variable.space == ptx::Space::kParam) *value = local_offsets_[operand.id];
+    else return false;
+    *value += static_cast<std::uint64_t>(operand.offset);
+    return true;
+  }
+  case ptx::OperandKind::kParameter:
+    *value = code_.parameter_offsets[operand.id] + static_cast<std::uint64_t>(operand.offset);
+    if (is_kernel_) program_.uses_generic_parameters = true;
+    return true;
+  case ptx::OperandKind::kReturn:
+    *value = code_.return_offsets[operand.id] + static_cast<std::uint64_t>(operand.offset);
+    return true;
+  default: return false;
   }
 }
 
 std::uint32_t FunctionDecoder::source_of(const Operand& operand, std::uint32_t bytes,
                                          ptx::Type type) {
   switch (operand.kind) {
-    case ptx::OperandKind::kRegister: {
-      const std::uint32_t own = register_bytes(operand.id);
-      if (own == 0) fail("a predicate as an operand");
-      if (operand.negated) fail("a negated operand");
-      const std::uint32_t offset = register_offset(operand.id);
-      return own == bytes ? offset : convert(offset, own, bytes, is_signed_type(type) && own < bytes);
+  case ptx::OperandKind::kRegister: {
+    const std::uint32_t own = register_bytes(operand.id);
+    if (own == 0) fail("a predicate as an operand");
+    if (operand.negated) fail("a negated operand");
+    const std::uint32_t offset = register_offset(operand.id);
+    return own == bytes ? offset : convert(offset, own, bytes, is_signed_type(type) && own < bytes);
+  }
+  case ptx::OperandKind::kImmediate: return builder_.constant(immediate(operand, type), bytes);
+  case ptx::OperandKind::kSpecial: return special(operand, bytes);
+  case ptx::OperandKind::kLocal:
+    if (body_.variables[operand.id].space == ptx::Space::kLocal) {
+      const std::uint32_t to = temporary();
+      Instruction& in = emit(bytes == 8 ? "local.address.b64" : "local.address.b32");
+      in.r[0] = to;
+      in.immediate = local_offsets_[operand.id] + operand.offset;
+      return to;
     }
-    case ptx::OperandKind::kImmediate:
-      return builder_.constant(immediate(operand, type), bytes);
-    case ptx::OperandKind::kSpecial: return special(operand, bytes);
-    case ptx::OperandKind::kLocal:
-      if (body_.variables[operand.id].space == ptx::Space::kLocal) {
-        const std::uint32_t to = temporary();
-        Instruction& in = emit(bytes == 8 ? "local.address.b64" : "local.address.b32");
-        in.r[0] = to;
-        in.immediate = local_offsets_[operand.id] + operand.offset;
-        return to;
-      }
-      [[fallthrough]];
-    default: {
-      std::uint64_t value = 0;
-      if (!address_of(operand, &value)) fail("an operand of another kind than a value");
-      return builder_.constant(value, bytes);
-    }
+    [[fallthrough]];
+  default: {
+    std::uint64_t value = 0;
+    if (!address_of(operand, &value)) fail("an operand of another kind than a value");
+    return builder_.constant(value, bytes);
+  }
   }
 }
 

@@ -106,11 +106,11 @@ void FunctionDecoder::decode_move() {
 
 ptx::Type FunctionDecoder::type_of_bits(std::uint32_t bits) const {
   switch (bits) {
-    case 8: return Type::kB8;
-    case 16: return Type::kB16;
-    case 32: return Type::kB32;
-    case 64: return Type::kB64;
-    default: fail("a part of " + std::to_string(bits) + " bits");
+  case 8: return Type::kB8;
+  case 16: return Type::kB16;
+  case 32: return Type::kB32;
+  case 64: return Type::kB64;
+  default: fail("a part of " + std::to_string(bits) + " bits");
   }
 }
 
@@ -242,14 +242,14 @@ void FunctionDecoder::decode_address_conversion() {
   const std::uint32_t from = source(operand(1), type);
   std::uint64_t window = 0;
   switch (space()) {
-    case ptx::Space::kShared: window = kSharedWindow; break;
-    case ptx::Space::kLocal: window = kLocalWindow; break;
-    case ptx::Space::kParam:
-      if (!is_kernel_) fail("the generic address of a function's parameter");
-      program_.uses_generic_parameters = true;
-      window = kParameterWindow;
-      break;
-    default: break;
+  case ptx::Space::kShared: window = kSharedWindow; break;
+  case ptx::Space::kLocal: window = kLocalWindow; break;
+  case ptx::Space::kParam:
+    if (!is_kernel_) fail("the generic address of a function's parameter");
+    program_.uses_generic_parameters = true;
+    window = kParameterWindow;
+    break;
+  default: break;
   }
   const bool from_generic = has("to");
   if (window == 0) {
@@ -271,11 +271,11 @@ void FunctionDecoder::decode_address_question() {
   const std::uint32_t from = source(operand(1), Type::kU64);
   const char* form = "isspacep.global";
   switch (space()) {
-    case ptx::Space::kShared: form = "isspacep.shared"; break;
-    case ptx::Space::kLocal: form = "isspacep.local"; break;
-    case ptx::Space::kParam: form = "isspacep.param"; break;
-    case ptx::Space::kConst: form = "isspacep.const"; break;
-    default: break;
+  case ptx::Space::kShared: form = "isspacep.shared"; break;
+  case ptx::Space::kLocal: form = "isspacep.local"; break;
+  case ptx::Space::kParam: form = "isspacep.param"; break;
+  case ptx::Space::kConst: form = "isspacep.const"; break;
+  default: break;
   }
   Instruction& in = emit(form);
   in.r[0] = to;

@@ -41,6 +41,7 @@ private:
   void collect_function(std::uint32_t linked);
   void collect_initializer(std::uint32_t linked_variable);
   void collect_operands(const Code& code);
+  bool calls_indirectly(const Code& code) const;
 
   Program& program_;
   const Addresses& addresses_;
@@ -48,7 +49,7 @@ private:
   std::unordered_map<std::string, std::uint32_t> constants_;
   std::unordered_map<const ptx::Variable*, std::uint32_t> shared_; // Program::shared
   std::set<std::uint32_t> seen_variables_;
-  std::vector<std::uint32_t> pending_;
+  std::vector<std::uint32_t> pending_, indirect_;
 };
 
 class FunctionDecoder {
@@ -97,11 +98,12 @@ private:
     ptx::Space space = ptx::Space::kNone;
     std::uint32_t operand = kNoOperand;
     std::int64_t offset = 0;
-    bool narrow = false;    // the operand has 32 bits
-    bool in_frame = false;  // a parameter of a function or of a call: `offset` is known
+    bool narrow = false;       // the operand has 32 bits
+    bool in_frame = false;     // a parameter of a function or of a call: `offset` is known
     bool is_parameter = false; // of the kernel, at `offset`
   };
   Target address(const Operand& operand, ptx::Space space);
+  void widen_address(Target* target);
   void decode_load();
   void decode_store();
   void decode_atomic(bool has_result);
@@ -152,10 +154,10 @@ private:
   std::uint32_t file_base_[4] = {0, 0, 0, 0};
   std::uint32_t carry_ = 0; // offset of the carry's predicate
   std::uint32_t temporaries_base_ = 0, temporaries_ = 0, most_temporaries_ = 0;
-  std::vector<std::uint32_t> start_of_;            // decoded index of an instruction
-  std::vector<bool> joins_;                        // lanes meet before this instruction
-  std::vector<std::uint32_t> local_offsets_;       // of Body::variables
-  std::vector<std::uint32_t> copy_state_;          // of Body::registers: operand or kNoOperand
+  std::vector<std::uint32_t> start_of_;      // decoded index of an instruction
+  std::vector<bool> joins_;                  // lanes meet before this instruction
+  std::vector<std::uint32_t> local_offsets_; // of Body::variables
+  std::vector<std::uint32_t> copy_state_;    // of Body::registers: operand or kNoOperand
   struct Fix {
     std::uint32_t at, target, join;
   };

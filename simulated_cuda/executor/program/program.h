@@ -33,15 +33,15 @@ struct Instruction {
   Handler guarded = nullptr; // what `go` calls for the lanes whose guard holds
   // Results first, then sources, as the form's shape has them
   std::uint32_t r[6] = {kNoOperand, kNoOperand, kNoOperand, kNoOperand, kNoOperand, kNoOperand};
-  std::int64_t immediate = 0;      // offset of an address; distance of a branch, in instructions
-  std::int32_t join = 0;           // distance to where the lanes of a branch meet; 0: nowhere
+  std::int64_t immediate = 0;       // offset of an address; distance of a branch, in instructions
+  std::int32_t join = 0;            // distance to where the lanes of a branch meet; 0: nowhere
   std::uint32_t guard = kNoOperand; // a predicate
-  std::uint32_t flip = 0;          // ~0: the guard, or a branch's predicate, is negated
-  std::uint32_t extra = 0;         // index of a call, a table, a special register
-  std::uint32_t form = 0;          // Program::forms
-  std::uint32_t source = 0;        // Code::body.instructions
+  std::uint32_t flip = 0;           // ~0: the guard, or a branch's predicate, is negated
+  std::uint32_t extra = 0;          // index of a call, a table, a special register
+  std::uint32_t form = 0;           // Program::forms
+  std::uint32_t source = 0;         // Code::body.instructions
   std::uint32_t states = 0; // of a load or store that only copies: Code::copy_states, from 1
-  std::uint32_t shown = 0; // 1: counts as an instruction of the program
+  std::uint32_t shown = 0;  // 1: counts as an instruction of the program
 };
 
 // Instruction::extra of a barrier: 1 if it is aligned, and twice one of these.
@@ -69,9 +69,9 @@ struct RegisterCopy { // of functions that take parameters in registers
 };
 
 struct CallSite {
-  std::uint32_t function = ptx::kNone; // Program::functions; kNone: indirect, or built in
-  std::string_view built_in;           // vprintf, malloc, ...
-  std::uint32_t target = kNoOperand;   // the register of an indirect call
+  std::uint32_t function = ptx::kNone;         // Program::functions; kNone: indirect, or built in
+  std::string_view built_in;                   // vprintf, malloc, ...
+  std::uint32_t target = kNoOperand;           // the register of an indirect call
   std::vector<std::uint32_t> argument_offsets; // in the caller's area of parameters
   std::vector<std::uint32_t> argument_sizes;
   std::vector<std::uint32_t> return_offsets;
@@ -97,9 +97,10 @@ struct Code {
   std::vector<CallSite> calls;
   std::vector<CopyStates> copy_states;
   std::vector<std::vector<std::int32_t>> tables; // instruction indices of brx.idx targets
-  std::uint32_t register_bytes = 0;              // of a warp
-  std::uint32_t parameter_bytes = 0;             // of a lane: own, and those of calls
-  std::uint32_t local_bytes = 0;                 // of a lane
+  std::string unsupported; // why it cannot be executed, of one that perhaps is never called
+  std::uint32_t register_bytes = 0;  // of a warp
+  std::uint32_t parameter_bytes = 0; // of a lane: own, and those of calls
+  std::uint32_t local_bytes = 0;     // of a lane
   std::vector<std::uint32_t> parameter_offsets, parameter_sizes; // of a .func
   std::vector<std::uint32_t> return_offsets, return_sizes;
   std::vector<std::uint32_t> parameter_registers, return_registers; // kNoOperand: in the area
@@ -131,10 +132,11 @@ struct Program {
   std::uint64_t static_shared_bytes = 0; // where dynamic shared memory begins, gaps included
   std::uint32_t shared_granule = 4;      // the smallest access to it that the code can make
   bool has_indirect_calls = false;
+  std::size_t directly_reached = 0; // functions; those behind may be called by their address
   bool uses_heap = false, uses_printf = false, uses_grid_sync = false;
   bool uses_generic_parameters = false;
   Unsupported unsupported;
-  bool bound = false;                  // to handlers
+  bool bound = false;                   // to handlers
   std::vector<std::string> approximate; // forms
 
   const ptx::Instruction& source_of(const Code& code, const Instruction& instruction) const {

@@ -8,6 +8,7 @@
 #include <thrust/device_vector.h>
 #include <thrust/extrema.h>
 #include <thrust/gather.h>
+#include <thrust/host_vector.h>
 #include <thrust/partition.h>
 #include <thrust/remove.h>
 #include <thrust/sort.h>

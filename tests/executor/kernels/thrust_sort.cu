@@ -4,6 +4,7 @@
 
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
+#include <thrust/host_vector.h>
 #include <thrust/sort.h>
 
 #include "torture.h"

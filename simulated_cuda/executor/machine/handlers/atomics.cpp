@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics and reductions, lane by lane in their order. Each is an atomic of the host, so that blocks
-// of several workers agree. `extra` is the space.
+// Atomics and reductions, lane by lane in their order. Each is an atomic of the host, so that
+// blocks of several workers agree. `extra` is the space.
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/handlers/halves.h"
@@ -13,10 +13,10 @@ namespace {
 
 Space space_of(Next in) {
   switch (static_cast<ptx::Space>(in->extra)) {
-    case ptx::Space::kShared: return Space::kShared;
-    case ptx::Space::kGlobal: return Space::kGlobal;
-    case ptx::Space::kLocal: return Space::kLocal;
-    default: return Space::kGeneric;
+  case ptx::Space::kShared: return Space::kShared;
+  case ptx::Space::kGlobal: return Space::kGlobal;
+  case ptx::Space::kLocal: return Space::kLocal;
+  default: return Space::kGeneric;
   }
 }
 
@@ -88,8 +88,7 @@ template <class T, class Op>
   T old = __atomic_load_n(at_host, __ATOMIC_RELAXED);
   while (true) {
     const T next = Op::f(old, b, c);
-    if (__atomic_compare_exchange_n(at_host, &old, next, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(at_host, &old, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       return old;
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logic, shifts, fields of bits, permutations and choices.
+// Logic, shifts, fields of bits and choices.
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 
 #include <type_traits>
@@ -182,46 +182,6 @@ struct Funnel {
   }
 };
 
-u32 byte_of(u32 a, u32 b, u32 selector) {
-  const u64 both = u64{b} << 32 | a;
-  const u32 byte = static_cast<u32>(both >> (8 * (selector & 7))) & 0xff;
-  if ((selector & 8) == 0) return byte;
-  return (byte & 0x80) != 0 ? 0xff : 0;
-}
-struct PrmtGeneral {
-  using D = u32;
-  using A = u32;
-  using B = u32;
-  using C = u32;
-  static u32 f(u32 a, u32 b, u32 c) {
-    u32 result = 0;
-    for (u32 i = 0; i < 4; ++i) result |= byte_of(a, b, c >> (4 * i) & 15) << (8 * i);
-    return result;
-  }
-};
-// Other modes of prmt choose bytes by two bits of c.
-struct PrmtMode {
-  u8 selectors[4][4];
-};
-constexpr PrmtMode kF4e = {{{0, 1, 2, 3}, {1, 2, 3, 4}, {2, 3, 4, 5}, {3, 4, 5, 6}}};
-constexpr PrmtMode kB4e = {{{0, 7, 6, 5}, {1, 0, 7, 6}, {2, 1, 0, 7}, {3, 2, 1, 0}}};
-constexpr PrmtMode kRc8 = {{{0, 0, 0, 0}, {1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}}};
-constexpr PrmtMode kEcl = {{{0, 1, 2, 3}, {1, 1, 2, 3}, {2, 2, 2, 3}, {3, 3, 3, 3}}};
-constexpr PrmtMode kEcr = {{{0, 0, 0, 0}, {0, 1, 1, 1}, {0, 1, 2, 2}, {0, 1, 2, 3}}};
-constexpr PrmtMode kRc16 = {{{0, 1, 0, 1}, {2, 3, 2, 3}, {0, 1, 0, 1}, {2, 3, 2, 3}}};
-template <const PrmtMode& kMode>
-struct Prmt {
-  using D = u32;
-  using A = u32;
-  using B = u32;
-  using C = u32;
-  static u32 f(u32 a, u32 b, u32 c) {
-    u32 result = 0;
-    for (u32 i = 0; i < 4; ++i) result |= byte_of(a, b, kMode.selectors[c & 3][i]) << (8 * i);
-    return result;
-  }
-};
-
 Next logic3(Warp& w, Next in) {
   const u32* a = at<const u32>(w, in->r[1]);
   const u32* b = at<const u32>(w, in->r[2]);
@@ -262,7 +222,7 @@ struct Slct {
   static T f(T a, T b, S c) { return c >= 0 ? a : b; }
 };
 
-// fns: the place of the n-th set bit from a base on.
+// fns: the number of the n-th set bit from a base on.
 struct Fns {
   using D = u32;
   using A = u32;
@@ -274,7 +234,8 @@ struct Fns {
     if (base > 31) return ~0u;
     if (n == 0) return (mask >> base & 1) != 0 ? base : ~0u;
     s32 left = n > 0 ? n : -n;
-    for (s32 at_bit = static_cast<s32>(base); at_bit >= 0 && at_bit < 32; at_bit += n > 0 ? 1 : -1) {
+    for (s32 at_bit = static_cast<s32>(base); at_bit >= 0 && at_bit < 32;
+         at_bit += n > 0 ? 1 : -1) {
       if ((mask >> at_bit & 1) != 0 && --left == 0) return static_cast<u32>(at_bit);
     }
     return ~0u;
@@ -358,13 +319,6 @@ void GMT_GROUP(bits)(FormTable& table) {
   table.add("shf.l.wrap.b32", map3<Funnel<true, true>>);
   table.add("shf.r.clamp.b32", map3<Funnel<false, false>>);
   table.add("shf.r.wrap.b32", map3<Funnel<false, true>>);
-  table.add("prmt.b32", map3<PrmtGeneral>);
-  table.add("prmt.b32.f4e", map3<Prmt<kF4e>>);
-  table.add("prmt.b32.b4e", map3<Prmt<kB4e>>);
-  table.add("prmt.b32.rc8", map3<Prmt<kRc8>>);
-  table.add("prmt.b32.ecl", map3<Prmt<kEcl>>);
-  table.add("prmt.b32.ecr", map3<Prmt<kEcr>>);
-  table.add("prmt.b32.rc16", map3<Prmt<kRc16>>);
   table.add("lop3.b32", logic3);
   table.add("fns.b32", map3<Fns>);
   for (const char* type : {"b16", "u16", "s16"}) add_choices<u16>(table, type);

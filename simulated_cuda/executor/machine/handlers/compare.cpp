@@ -14,20 +14,20 @@ template <class T, Comparison kC>
 [[gnu::always_inline]] inline bool compare(T a, T b) {
   const bool unordered = (a != a) | (b != b);
   switch (kC) {
-    case kEq: return a == b;
-    case kNe: return (a != b) & !unordered;
-    case kLt: return a < b;
-    case kLe: return a <= b;
-    case kGt: return a > b;
-    case kGe: return a >= b;
-    case kEqu: return (a == b) | unordered;
-    case kNeu: return a != b;
-    case kLtu: return (a < b) | unordered;
-    case kLeu: return (a <= b) | unordered;
-    case kGtu: return (a > b) | unordered;
-    case kGeu: return (a >= b) | unordered;
-    case kNum: return !unordered;
-    case kNan: return unordered;
+  case kEq: return a == b;
+  case kNe: return (a != b) & !unordered;
+  case kLt: return a < b;
+  case kLe: return a <= b;
+  case kGt: return a > b;
+  case kGe: return a >= b;
+  case kEqu: return (a == b) | unordered;
+  case kNeu: return a != b;
+  case kLtu: return (a < b) | unordered;
+  case kLeu: return (a <= b) | unordered;
+  case kGtu: return (a > b) | unordered;
+  case kGeu: return (a >= b) | unordered;
+  case kNum: return !unordered;
+  case kNan: return unordered;
   }
   return false;
 }
@@ -62,10 +62,10 @@ template <class T, Comparison kC, bool kFlush>
 
 [[gnu::always_inline]] inline u32 joined(u32 how, u32 value, u32 c) {
   switch (how) {
-    case 1: return value & c;
-    case 2: return value | c;
-    case 3: return value ^ c;
-    default: return value;
+  case 1: return value & c;
+  case 2: return value | c;
+  case 3: return value ^ c;
+  default: return value;
   }
 }
 
@@ -150,12 +150,12 @@ Next test(Warp& w, Next in) {
     const U magnitude = a[l] & ~kSign;
     bool is = false;
     switch (kK) {
-      case kFinite: is = magnitude < kExponent; break;
-      case kInfinite: is = magnitude == kExponent; break;
-      case kNumber: is = magnitude <= kExponent; break;
-      case kNotANumber: is = magnitude > kExponent; break;
-      case kNormal: is = magnitude < kExponent && (magnitude & kExponent) != 0; break;
-      case kSubnormal: is = (magnitude & kExponent) == 0 && magnitude != 0; break;
+    case kFinite: is = magnitude < kExponent; break;
+    case kInfinite: is = magnitude == kExponent; break;
+    case kNumber: is = magnitude <= kExponent; break;
+    case kNotANumber: is = magnitude > kExponent; break;
+    case kNormal: is = magnitude < kExponent && (magnitude & kExponent) != 0; break;
+    case kSubnormal: is = (magnitude & kExponent) == 0 && magnitude != 0; break;
     }
     value |= is ? 1u << l : 0;
   }

@@ -13,20 +13,20 @@ enum Comparison { kEq, kNe, kLt, kLe, kGt, kGe, kEqu, kNeu, kLtu, kLeu, kGtu, kG
 bool compare(Comparison c, f32 a, f32 b) {
   const bool unordered = a != a || b != b;
   switch (c) {
-    case kEq: return a == b;
-    case kNe: return !unordered && a != b;
-    case kLt: return a < b;
-    case kLe: return a <= b;
-    case kGt: return a > b;
-    case kGe: return a >= b;
-    case kEqu: return unordered || a == b;
-    case kNeu: return a != b;
-    case kLtu: return unordered || a < b;
-    case kLeu: return unordered || a <= b;
-    case kGtu: return unordered || a > b;
-    case kGeu: return unordered || a >= b;
-    case kNum: return !unordered;
-    case kNan: return unordered;
+  case kEq: return a == b;
+  case kNe: return !unordered && a != b;
+  case kLt: return a < b;
+  case kLe: return a <= b;
+  case kGt: return a > b;
+  case kGe: return a >= b;
+  case kEqu: return unordered || a == b;
+  case kNeu: return a != b;
+  case kLtu: return unordered || a < b;
+  case kLeu: return unordered || a <= b;
+  case kGtu: return unordered || a > b;
+  case kGeu: return unordered || a >= b;
+  case kNum: return !unordered;
+  case kNan: return unordered;
   }
   return false;
 }
@@ -40,10 +40,10 @@ f32 value(u32 pattern) {
 
 u32 joined(u32 how, u32 is, u32 c) {
   switch (how) {
-    case 1: return is & c;
-    case 2: return is | c;
-    case 3: return is ^ c;
-    default: return is;
+  case 1: return is & c;
+  case 2: return is | c;
+  case 3: return is ^ c;
+  default: return is;
   }
 }
 
@@ -59,9 +59,10 @@ template <class H, bool kFlush, bool kPair>
   for_lanes(w.mask, [&](u32 l) {
     first |= compare(comparison, value<H, kFlush>(a[l]), value<H, kFlush>(b[l])) ? 1u << l : 0;
     if (kPair)
-      second |= compare(comparison, value<H, kFlush>(u32{a[l]} >> 16), value<H, kFlush>(u32{b[l]} >> 16))
-                  ? 1u << l
-                  : 0;
+      second |=
+        compare(comparison, value<H, kFlush>(u32{a[l]} >> 16), value<H, kFlush>(u32{b[l]} >> 16))
+          ? 1u << l
+          : 0;
   });
   *high = kPair ? joined(how, second, c) : joined(how, ~first, c);
   *low = joined(how, first, c);

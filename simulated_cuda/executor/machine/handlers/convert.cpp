@@ -40,10 +40,10 @@ enum Mode { kNearestInteger, kZeroInteger, kDownInteger, kUpInteger };
 template <Mode kMode>
 [[gnu::always_inline]] inline f64 to_integral(f64 v) {
   switch (kMode) {
-    case kNearestInteger: return __builtin_rint(v);
-    case kZeroInteger: return __builtin_trunc(v);
-    case kDownInteger: return __builtin_floor(v);
-    case kUpInteger: return __builtin_ceil(v);
+  case kNearestInteger: return __builtin_rint(v);
+  case kZeroInteger: return __builtin_trunc(v);
+  case kDownInteger: return __builtin_floor(v);
+  case kUpInteger: return __builtin_ceil(v);
   }
   return v;
 }

@@ -19,7 +19,7 @@ public:
 
   void add(const char* form, Handler handler);
   void add(const char* prefix, const char* suffix, Handler handler); // "prefix.suffix"
-  Handler find(std::string_view form) const; // null: it cannot be executed
+  Handler find(std::string_view form) const;                         // null: it cannot be executed
   std::size_t size() const;
 
 private:
@@ -36,9 +36,15 @@ const FormTable* forms_of_level(int level);
 bool is_approximate(std::string_view form);
 
 #define GMT_FORM_GROUPS(X)                                                                         \
-  X(integer) X(bits) X(single) X(rounded) X(approximate) X(doubles) X(half) X(compare)             \
-  X(compare_half) X(convert) X(convert_float) X(moves) X(loads) X(stores) X(shared) X(frames)      \
-  X(atomics) X(lanes) X(control)
+  X(integer)                                                                                       \
+  X(carries)                                                                                       \
+  X(permute)                                                                                       \
+  X(bits)                                                                                          \
+  X(single)                                                                                        \
+  X(rounded)                                                                                       \
+  X(approximate)                                                                                   \
+  X(doubles) X(half) X(compare) X(compare_half) X(convert) X(convert_float) X(moves) X(loads)      \
+    X(stores) X(shared) X(frames) X(atomics) X(lanes) X(control)
 
 #define GMT_DECLARE_GROUP(name)                                                                    \
   void add_##name##_v2(FormTable& table);                                                          \

@@ -38,10 +38,8 @@ Next frame_at(Warp& w, Next in) {
     if (!inside) translate(w, in, l, Space::kParameter, offset, sizeof(T) * kCount, Access::kLoad);
     if (inside && !kStore) std::memcpy(v, host, sizeof v);
     for (u32 i = 0; i < kCount; ++i) {
-      if (kStore)
-        v[i] = regs.of[i][l];
-      else
-        regs.of[i][l] = v[i];
+      if (kStore) v[i] = regs.of[i][l];
+      else regs.of[i][l] = v[i];
     }
     if (inside && kStore) std::memcpy(host, v, sizeof v);
   });
@@ -60,10 +58,8 @@ Next local(Warp& w, Next in) {
     wrong |= (offset >= end || kEach > end - offset ? 1u : 0u) | (offset & (kEach - 1));
   });
   if (wrong != 0 || (kStore && in->states != 0 && !states_are_full(w, in, kCount))) {
-    if (kStore)
-      store_by_lane(w, in, Space::kLocal, a, sizeof(T), kCount);
-    else
-      load_by_lane(w, in, Space::kLocal, a, sizeof(T), kCount);
+    if (kStore) store_by_lane(w, in, Space::kLocal, a, sizeof(T), kCount);
+    else load_by_lane(w, in, Space::kLocal, a, sizeof(T), kCount);
     return in + 1;
   }
   const Registers<T, kCount> regs(w, in);
@@ -74,10 +70,8 @@ Next local(Warp& w, Next in) {
     T v[kCount];
     if (!kStore) std::memcpy(v, host, kEach);
     for (u32 i = 0; i < kCount; ++i) {
-      if (kStore)
-        v[i] = regs.of[i][l];
-      else
-        regs.of[i][l] = v[i];
+      if (kStore) v[i] = regs.of[i][l];
+      else regs.of[i][l] = v[i];
     }
     if (kStore) std::memcpy(host, v, kEach);
   });
@@ -89,10 +83,8 @@ Next local(Warp& w, Next in) {
 template <bool kStore, class T, u32 kCount>
 Next parameter(Warp& w, Next in) {
   const u64* a = at<const u64>(w, in->r[4]);
-  if (kStore)
-    store_by_lane(w, in, Space::kParameter, a, sizeof(T), kCount);
-  else
-    load_by_lane(w, in, Space::kParameter, a, sizeof(T), kCount);
+  if (kStore) store_by_lane(w, in, Space::kParameter, a, sizeof(T), kCount);
+  else load_by_lane(w, in, Space::kParameter, a, sizeof(T), kCount);
   return in + 1;
 }
 
@@ -113,7 +105,8 @@ void add_count(FormTable& table, const char* vector) {
     table.add((verb + ".frame.at" + vector + type).c_str(), in_frame);
     table.add((verb + ".param" + vector + type).c_str(), in_parameter);
   };
-  add(".b8", local<kStore, u8, kCount>, frame_at<kStore, u8, kCount>, parameter<kStore, u8, kCount>);
+  add(".b8", local<kStore, u8, kCount>, frame_at<kStore, u8, kCount>,
+      parameter<kStore, u8, kCount>);
   add(".b16", local<kStore, u16, kCount>, frame_at<kStore, u16, kCount>,
       parameter<kStore, u16, kCount>);
   add(".b32", local<kStore, u32, kCount>, frame_at<kStore, u32, kCount>,

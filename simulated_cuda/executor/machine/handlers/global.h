@@ -256,10 +256,8 @@ template <bool kStore, class T, u32 kCount>
     const u64 first = a[__builtin_ctz(w.mask)] + static_cast<u64>(in->immediate);
     const bool again = find_region(w, first) && w.region != before && attempt();
     if (!again) {
-      if constexpr (kStore)
-        store_by_lane(w, in, space, a, sizeof(T), kCount);
-      else
-        load_by_lane(w, in, space, a, sizeof(T), kCount);
+      if constexpr (kStore) store_by_lane(w, in, space, a, sizeof(T), kCount);
+      else load_by_lane(w, in, space, a, sizeof(T), kCount);
       return;
     }
   }

@@ -47,16 +47,16 @@ u16 minimum(u16 a, u16 b, bool greatest, bool keep_nan) {
 template <class H, Op kOp>
 u16 compute(u16 a, u16 b, u16 c) {
   switch (kOp) {
-    case kAdd: return H::narrow(fma_to_odd(H::widen(a), 1.0f, H::widen(b)));
-    case kSub: return H::narrow(fma_to_odd(H::widen(a), 1.0f, -H::widen(b)));
-    case kMul: return H::narrow(f64{H::widen(a)} * f64{H::widen(b)});
-    case kFma: return H::narrow(fma_to_odd(H::widen(a), H::widen(b), H::widen(c)));
-    case kMin: return minimum<H>(a, b, false, false);
-    case kMax: return minimum<H>(a, b, true, false);
-    case kMinNan: return minimum<H>(a, b, false, true);
-    case kMaxNan: return minimum<H>(a, b, true, true);
-    case kNeg: return is_nan<H>(a) ? H::kNan : static_cast<u16>(a ^ 0x8000);
-    case kAbs: return is_nan<H>(a) ? H::kNan : static_cast<u16>(a & 0x7fff);
+  case kAdd: return H::narrow(fma_to_odd(H::widen(a), 1.0f, H::widen(b)));
+  case kSub: return H::narrow(fma_to_odd(H::widen(a), 1.0f, -H::widen(b)));
+  case kMul: return H::narrow(f64{H::widen(a)} * f64{H::widen(b)});
+  case kFma: return H::narrow(fma_to_odd(H::widen(a), H::widen(b), H::widen(c)));
+  case kMin: return minimum<H>(a, b, false, false);
+  case kMax: return minimum<H>(a, b, true, false);
+  case kMinNan: return minimum<H>(a, b, false, true);
+  case kMaxNan: return minimum<H>(a, b, true, true);
+  case kNeg: return is_nan<H>(a) ? H::kNan : static_cast<u16>(a ^ 0x8000);
+  case kAbs: return is_nan<H>(a) ? H::kNan : static_cast<u16>(a & 0x7fff);
   }
   return 0;
 }
@@ -80,8 +80,7 @@ Next arithmetic(Warp& w, Next in) {
   for_lanes(w.mask, [&](u32 l) {
     if constexpr (kPair)
       d[l] = u32{one(a[l], b[l], c[l])} | u32{one(a[l] >> 16, b[l] >> 16, c[l] >> 16)} << 16;
-    else
-      d[l] = one(a[l], b[l], c[l]);
+    else d[l] = one(a[l], b[l], c[l]);
   });
   return in + 1;
 }

@@ -68,7 +68,8 @@ struct Bf16 {
   const f64 part = sum - product;
   const f64 error = (product - (sum - part)) + (f64{c} - part);
   u64 s = bits(sum);
-  const bool inexact = error != 0 && error == error && (s & 0x7ff0000000000000ull) != 0x7ff0000000000000ull;
+  const bool inexact =
+    error != 0 && error == error && (s & 0x7ff0000000000000ull) != 0x7ff0000000000000ull;
   if (inexact && (s & 1) == 0) {
     const bool away = (error > 0) == (sum > 0);
     s = away ? s + 1 : s - 1;

@@ -2,8 +2,8 @@
 // What lanes of a warp do with each other: shuffles, votes, matches and reductions. r[5] is the
 // mask of lanes that take part; none: those that are there. If lanes name different masks, each
 // takes part in the group of its own mask.
-#include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
+#include "simulated_cuda/executor/machine/block.h"
 
 namespace gmt::executor {
 namespace {
@@ -97,10 +97,8 @@ Next vote(Warp& w, Next in) {
     t[l] = yes;
     predicate |= is ? 1u << l : 0;
   });
-  if (kVote == kBallot)
-    blend(at<u32>(w, in->r[0]), t, w.mask);
-  else
-    set_predicate(w, in->r[0], predicate);
+  if (kVote == kBallot) blend(at<u32>(w, in->r[0]), t, w.mask);
+  else set_predicate(w, in->r[0], predicate);
   return in + 1;
 }
 
@@ -138,12 +136,12 @@ Next reduce(Warp& w, Next in) {
     for_lanes(named[l] & ~(1u << l), [&](u32 k) {
       const T x = a[k];
       switch (kR) {
-        case kAddAll: value = static_cast<T>(static_cast<u32>(value) + static_cast<u32>(x)); break;
-        case kMinAll: value = x < value ? x : value; break;
-        case kMaxAll: value = value < x ? x : value; break;
-        case kAndAll: value = static_cast<T>(value & x); break;
-        case kOrAll: value = static_cast<T>(value | x); break;
-        case kXorAll: value = static_cast<T>(value ^ x); break;
+      case kAddAll: value = static_cast<T>(static_cast<u32>(value) + static_cast<u32>(x)); break;
+      case kMinAll: value = x < value ? x : value; break;
+      case kMaxAll: value = value < x ? x : value; break;
+      case kAndAll: value = static_cast<T>(value & x); break;
+      case kOrAll: value = static_cast<T>(value | x); break;
+      case kXorAll: value = static_cast<T>(value ^ x); break;
       }
     });
     t[l] = value;

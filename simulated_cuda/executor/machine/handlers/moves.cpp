@@ -11,10 +11,8 @@ template <class T>
 Next move(Warp& w, Next in) {
   const T* a = at<const T>(w, in->r[1]);
   T* d = at<T>(w, in->r[0]);
-  if (w.mask == kAll)
-    std::memmove(d, a, sizeof(T) * kLanes);
-  else
-    blend(d, a, w.mask);
+  if (w.mask == kAll) std::memmove(d, a, sizeof(T) * kLanes);
+  else blend(d, a, w.mask);
   return in + 1;
 }
 

@@ -14,23 +14,19 @@ template <class T, Op kOp>
 [[gnu::noinline]] void compute(T* d, const T* a, const T* b, const T* c) {
   for (u32 l = 0; l < kLanes; ++l) {
     switch (kOp) {
-      case kAdd: d[l] = a[l] + b[l]; break;
-      case kSub: d[l] = a[l] - b[l]; break;
-      case kMul: d[l] = a[l] * b[l]; break;
-      case kFma:
-        if constexpr (sizeof(T) == 4)
-          d[l] = __builtin_fmaf(a[l], b[l], c[l]);
-        else
-          d[l] = __builtin_fma(a[l], b[l], c[l]);
-        break;
-      case kDiv: d[l] = a[l] / b[l]; break;
-      case kRcp: d[l] = T{1} / a[l]; break;
-      case kSqrt:
-        if constexpr (sizeof(T) == 4)
-          d[l] = __builtin_sqrtf(a[l]);
-        else
-          d[l] = __builtin_sqrt(a[l]);
-        break;
+    case kAdd: d[l] = a[l] + b[l]; break;
+    case kSub: d[l] = a[l] - b[l]; break;
+    case kMul: d[l] = a[l] * b[l]; break;
+    case kFma:
+      if constexpr (sizeof(T) == 4) d[l] = __builtin_fmaf(a[l], b[l], c[l]);
+      else d[l] = __builtin_fma(a[l], b[l], c[l]);
+      break;
+    case kDiv: d[l] = a[l] / b[l]; break;
+    case kRcp: d[l] = T{1} / a[l]; break;
+    case kSqrt:
+      if constexpr (sizeof(T) == 4) d[l] = __builtin_sqrtf(a[l]);
+      else d[l] = __builtin_sqrt(a[l]);
+      break;
     }
   }
 }
@@ -42,10 +38,8 @@ Next rounded(Warp& w, Next in) {
   const auto take = [&](T* to, u32 operand) {
     const T* from = at<const T>(w, operand);
     for (u32 l = 0; l < kLanes; ++l) {
-      if constexpr (sizeof(T) == 4)
-        to[l] = in_f32<kFlush>(from[l]);
-      else
-        to[l] = from[l];
+      if constexpr (sizeof(T) == 4) to[l] = in_f32<kFlush>(from[l]);
+      else to[l] = from[l];
     }
   };
   take(x, in->r[1]);

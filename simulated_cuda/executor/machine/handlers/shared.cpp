@@ -41,7 +41,8 @@ struct Clocks {
 
 // All 32 threads of the warp on neighbouring granules; true if there is no race.
 template <bool kStore>
-[[gnu::always_inline]] inline bool note_neighbours(u64* entries, u32 first_thread, const Clocks& c) {
+[[gnu::always_inline]] inline bool note_neighbours(u64* entries, u32 first_thread,
+                                                   const Clocks& c) {
   alignas(64) u64 after[kLanes];
   u64 conflict = 0;
   GMT_LANES {
@@ -97,19 +98,15 @@ template <bool kStore, class T, u32 kCount>
       std::byte* host = block.shared + first;
       if (kStore) std::memset(shadow, 0xff, kTotal / 4);
       if constexpr (kCount == 1) {
-        if (kStore)
-          std::memcpy(host, regs.of[0], kTotal);
-        else
-          std::memcpy(regs.of[0], host, kTotal);
+        if (kStore) std::memcpy(host, regs.of[0], kTotal);
+        else std::memcpy(regs.of[0], host, kTotal);
       } else {
         for (u32 l = 0; l < kLanes; ++l) {
           T v[kCount];
           if (!kStore) std::memcpy(v, host + l * kEach, kEach);
           for (u32 i = 0; i < kCount; ++i) {
-            if (kStore)
-              v[i] = regs.of[i][l];
-            else
-              regs.of[i][l] = v[i];
+            if (kStore) v[i] = regs.of[i][l];
+            else regs.of[i][l] = v[i];
           }
           if (kStore) std::memcpy(host + l * kEach, v, kEach);
         }
@@ -136,10 +133,8 @@ template <bool kStore, class T, u32 kCount>
     std::byte* host = block.shared + offsets[l];
     if (!kStore) std::memcpy(v, host, kEach);
     for (u32 i = 0; i < kCount; ++i) {
-      if (kStore)
-        v[i] = regs.of[i][l];
-      else
-        regs.of[i][l] = v[i];
+      if (kStore) v[i] = regs.of[i][l];
+      else regs.of[i][l] = v[i];
     }
     if (kStore) {
       std::memcpy(host, v, kEach);
@@ -158,7 +153,8 @@ Next shared(Warp& w, Next in) {
   u64 high = 0;
   GMT_LANES {
     offsets[l] = static_cast<u32>(a[l]) + static_cast<u32>(add);
-    addresses[l] = a[l];
+    // The offset is added again behind; addresses of 32 bits wrap
+    addresses[l] = sizeof(A) == 4 ? u64{offsets[l]} - add : u64{a[l]};
   }
   for_lanes(w.mask, [&](u32 l) { high |= (addresses[l] + add) >> 32; });
   const bool copies = in->states != 0;
@@ -167,10 +163,8 @@ Next shared(Warp& w, Next in) {
     if (!kStore && copies) fill_states(w, in, kCount);
     return in + 1;
   }
-  if (kStore)
-    store_by_lane(w, in, Space::kShared, addresses, sizeof(T), kCount);
-  else
-    load_by_lane(w, in, Space::kShared, addresses, sizeof(T), kCount);
+  if (kStore) store_by_lane(w, in, Space::kShared, addresses, sizeof(T), kCount);
+  else load_by_lane(w, in, Space::kShared, addresses, sizeof(T), kCount);
   return in + 1;
 }
 

@@ -101,9 +101,7 @@ struct Neg : F32 {
   static f32 f(f32 a) { return as_f32(bits(in_f32<kFlush>(a)) ^ 0x80000000u); }
 };
 struct CopySign : F32 { // the sign of a, the value of b
-  static f32 f(f32 a, f32 b) {
-    return as_f32((bits(a) & 0x80000000u) | (bits(b) & 0x7fffffffu));
-  }
+  static f32 f(f32 a, f32 b) { return as_f32((bits(a) & 0x80000000u) | (bits(b) & 0x7fffffffu)); }
 };
 
 template <class Op>

@@ -16,10 +16,8 @@ template <class T, u32 kCount>
 Next generic(Warp& w, Next in) {
   const u64* a = at<const u64>(w, in->r[4]);
   const u64 first = a[__builtin_ctz(w.mask)] + static_cast<u64>(in->immediate);
-  if (first < kSharedWindow)
-    access_global<true, T, kCount>(w, in, a, Space::kGeneric);
-  else
-    store_by_lane(w, in, Space::kGeneric, a, sizeof(T), kCount);
+  if (first < kSharedWindow) access_global<true, T, kCount>(w, in, a, Space::kGeneric);
+  else store_by_lane(w, in, Space::kGeneric, a, sizeof(T), kCount);
   return in + 1;
 }
 

@@ -2,13 +2,18 @@
 # Unit tests of the executor of PTX: an executable for each room.
 set(executor_tests ${CMAKE_CURRENT_LIST_DIR})
 
+find_path(GMT_ZSTD_INCLUDE zstd.h REQUIRED)
+add_library(ptx_fixtures STATIC ${executor_tests}/support/ptx_fixtures.cpp)
+target_compile_definitions(ptx_fixtures PRIVATE GMT_PTX_FIXTURES="${PROJECT_SOURCE_DIR}/tests/executor/ptx")
+target_include_directories(ptx_fixtures PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(ptx_fixtures PUBLIC gmt_warnings gmt_sanitize zstd)
+
 # gmt_executor_tests(<executable> <library> <folder>...): the tests of some folders.
 function(gmt_executor_tests name library)
   list(TRANSFORM ARGN REPLACE "(.+)" "${executor_tests}/\\1/*_test.cpp" OUTPUT_VARIABLE patterns)
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE ${library} GTest::gtest_main gmt_warnings gmt_sanitize)
-  target_compile_definitions(${name} PRIVATE GMT_PTX_FIXTURES="${PROJECT_SOURCE_DIR}/tests/executor/ptx")
+  target_link_libraries(${name} PRIVATE ${library} ptx_fixtures GTest::gtest_main gmt_warnings gmt_sanitize)
   if(GPUMEMTRACE_SANITIZE)
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 600)
@@ -18,3 +23,4 @@ function(gmt_executor_tests name library)
 endfunction()
 
 gmt_executor_tests(unit_ptx_parse ptx_parse parse flow)
+gmt_executor_tests(unit_executor executor machine)

@@ -2,7 +2,7 @@
 // Constant expressions: C's operators on 64-bit integers; floats only by themselves.
 #pragma once
 
-#include "simulated_cuda/executor/parse/lexer.h"
+#include "simulated_cuda/executor/parse/tokens/lexer.h"
 
 namespace gmt::ptx {
 

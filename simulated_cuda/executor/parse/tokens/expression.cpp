@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constant expressions, by precedence climbing.
-#include "simulated_cuda/executor/parse/expression.h"
+#include "simulated_cuda/executor/parse/tokens/expression.h"
 
 #include <cstring>
 

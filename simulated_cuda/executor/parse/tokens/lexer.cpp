@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens of PTX. Every step is bounded by the end of the part that is read.
-#include "simulated_cuda/executor/parse/lexer.h"
+#include "simulated_cuda/executor/parse/tokens/lexer.h"
 
 #include <algorithm>
 #include <array>
