@@ -10,7 +10,7 @@
 namespace gmt {
 namespace {
 
-constexpr std::string_view kSubject = "lines of kernel faults";
+constexpr std::string_view kLinesOfFaults = "lines of kernel faults";
 
 std::string_view why_off(std::string_view word) {
   static constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
@@ -34,19 +34,19 @@ void explain_core_dump(const TraceDir& trace, bool is_sticky, Findings& findings
   if (!trace.asks_for("core_dump") || trace.info.device == "simulated") return;
   const std::string& word = trace.info.core_dump;
   if (word != "on") {
-    findings.not_checked({std::string(kSubject), std::string(why_off(word))});
+    findings.not_checked({std::string(kLinesOfFaults), std::string(why_off(word))});
     return;
   }
   for (const CoreDump& dump : trace.core_dumps) {
     if (dump.problem.empty()) continue;
     findings.not_checked(
-      {std::string(kSubject),
+      {std::string(kLinesOfFaults),
        cat({"of a core dump of the GPU (", format_bytes(dump.bytes), ") ",
             dump.faults.empty() ? "nothing" : "not all", " could be read: ", dump.problem})});
   }
   if (is_sticky && trace.core_dumps.empty())
     findings.not_checked(
-      {std::string(kSubject),
+      {std::string(kLinesOfFaults),
        "a kernel failed, and the driver wrote no core dump of the GPU (a debugger "
        "or profiler was attached, the driver's debugger library is missing, or "
        "the disk was full)"});

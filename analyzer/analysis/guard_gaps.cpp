@@ -15,7 +15,7 @@ namespace {
 
 using trace::GuardPlain;
 
-constexpr std::string_view kSubject = "kernel-out-of-bounds";
+constexpr std::string_view kGuardedKind = "kernel-out-of-bounds";
 
 std::string_view why_plain(GuardPlain why) {
   switch (why) {
@@ -47,7 +47,7 @@ void explain_plain(const GuardUse& use, Findings& findings) {
                    why_plain(static_cast<GuardPlain>(i))});
   }
   findings.not_checked(
-    {std::string(kSubject), cat({"--guard left ", format_count(plain), " of ",
+    {std::string(kGuardedKind), cat({"--guard left ", format_count(plain), " of ",
                                  format_plural(plain + use.fenced, "allocation"),
                                  " of device memory plain: ", causes})});
 }
@@ -62,7 +62,7 @@ void explain_other_memory(const Heap& heap, Findings& findings) {
       blocks += device.memory_kinds[static_cast<std::size_t>(kind)].allocations;
   if (blocks == 0) return;
   findings.not_checked(
-    {std::string(kSubject),
+    {std::string(kGuardedKind),
      cat({"--guard does not fence managed, imported and graph memory, nor what the program maps "
           "itself: ",
           format_plural(blocks, "allocation")})});
@@ -76,7 +76,7 @@ void explain_guard_gaps(const ProcessModel& model, const Heap& heap, Findings& f
   explain_plain(use, findings);
   explain_other_memory(heap, findings);
   if (use.unchecked != 0) {
-    findings.not_checked({std::string(kSubject),
+    findings.not_checked({std::string(kGuardedKind),
                           cat({"the bytes beside ", format_plural(use.unchecked, "fenced block"),
                                " could not be looked at"})});
   }
