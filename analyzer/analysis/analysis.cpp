@@ -8,7 +8,6 @@
 
 #include "analyzer/analysis/arbiter.h"
 #include "analyzer/analysis/coalescing_gaps.h"
-#include "analyzer/analysis/core_dump_gaps.h"
 #include "analyzer/analysis/dispatch.h"
 #include "analyzer/analysis/grouping.h"
 #include "analyzer/analysis/guard_gaps.h"
