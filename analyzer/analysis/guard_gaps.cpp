@@ -26,8 +26,8 @@ std::string_view why_plain(GuardPlain why) {
   case GuardPlain::kTooSmall: return "below --guard-min";
   case GuardPlain::kNotSampled: return "not in the sample";
   case GuardPlain::kExported:
-    return "from places that had given memory to other processes (--guard-exclude names such "
-           "places)";
+    return "from call sites that had given memory to other processes (--guard-exclude names such "
+           "sites)";
   case GuardPlain::kExcluded: return "by --guard-exclude";
   case GuardPlain::kSharedPool: return "from pools that can be shared or have a largest size";
   case GuardPlain::kNotSupported: return "because the device or the driver cannot map memory so";
@@ -46,10 +46,9 @@ void explain_plain(const GuardUse& use, Findings& findings) {
     causes += cat({causes.empty() ? "" : ", ", format_count(use.plain[i]), " ",
                    why_plain(static_cast<GuardPlain>(i))});
   }
-  findings.not_checked(
-    {std::string(kSubject), cat({"--guard left ", format_count(plain), " of ",
-                                 format_plural(plain + use.fenced, "allocation"),
-                                 " of device memory plain: ", causes})});
+  findings.not_checked({std::string(kSubject), cat({"--guard left ", format_count(plain), " of ",
+                                                    format_plural(plain + use.fenced, "allocation"),
+                                                    " of device memory plain: ", causes})});
 }
 
 // Memory that is never fenced.

@@ -100,10 +100,10 @@ void ProcessModel::note_guard(const Event& e) {
   raise(guard_.checked, counts.checked());
   raise(guard_.unchecked, counts.unchecked());
   raise(guard_.reused, counts.reused());
-  const std::uint64_t plain[] = {
-    counts.in_capture(), counts.no_memory(),   counts.no_addresses(), counts.over_limit(),
-    counts.too_small(),  counts.not_sampled(), counts.exported(),     counts.excluded(),
-    counts.shared_pool(), counts.not_supported()};
+  const std::uint64_t plain[] = {counts.in_capture(),   counts.no_memory(), counts.no_addresses(),
+                                 counts.over_limit(),   counts.too_small(), counts.not_sampled(),
+                                 counts.exported(),     counts.excluded(),  counts.shared_pool(),
+                                 counts.not_supported()};
   static_assert(std::size(plain) == static_cast<std::size_t>(trace::GuardPlain::kCount));
   for (std::size_t i = 0; i < guard_.plain.size(); ++i) raise(guard_.plain[i], plain[i]);
 }

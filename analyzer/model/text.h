@@ -29,9 +29,9 @@ struct ApiWord {
   std::string_view driver, runtime;
 };
 
-// The place in the code where a finding's first stack of allocations begins, as --guard-exclude
+// The call site where a finding's first stack of allocations begins, as --guard-exclude
 // takes it: "libfoo.so+0x1234". Known when the stacks are.
-struct AllocationPlace {};
+struct AllocationSite {};
 
 class Text {
 public:
@@ -45,20 +45,20 @@ public:
     Part(const ApiWord& word) : words_(word.is_runtime ? word.runtime : word.driver) {
       if (!word.is_runtime) runtime_ = word.runtime;
     }
-    Part(AllocationPlace) : words_("FILE+0xOFFSET"), is_place_(true) {}
+    Part(AllocationSite) : words_("FILE+0xOFFSET"), is_site_(true) {}
     Part(const Text& text) : text_(&text) {}
 
   private:
     friend class Text;
     std::string_view words_, runtime_;
-    bool is_call_ = false, is_place_ = false;
+    bool is_call_ = false, is_site_ = false;
     const Text* text_ = nullptr;
   };
   struct Mark {
     std::size_t begin, size; // in recorded()
     // What stands there if the program calls the runtime; empty: it is a call's name
     std::string runtime;
-    bool is_place = false; // an AllocationPlace
+    bool is_site = false; // an AllocationSite
   };
 
   Text() = default;
@@ -85,14 +85,14 @@ private:
     const std::size_t begin = recorded_.size();
     if (part.text_ != nullptr) {
       for (const Mark& mark : part.text_->marks_)
-        marks_.push_back({begin + mark.begin, mark.size, mark.runtime, mark.is_place});
+        marks_.push_back({begin + mark.begin, mark.size, mark.runtime, mark.is_site});
       recorded_ += part.text_->recorded_;
       return;
     }
     recorded_ += part.words_;
-    const bool is_marked = part.is_call_ || part.is_place_ || !part.runtime_.empty();
+    const bool is_marked = part.is_call_ || part.is_site_ || !part.runtime_.empty();
     if (is_marked && !part.words_.empty())
-      marks_.push_back({begin, part.words_.size(), std::string(part.runtime_), part.is_place_});
+      marks_.push_back({begin, part.words_.size(), std::string(part.runtime_), part.is_site_});
   }
 
   std::string recorded_;

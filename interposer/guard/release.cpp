@@ -9,11 +9,11 @@
 #include "interposer/guard/captures.h"
 #include "interposer/guard/devices.h"
 #include "interposer/guard/driver.h"
-#include "interposer/guard/events.h"
 #include "interposer/guard/notes.h"
-#include "interposer/guard/physical.h"
 #include "interposer/guard/pools.h"
 #include "interposer/guard/slack.h"
+#include "interposer/guard/store/events.h"
+#include "interposer/guard/store/physical.h"
 #include "interposer/log/process.h"
 
 namespace gmt::interposer {
@@ -79,7 +79,7 @@ Checked check_one(GuardBlock& block, int milliseconds) noexcept {
   return check_patterns(&block, 1, trace::GuardMoment::kFree, milliseconds);
 }
 
-// Some blocks of the list's beginning, which nobody else has then.
+// Some blocks of the list's beginning, claimed by this thread.
 struct Batch {
   std::uint32_t numbers[kCheckedAtOnce];
   GuardBlock blocks[kCheckedAtOnce];

@@ -11,15 +11,19 @@
 // run: memory-fenced
 // options: --guard
 // expect: clean
+// run: pools
+// expect: clean
 // run: pools-fenced
 // options: --guard
 // expect: clean
 // run: threads-fenced
 // options: --guard
 // expect: clean
+// run: fork
+// expect: warning api-error count=1 api=cuMemFree message="NOT_INITIALIZED"
 // run: fork-fenced
 // options: --guard
-// expect: clean
+// expect: warning api-error count=1 api=cuMemFree message="NOT_INITIALIZED"
 // run: contexts-fenced
 // options: --guard
 // expect: clean
@@ -139,8 +143,10 @@ static void pools() {
   CHECK(cuPointerGetAttribute(&of_block, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, a));
   EXPECT(of_block == pool);
   CHECK(cuMemsetD8Async(a, 0, 1 << 20, stream));
+  CHECK(cuMemsetD8Async(b, 0, 1 << 20, stream));
   CHECK(cuMemFreeAsync(a, stream));
-  CHECK(cuMemFree(b)); // allowed as well
+  CHECK(cuStreamSynchronize(stream)); // cuMemFree does not wait for such memory
+  CHECK(cuMemFree(b));
   CHECK(cuStreamSynchronize(stream));
   CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
   CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &high));

@@ -238,7 +238,7 @@ private:
     f.severity = Severity::kNote;
     f.message += {": memory that --guard fences cannot be given to other processes, ",
                   describe_block(*block, facts_)};
-    f.advice = {"Run the program again with --guard-exclude ", AllocationPlace{},
+    f.advice = {"Run the program again with --guard-exclude ", AllocationSite{},
                 ": what is allocated there stays plain then."};
     f.stacks.push_back(allocation_stack(*block, facts_));
   }

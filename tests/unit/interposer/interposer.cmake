@@ -46,7 +46,7 @@ file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_kernels)
 if(TARGET gmt_cuda_headers)
   set(guard ${interposer}/guard)
   add_executable(interposer_guard_test ${CMAKE_CURRENT_LIST_DIR}/guard/guard_test.cpp ${logged}
-    ${guard}/address_space.cpp ${guard}/blocks.cpp ${guard}/slack.cpp ${guard}/sampler.cpp ${guard}/exclusions.cpp
+    ${guard}/store/address_space.cpp ${guard}/store/blocks.cpp ${guard}/slack.cpp ${guard}/sampler.cpp ${guard}/exclusions.cpp
     ${guard}/driver.cpp ${guard}/notes.cpp ${interposer}/base/own_stack_switch.S ${interposer}/loader/mapped_path.cpp
     ${interposer}/loader/object_files.cpp ${interposer}/loader/driver_symbol.cpp ${interposer}/device_ring/drain.cpp
     ${interposer}/device_ring/memory.cpp)

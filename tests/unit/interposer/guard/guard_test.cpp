@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "interposer/guard/address_space.h"
-#include "interposer/guard/blocks.h"
+#include "interposer/guard/store/address_space.h"
+#include "interposer/guard/store/blocks.h"
 #include "interposer/guard/exclusions.h"
 #include "interposer/guard/sampler.h"
 #include "interposer/guard/slack.h"

@@ -7,7 +7,7 @@
 #include "interposer/guard/fence.h"
 #include "interposer/guard/notes.h"
 #include "interposer/guard/pools.h"
-#include "interposer/guard/replacements.h"
+#include "interposer/guard/replacements/replacements.h"
 
 namespace gmt::interposer {
 
