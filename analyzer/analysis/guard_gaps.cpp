@@ -67,6 +67,28 @@ void explain_other_memory(const Heap& heap, Findings& findings) {
           format_plural(blocks, "allocation")})});
 }
 
+// Libraries that cut arrays out of segments, and what makes each array a block.
+void explain_pools(const ProcessModel& model, Findings& findings) {
+  struct Pool {
+    std::string_view library, name, remedy;
+  };
+  constexpr Pool kPools[] = {
+    {"libc10_cuda.so", "PyTorch", "--guard tensors turns its cache off"},
+    {"/xla_cuda", "JAX", "--guard tensors turns its allocator off"},
+    {"/cupy/", "CuPy", "cupy.cuda.set_allocator(None) turns its pool off"},
+    {"librmm.so", "RMM", "rmm.reinitialize(pool_allocator=False) turns its pool off"},
+  };
+  for (const Pool& pool : kPools) {
+    if (!model.is_loaded(pool.library)) continue;
+    if (model.fences_tensors() && pool.remedy.starts_with("--guard")) continue;
+    findings.not_checked(
+      {std::string(kSubject), cat({pool.name,
+                                   " cuts arrays out of larger blocks, which are fenced as a "
+                                   "whole: ",
+                                   pool.remedy})});
+  }
+}
+
 } // namespace
 
 void explain_guard_gaps(const ProcessModel& model, const Heap& heap, Findings& findings) {
@@ -74,6 +96,7 @@ void explain_guard_gaps(const ProcessModel& model, const Heap& heap, Findings& f
   if (!use.asked) return;
   explain_plain(use, findings);
   explain_other_memory(heap, findings);
+  explain_pools(model, findings);
   if (use.unchecked != 0) {
     findings.not_checked({std::string(kSubject),
                           cat({"the bytes beside ", format_plural(use.unchecked, "fenced block"),

@@ -87,6 +87,17 @@ void ProcessModel::note_device(const Event& e) {
     .concurrent_managed = device.concurrent_managed() != 0};
 }
 
+bool ProcessModel::fences_tensors() const {
+  const auto mode = trace_.info.options.find("guard"); // its words by number
+  return mode != trace_.info.options.end() && (mode->second == "3" || mode->second == "4");
+}
+
+bool ProcessModel::is_loaded(std::string_view words) const {
+  return std::ranges::any_of(trace_.modules, [words](const Module& module) {
+    return std::string_view(module.path).find(words) != std::string_view::npos;
+  });
+}
+
 // Threads write the counts as they grow: the record with the highest ones is the newest.
 void ProcessModel::note_guard(const Event& e) {
   if (e.kind == trace::Kind::kGuardExport) {
