@@ -44,6 +44,12 @@
 // device: simulated
 // expect: clean
 // not-checked: kernel-out-of-bounds
+// run: kept-fenced
+// options: --guard --guard-limit 30M
+// env: GPUMEMTRACE_SIM_MEMORY=64M
+// device: simulated
+// expect: clean
+// not-checked: kernel-out-of-bounds
 #include <cuda.h>
 
 #include <sys/wait.h>
@@ -250,6 +256,14 @@ static void many() {
   for (CUdeviceptr block : blocks) CHECK(cuMemFree(block));
 }
 
+// Memory that the fence keeps for later blocks is there for others, too.
+static void kept() {
+  std::vector<CUdeviceptr> blocks;
+  for (int i = 0; i < 10; ++i) blocks.push_back(allocate(2u << 20));
+  for (CUdeviceptr block : blocks) CHECK(cuMemFree(block));
+  CHECK(cuMemFree(allocate(60u << 20)));
+}
+
 int main(int argc, char** argv) {
   char word[32] = "attributes";
   if (argc > 1) std::snprintf(word, sizeof word, "%s", argv[1]);
@@ -266,6 +280,7 @@ int main(int argc, char** argv) {
   if (is("contexts")) contexts(context);
   if (is("reuse")) reuse();
   if (is("capture")) capture();
+  if (is("kept")) kept();
   if (is("small") || is("full")) many();
   return 0;
 }
