@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See guard_gaps.h.
 
-#include "analyzer/analysis/guard_gaps.h"
+#include "analyzer/analysis/gaps/guard_gaps.h"
 
 #include <algorithm>
 #include <numeric>
