@@ -15,6 +15,7 @@
 #include "analyzer/analysis/process_model.h"
 #include "analyzer/analysis/totals.h"
 #include "analyzer/heap/copy_use.h"
+#include "analyzer/symbols/demangle.h"
 #include "analyzer/trace_reader/event_stream.h"
 
 namespace gmt {
@@ -84,12 +85,19 @@ void TraceAnalysis::finish() {
   process_.totals.threads = stream_.threads();
   finish_totals(process_.totals, heap_, end);
   if (end.memory_access.any()) process_.accesses = access_tables(end.memory_access);
+  if (model_.executions().any) {
+    process_.executions = model_.executions();
+    for (Executions::LeftOut& one : process_.executions->left_out)
+      one.kernel = demangle(one.kernel);
+  }
   process_.tables = memory_tables(heap_, copies_, model_);
   detectors_.finish(end, heap_, findings_);
+  explain_left_out(process_, findings_);
   explain_losses(process_, stats, findings_);
   explain_missing(model_, stream_.trace(), process_, findings_);
   explain_device_losses(end.device_contexts, heap_, process_, findings_);
   explain_access_gaps(end.memory_access, stream_.trace(), process_, findings_);
+  explain_core_dump(stream_.trace(), heap_.sticky_error(), findings_);
   explain_guard_gaps(model_, heap_, findings_);
   explain_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);
 }

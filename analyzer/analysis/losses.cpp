@@ -41,6 +41,12 @@ void add_losses(const ReadStats& stats, ProcessReport& process) {
   process.damaged = stats.total.damaged;
 }
 
+void explain_left_out(const ProcessReport& process, Findings& findings) {
+  if (!process.executions) return;
+  for (const Executions::LeftOut& left_out : process.executions->left_out)
+    findings.not_checked({"kernel " + left_out.kernel, in_words(left_out)});
+}
+
 void explain_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings) {
   if (stats.lost() != 0) {
     std::string causes;

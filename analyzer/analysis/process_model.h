@@ -19,6 +19,7 @@
 #include "analyzer/model/guard_use.h"
 #include "analyzer/trace_reader/event_stream.h"
 #include "analyzer/trace_reader/facts/clock_pairs.h"
+#include "analyzer/trace_reader/facts/executions.h"
 #include "analyzer/trace_reader/facts/last_words.h"
 #include "analyzer/trace_reader/facts/name_table.h"
 #include "analyzer/trace_reader/facts/static_ranges.h"
@@ -58,6 +59,7 @@ public:
   bool is_checked_for_gaps() const { return trace_.info.minor >= 5 && !may_be_running_; }
   // Records that were made, and are not in the trace for no reason that it names.
   std::uint64_t missing_records() const;
+  const Executions& executions() const { return executions_.executions(); }
   std::uint64_t nameless_calls() const {
     return nameless_calls_;
   } // whose function the trace does not name
@@ -124,6 +126,7 @@ private:
   GuardUse guard_;
   OrderGaps gaps_;
   LastWords last_words_;
+  ExecutionFacts executions_;
   bool may_be_running_; // the process may still be writing
   std::size_t known_calls_;
   std::uint64_t nameless_calls_ = 0;

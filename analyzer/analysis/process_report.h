@@ -12,6 +12,7 @@
 #include "analyzer/analysis/memory_tables.h"
 #include "analyzer/coalescing/access_tables.h"
 #include "analyzer/model/process.h"
+#include "analyzer/trace_reader/facts/executions.h"
 
 namespace gmt {
 
@@ -48,6 +49,7 @@ struct ProcessReport {
   Totals totals;
   MemoryTables tables;
   std::optional<AccessTables> accesses = {}; // if something was measured
+  std::optional<Executions> executions = {}; // if kernels ran on the simulated device
   // By cause, in words: "disk full or file size limit", ...
   std::map<std::string, std::uint64_t> lost;
   std::uint64_t torn = 0;    // slots reserved and never finished

@@ -15,6 +15,7 @@
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
 #include "analyzer/command/report_options.h"
+#include "analyzer/command/run/core_dumps.h"
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/command/run/run_traces.h"
 #include "analyzer/trace_reader/trace_dir.h"
@@ -86,8 +87,9 @@ bool read_nothing(const Report& report) {
 int command_report(const Settings& settings) {
   std::vector<TraceHead> heads = chosen_traces(settings.words);
   for (const TraceHead& head : heads) {
-    const std::string problem = collect_rings(head.path);
-    if (!problem.empty()) say(problem);
+    for (const std::string& problem : {collect_rings(head.path), collect_core_dumps(head.path)}) {
+      if (!problem.empty()) say(problem);
+    }
   }
   OutputFile output(settings.output, STDOUT_FILENO);
   std::vector<TraceDir> traces;

@@ -11,6 +11,7 @@
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
 #include "analyzer/command/report_options.h"
+#include "analyzer/command/run/core_dumps.h"
 #include "analyzer/command/run/environment.h"
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/command/run/program_check.h"
@@ -49,6 +50,9 @@ Instrumentation instrument(const Settings& settings, const std::string& path,
   in.run_id = make_run_id();
   in.trace_dir = choose_trace_dir(settings.trace_dir);
   in.interposer = settings.interposer;
+  in.device_settings = settings.simulated;
+  if (in.simulated && ::isatty(STDERR_FILENO) != 0)
+    in.device_settings.emplace_back("GPUMEMTRACE_SIM_PROGRESS", "1");
   facts.simulated = in.simulated;
   facts.trace_dir = in.trace_dir;
   if (in.simulated) {
@@ -97,8 +101,9 @@ RunFacts run_program(const Settings& settings) {
     if (note.word == "moved") moved.emplace_back(note.text);
   facts.traces = traces_of_run(in.trace_dir, in.run_id, facts.outcome.program().pid, moved);
   for (const TraceHead& trace : facts.traces) {
-    const std::string problem = collect_rings(trace.path);
-    if (!problem.empty()) facts.remarks.push_back(problem);
+    for (const std::string& problem : {collect_rings(trace.path), collect_core_dumps(trace.path)}) {
+      if (!problem.empty()) facts.remarks.push_back(problem);
+    }
   }
   const std::string problem = write_endings(facts.traces, facts.outcome.ended);
   if (!problem.empty()) facts.remarks.push_back(problem);
@@ -138,6 +143,7 @@ int report_on(RunFacts& facts, const Settings& settings, OutputFile& output) {
   Report report = make_report(facts, settings);
   std::string reason;
   if (settings.command == CommandId::kCheck) reason = reason_to_fail(facts, report);
+  if (reason.empty() && settings.require_kernels) reason = kernels_left_out(report);
   if (!reason.empty() && reason != facts.unchecked)
     report.remarks.push_back("the check fails: " + reason);
   output.write(render(report, settings, output.descriptor()));

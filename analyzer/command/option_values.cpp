@@ -15,6 +15,7 @@
 
 #include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/command/device_options.h"
 #include "analyzer/report/output_format.h"
 
 namespace gmt {
@@ -251,6 +252,11 @@ void read_values(const Last& last, Settings& settings) {
                                            {{"auto", DeviceChoice::kAuto},
                                             {"real", DeviceChoice::kReal},
                                             {"simulated", DeviceChoice::kSimulated}});
+  }
+  settings.simulated = device_settings(last);
+  if (!settings.simulated.empty() && settings.device != DeviceChoice::kSimulated) {
+    throw UserError("options for kernels that run on the processor go with '--device simulated'",
+                    ExitStatus::kUsage);
   }
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
   if (settings.command == CommandId::kReport)

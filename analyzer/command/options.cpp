@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "analyzer/command/command.h"
+#include "analyzer/command/device_options.h"
 #include "analyzer/command/option_values.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/report/suppressions.h"
@@ -88,11 +89,15 @@ std::vector<Row> make_rows() {
     {"stack-depth", "N", bit(CommandId::kReport),
      "frames shown of each call stack (default 0: all)"},
     {"device", "DEVICE", kPrograms,
-     "auto: check only where there is a driver; real: in any case; simulated: no GPU needed, kernels are "
-     "not executed (default auto)"},
+     "auto: check only where there is a driver; real: in any case; simulated: no GPU needed, kernels "
+     "run on the processor (default auto)"},
+    {"require-kernels", "", bit(CommandId::kCheck),
+     "--device simulated: fail if a launch did not run to its end"},
     {"trace-dir", "DIR", kPrograms, "where traces are made (default: the current directory)"},
     {"help", "", kAll, "explain the command and its options", "h"},
   };
+  for (const DeviceOption& option : device_options())
+    rows.push_back({option.name, option.value, kPrograms, option.sentence});
   for (const InterposerOption& option : interposer_options()) {
     const bool is_switch = option.type == InterposerOptionType::kBool;
     const std::string value = is_switch ? "" : option_placeholder(option.type);
@@ -249,6 +254,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   settings.help = values.count("help") != 0;
   settings.print_suppressions = values.count("print-suppressions") != 0;
   settings.symbols = values.count("no-symbols") == 0;
+  settings.require_kernels = values.count("require-kernels") != 0;
   const auto all = [&](const std::string& name) {
     return values.count(name) ? values[name].as<std::vector<std::string>>()
                               : std::vector<std::string>();

@@ -56,6 +56,9 @@ struct Settings {
   ColorChoice color = ColorChoice::kAuto;
 
   DeviceChoice device = DeviceChoice::kAuto;
+  bool require_kernels = false;
+  // For the simulated device: names in the environment, values.
+  std::vector<std::pair<std::string, std::string>> simulated;
   std::string trace_dir;
   // The interposer's options that were given: full name in the environment, plain value.
   std::vector<std::pair<std::string, std::string>> interposer;

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "interposer/coalescing/collector_client.h"
+#include "interposer/core_dump/core_dump.h"
 #include "interposer/device_ring/ring.h"
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/driver_state/device_facts.h"
@@ -28,6 +29,7 @@ constexpr SessionPart kParts[] = {
   {forget_host_memory, nullptr},
   {nullptr, open_unwinder},
   {forget_collector, open_collector},
+  {forget_core_dump, begin_core_dump},
   {forget_execution_observer, begin_execution_observer},
   {forget_guard, begin_guard},
   {forget_noted_modules, note_all_modules},

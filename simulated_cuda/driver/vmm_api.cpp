@@ -8,6 +8,8 @@
 #include "api.h"
 #include "operation.h"
 
+#include "execution/block_states.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -187,8 +189,13 @@ CUresult mem_set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
     if (state().device(descriptions[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     access = access || descriptions[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
   }
-  const bool exact =
-    for_each_mapping(address, bytes, [access](Block& block) { block.accessible = access; });
+  const bool exact = for_each_mapping(address, bytes, [access](Block& block) {
+    VmmHandle* handle = state().vmm_handles.get(block.handle);
+    if (block.accessible == access) return;
+    block.accessible = access;
+    mapping_changed(state().memory, block, handle->was_accessible || handle->memory == 0);
+    handle->was_accessible = true;
+  });
   return exact ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -238,8 +238,6 @@ def why_no_gpu(wanted):
 
 
 def why_skipped(run, options):
-    if options.device == "simulated" and options.link == "static":
-        return "a static CUDA runtime cannot be simulated"
     if options.device == "simulated" and run.device == "gpu":
         return "this run needs kernels that are executed"
     if options.device == "real" and run.device == "simulated":
@@ -366,7 +364,9 @@ def check_run(index, run, options):
 def main():
     options = parse_options()
     level = re.search(r"-(O[02])-", options.binary.name)
-    flavour = {options.link, options.device} | ({level[1]} if level else set())
+    # On the simulated device a static runtime is redirected to the shared one's functions.
+    link = "shared" if options.device == "simulated" else options.link
+    flavour = {link, options.device} | ({level[1]} if level else set())
     if options.binary.name.endswith("-clang"):  # which inlines fewer of the host's functions than GCC
         flavour = flavour - {"O2"} | {"O0"}
     try:

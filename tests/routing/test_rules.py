@@ -34,6 +34,7 @@ ROOMS = {
         "loader",
         "log",
         "driver_state",
+        "core_dump",
         "device_ring",
         "coalescing",
         "calls",
@@ -129,7 +130,7 @@ class Layers(unittest.TestCase):
     def test_simulated_device_knows_nothing_of_us(self):
         self.forbid(
             files("simulated_cuda"),
-            rf"^({'|'.join(PARTS)}|trace/(?!(cuda_results\.def|execution_observer\.h)$))",
+            rf"^({'|'.join(PARTS)}|trace/(?!(cuda_results\.def|execution_observer\.h|fatbin\.h)$))",
             "it shares nothing with us but the table of CUDA's results and what it tells of kernels",
         )
 

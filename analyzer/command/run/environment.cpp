@@ -95,6 +95,7 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
     set(environment, "LD_LIBRARY_PATH",
         in.install.simulated + (existing.empty() ? "" : ":" + existing));
   }
+  for (const auto& [name, value] : in.device_settings) set(environment, name, value);
   if (in.simulated && get("GPUMEMTRACE_CUPTI").empty())
     set(environment, "GPUMEMTRACE_CUPTI", in.install.simulated + "/cupti/libcupti.so.13");
   set(environment, "GPUMEMTRACE_RUN", in.run_id);

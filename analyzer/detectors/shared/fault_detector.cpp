@@ -7,6 +7,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/descriptions.h"
+#include "analyzer/symbols/demangle.h"
 
 namespace gmt {
 namespace {
@@ -57,7 +58,7 @@ public:
     add_stacks_of(f);
     f.group = cat({std::to_string(static_cast<unsigned>(fault_.fault())), " ",
                    facts_.text(fault_.function()), " ", facts_.text(fault_.instruction()), " ",
-                   place_words(lines_, {}), " ", std::to_string(lines_.size())});
+                   source_words(lines_, {}), " ", std::to_string(lines_.size())});
     return f;
   }
 
@@ -67,8 +68,8 @@ private:
                        word(kSpaces, fault_.space()));
   }
   std::string at() const {
-    const std::string place = place_words(lines_, {});
-    return place.empty() ? std::string() : cat({" at ", place});
+    const std::string source = source_words(lines_, {});
+    return source.empty() ? std::string() : cat({" at ", source});
   }
 
   // "at 0x7f..., 76 bytes past the end of ..."; of shared memory "at offset 4,096, ..."
@@ -100,7 +101,7 @@ private:
     const std::string_view space = word(kSpaces, fault_.neighbour_space());
     const std::string what =
       name.empty() ? cat({format_bytes(bytes), " of ", space.empty() ? "" : space, " memory"})
-                   : cat({"the variable ", name, " (", format_bytes(bytes), ")"});
+                   : cat({"the variable ", demangle(name), " (", format_bytes(bytes), ")"});
     if (has(e_, trace::kFaultNeighbourFreed)) return cat({"inside freed memory, ", what});
     if (address < begin)
       return cat({format_exact_bytes(begin - address), " before the beginning of ", what});
@@ -111,7 +112,8 @@ private:
   }
 
   Text message() const {
-    const std::string_view said = facts_.text(fault_.message());
+    std::string_view said = facts_.text(fault_.message());
+    while (said.ends_with('.') || said.ends_with('\n')) said.remove_suffix(1);
     switch (fault_.fault()) {
     case FaultKind::kOutOfBounds:
     case FaultKind::kUseAfterFree:
@@ -126,7 +128,9 @@ private:
     case FaultKind::kDeadlock:
       return {"No thread of ", kernel_, " can go on", at(), said.empty() ? "" : cat({": ", said})};
     case FaultKind::kAssert:
-      return {"An assert in ", kernel_, at(), " failed", said.empty() ? "" : cat({": ", said})};
+      // CUDA's text has the line.
+      return {"An assert in ", kernel_, said.empty() ? at() : "", " failed",
+              said.empty() ? "" : cat({": ", said})};
     case FaultKind::kTrap: return {kernel_, " stopped", at(), " by a trap"};
     case FaultKind::kIllegalInstruction: return {kernel_, " met an illegal instruction", at()};
     case FaultKind::kStackOverflow: return {kernel_, " needs more stack than there is", at()};
@@ -140,7 +144,7 @@ private:
 
   Text race() const {
     const std::string_view first = word(kAccesses, fault_.other_access());
-    const std::string other = place_words(parse_lines(facts_.text(fault_.other_lines())), {});
+    const std::string other = source_words(parse_lines(facts_.text(fault_.other_lines())), {});
     Text text{kernel_,
               " ",
               verb(),
@@ -153,17 +157,23 @@ private:
   }
 
   FindingStack stack_at(std::uint64_t lines, std::uint64_t function, bool is_other) const {
-    const bool accesses = fault_.access() != trace::FaultAccess::kUnknown;
     FindingStack stack =
-      kernel_stack(accesses ? StackRole::kAccessed : StackRole::kFailed,
-                   std::string(facts_.text(fault_.kernel())), std::string(facts_.text(function)),
-                   parse_lines(facts_.text(lines)));
+      kernel_stack(role(), std::string(facts_.text(fault_.kernel())),
+                   std::string(facts_.text(function)), parse_lines(facts_.text(lines)));
     if (has(e_, is_other ? trace::kFaultOtherHasThread : trace::kFaultHasThread)) {
       stack.device->block = extents(is_other ? fault_.other_block_index() : fault_.block_index());
       stack.device->thread =
         extents(is_other ? fault_.other_thread_index() : fault_.thread_index());
     }
     return stack;
+  }
+
+  StackRole role() const {
+    const FaultKind kind = fault_.fault();
+    if (kind == FaultKind::kBarrierDivergence || kind == FaultKind::kDeadlock)
+      return StackRole::kWaited;
+    const bool accesses = fault_.access() != trace::FaultAccess::kUnknown;
+    return accesses ? StackRole::kAccessed : StackRole::kFailed;
   }
 
   void add_stacks_of(Finding& f) const {
@@ -177,7 +187,7 @@ private:
     f.stacks.push_back(std::move(here));
     if (has(e_, trace::kFaultHasOther)) {
       FindingStack other = stack_at(fault_.other_lines(), fault_.other_function(), true);
-      other.order = StackOrder::kFirst;
+      if (fault_.fault() == FaultKind::kSharedRace) other.order = StackOrder::kFirst;
       f.stacks.push_back(std::move(other));
     }
     for (const std::uint64_t order : {fault_.call(), fault_.made()}) {

@@ -71,7 +71,9 @@ Text describe(const MemoryAround& around, const TraceNames& names) {
   const Text block = describe_block(*around.block, names);
   const std::string distance = format_exact_bytes(around.distance);
   switch (around.where) {
-  case Where::kInside: return {distance, " into ", block};
+  case Where::kInside:
+    if (around.distance == 0) return {"the beginning of ", block};
+    return {distance, " into ", block};
   case Where::kAcross: return {"across the end of ", block};
   case Where::kBehind:
     if (around.distance == 0) return {"right behind the end of ", block};
@@ -82,7 +84,8 @@ Text describe(const MemoryAround& around, const TraceNames& names) {
     const std::string gone = ended
                                ? "ended with its context"
                                : cat({"was already ", released_word(around.block->memory_kind)});
-    return {distance, " into memory that ", gone, ": ", block};
+    const std::string at = around.distance == 0 ? "at the beginning of" : cat({distance, " into"});
+    return {at, " memory that ", gone, ": ", block};
   }
   case Where::kUnknown: break;
   }

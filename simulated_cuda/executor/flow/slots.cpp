@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each register lives in one interval of instructions, from its first to its last point of life
+// in the order of the text; intervals take slots by linear scan, the lowest free one first.
+#include "simulated_cuda/executor/flow/slots.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <utility>
+
+#include "simulated_cuda/executor/flow/accesses.h"
+
+namespace gmt::ptx {
+namespace {
+
+// Steps of the search for what lives across blocks. Beyond it registers live everywhere: that is
+// right too, and only costs slots.
+constexpr std::uint64_t kMostSteps = 50'000'000;
+
+// Points of time: an instruction reads at 2i and writes at 2i + 1, but keeps what it reads until
+// then: no result lies where a source of the same instruction does.
+struct Interval {
+  std::uint32_t begin = kNone;
+  std::uint32_t end = 0;
+  bool empty() const { return begin == kNone; }
+  void cover(std::uint32_t first, std::uint32_t last) {
+    begin = std::min(begin, first);
+    end = std::max(end, last);
+  }
+};
+
+class Liveness {
+public:
+  Liveness(const Body& body, const Flow& flow)
+      : body_(body), flow_(flow), intervals_(body.registers.size()),
+        exposed_(body.registers.size()), defined_(body.registers.size()) {}
+
+  std::vector<Interval> find() {
+    for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) scan(b);
+    std::vector<std::uint32_t> reached(flow_.blocks.size(), kNone);
+    for (std::uint32_t r = 0; r < exposed_.size(); ++r) spread(r, reached);
+    return std::move(intervals_);
+  }
+
+private:
+  static std::uint32_t read_at(std::uint32_t i) { return 2 * i; }
+  static std::uint32_t written_at(std::uint32_t i) { return 2 * i + 1; }
+
+  // Points inside one block, which blocks need a value from before them, and which make one.
+  void scan(std::uint32_t b) {
+    const BasicBlock& block = flow_.blocks[b];
+    for (std::uint32_t i = block.first; i < block.last; ++i) {
+      const Instruction& instruction = body_.instructions[i];
+      accesses_of(body_, instruction, accesses_);
+      for (const std::uint32_t r : accesses_.reads) {
+        intervals_[r].cover(read_at(i), written_at(i));
+        expose(r, b);
+      }
+      for (const std::uint32_t r : accesses_.writes) {
+        intervals_[r].cover(written_at(i), written_at(i));
+        if (instruction.guard != kNone) {
+          expose(r, b); // what it was before may stay
+        } else if (defined_[r].empty() || defined_[r].back() != b) {
+          defined_[r].push_back(b);
+        }
+      }
+    }
+  }
+
+  void expose(std::uint32_t r, std::uint32_t b) {
+    if (!defined_[r].empty() && defined_[r].back() == b) return;
+    if (exposed_[r].empty() || exposed_[r].back() != b) exposed_[r].push_back(b);
+  }
+
+  // A register lives through all blocks between those that make it and those that need it.
+  void spread(std::uint32_t r, std::vector<std::uint32_t>& reached) {
+    if (exposed_[r].empty()) return;
+    if (steps_ > kMostSteps) {
+      intervals_[r].cover(0, written_at(static_cast<std::uint32_t>(body_.instructions.size())));
+      return;
+    }
+    open_ = exposed_[r];
+    for (const std::uint32_t b : open_) reached[b] = r;
+    for (; !open_.empty(); ++steps_) {
+      const std::uint32_t b = open_.back();
+      open_.pop_back();
+      intervals_[r].cover(read_at(flow_.blocks[b].first), read_at(flow_.blocks[b].first));
+      for (const std::uint32_t before : flow_.blocks[b].predecessors) {
+        const std::uint32_t last = written_at(flow_.blocks[before].last - 1);
+        intervals_[r].cover(last, last);
+        if (reached[before] == r) continue;
+        if (std::binary_search(defined_[r].begin(), defined_[r].end(), before)) continue;
+        reached[before] = r;
+        open_.push_back(before);
+      }
+    }
+  }
+
+  const Body& body_;
+  const Flow& flow_;
+  std::vector<Interval> intervals_;
+  std::vector<std::vector<std::uint32_t>> exposed_; // for each register: blocks that read it first
+  std::vector<std::vector<std::uint32_t>> defined_; // and blocks that write it without a guard
+  std::vector<std::uint32_t> open_;
+  Accesses accesses_;
+  std::uint64_t steps_ = 0;
+};
+
+using Lowest = std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>>;
+
+struct Ending {
+  std::uint32_t end;
+  std::uint32_t slot;
+  bool operator>(const Ending& other) const { return end > other.end; }
+};
+
+// One SlotFile of slots.
+struct FreeSlots {
+  Lowest free;
+  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> in_use;
+  std::uint32_t count = 0;
+
+  std::uint32_t take(const Interval& interval) {
+    while (!in_use.empty() && in_use.top().end < interval.begin) {
+      free.push(in_use.top().slot);
+      in_use.pop();
+    }
+    std::uint32_t slot = count;
+    if (free.empty()) {
+      ++count;
+    } else {
+      slot = free.top();
+      free.pop();
+    }
+    in_use.push({interval.end, slot});
+    return slot;
+  }
+};
+
+} // namespace
+
+SlotFile file_of(Type type) {
+  if (type == Type::kPred) return SlotFile::kPredicate;
+  if (bits_of(type) <= 32) return SlotFile::k32;
+  return bits_of(type) <= 64 ? SlotFile::k64 : SlotFile::k128;
+}
+
+Slots allocate_slots(const Body& body, const Flow& flow) {
+  Slots slots;
+  slots.of.resize(body.registers.size());
+  const std::vector<Interval> intervals = Liveness(body, flow).find();
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t r = 0; r < intervals.size(); ++r) {
+    slots.of[r].file = file_of(body.registers[r].type);
+    if (!intervals[r].empty()) order.push_back(r);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return intervals[a].begin < intervals[b].begin;
+  });
+  FreeSlots files[4];
+  // Registers of parameters and returns are filled and read from outside: they live all the time.
+  Interval always;
+  always.cover(0, kNone - 1);
+  for (const auto* from_outside : {&body.parameter_registers, &body.return_registers}) {
+    for (const std::uint32_t r : *from_outside) {
+      if (r != kNone) slots.of[r].index = files[static_cast<int>(slots.of[r].file)].take(always);
+    }
+  }
+  for (const std::uint32_t r : order) {
+    Slot& slot = slots.of[r];
+    if (slot.index == kNone) slot.index = files[static_cast<int>(slot.file)].take(intervals[r]);
+  }
+  for (int i = 0; i < 4; ++i) slots.count[i] = files[i].count;
+  return slots;
+}
+
+} // namespace gmt::ptx

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Liveness of virtual registers, and slots for them: registers that never live at the same time
+// share one. A slot has 32 lanes. There are four files of slots, by the size of what they hold.
+// A write under a guard keeps the old value where the guard is false: it does not end the life of
+// what was there before. Liveness is that of one lane: lanes never read slots of other lanes but
+// in instructions (shfl) that all of them execute.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulated_cuda/executor/flow/flow.h"
+#include "simulated_cuda/executor/parse/ptx.h"
+
+namespace gmt::ptx {
+
+enum class SlotFile : std::uint8_t { kPredicate, k32, k64, k128 }; // 8 and 16 bits lie in k32
+
+struct Slot {
+  SlotFile file = SlotFile::k32;
+  std::uint32_t index = kNone; // kNone: no code reads or writes the register
+};
+
+struct Slots {
+  std::vector<Slot> of;                  // for each of Body::registers
+  std::uint32_t count[4] = {0, 0, 0, 0}; // for each SlotFile
+};
+
+SlotFile file_of(Type type);
+Slots allocate_slots(const Body& body, const Flow& flow);
+
+} // namespace gmt::ptx

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names are bound in one table; closing a scope takes back what it bound.
+#include "simulated_cuda/executor/parse/names.h"
+
+#include <utility>
+
+namespace gmt::ptx {
+namespace {
+
+constexpr std::size_t kMostDigits = 9; // of a register's number
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+} // namespace
+
+std::uint32_t RegisterNumbers::find_or_add(std::uint64_t key, std::uint32_t next) {
+  if (2 * (used_ + 1) > entries_.size()) grow();
+  const std::size_t mask = entries_.size() - 1;
+  std::size_t at = static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ull) >> 32) & mask;
+  for (; entries_[at].key != ~0ull; at = (at + 1) & mask) {
+    if (entries_[at].key == key) return entries_[at].number;
+  }
+  entries_[at] = {key, next};
+  ++used_;
+  return next;
+}
+
+void RegisterNumbers::grow() {
+  const std::vector<Entry> old = std::exchange(entries_, {});
+  entries_.resize(old.empty() ? 64 : 2 * old.size());
+  used_ = 0;
+  for (const Entry& entry : old) {
+    if (entry.key != ~0ull) find_or_add(entry.key, entry.number);
+  }
+}
+
+void Names::close_scope() {
+  for (; undo_.size() > scopes_.back(); undo_.pop_back()) {
+    const Undo& last = undo_.back();
+    if (last.was_bound) {
+      names_[last.name] = last.before;
+    } else {
+      names_.erase(last.name);
+    }
+  }
+  scopes_.pop_back();
+}
+
+bool Names::declare(std::string_view name, Name what) {
+  const Bound bound{what, scopes_.size()};
+  const auto [found, is_new] = names_.try_emplace(name, bound);
+  if (is_new) {
+    undo_.push_back({name, false, {}});
+    return true;
+  }
+  if (found->second.depth == scopes_.size()) return false;
+  undo_.push_back({name, true, found->second});
+  found->second = bound;
+  return true;
+}
+
+bool Names::declare(const RegisterDeclaration& registers) {
+  const auto index = static_cast<std::uint32_t>(declarations_.size());
+  declarations_.push_back(registers);
+  return declare(registers.name, {NameKind::kRegister, index});
+}
+
+const Name* Names::find(std::string_view name) const {
+  const auto found = names_.find(name);
+  return found == names_.end() ? nullptr : &found->second.name;
+}
+
+bool Names::find_register(std::string_view name, RegisterUse& use) const {
+  // Most are numbered, with the name up to its first digit: "%r" of "%r12".
+  std::size_t prefix = name.size();
+  while (prefix > 1 && is_digit(name[prefix - 1]) && name.size() - prefix < kMostDigits) --prefix;
+  for (; prefix < name.size(); ++prefix) {
+    const std::string_view digits = name.substr(prefix);
+    if (digits[0] == '0' && digits.size() > 1) continue;
+    const Name* found = find(name.substr(0, prefix));
+    if (found == nullptr || found->kind != NameKind::kRegister) continue;
+    const RegisterDeclaration& declared = declarations_[found->index];
+    std::uint32_t number = 0;
+    for (const char c : digits) number = number * 10 + static_cast<std::uint32_t>(c - '0');
+    if (declared.count == kNone || number >= declared.count) continue;
+    use = {found->index, number};
+    return true;
+  }
+  const Name* found = find(name);
+  if (found == nullptr || found->kind != NameKind::kRegister) return false;
+  use = {found->index, 0};
+  return declarations_[found->index].count == kNone;
+}
+
+std::uint32_t Names::number_of(const RegisterUse& use, std::uint32_t component,
+                               std::string_view written, std::vector<Register>& registers) {
+  // A declaration takes some characters of text, so 31 bits are enough for its index.
+  const std::uint64_t key = static_cast<std::uint64_t>(use.declaration) << 33 |
+                            static_cast<std::uint64_t>(use.number) << 3 | component;
+  const auto next = static_cast<std::uint32_t>(registers.size());
+  const std::uint32_t number = numbers_.find_or_add(key, next);
+  if (number == next) registers.push_back({declarations_[use.declaration].type, written});
+  return number;
+}
+
+} // namespace gmt::ptx

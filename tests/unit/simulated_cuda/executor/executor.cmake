@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Unit tests of the executor of PTX: an executable for each room.
+set(executor_tests ${CMAKE_CURRENT_LIST_DIR})
+
+# gmt_executor_tests(<executable> <library> <folder>...): the tests of some folders.
+function(gmt_executor_tests name library)
+  list(TRANSFORM ARGN REPLACE "(.+)" "${executor_tests}/\\1/*_test.cpp" OUTPUT_VARIABLE patterns)
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${library} GTest::gtest_main gmt_warnings gmt_sanitize)
+  target_compile_definitions(${name} PRIVATE GMT_PTX_FIXTURES="${PROJECT_SOURCE_DIR}/tests/executor/ptx")
+  if(GPUMEMTRACE_SANITIZE)
+    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 600)
+  else()
+    gtest_discover_tests(${name} PROPERTIES LABELS unit TIMEOUT 120)
+  endif()
+endfunction()
+
+gmt_executor_tests(unit_ptx_parse ptx_parse parse flow)

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registers that live at the same time have different slots, and few slots are enough.
+#include "simulated_cuda/executor/flow/slots.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "simulated_cuda/executor/flow/accesses.h"
+#include "tests/unit/simulated_cuda/executor/support/ptx_text.h"
+
+namespace gmt::ptx {
+namespace {
+
+struct Allocated {
+  explicit Allocated(const std::string& code, const std::string& before = "")
+      : kernel(code, before), flow(flow_of(kernel.module, kernel.body)),
+        slots(allocate_slots(kernel.body, flow)) {}
+
+  Slot slot(std::string_view name) const {
+    for (std::size_t i = 0; i < slots.of.size(); ++i) {
+      if (kernel.body.registers[i].name == name) return slots.of[i];
+    }
+    return {};
+  }
+
+  test::Kernel kernel;
+  Flow flow;
+  Slots slots;
+};
+
+constexpr const char* kRegisters =
+  ".reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .pred %p<9>; .reg .b16 %rs<9>;\n";
+
+TEST(PtxSlots, FilesBySize) {
+  EXPECT_EQ(file_of(Type::kPred), SlotFile::kPredicate);
+  EXPECT_EQ(file_of(Type::kB8), SlotFile::k32);
+  EXPECT_EQ(file_of(Type::kF16x2), SlotFile::k32);
+  EXPECT_EQ(file_of(Type::kF64), SlotFile::k64);
+  EXPECT_EQ(file_of(Type::kB128), SlotFile::k128);
+}
+
+TEST(PtxSlots, DeadOnesAreUsedAgain) {
+  std::string code = kRegisters;
+  for (int i = 1; i < 40; ++i) {
+    code += "add.u32 %r" + std::to_string(i) + ", %r" + std::to_string(i - 1) + ", 1;\n";
+  }
+  const Allocated found(code + "st.u32 [p], %r39;");
+  EXPECT_EQ(found.slots.count[1], 2u); // a result is never where a source of it is
+}
+
+TEST(PtxSlots, AResultNeverLiesWhereASourceDoes) {
+  const Allocated found(std::string(kRegisters) +
+                        "mov.u32 %r1, 1;\nshfl.sync.bfly.b32 %r2|%p1, %r1, 1, 31, -1;\n"
+                        "ld.v2.u32 {%r3, %r4}, [%rd1];\nst.u32 [%rd1], %r2;");
+  EXPECT_NE(found.slot("%r1").index, found.slot("%r2").index);
+  EXPECT_NE(found.slot("%r3").index, found.slot("%r4").index);
+}
+
+TEST(PtxSlots, ALoopKeepsWhatItNeedsNextTime) {
+  const Allocated found(std::string(kRegisters) +
+                        "mov.u32 %r1, 1;\nL: mov.u32 %r2, 5;\nst.u32 [p], %r2;\n"
+                        "mov.u32 %r3, 6;\nst.u32 [p], %r3;\nst.u32 [p], %r1;\n@%p1 bra L;\nret;");
+  EXPECT_EQ(found.slot("%r2").index, found.slot("%r3").index);
+  EXPECT_NE(found.slot("%r1").index, found.slot("%r2").index);
+}
+
+TEST(PtxSlots, AGuardedWriteKeepsTheOldValue) {
+  const Allocated found(std::string(kRegisters) +
+                        "mov.u32 %r1, 1;\nmov.u32 %r2, 2;\nst.u32 [p], %r2;\n"
+                        "@%p1 mov.u32 %r1, 3;\nst.u32 [p], %r1;");
+  EXPECT_NE(found.slot("%r1").index, found.slot("%r2").index);
+}
+
+TEST(PtxSlots, UnusedRegistersHaveNone) {
+  const Allocated found(std::string(kRegisters) + "ret;");
+  EXPECT_EQ(found.slots.of.size(), 0u);
+  EXPECT_EQ(found.slots.count[1], 0u);
+}
+
+TEST(PtxSlots, ParametersInRegistersLiveAllTheTime) {
+  const Module module = parse_module(test::module_text(
+    ".func (.reg .u32 r) f(.reg .u32 a) { .reg .u32 x; mov.u32 x, a; mov.u32 r, 1; st.u32 [a], x; ret; }"));
+  const Body body = parse_body(module, module.functions()[0]);
+  const Slots slots = allocate_slots(body, flow_of(module, body));
+  std::set<std::uint32_t> different;
+  for (const Slot& slot : slots.of) different.insert(slot.index);
+  EXPECT_EQ(different.size(), 3u);
+}
+
+TEST(PtxSlots, WhatInstructionsWrite) {
+  const test::Kernel kernel(
+    std::string(kRegisters) +
+    "st.u32 [%rd1], %r1;\nbar.sync %r1, %r2;\nbar.red.popc.u32 %r1, 0, %p1;\n"
+    "red.global.add.u32 [%rd1], %r1;\natom.add.u32 %r1, [%rd1], %r2;\n"
+    "call (%r1), k, (%r2, %rd1);\ncall k, (%r3, %rd1);\nsetp.eq.u32 %p1|%p2, %r1, %r2;\n"
+    "mbarrier.init.b64 [%rd1], %r1;\n@%p1 mov.u32 %r1, %r2;\nnanosleep.u32 %r1;");
+  const std::vector<std::size_t> writes = {0, 0, 1, 0, 1, 1, 0, 2, 0, 1, 0};
+  const std::vector<std::size_t> reads = {2, 2, 1, 2, 2, 2, 2, 2, 2, 2, 1};
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    Accesses found;
+    accesses_of(kernel.body, kernel.body.instructions[i], found);
+    EXPECT_EQ(found.writes.size(), writes[i]) << kernel.mnemonic(i);
+    EXPECT_EQ(found.reads.size(), reads[i]) << kernel.mnemonic(i);
+  }
+}
+
+// Registers alive before each instruction, by repeating until nothing changes.
+std::vector<std::set<std::uint32_t>> alive_before(const Body& body, const Flow& flow) {
+  std::vector<std::set<std::uint32_t>> alive(body.instructions.size() + 1);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = body.instructions.size(); i-- > 0;) {
+      const BasicBlock& block = flow.blocks[flow.block_of[i]];
+      std::set<std::uint32_t> now;
+      if (i + 1 < block.last) now = alive[i + 1];
+      if (i + 1 == block.last) {
+        for (const std::uint32_t next : block.successors) {
+          const auto& there = alive[flow.blocks[next].first];
+          now.insert(there.begin(), there.end());
+        }
+      }
+      Accesses accesses;
+      accesses_of(body, body.instructions[i], accesses);
+      if (body.instructions[i].guard == kNone) {
+        for (const std::uint32_t r : accesses.writes) now.erase(r);
+      }
+      now.insert(accesses.reads.begin(), accesses.reads.end());
+      if (now == alive[i]) continue;
+      alive[i] = now;
+      changed = true;
+    }
+  }
+  return alive;
+}
+
+std::string random_code(std::mt19937& random) {
+  std::string code = kRegisters;
+  const auto r = [&] { return "%r" + std::to_string(random() % 12); };
+  const std::size_t blocks = 1 + random() % 8;
+  for (std::size_t b = 0; b < blocks; ++b) {
+    code += "L" + std::to_string(b) + ":\n";
+    for (std::size_t i = random() % 6; i > 0; --i) {
+      const std::string guard = random() % 4 == 0 ? "@%p1 " : "";
+      code += guard + "add.u32 " + r() + ", " + r() + ", " + r() + ";\n";
+    }
+    const std::string target = "L" + std::to_string(random() % blocks);
+    if (random() % 3 != 0) code += (random() % 2 == 0 ? "@%p1 bra " : "bra ") + target + ";\n";
+  }
+  return code + "ret;";
+}
+
+TEST(PtxSlots, RandomCodeSharesNoLiveSlot) {
+  std::mt19937 random(3);
+  std::size_t shared = 0;
+  for (int round = 0; round < 400; ++round) {
+    const Allocated found(random_code(random));
+    const auto alive = alive_before(found.kernel.body, found.flow);
+    for (const auto& here : alive) {
+      std::set<std::pair<SlotFile, std::uint32_t>> used;
+      for (const std::uint32_t r : here) {
+        const Slot slot = found.slots.of[r];
+        EXPECT_TRUE(used.emplace(slot.file, slot.index).second) << found.kernel.module.text();
+      }
+    }
+    shared += found.slots.of.size() - found.slots.count[0] - found.slots.count[1];
+  }
+  EXPECT_GT(shared, 100u);
+}
+
+} // namespace
+} // namespace gmt::ptx
