@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "analyzer/analysis/arbiter.h"
-#include "analyzer/analysis/coalescing_gaps.h"
 #include "analyzer/analysis/dispatch.h"
+#include "analyzer/analysis/gaps/coalescing_gaps.h"
+#include "analyzer/analysis/gaps/guard_gaps.h"
 #include "analyzer/analysis/grouping.h"
-#include "analyzer/analysis/guard_gaps.h"
 #include "analyzer/analysis/history/history_recorder.h"
 #include "analyzer/analysis/losses.h"
 #include "analyzer/analysis/missing_parts.h"

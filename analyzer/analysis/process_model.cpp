@@ -90,6 +90,17 @@ void ProcessModel::note_device(const Event& e) {
     .concurrent_managed = device.concurrent_managed() != 0};
 }
 
+bool ProcessModel::fences_tensors() const {
+  const auto mode = trace_.info.options.find("guard"); // its words by number
+  return mode != trace_.info.options.end() && (mode->second == "3" || mode->second == "4");
+}
+
+bool ProcessModel::is_loaded(std::string_view words) const {
+  return std::ranges::any_of(trace_.modules, [words](const Module& module) {
+    return std::string_view(module.path).find(words) != std::string_view::npos;
+  });
+}
+
 // Threads write the counts as they grow: the record with the highest ones is the newest.
 void ProcessModel::note_guard(const Event& e) {
   if (e.kind == trace::Kind::kGuardExport) {
@@ -103,10 +114,10 @@ void ProcessModel::note_guard(const Event& e) {
   raise(guard_.checked, counts.checked());
   raise(guard_.unchecked, counts.unchecked());
   raise(guard_.reused, counts.reused());
-  const std::uint64_t plain[] = {
-    counts.in_capture(), counts.no_memory(),   counts.no_addresses(), counts.over_limit(),
-    counts.too_small(),  counts.not_sampled(), counts.exported(),     counts.excluded(),
-    counts.shared_pool(), counts.not_supported()};
+  const std::uint64_t plain[] = {counts.in_capture(),   counts.no_memory(), counts.no_addresses(),
+                                 counts.over_limit(),   counts.too_small(), counts.not_sampled(),
+                                 counts.exported(),     counts.excluded(),  counts.shared_pool(),
+                                 counts.not_supported()};
   static_assert(std::size(plain) == static_cast<std::size_t>(trace::GuardPlain::kCount));
   for (std::size_t i = 0; i < guard_.plain.size(); ++i) raise(guard_.plain[i], plain[i]);
 }

@@ -85,6 +85,9 @@ public:
   bool simulated() const override { return trace_.info.device == "simulated"; }
   bool is_guarded() const override { return guard_.asked; }
   const GuardUse& guard_use() const { return guard_; }
+  bool fences_tensors() const; // --guard tensors
+  // Whether an object file is loaded whose path contains these words.
+  bool is_loaded(std::string_view words) const;
   bool records_access() const override { return trace_.info.minor >= 4; }
   std::uint64_t lost_so_far() const override;
   std::string_view unseen_user() const override;

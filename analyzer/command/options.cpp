@@ -36,7 +36,7 @@ struct Row {
   unsigned commands;
   std::string sentence;
   std::string short_name = {};
-  bool is_switch = false;    // a switch that may also be written --name=0
+  bool is_switch = false; // a switch that may also be written --name=0
   // Of a switch with more words than two, which means the second one where it stands alone
   std::vector<std::string> words = {};
 };

@@ -19,7 +19,7 @@ constexpr std::uintmax_t kLargestFile = 512u << 20;
 constexpr std::array<std::string_view, 6> kOps{"load",      "store", "atomic",
                                                "reduction", "copy",  "bulk-copy"};
 constexpr std::array<std::string_view, 5> kSpaceWords{"global", "shared", "local", "generic",
-                                                  "constant"};
+                                                      "constant"};
 
 template <class Enum, std::size_t N>
 bool read_word(const std::array<std::string_view, N>& words, std::string_view text, Enum& into) {

@@ -45,7 +45,7 @@ void capture_ends(CUstream stream) noexcept {
 int refusal_while_capturing() noexcept {
   CUdeviceptr probe = 0;
   const int result = guard_driver.allocate(&probe, 1);
-  if (result == 0) guard_driver.free(probe);
+  if (result == 0) guard_driver.give_back(probe);
   return result != CUDA_ERROR_OUT_OF_MEMORY ? result : 0;
 }
 

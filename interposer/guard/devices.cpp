@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "interposer/guard/address_space.h"
 #include "interposer/guard/driver.h"
+#include "interposer/guard/store/address_space.h"
 #include "interposer/log/process.h"
 
 namespace gmt::interposer {
@@ -13,7 +13,8 @@ namespace gmt::interposer {
 namespace {
 
 constinit GuardDevice devices[kMostGuardDevices] = {};
-constexpr auto kDirectMemory = static_cast<CUdevice_attribute>(110); // GPU_DIRECT_RDMA_WITH_CUDA_VMM
+constexpr auto kDirectMemory =
+  static_cast<CUdevice_attribute>(110); // GPU_DIRECT_RDMA_WITH_CUDA_VMM
 constexpr auto kVirtualMemory = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
 enum GuardAlign : std::uint8_t { kDevice, k256, k16 }; // --guard-align
 
@@ -71,7 +72,7 @@ std::uint64_t ask_pitch_alignment(GuardDevice& device) noexcept {
   std::size_t pitch = 0;
   constexpr unsigned kElement = 4;
   if (guard_driver.pitched(&row, &pitch, 1, 1, kElement) != 0) return 0;
-  guard_driver.free(row);
+  guard_driver.give_back(row);
   if ((pitch & (pitch - 1)) != 0) return 0; // no alignment that we know how to keep
   device.pitch_alignment.store(pitch);
   return pitch;

@@ -20,7 +20,7 @@ bool guard_driver_is_complete() noexcept {
                    d.attribute, d.current, d.device, d.push, d.pop, d.synchronize, d.primary_state,
                    d.exchange_mode, d.is_capturing, d.make_event, d.record, d.is_done, d.wait,
                    d.end_event, d.make_stream, d.is_idle, d.set, d.fetch, d.host_memory, d.pitched,
-                   d.allocate, d.free, d.total);
+                   d.allocate, d.give_back, d.total);
 }
 
 } // namespace gmt::interposer

@@ -49,7 +49,7 @@ struct GuardDriver {
   DriverFunction<CUdeviceptr*, std::size_t*, std::size_t, std::size_t, unsigned> pitched{
     "cuMemAllocPitch_v2"};
   DriverFunction<CUdeviceptr*, std::size_t> allocate{"cuMemAlloc_v2"};
-  DriverFunction<CUdeviceptr> free{"cuMemFree_v2"};
+  DriverFunction<CUdeviceptr> give_back{"cuMemFree_v2"};
   DriverFunction<std::size_t*, CUdevice> total{"cuDeviceTotalMem_v2"};
   // Not before CUDA 11.2: without them there is no stream-ordered memory
   DriverFunction<CUmemoryPool*, CUdevice> current_pool{"cuDeviceGetMemPool"};

@@ -3,10 +3,10 @@
 #include "interposer/guard/fence.h"
 
 #include "interposer/guard/driver.h"
-#include "interposer/guard/events.h"
 #include "interposer/guard/notes.h"
 #include "interposer/guard/pools.h"
 #include "interposer/guard/slack.h"
+#include "interposer/guard/store/events.h"
 
 namespace gmt::interposer {
 
@@ -27,7 +27,8 @@ void take_some(std::uint32_t* from, CUcontext context, Some& some) noexcept {
   if (!lock.held()) return;
   for (; *from <= guard_blocks.most() && some.count != kCheckedAtOnce; ++*from) {
     const GuardBlock& block = guard_blocks.at(*from);
-    if (block.state != BlockState::kLive || !block.has_pattern || block.context == nullptr) continue;
+    if (block.state != BlockState::kLive || !block.has_pattern || block.context == nullptr)
+      continue;
     if (context != nullptr && block.context != context) continue;
     if (some.count != 0 && some.blocks[0].context != block.context) return;
     some.numbers[some.count] = *from;
@@ -59,7 +60,7 @@ void keep_findings(const Some& some) noexcept {
   return looked; // one that cannot be looked at will not be better for the others
 }
 
-// The next block that ends with the context, in nobody else's hands then. Pool memory outlives it.
+// The next block that ends with the context, claimed by this thread. Pool memory outlives it.
 std::uint32_t claim_of(CUcontext context, std::uint32_t* from, GuardBlock* claimed) noexcept {
   const GuardLock lock;
   if (!lock.held()) return 0;
@@ -85,7 +86,8 @@ std::uint32_t claim_of(CUcontext context, std::uint32_t* from, GuardBlock* claim
 void check_live_blocks(CUcontext context, trace::GuardMoment moment) noexcept {
   const GuardWork work;
   std::uint32_t from = 1;
-  while (check_some(&from, context, moment)) {}
+  while (check_some(&from, context, moment)) {
+  }
 }
 
 void end_blocks_of(CUcontext context) noexcept {

@@ -76,8 +76,7 @@ bool was_exported(std::uint64_t stack) noexcept {
     verdict.plain = true;
     verdict.why = trace::GuardPlain::kExported;
   } else {
-    verdict.plain =
-      list_excludes(Process::options().guard_exclude, verdict.stack, frames, count);
+    verdict.plain = list_excludes(Process::options().guard_exclude, verdict.stack, frames, count);
   }
   return verdict;
 }

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "interposer/guard/blocks.h"
+#include "interposer/guard/store/blocks.h"
 #include "trace/guard.h"
 
 namespace gmt::interposer {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocation of fenced blocks: see fence.h. Memory of its own is mapped so that the block's end lies
-// at the mapping's end, as near as its alignment allows, with a gap behind it that is never mapped.
+// Allocation of fenced blocks: see fence.h. Memory of its own is mapped so that the block's end
+// lies at the mapping's end, as near as its alignment allows, with a gap behind it that is never
+// mapped.
 #include "interposer/guard/fence.h"
 
 #include <algorithm>
@@ -10,10 +11,10 @@
 #include "interposer/guard/driver.h"
 #include "interposer/guard/exclusions.h"
 #include "interposer/guard/notes.h"
-#include "interposer/guard/physical.h"
 #include "interposer/guard/pools.h"
 #include "interposer/guard/sampler.h"
 #include "interposer/guard/slack.h"
+#include "interposer/guard/store/physical.h"
 #include "interposer/log/process.h"
 
 namespace gmt::interposer {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fenced blocks: making one, freeing it, finding the one that an address belongs to. A function that
-// answers "no" leaves everything as it was, and the caller does what CUDA does without the fence.
+// Fenced blocks: making one, freeing it, finding the one that an address belongs to. A function
+// that answers "no" leaves everything as it was, and the caller does what CUDA does without the
+// fence.
 #pragma once
 
 #include <cuda.h>
@@ -8,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "interposer/guard/blocks.h"
+#include "interposer/guard/store/blocks.h"
 #include "trace/guard.h"
 
 namespace gmt::interposer {
@@ -23,8 +24,8 @@ void forget_guard_blocks() noexcept; // in a forked child
 // ---- fence.cpp
 
 // Of the current context's device. `pool` and `peers` (a bit for each device that may use the block
-// beside its own) are those of stream-ordered memory, else null and 0. Counts why if the block stays
-// plain.
+// beside its own) are those of stream-ordered memory, else null and 0. Counts why if the block
+// stays plain.
 bool allocate_guarded(std::uint64_t bytes, CUmemoryPool pool, std::uint64_t peers,
                       CUdeviceptr* address) noexcept;
 

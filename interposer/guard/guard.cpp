@@ -9,14 +9,14 @@
 #include "interposer/guard/captures.h"
 #include "interposer/guard/devices.h"
 #include "interposer/guard/driver.h"
-#include "interposer/guard/events.h"
 #include "interposer/guard/exclusions.h"
 #include "interposer/guard/fence.h"
 #include "interposer/guard/notes.h"
-#include "interposer/guard/physical.h"
 #include "interposer/guard/pools.h"
-#include "interposer/guard/replacements.h"
+#include "interposer/guard/replacements/replacements.h"
 #include "interposer/guard/slack.h"
+#include "interposer/guard/store/events.h"
+#include "interposer/guard/store/physical.h"
 #include "interposer/log/process.h"
 
 namespace gmt::interposer {

@@ -6,7 +6,7 @@
 
 namespace gmt::interposer {
 
-void begin_guard() noexcept; // if it is asked for; when a session starts
+void begin_guard() noexcept;  // if it is asked for; when a session starts
 void forget_guard() noexcept; // in a forked child, whose memory on the device is none
 
 } // namespace gmt::interposer

@@ -17,7 +17,8 @@ namespace {
 constexpr unsigned kReasons = static_cast<unsigned>(trace::GuardPlain::kCount);
 
 struct Counts {
-  std::atomic<std::uint64_t> guarded, mapped, unused, most_mapped, checked, unchecked, reused, share;
+  std::atomic<std::uint64_t> guarded, mapped, unused, most_mapped, checked, unchecked, reused,
+    share;
   std::atomic<std::uint64_t> plain[kReasons];
   std::atomic<std::uint64_t> events; // of all kinds: the counts are written as it doubles
 };
@@ -28,9 +29,10 @@ void tick() noexcept {
   if ((now & (now - 1)) == 0) write_guard_counts();
 }
 
-void raise(std::atomic<std::uint64_t>& highest, std::uint64_t value) noexcept {
+void keep_highest(std::atomic<std::uint64_t>& highest, std::uint64_t value) noexcept {
   std::uint64_t known = highest.load(std::memory_order_relaxed);
-  while (known < value && !highest.compare_exchange_weak(known, value)) {}
+  while (known < value && !highest.compare_exchange_weak(known, value)) {
+  }
 }
 
 } // namespace
@@ -38,7 +40,7 @@ void raise(std::atomic<std::uint64_t>& highest, std::uint64_t value) noexcept {
 void count_guarded(std::uint64_t mapped, std::uint64_t bytes) noexcept {
   counts.unused.fetch_add(mapped - bytes);
   counts.guarded.fetch_add(1);
-  raise(counts.most_mapped, counts.mapped.fetch_add(mapped) + mapped);
+  keep_highest(counts.most_mapped, counts.mapped.fetch_add(mapped) + mapped);
   tick();
 }
 void count_unguarded(std::uint64_t mapped, std::uint64_t bytes) noexcept {
@@ -95,8 +97,9 @@ void write_guard_counts() noexcept {
 }
 
 void forget_guard_counts() noexcept {
-  for (auto* count : {&counts.guarded, &counts.mapped, &counts.unused, &counts.most_mapped, &counts.checked,
-                      &counts.unchecked, &counts.reused, &counts.share, &counts.events})
+  for (auto* count :
+       {&counts.guarded, &counts.mapped, &counts.unused, &counts.most_mapped, &counts.checked,
+        &counts.unchecked, &counts.reused, &counts.share, &counts.events})
     count->store(0);
   for (auto& plain : counts.plain) plain.store(0);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the trace is told of the fence: patterns that changed, blocks that were given to other
+// What the trace says of the fence: patterns that changed, blocks that were given to other
 // processes, and how many allocations were fenced or why not. The counts are written again as they
 // double and when the process ends, so that a process that is killed leaves them nearly right.
 #pragma once
 
 #include <cstdint>
 
-#include "interposer/guard/blocks.h"
+#include "interposer/guard/store/blocks.h"
 #include "trace/guard.h"
 
 namespace gmt::interposer {
@@ -14,7 +14,7 @@ namespace gmt::interposer {
 void count_guarded(std::uint64_t mapped, std::uint64_t bytes) noexcept;
 void count_unguarded(std::uint64_t mapped, std::uint64_t bytes) noexcept; // one was freed
 void count_plain(trace::GuardPlain why) noexcept;
-void count_unchecked() noexcept; // a block whose pattern nobody could look at
+void count_unchecked() noexcept; // a block whose pattern could not be looked at
 void count_checked(unsigned blocks) noexcept;
 std::uint64_t guarded_now() noexcept;    // bytes that fenced blocks take now
 std::uint64_t guarded_unused() noexcept; // those of them that the program did not ask for

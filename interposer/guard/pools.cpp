@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "interposer/guard/blocks.h"
 #include "interposer/guard/devices.h"
 #include "interposer/guard/driver.h"
+#include "interposer/guard/store/blocks.h"
 
 namespace gmt::interposer {
 
@@ -78,9 +78,8 @@ bool pool_can_be_fenced(CUmemoryPool pool, CUdevice device) noexcept {
 void pool_access(CUmemoryPool pool, CUdevice device, bool may) noexcept {
   if (device < 0 || device >= kMostGuardDevices) return;
   const std::uint64_t bit = std::uint64_t{1} << device;
-  with_pool(pool, true, [bit, may](KnownPool& p) noexcept {
-    p.peers = may ? p.peers | bit : p.peers & ~bit;
-  });
+  with_pool(pool, true,
+            [bit, may](KnownPool& p) noexcept { p.peers = may ? p.peers | bit : p.peers & ~bit; });
 }
 
 std::uint64_t pool_peers(CUmemoryPool pool) noexcept {

@@ -9,11 +9,11 @@
 #include "interposer/guard/captures.h"
 #include "interposer/guard/devices.h"
 #include "interposer/guard/driver.h"
-#include "interposer/guard/events.h"
 #include "interposer/guard/notes.h"
-#include "interposer/guard/physical.h"
 #include "interposer/guard/pools.h"
 #include "interposer/guard/slack.h"
+#include "interposer/guard/store/events.h"
+#include "interposer/guard/store/physical.h"
 #include "interposer/log/process.h"
 
 namespace gmt::interposer {
@@ -79,7 +79,7 @@ Checked check_one(GuardBlock& block, int milliseconds) noexcept {
   return check_patterns(&block, 1, trace::GuardMoment::kFree, milliseconds);
 }
 
-// Some blocks of the list's beginning, which nobody else has then.
+// Some blocks of the list's beginning, claimed by this thread.
 struct Batch {
   std::uint32_t numbers[kCheckedAtOnce];
   GuardBlock blocks[kCheckedAtOnce];
@@ -114,15 +114,13 @@ bool finish(std::uint32_t number, GuardBlock& block, bool wait) noexcept {
   return true;
 }
 
-[[gnu::noinline]] bool finish_batch(bool all) noexcept {
+[[gnu::noinline]] void finish_batch(bool all) noexcept {
   Batch batch;
   take_batch(batch);
-  bool progress = false;
   for (unsigned i = 0; i < batch.count; ++i) {
-    if (finish(batch.numbers[i], batch.blocks[i], all)) progress = true;
-    else let_wait(batch.numbers[i], batch.blocks[i].event);
+    if (!finish(batch.numbers[i], batch.blocks[i], all))
+      let_wait(batch.numbers[i], batch.blocks[i].event);
   }
-  return progress;
 }
 
 bool refuses_in_capture(std::uint32_t number, CUresult* result) noexcept {
@@ -220,10 +218,11 @@ void finish_releases(bool all) noexcept {
   const std::uint32_t waiting = waiting_count.load(std::memory_order_relaxed);
   if (waiting == 0) return;
   const GuardWork work;
-  for (std::uint32_t done = 0; done < waiting; done += kCheckedAtOnce) {
-    if (!finish_batch(all) && !all) return;
-    if (!all) return;
-  }
+  std::uint32_t done = 0;
+  do {
+    finish_batch(all);
+    done += kCheckedAtOnce;
+  } while (all && done < waiting);
 }
 
 void forget_guard_blocks() noexcept {

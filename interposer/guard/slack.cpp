@@ -57,7 +57,8 @@ int wait_for(CUstream stream, int milliseconds) noexcept {
   for (;;) {
     const int result = guard_driver.is_idle(stream);
     if (result != CUDA_ERROR_NOT_READY) return result;
-    if (monotonic_ns() - begin > static_cast<std::uint64_t>(milliseconds) * 1'000'000) return result;
+    if (monotonic_ns() - begin > static_cast<std::uint64_t>(milliseconds) * 1'000'000)
+      return result;
     if (milliseconds > 100) wait_a_little();
   }
 }
@@ -65,8 +66,7 @@ int wait_for(CUstream stream, int milliseconds) noexcept {
 bool fetch(const Checker& checker, const SlackPart& part, unsigned char*& to) noexcept {
   unsigned char* const here = to;
   to += part.bytes;
-  return part.bytes == 0 ||
-         guard_driver.fetch(here, part.address, part.bytes, checker.stream) == 0;
+  return part.bytes == 0 || guard_driver.fetch(here, part.address, part.bytes, checker.stream) == 0;
 }
 
 void compare(GuardBlock& block, const SlackPart& part, const unsigned char*& bytes,

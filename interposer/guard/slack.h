@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "interposer/guard/blocks.h"
+#include "interposer/guard/store/blocks.h"
 #include "trace/guard.h"
 
 namespace gmt::interposer {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernel-out-of-bounds by patterns beside fenced blocks that have changed: shared/guard_damage.h.
 
-#include "analyzer/detectors/shared/fault_words.h"
 #include "analyzer/detectors/shared/guard_damage.h"
+#include "analyzer/detectors/shared/fault_words.h"
 
 namespace gmt {
 namespace {

@@ -17,10 +17,10 @@ namespace {
 
 using trace::GuardMoment;
 
-constexpr std::size_t kMostLaunches = 3; // of different places, the last ones
+constexpr std::size_t kMostLaunches = 3; // of different call sites, the last ones
 constexpr std::size_t kMostShown = 16;   // bytes
 
-// A place that launched a kernel which was given the block.
+// A call site that launched a kernel which was given the block.
 struct Launch {
   StackId stack;
   std::string api;
@@ -37,7 +37,8 @@ std::string bytes_found(const trace::GuardDamageView& damage) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
     char byte[4];
-    std::snprintf(byte, sizeof byte, "%02x", static_cast<unsigned>(words[i / 8] >> i % 8 * 8 & 0xff));
+    std::snprintf(byte, sizeof byte, "%02x",
+                  static_cast<unsigned>(words[i / 8] >> i % 8 * 8 & 0xff));
     text += cat({text.empty() ? "" : " ", byte});
   }
   if (damage.changed() > count) text += " ...";
@@ -106,9 +107,15 @@ private:
     std::string where = behind ? "past the end of " : "before ";
     if (distance != 0 || !behind) where = cat({format_exact_bytes(distance), " ", where});
     else where = cat({"just ", where});
-    f.message = {"a kernel wrote ", format_exact_bytes(damage.changed()), " that begin ", where,
-                 describe_block(*block, facts_), "; ", moment_words(damage.moment()),
-                 ", these bytes were there: ", bytes_found(damage)};
+    f.message = {"a kernel wrote ",
+                 format_exact_bytes(damage.changed()),
+                 " that begin ",
+                 where,
+                 describe_block(*block, facts_),
+                 "; ",
+                 moment_words(damage.moment()),
+                 ", these bytes were there: ",
+                 bytes_found(damage)};
     add_launches(f, damage);
     if (damage.moment() == GuardMoment::kFree && block->freed.value != 0)
       f.stacks.push_back(stack_as(release_role(block->memory_kind), block->freed,
@@ -125,20 +132,22 @@ private:
     const auto found = launches_.find(damage.address());
     std::vector<Launch> given;
     if (found != launches_.end()) {
-      std::ranges::copy_if(found->second.last, std::back_inserter(given), [&](const Launch& launch) {
-        return launch.order > damage.since();
-      });
+      std::ranges::copy_if(found->second.last, std::back_inserter(given),
+                           [&](const Launch& launch) { return launch.order > damage.since(); });
     }
     if (given.empty()) {
       f.advice = cat({"No launch is known that was given the block: a kernel reached it through "
-                      "other memory. ", kHow});
+                      "other memory. ",
+                      kHow});
       return;
     }
     f.advice = given.size() == 1
                  ? cat({"Look at the bounds of the stores of the kernel that is launched there: no "
-                        "other launch is known that was given the block. ", kHow})
+                        "other launch is known that was given the block. ",
+                        kHow})
                  : cat({"Look at the bounds of the stores of these kernels, which were given the "
-                        "block since it was whole: one of them wrote there. ", kHow});
+                        "block since it was whole: one of them wrote there. ",
+                        kHow});
     for (auto launch = given.rbegin(); launch != given.rend(); ++launch)
       f.stacks.push_back(stack_as(StackRole::kLaunched, launch->stack, launch->api));
   }

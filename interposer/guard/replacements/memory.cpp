@@ -7,7 +7,8 @@
 #include "interposer/guard/fence.h"
 #include "interposer/guard/notes.h"
 #include "interposer/guard/pools.h"
-#include "interposer/guard/replacements.h"
+#include "interposer/guard/replacements/replacements.h"
+#include "interposer/guard/store/physical.h"
 
 namespace gmt::interposer {
 
@@ -21,11 +22,24 @@ CUstream of_thread(CUstream stream) noexcept {
   return stream != nullptr ? stream : CU_STREAM_PER_THREAD;
 }
 
+// The driver's own allocation. Where it finds no memory, it gets back what the fence keeps or has
+// not given back yet.
+template <class Function, class... Args> CUresult plainly(Function* real, Args... args) noexcept {
+  const CUresult result = real(args...);
+  CUdevice device = -1;
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || !guard_is_on() || any_capture()) return result;
+  if (guard_driver.device(&device) != 0) return result;
+  finish_releases(true);
+  if (kept_bytes(device) == 0) return result;
+  release_kept(device);
+  return real(args...);
+}
+
 // ---- allocations
 
 CUresult cuMemAlloc_v2_here(CUdeviceptr* address, std::size_t bytes) noexcept {
   if (guard_is_on() && allocate_guarded(bytes, nullptr, 0, address)) return CUDA_SUCCESS;
-  return ROW(cuMemAlloc_v2)(address, bytes);
+  return plainly(ROW(cuMemAlloc_v2), address, bytes);
 }
 
 // Rows begin where the driver would have them begin; false if the arguments are not plainly right.
@@ -48,7 +62,7 @@ bool pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t width, std::s
 CUresult cuMemAllocPitch_v2_here(CUdeviceptr* address, std::size_t* pitch, std::size_t width,
                                  std::size_t height, unsigned element) noexcept {
   if (guard_is_on() && pitched(address, pitch, width, height, element)) return CUDA_SUCCESS;
-  return ROW(cuMemAllocPitch_v2)(address, pitch, width, height, element);
+  return plainly(ROW(cuMemAllocPitch_v2), address, pitch, width, height, element);
 }
 
 // Memory of a pool that can be used at once, whatever the stream still does.
@@ -68,24 +82,24 @@ bool from_pool(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
 
 CUresult cuMemAllocAsync_here(CUdeviceptr* address, std::size_t bytes, CUstream stream) noexcept {
   if (guard_is_on() && from_pool(address, bytes, nullptr, stream)) return CUDA_SUCCESS;
-  return ROW(cuMemAllocAsync)(address, bytes, stream);
+  return plainly(ROW(cuMemAllocAsync), address, bytes, stream);
 }
 CUresult cuMemAllocAsync_ptsz_here(CUdeviceptr* address, std::size_t bytes,
                                    CUstream stream) noexcept {
   if (guard_is_on() && from_pool(address, bytes, nullptr, of_thread(stream))) return CUDA_SUCCESS;
-  return ROW(cuMemAllocAsync_ptsz)(address, bytes, stream);
+  return plainly(ROW(cuMemAllocAsync_ptsz), address, bytes, stream);
 }
 CUresult cuMemAllocFromPoolAsync_here(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
                                       CUstream stream) noexcept {
   if (guard_is_on() && pool != nullptr && from_pool(address, bytes, pool, stream))
     return CUDA_SUCCESS;
-  return ROW(cuMemAllocFromPoolAsync)(address, bytes, pool, stream);
+  return plainly(ROW(cuMemAllocFromPoolAsync), address, bytes, pool, stream);
 }
 CUresult cuMemAllocFromPoolAsync_ptsz_here(CUdeviceptr* address, std::size_t bytes,
                                            CUmemoryPool pool, CUstream stream) noexcept {
   if (guard_is_on() && pool != nullptr && from_pool(address, bytes, pool, of_thread(stream)))
     return CUDA_SUCCESS;
-  return ROW(cuMemAllocFromPoolAsync_ptsz)(address, bytes, pool, stream);
+  return plainly(ROW(cuMemAllocFromPoolAsync_ptsz), address, bytes, pool, stream);
 }
 
 // ---- frees

@@ -13,7 +13,7 @@
 #include "interposer/base/bounded_lock.h"
 #include "interposer/base/fork_guard.h"
 #include "interposer/base/signal_guard.h"
-#include "interposer/guard/address_space.h"
+#include "interposer/guard/store/address_space.h"
 
 namespace gmt::interposer {
 
@@ -47,7 +47,8 @@ struct GuardBlock {
   std::uint64_t behind() const noexcept { return mapping + mapped - end(); }
 };
 
-// Signals wait meanwhile, so that no handler waits for its own thread; a fork finds nobody inside.
+// Signals wait meanwhile, so that no handler waits for its own thread; a fork finds no thread
+// inside.
 class GuardLock {
 public:
   GuardLock() noexcept : lock_(taken_, kMilliseconds) {}

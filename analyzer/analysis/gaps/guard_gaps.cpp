@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See guard_gaps.h.
 
-#include "analyzer/analysis/guard_gaps.h"
+#include "analyzer/analysis/gaps/guard_gaps.h"
 
 #include <algorithm>
 #include <numeric>
@@ -26,8 +26,8 @@ std::string_view why_plain(GuardPlain why) {
   case GuardPlain::kTooSmall: return "below --guard-min";
   case GuardPlain::kNotSampled: return "not in the sample";
   case GuardPlain::kExported:
-    return "from places that had given memory to other processes (--guard-exclude names such "
-           "places)";
+    return "from call sites that had given memory to other processes (--guard-exclude names such "
+           "sites)";
   case GuardPlain::kExcluded: return "by --guard-exclude";
   case GuardPlain::kSharedPool: return "from pools that can be shared or have a largest size";
   case GuardPlain::kNotSupported: return "because the device or the driver cannot map memory so";
@@ -47,9 +47,9 @@ void explain_plain(const GuardUse& use, Findings& findings) {
                    why_plain(static_cast<GuardPlain>(i))});
   }
   findings.not_checked(
-    {std::string(kGuardedKind), cat({"--guard left ", format_count(plain), " of ",
-                                 format_plural(plain + use.fenced, "allocation"),
-                                 " of device memory plain: ", causes})});
+    {std::string(kGuardedKind),
+     cat({"--guard left ", format_count(plain), " of ",
+          format_plural(plain + use.fenced, "allocation"), " of device memory plain: ", causes})});
 }
 
 // Memory that is never fenced.
@@ -68,6 +68,28 @@ void explain_other_memory(const Heap& heap, Findings& findings) {
           format_plural(blocks, "allocation")})});
 }
 
+// Libraries that cut arrays out of segments, and what makes each array a block.
+void explain_pools(const ProcessModel& model, Findings& findings) {
+  struct Pool {
+    std::string_view library, name, remedy;
+  };
+  constexpr Pool kPools[] = {
+    {"libc10_cuda.so", "PyTorch", "--guard tensors turns its cache off"},
+    {"/xla_cuda", "JAX", "--guard tensors turns its allocator off"},
+    {"/cupy/", "CuPy", "cupy.cuda.set_allocator(None) turns its pool off"},
+    {"librmm.so", "RMM", "rmm.reinitialize(pool_allocator=False) turns its pool off"},
+  };
+  for (const Pool& pool : kPools) {
+    if (!model.is_loaded(pool.library)) continue;
+    if (model.fences_tensors() && pool.remedy.starts_with("--guard")) continue;
+    findings.not_checked(
+      {std::string(kGuardedKind), cat({pool.name,
+                                       " cuts arrays out of larger blocks, which are fenced as a "
+                                       "whole: ",
+                                       pool.remedy})});
+  }
+}
+
 } // namespace
 
 void explain_guard_gaps(const ProcessModel& model, const Heap& heap, Findings& findings) {
@@ -75,6 +97,7 @@ void explain_guard_gaps(const ProcessModel& model, const Heap& heap, Findings& f
   if (!use.asked) return;
   explain_plain(use, findings);
   explain_other_memory(heap, findings);
+  explain_pools(model, findings);
   if (use.unchecked != 0) {
     findings.not_checked({std::string(kGuardedKind),
                           cat({"the bytes beside ", format_plural(use.unchecked, "fenced block"),

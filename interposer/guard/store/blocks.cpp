@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See blocks.h.
-#include "interposer/guard/blocks.h"
+#include "interposer/guard/store/blocks.h"
 
 #include <new>
 #include <sys/mman.h>
@@ -55,9 +55,8 @@ void GuardBlocks::remove(std::uint32_t number) noexcept {
 }
 
 std::uint32_t GuardBlocks::find_any(CUdeviceptr address) noexcept {
-  return covers(address)
-           ? space_.owner(static_cast<std::uint32_t>((address - base_) / kGuardUnit))
-           : 0;
+  return covers(address) ? space_.owner(static_cast<std::uint32_t>((address - base_) / kGuardUnit))
+                         : 0;
 }
 
 std::uint32_t GuardBlocks::find(CUdeviceptr address) noexcept {

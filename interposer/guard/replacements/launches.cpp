@@ -6,7 +6,7 @@
 #include "interposer/guard/captures.h"
 #include "interposer/guard/driver.h"
 #include "interposer/guard/fence.h"
-#include "interposer/guard/replacements.h"
+#include "interposer/guard/replacements/replacements.h"
 
 namespace gmt::interposer {
 
@@ -35,7 +35,8 @@ void install_row(Install install, CUresult (*)(Args...)) noexcept { // for its t
 } // namespace
 
 void install_launches(Install install) noexcept {
-#define ROW(symbol, declared) install_row<trace::kApi_##symbol>(install, static_cast<decltype(&declared)>(nullptr))
+#define ROW(symbol, declared)                                                                      \
+  install_row<trace::kApi_##symbol>(install, static_cast<decltype(&declared)>(nullptr))
   ROW(cuLaunchKernel, cuLaunchKernel);
   ROW(cuLaunchKernel_ptsz, cuLaunchKernel);
   ROW(cuLaunchKernelEx, cuLaunchKernelEx);

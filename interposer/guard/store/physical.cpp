@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // See physical.h.
-#include "interposer/guard/physical.h"
+#include "interposer/guard/store/physical.h"
 
-#include "interposer/guard/blocks.h"
 #include "interposer/guard/driver.h"
+#include "interposer/guard/store/blocks.h"
 
 namespace gmt::interposer {
 

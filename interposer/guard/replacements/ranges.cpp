@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "interposer/guard/fence.h"
-#include "interposer/guard/replacements.h"
+#include "interposer/guard/replacements/replacements.h"
 #include "interposer/recorders/arrays.h"
 #include "interposer/recorders/batches.h"
 #include "interposer/recorders/bindings.h"
@@ -41,8 +41,8 @@ bool leaves_block(const Rows& r) noexcept {
   GuardBlock block;
   const std::uint64_t extent = extent_of(r);
   if (extent == 0 || !find_guarded(r.address, &block)) return false;
-  return block.state != BlockState::kLive || r.address < block.address ||
-         r.address > block.end() || extent > block.end() - r.address;
+  return block.state != BlockState::kLive || r.address < block.address || r.address > block.end() ||
+         extent > block.end() - r.address;
 }
 
 bool copy_leaves_block(const Record& record) noexcept {
@@ -50,10 +50,10 @@ bool copy_leaves_block(const Record& record) noexcept {
   const bool shaped = copy.has_second_slot() && copy.height() != 0;
   const std::uint64_t row = shaped ? copy.width() : copy.bytes();
   const std::uint64_t height = shaped ? copy.height() : 0;
-  const Rows to{copy.destination(), row,          copy.destination_pitch(), height,
-                copy.depth(),       copy.destination_rows()};
-  const Rows from{copy.source(), row, copy.source_pitch(), height, copy.depth(),
-                  copy.source_rows()};
+  const Rows to{copy.destination(),     row, copy.destination_pitch(), height, copy.depth(),
+                copy.destination_rows()};
+  const Rows from{copy.source(), row,          copy.source_pitch(),
+                  height,        copy.depth(), copy.source_rows()};
   return (trace::destination_side(record.flags) != Side::kArray && leaves_block(to)) ||
          (trace::source_side(record.flags) != Side::kArray && leaves_block(from));
 }

@@ -34,8 +34,10 @@ public:
   void give_unused(AddressRange range) noexcept;
 
   bool has_wrapped() const noexcept { return reused_ != 0; }
-  std::uint64_t reused() const noexcept { return reused_; }     // ranges that were handed out again
-  std::uint64_t forgotten() const noexcept { return forgotten_; } // ranges that found no room to rest
+  std::uint64_t reused() const noexcept { return reused_; } // ranges that were handed out again
+  std::uint64_t forgotten() const noexcept {
+    return forgotten_;
+  } // ranges that found no room to rest
 
   // Which block has a unit: 0 for none. Kept for lookups by address.
   std::uint32_t owner(std::uint32_t unit) const noexcept { return owners_[unit]; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See events.h. An event that another context made is refused when it is recorded: a new one takes
 // its place.
-#include "interposer/guard/events.h"
+#include "interposer/guard/store/events.h"
 
 #include <atomic>
 

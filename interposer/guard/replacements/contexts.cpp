@@ -8,7 +8,7 @@
 #include "interposer/guard/fence.h"
 #include "interposer/guard/notes.h"
 #include "interposer/guard/pools.h"
-#include "interposer/guard/replacements.h"
+#include "interposer/guard/replacements/replacements.h"
 
 namespace gmt::interposer {
 
@@ -28,8 +28,7 @@ CUstream of_thread(CUstream stream) noexcept {
 CUcontext primary_of(CUdevice device) noexcept {
   auto* const retain =
     driver_row<CUresult(CUcontext*, CUdevice)>(trace::kApi_cuDevicePrimaryCtxRetain);
-  auto* const release =
-    driver_row<CUresult(CUdevice)>(trace::kApi_cuDevicePrimaryCtxRelease_v2);
+  auto* const release = driver_row<CUresult(CUdevice)>(trace::kApi_cuDevicePrimaryCtxRelease_v2);
   unsigned flags = 0;
   int active = 0;
   CUcontext context = nullptr;
@@ -92,8 +91,8 @@ CUresult cuMemPoolSetAccess_here(CUmemoryPool pool, const CUmemAccessDesc* map,
 CUresult cuMemPoolSetAttribute_here(CUmemoryPool pool, CUmemPool_attribute attribute,
                                     void* value) noexcept {
   const CUresult result = ROW(cuMemPoolSetAttribute)(pool, attribute, value);
-  const bool high = attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH ||
-                    attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH;
+  const bool high =
+    attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH || attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH;
   if (result == CUDA_SUCCESS && high && guard_is_on()) reset_pool_high(pool);
   return result;
 }

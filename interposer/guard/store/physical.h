@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Physical memory for blocks. Making it takes longer than all else, so that some of what blocks gave
-// back is kept, by device and size, the last one first. Its lock is never held over a CUDA call.
+// Physical memory for blocks. Making it takes longer than all else, so that some of what blocks
+// gave back is kept, by device and size, the last one first. Its lock is never held over a CUDA
+// call.
 #pragma once
 
 #include <cuda.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See address_space.h. The tables are large and mostly never touched: mapped without a reserve of
 // memory, they cost nothing until then.
-#include "interposer/guard/address_space.h"
+#include "interposer/guard/store/address_space.h"
 
 #include <sys/mman.h>
 

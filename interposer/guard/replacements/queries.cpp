@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replacements of what the program asks about addresses and memory: the answers are those that plain
-// blocks would have got. Bytes that are mapped beside a block are no memory to the program.
+// Replacements of what the program asks about addresses and memory: the answers are those that
+// plain blocks would have got. Bytes that are mapped beside a block are no memory to the program.
 #include <algorithm>
 #include <cstring>
 
 #include "interposer/guard/devices.h"
 #include "interposer/guard/driver.h"
 #include "interposer/guard/fence.h"
-#include "interposer/guard/physical.h"
 #include "interposer/guard/pools.h"
-#include "interposer/guard/replacements.h"
+#include "interposer/guard/replacements/replacements.h"
+#include "interposer/guard/store/physical.h"
 
 namespace gmt::interposer {
 
