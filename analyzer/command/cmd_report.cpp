@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/command/baseline_check.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
 #include "analyzer/command/report_files.h"
@@ -92,12 +93,16 @@ int command_report(const Settings& settings) {
   }
   OutputFile output(settings.output, STDOUT_FILENO);
   const ReportFiles files(settings);
+  const BaselineCheck baseline(settings);
   std::vector<TraceDir> traces;
   for (TraceHead& head : heads) traces.push_back(open_trace(std::move(head)).value());
-  const Report report = build_report(traces, report_options(settings));
+  Report report = build_report(traces, report_options(settings));
+  baseline.compare(report);
   output.write(render(report, settings, output.descriptor()));
   files.write(report);
-  if (has_finding(report, settings.fail_on)) return static_cast<int>(ExitStatus::kFindings);
+  if (!report.no_cuda_calls) baseline.update(report);
+  if (!baseline.is_update() && has_finding(report, settings.fail_on))
+    return static_cast<int>(ExitStatus::kFindings);
   const auto incomplete = std::ranges::find_if(
     report.processes, [](const ProcessReport& process) { return !process.missing.empty(); });
   if (incomplete != report.processes.end()) {

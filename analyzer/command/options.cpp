@@ -73,6 +73,12 @@ std::vector<Row> make_rows() {
      "a rule that the program must keep, as in --policy 'max-device-bytes 2G' (see 'gpumemtrace help "
      "policy'); may be repeated"},
     {"policy-file", "FILE", kReports, "a file of such rules, one a line; may be repeated"},
+    {"baseline", "FILE", kReports,
+     "findings that are accepted: only what is not in the file, or has grown, is shown and fails"},
+    {"baseline-tolerance", "PERCENT", kReports,
+     "how much count and bytes of a finding may grow against the baseline (default 0%)"},
+    {"update-baseline", "", kReports,
+     "write the findings of this run into the baseline; then no finding fails the check"},
     {"coalescing-floor", "SIZE", kReports,
      "with --coalescing: leave out accesses of which all launches waste less (default 1M)"},
     {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
@@ -242,6 +248,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   }
   settings.help = values.count("help") != 0;
   settings.print_suppressions = values.count("print-suppressions") != 0;
+  settings.update_baseline = values.count("update-baseline") != 0;
   settings.symbols = values.count("no-symbols") == 0;
   const auto all = [&](const std::string& name) {
     return values.count(name) ? values[name].as<std::vector<std::string>>()

@@ -119,8 +119,10 @@ std::string render_file(const Report& report, const Settings& settings, std::str
 }
 
 bool has_finding(const Report& report, Severity least) {
-  return std::any_of(report.findings.begin(), report.findings.end(),
-                     [least](const ReportedFinding& finding) { return finding.severity >= least; });
+  return std::any_of(
+    report.findings.begin(), report.findings.end(), [least](const ReportedFinding& finding) {
+      return finding.severity >= least && finding.baseline != BaselineState::kKnown;
+    });
 }
 
 std::string count_text(const Report& report) {
