@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "analyzer/command/baseline_check.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
-#include "analyzer/command/report_files.h"
 #include "analyzer/command/report_options.h"
+#include "analyzer/command/reporting/baseline_check.h"
+#include "analyzer/command/reporting/report_files.h"
 #include "analyzer/command/run/environment.h"
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/command/run/program_check.h"

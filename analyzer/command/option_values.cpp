@@ -270,7 +270,7 @@ void read_values(const Last& last, Settings& settings) {
                                             {"simulated", DeviceChoice::kSimulated}});
   }
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
-  if (settings.command == CommandId::kReport)
+  if (settings.command == CommandId::kReport || settings.command == CommandId::kDiff)
     return; // its --stack-depth is about showing, not keeping
   for (const InterposerOption& option : interposer_options()) {
     if (const auto v = last(option.flag))

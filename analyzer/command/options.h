@@ -28,7 +28,8 @@ enum class CommandId : unsigned {
   kReport = 8,
   kDump = 16,
   kHelp = 32,
-  kNvcc = 64
+  kNvcc = 64,
+  kDiff = 128
 };
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };

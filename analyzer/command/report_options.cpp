@@ -96,7 +96,9 @@ ReportOptions report_options(const Settings& settings) {
   options.symbols = settings.symbols;
   options.all_stacks = needs_stacks(settings);
   // The binaries are here now
-  options.write_symbols = settings.symbols && settings.command != CommandId::kReport;
+  const bool is_run =
+    settings.command != CommandId::kReport && settings.command != CommandId::kDiff;
+  options.write_symbols = settings.symbols && is_run;
   return options;
 }
 

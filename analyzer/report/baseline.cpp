@@ -30,13 +30,13 @@ BaselineState state_of(const ReportedFinding& now, const BaselineFinding* before
   return is_within ? BaselineState::kKnown : BaselineState::kGrown;
 }
 
-void note_gone(const std::vector<const BaselineFinding*>& gone, Report& report) {
+void note_gone(const std::vector<BaselineFinding>& gone, Report& report) {
   if (gone.empty()) return;
   std::string text = format_plural(gone.size(), "finding") + " of the baseline " +
                      (gone.size() == 1 ? "is" : "are") + " not in this report: ";
   for (std::size_t i = 0; i < gone.size() && i < kMostNamed; ++i) {
-    text += (i == 0 ? "" : ", ") + gone[i]->kind;
-    if (!gone[i]->functions.empty()) text += " in " + gone[i]->functions;
+    text += (i == 0 ? "" : ", ") + gone[i].kind;
+    if (!gone[i].functions.empty()) text += " in " + gone[i].functions;
   }
   if (gone.size() > kMostNamed) text += ", and " + format_plural(gone.size() - kMostNamed, "other");
   report.remarks.push_back(text + "; --update-baseline takes them out of the file");
@@ -104,7 +104,8 @@ bool Tolerance::allows(std::uint64_t now, std::uint64_t before) const {
   return static_cast<long double>(now) <= limit;
 }
 
-void compare_with(const Baseline& baseline, Tolerance tolerance, Report& report) {
+std::vector<BaselineFinding> mark_states(const Baseline& baseline, Tolerance tolerance,
+                                         Report& report) {
   std::map<std::string_view, const BaselineFinding*> known;
   for (const BaselineFinding& finding : baseline.findings)
     known.try_emplace(finding.fingerprint, &finding);
@@ -114,12 +115,16 @@ void compare_with(const Baseline& baseline, Tolerance tolerance, Report& report)
     finding.baseline = state_of(finding, at == known.end() ? nullptr : at->second, tolerance);
     gone.erase(finding.fingerprint);
   }
-  std::vector<const BaselineFinding*> list;
+  std::vector<BaselineFinding> list;
   for (const BaselineFinding& finding : baseline.findings) {
     const auto at = gone.find(finding.fingerprint);
-    if (at != gone.end() && at->second == &finding) list.push_back(&finding);
+    if (at != gone.end() && at->second == &finding) list.push_back(finding);
   }
-  note_gone(list, report);
+  return list;
+}
+
+void compare_with(const Baseline& baseline, Tolerance tolerance, Report& report) {
+  note_gone(mark_states(baseline, tolerance, report), report);
 }
 
 void check_growth(const Baseline& baseline, Tolerance tolerance, const std::string& rule,

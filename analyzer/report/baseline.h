@@ -40,7 +40,10 @@ struct Tolerance {
   bool allows(std::uint64_t now, std::uint64_t before) const;
 };
 
-// Says of each finding whether it is new, and in a remark what is gone.
+// Says of each finding whether it is new. Returns what is gone.
+std::vector<BaselineFinding> mark_states(const Baseline& baseline, Tolerance tolerance,
+                                         Report& report);
+// The same, and what is gone is said in a remark.
 void compare_with(const Baseline& baseline, Tolerance tolerance, Report& report);
 
 // A rule 'max-growth 5%': an error if the peak or the live memory is further above the baseline's.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparison with a baseline; see baseline_check.h.
 
-#include "analyzer/command/baseline_check.h"
+#include "analyzer/command/reporting/baseline_check.h"
 
 #include <unistd.h>
 
