@@ -173,6 +173,12 @@ std::string interposer_value(const InterposerOption& option, const std::string& 
 }
 
 void read_report_values(const Last& last, Settings& s) {
+  if (const auto v = last("baseline")) s.baseline = *v;
+  if (const auto v = last("baseline-tolerance")) {
+    const std::optional<std::uint64_t> percent = parse_percent(*v);
+    if (!percent) wrong_value("baseline-tolerance", *v, "a whole number of percent, such as 10%");
+    s.baseline_tolerance = *percent;
+  }
   if (const auto v = last("source-root")) s.source_root = *v;
   if (const auto v = last("fail-on")) {
     s.fail_on = choice<Severity>(
@@ -274,12 +280,18 @@ void read_values(const Last& last, Settings& settings) {
                     ExitStatus::kUsage);
   }
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
-  if (settings.command == CommandId::kReport)
+  if (settings.command == CommandId::kReport || settings.command == CommandId::kDiff)
     return; // its --stack-depth is about showing, not keeping
   for (const InterposerOption& option : interposer_options()) {
     if (const auto v = last(option.flag))
       settings.interposer.emplace_back(option.environment, interposer_value(option, *v));
   }
+}
+
+std::optional<std::uint64_t> parse_percent(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
+  return value && *value <= 1'000'000 ? value : std::nullopt;
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {

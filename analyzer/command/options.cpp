@@ -28,7 +28,8 @@ constexpr unsigned kPrograms =
   bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kRecord);
 constexpr unsigned kReports =
   bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
-constexpr unsigned kAll = kPrograms | kReports | bit(CommandId::kDump) | bit(CommandId::kHelp);
+constexpr unsigned kAll =
+  kPrograms | kReports | bit(CommandId::kDiff) | bit(CommandId::kDump) | bit(CommandId::kHelp);
 
 struct Row {
   std::string name;
@@ -54,12 +55,14 @@ const char* option_placeholder(InterposerOptionType type) {
 }
 
 std::vector<Row> make_rows() {
-  const unsigned verdicts = bit(CommandId::kCheck) | bit(CommandId::kReport);
+  const unsigned verdicts =
+    bit(CommandId::kCheck) | bit(CommandId::kReport) | bit(CommandId::kDiff);
+  const unsigned compared = kReports | bit(CommandId::kDiff);
   std::vector<Row> rows = {
     {"format", "FORMAT[=FILE]", kReports,
      "form of the report: " + format_list() +
        " (default text); with =FILE one more report, in that file; may be repeated"},
-    {"output", "FILE", kReports, "write the report to a file", "o"},
+    {"output", "FILE", compared, "write the report to a file", "o"},
     {"fail-on", "SEVERITY", verdicts,
      "the least severity that fails: note, warning or error (default error)"},
     {"error-exitcode", "N", bit(CommandId::kCheck),
@@ -77,6 +80,12 @@ std::vector<Row> make_rows() {
      "a rule that the program must keep, as in --policy 'max-device-bytes 2G' (see 'gpumemtrace help "
      "policy'); may be repeated"},
     {"policy-file", "FILE", kReports, "a file of such rules, one a line; may be repeated"},
+    {"baseline", "FILE", kReports,
+     "findings that are accepted: only what is not in the file, or has grown, is shown and fails"},
+    {"baseline-tolerance", "PERCENT", compared,
+     "how much count and bytes of a finding may grow against the baseline, or the run before (default 0%)"},
+    {"update-baseline", "", kReports,
+     "write the findings of this run into the baseline; then no finding fails the check"},
     {"coalescing-floor", "SIZE", kReports,
      "with --coalescing: leave out accesses of which all launches waste less (default 1M)"},
     {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
@@ -88,7 +97,7 @@ std::vector<Row> make_rows() {
     {"source-root", "DIR", kReports,
      "folder of the sources, to which sarif, gitlab, junit and markdown name files (default: the top of "
      "the git repository here, else the folder of main)"},
-    {"no-symbols", "", kReports, "show modules and offsets instead of functions and lines"},
+    {"no-symbols", "", compared, "show modules and offsets instead of functions and lines"},
     {"color", "WHEN", kReports,
      "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"},
     {"stack-depth", "N", bit(CommandId::kReport),
@@ -258,6 +267,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   }
   settings.help = values.count("help") != 0;
   settings.print_suppressions = values.count("print-suppressions") != 0;
+  settings.update_baseline = values.count("update-baseline") != 0;
   settings.symbols = values.count("no-symbols") == 0;
   settings.require_kernels = values.count("require-kernels") != 0;
   const auto all = [&](const std::string& name) {

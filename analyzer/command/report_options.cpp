@@ -98,7 +98,9 @@ ReportOptions report_options(const Settings& settings) {
   options.symbols = settings.symbols;
   options.all_stacks = any_needs(settings, &OutputInfo::needs_stacks);
   // The binaries are here now
-  options.write_symbols = settings.symbols && settings.command != CommandId::kReport;
+  const bool is_run =
+    settings.command != CommandId::kReport && settings.command != CommandId::kDiff;
+  options.write_symbols = settings.symbols && is_run;
   return options;
 }
 
@@ -121,8 +123,10 @@ std::string render_file(const Report& report, const Settings& settings, std::str
 }
 
 bool has_finding(const Report& report, Severity least) {
-  return std::any_of(report.findings.begin(), report.findings.end(),
-                     [least](const ReportedFinding& finding) { return finding.severity >= least; });
+  return std::any_of(
+    report.findings.begin(), report.findings.end(), [least](const ReportedFinding& finding) {
+      return finding.severity >= least && finding.baseline != BaselineState::kKnown;
+    });
 }
 
 std::string count_text(const Report& report) {

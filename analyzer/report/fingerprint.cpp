@@ -91,7 +91,7 @@ std::string module_identity(const Frame& frame) {
   return std::string(name.substr(0, version == std::string_view::npos ? version : version + 3));
 }
 
-void add_frames(const LabelledStack& stack, bool users_only, std::vector<std::string>& names) {
+void add_frames(const CallStack& stack, bool users_only, std::vector<std::string>& names) {
   for (const Frame& frame : stack.frames) {
     if (names.size() == kMostFrames) return;
     if (frame.tail_call || (users_only && !is_users_frame(frame))) continue;
@@ -135,6 +135,13 @@ std::vector<std::string> identity_of(const ReportedFinding& finding) {
   }
   if (finding.access && !finding.access->kernel.empty())
     names.push_back(function_identity(finding.access->kernel));
+  return names;
+}
+
+std::vector<std::string> identity_of(const CallStack& stack) {
+  std::vector<std::string> names;
+  add_frames(stack, true, names);
+  if (names.empty()) add_frames(stack, false, names);
   return names;
 }
 

@@ -24,6 +24,9 @@ std::string function_identity(std::string_view function);
 // Innermost first: of the first stack that has frames of the user's, else of any frames.
 std::vector<std::string> identity_of(const ReportedFinding& finding);
 
+// The same of one stack; empty if it has no frames.
+std::vector<std::string> identity_of(const CallStack& stack);
+
 std::string fingerprint_of(const ReportedFinding& finding); // "1-0123456789abcdef"
 
 // Sets the fingerprints of all. Of equal ones the second ends in "-2", and so on.

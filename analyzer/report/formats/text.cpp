@@ -164,6 +164,10 @@ void add_held_back(std::string& out, const Report& report, std::size_t more,
   if (more != 0) {
     out += fmt::format("{} not shown: --limit 0 shows all\n", format_plural(more, "more finding"));
   }
+  if (report.in_baseline != 0) {
+    out +=
+      fmt::format("{} not shown: in the baseline\n", format_plural(report.in_baseline, "finding"));
+  }
   if (report.below_min_bytes != 0) {
     out += fmt::format("{} not shown: smaller than --min-bytes\n",
                        format_plural(report.below_min_bytes, "finding"));
@@ -264,7 +268,23 @@ void add_totals(std::string& out, const Report& report) {
                      format_bytes(heap_live));
 }
 
+// What the baseline knows is only counted.
+Report without_known(const Report& report) {
+  Report rest = report;
+  rest.in_baseline = std::erase_if(rest.findings, [](const ReportedFinding& finding) {
+    return finding.baseline == BaselineState::kKnown;
+  });
+  return rest;
+}
+
+bool knows_some(const Report& report) {
+  return std::ranges::any_of(report.findings, [](const ReportedFinding& finding) {
+    return finding.baseline == BaselineState::kKnown;
+  });
+}
+
 void write_text(const Report& report, const OutputOptions& given, std::ostream& stream) {
+  if (knows_some(report)) return write_text(without_known(report), given, stream);
   OutputOptions options = given;
   std::string out;
   add_header(out, report);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files with further reports; see report_files.h.
 
-#include "analyzer/command/report_files.h"
+#include "analyzer/command/reporting/report_files.h"
 
 #include <unistd.h>
 
