@@ -22,13 +22,11 @@ PAGES = (
 )
 
 
-def setUpModule():
-    global driver, page
-    shutil.rmtree(browser.FOLDER, ignore_errors=True)
-    os.makedirs(browser.FOLDER)
-    subprocess.run([os.environ["GMT_WRITE_PAGES"], browser.FOLDER], check=True)
-    driver = browser.start()
-    page = browser.Page(driver)
+shutil.rmtree(browser.FOLDER, ignore_errors=True)
+os.makedirs(browser.FOLDER)
+subprocess.run([os.environ["GMT_WRITE_PAGES"], browser.FOLDER], check=True)
+driver = browser.start()
+page = browser.Page(driver)
 
 
 def tearDownModule():
@@ -258,7 +256,7 @@ class Timeline(unittest.TestCase):
 
     def test_ranges(self):
         page.open("training", "timeline")
-        named = {text for text in page.texts("g.range title")}
+        named = set(page.texts("g.range title"))
         self.assertTrue(any(text.startswith("epoch 3, ") for text in named), named)
 
 
