@@ -43,7 +43,7 @@ public:
         findings_(model_.ranges(), options.group_by_range), detectors_(model_),
         process_(describe(trace)) {
     if (options.history.columns == 0) return;
-    history_.emplace(options.history, model_.ranges());
+    history_.emplace(options.history, model_);
     heap_.watch(*history_);
   }
 
@@ -114,8 +114,7 @@ void TraceAnalysis::finish() {
 Analysis TraceAnalysis::take() {
   std::vector<StackUse> uses = use_by_stack(heap_);
   if (history_) {
-    process_.history = history_->finish(
-      {model_, model_, stream_.stacks(), stream_.trace().modules, uses, heap_.use()});
+    process_.history = history_->finish(uses, heap_.use());
   }
   return {.process = std::move(process_),
           .findings = findings_.take_findings(),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each view of a page in a browser: its figures are those of the JSON report, and nothing leaves it."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -22,13 +23,11 @@ PAGES = (
 )
 
 
-def setUpModule():
-    global driver, page
-    shutil.rmtree(browser.FOLDER, ignore_errors=True)
-    os.makedirs(browser.FOLDER)
-    subprocess.run([os.environ["GMT_WRITE_PAGES"], browser.FOLDER], check=True)
-    driver = browser.start()
-    page = browser.Page(driver)
+shutil.rmtree(browser.FOLDER, ignore_errors=True)
+os.makedirs(browser.FOLDER)
+subprocess.run([os.environ["GMT_WRITE_PAGES"], browser.FOLDER], check=True)
+driver = browser.start()
+page = browser.Page(driver)
 
 
 def tearDownModule():
@@ -258,7 +257,7 @@ class Timeline(unittest.TestCase):
 
     def test_ranges(self):
         page.open("training", "timeline")
-        named = {text for text in page.texts("g.range title")}
+        named = set(page.texts("g.range title"))
         self.assertTrue(any(text.startswith("epoch 3, ") for text in named), named)
 
 
@@ -316,6 +315,35 @@ class Kernels(unittest.TestCase):
     def test_findings_inside_kernels(self):
         page.open("kernels", "kernels")
         self.assertEqual(page.texts("#view-kernels .links a"), ["error device-heap-leak"])
+
+
+class Command(unittest.TestCase):
+    """Traces that were recorded on a GPU, through the command."""
+
+    def report(self, fixture):
+        trace = os.path.join(os.environ["GMT_FIXTURES"], fixture)
+        for form in ("html", "json"):
+            output = os.path.join(browser.FOLDER, f"{fixture}.{form}")
+            command = [os.environ["GMT_COMMAND"], "report", "--format", form, "--output", output, trace]
+            self.assertIn(subprocess.run(command, check=False).returncode, (0, 1))
+
+    def test_page_holds_the_report(self):
+        for fixture in ("pool_loop.plain.static", "first_steps.plain.static", "aos_soa.structs.static"):
+            self.report(fixture)
+            page.open(fixture, "overview")
+            report = page.report
+            held = page.run("return document.getElementById('report-data').textContent")
+            self.assertEqual(json.loads(held), report)
+            self.assertEqual(page.figure(".cards", "peak_bytes"), report["totals"]["peak_bytes"])
+            self.assertEqual(max(page.history()["columns"]["high"]), report["totals"]["peak_bytes"])
+            self.assertGreater(page.history()["nanoseconds_per_unit"], 0)
+
+    def test_kernels_that_were_measured(self):
+        self.report("aos_soa.structs.static")
+        page.open("aos_soa.structs.static", "kernels")
+        accesses = page.report["processes"][0]["accesses"]
+        self.assertGreater(accesses["wasted_bytes"], 0)
+        self.assertEqual(page.figure("#view-kernels", "wasted_bytes"), accesses["wasted_bytes"])
 
 
 def value_at(steps, column):

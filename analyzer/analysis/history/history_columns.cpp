@@ -10,7 +10,7 @@ namespace {
 
 using Column = MemoryHistory::Column;
 
-constexpr std::size_t kFewestColumns = 64; // before layers are forgotten instead
+constexpr std::size_t kFewLayers = 256; // of which none is forgotten
 
 Column joined(const Column& a, const Column& b) {
   Column both{std::min(a.low, b.low), std::max(a.high, b.high), b.last, a.counts};
@@ -71,12 +71,10 @@ void HistoryColumns::coarsen() {
 
 void HistoryColumns::make_room() {
   while (entries() > most_entries_ / 2) {
-    if (columns_.size() > kFewestColumns) {
-      coarsen();
-      continue;
-    }
     const auto largest = std::ranges::max_element(sets_, {}, &LayerSeries::entries);
-    largest->forget_smaller_half();
+    if (largest->known_layers() > kFewLayers) largest->forget_smaller_half();
+    else if (columns_.size() > 1) coarsen();
+    else return;
   }
 }
 

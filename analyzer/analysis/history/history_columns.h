@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The columns of a MemoryHistory and the layers in them, while events pass by. When time leaves the
-// last column that there may be, each two columns become one. So do they when layers need more room
-// than they have.
+// last column that there may be, each two columns become one. When layers need more room than they
+// have, the past of the small ones is forgotten; it belongs to the rest then.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ namespace gmt {
 
 class HistoryColumns {
 public:
-  static constexpr std::size_t kSets = 3;
-  static constexpr std::size_t kMostEntries = 1'000'000; // of all layers: 24 MB
+  static constexpr std::size_t kSets = 4;
+  static constexpr std::size_t kMostEntries = 2'000'000; // of all layers: 48 MB
   using Ids = std::array<LayerSeries::Id, kSets>;        // of a change: its layer in each set
 
   explicit HistoryColumns(std::size_t most_columns, std::size_t most_entries = kMostEntries)

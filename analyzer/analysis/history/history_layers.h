@@ -3,25 +3,23 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "analyzer/analysis/history/history_columns.h"
 #include "analyzer/analysis/history/memory_history.h"
 #include "analyzer/heap/memory_use.h"
 #include "analyzer/heap/nvtx_ranges.h"
-#include "analyzer/trace_reader/object_files.h"
-#include "analyzer/trace_reader/stack_table.h"
 
 namespace gmt {
 
 // The order of HistoryColumns::Ids.
-enum LayerSetIndex : std::size_t { kByStack, kByKind, kByRange };
+enum LayerSetIndex : std::size_t { kByStack, kByKind, kByRange, kByLibrary };
 inline constexpr LayerSeries::Id kKindsADevice = MemoryUse::kMemoryKinds;
 
 struct LayerNames {
   const Ranges& ranges;
-  const StackTable& stacks;
-  std::span<const Module> modules;
+  std::span<const std::string> libraries; // by layer
 };
 
 // By kind of memory, by library, by call stack and, if there are any, by range; of each set the

@@ -29,6 +29,12 @@ bool activity_of(const Event& e, Activity& activity) {
   return e.succeeded() || activity == Activity::kFailure;
 }
 
+std::string library_name(const Caller& caller) {
+  if (!caller.owner.empty()) return std::string(caller.owner);
+  if (caller.module.empty()) return "unknown";
+  return std::string(caller.module.substr(caller.module.rfind('/') + 1));
+}
+
 // A layer for each kind of memory of each device.
 LayerSeries::Id kind_layer(const MemoryChange& change) {
   return static_cast<LayerSeries::Id>(change.device + 1) * kKindsADevice +
@@ -69,20 +75,32 @@ LayerSeries::Id HistoryRecorder::range_of(const MemoryChange& change) {
   return path;
 }
 
+LayerSeries::Id HistoryRecorder::library_of(StackId stack) {
+  if (stack.value >= stack_libraries_.size()) stack_libraries_.resize(stack.value + std::size_t{1});
+  LayerSeries::Id& known = stack_libraries_[stack.value];
+  if (known != 0) return known - 1;
+  const std::string name = library_name(facts_.caller(stack));
+  const auto at = std::ranges::find(libraries_, name);
+  known = static_cast<LayerSeries::Id>(at - libraries_.begin()) + 1;
+  if (at == libraries_.end()) libraries_.push_back(name);
+  return known - 1;
+}
+
 void HistoryRecorder::on_change(const MemoryChange& change) {
-  columns_.change({change.block.allocated.value, kind_layer(change), range_of(change)},
-                  change.bytes, change.live_bytes);
+  const StackId stack = change.block.allocated;
+  const LayerSeries::Id range = range_of(change);
+  columns_.change({stack.value, kind_layer(change), range, library_of(stack)}, change.bytes,
+                  change.live_bytes);
   peak_.add(now_, change.live_bytes);
 }
 
-MemoryHistory HistoryRecorder::finish(const Sources& sources) {
+MemoryHistory HistoryRecorder::finish(std::span<const StackUse> uses, const MemoryUse& use) {
   columns_.close();
   MemoryHistory history;
-  history.nanoseconds_per_unit = sources.clock.nanoseconds(1);
+  history.nanoseconds_per_unit = facts_.nanoseconds(1);
   history.column_width = columns_.width();
   history.columns = columns_.columns();
-  const LayerNames names{ranges_, sources.stacks, sources.modules};
-  history.sets = layer_sets(columns_, names, size_.layers);
+  history.sets = layer_sets(columns_, {ranges_, libraries_}, size_.layers);
   const std::uint64_t begin = columns_.begin();
   const auto since_begin = [begin](std::uint64_t time) { return time - std::min(time, begin); };
   history.peak_time = since_begin(peak_.peak_time());
@@ -97,7 +115,7 @@ MemoryHistory HistoryRecorder::finish(const Sources& sources) {
     range.begin = since_begin(range.begin);
     range.end = since_begin(range.end);
   }
-  choose_stacks({sources.uses, sources.use, sources.names}, size_.stacks, history);
+  choose_stacks({uses, use, facts_}, size_.stacks, history);
   return history;
 }
 

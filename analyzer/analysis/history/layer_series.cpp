@@ -96,6 +96,11 @@ void LayerSeries::forget_smaller_half() {
   }
 }
 
+std::size_t LayerSeries::known_layers() const {
+  return static_cast<std::size_t>(
+    std::ranges::count_if(layers_, [](const Layer& layer) { return !layer.entries.empty(); }));
+}
+
 std::uint64_t most_of(const LayerSeries::Layer& layer) {
   std::uint64_t most = 0;
   for (const Entry& entry : layer.entries) most = std::max({most, entry.at_high, entry.last});

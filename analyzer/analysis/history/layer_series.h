@@ -36,6 +36,7 @@ public:
   void forget_smaller_half();
 
   std::size_t entries() const { return entries_; }
+  std::size_t known_layers() const;                            // that have entries
   const std::vector<Layer>& layers() const { return layers_; } // by id
 
 private:

@@ -32,14 +32,16 @@ private:
   using Key = std::tuple<std::string, std::string, std::uint32_t, std::string, bool, std::string,
                          std::uint64_t>;
 
+  // What distinguishes frames that have no name.
   static std::uint64_t unknown_offset(const Frame& frame) {
-    return frame.function.empty() ? frame.module_offset : 0;
+    if (!frame.function.empty()) return 0;
+    return frame.module.empty() ? frame.address : frame.module_offset;
   }
   static Json row_of(const Frame& frame) {
     Json row = {{"function", frame.function}, {"module", frame.module}};
     if (!frame.file.empty()) row["file"] = frame.file;
     if (!frame.file.empty()) row["line"] = frame.line;
-    if (frame.function.empty()) row["offset"] = frame.module_offset;
+    if (frame.function.empty()) row["offset"] = unknown_offset(frame);
     if (frame.inlined) row["inlined"] = true;
     if (frame.tail_call) row["tail_call"] = true;
     if (!frame.language.empty()) row["language"] = frame.language;

@@ -12,7 +12,8 @@ function frameName(frame) {
   if (frame.tail_call) return 'missing: the function ended in a call';
   if (frame.function) return frame.function;
   const offset = frame.offset !== undefined ? `0x${frame.offset.toString(16)}` : frame.module_offset || '';
-  return frame.module ? `${fileName(frame.module)}+${offset}` : frame.address || 'unknown';
+  if (frame.module) return `${fileName(frame.module)}+${offset}`;
+  return frame.address || offset || 'unknown';
 }
 
 function frameShort(frame) {

@@ -41,8 +41,9 @@ function layersOf(history, set) {
   const layers = set.layers.map((layer, index) => {
     const values = expandSteps(layer.steps, count);
     for (let i = 0; i < count; i += 1) rest[i] = Math.max(0, rest[i] - values[i]);
-    return { title: titles[index], values, most: layer.most };
+    return { title: titles[index], values, most: layer.most, mean: d3.mean(values) };
   });
+  layers.sort((a, b) => b.mean - a.mean); // what stays is below what comes and goes
   const most = rest.reduce((a, b) => Math.max(a, b), 0);
   const left = set.other_layers > 0 ? `${formatCount(set.other_layers)} others` : 'others';
   if (most > 0) layers.push({ title: left, values: rest, most, isRest: true });

@@ -54,7 +54,7 @@ class Timeline {
   timeText(units, span) {
     const length = this.history.nanoseconds_per_unit;
     if (length > 0) return formatTime(units * length, span === undefined ? undefined : span * length);
-    return `${formatCount(Math.round(units))} ticks`;
+    return `${d3.format('.4~s')(Math.round(units))} ticks`;
   }
 
   resize() {

@@ -82,7 +82,7 @@ void play(const std::vector<Change>& changes, HistoryColumns& columns) {
   for (const Change& change : changes) {
     columns.advance(change.time);
     total += static_cast<std::uint64_t>(change.bytes);
-    columns.change({change.layer, change.layer % 3, 0}, change.bytes, total);
+    columns.change({change.layer, change.layer % 3, 0, change.layer % 7}, change.bytes, total);
   }
   columns.close();
 }
@@ -130,7 +130,7 @@ TEST(HistoryColumns, AnHourAndAMicrosecondFitInTheSameColumns) {
     for (std::uint64_t i = 0; i < 10'000; ++i) {
       columns.advance(i * step);
       columns.count(Activity::kLaunch);
-      columns.change({0, 0, 0}, 1, ++total);
+      columns.change({0, 0, 0, 0}, 1, ++total);
     }
     columns.close();
     EXPECT_GT(columns.columns().size(), 64u);
@@ -148,10 +148,10 @@ TEST(HistoryColumns, VeryManyLayersKeepTheLargest) {
   HistoryColumns columns(256, kEntries);
   std::uint64_t total = 0;
   columns.advance(1);
-  columns.change({0, 0, 0}, 1 << 30, total += 1 << 30);
+  columns.change({0, 0, 0, 0}, 1 << 30, total += 1 << 30);
   for (LayerSeries::Id i = 1; i < 50'000; ++i) {
     columns.advance(i);
-    columns.change({i, 1, 0}, 8, total += 8);
+    columns.change({i, 1, 0, 0}, 8, total += 8);
   }
   columns.close();
   std::size_t entries = 0;
@@ -160,6 +160,7 @@ TEST(HistoryColumns, VeryManyLayersKeepTheLargest) {
   EXPECT_LE(entries, kEntries);
   EXPECT_EQ(most_of(columns.set(0).layers()[0]), 1u << 30);
   EXPECT_EQ(columns.columns().back().high, total);
+  EXPECT_GT(columns.columns().size(), 128u);
 }
 
 TEST(PeakWindow, HasEveryChangeAroundThePeakAndNotThoseFarAway) {
