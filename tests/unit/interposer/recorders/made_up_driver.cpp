@@ -126,6 +126,6 @@ void* find_function(const char* name) noexcept {
 
 } // namespace
 
-DriverLookUp* const made_up_driver = &find_function;
+const DriverLookUp made_up_driver = &find_function;
 
 } // namespace gmt::interposer

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "interposer/loader/real_dlsym.h"
+
 namespace gmt::interposer {
 
 struct Kernel {
@@ -27,7 +29,6 @@ extern std::map<std::uint64_t, std::uint64_t> variables;
 extern unsigned module_questions, variable_writes;
 
 // The function of this name; null if the driver has none.
-using DriverLookUp = void*(const char* name) noexcept;
-extern DriverLookUp* const made_up_driver;
+extern const DriverLookUp made_up_driver;
 
 } // namespace gmt::interposer
