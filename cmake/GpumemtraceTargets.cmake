@@ -39,7 +39,7 @@ if(GPUMEMTRACE_BUILD_ANALYZER)
       target_link_libraries(gmt_libdw INTERFACE ${GMT_ARCHIVE_${archive}})
     endforeach()
   else()
-    target_link_libraries(gmt_libdw INTERFACE dw elf zstd lz4)
+    target_link_libraries(gmt_libdw INTERFACE dw elf zstd lz4 z)
   endif()
 endif()
 

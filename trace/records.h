@@ -17,6 +17,7 @@
 
 #include "trace/device_ring.h"
 #include "trace/format.h"
+#include "trace/guard.h"
 #include "trace/kernel_faults.h"
 #include "trace/record_words.h"
 
@@ -102,6 +103,7 @@ using RangeOp = Enumeration<trace::RangeOp>;
 using ExitWay = Enumeration<trace::ExitWay>;
 using LossCause = Enumeration<trace::LossCause>;
 using AccessTrouble = Enumeration<trace::AccessTrouble>;
+using GuardMoment = Enumeration<trace::GuardMoment>;
 using FaultKind = Enumeration<trace::FaultKind>;
 using FaultSpace = Enumeration<trace::FaultSpace>;
 using FaultAccess = Enumeration<trace::FaultAccess>;

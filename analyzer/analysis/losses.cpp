@@ -124,9 +124,8 @@ void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, Pro
     lost, "record",
     " of malloc or free in kernels found no room in the ring; a larger one (--device-ring-size), or "
     "--device-ring-full=wait, loses none");
-  say(
-    unchecked, "free",
-    " in kernels behind that loss could not be judged: the allocation may be among what was lost");
+  say(unchecked, "free",
+      " in kernels behind that loss were not checked: the allocation may be among what was lost");
   say(torn, "record",
       " of malloc or free in kernels never finished, because their context or process died");
   say(damaged, "record", " of malloc or free in kernels damaged and left out");

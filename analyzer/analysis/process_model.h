@@ -16,6 +16,7 @@
 #include "analyzer/detectors/process_facts.h"
 #include "analyzer/device_heap/device_heaps.h"
 #include "analyzer/heap/nvtx_ranges.h"
+#include "analyzer/model/guard_use.h"
 #include "analyzer/trace_reader/event_stream.h"
 #include "analyzer/trace_reader/facts/clock_pairs.h"
 #include "analyzer/trace_reader/facts/executions.h"
@@ -82,6 +83,11 @@ public:
   std::span<const PolicyRule> policies() const override { return options_.policies; }
   bool groups_by_range() const override { return options_.group_by_range; }
   bool simulated() const override { return trace_.info.device == "simulated"; }
+  bool is_guarded() const override { return guard_.asked; }
+  const GuardUse& guard_use() const { return guard_; }
+  bool fences_tensors() const; // --guard tensors
+  // Whether an object file is loaded whose path contains these words.
+  bool is_loaded(std::string_view words) const;
   bool records_access() const override { return trace_.info.minor >= 4; }
   std::uint64_t lost_so_far() const override;
   std::string_view unseen_user() const override;
@@ -100,6 +106,7 @@ private:
   void note_name(const Event& e);
   void note_kernel(const Event& e);
   void note_device(const Event& e);
+  void note_guard(const Event& e);
   void follow_blocks(const Heap& heap);
   std::vector<unsigned> architectures() const; // of the devices seen: 90 for compute capability 9.0
 
@@ -116,6 +123,7 @@ private:
   LaunchLog launches_;
   std::uint64_t fatal_faults_ = 0;
   MemoryAccess memory_access_;
+  GuardUse guard_;
   OrderGaps gaps_;
   LastWords last_words_;
   ExecutionFacts executions_;

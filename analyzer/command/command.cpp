@@ -42,6 +42,11 @@ constexpr CommandInfo kCommands[] = {
    "  gpumemtrace report /data                 the newest run in that one\n"
    "  gpumemtrace report --format json --output report.json gpumemtrace.app.host.4711\n",
    command_report},
+  {"diff", CommandId::kDiff, "diff [options] BEFORE AFTER",
+   "compare two runs: 0 nothing is worse, 1 something is",
+   "  gpumemtrace diff main.json branch.json   JSON reports\n"
+   "  gpumemtrace diff gpumemtrace.app.host.4711 gpumemtrace.app.host.4712\n",
+   command_diff},
   {"dump", CommandId::kDump, "dump TRACE", "print every event of a trace as one line",
    "  gpumemtrace dump gpumemtrace.app.host.4711 | grep cuMemFree\n", command_dump},
   {"nvcc", CommandId::kNvcc, "nvcc [COMPILER] [ARGUMENT...]",

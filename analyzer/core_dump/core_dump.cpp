@@ -96,7 +96,7 @@ private:
       const DumpRow row = tables_.row(grids, g);
       const DumpCode* code = find(row.u64(24));
       DumpGrid grid{.id = row.u64(0),
-                    .kernel = code != nullptr ? std::string(code->place.kernel) : std::string(),
+                    .kernel = code != nullptr ? std::string(code->location.kernel) : std::string(),
                     .grid = extents_at(row, 72),
                     .block = extents_at(row, 84)};
       grids_[grid.id] = grid;
@@ -175,7 +175,7 @@ private:
       ++fault.threads;
       collected.runs.see(index, lane.thread);
       if (fault.evidence == Evidence::kStopped || !code.access) continue;
-      const bool same_function = lane.pc >= at && lane.pc - at < code.place.rest;
+      const bool same_function = lane.pc >= at && lane.pc - at < code.location.rest;
       const auto address =
         same_function ? lane_address(code, static_cast<std::int64_t>(lane.pc - at),
                                      {tables_, tables_.below(DumpTable::kRegisters, lanes, l),
@@ -214,15 +214,15 @@ private:
   }
 
   static void describe(const DumpCode& code, DumpFault& fault) {
-    if (fault.kernel.empty()) fault.kernel = code.place.kernel;
-    fault.function = code.place.function;
-    fault.offset = code.place.offset;
+    if (fault.kernel.empty()) fault.kernel = code.location.kernel;
+    fault.function = code.location.function;
+    fault.offset = code.location.offset;
     if (code.access) {
       fault.operation = kOps[static_cast<std::size_t>(code.access->op)];
       fault.space = kSpaces[static_cast<std::size_t>(code.access->space)];
       fault.bytes = code.access->bytes;
     }
-    for (const SourceLine& line : code.place.lines)
+    for (const SourceLine& line : code.location.lines)
       fault.lines.push_back({line.function, line.file, line.line});
   }
 

@@ -14,8 +14,8 @@ constexpr std::size_t kMostKnown = 10'000; // more addresses are damage
 
 DumpCode::Words DumpCode::words(std::int64_t behind) const {
   Words words;
-  const std::uint64_t at = place.offset + static_cast<std::uint64_t>(behind);
-  if (!read_at(place.code, at, words)) return {};
+  const std::uint64_t at = location.offset + static_cast<std::uint64_t>(behind);
+  if (!read_at(location.code, at, words)) return {};
   return words;
 }
 
@@ -33,9 +33,9 @@ const DumpCode* DumpModules::find(std::uint64_t address) {
   if (known_.size() >= kMostKnown) return nullptr;
   std::optional<DumpCode>& found = known_[address];
   for (const Cubin& cubin : cubins_) {
-    auto place = cubin.place(address);
-    if (!place) continue;
-    found.emplace(DumpCode{std::move(*place), cubin.architecture(), {}, {}});
+    auto location = cubin.locate(address);
+    if (!location) continue;
+    found.emplace(DumpCode{std::move(*location), cubin.architecture(), {}, {}});
     const DumpCode::Words words = found->words(0);
     found->access = decode_instruction(words.low, words.high, found->architecture);
     found->operand = address_operand(words.low, words.high, found->architecture);

@@ -17,7 +17,7 @@ struct DumpCode {
   struct Words {
     std::uint64_t low = 0, high = 0;
   };
-  Cubin::Place place;
+  Cubin::Location location;
   unsigned architecture = 0;
   std::optional<Instruction> access;     // what it does to memory
   std::optional<AddressOperand> operand; // how it makes its address

@@ -34,6 +34,8 @@ public:
   virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
 
   virtual bool simulated() const = 0;
+  // --guard: blocks have mappings of their own, and allocations take longer
+  virtual bool is_guarded() const = 0;
   // Whom cuMemSetAccess gave access, each launch's context: since 1.4
   virtual bool records_access() const = 0;
   virtual std::uint64_t lost_so_far() const = 0; // records; more may turn out to be lost later

@@ -110,7 +110,7 @@ CubinLines Cubin::lines_of(std::size_t section, std::span<const Symbol> symbols)
           section};
 }
 
-std::optional<Cubin::Place> Cubin::place(std::uint64_t address) const {
+std::optional<Cubin::Location> Cubin::locate(std::uint64_t address) const {
   const std::vector<Symbol> symbols = this->symbols();
   const Symbol* found = nullptr; // the innermost
   for (const Symbol& symbol : symbols) {
@@ -120,7 +120,7 @@ std::optional<Cubin::Place> Cubin::place(std::uint64_t address) const {
   }
   if (found == nullptr || found->section >= image_.sections().size()) return std::nullopt;
   const Section& section = image_.sections()[found->section];
-  Place result;
+  Location result;
   result.function = found->inner().empty() ? found->name : found->inner();
   result.kernel =
     section.name.starts_with(kText) ? section.name.substr(kText.size()) : result.function;

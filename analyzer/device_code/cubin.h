@@ -38,7 +38,7 @@ public:
 
   // Where an address leads that a kernel executed, in the image of a module as the driver has moved
   // it to the GPU's addresses. Functions that are not there yet have none.
-  struct Place {
+  struct Location {
     std::string_view function;     // as linked
     std::string_view kernel;       // that has the function in its section; the same for kernels
     std::uint64_t offset = 0;      // in the function
@@ -46,7 +46,7 @@ public:
     std::span<const char> code;    // the function's
     std::vector<SourceLine> lines; // innermost first; empty without line information
   };
-  std::optional<Place> place(std::uint64_t address) const;
+  std::optional<Location> locate(std::uint64_t address) const;
 
   // Of several with that name the first.
   std::optional<FunctionCode> function(std::string_view name) const;

@@ -53,7 +53,7 @@ public:
     if (fields[0] == "extents")
       return read_extents(fields, 1, f.grid) && read_extents(fields, 4, f.block);
     if (fields[0] == "only") return only(fields, f);
-    return fields[0] == "place" ? place(fields, f) : lanes(fields, f);
+    return fields[0] == "place" ? source_line(fields, f) : lanes(fields, f);
   }
 
 private:
@@ -115,7 +115,7 @@ private:
     return true;
   }
 
-  static bool place(Fields fields, DumpFault& f) {
+  static bool source_line(Fields fields, DumpFault& f) {
     KernelLine line;
     if (fields.size() < 4 || !read(fields[1], line.line) || f.lines.size() == kMost) return false;
     line.function = or_none(fields[2]);

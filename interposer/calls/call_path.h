@@ -24,7 +24,7 @@ extern constinit thread_local ThreadState thread_state
 
 // Whether a runtime call is still in progress, seen from `frame`. One that was left by longjmp or
 // an exception lies below the frame, or its mark has been overwritten since. The mark is read only
-// where this stack surely is mapped: a handler on a stack of its own judges by the frame alone.
+// where this stack surely is mapped: a handler on a stack of its own looks at the frame alone.
 inline bool is_live(const RuntimeScope& scope, const void* frame) noexcept {
   constexpr std::uint64_t kSurelyThisStack = 1 << 20;
   const auto above =

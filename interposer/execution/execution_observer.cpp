@@ -8,7 +8,7 @@
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/execution/heap_log.h"
 #include "interposer/execution/records.h"
-#include "interposer/loader/real_dlsym.h"
+#include "interposer/loader/driver_function.h"
 #include "interposer/log/thread_session.h"
 #include "trace/kernel_faults.h"
 
@@ -161,11 +161,13 @@ constinit const trace::ExecutionObserver kObserver{sizeof(trace::ExecutionObserv
                                                    on_heap_call,
                                                    on_totals};
 
+// The simulated device's alone. Answers its version.
+constinit DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserveSymbol};
+
 } // namespace
 
 void begin_execution_observer() noexcept {
-  void* function = driver_symbol(trace::kObserveSymbol);
-  if (function != nullptr) reinterpret_cast<trace::ObserveExecution*>(function)(&kObserver);
+  if (observe.is_there()) observe(&kObserver);
 }
 
 void forget_execution_observer() noexcept { forget_heap_logs(); }

@@ -38,6 +38,8 @@ struct Recorder {
   template <class Tuple> static void after(Record&, const Tuple&) {}
 };
 
+struct Unrecorded : Recorder {}; // the row's entry only forwards
+
 // ---- allocations
 
 struct AllocBase : Recorder {

@@ -17,6 +17,9 @@ namespace gmt::sim {
 namespace {
 
 constexpr size_t kGranularity = size_t{2} << 20;
+// Of addresses in one reservation: the host has 128 TiB for all of them, and each needs twice as
+// many.
+constexpr size_t kMostReserved = size_t{4} << 40;
 
 CUmemGenericAllocationHandle handle_of(const VmmHandle* handle) {
   return reinterpret_cast<CUmemGenericAllocationHandle>(handle);
@@ -56,6 +59,7 @@ CUresult mem_address_reserve(CUdeviceptr* out, size_t bytes, size_t alignment, C
   if (alignment == 0) alignment = kGranularity;
   if ((alignment & (alignment - 1)) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (alignment < kGranularity) alignment = kGranularity;
+  if (bytes > kMostReserved) return CUDA_ERROR_OUT_OF_MEMORY;
   Reservation reservation;
   reservation.bytes = bytes;
   reservation.map_bytes = bytes + alignment;

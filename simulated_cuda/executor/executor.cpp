@@ -20,11 +20,34 @@ public:
   explicit LoadedModule(ptx::Linked linked) : linked_(std::move(linked)) {
     for (std::uint32_t i = 0; i < linked_.functions().size(); ++i) add_kernel(i);
     for (std::uint32_t i = 0; i < linked_.variables().size(); ++i) add_variable(i);
+    for (std::size_t i = 0; i < kernels_.size(); ++i) kernel_of_[kernels_[i].name] = i;
+    has_sizes_.resize(kernels_.size());
+    for (Kernel& kernel : kernels_) kernel.constant_bytes = constant_bytes_;
     for (std::uint32_t i = 0; i < linked_.module_count(); ++i)
       target_ = std::max(target_, linked_.module(i).target());
   }
 
   const std::vector<Kernel>& kernels() const override { return kernels_; }
+
+  // With the sizes that only the kernel's code tells.
+  const Kernel* with_sizes(std::string_view name) {
+    const auto found = kernel_of_.find(name);
+    if (found == kernel_of_.end()) return nullptr;
+    Kernel& kernel = kernels_[found->second];
+    if (has_sizes_[found->second]) return &kernel;
+    has_sizes_[found->second] = true;
+    try {
+      const Program& code = program(kernel);
+      for (const SharedVariable& variable : code.shared) {
+        if (variable.is_dynamic) continue;
+        kernel.shared_bytes = (kernel.shared_bytes + 15) / 16 * 16 + variable.bytes;
+      }
+      kernel.local_bytes = code.functions.front()->local_bytes;
+    } catch (const std::exception&) { // examine() says what is wrong
+    }
+    return &kernel;
+  }
+
   const std::vector<Variable>& variables() const override { return variables_; }
   unsigned target() const override { return target_; }
 
@@ -108,12 +131,16 @@ private:
     variable.managed = syntax.managed;
     variable.is_visible = syntax.linkage != ptx::Linkage::kStatic;
     variable.has_initial = !syntax.initial.empty() || !syntax.addresses.empty();
+    if (variable.constant) constant_bytes_ += variable.size;
     variables_.push_back(variable);
     linked_of_.push_back(index);
   }
 
   ptx::Linked linked_;
   std::vector<Kernel> kernels_;
+  std::map<std::string_view, std::size_t> kernel_of_; // names lie in kernels_
+  std::vector<bool> has_sizes_;
+  std::size_t constant_bytes_ = 0;
   std::vector<Variable> variables_;
   std::vector<std::uint32_t> linked_of_; // of variables_
   std::map<std::uint32_t, std::uint64_t> addresses_;
@@ -124,6 +151,8 @@ private:
 std::string refusal(const Launch& launch) {
   if (launch.grid.count() == 0 || launch.block.count() == 0 || launch.block.count() > 1024)
     return "a grid or a block of an impossible size";
+  if (launch.dynamic_shared_bytes > (std::uint64_t{1} << 20))
+    return "more shared memory than a block can have";
   if (launch.parameters.size() < launch.kernel->parameter_bytes)
     return "its parameters are fewer bytes than the kernel declares";
   return "";
@@ -146,11 +175,8 @@ std::unique_ptr<Module> Module::load(std::span<const std::string_view> texts, st
   }
 }
 
-const Kernel* Module::find_kernel(std::string_view name) const {
-  for (const Kernel& kernel : kernels()) {
-    if (kernel.name == name) return &kernel;
-  }
-  return nullptr;
+const Kernel* Module::find_kernel(std::string_view name) {
+  return static_cast<LoadedModule*>(this)->with_sizes(name);
 }
 
 Ability examine(Module& module, const Kernel& kernel) {

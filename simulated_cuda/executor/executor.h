@@ -54,9 +54,11 @@ public:
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
+  // Sizes of shared and local memory are 0 until find_kernel() was asked for the kernel.
   virtual const std::vector<Kernel>& kernels() const = 0;
   virtual const std::vector<Variable>& variables() const = 0;
-  const Kernel* find_kernel(std::string_view name) const;
+  // Reads the kernel's code, so that its sizes are known. Null if there is none.
+  const Kernel* find_kernel(std::string_view name);
 
   // All variables are placed before the first launch and before initial_bytes(). Names of what
   // other modules define (.extern that none of the texts has) fail load().

@@ -252,9 +252,11 @@ def run_program(run, options, folder):
     something here and skipped itself."""
     report_path = folder / "out.json"
     checks = run.options[:1] == ["check"]
+    guarded = ["--guard"] if options.guard and not any(o.startswith("--guard") for o in run.options) else []
     command = [
         str(options.gpumemtrace),
         *run.options,
+        *guarded,
         "--device",
         options.device,
         "--format",
@@ -308,6 +310,7 @@ def parse_options():
     parser.add_argument("--link", required=True, choices=("shared", "static"))
     parser.add_argument("--source", required=True, type=lambda path: pathlib.Path(path).absolute())
     parser.add_argument("--binary", required=True, type=lambda path: pathlib.Path(path).absolute())
+    parser.add_argument("--guard", action="store_true", help="each run under --guard, with the same expectations")
     parser.add_argument("--run", type=int, help="index of the run in the source, from 0; default: all")
     parser.add_argument("--artifacts", type=pathlib.Path, help="where the folder of a failed run is kept")
     return parser.parse_args()

@@ -97,6 +97,8 @@ constexpr std::string_view kFaultAccesses[] = {"?", "load", "store", "atomic", "
 constexpr std::string_view kExecutionOps[] = {"?",      "not-run", "stopped", "not-selected",
                                               "totals", "feature"};
 
+constexpr std::string_view kGuardMoments[] = {"free", "end", "launch"};
+
 enum class Form : std::uint8_t {
   kHex,
   kDecimal,
@@ -126,6 +128,7 @@ constexpr Shown ObjectClass{Form::kName, kClasses}, LifeOp{Form::kName, kLifeOps
 constexpr Shown SyncOp{Form::kName, kSyncOps}, UseClass{Form::kName, kUses},
   GraphOp{Form::kName, kGraphOps};
 constexpr Shown RangeOp{Form::kName, kRangeOps}, ExitWay{Form::kName, kExitWays};
+constexpr Shown GuardMoment{Form::kName, kGuardMoments};
 constexpr Shown FaultKind{Form::kName, kFaults}, FaultSpace{Form::kName, kFaultSpaces};
 constexpr Shown FaultAccess{Form::kName, kFaultAccesses}, ExecutionOp{Form::kName, kExecutionOps};
 constexpr Shown LossCause{Form::kName, kCauses}, AccessTrouble{Form::kName, kTroubles};

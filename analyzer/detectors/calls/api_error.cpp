@@ -238,9 +238,24 @@ private:
     f.stacks.push_back(allocation_stack(block, facts_));
   }
 
+  // The fence made it so: what a plain run would have got is not known here.
+  void explain_fence(const Event& e, const Heap& heap, Finding& f) const {
+    if (!facts_.is_guarded() || e.kind != trace::Kind::kUse || e.result != 1) return;
+    const trace::UseView use(e);
+    const Block* block = heap.find_live(use.address());
+    if (use.use() != trace::UseClass::kExport || block == nullptr) return;
+    f.severity = Severity::kNote;
+    f.message += {": memory that --guard fences cannot be given to other processes, ",
+                  describe_block(*block, facts_)};
+    f.advice = {"Run the program again with --guard-exclude ", AllocationSite{},
+                ": what is allocated there stays plain then."};
+    f.stacks.push_back(allocation_stack(*block, facts_));
+  }
+
   // CUDA says "invalid value" to these (measured on an H200, driver 580).
   void explain(const Event& e, const Heap& heap, Finding& f) const {
     explain_access(e, heap, f);
+    explain_fence(e, heap, f);
     const Pool* pool = heap.cuda().pools.find(named_pool(e));
     if (pool != nullptr && pool->destroyed) {
       f.message += ": this pool had been destroyed";

@@ -87,8 +87,8 @@ Text DumpVerdict::address_words(const ProcessFacts& facts) const {
 
 Text DumpVerdict::message() const {
   const std::string kernel = kernel_words(fault_.kernel);
-  const std::string place = place_words(fault_.lines, fault_.offset);
-  const std::string at = place.empty() ? std::string() : cat({" at ", place});
+  const std::string source = source_words(fault_.lines, fault_.offset);
+  const std::string at = source.empty() ? std::string() : cat({" at ", source});
   const std::string_view what = exception_words(fault_.exception);
   if (fault_.exception == DumpFault::kAssert) return cat({"An assert in ", kernel, at, " failed"});
   if (fault_.exception == DumpFault::kNone) {

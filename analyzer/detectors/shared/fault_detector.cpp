@@ -58,7 +58,7 @@ public:
     add_stacks_of(f);
     f.group = cat({std::to_string(static_cast<unsigned>(fault_.fault())), " ",
                    facts_.text(fault_.function()), " ", facts_.text(fault_.instruction()), " ",
-                   place_words(lines_, {}), " ", std::to_string(lines_.size())});
+                   source_words(lines_, {}), " ", std::to_string(lines_.size())});
     return f;
   }
 
@@ -68,8 +68,8 @@ private:
                        word(kSpaces, fault_.space()));
   }
   std::string at() const {
-    const std::string place = place_words(lines_, {});
-    return place.empty() ? std::string() : cat({" at ", place});
+    const std::string source = source_words(lines_, {});
+    return source.empty() ? std::string() : cat({" at ", source});
   }
 
   // "at 0x7f..., 76 bytes past the end of ..."; of shared memory "at offset 4,096, ..."
@@ -144,7 +144,7 @@ private:
 
   Text race() const {
     const std::string_view first = word(kAccesses, fault_.other_access());
-    const std::string other = place_words(parse_lines(facts_.text(fault_.other_lines())), {});
+    const std::string other = source_words(parse_lines(facts_.text(fault_.other_lines())), {});
     Text text{kernel_,
               " ",
               verb(),

@@ -49,7 +49,8 @@ std::string access_noun(std::string_view operation, std::uint64_t bytes) {
   return bytes == 0 ? std::string(noun) : cat({std::to_string(bytes), "-byte ", noun});
 }
 
-std::string place_words(const std::vector<KernelLine>& lines, std::optional<std::uint64_t> offset) {
+std::string source_words(const std::vector<KernelLine>& lines,
+                         std::optional<std::uint64_t> offset) {
   if (!lines.empty() && lines.front().line != 0)
     return cat({base_name(lines.front().file), ":", std::to_string(lines.front().line)});
   return offset ? cat({"offset ", format_address(*offset), " of its code"}) : std::string();

@@ -31,7 +31,7 @@ std::string kernel_words(std::string_view linked); // demangled and short; "a ke
 std::string access_verb(std::string_view operation, std::uint64_t bytes, std::string_view space);
 std::string access_noun(std::string_view operation, std::uint64_t bytes); // "4-byte store"
 // "faults.cu:8", "offset 0x130 of its code" where no line is known, else empty.
-std::string place_words(const std::vector<KernelLine>& lines, std::optional<std::uint64_t> offset);
+std::string source_words(const std::vector<KernelLine>& lines, std::optional<std::uint64_t> offset);
 
 // The lines as frames of a kernel's stack.
 FindingStack kernel_stack(StackRole role, const std::string& kernel_linked,

@@ -259,6 +259,16 @@ Json json_of(const HeldMemory& held) {
           {"pools", rows_of(held.pools)}};
 }
 
+Json json_of(BaselineState state) {
+  switch (state) {
+  case BaselineState::kNew: return "new";
+  case BaselineState::kGrown: return "grown";
+  case BaselineState::kKnown: return "known";
+  case BaselineState::kNoBaseline: break;
+  }
+  return nullptr;
+}
+
 Json json_of(const ReportedFinding& finding, const Report& report, unsigned depth) {
   Json stacks = Json::array();
   for (const LabelledStack& stack : finding.stacks)
@@ -266,6 +276,8 @@ Json json_of(const ReportedFinding& finding, const Report& report, unsigned dept
   const bool known = finding.process < report.processes.size();
   return {{"kind", finding.kind},
           {"severity", word(finding.severity)},
+          {"fingerprint", text_or_null(finding.fingerprint)},
+          {"baseline", json_of(finding.baseline)},
           {"message", finding.message},
           {"advice", finding.advice},
           {"bytes", finding.bytes},

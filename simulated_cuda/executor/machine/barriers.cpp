@@ -153,7 +153,7 @@ bool Warp::split_barriers() {
     if (waiting[i].wait != Wait::kPartial) continue;
     const Fragment fragment = waiting[i];
     for (const Fragment& other : waiting) {
-      const bool elsewhere = other.at != fragment.at && other.wait != Wait::kOthers;
+      const bool elsewhere = other.at != fragment.at && other.wait == Wait::kPartial;
       if (!elsewhere || (other.at->extra & 1) == 0) continue;
       OtherThread there;
       there.code = other.frame->code;

@@ -11,7 +11,7 @@
 namespace gmt::executor {
 namespace {
 
-constexpr std::uint32_t kMostDepth = 4096;
+constexpr std::uint32_t kMostDepth = 1024;
 constexpr std::uint32_t kMostLocal = 512 * 1024;
 
 std::size_t frame_bytes(const Code& code) {

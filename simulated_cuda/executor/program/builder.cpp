@@ -10,6 +10,7 @@ namespace gmt::executor {
 namespace {
 
 constexpr std::uint64_t kSharedGap = 16;
+constexpr std::uint64_t kMostSharedBytes = std::uint64_t{1} << 20;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -40,11 +41,17 @@ std::uint32_t ProgramBuilder::form(const std::string& text) {
   return found->second;
 }
 
+std::uint32_t ProgramBuilder::end_of_constants() const {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 30; // an operand has 31 bits
+  if (program_.constants.size() > kMostBytes) throw NotSupported{"code with so many constants"};
+  return static_cast<std::uint32_t>(program_.constants.size());
+}
+
 std::uint32_t ProgramBuilder::constant(std::uint64_t bits, std::uint32_t bytes) {
   if (bytes < 8) bits &= (std::uint64_t{1} << (8 * bytes)) - 1;
   const std::string key = std::to_string(bits) + ":" + std::to_string(bytes);
   const std::size_t size = std::max<std::size_t>(bytes, 4) * kLanes;
-  const auto at = static_cast<std::uint32_t>(program_.constants.size());
+  const std::uint32_t at = end_of_constants();
   const auto [found, is_new] = constants_.emplace(key, at | kConstantOperand);
   if (!is_new) return found->second;
   program_.constants.resize(at + size);
@@ -57,7 +64,7 @@ std::uint32_t ProgramBuilder::constant(std::uint64_t bits, std::uint32_t bytes) 
 
 std::uint32_t ProgramBuilder::parameter(std::uint32_t offset, std::uint32_t bytes) {
   const std::string key = "p" + std::to_string(offset) + ":" + std::to_string(bytes);
-  const auto at = static_cast<std::uint32_t>(program_.constants.size());
+  const std::uint32_t at = end_of_constants();
   const auto [found, is_new] = constants_.emplace(key, at | kConstantOperand);
   if (!is_new) return found->second;
   program_.constants.resize(at + std::max<std::size_t>(bytes, 4) * kLanes);
@@ -172,8 +179,9 @@ void ProgramBuilder::lay_out_shared() {
     }
     at = round_up(at, std::max<std::uint64_t>(alignment, 16));
     variable.offset = at;
-    at += round_up(variable.bytes, 4) + kSharedGap;
+    at += round_up(std::min(variable.bytes, kMostSharedBytes), 4) + kSharedGap;
   }
+  if (at > kMostSharedBytes) throw NotSupported{"more shared memory than a block can have"};
   program_.static_shared_bytes = round_up(at, dynamic_alignment);
   for (SharedVariable& variable : program_.shared) {
     if (variable.is_dynamic) variable.offset = program_.static_shared_bytes;
@@ -192,7 +200,12 @@ std::unique_ptr<Program> decode(const ptx::Linked& linked, std::uint32_t kernel,
   program->linked = &linked;
   ProgramBuilder builder(*program, addresses);
   builder.collect(kernel);
-  builder.lay_out_shared();
+  try {
+    builder.lay_out_shared();
+  } catch (const NotSupported& why) {
+    program->unsupported = {why.reason, 0, ptx::kNone};
+    return program;
+  }
   for (std::uint32_t i = 0; i < program->functions.size(); ++i) {
     Code& code = *program->functions[i];
     std::uint32_t at = ptx::kNone;

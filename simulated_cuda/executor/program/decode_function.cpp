@@ -202,7 +202,6 @@ void FunctionDecoder::decode_by_shape(const char* results, const char* sources, 
   };
   std::uint32_t r[6];
   std::size_t count = 0, at = 0;
-  Result written;
   std::vector<Result> all;
   for (const char* letter = results; *letter != 0; ++letter) {
     all.push_back(result(operand(at++), type_for(*letter)));

@@ -63,13 +63,13 @@ void FunctionDecoder::decode_move() {
   const Operand& from = operand(1);
   const std::uint32_t bits = ptx::bits_of(type);
   if (to.kind == OperandKind::kVector) {
+    if (to.count != 2 && to.count != 4) fail("a vector of another size than 2 or 4");
     const std::uint32_t each = bits / to.count;
     const Type part = type_of_bits(each);
     const std::uint32_t value = source(from, type);
     std::vector<Result> results;
     for (std::uint32_t i = 0; i < to.count; ++i)
       results.push_back(result(body_.parts(to)[i], part));
-    if (results.size() != 2 && results.size() != 4) fail("a vector of another size than 2 or 4");
     Instruction& in =
       emit("unpack.v" + std::to_string(results.size()) + ".b" + std::to_string(bits));
     for (std::size_t i = 0; i < results.size(); ++i) in.r[i] = results[i].offset;

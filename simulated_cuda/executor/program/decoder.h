@@ -38,6 +38,7 @@ public:
   void collect(std::uint32_t kernel); // all functions that it reaches, and their shared variables
 
 private:
+  std::uint32_t end_of_constants() const;
   void collect_function(std::uint32_t linked);
   void collect_initializer(std::uint32_t linked_variable);
   void collect_operands(const Code& code);

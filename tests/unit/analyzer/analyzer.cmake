@@ -40,7 +40,7 @@ gmt_unit_tests(unit_copies detectors/copies)
 gmt_unit_tests(unit_launches detectors/launches)
 gmt_unit_tests(unit_kernels detectors/kernels)
 gmt_unit_tests(unit_calls detectors/calls detectors/performance)
-gmt_unit_tests(unit_analysis analysis)
+gmt_unit_tests(unit_analysis analysis analysis/history)
 gmt_unit_tests(unit_wording wording)
 gmt_unit_tests(unit_report report)
 foreach(tests unit_symbols unit_device_code unit_report) # some look at whole reports
@@ -96,5 +96,7 @@ if(Python3_FOUND)
   add_test(NAME report_json_schema
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/report/check_schema.py $<TARGET_FILE:report_write_json>
             ${PROJECT_SOURCE_DIR}/docs)
-  set_tests_properties(report_json_schema PROPERTIES LABELS unit TIMEOUT 120)
+  add_test(NAME report.formats
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/report/check_formats.py $<TARGET_FILE:report_write_json>)
+  set_tests_properties(report_json_schema report.formats PROPERTIES LABELS unit TIMEOUT 120)
 endif()

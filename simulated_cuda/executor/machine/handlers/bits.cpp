@@ -163,8 +163,8 @@ struct Szext {
     if (b >= 32) return a;
     if (b == 0) return 0;
     const u32 v = static_cast<u32>(a) << (32 - b);
-    if constexpr (std::is_signed_v<T>) return static_cast<s32>(v) >> (32 - b);
-    return v >> (32 - b);
+    if constexpr (std::is_signed_v<T>) return static_cast<T>(static_cast<s32>(v) >> (32 - b));
+    return static_cast<T>(v >> (32 - b));
   }
 };
 

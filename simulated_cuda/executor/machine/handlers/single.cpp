@@ -76,10 +76,10 @@ struct Max {
   static f32 f(f32 a, f32 b) { return greatest(a, b); }
 };
 struct MinNan {
-  static f32 f(f32 a, f32 b) { return (a != a) | (b != b) ? as_f32(kNan32) : least(a, b); }
+  static f32 f(f32 a, f32 b) { return ((a != a) | (b != b)) ? as_f32(kNan32) : least(a, b); }
 };
 struct MaxNan {
-  static f32 f(f32 a, f32 b) { return (a != a) | (b != b) ? as_f32(kNan32) : greatest(a, b); }
+  static f32 f(f32 a, f32 b) { return ((a != a) | (b != b)) ? as_f32(kNan32) : greatest(a, b); }
 };
 // .xorsign.abs: of the absolute values, with the product's sign.
 template <class Op>

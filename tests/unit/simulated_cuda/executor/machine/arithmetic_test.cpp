@@ -18,13 +18,27 @@ std::vector<T> edges() {
   std::vector<T> values;
   if constexpr (std::is_floating_point_v<T>) {
     using L = std::numeric_limits<T>;
-    values = {T{0},           -T{0},           T{1},
-              T{-1},          T{0.5},          T{1.5},
-              T{-2.5},        L::max(),        L::lowest(),
-              L::min(),       L::denorm_min(), -L::denorm_min(),
-              L::min() / 3,   L::infinity(),   -L::infinity(),
-              L::quiet_NaN(), T{3.0e9},        T{-3.0e9},
-              T{255.5},       T{1e-3},         T{65519},
+    values = {T{0},
+              -T{0},
+              T{1},
+              T{-1},
+              T{0.5},
+              T{1.5},
+              T{-2.5},
+              L::max(),
+              L::lowest(),
+              L::min(),
+              L::denorm_min(),
+              -L::denorm_min(),
+              L::min() / 3,
+              L::infinity(),
+              -L::infinity(),
+              L::quiet_NaN(),
+              T{3.0e9},
+              T{-3.0e9},
+              T{255.5},
+              static_cast<T>(0.001),
+              T{65519},
               T{65520}};
   } else {
     using L = std::numeric_limits<T>;
@@ -193,8 +207,7 @@ TEST_F(Arithmetic, SingleWithFlushAndSaturation) {
   check2<float>("add.ftz", [&](float a, float b) { return flush(flush(a) + flush(b)); });
   check2<float>("mul.ftz.sat", [&](float a, float b) {
     const float v = flush(flush(a) * flush(b));
-    if (std::isnan(v)) return 0.0f;
-    return std::min(std::max(v, 0.0f), 1.0f);
+    return v > 0.0f ? std::min(v, 1.0f) : 0.0f; // also of NaN and -0
   });
   check<float, float, float, float>("sqrt.rn.f32", 1,
                                     [](float a, float, float) { return std::sqrt(a); });

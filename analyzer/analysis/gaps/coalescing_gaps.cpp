@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reasons why memory accesses were not measured, see coalescing_gaps.h.
 
-#include "analyzer/analysis/coalescing_gaps.h"
+#include "analyzer/analysis/gaps/coalescing_gaps.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/analysis/coalescing_left_out.h"
+#include "analyzer/analysis/gaps/coalescing_left_out.h"
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/symbols/demangle.h"

@@ -3,7 +3,7 @@
 // coalescing_left_out.h; the rules are those of
 // interposer/coalescing/collector/sampling/sampling_policy.h.
 
-#include "analyzer/analysis/coalescing_left_out.h"
+#include "analyzer/analysis/gaps/coalescing_left_out.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -29,7 +29,7 @@ std::size_t FormTable::size() const { return data_->handlers.size(); }
 const FormTable* forms_of_level(int level) {
   if (level == 3) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-        !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("f16c"))
+        !__builtin_cpu_supports("bmi2"))
       return nullptr;
     static const FormTable* const table = [] {
       auto* made = new FormTable;
