@@ -64,7 +64,7 @@ Stack stack_of(std::initializer_list<At> innermost_first) {
 
 class Training {
 public:
-  explicit Training(TraceWriter& trace) : trace_(trace), log_(trace.log()) {
+  explicit Training(TraceWriter& trace) : log_(trace.log()) {
     trace.modules = {"+\t1\t400000\t500000\t400000\t\t/home/me/libnn.so",
                      "+\t1\t900000\ta00000\t900000\t\t/usr/lib/x86_64-linux-gnu/libcublas.so.13"};
   }
@@ -138,7 +138,6 @@ private:
     });
   }
 
-  TraceWriter& trace_;
   LogWriter& log_;
   std::vector<std::uint64_t> weights_;
   std::uint64_t next_ = 0x7f0000000000, open_ = 0;

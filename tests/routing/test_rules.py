@@ -173,7 +173,8 @@ class Layers(unittest.TestCase):
 
     def test_formats(self):
         allowed = (
-            r"^analyzer/(?!report/(output_format|report|fingerprint|source_paths|formats/\w+)\.h$|(base|model|analysis|coalescing|symbols)/)"
+            r"^analyzer/(?!report/(output_format|report|fingerprint|source_paths|formats/\w+)\.h$"
+            r"|(base|model|analysis|coalescing|symbols)/)"
         )
         self.forbid(files("analyzer/report/formats"), allowed, "formats see a report and the text helpers")
 

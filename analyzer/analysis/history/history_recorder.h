@@ -16,6 +16,7 @@
 #include "analyzer/analysis/history/range_lanes.h"
 #include "analyzer/analysis/memory_tables.h"
 #include "analyzer/detectors/process_facts.h"
+#include "analyzer/heap/memory_use.h"
 #include "analyzer/heap/memory_watch.h"
 #include "analyzer/heap/nvtx_ranges.h"
 

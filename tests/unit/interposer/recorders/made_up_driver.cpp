@@ -96,9 +96,7 @@ int make_stream(std::uint64_t* stream, unsigned) {
 template <class... Args> int do_nothing(Args...) { return kOk; }
 template <class... Args> void* accepts() { return reinterpret_cast<void*>(&do_nothing<Args...>); }
 
-} // namespace
-
-void* made_up_driver(const char* name) noexcept {
+void* find_function(const char* name) noexcept {
   static const std::map<std::string, void*> kFunctions = {
     {"cuFuncGetParamInfo", reinterpret_cast<void*>(&function_parameter)},
     {"cuKernelGetParamInfo", reinterpret_cast<void*>(&kernel_parameter)},
@@ -125,5 +123,9 @@ void* made_up_driver(const char* name) noexcept {
   const auto found = kFunctions.find(name);
   return found != kFunctions.end() ? found->second : nullptr;
 }
+
+} // namespace
+
+DriverLookUp* const made_up_driver = &find_function;
 
 } // namespace gmt::interposer

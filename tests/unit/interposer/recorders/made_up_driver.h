@@ -27,6 +27,7 @@ extern std::map<std::uint64_t, std::uint64_t> variables;
 extern unsigned module_questions, variable_writes;
 
 // The function of this name; null if the driver has none.
-void* made_up_driver(const char* name) noexcept;
+using DriverLookUp = void*(const char* name) noexcept;
+extern DriverLookUp* const made_up_driver;
 
 } // namespace gmt::interposer
