@@ -23,7 +23,7 @@ struct Settings {
   // A gap behind each block, and how much freed memory is not handed out again at once: for checks
   // of kernels. A GPU has no gaps and hands out freed memory at once.
   int gaps = 1;
-  size_t resting_bytes = size_t{16} << 20;
+  size_t resting_bytes = size_t{4} << 20;
 
   unsigned capability = 0; // such as 90; 0: the highest for which the program has PTX
 

@@ -87,8 +87,6 @@ LaunchObserver::~LaunchObserver() {
 }
 
 void LaunchObserver::report(const executor::Report& report) {
-  if (report.kind == executor::ReportKind::kAssert && !report.message.empty())
-    std::fprintf(stderr, "%s\n", report.message.c_str());
   const trace::ExecutionObserver* observer = execution_observer();
   if (observer == nullptr || observer->fault == nullptr) return;
   const PlaceView place(report.place), other(report.other);
@@ -132,6 +130,8 @@ void LaunchObserver::heap_event(const executor::HeapEvent& event) {
 }
 
 void LaunchObserver::print(const std::string& text) { keep_print(text); }
+
+void LaunchObserver::print_error(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
 bool LaunchObserver::progress(std::uint64_t done, std::uint64_t blocks, double seconds) {
   if (state().settings.show_progress != 0 && seconds >= kSecondsBeforeLine) {

@@ -23,6 +23,7 @@ public:
   void report(const executor::Report& report) override;
   void heap_event(const executor::HeapEvent& event) override;
   void print(const std::string& text) override;
+  void print_error(const std::string& text) override;
   bool progress(std::uint64_t done, std::uint64_t blocks, double seconds) override;
 
   void skipped(trace::ExecutionEnd end, const std::string& reason, const executor::Place& place,
