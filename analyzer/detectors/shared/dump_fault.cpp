@@ -6,7 +6,6 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/fault_words.h"
-#include "analyzer/detectors/shared/launch_candidates.h"
 
 namespace gmt {
 namespace {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See launch_candidates.h.
-#include "analyzer/detectors/shared/launch_candidates.h"
-
+// Which launches a faulting grid may be of, see fault_words.h.
 #include <algorithm>
 
 #include "analyzer/detectors/shared/fault_words.h"

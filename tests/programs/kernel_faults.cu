@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mistakes inside kernels, which the simulated device sees at each access. On a GPU most of them stay unnoticed.
+//
+// run: clean
+// expect: clean
+// run: past-the-end
+// device: simulated
+// expect: error kernel-out-of-bounds count=24 message="right behind the end of 3.9 KiB of device memory" stacks="accessed here"@fill:LINE(fill),"launched here"@past_the_end:LINE(past),"allocated here"@past_the_end:LINE(block)
+// run: after-the-free
+// device: simulated
+// expect: error kernel-use-after-free count=32 message="at the beginning of memory that was already freed" stacks="accessed here"@fill:LINE(fill),"launched here"@after_the_free:LINE(after),"freed here"@after_the_free:LINE(freed),"allocated here"@after_the_free:LINE(kept)
+// run: race
+// device: simulated
+// expect: error shared-race message="without a barrier behind a store"
+// run: unwritten
+// device: simulated
+// expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@twice:LINE(twice),"launched here"@unwritten:LINE(reads),"allocated here"@unwritten:LINE(unwritten)
+#include "answers.h"
+
+struct Kept {
+  float* values;
+};
+
+__global__ void fill(const Kept* kept, int count)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) kept->values[i] = 1; // @fill
+}
+
+__global__ void twice(const float* from, float* to)
+{
+  to[threadIdx.x] = 2 * from[threadIdx.x]; // @twice
+}
+
+template <bool waits>
+__global__ void reverse(int* values)
+{
+  __shared__ int tile[64];
+  tile[threadIdx.x] = values[threadIdx.x];
+  if constexpr (waits) __syncthreads();
+  values[threadIdx.x] = tile[63 - threadIdx.x];
+}
+
+static Kept* keep(float* values)
+{
+  Kept host{values}, *kept;
+  CHECK(cudaMalloc(&kept, sizeof host));
+  CHECK(cudaMemcpy(kept, &host, sizeof host, cudaMemcpyHostToDevice));
+  return kept;
+}
+
+static void past_the_end(int count)
+{
+  float* values;
+  CHECK(cudaMalloc(&values, 1000 * sizeof(float))); // @block
+  Kept* kept = keep(values);
+  fill<<<4, 256>>>(kept, count); // @past
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(values));
+  CHECK(cudaFree(kept));
+}
+
+static void after_the_free()
+{
+  float* values;
+  CHECK(cudaMalloc(&values, 32 * sizeof(float))); // @kept
+  CHECK(cudaMemset(values, 0, 32 * sizeof(float)));
+  Kept* kept = keep(values);
+  CHECK(cudaFree(values)); // @freed
+  fill<<<1, 32>>>(kept, 32); // @after
+  cudaDeviceSynchronize();
+  cudaFree(kept);
+}
+
+template <bool waits>
+static void reversed()
+{
+  int* values;
+  CHECK(cudaMalloc(&values, 64 * sizeof(int)));
+  CHECK(cudaMemset(values, 0, 64 * sizeof(int)));
+  reverse<waits><<<1, 64>>>(values);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(values));
+}
+
+static void unwritten(bool writes)
+{
+  float *from, *to;
+  CHECK(cudaMalloc(&from, 32 * sizeof(float))); // @unwritten
+  CHECK(cudaMalloc(&to, 32 * sizeof(float)));
+  if (writes) CHECK(cudaMemset(from, 0, 32 * sizeof(float)));
+  twice<<<1, 32>>>(from, to); // @reads
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(from));
+  CHECK(cudaFree(to));
+}
+
+int main(int argc, char** argv)
+{
+  if (started_with(argc, argv, "clean")) {
+    past_the_end(1000);
+    reversed<true>();
+    unwritten(true);
+  } else if (started_with(argc, argv, "past-the-end")) {
+    past_the_end(1024);
+  } else if (started_with(argc, argv, "after-the-free")) {
+    after_the_free();
+  } else if (started_with(argc, argv, "race")) {
+    reversed<false>();
+  } else {
+    unwritten(false);
+  }
+}

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""With --core-dump, what ends a context or the process is held, if kernels ran: a GPU notices the fault of a store only
+after its kernel has ended, and a process that ends before that ends as if nothing had happened."""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HOLD = 0.150  # seconds
+SIMULATED = os.environ.get("GMT_SIMULATED")
+PROGRAM = os.path.join(os.environ["GMT_BINARIES"], "survival_holding")
+
+
+class CoreDumpHold(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="gpumemtrace-test-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def run_program(self, kernels, end, **environment):
+        """How long the end took, in seconds."""
+        done = subprocess.run(
+            [PROGRAM, str(kernels), end],
+            env={
+                **os.environ,
+                "LD_PRELOAD": os.environ["GMT_INTERPOSER"],
+                "LD_LIBRARY_PATH": SIMULATED,
+                "GPUMEMTRACE_DIR": self.folder,
+                **environment,
+            },
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        times = [int(line) / 1e9 for line in done.stdout.split()]
+        return (times[1] if len(times) > 1 else time.monotonic()) - times[0]
+
+    def shortest(self, *words, **environment):
+        return min(self.run_program(*words, **environment) for _ in range(5))
+
+    def test_ends_are_held_when_kernels_ran(self):
+        for end in ("return", "_exit", "reset"):
+            self.assertGreaterEqual(self.run_program(1, end, GPUMEMTRACE_CORE_DUMP="1"), HOLD, end)
+
+    def test_nothing_is_held_without_a_kernel_or_the_option(self):
+        for end in ("return", "_exit", "reset"):
+            self.assertLess(self.shortest(0, end, GPUMEMTRACE_CORE_DUMP="1"), HOLD, end)
+            self.assertLess(self.shortest(1, end), HOLD, end)
+
+    def test_settings_of_the_program_win(self):
+        self.assertLess(
+            self.shortest(1, "_exit", GPUMEMTRACE_CORE_DUMP="1", CUDA_ENABLE_COREDUMP_ON_EXCEPTION="0"), HOLD
+        )
+        self.assertIn("core_dump=program\n", self.info())
+
+    def test_no_room_in_the_trace(self):
+        self.run_program(1, "_exit", GPUMEMTRACE_CORE_DUMP="1", GPUMEMTRACE_MAX_TRACE=str(64 << 20))
+        self.assertIn("core_dump=no-room\n", self.info())
+
+    def test_the_driver_is_asked(self):
+        self.run_program(1, "_exit", GPUMEMTRACE_CORE_DUMP="1")
+        self.assertIn("core_dump=on\n", self.info())
+        self.run_program(1, "_exit")
+        self.assertEqual(self.info().count("core_dump="), 1 + 4)  # the options' lines of both, and the answer
+
+    def info(self):
+        return "".join(open(path, encoding="utf-8").read() for path in glob.glob(self.folder + "/*/info"))
+
+
+if __name__ == "__main__":
+    if not SIMULATED:
+        sys.exit(77)
+    unittest.main()
